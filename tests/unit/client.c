@@ -20,6 +20,7 @@
 #include "client_known.h"
 #include "client_state.h"
 #include "session_talk.h"
+#include "update.h"
 
 /* ---- a variable that is too large for one push */
 
@@ -92,6 +93,7 @@ static void a_pull_that_is_over_by_its_deadline_is_not_still_under_way(void **st
     assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
     assert_string_equal(error.text, "ps 1 is late");
     assert_ptr_equal(transfer_take(&known.client), transfer); /* it was given back */
+    assert_int_equal(transfer->error.status, SUMAC_OK);       /* and is another's now */
     transfer_give(transfer);
     arena_deinit(&transfer->arena);
     free(transfer);
@@ -314,12 +316,40 @@ static void each_hyperparameter_has_its_own_value_and_there_are_no_more_than_can
 
     for (int i = 0; i < 64; i++)
         many[i] = two[0];
+    const struct sumac_function full = {
+        .name = "adam",
+        .hyperparameters = many,
+        .hyperparameter_count = UPDATE_HYPERPARAMETERS_MAX};
+    assert_int_equal(function_encode(&full, &arena, &made, NULL), SUMAC_OK);
+    const struct sumac_function none = {.name = "adam", .hyperparameter_count = 1};
+    assert_int_equal(function_encode(&none, &arena, &made, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "adam: hyperparameter_count is 1, and hyperparameters is NULL");
     const struct sumac_function excessive = {
         .name = "adam", .hyperparameters = many, .hyperparameter_count = 64};
     assert_int_equal(function_encode(&excessive, &arena, &made, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(
         strstr(error.text, "adam is given 64 hyperparameters, and none has more than "));
     arena_deinit(&arena);
+}
+
+static void a_variable_says_its_shards_and_makes_a_tensor_that_fits(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_tensor made;
+    struct sumac_error error = {0};
+
+    know(&known);
+    assert_int_equal(sumac_variable_shards(known.variable), 2);
+    assert_int_equal(sumac_variable_shards(NULL), 0);
+    assert_int_equal(sumac_variable_tensor(known.variable, &made, NULL), SUMAC_OK);
+    assert_int_equal(sumac_tensor_bytes(&made), 160);
+    sumac_buffer_unref(made.buffer);
+    assert_int_equal(sumac_variable_tensor(NULL, &made, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_tensor: variable is NULL");
+    assert_int_equal(sumac_variable_tensor(known.variable, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_tensor: tensor is NULL");
+    forget(&known);
 }
 
 /* ---- exit codes */
@@ -691,6 +721,7 @@ int main(void)
         cmocka_unit_test(a_functions_name_is_its_number_on_the_wire),
         cmocka_unit_test(an_unknown_function_is_refused_with_those_that_there_are),
         cmocka_unit_test(a_hyperparameter_of_another_function_is_refused_with_its_own),
+        cmocka_unit_test(a_variable_says_its_shards_and_makes_a_tensor_that_fits),
         cmocka_unit_test(an_exit_code_says_whether_a_restart_may_help),
         cmocka_unit_test(a_ps_that_never_appears_is_named),
         cmocka_unit_test(a_name_that_does_not_resolve_is_said),

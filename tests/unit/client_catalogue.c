@@ -367,6 +367,29 @@ static void a_creator_assigns_its_value_and_another_client_does_not(void **state
     assert_true(played->non_finite_allowed);
 }
 
+static void note_release(void *context) { *(bool *)context = true; }
+
+static void a_value_that_is_assigned_is_given_back(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
+    const struct sumac_variable_options options = assigned("w", &tensor);
+    struct sumac_variable *variable = NULL;
+    bool released = false;
+
+    assert_int_equal(
+        sumac_buffer_wrap(
+            values, sizeof values, (struct sumac_place){0}, note_release, &released,
+            &tensor.buffer),
+        SUMAC_OK);
+    played->assigns = true;
+    assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+
+    assert_false(released);
+    sumac_buffer_unref(tensor.buffer);
+    assert_true(released);
+}
+
 static void a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over(void **state)
 {
     struct played *const played = *state;
@@ -456,6 +479,7 @@ int main(void)
         played_test(an_option_of_its_own_kind_is_taken),
         played_test(an_initial_value_is_of_its_variables_type_and_shape),
         played_test(a_creator_assigns_its_value_and_another_client_does_not),
+        played_test(a_value_that_is_assigned_is_given_back),
         played_test(a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over),
         played_test(those_that_their_creator_assigns_come_after_the_others),
         played_test(one_name_twice_is_refused_before_anything_is_created),

@@ -33,6 +33,7 @@ static inline void know(struct known *known)
     shards[0].ps = 1;
     shards[0].rows = 6;
     shards[0].version = 8;
+    shards[0].layout_epoch = 4;
     shards[1].shard_id = 6;
     shards[1].first_row = 6;
     shards[1].rows = 4;

@@ -41,7 +41,7 @@ struct played {
     struct check seen;
     uint32_t answered_max; /* of one create of many, in its answer */
     enum sumac_status refusal;
-    bool unpublished, renames, assigns, mute; /* of a push it says nothing */
+    bool unpublished, renames, assigns, mute; /* of a push, and a pull, it says nothing */
     char address[32];
     /* What the join said, with a space behind each member. */
     char task[32], members[128];
@@ -257,7 +257,7 @@ static inline void answer_pull(struct rpc_call *call, const struct wire_received
         greeting.cluster_id = 42;
         answer.greeting = &greeting;
     }
-    if (request->request != 0) {
+    if (request->request != 0 && !played->mute) {
         played->after_sequence = request->after_sequence;
         played->pull_timeout_ms = request->timeout_ms;
         answer.request = request->request;

@@ -22,6 +22,7 @@ static void a_whole_variable_has_a_piece_for_each_shard(void **state)
     assert_int_equal(pieces[0].ps, 1);
     assert_int_equal(pieces[0].shard_id, 5);
     assert_int_equal(pieces[0].based_on, 8);
+    assert_int_equal(pieces[0].layout_epoch, 4);
     assert_int_equal(pieces[0].bytes, 96);
     assert_int_equal(pieces[1].ps, 0);
     assert_int_equal(pieces[1].bytes, 64);
@@ -376,6 +377,9 @@ static void memory_that_cannot_be_read_is_refused(void **state)
     values.buffer = far;
     assert_refused(&known, &selection, "in a device's memory; copy it to the host first");
     sumac_buffer_unref(far);
+    values = tensor(&known, 10, SUMAC_FLOAT32);
+    values.offset_bytes = 1000; /* behind the buffer's end */
+    assert_int_equal(selection_add(known.transfer, &selection, NULL), SUMAC_OUT_OF_RANGE);
 
     values = (struct sumac_tensor){
         .memory = memory, .dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(10, 4)};

@@ -191,11 +191,13 @@ static void a_push_beyond_the_most_waits_for_one_to_be_over(void **state)
         assert_int_equal(
             sumac_client_push(&played->client, &delta, 1, NULL, &made, NULL), SUMAC_OK);
     played->client.timeout_ms = 200;
+    const uint64_t before_us = client_now_us();
 
     assert_int_equal(
         sumac_client_push(&played->client, &delta, 1, NULL, &made, &error),
         SUMAC_RESOURCE_EXHAUSTED);
 
+    assert_true(client_now_us() - before_us >= 200000);
     assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
     assert_non_null(strstr(error.text, " pushes are under way, and none was over within 200 ms"));
 }
@@ -216,6 +218,121 @@ static void a_push_says_when_it_was_made(void **state)
     push(played, NULL);
 
     assert_in_range(played->started_at_us, before_us, wall_us());
+}
+
+static void a_wait_for_a_push_lasts_as_long_as_it_was_told_to(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    struct sumac_push *made = NULL;
+
+    played->mute = true;
+    assert_int_equal(sumac_client_push(&played->client, &delta, 1, NULL, &made, NULL), SUMAC_OK);
+    const uint64_t before_us = client_now_us();
+
+    assert_int_equal(sumac_push_wait(made, 100, NULL), SUMAC_DEADLINE_EXCEEDED);
+
+    assert_true(client_now_us() - before_us >= 100000);
+    assert_false(sumac_push_done(made));
+}
+
+/* What it was to carry is given back, and the error says why. */
+static void what_is_refused_at_once_leaves_nothing_under_way(void **state)
+{
+    struct played *const played = *state;
+    float read = 0;
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    const struct sumac_fetch fetch = {
+        .variable = delta.variable, .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
+    struct sumac_push *made = NULL;
+    struct sumac_pull *begun = NULL;
+    struct sumac_error errors[2] = {{SUMAC_OK, SUMAC_REASON_UNSPECIFIED, ""}};
+
+    assert_int_equal(sumac_client_leave(&played->client, SUMAC_LEAVING_DONE, NULL), SUMAC_OK);
+
+    const enum sumac_status pushed =
+        sumac_client_push(&played->client, &delta, 1, NULL, &made, &errors[0]);
+    const enum sumac_status pulled =
+        sumac_client_pull(&played->client, &fetch, 1, NULL, &begun, &errors[1]);
+
+    assert_int_not_equal(pushed, SUMAC_OK);
+    assert_int_not_equal(pulled, SUMAC_OK);
+    assert_int_equal(errors[0].status, pushed);
+    assert_int_equal(errors[1].status, pulled);
+    for (int i = 0; i < 2; i++)
+        assert_string_not_equal(errors[i].text, "");
+    assert_true(made == NULL && begun == NULL);
+    assert_null(played->client.live_transfers.first);
+}
+
+static void assert_says(const struct sumac_error *error, const char *text)
+{
+    if (strstr(error->text, text) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", error->text, text);
+}
+
+/* Which of many it is, of as many as there may be, and that there may not be one more. */
+static void of_many_items_the_wrong_one_is_named(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_delta *const deltas = calloc(SUMAC_TRANSFER_VARIABLES_MAX + 1, sizeof *deltas);
+    struct sumac_fetch *const fetches = calloc(SUMAC_TRANSFER_VARIABLES_MAX + 1, sizeof *fetches);
+    float read = 0;
+    struct sumac_push *made = NULL;
+    struct sumac_pull *begun = NULL;
+    struct sumac_error error = {0};
+    const size_t most = SUMAC_TRANSFER_VARIABLES_MAX;
+
+    deltas[0] = (struct sumac_delta){.variable = create(played, "w"), .value = one_value()};
+    fetches[0] = (struct sumac_fetch){
+        .variable = deltas[0].variable, .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
+    assert_int_equal(
+        sumac_client_push(&played->client, deltas, most, NULL, &made, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_says(&error, "push: item 1 has no variable");
+    assert_int_equal(
+        sumac_client_pull(&played->client, fetches, most, NULL, &begun, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_says(&error, "pull: item 1 has no variable");
+    assert_int_equal(
+        sumac_client_pull(&played->client, fetches, most + 1, NULL, &begun, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_says(&error, "pull of 65537 variables at once, and 65536 are the most");
+    fetches[0].has_rows = true;
+    assert_int_equal(
+        sumac_client_pull(&played->client, fetches, 1, NULL, &begun, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_says(&error, "pull of rows of w, which is a scalar");
+    assert_true(made == NULL && begun == NULL);
+    free(deltas);
+    free(fetches);
+}
+
+static void nothing_is_waited_for_that_was_never_begun(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_push *made = NULL;
+    struct sumac_pull *begun = NULL;
+    struct sumac_error error = {0};
+
+    assert_true(sumac_push_done(NULL));
+    assert_true(sumac_pull_done(NULL));
+    assert_int_equal(sumac_push_wait(NULL, 0, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_push_wait: push is NULL");
+    assert_int_equal(sumac_pull_wait(NULL, 0, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_pull_wait: pull is NULL");
+    assert_int_equal(
+        sumac_client_push(&played->client, NULL, 1, NULL, &made, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_push: deltas is NULL");
+    assert_int_equal(
+        sumac_client_pull(&played->client, NULL, 1, NULL, &begun, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_pull: fetches is NULL");
+    error.text[0] = '\0';
+    enum sumac_status status = sumac_client_push(&played->client, NULL, 0, NULL, &made, &error);
+    if (status == SUMAC_OK) /* of nothing */
+        status = sumac_push_wait(made, 0, &error);
+    assert_int_not_equal(status, SUMAC_DEADLINE_EXCEEDED);
+    assert_null(strstr(error.text, "is NULL"));
 }
 
 /* ---- pulls */
@@ -248,6 +365,85 @@ static void a_pull_says_how_long_it_waits_and_behind_which_push(void **state)
     assert_int_equal(played->after_sequence, 0);
 }
 
+/* However short the client's own time is: it looks again until the pull's is over. */
+static void a_pull_that_is_waited_for_is_over_at_its_own_time(void **state)
+{
+    struct played *const played = *state;
+    float read = 0;
+    const struct sumac_fetch fetch = {
+        .variable = create(played, "w"), .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
+    const struct sumac_pull_options options = {.timeout_ms = 300};
+    struct sumac_error error = {0};
+
+    played->mute = true;
+    played->client.timeout_ms = 20;
+    const uint64_t before_us = client_now_us();
+
+    const enum sumac_status status =
+        sumac_client_pull_and_wait(&played->client, &fetch, 1, &options, &error);
+
+    assert_true(client_now_us() - before_us >= 300000);
+    assert_int_equal(status, SUMAC_UNAVAILABLE);
+    assert_int_equal(error.status, SUMAC_UNAVAILABLE);
+    assert_string_not_equal(error.text, "");
+    assert_null(played->client.live_transfers.first);
+}
+
+static void as_many_ps_as_are_the_most_are_taken(void **state)
+{
+    (void)state;
+    static char names[SESSION_PS_MAX + 1][16];
+    static const char *addresses[SESSION_PS_MAX + 1];
+    struct played *played = play();
+    struct sumac_error error = {0};
+    struct sumac_client_options options = {
+        .ps_addresses = addresses, .ps_count = SESSION_PS_MAX + 1, .observer = true};
+
+    for (uint32_t i = 0; i <= SESSION_PS_MAX; i++) {
+        snprintf(names[i], sizeof names[i], "h:%u", i + 1);
+        addresses[i] = names[i];
+    }
+    client_lock(&played->client);
+    const enum sumac_status refused = client_make_session(&played->client, &options, &error);
+    options.ps_count--;
+    const enum sumac_status taken = client_make_session(&played->client, &options, NULL);
+    client_unlock(&played->client);
+
+    assert_int_equal(refused, SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "the cluster has 257 ps, and 256 are the most");
+    assert_int_equal(taken, SUMAC_OK);
+    (void)end((void **)&played);
+}
+
+/* It knows neither how many there are. */
+static void who_was_told_only_itself_does_not_name_all(void **state)
+{
+    (void)state;
+    struct played *played = play();
+    struct sumac_cluster cluster;
+    struct sumac_client_facts facts;
+    char text[256];
+
+    snprintf(
+        text, sizeof text,
+        "{\"cluster\": {\"ps\": [\"%s\"], \"worker\": [\"w:1\", \"w:2\"]}, "
+        "\"task\": {\"type\": \"worker\", \"index\": 1}}",
+        played->address);
+    assert_int_equal(sumac_cluster_parse(text, NULL, &cluster, NULL), SUMAC_OK);
+    cluster.told_only_itself = true;
+    const struct sumac_client_options options = {.cluster = &cluster};
+
+    join(played, &options);
+
+    sumac_cluster_deinit(&cluster);
+    assert_true(played->partial);
+    played->client.staleness_mean = -1; /* no push has said its own yet */
+    sumac_client_describe(&played->client, &facts);
+    assert_int_equal(facts.member_count, 0);
+    assert_true(facts.staleness_mean >= 0);
+    (void)end((void **)&played);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +456,13 @@ int main(void)
         played_test(weights_and_counts_that_make_no_sense_are_refused),
         played_test(a_push_beyond_the_most_waits_for_one_to_be_over),
         played_test(a_push_says_when_it_was_made),
+        played_test(a_wait_for_a_push_lasts_as_long_as_it_was_told_to),
+        played_test(what_is_refused_at_once_leaves_nothing_under_way),
+        played_test(of_many_items_the_wrong_one_is_named),
+        played_test(nothing_is_waited_for_that_was_never_begun),
+        played_test(a_pull_that_is_waited_for_is_over_at_its_own_time),
+        cmocka_unit_test(as_many_ps_as_are_the_most_are_taken),
+        cmocka_unit_test(who_was_told_only_itself_does_not_name_all),
         played_test(a_pull_says_how_long_it_waits_and_behind_which_push),
     };
 
