@@ -51,7 +51,7 @@ bool lane_operation_is_ending(const struct lane *lane) { return lane->turns->end
 const struct shard *lane_operation_blocking(const struct lane *lane, const struct lane_part *part)
 {
     for (uint32_t i = 0; i < part->entry_count && lane_operation_is_any(lane); i++) {
-        lane_part_fetch_ahead(part, i);
+        fetch_work_ahead(part, i);
         if (is_busy(part->entries[i].shard))
             return part->entries[i].shard;
     }
@@ -315,14 +315,16 @@ static void take_arrays(struct lane *lane, struct operation *operation)
     operation->capacity = 0;
 }
 
-/* What others find of an operation that lasts longer than a step. */
+/* What others find of an operation that lasts longer than a step. Its shards become busy at once,
+ * or others could come between. */
 static void enlist(struct lane *lane, struct operation *operation)
 {
     LIST_PREPEND(&lane->turns->operations, operation, in_lane);
     for (struct lane_part *part = operation->parts.first; part != NULL;
          part = part->in_operation.next) {
+        lane->work += part->entry_count / BUSY_PER_WORK;
         for (uint32_t i = 0; i < part->entry_count; i++) {
-            lane_part_fetch_ahead(part, i);
+            fetch_work_ahead(part, i);
             struct shard_work *work = work_of(part->entries[i].shard);
             assert(work->busy.operation == NULL || work->busy.operation == operation);
             work->busy.operation = operation;

@@ -9,6 +9,7 @@
 #define SLICES_PER_BLOCK_MAX                                                                       \
     32u                       /* a block's cuts at SLICE_BYTES, and at the ends of a few chunks */
 #define RUNS_INLINE_MAX 1024u /* a slice for each at least: with more, they are given out */
+#define BUSY_PER_WORK 8u      /* shards that become busy */
 #define COPIED_BYTES_PER_STEP_MAX                                                                  \
     8388608u /* of blocks that are copied for a view before they are written to in part */
 
@@ -70,6 +71,15 @@ _Static_assert(
 static inline struct shard_work *work_of(struct shard *shard)
 {
     return (struct shard_work *)(void *)shard->of_user;
+}
+
+/* Of thousands of shards, what operations keep of each is looked at, and this one's is next. */
+#define WORK_AHEAD 24u
+STORE_FETCHES
+static inline void fetch_work_ahead(const struct lane_part *part, uint32_t entry)
+{
+    if (part->entry_count - entry > WORK_AHEAD)
+        __builtin_prefetch(part->entries[entry + WORK_AHEAD].shard->of_user, 1);
 }
 
 /* That of the part whose turn it is. */
