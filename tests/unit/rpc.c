@@ -34,7 +34,8 @@ static void a_stream_carries_payloads_over_many_slices_both_ways(void **state)
         rpc_call_send(call, &request.base, NULL, 0);
         poll_until(fixture, &fixture->client.messages, i);
         poll_until(fixture, &fixture->client.writable, i);
-        assert_int_equal(fixture->client.sequence, i); /* then */
+        poll_until(fixture, &fixture->at_server.writable, i); /* it answers without asking */
+        assert_int_equal(fixture->client.sequence, i);        /* then */
         assert_int_equal(fixture->client.payload_bytes, 200100);
         for (size_t j = 0; j < 200100; j++)
             assert_int_equal(fixture->client.payload[j], j % 251);
@@ -348,13 +349,15 @@ static void streams_that_are_resumed_together_all_go_on(void **state)
         calls[i] = begin_paused(fixture, &at_server[i]);
     begin_stats(fixture, 0); /* behind both, so that they have come */
     poll_until(fixture, &fixture->at_server.messages, 3);
-    fixture->parks = false;
 
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) /* each has its second, is paused again, and answers neither */
         rpc_call_resume(at_server[i]);
-    poll_until(fixture, &fixture->at_server.messages, 5);
-    for (int i = 0; i < 2; i++)
+    assert_int_equal(fixture->at_server.messages, 5);
+    fixture->parks = false;
+    for (int i = 0; i < 2; i++) {
+        rpc_call_resume(at_server[i]);
         rpc_call_send(calls[i], &request.base, NULL, 0);
+    }
 
     poll_until(fixture, &fixture->at_server.messages, 7);
 }

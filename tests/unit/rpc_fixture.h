@@ -152,6 +152,13 @@ static inline void server_opened(struct rpc_call *call)
     fixture->parked = call;
 }
 
+static inline void server_writable(struct rpc_call *call)
+{
+    struct fixture *fixture = rpc_call_user(call);
+
+    fixture->at_server.writable++;
+}
+
 static inline void server_half_closed(struct rpc_call *call)
 {
     struct fixture *fixture = rpc_call_user(call);
@@ -176,6 +183,7 @@ static const struct rpc_handler transfer_handlers[] = {
      .closed = server_closed},
     {.message = serve_pull,
      .opened = server_opened,
+     .writable = server_writable,
      .half_closed = server_half_closed,
      .closed = server_closed,
      .message_bytes_max = PULL_BYTES_MAX}};
