@@ -497,6 +497,30 @@ static void a_closed_session_has_no_room_for_pulls_of_its_own(void **state)
     assert_int_equal(talk->lane->pulls->reader_bytes, 0);
 }
 
+/* Though the other's stream is the newer one. */
+static void what_a_closed_session_has_no_room_for_ends_nobody_elses_pulls(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_with_room_for_pulls(talk); /* given: 56 places of readers are taken */
+    talk_add(talk, UNASSIGNED, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
+    (void)pull_and_leave(talk, 3);
+    (void)pull_and_leave(talk, 4);
+    talk_open(talk, 5);
+    talk_pull(talk, talk_pull_stream(talk, 5), 1, UNASSIGNED, 1, 0);
+    const uint64_t other = talk_pull_stream(talk, 2);
+    talk_pull(talk, other, 1, UNASSIGNED, 1, 0);
+    talk_close(talk, 5);
+    talk_forget(talk);
+
+    talk_decide(talk, 5, 0, 0);
+
+    assert_non_null(strstr(talk->text, "end of stream BUSY\n"));
+    talk_forget(talk);
+    talk_pull(talk, other, 2, VARIABLE, 1, 0);
+    talk_expect(talk, "pulled 2 [0] 0\n");
+}
+
 /* One of 65 536 pieces that are not there takes as much as any. */
 static void pieces_take_room_for_as_long_as_their_pull_waits(void **state)
 {
@@ -729,6 +753,7 @@ int main(void)
         talk_test(pulls_that_wait_share_a_bound),
         talk_test(readers_without_a_session_have_at_most_half),
         talk_test(a_closed_session_has_no_room_for_pulls_of_its_own),
+        talk_test(what_a_closed_session_has_no_room_for_ends_nobody_elses_pulls),
         talk_test(pieces_take_room_for_as_long_as_their_pull_waits),
         talk_test(what_lies_between_the_pieces_of_pulls_is_bounded),
         talk_test(a_part_that_needs_more_than_the_pool_may_hold_is_refused),

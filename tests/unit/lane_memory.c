@@ -190,6 +190,37 @@ static void so_does_a_part_that_is_applied_at_once(void **state)
     a_part_waits_for_bytes(*state, 1u << 20);
 }
 
+/* Its vector work is out; when bytes are released, it is the one that waits for them that goes on.
+ */
+static void an_older_part_that_waits_for_nothing_is_left_alone(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk, 64, 0);
+
+    talk_open(talk, 2);
+    const uint64_t other = talk_push_stream(talk, 2, 1);
+    talk_forget(talk);
+    talk->holds_released = talk->holds_compute = true;
+    stage(talk, other, 1, TWIN, 8192);
+    stage(talk, streams.push, 1, LONG, ELEMENTS);
+    talk_commit(talk, other, 1, 0, 0);
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0);
+    talk_forget(talk);
+    no_more_memory(talk, 0);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    talk_expect(talk, ""); /* given: the newer one waits */
+    assert_int_equal(talk->lane->turns->stalled, 1);
+
+    talk_release(talk);
+
+    talk_expect(talk, "done 1 [1]\n");
+    expect_all(talk, LONG, ELEMENTS, 1);
+    talk->scarce = false;
+    talk_compute(talk);
+    talk_expect(talk, "done 1 [1 1]\n");
+    expect_all(talk, TWIN, 8192, 1);
+}
+
 static void a_ps_that_is_told_to_stop_waits_for_such_a_part(void **state)
 {
     struct talk *const talk = *state;
@@ -486,6 +517,7 @@ int main(void)
         talk_test(the_oldest_reader_is_given_up_first),
         talk_test(vector_work_waits_for_bytes_that_are_on_their_way),
         talk_test(so_does_a_part_that_is_applied_at_once),
+        talk_test(an_older_part_that_waits_for_nothing_is_left_alone),
         talk_test(a_ps_that_is_told_to_stop_waits_for_such_a_part),
         talk_test(after_any_number_of_blocks_a_part_that_was_taken_is_applied),
         talk_test(what_a_part_reads_is_kept_until_it_has_run),

@@ -45,6 +45,13 @@ static void short_source(struct talk *talk, uint32_t limit)
     talk->takes_left = limit;
 }
 
+/* For a moment: others have given some back. */
+static void short_once(struct talk *talk, uint32_t limit)
+{
+    short_source(talk, limit);
+    talk->short_once = true;
+}
+
 /* There is memory again, and time passes. */
 static void recover(struct talk *talk)
 {
@@ -210,14 +217,24 @@ static void with_short_steps_a_ps_answers_or_ends_its_streams(void **state)
     }
 }
 
-static void with_an_empty_source_a_ps_answers_or_ends_its_streams(void **state)
+static void converse_short(void **state, shortage *run_short)
 {
     for (uint32_t limit = 0; limit < TAKES_MAX; limit++) {
-        converse_hellos(state, short_source, limit);
-        converse_pushes(state, short_source, limit);
-        converse_pulls(state, short_source, limit);
-        converse_orders(state, short_source, limit);
+        converse_hellos(state, run_short, limit);
+        converse_pushes(state, run_short, limit);
+        converse_pulls(state, run_short, limit);
+        converse_orders(state, run_short, limit);
     }
+}
+
+static void with_an_empty_source_a_ps_answers_or_ends_its_streams(void **state)
+{
+    converse_short(state, short_source);
+}
+
+static void without_memory_for_a_moment_a_ps_answers_or_ends_its_streams(void **state)
+{
+    converse_short(state, short_once);
 }
 
 /* ---- answers ---- */
@@ -441,15 +458,23 @@ static void with_an_empty_source_ps_0_answers_every_call(void **state)
         ask_everything(state, short_source, limit);
 }
 
+static void without_memory_for_a_moment_ps_0_answers_every_call(void **state)
+{
+    for (uint32_t limit = 0; limit < TAKES_MAX; limit++)
+        ask_everything(state, short_once, limit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_short_steps_a_ps_answers_or_ends_its_streams),
         cmocka_unit_test(with_an_empty_source_a_ps_answers_or_ends_its_streams),
+        cmocka_unit_test(without_memory_for_a_moment_a_ps_answers_or_ends_its_streams),
         cmocka_unit_test(done_is_not_said_without_its_versions),
         cmocka_unit_test(nor_is_it_said_again_without_them),
         cmocka_unit_test(with_short_steps_ps_0_answers_every_call),
         cmocka_unit_test(with_an_empty_source_ps_0_answers_every_call),
+        cmocka_unit_test(without_memory_for_a_moment_ps_0_answers_every_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,10 +23,12 @@
 static void *take(void *context, size_t bytes)
 {
     struct talk *talk = context;
+    const bool fails = talk->scarce && talk->takes_left == 0;
 
-    if (talk->out_of_memory || (talk->scarce && talk->takes_left == 0))
+    talk->scarce = talk->scarce && !(fails && talk->short_once);
+    talk->takes_left -= talk->scarce && !fails;
+    if (talk->out_of_memory || fails)
         return NULL;
-    talk->takes_left -= talk->scarce;
     talk->bytes_taken += bytes;
     if (talk->bytes_taken > talk->most_bytes_taken)
         talk->most_bytes_taken = talk->bytes_taken;
@@ -35,9 +37,7 @@ static void *take(void *context, size_t bytes)
 
 static void give(void *context, void *data, size_t bytes)
 {
-    struct talk *talk = context;
-
-    talk->bytes_taken -= bytes;
+    ((struct talk *)context)->bytes_taken -= bytes;
     memory_give(&memory_heap, data, bytes);
 }
 

@@ -27,6 +27,7 @@ struct talk {
     uint64_t most_bytes_taken;
     bool scarce; /* the source gives `takes_left` times more, and then nothing */
     uint32_t takes_left;
+    bool short_once;    /* one take fails, and those after it do not */
     bool out_of_memory; /* the source gives no more */
     struct ps_core *core;
     struct lane *lane; /* its */
