@@ -53,6 +53,14 @@ struct played {
     double weight;
     int function; /* that the part names first */
     uint64_t clock, based_on, started_at_us, after_sequence;
+    /* What is not said yet of pushes: a greeting, and parts that are done, with their pieces. */
+    bool greets;
+    uint64_t done[ASKED_MAX];
+    size_t done_pieces[ASKED_MAX];
+    uint32_t done_count;
+    /* Likewise of pulls; they come one at a time. */
+    bool greets_pulls;
+    uint64_t asked_pull;
 };
 
 static inline struct asked *
@@ -206,23 +214,43 @@ static inline void answer_leave(struct rpc_call *call, const struct wire_receive
     rpc_call_send(call, &reply.base, NULL, 0);
 }
 
+/* What waits to be said on the push stream: all of it in one answer, once the call takes one. */
+static inline void say_pushed(struct rpc_call *call)
+{
+    struct played *const played = rpc_call_user(call);
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    wire_greeting greeting = WIRE_GREETING_INIT;
+    wire_done done[ASKED_MAX], *dones[ASKED_MAX];
+    uint64_t versions[] = {30, 30};
+
+    if (!rpc_call_writable(call) || (!played->greets && played->done_count == 0))
+        return;
+    greeting.epoch = 1;
+    greeting.ps_incarnation = 100;
+    greeting.cluster_id = 42;
+    greeting.staging_grant_bytes = 1000000;
+    answer.greeting = played->greets ? &greeting : NULL;
+    for (uint32_t i = 0; i < played->done_count; i++) {
+        done[i] = (wire_done)WIRE_DONE_INIT;
+        done[i].sequence = played->done[i];
+        done[i].n_versions = played->done_pieces[i];
+        done[i].versions = versions;
+        dones[i] = &done[i];
+    }
+    answer.done = dones;
+    answer.n_done = played->done_count;
+    played->greets = false;
+    played->done_count = 0;
+    rpc_call_send(call, &answer.base, NULL, 0);
+}
+
 /* A hello is greeted; a part is applied as version 30 of each shard. */
 static inline void answer_push(struct rpc_call *call, const struct wire_received *received)
 {
     struct played *const played = rpc_call_user(call);
     const wire_push_request *request = (const wire_push_request *)received->message;
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-    wire_greeting greeting = WIRE_GREETING_INIT;
-    wire_done done = WIRE_DONE_INIT, *dones[] = {&done};
-    uint64_t versions[] = {30, 30};
 
-    if (request->hello != NULL) {
-        greeting.epoch = 1;
-        greeting.ps_incarnation = 100;
-        greeting.cluster_id = 42;
-        greeting.staging_grant_bytes = 1000000;
-        answer.greeting = &greeting;
-    }
+    played->greets = played->greets || request->hello != NULL;
     if (request->commit != NULL)
         played->clock = request->commit->clock;
     if (request->n_parts > 0) {
@@ -233,41 +261,51 @@ static inline void answer_push(struct rpc_call *call, const struct wire_received
         played->based_on = part->pieces[0]->based_on;
         played->started_at_us = part->started_at_us;
         played->function = part->n_functions > 0 ? (int)part->functions[0]->function : 0;
-        done.sequence = part->sequence;
-        done.n_versions = part->n_pieces;
-        done.versions = versions;
-        answer.done = dones;
-        answer.n_done = !played->mute;
+        if (!played->mute && played->done_count < ASKED_MAX) {
+            played->done_pieces[played->done_count] = part->n_pieces;
+            played->done[played->done_count++] = part->sequence;
+        }
     }
-    if (answer.greeting != NULL || answer.n_done > 0)
-        rpc_call_send(call, &answer.base, NULL, 0);
+    say_pushed(call);
 }
 
-/* Answered by refusing it. */
-static inline void answer_pull(struct rpc_call *call, const struct wire_received *received)
+/* The same on the pull stream, where what is asked for is refused. */
+static inline void say_pulled(struct rpc_call *call)
 {
     struct played *const played = rpc_call_user(call);
-    const wire_pull_request *request = (const wire_pull_request *)received->message;
     wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
     wire_greeting greeting = WIRE_GREETING_INIT;
 
-    if (request->hello != NULL) {
-        greeting.epoch = 1;
-        greeting.ps_incarnation = 100;
-        greeting.cluster_id = 42;
-        answer.greeting = &greeting;
-    }
-    if (request->request != 0 && !played->mute) {
-        played->after_sequence = request->after_sequence;
-        played->pull_timeout_ms = request->timeout_ms;
-        answer.request = request->request;
+    if (!rpc_call_writable(call) || (!played->greets_pulls && played->asked_pull == 0))
+        return;
+    greeting.epoch = 1;
+    greeting.ps_incarnation = 100;
+    greeting.cluster_id = 42;
+    answer.greeting = played->greets_pulls ? &greeting : NULL;
+    if (played->asked_pull != 0) {
+        answer.request = played->asked_pull;
         answer.last = true;
         answer.status = SUMAC_NOT_FOUND;
         answer.reason = (Sumac__V1__Reason)SUMAC_REASON_UNKNOWN_VARIABLE;
         answer.message = (char *)(uintptr_t) "it was deleted";
     }
-    if (answer.greeting != NULL || answer.request != 0)
-        rpc_call_send(call, &answer.base, NULL, 0);
+    played->greets_pulls = false;
+    played->asked_pull = 0;
+    rpc_call_send(call, &answer.base, NULL, 0);
+}
+
+static inline void answer_pull(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played *const played = rpc_call_user(call);
+    const wire_pull_request *request = (const wire_pull_request *)received->message;
+
+    played->greets_pulls = played->greets_pulls || request->hello != NULL;
+    if (request->request != 0 && !played->mute) {
+        played->after_sequence = request->after_sequence;
+        played->pull_timeout_ms = request->timeout_ms;
+        played->asked_pull = request->request;
+    }
+    say_pulled(call);
 }
 
 static inline void drop_line(void *context, const char *line) { (void)context, (void)line; }
@@ -291,7 +329,9 @@ static inline struct played *play(void)
     played->variables[WIRE_VARIABLES_DELETE].message = answer_delete;
     played->sessions[WIRE_SESSIONS_LEAVE].message = answer_leave;
     played->transfers[WIRE_TRANSFER_PUSH].message = answer_push;
+    played->transfers[WIRE_TRANSFER_PUSH].writable = say_pushed;
     played->transfers[WIRE_TRANSFER_PULL].message = answer_pull;
+    played->transfers[WIRE_TRANSFER_PULL].writable = say_pulled;
     rpc_init();
     assert_int_equal(rpc_poller_create(&client->poller), SUMAC_OK);
     assert_int_equal(
