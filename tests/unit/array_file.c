@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "array_file.h"
+#include "npy.h"
 
 #define FILE_BYTES_MAX 4096
 
@@ -102,6 +103,26 @@ static void assert_header(const char *content, const char *dictionary)
     assert_memory_equal(content + 10, dictionary, strlen(dictionary));
     for (size_t i = 10 + strlen(dictionary); i < 10 + bytes - 1; i++)
         assert_int_equal(content[i], ' ');
+}
+
+static void a_header_of_more_than_255_bytes_says_so_in_two(void **state)
+{
+    (void)state;
+    struct sumac_shape shape = {.rank = SUMAC_RANK_MAX};
+    char header[NPY_HEADER_BYTES_MAX];
+
+    for (uint32_t axis = 0; axis < shape.rank; axis++)
+        shape.extent[axis] = UINT64_MAX;
+
+    size_t longest = 0;
+    for (uint64_t offset = 0; offset < 64; offset++) {
+        const size_t bytes = npy_header(SUMAC_FLOAT32, &shape, offset, header);
+        assert_int_equal((offset + bytes) % 64, 0);
+        assert_int_equal((uint8_t)header[8] + 256 * (uint8_t)header[9], bytes - 10);
+        assert_int_equal(header[bytes - 1], '\n');
+        longest = bytes > longest ? bytes : longest;
+    }
+    assert_true(longest - 10 > 255);
 }
 
 static void a_matrix_is_a_header_of_64_bytes_times_n_and_its_elements(void **state)
@@ -512,6 +533,7 @@ int main(void)
         IN_A_FOLDER(a_link_stays_and_what_it_leads_to_is_replaced),
         IN_A_FOLDER(a_full_disk_is_told_with_the_path_and_the_reason),
         IN_A_FOLDER(an_archive_has_each_array_and_a_directory),
+        cmocka_unit_test(a_header_of_more_than_255_bytes_says_so_in_two),
         IN_A_FOLDER(a_directory_leads_to_each_entry),
         IN_A_FOLDER(another_file_of_the_same_number_is_not_taken),
         IN_A_FOLDER(a_signal_that_is_ignored_stays_so),

@@ -172,6 +172,8 @@ static void a_shape_prints_as_a_list_cut_to_fit(void **state)
     assert_string_equal(sumac_shape_print(&shape, text, sizeof text), "[64, 128]");
     assert_string_equal(sumac_shape_print(&scalar, text, sizeof text), "[]");
     assert_string_equal(sumac_shape_print(&shape, narrow, sizeof narrow), "[64,");
+    assert_string_equal(sumac_shape_print(&scalar, narrow, 0), "");
+    assert_string_equal(narrow, "[64,"); /* there was no room for anything */
 }
 
 /* ---- views */

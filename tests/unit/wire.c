@@ -13,6 +13,7 @@
 #include "close_cause.h"
 #include "google/protobuf/descriptor.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
+#include "split.h"
 #include "wire.h"
 
 #define MESSAGE_BYTES_MAX 4096u
@@ -124,6 +125,70 @@ static void a_message_cut_anywhere_is_the_same_message(void **state)
         }
     }
     arena_deinit(&arena);
+}
+
+/* What lies behind the first span in memory is not the message's. */
+static void spans_need_not_lie_side_by_side(void **state)
+{
+    (void)state;
+    uint8_t bytes[MESSAGE_BYTES_MAX], head[MESSAGE_BYTES_MAX];
+    const size_t total = pack_push(bytes);
+    struct arena arena;
+
+    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    for (size_t first = 0; first <= total; first++) {
+        const struct span spans[2] = {{head, first}, {bytes + first, total - first}};
+        struct wire_received received;
+        memset(head, 0xff, sizeof head);
+        memcpy(head, bytes, first);
+        arena_reset(&arena);
+        assert_int_equal(
+            wire_unpack(&sumac__v1__push_request__descriptor, spans, 2, &arena, &received, NULL),
+            SUMAC_OK);
+        assert_is_push(&received);
+    }
+    arena_deinit(&arena);
+}
+
+/* Field 100, of every encoding that there is, before a payload of three bytes. */
+static void fields_of_every_encoding_are_stepped_over(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t bytes[16];
+        size_t count;
+    } fields[] = {
+        {{0xa0, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, 12}, /* a varint */
+        {{0xa1, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 10},          /* 64 bits */
+        {{0xa2, 6, 3, 0xff, 0xff, 0xff}, 6},                                      /* bytes */
+        {{0xa5, 6, 0xff, 0xff, 0xff, 0xff}, 6},                                   /* 32 bits */
+    };
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        uint8_t bytes[32];
+        const size_t at = fields[i].count;
+        struct split split;
+        memcpy(bytes, fields[i].bytes, at);
+        bytes[at] = (uint8_t)((WIRE_PAYLOAD_FIELD << 3 | 2) & 0x7f) | 0x80;
+        bytes[at + 1] = (uint8_t)((WIRE_PAYLOAD_FIELD << 3 | 2) >> 7);
+        bytes[at + 2] = 3;
+        const struct span span = {.data = bytes, .bytes = at + 6};
+        assert_null(split_find(&span, 1, &split));
+        assert_int_equal(split.field, at);
+        assert_int_equal(split.payload_begin, at + 3);
+        assert_int_equal(split.payload_end, at + 6);
+    }
+}
+
+/* Field 100 in the lower bits of a tag, and the highest of 64 set. */
+static void the_highest_bit_of_a_tag_counts(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[] = {0xa0, 0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1, 0};
+    const struct span span = {.data = bytes, .bytes = sizeof bytes};
+    struct split split;
+
+    assert_string_equal(split_find(&span, 1, &split), "has a field whose number is out of range");
 }
 
 static void a_message_in_spans_of_one_byte_is_the_same_message(void **state)
@@ -630,6 +695,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_cut_anywhere_is_the_same_message),
+        cmocka_unit_test(spans_need_not_lie_side_by_side),
+        cmocka_unit_test(fields_of_every_encoding_are_stepped_over),
+        cmocka_unit_test(the_highest_bit_of_a_tag_counts),
         cmocka_unit_test(a_message_in_spans_of_one_byte_is_the_same_message),
         cmocka_unit_test(a_payload_may_come_before_the_other_fields),
         cmocka_unit_test(a_payload_is_not_copied),
