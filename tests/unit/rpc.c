@@ -486,6 +486,83 @@ static void a_draining_server_lets_nobody_in(void **state)
     close(late);
 }
 
+/* Its messages may all have been none. */
+static void a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is(void **state)
+{
+    struct fixture *fixture = *state;
+    struct rpc_call *call;
+
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel,
+            &(struct rpc_start){
+                .service = WIRE_TRANSFER,
+                .method = WIRE_TRANSFER_PUSH,
+                .wait_for_ready = true,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
+        SUMAC_OK);
+    rpc_call_end(call);
+
+    poll_until(fixture, &fixture->at_server.half_closed, 1);
+    poll_until(fixture, &fixture->client.closed, 1);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_RUN_ENDED);
+}
+
+static void a_service_has_no_method_behind_its_last(void **state)
+{
+    struct fixture *fixture = *state;
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    struct rpc_call *call;
+
+    assert_int_equal(
+        rpc_channel_call(
+            fixture->channel,
+            &(struct rpc_start){
+                .service = WIRE_OBSERVE,
+                .method = WIRE_OBSERVE->n_methods,
+                .message = &request.base,
+                .handler = &client_handler,
+                .user = fixture},
+            &call),
+        SUMAC_UNIMPLEMENTED);
+}
+
+/* A long list is longer than what a client of gRPC takes where nothing is said. */
+static void an_answer_may_have_many_megabytes(void **state)
+{
+    struct fixture *fixture = *state;
+    const size_t bytes = 6u << 20;
+    uint8_t *const values = calloc(1, bytes);
+    struct rpc_call *const call = begin_stream(fixture, WIRE_TRANSFER_PULL);
+    const wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    const struct rpc_payload payload = {
+        .bytes = {values, bytes}, .released = release, .context = fixture};
+
+    assert_non_null(values);
+    poll_until(fixture, &fixture->at_server.opened, 1);
+    rpc_call_send(fixture->parked, &answer.base, &payload, 1);
+    poll_until(fixture, &fixture->client.messages, 1);
+
+    assert_int_equal(fixture->client.payload_bytes, bytes);
+    rpc_call_cancel(call);
+    poll_until(fixture, &fixture->at_server.closed, 1);
+    poll_until(fixture, &fixture->released, 1);
+    free(values);
+}
+
+static void who_waits_for_nothing_waits_as_long_as_it_wants_to(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (uint64_t ms = 1; ms <= 20; ms += 19) {
+        const uint64_t until_us = now_us() + ms * 1000;
+        assert_int_equal(rpc_poll(fixture->poller, until_us), RPC_POLLED_NOTHING);
+        assert_true(now_us() >= until_us);
+    }
+}
+
 static void closing_a_server_cancels_the_calls_that_are_left(void **state)
 {
     struct fixture *fixture = *state;
@@ -540,6 +617,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             what_comes_after_a_stream_was_ended_is_not_handled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_draining_server_lets_nobody_in, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_service_has_no_method_behind_its_last, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_answer_may_have_many_megabytes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            who_waits_for_nothing_waits_as_long_as_it_wants_to, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             closing_a_server_cancels_the_calls_that_are_left, set_up, tear_down),
     };
