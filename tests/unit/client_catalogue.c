@@ -204,6 +204,50 @@ static void a_delete_is_not_made_again(void **state)
     assert_int_equal(played->count, 1);
 }
 
+static void assert_says(const struct sumac_error *error, const char *text)
+{
+    if (strstr(error->text, text) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", error->text, text);
+}
+
+struct nothing {
+    enum sumac_status refusal, status;
+    enum sumac_reason reason;
+    const char *texts[3];
+};
+
+/* What became of the call, with the ps's address; of a time that is over, for whom it may have
+ * waited. */
+static void a_call_that_comes_to_nothing_names_the_ps(void **state)
+{
+    struct played *const played = *state;
+    static const struct nothing cases[] = {
+        {SUMAC_CANCELLED,
+         SUMAC_DEADLINE_EXCEEDED,
+         SUMAC_REASON_TIMED_OUT,
+         {"no answer in time from ps 0 at 127.0.0.1:", ", which was last heard from ",
+          " ago, which may itself wait for another ps: sumac stats says for which"}},
+        {SUMAC_UNAVAILABLE,
+         SUMAC_UNAVAILABLE,
+         SUMAC_REASON_PS_MISSING,
+         {"ps 0 at 127.0.0.1:", ": no", ""}},
+        {SUMAC_INTERNAL,
+         SUMAC_INTERNAL,
+         SUMAC_REASON_UNSPECIFIED,
+         {"ps 0 at 127.0.0.1:", ": no", ""}},
+    };
+
+    played->client.timeout_ms = 3000;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sumac_error error = {0};
+        played->refusal = cases[i].refusal;
+        assert_int_equal(sumac_client_delete(&played->client, "w", &error), cases[i].status);
+        assert_int_equal(error.reason, cases[i].reason);
+        for (int j = 0; j < 3; j++)
+            assert_says(&error, cases[i].texts[j]);
+    }
+}
+
 static void a_variable_that_is_not_there_or_not_yet_is_not_found(void **state)
 {
     struct played *const played = *state;
@@ -473,6 +517,7 @@ int main(void)
         played_test(a_deleted_variable_is_asked_for_again),
         played_test(what_ps_0_does_not_know_is_forgotten_and_what_it_keeps_is_not),
         played_test(a_delete_is_not_made_again),
+        played_test(a_call_that_comes_to_nothing_names_the_ps),
         played_test(a_variable_that_is_not_there_or_not_yet_is_not_found),
         played_test(a_name_has_1_to_1024_bytes_of_utf8_without_control_characters),
         played_test(an_option_of_another_kind_is_refused_with_the_kinds_that_have_it),

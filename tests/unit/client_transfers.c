@@ -234,6 +234,31 @@ static void a_wait_for_a_push_lasts_as_long_as_it_was_told_to(void **state)
 
     assert_true(client_now_us() - before_us >= 100000);
     assert_false(sumac_push_done(made));
+    struct sumac_client_facts facts;
+    sumac_client_describe(&played->client, &facts);
+    assert_int_equal(facts.pushes_in_flight, 1);
+}
+
+/* Whatever a ps answers, it was heard from: of those that are waited for the silent one is named.
+ */
+static void every_answer_is_heard(void **state)
+{
+    struct played *const played = *state;
+    uint64_t *const heard_us = &played->client.peers[0].heard_us;
+    float read = 0;
+
+    *heard_us = 0;
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    assert_true(*heard_us > 0); /* by a call */
+    const struct sumac_fetch fetch = {
+        .variable = delta.variable, .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
+    *heard_us = 0;
+    assert_int_equal(sumac_client_push_and_wait(&played->client, &delta, 1, NULL, NULL), SUMAC_OK);
+    assert_true(*heard_us > 0);
+    *heard_us = 0;
+    assert_int_equal(
+        sumac_client_pull_and_wait(&played->client, &fetch, 1, NULL, NULL), SUMAC_NOT_FOUND);
+    assert_true(*heard_us > 0);
 }
 
 /* What it was to carry is given back, and the error says why. */
@@ -456,6 +481,7 @@ int main(void)
         played_test(weights_and_counts_that_make_no_sense_are_refused),
         played_test(a_push_beyond_the_most_waits_for_one_to_be_over),
         played_test(a_push_says_when_it_was_made),
+        played_test(every_answer_is_heard),
         played_test(a_wait_for_a_push_lasts_as_long_as_it_was_told_to),
         played_test(what_is_refused_at_once_leaves_nothing_under_way),
         played_test(of_many_items_the_wrong_one_is_named),
