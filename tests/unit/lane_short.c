@@ -311,6 +311,157 @@ static void nor_is_it_said_again_without_them(void **state)
     assert_int_equal(talk_teardown(state), 0);
 }
 
+/* ---- what is new ---- */
+
+/* A session with a variable and a push stream; with `heard`, one of its pushes has been refused. */
+static uint64_t begin_push(void **state, bool heard)
+{
+    struct lane_config config;
+    struct talk *talk = begin(state, &config);
+    const struct talk_part bad = {
+        .sequence = 1, .shard = 4711, .shards = 1, .values = values, .count = 1};
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    if (heard)
+        talk_part(talk, stream, &bad);
+    sized_pool_trim(&talk->lane->bytes);
+    talk_forget(talk);
+    return stream;
+}
+
+static void a_stream_that_there_is_no_memory_for_is_ended_with_that(void **state)
+{
+    (void)begin_push(state, false);
+    struct talk *const talk = *state;
+    uint32_t opened = 0;
+
+    short_source(talk, 0);
+    while (!was_said(talk, "end of stream") && opened++ < 100)
+        (void)talk_stream(talk, LANE_STREAM_PULL);
+
+    talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
+    assert_string_equal(talk->closed.text, "ps 1 has no memory for another stream");
+    talk->scarce = false;
+    (void)talk_pull_stream(talk, 1);
+    talk_expect(talk, "greeting\n");
+    assert_int_equal(talk_teardown(state), 0);
+}
+
+static void push_out_of_bounds(struct talk *talk, uint64_t stream, uint64_t sequence)
+{
+    const struct talk_part bad = {
+        .sequence = sequence,
+        .previous = sequence - 1,
+        .shard = VARIABLE,
+        .shards = 1,
+        .offset = 1000,
+        .values = values,
+        .count = 1};
+
+    talk_part(talk, stream, &bad);
+}
+
+static void commit_voided(struct talk *talk, uint64_t stream, uint64_t sequence)
+{
+    talk_commit(talk, stream, sequence, sequence, 0);
+}
+
+/* Without room for its number a refused push cannot be remembered: its stream ends, and on the next
+ * one it is said again and answered. */
+static bool ends_and_is_said_again(
+    void **state, uint32_t limit, void (*say)(struct talk *, uint64_t, uint64_t),
+    const char *answer)
+{
+    const uint64_t stream = begin_push(state, false);
+    struct talk *talk = *state;
+
+    short_once(talk, limit);
+    say(talk, stream, 1);
+    talk->scarce = false;
+    const bool ended = is_over(talk);
+    if (ended) {
+        talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
+        const uint64_t next = talk_push_stream(talk, 1, 2);
+        talk_forget(talk); /* what was remembered, and there was no memory to answer, is said */
+        say(talk, next, 1);
+    }
+    talk_expect(talk, answer);
+    assert_int_equal(talk_teardown(state), 0);
+    return ended;
+}
+
+static void a_refusal_that_there_is_no_memory_to_remember_ends_the_stream(void **state)
+{
+    uint32_t refused = 0, voided = 0;
+
+    for (uint32_t limit = 0; limit < TAKES_MAX; limit++) {
+        refused +=
+            ends_and_is_said_again(state, limit, push_out_of_bounds, "refused 1 WRONG_SHAPE\n");
+        voided += ends_and_is_said_again(state, limit, commit_voided, "");
+    }
+    assert_in_range(refused, 1, TAKES_MAX / 2);
+    assert_in_range(voided, 1, TAKES_MAX / 2);
+}
+
+/* A push of four elements, by the first of so many functions. */
+static void push_by_one_of_many(struct talk *talk, uint64_t stream, uint64_t sequence)
+{
+    enum { FUNCTIONS = 200 };
+    wire_function assign = WIRE_FUNCTION_INIT;
+    wire_function *functions[FUNCTIONS];
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    for (uint32_t i = 0; i < FUNCTIONS; i++)
+        functions[i] = &assign;
+    piece.shard_id = VARIABLE;
+    piece.function = 1;
+    piece.bytes = header.bytes = 4 * sizeof(float);
+    header.sequence = sequence;
+    header.previous = sequence - 1;
+    header.first = header.last = true;
+    header.functions = functions;
+    header.n_functions = FUNCTIONS;
+    header.pieces = pieces;
+    header.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, values, piece.bytes);
+}
+
+/* It takes its place, as one refused; where there is none to say so either, its stream ends. */
+static void a_part_that_there_is_no_memory_for_the_functions_of_is_refused(void **state)
+{
+    uint32_t refused = 0;
+
+    for (uint32_t limit = 0; limit < TAKES_MAX; limit++) {
+        const uint64_t stream = begin_push(state, true);
+        struct talk *talk = *state;
+        short_once(talk, limit);
+
+        push_by_one_of_many(talk, stream, 2);
+
+        talk->scarce = false;
+        const bool is_refused = was_said(talk, "refused 2 OUT_OF_MEMORY\n");
+        assert_true(is_refused || is_over(talk) || was_said(talk, "staged 2\n"));
+        refused += is_refused;
+        talk_forget(talk);
+        if (is_refused) {
+            talk_commit(talk, stream, 2, 0, 0);
+            talk_expect(talk, "done 1 voided\ndone 2 voided\n");
+        }
+        assert_int_equal(talk_teardown(state), 0);
+    }
+    assert_in_range(refused, 1, TAKES_MAX / 2);
+}
+
 /* ---- ps 0 ---- */
 
 /* The calls of one conversation, and how often each was answered. */
@@ -470,6 +621,9 @@ int main(void)
         cmocka_unit_test(with_short_steps_a_ps_answers_or_ends_its_streams),
         cmocka_unit_test(with_an_empty_source_a_ps_answers_or_ends_its_streams),
         cmocka_unit_test(without_memory_for_a_moment_a_ps_answers_or_ends_its_streams),
+        cmocka_unit_test(a_stream_that_there_is_no_memory_for_is_ended_with_that),
+        cmocka_unit_test(a_refusal_that_there_is_no_memory_to_remember_ends_the_stream),
+        cmocka_unit_test(a_part_that_there_is_no_memory_for_the_functions_of_is_refused),
         cmocka_unit_test(done_is_not_said_without_its_versions),
         cmocka_unit_test(nor_is_it_said_again_without_them),
         cmocka_unit_test(with_short_steps_ps_0_answers_every_call),
