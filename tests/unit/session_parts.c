@@ -128,6 +128,65 @@ static void a_chunk_has_whole_elements_of_each_piece(void **state)
     talk_close(&talk);
 }
 
+/* ---- rules taken away */
+
+static void finish_step(struct talk *talk, uint64_t token, uint32_t piece_count)
+{
+    static uint8_t data[8];
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, data, sizeof data), talk_piece(1, 11, data, sizeof data)};
+    const struct session_push push = {
+        .token = token, .pieces = pieces, .piece_count = piece_count, .finishes_step = true};
+
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+}
+
+/* The clock that goes out beside a step's push, with the commit of the push before it. */
+static uint64_t clock_before_the_commit(uint32_t broken)
+{
+    struct talk talk;
+    struct session_config config = talk_member(2);
+
+    config.broken = broken;
+    talk_open_with(&talk, &config);
+    talk_push_out(&talk, 1, 3);
+    finish_step(&talk, 2, 2);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 1, 1);
+    talk_writable(&talk, 0); /* the message of push 2 is out */
+    const struct session_effect *sent = talk_sent(&talk, 0);
+    assert_non_null(sent);
+    assert_non_null(sent->push_request->commit);
+    assert_int_equal(sent->push_request->commit->commit_through, 1);
+    const uint64_t clock = sent->push_request->commit->clock;
+    talk_close(&talk);
+    return clock;
+}
+
+static void without_clock_with_the_commit_it_is_said_before_the_step_is_committed(void **state)
+{
+    (void)state;
+    assert_int_equal(clock_before_the_commit(0), 0);
+    assert_int_equal(clock_before_the_commit(1u << RULE_clock_with_the_commit), 1);
+}
+
+static void without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(2);
+
+    config.broken = 1u << RULE_clock_to_every_ps;
+    talk_open_with(&talk, &config);
+    finish_step(&talk, 1, 1);
+
+    talk_done(&talk, 0, 1);
+
+    assert_int_equal(talk_state(&talk).clock, 1);
+    assert_null(talk_request(&talk, 1));
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -136,6 +195,8 @@ int main(void)
         cmocka_unit_test(a_refused_push_voids_none_beside_it),
         cmocka_unit_test(what_a_ps_was_told_of_the_commit_is_not_said_again),
         cmocka_unit_test(a_chunk_has_whole_elements_of_each_piece),
+        cmocka_unit_test(without_clock_with_the_commit_it_is_said_before_the_step_is_committed),
+        cmocka_unit_test(without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
