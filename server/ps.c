@@ -33,6 +33,7 @@ void ps_step(struct ps *ps, struct lane_event *event)
     event->connections = ps->connections.open;
     event->connections_refused = ps->connections.refused;
     ps_core_step(ps->core, event, &effects);
+    ps->unheard_us += effects.took_us;
     for (uint32_t i = 0; i < effects.count; i++)
         ps_carry_out(ps, &effects.items[i]);
     ps->stepping = false;
@@ -311,14 +312,36 @@ static void compute(struct ps *ps, uint64_t now_us)
     }
 }
 
+static bool note_heard(struct ps *ps, enum rpc_polled polled)
+{
+    const bool is_event = polled == RPC_POLLED_EVENT;
+
+    ps->unheard_us = is_event ? ps->unheard_us + PS_EVENT_US : 0;
+    return is_event;
+}
+
 /* A look that finds nothing has served at most one socket, or only taken note that a message is
  * out: of many that are ready the others are still to be served. */
 static void handle_what_is_at_hand(struct ps *ps)
 {
+    uint32_t quiet = 0;
+
+    while (quiet < PS_LOOKS_PER_TURN && ps->unheard_us < PS_UNHEARD_US_MAX && !ps->exiting)
+        quiet += !note_heard(ps, rpc_poll(ps->poller, 0));
+}
+
+/* gRPC hands out what is there before it looks at a socket, and who has one message there may have
+ * a million. So of each call the next one is handled, and then no more are asked for until each
+ * connection has been looked at. */
+static void listen_to_all(struct ps *ps)
+{
+    const uint32_t sockets = rpc_server_connections(ps->server).open + 1; /* one more may come */
+    const uint32_t looks = sockets < PS_LOOKS_PER_TURN ? sockets : PS_LOOKS_PER_TURN;
     uint32_t events = 0, quiet = 0;
 
-    while (events < PS_EVENTS_PER_TURN_MAX && quiet < PS_LOOKS_PER_TURN && !ps->exiting) {
-        if (rpc_poll(ps->poller, 0) == RPC_POLLED_EVENT)
+    (void)note_heard(ps, rpc_poll(ps->poller, 0));
+    while (events < PS_EVENTS_PER_TURN_MAX && quiet < looks && !ps->exiting) {
+        if (note_heard(ps, rpc_listen(ps->poller)))
             events++;
         else
             quiet++;
@@ -334,19 +357,24 @@ void ps_turn(struct ps *ps)
     if (now_us >= ps->redial_us)
         ps_peers_tick(ps, now_us);
     ps_take_released(ps);
-    if (compute_pool_jobs(ps->pool) > 0)
+    if (compute_pool_jobs(ps->pool) > 0) {
         compute(ps, now_us);
+        ps->unheard_us += COMPUTE_US_MAX;
+    }
     if (ps->exiting)
         return;
     const bool busy = compute_pool_jobs(ps->pool) > 0;
     const uint64_t due_us = tick_us(ps) < ps->redial_us ? tick_us(ps) : ps->redial_us;
     /* Between two long steps more is heard than one message. */
     const bool goes_on = ps->wake_us <= ps->stepped_us;
-    if (ps->turns.waiting.first == NULL && !goes_on) {
-        (void)rpc_poll(ps->poller, busy ? 0 : due_us);
+    if (ps->unheard_us < PS_UNHEARD_US_MAX && ps->turns.waiting.first == NULL && !goes_on) {
+        (void)note_heard(ps, rpc_poll(ps->poller, busy ? 0 : due_us));
         return;
     }
-    handle_what_is_at_hand(ps);
+    if (ps->unheard_us < PS_UNHEARD_US_MAX)
+        handle_what_is_at_hand(ps);
+    else
+        listen_to_all(ps);
     ps_services_turn(ps);
 }
 

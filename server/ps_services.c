@@ -64,6 +64,7 @@ static void call_arrived(struct rpc_call *call, const struct wire_received *rece
 
     if (link == NULL)
         return;
+    link->ps->unheard_us += received->arena_bytes / PS_UNPACKED_PER_US;
     struct lane_event event = {
         .kind = LANE_EVENT_CALL,
         .call = link->id,
@@ -149,6 +150,7 @@ static void stream_message(struct rpc_call *call, const struct wire_received *re
 {
     struct ps_link *const link = rpc_call_user(call);
 
+    link->ps->unheard_us += received->arena_bytes / PS_UNPACKED_PER_US;
     if (link->call != call || link->finished || link->ps->exiting)
         return;
     struct lane_event event = {

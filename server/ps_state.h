@@ -49,7 +49,10 @@
 #define PS_LOOKS_PER_TURN 16u
 #define PS_UNASKED_PER_TURN_MAX                                                                    \
     32u /* answers that go one after the other before the network is looked at */
-#define PS_EVENTS_PER_TURN_MAX 256u /* that go before one message of a long pull */
+#define PS_UNHEARD_US_MAX 2000u /* of work on what is there, and then the network is looked at */
+#define PS_EVENT_US 8u          /* what one takes beside its step and its unpacking */
+#define PS_UNPACKED_PER_US 1024u
+#define PS_EVENTS_PER_TURN_MAX 256u /* that were asked for: then the clock is looked at */
 
 struct ps;
 
@@ -131,6 +134,7 @@ struct ps {
     struct ps_links links;
     struct ps_link newcomer; /* whom calls belong to that have no link yet */
     struct ps_turns turns;
+    uint64_t unheard_us; /* of work, about, since a look at the network has found nothing */
     struct ps_peer peers[LANE_PS_MAX];
     struct release_queue released;
     struct pool helds;

@@ -85,13 +85,20 @@ void rpc_handle(struct rpc_poller *poller, const struct rpc_event *event)
         arena_deinit(&poller->arena);
 }
 
-enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us)
+static enum rpc_polled poll_one(struct rpc_poller *poller, uint64_t until_us)
 {
     struct rpc_event event;
-
-    rpc_ask(poller);
     const enum rpc_polled polled = rpc_wait(poller, until_us, &event);
+
     if (polled == RPC_POLLED_EVENT)
         rpc_handle(poller, &event);
     return polled;
 }
+
+enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us)
+{
+    rpc_ask(poller);
+    return poll_one(poller, until_us);
+}
+
+enum rpc_polled rpc_listen(struct rpc_poller *poller) { return poll_one(poller, 0); }

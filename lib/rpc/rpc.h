@@ -42,6 +42,11 @@ enum rpc_polled { RPC_POLLED_EVENT, RPC_POLLED_NOTHING, RPC_POLLED_SHUTDOWN };
  * a handler. */
 enum rpc_polled rpc_poll(struct rpc_poller *poller, uint64_t until_us);
 
+/* The same without waiting, and without asking anybody for more: of messages that are there
+ * already, one after the other, none comes, so that it is the network that is looked at. It serves
+ * one socket at most. Each call has at most one message under way that rpc_poll has asked for. */
+enum rpc_polled rpc_listen(struct rpc_poller *poller);
+
 /* rpc_poll in three parts, for callers with a lock. rpc_ask asks for the messages that may come
  * next; rpc_wait touches nothing but the queue, so that one thread may wait while others use the
  * poller's objects; rpc_handle does the rest.

@@ -257,6 +257,7 @@ enum sumac_status wire_unpack(
     const size_t header_bytes = (size_t)(split.field + (split.total - split.payload_end));
     const enum sumac_status status =
         unpack_header(type, header, header_bytes, arena, &result.message, error);
+    result.arena_bytes = arena->bytes_used;
     if (status == SUMAC_OK)
         *received = result;
     return status;

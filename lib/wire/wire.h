@@ -71,6 +71,7 @@ struct wire_received {
     const struct span *payload; /* in order; empty spans do not occur */
     size_t payload_spans;
     uint64_t payload_bytes;
+    size_t arena_bytes; /* what unpacking it took: a KiB for each microsecond, about */
 };
 
 /* What a message of a type with a payload has beside it. A type without one is bounded by its

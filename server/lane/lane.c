@@ -451,6 +451,7 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     if (lane->out.effects.lost && !lane->exited)
         end_overflowed(lane);
     *effects = out_effects(&lane->out);
+    effects->took_us = (uint32_t)(lane_work_done(lane) / WORK_PER_US);
     lane->event = NULL;
 }
 

@@ -217,6 +217,7 @@ struct lane_effect {
 struct lane_effects {
     struct lane_effect *items;
     uint32_t count;
+    uint32_t took_us; /* of the lane, about, as its work was counted */
 };
 
 struct lane;

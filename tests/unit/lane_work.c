@@ -164,6 +164,7 @@ static bool tick_quietly(struct talk *talk, uint64_t later_ms)
         at_once |=
             effects.items[i].kind == LANE_EFFECT_WAKE && effects.items[i].at_us <= talk->now_us;
     talk->most_work = lane_work(talk->lane, talk->most_work);
+    assert_int_equal(effects.took_us, lane_work(talk->lane, 0) / WORK_PER_US);
     return at_once;
 }
 

@@ -7,14 +7,14 @@ if(TARGET ps)
   # What the core is told, the handler of a stream to another ps, what has arrived, and what is sent
   # on a call that there is not; who was refused, and what is logged of it.
   target_link_options(unit_ps_step PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=rpc_channel_call
-    -Wl,--wrap=rpc_poll -Wl,--wrap=rpc_call_writable -Wl,--wrap=rpc_call_send
+    -Wl,--wrap=rpc_poll -Wl,--wrap=rpc_listen -Wl,--wrap=rpc_call_writable -Wl,--wrap=rpc_call_send
     -Wl,--wrap=rpc_server_connections -Wl,--wrap=rpc_server_tick -Wl,--wrap=ps_log
     -Wl,--wrap=rpc_channel_open -Wl,--wrap=rpc_channel_close -Wl,--wrap=compute_pool_submit)
   # The machine below, the network and the core as the test has them.
   sumac_unit_test(ps_loop USES ps)
   target_link_options(unit_ps_loop PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=ps_now_us
     -Wl,--wrap=ps_cpu_us -Wl,--wrap=ps_resident_bytes -Wl,--wrap=ps_heap_trim
-    -Wl,--wrap=ps_signals_take -Wl,--wrap=rpc_poll -Wl,--wrap=rpc_call_writable
+    -Wl,--wrap=ps_signals_take -Wl,--wrap=rpc_poll -Wl,--wrap=rpc_listen -Wl,--wrap=rpc_call_writable
     -Wl,--wrap=rpc_server_connections -Wl,--wrap=rpc_server_tick -Wl,--wrap=ps_log
     -Wl,--wrap=update_run)
   # Signals, what the core says, and how far its end has come.

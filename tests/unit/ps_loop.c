@@ -24,9 +24,10 @@ static struct machine {
     struct ps *ps;
     uint64_t now_us, cpu_us, resident_bytes;
     uint64_t each_look_us; /* what asking for the time takes */
-    uint32_t trims, looks;
+    uint32_t trims, looks, listens; /* of the looks those that ask for nothing */
     uint64_t waited_until_us; /* by the last look at the network */
     uint32_t arrivals;        /* that the next looks find; the core exits with the last of them */
+    bool endless;             /* there is always a message for who asks for one */
     struct rpc_connections connections;
     uint32_t server_ticks, logs;
     char logged[1024];
@@ -70,16 +71,31 @@ int __wrap_ps_signals_take(const struct ps *ps)
 
 enum rpc_polled __wrap_rpc_poll(struct rpc_poller *poller, uint64_t until_us);
 
-enum rpc_polled __wrap_rpc_poll(struct rpc_poller *poller, uint64_t until_us)
+static enum rpc_polled look(void)
 {
-    (void)poller;
     machine.looks++;
-    machine.waited_until_us = until_us;
     if (machine.arrivals == 0)
         return RPC_POLLED_NOTHING;
     if (--machine.arrivals == 0)
         ps_exit(machine.ps, 138);
     return RPC_POLLED_EVENT;
+}
+
+enum rpc_polled __wrap_rpc_poll(struct rpc_poller *poller, uint64_t until_us)
+{
+    (void)poller;
+    machine.waited_until_us = until_us;
+    const enum rpc_polled polled = look();
+    return machine.endless ? RPC_POLLED_EVENT : polled;
+}
+
+enum rpc_polled __wrap_rpc_listen(struct rpc_poller *poller);
+
+enum rpc_polled __wrap_rpc_listen(struct rpc_poller *poller)
+{
+    (void)poller;
+    machine.listens++;
+    return look();
 }
 
 struct rpc_connections __wrap_rpc_server_connections(const struct rpc_server *server);
@@ -544,7 +560,7 @@ static void between_two_turns_so_much_is_heard(void **state)
     machine.arrivals = 2 * PS_EVENTS_PER_TURN_MAX;
 
     ps_turn(ps);
-    assert_int_equal(machine.looks, PS_EVENTS_PER_TURN_MAX);
+    assert_int_equal(machine.looks, PS_UNHEARD_US_MAX / PS_EVENT_US);
     assert_int_equal(count_of(LANE_EVENT_STREAM_WRITABLE), 1);
 
     machine.looks = 0;
@@ -552,6 +568,51 @@ static void between_two_turns_so_much_is_heard(void **state)
     ps_turn(ps);
     assert_int_equal(machine.looks, 3);
     assert_int_equal(count_of(LANE_EVENT_STREAM_WRITABLE), 1);
+}
+
+/* So many turns until the network is looked at for others, and how many looks that takes. */
+static uint32_t turns_until_listening(struct ps *ps)
+{
+    uint32_t turns = 0;
+
+    machine.listens = 0;
+    while (machine.listens == 0) {
+        assert_true(turns <= PS_UNHEARD_US_MAX);
+        ps_turn(ps);
+        turns++;
+    }
+    return turns;
+}
+
+/* Given: one stream has more messages there than anybody could handle. */
+static void of_a_stream_that_never_pauses_so_much_is_handled_and_then_others_are_heard(void **state)
+{
+    struct ps *const ps = *state;
+    const uint32_t quick = PS_UNHEARD_US_MAX / PS_EVENT_US;
+
+    machine.endless = true;
+    machine.connections.open = 3;
+    assert_int_equal(turns_until_listening(ps), quick + 1);
+    assert_int_equal(machine.listens, 3 + 1);
+    assert_int_equal(turns_until_listening(ps), quick + 1); /* and so on */
+    machine.connections.open = 1000;
+    assert_int_equal(turns_until_listening(ps), quick + 1);
+    assert_int_equal(machine.listens, PS_LOOKS_PER_TURN);
+
+    ps->unheard_us = PS_UNHEARD_US_MAX - 1; /* what steps and unpacking take counts, too */
+    assert_int_equal(turns_until_listening(ps), 2);
+
+    (void)turns_until_listening(ps);
+    ps->unheard_us = PS_UNHEARD_US_MAX - 1;
+    machine.endless = false;
+    ps_turn(ps); /* a look that finds nothing */
+    machine.endless = true;
+    assert_int_equal(turns_until_listening(ps), quick + 1);
+
+    ps->unheard_us = PS_UNHEARD_US_MAX;
+    machine.arrivals = 2 * PS_EVENTS_PER_TURN_MAX; /* of others: ticks are due meanwhile */
+    (void)turns_until_listening(ps);
+    assert_int_equal(machine.listens, PS_EVENTS_PER_TURN_MAX);
 }
 
 static void what_was_released_is_told_before_more_is_heard(void **state)
@@ -595,6 +656,7 @@ int main(void)
         loop_test(what_the_lane_has_is_not_trimmed_for),
         loop_test(the_heap_is_trimmed_when_the_lane_has_much_less_than_it_had),
         loop_test(between_two_turns_so_much_is_heard),
+        loop_test(of_a_stream_that_never_pauses_so_much_is_handled_and_then_others_are_heard),
         loop_test(what_was_released_is_told_before_more_is_heard),
         loop_test(a_turn_is_one_message_of_a_long_pull_or_a_few_short_ones),
     };

@@ -383,6 +383,31 @@ static void a_paused_stream_hands_over_nothing_until_it_is_resumed(void **state)
     poll_until(fixture, &fixture->at_server.messages, 3); /* then */
 }
 
+/* Given: two messages of a stream are there. When the first has been handled, listening looks at
+ * the network and not at the second. */
+static void who_listens_is_handed_nothing_that_was_not_asked_for(void **state)
+{
+    struct fixture *fixture = *state;
+    const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct rpc_call *at_server;
+
+    fixture->parks = true;
+    struct rpc_call *call = begin_paused(fixture, &at_server);
+    rpc_call_send(call, &request.base, NULL, 0);
+    poll_until(fixture, &fixture->client.writable, 3);
+    begin_stats(fixture, 0); /* behind them */
+    poll_until(fixture, &fixture->at_server.messages, 2);
+    fixture->parks = false;
+    rpc_call_resume(at_server);
+    poll_until(fixture, &fixture->at_server.messages, 3);
+
+    for (int i = 0; i < 100; i++)
+        (void)rpc_listen(fixture->poller);
+
+    assert_int_equal(fixture->at_server.messages, 3);
+    poll_until(fixture, &fixture->at_server.messages, 4);
+}
+
 static void a_second_server_on_a_port_is_refused_and_told_which(void **state)
 {
     struct fixture *fixture = *state;
@@ -608,6 +633,8 @@ int main(void)
             streams_that_are_resumed_together_all_go_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_paused_stream_hands_over_nothing_until_it_is_resumed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            who_listens_is_handed_nothing_that_was_not_asked_for, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_second_server_on_a_port_is_refused_and_told_which, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

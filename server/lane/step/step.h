@@ -37,6 +37,7 @@ struct voided;
 /* What one step does, counted in what it looks at, makes or copies: about a millisecond. Whatever
  * is left goes on with the next event, which comes at once. */
 #define WORK_PER_STEP_MAX 8192u
+#define WORK_PER_US 8u
 #define WORK_ARENA_BYTES 256u  /* of messages, that make one */
 #define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
 #define WORK_GIVEN_BYTES 1024u /* that are given back to the system */
@@ -178,16 +179,21 @@ _Static_assert(
     FLUSHED_BYTES_MAX == WORK_PER_STEP_MAX * WORK_ARENA_BYTES,
     "what is said takes the memory that the published bound has for it");
 
+static inline uint64_t lane_work_done(const struct lane *lane)
+{
+    return lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES;
+}
+
 /* May a step do more, or is it long enough? */
 static inline bool lane_has_time(const struct lane *lane)
 {
-    return lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES < WORK_PER_STEP_MAX;
+    return lane_work_done(lane) < WORK_PER_STEP_MAX;
 }
 
 /* How much more? */
 static inline uint64_t lane_work_left(const struct lane *lane)
 {
-    const uint64_t done = lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES;
+    const uint64_t done = lane_work_done(lane);
 
     return done < WORK_PER_STEP_MAX ? WORK_PER_STEP_MAX - done : 0;
 }
