@@ -250,6 +250,7 @@ static void a_malformed_answer_on_a_stream_ends_it_with_internal(void **state)
     rpc_call_send(call, &request.base, NULL, 0);
     poll_until(fixture, &fixture->client.messages, 1); /* an empty answer is any message */
     poll_until(fixture, &fixture->client.writable, 1);
+    poll_until(fixture, &fixture->at_server.writable, 1); /* it answers only when it may */
 
     rpc_call_send(call, &request.base, &payload, 1); /* when: this one says how many bytes came */
 

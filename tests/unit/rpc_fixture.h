@@ -179,6 +179,7 @@ static const struct rpc_handler observe_handlers[] = {
 static const struct rpc_handler transfer_handlers[] = {
     {.message = serve_push,
      .opened = server_opened,
+     .writable = server_writable,
      .half_closed = server_half_closed,
      .closed = server_closed},
     {.message = serve_pull,
