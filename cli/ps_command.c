@@ -46,7 +46,8 @@ static const struct option_row rows[] = {
      SERVER(staging_bytes_max)},
     {"sessions-max", "N",
      "clients at a time; each may use staging-max / N of the staging (the chiefs and workers of "
-     "TF_CONFIG, whose places nobody else takes, and 8 observers; at least 32)",
+     "TF_CONFIG, whose places nobody else takes, and 8 observers; at least 32. Without a list of "
+     "them half of the places are theirs)",
      OPTION_COUNT, SERVER(sessions_max)},
     {"view-max", "SIZE", "old values kept for long pulls (as much as the variables take)",
      OPTION_SIZE, SERVER(view_bytes_max)},
