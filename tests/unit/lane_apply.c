@@ -616,7 +616,7 @@ static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(v
 
     count_up(values, 60);
     assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
-    for (int i = 0; i < 3; i++) { /* given: 20 elements each */
+    for (int i = 0; i < 3; i++) { /* given: [0, 40), [60, 120), [100, 140) */
         pieces[i].shard_id = LARGE;
         pieces[i].offset_bytes = offsets[i];
         pieces[i].bytes = i == 0 ? 80 : i == 1 ? 60 : 40;
@@ -637,6 +637,49 @@ static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(v
     memcpy(expected + 20, values, 80); /* then: as one after the other */
     memcpy(expected, values + 20, 60);
     memcpy(expected + 10, values + 35, 40);
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    assert_int_equal(talk->computes, 2);
+    expect_shard(talk, LARGE, expected, 40);
+}
+
+/* The third piece overlaps the second, which is not the first that the COMPUTE writes. */
+static void a_piece_waits_for_any_of_those_before_it(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t offsets[] = {0, 60, 100};
+    float values[60], expected[40] = {0};
+    wire_function assign = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&assign};
+    wire_piece pieces[3] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+    wire_piece *pointers[] = {&pieces[0], &pieces[1], &pieces[2]};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    count_up(values, 60);
+    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    for (int i = 0; i < 3; i++) { /* given: 20 elements each */
+        pieces[i].shard_id = LARGE;
+        pieces[i].offset_bytes = offsets[i];
+        pieces[i].bytes = i == 0 ? 40 : i == 1 ? 60 : 40;
+        pieces[i].function = 1;
+    }
+    header.sequence = 1;
+    header.first = header.last = header.eager = true;
+    header.bytes = 140;
+    header.functions = functions;
+    header.n_functions = 1;
+    header.pieces = pointers;
+    header.n_pieces = 3;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, stream, &request, values, 140); /* when */
+
+    memcpy(expected, values, 40); /* then: as one after the other */
+    memcpy(expected + 15, values + 10, 60);
+    memcpy(expected + 25, values + 25, 40);
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
     assert_int_equal(talk->computes, 2);
     expect_shard(talk, LARGE, expected, 40);
@@ -664,6 +707,7 @@ int main(void)
         talk_test(a_thousand_small_variables_are_one_push_and_one_answer),
         talk_test(a_large_new_variable_is_filled_a_slice_at_a_time),
         talk_test(a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is),
+        talk_test(a_piece_waits_for_any_of_those_before_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,14 +291,16 @@ static void a_client_that_keeps_to_its_grant_never_meets_the_bound(void **state)
     }
 }
 
-static uint32_t count_refused(const struct talk *talk)
+static uint32_t times_said(const struct talk *talk, const char *what)
 {
     uint32_t count = 0;
 
-    for (const char *at = talk->text; (at = strstr(at, "refused ")) != NULL; at++)
+    for (const char *at = talk->text; (at = strstr(at, what)) != NULL; at++)
         count++;
     return count;
 }
+
+static uint32_t count_refused(const struct talk *talk) { return times_said(talk, "refused "); }
 
 /* Parts of a shard that is nowhere, each sent twice and refused twice; the first answer is written,
  * the others are more than a message takes. Returns how many there are. */
@@ -334,6 +336,32 @@ static void answers_that_fill_a_message_go_on_in_the_next(void **state)
     assert_int_equal(first, 1);
     assert_true(second < refusals - 1);
     assert_int_equal(first + second + count_refused(talk), refusals);
+}
+
+/* A part that is done is answered again, with its versions, whenever it comes again. */
+static void versions_that_fill_a_message_go_on_in_the_next(void **state)
+{
+    enum { shards = 1024, times = 112 };
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    static const float values[shards];
+    const struct talk_part part = {
+        .sequence = 1, .eager = true, .shard = 100, .shards = shards, .values = values, .count = 1};
+
+    config.staging_bytes_max = 64u << 20;
+    const uint64_t stream = begin_with(talk, &config);
+    for (uint32_t i = 0; i < shards; i++)
+        talk_variable(talk, part.shard + i, 1, UPDATE_ASSIGN_ADD);
+    talk_part(talk, stream, &part);
+    talk->deaf = stream;
+    for (uint32_t i = 0; i <= times; i++)
+        talk_part(talk, stream, &part);
+    talk_forget(talk);
+
+    talk_writable(talk, stream);
+
+    const uint32_t first = times_said(talk, "done ");
+    assert_in_range(first, 50, times - 1); /* a MiB, of ten bytes for each at most */
 }
 
 /* After it nothing more is said of them. */
@@ -748,6 +776,7 @@ int main(void)
         talk_test(a_duplicate_whose_versions_find_no_room_ends_the_stream),
         talk_test(a_client_that_keeps_to_its_grant_never_meets_the_bound),
         talk_test(answers_that_fill_a_message_go_on_in_the_next),
+        talk_test(versions_that_fill_a_message_go_on_in_the_next),
         talk_test(the_end_of_a_session_is_said_behind_what_is_said_of_its_pushes),
         talk_test(a_stream_has_so_many_pulls),
         talk_test(pulls_that_wait_share_a_bound),

@@ -341,6 +341,20 @@ static void a_step_of_two_ps_counts_once_when_both_have_staged_it(void **state)
     talk_close(&talk);
 }
 
+static void a_step_without_pieces_counts(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 2);
+    const struct session_push push = {.token = 1, .finishes_step = true};
+
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+
+    assert_int_equal(talk_state(&talk).clock, 1);
+    talk_close(&talk);
+}
+
 /* ---- refusals */
 
 static void a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal(void **state)
@@ -759,6 +773,7 @@ int main(void)
         cmocka_unit_test(a_commit_rides_on_the_next_part),
         cmocka_unit_test(the_commit_stops_before_a_push_that_is_not_staged_everywhere),
         cmocka_unit_test(the_clock_is_said_to_every_ps_when_the_step_is_committed),
+        cmocka_unit_test(a_step_without_pieces_counts),
         cmocka_unit_test(a_step_of_two_ps_counts_once_when_both_have_staged_it),
         cmocka_unit_test(a_refused_push_is_voided_with_its_commit_and_ends_with_the_refusal),
         cmocka_unit_test(a_refusal_that_says_no_status_is_one),
