@@ -151,8 +151,11 @@ static inline uint64_t lane_entry_version(const struct entry *entry)
 STORE_FETCHES
 static inline void lane_part_fetch_ahead(const struct lane_part *part, uint32_t entry)
 {
-    if (part->entry_count - entry > STORE_SHARDS_AHEAD)
-        store_shard_soon(part->entries[entry + STORE_SHARDS_AHEAD].shard);
+    if (part->entry_count - entry <= STORE_SHARDS_AHEAD)
+        return;
+    const struct shard *const shard = part->entries[entry + STORE_SHARDS_AHEAD].shard;
+    if (shard != NULL) /* it has not been let go */
+        store_shard_soon(shard);
 }
 
 /* part.c: one part being received */
