@@ -476,6 +476,52 @@ static void after_an_exit_of_the_judge_nobody_decides_anything(void **state)
     assert_int_equal(ps.replied, 0);
 }
 
+/* A variable that its creator assigns: whoever creates it, too, waits for that. */
+static void create_assigned(struct ps_0 *ps)
+{
+    static uint64_t shape[] = {1};
+    wire_initializer initializer = WIRE_INITIALIZER_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_create_request request = WIRE_CREATE_REQUEST_INIT;
+
+    initializer.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ASSIGNED;
+    variable.name = "assigned";
+    variable.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    variable.shape = shape;
+    variable.n_shape = 1;
+    variable.initializer = &initializer;
+    request.session_id = (wire_bytes){.data = ps->session, .len = sizeof ps->session};
+    request.variable = &variable;
+    request.timeout_ms = 1000;
+    call(ps, LANE_CALL_CREATE, &request.base);
+}
+
+/* Each half has places for what it says, and of both together there are fewer. */
+static void what_there_is_no_place_for_ends_ps_0(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+    struct reserved_array *const places = &ps.talk->core->out.effects;
+    const uint32_t capacity = places->capacity;
+
+    join(&ps, 0);
+    create_assigned(&ps);
+    join(&ps, 1);
+    const uint64_t answered = ps.calls;
+    for (int i = 0; i < 40; i++)
+        create_assigned(&ps);
+    assert_int_equal(ps.replied, answered);
+    ps.talk->out_of_memory = true; /* given: they wait */
+    places->capacity = 2 * RESERVED_ARRAY_RESERVE;
+
+    tick(&ps, 1001); /* when: they do not any longer */
+
+    places->capacity = capacity;
+    ps.talk->out_of_memory = false;
+    assert_true(ps.has_exited); /* then: those have an answer that have a place, and it ends */
+    assert_int_equal(ps.exit_code, LANE_EXIT_NO_MEMORY);
+    assert_in_range(ps.failed - answered, RESERVED_ARRAY_RESERVE, 2 * RESERVED_ARRAY_RESERVE - 1);
+}
+
 /* The lane is stepped for the call, and once more for what waits of the step before. */
 static void what_was_said_first_in_a_step_is_said(void **state)
 {
@@ -540,6 +586,7 @@ int main(void)
         talk_test(so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next),
         talk_test(a_step_makes_4096_shards_and_those_of_the_next_variable_with_the_next),
         talk_test(after_an_exit_of_the_judge_nobody_decides_anything),
+        talk_test(what_there_is_no_place_for_ends_ps_0),
         talk_test(what_was_said_first_in_a_step_is_said),
         talk_test(waits_that_the_judge_leaves_out_are_counted_in_the_statistics),
         talk_test(time_does_not_go_back),
