@@ -49,7 +49,7 @@
 #define PS_LOOKS_PER_TURN 16u
 #define PS_UNASKED_PER_TURN_MAX                                                                    \
     32u /* answers that go one after the other before the network is looked at */
-#define PS_UNHEARD_US_MAX 2000u /* of work on what is there, and then the network is looked at */
+#define PS_UNHEARD_US_MAX 4000u /* of work on what is there, and then the network is looked at */
 #define PS_EVENT_US 8u          /* what one takes beside its step and its unpacking */
 #define PS_UNPACKED_PER_US 1024u
 #define PS_EVENTS_PER_TURN_MAX 256u /* that were asked for: then the clock is looked at */
