@@ -37,6 +37,12 @@ struct id_map {
     size_t cleared; /* of them, from the first on */
 };
 
+/* All that it has taken. */
+static inline size_t id_map_bytes(const struct id_map *map)
+{
+    return (map->capacity + map->old_capacity + map->next_capacity) * sizeof(struct id_map_place);
+}
+
 void id_map_init(struct id_map *map, const struct memory *memory);
 void id_map_deinit(struct id_map *map);
 /* NULL: none of that id. */

@@ -65,10 +65,8 @@ static uint64_t view_bytes_max(const struct store *store)
 /* The maps of ids, and what ps 0's judge keeps. */
 static uint64_t bytes_beside_pool(const struct store *store)
 {
-    const size_t places =
-        store->shards.capacity + store->by_id.capacity + store->names.hashes.capacity;
-
-    return places * sizeof(struct id_map_place) + store->judge_bytes;
+    return id_map_bytes(&store->shards) + id_map_bytes(&store->by_id) +
+           id_map_bytes(&store->names.hashes) + store->judge_bytes;
 }
 
 /* Old blocks and the spare ones that come of them share one bound. What new variables find beside

@@ -304,6 +304,7 @@ static void ids_are_found_while_the_map_changes_its_size(void **state)
             there[id] = NULL;
         }
         beside += map.old != NULL && map.capacity > 64;
+        assert_int_equal(id_map_bytes(&map), fixture->bytes_taken);
         assert_int_equal(map.count, count);
         if (i % 16 != 0 && map.old == NULL)
             continue;
