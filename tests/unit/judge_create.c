@@ -517,6 +517,24 @@ static void a_variable_without_rows_needs_nobody_to_assign_it(void **state)
     world_free(two.world);
 }
 
+static void a_variable_whose_rows_have_no_bytes_needs_nobody_either(void **state)
+{
+    (void)state;
+    uint64_t shape[] = {10, 0};
+    struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
+
+    definition.variable.shape = shape;
+    definition.variable.n_shape = 2;
+    definition.initializer.kind = SUMAC__V1__INITIALIZER__KIND__KIND_ASSIGNED;
+
+    created(&two, &definition);
+
+    assert_non_null(strstr(two.world->text, "published\n"));
+    assert_null(strstr(two.world->text, "assign"));
+    world_free(two.world);
+}
+
 static void a_create_that_there_is_no_memory_to_let_wait_says_so(void **state)
 {
     (void)state;
@@ -666,6 +684,7 @@ int main(void)
         cmocka_unit_test(a_create_that_waits_too_long_says_for_whom),
         cmocka_unit_test(a_settled_session_waits_for_no_create),
         cmocka_unit_test(a_variable_without_rows_needs_nobody_to_assign_it),
+        cmocka_unit_test(a_variable_whose_rows_have_no_bytes_needs_nobody_either),
         cmocka_unit_test(a_create_that_there_is_no_memory_to_let_wait_says_so),
         cmocka_unit_test(one_create_too_many_is_told_how_many_wait),
         cmocka_unit_test(a_create_of_nothing_is_refused),

@@ -436,6 +436,23 @@ static void a_header_above_its_bound_is_refused(void **state)
     memory_give(&memory_heap, data, bytes);
 }
 
+static void a_header_may_have_all_that_its_bound_says(void **state)
+{
+    (void)state;
+    const uint8_t head[] = {0xa2, 0x01, 0xfb, 0xff, 0x3f}; /* unknown field 20, the rest of a MiB */
+    const uint8_t tail[] = {0x7a, 1, 'x'};
+    const size_t bytes = WIRE_HEADER_BYTES_MAX + sizeof tail;
+    uint8_t *data = memory_take(&memory_heap, bytes);
+
+    memset(data, 0, bytes);
+    memcpy(data, head, sizeof head);
+    memcpy(data + WIRE_HEADER_BYTES_MAX, tail, sizeof tail);
+    const enum sumac_status status =
+        unpack_all(&sumac__v1__push_request__descriptor, data, bytes, NULL);
+    memory_give(&memory_heap, data, bytes);
+    assert_int_equal(status, SUMAC_OK);
+}
+
 static void so_is_one_that_lies_behind_the_payload(void **state)
 {
     (void)state;
@@ -709,6 +726,7 @@ int main(void)
         cmocka_unit_test(what_inflates_beyond_its_bound_is_refused),
         cmocka_unit_test(the_largest_header_of_a_client_is_unpacked),
         cmocka_unit_test(a_header_above_its_bound_is_refused),
+        cmocka_unit_test(a_header_may_have_all_that_its_bound_says),
         cmocka_unit_test(so_is_one_that_lies_behind_the_payload),
         cmocka_unit_test(so_is_one_of_a_message_that_has_no_payload),
         cmocka_unit_test(a_string_that_is_not_utf8_is_refused_and_named),
