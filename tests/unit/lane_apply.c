@@ -599,13 +599,11 @@ static void a_large_new_variable_is_filled_a_slice_at_a_time(void **state)
     talk_expect(talk, "report 10\n");
 }
 
-/* The third piece overlaps the second, which lies before the first. */
-static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(void **state)
+/* One part that assigns these three runs of bytes of the large shard, one after the other. */
+static void assign_three(
+    struct talk *talk, uint64_t stream, const uint64_t offsets[3], const uint64_t bytes[3],
+    const float *values)
 {
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    const uint64_t offsets[] = {80, 0, 40};
-    float values[60], expected[40] = {0};
     wire_function assign = WIRE_FUNCTION_INIT;
     wire_function *functions[] = {&assign};
     wire_piece pieces[3] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
@@ -614,27 +612,37 @@ static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(v
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
-    count_up(values, 60);
     assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
-    for (int i = 0; i < 3; i++) { /* given: [0, 40), [60, 120), [100, 140) */
+    for (int i = 0; i < 3; i++) {
         pieces[i].shard_id = LARGE;
         pieces[i].offset_bytes = offsets[i];
-        pieces[i].bytes = i == 0 ? 80 : i == 1 ? 60 : 40;
+        pieces[i].bytes = bytes[i];
         pieces[i].function = 1;
+        header.bytes += bytes[i];
     }
     header.sequence = 1;
     header.first = header.last = header.eager = true;
-    header.bytes = 180;
     header.functions = functions;
     header.n_functions = 1;
     header.pieces = pointers;
     header.n_pieces = 3;
     request.parts = parts;
     request.n_parts = 1;
+    talk_push(talk, stream, &request, values, header.bytes);
+}
 
-    talk_push(talk, stream, &request, values, 180); /* when */
+/* The third piece overlaps the second: here that lies before the first, below behind it. */
+static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    float values[60], expected[40] = {0};
 
-    memcpy(expected + 20, values, 80); /* then: as one after the other */
+    count_up(values, 60);
+    assign_three(
+        talk, stream, (const uint64_t[]){80, 0, 40}, (const uint64_t[]){80, 60, 40}, values);
+
+    memcpy(expected + 20, values, 80); /* as one after the other */
     memcpy(expected, values + 20, 60);
     memcpy(expected + 10, values + 35, 40);
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
@@ -642,42 +650,17 @@ static void a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is(v
     expect_shard(talk, LARGE, expected, 40);
 }
 
-/* The third piece overlaps the second, which is not the first that the COMPUTE writes. */
 static void a_piece_waits_for_any_of_those_before_it(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    const uint64_t offsets[] = {0, 60, 100};
     float values[60], expected[40] = {0};
-    wire_function assign = WIRE_FUNCTION_INIT;
-    wire_function *functions[] = {&assign};
-    wire_piece pieces[3] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
-    wire_piece *pointers[] = {&pieces[0], &pieces[1], &pieces[2]};
-    wire_part header = WIRE_PART_INIT;
-    wire_part *parts[] = {&header};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     count_up(values, 60);
-    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
-    for (int i = 0; i < 3; i++) { /* given: 20 elements each */
-        pieces[i].shard_id = LARGE;
-        pieces[i].offset_bytes = offsets[i];
-        pieces[i].bytes = i == 0 ? 40 : i == 1 ? 60 : 40;
-        pieces[i].function = 1;
-    }
-    header.sequence = 1;
-    header.first = header.last = header.eager = true;
-    header.bytes = 140;
-    header.functions = functions;
-    header.n_functions = 1;
-    header.pieces = pointers;
-    header.n_pieces = 3;
-    request.parts = parts;
-    request.n_parts = 1;
+    assign_three(
+        talk, stream, (const uint64_t[]){0, 60, 100}, (const uint64_t[]){40, 60, 40}, values);
 
-    talk_push(talk, stream, &request, values, 140); /* when */
-
-    memcpy(expected, values, 40); /* then: as one after the other */
+    memcpy(expected, values, 40);
     memcpy(expected + 15, values + 10, 60);
     memcpy(expected + 25, values + 25, 40);
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
