@@ -210,12 +210,11 @@ static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void
     device_close(device);
 }
 
-/* Armed: the next thread of a queue that waits for anything meets the test first. The test itself,
- * where it would wait for what it holds up, lets that go on. */
+/* Armed: the next thread of a queue that waits for anything meets the test first. A thread that
+ * would itself wait for what it holds up lets that go on. */
 static atomic_bool is_armed;
 static pthread_barrier_t about_to_wait;
-static pthread_barrier_t *held_up; /* NULL: nothing is */
-static pthread_t tester;
+static _Thread_local pthread_barrier_t *held_up; /* NULL: nothing is */
 
 int __real_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex);
 int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex);
@@ -224,7 +223,7 @@ int __wrap_pthread_cond_wait(pthread_cond_t *changed, pthread_mutex_t *mutex)
 {
     if (atomic_exchange(&is_armed, false))
         pthread_barrier_wait(&about_to_wait);
-    if (held_up != NULL && pthread_equal(tester, pthread_self())) {
+    if (held_up != NULL) {
         pthread_mutex_unlock(mutex);
         pthread_barrier_wait(held_up);
         held_up = NULL;
@@ -243,7 +242,6 @@ static void a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait(void **
 
     pthread_barrier_init(&meeting, NULL, 2);
     struct job held = {.meeting = &meeting}, others = {0};
-    tester = pthread_self();
     held_up = &meeting;
 
     device_run(queue, work, &held); /* when */
