@@ -202,6 +202,7 @@ static void those_alone_are_missing_who_hold_rows_that_are_wanted(void **state)
         {{"w[:2]", "w[4:]"}, NULL, "02", {-1, 2}},
         {{"w[:2]", "v"}, NULL, "02", {-1, 2}},
         {{"w[2:3]", "v[:1]"}, NULL, "012", {1, 2}},
+        {{"w[2:3]", "w[4:]"}, NULL, "012", {1, 2}},
         {{"w", "v"}, ":1", "02", {-1, 2}},
     };
 
