@@ -68,6 +68,28 @@ static void add_client(struct sample *sample, const wire_session_stats *session)
     add_session(client, session);
 }
 
+static bool is_member(const struct activity *client)
+{
+    return strcmp(client->state, "open") == 0 &&
+           (strncmp(client->name, "worker", 6) == 0 || strncmp(client->name, "chief", 5) == 0);
+}
+
+static void measure_lag(struct sample *sample)
+{
+    uint64_t slowest = UINT64_MAX;
+
+    for (uint32_t i = 0; i < sample->client_count; i++) {
+        struct activity *client = &sample->clients[i];
+        client->is_member = is_member(client);
+        if (client->is_member && client->steps < slowest)
+            slowest = client->steps;
+    }
+    for (uint32_t i = 0; i < sample->client_count; i++) {
+        struct activity *client = &sample->clients[i];
+        client->lag = client->is_member ? client->steps - slowest : 0;
+    }
+}
+
 bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample)
 {
     size_t sessions = 0;
@@ -92,6 +114,7 @@ bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *
         for (size_t j = 0; j < reply->n_sessions; j++)
             add_client(sample, reply->sessions[j]);
     }
+    measure_lag(sample);
     return true;
 }
 

@@ -106,6 +106,7 @@ static struct value *client_to_json(const struct activity *client)
     value_put(json, "attempt", value_number(client->attempt));
     value_put(json, "state", value_text(client->state));
     value_put(json, "steps", value_number(client->steps));
+    value_put(json, "lag", client->is_member ? value_number(client->lag) : value_real((double)NAN));
     value_put(json, "steps_per_s", value_real(client->step_rate));
     value_put(json, "weight", value_real(client->weight));
     value_put(json, "last_heard_ms", value_number(client->heard_ms));

@@ -14,12 +14,6 @@
 
 /* ---- first: how fast, how stale, who is slow */
 
-static bool is_member(const struct activity *client)
-{
-    return strcmp(client->state, "open") == 0 &&
-           (strncmp(client->name, "worker", 6) == 0 || strncmp(client->name, "chief", 5) == 0);
-}
-
 /* The members' rates, of steps where they count them, else of pushes. */
 struct pace {
     bool steps;
@@ -45,7 +39,7 @@ static struct pace measure(const struct sample *sample)
     for (uint32_t i = 0; i < sample->client_count; i++) {
         const struct activity *client = &sample->clients[i];
         const double rate = rate_of(client, pace.steps);
-        if (!is_member(client))
+        if (!client->is_member)
             continue;
         pace.members++;
         pace.sum += rate;
@@ -162,17 +156,19 @@ static void add_client(struct table *table, const struct activity *client)
     table_add(table, "%s", client->state);
     add_rate(table, client->steps > 0 ? client->step_rate : (double)NAN);
     table_add(table, "%" PRIu64, client->steps);
+    if (client->is_member)
+        table_add(table, "%" PRIu64, client->lag);
+    else
+        table_add(table, "-");
     add_traffic(table, client);
     table_add(table, "%s", table_duration((double)client->heard_ms * 1000, text, sizeof text));
 }
 
 static bool print_clients(const struct sample *sample, uint32_t width, FILE *file)
 {
-    static const struct table_column columns[] = {{NULL, "CLIENT", 0},
-                                                  {NULL, "STATE", 3},
-                                                  {"steps", ">/S", 0},
-                                                  {"steps", ">DONE", 3},
-                                                  TRAFFIC,
+    static const struct table_column columns[] = {{NULL, "CLIENT", 0},  {NULL, "STATE", 3},
+                                                  {"steps", ">/S", 0},  {"steps", ">DONE", 3},
+                                                  {"steps", ">LAG", 3}, TRAFFIC,
                                                   {"heard", ">AGO", 4}};
     struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
 

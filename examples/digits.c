@@ -3,12 +3,13 @@
  * held-back rows are right.
  *
  *     sumac run --ps 2 --workers 2 --replicas 2 -- ./digits [--target 0.95] [--steps N] [--seconds
- *     S] [--result FILE] [--json]
+ *     S] [--lag-max N] [--result FILE] [--json]
  *
  * A perceptron of 64-128-10 units lives on the ps, the two weight matrices split over all of them;
  * the ps apply adam. Each worker goes through the training rows in an order of its own, 32 at a
  * step, shared by its replicas. Worker 0 tries the held-back rows now and then; when enough are
- * right it assigns 1 to `done`, which everybody pulls with every step.
+ * right it assigns 1 to `done`, which everybody pulls with every step. With --lag-max no worker
+ * begins a step while another is more steps behind.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -42,6 +43,8 @@ struct settings {
     const char *result;     /* a file that takes the last line as well; NULL: none */
     double target, seconds; /* seconds: train at least so long */
     uint64_t steps;         /* of this worker, at least */
+    bool bounded;           /* lag: no step begins while another worker is more than … */
+    uint64_t lag_max;       /* … steps behind */
     bool json;
 };
 
@@ -325,6 +328,8 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
         .reduce = SUMAC_REDUCE_MEAN,
         .step = step,
         .user = job,
+        .bounded = job->settings.bounded,
+        .lag_max = job->settings.lag_max,
     };
 
     if (status == SUMAC_OK)
@@ -354,8 +359,8 @@ static bool read_number(const char *name, const char *text, double max, double *
 static bool tell_usage(FILE *file)
 {
     fprintf(
-        file, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--data FILE] "
-              "[--result FILE] [--json]\n");
+        file, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--lag-max N] "
+              "[--data FILE] [--result FILE] [--json]\n");
     return false;
 }
 
@@ -363,7 +368,7 @@ static bool tell_usage(FILE *file)
 static bool read_settings(int argc, char **argv, struct settings *settings)
 {
     *settings = (struct settings){.program = argv[0], .data = DIGITS_DATA, .target = 0.95};
-    double steps = 0;
+    double steps = 0, lag_max = 0;
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--json") == 0) {
@@ -383,6 +388,8 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             read = read_number(argv[i], value, 1e9, &settings->seconds);
         else if (strcmp(argv[i], "--steps") == 0)
             read = read_number(argv[i], value, 1e15, &steps);
+        else if (strcmp(argv[i], "--lag-max") == 0)
+            read = settings->bounded = read_number(argv[i], value, 1e15, &lag_max);
         else
             read = tell_usage(stderr);
         if (!read)
@@ -390,6 +397,7 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         i++;
     }
     settings->steps = (uint64_t)steps;
+    settings->lag_max = (uint64_t)lag_max;
     return true;
 }
 

@@ -336,13 +336,24 @@ drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
     return SUMAC_OK;
 }
 
-/* Begin the pull of the next step's values. The next step may run ahead of pushes_in_flight own
+/* Is the next step's pull made while this one computes? */
+static bool pulls_early(const struct sumac_worker *worker)
+{
+    return !worker->options.sequential &&
+           !(worker->options.bounded && worker->options.lag_max == 0);
+}
+
+/* Begin the pull of the next step's values, beside a step that has begun (`beside`), or after the
+ * last. The next step may run ahead of pushes_in_flight own
  * pushes, this step's included: of one, the ps itself lets the pull wait for the push before; of
  * more, the push that must be seen is waited for here, which seldom takes any time. */
-static enum sumac_status begin_pull(struct sumac_worker *worker, struct sumac_error *error)
+static enum sumac_status
+begin_pull(struct sumac_worker *worker, bool beside, struct sumac_error *error)
 {
     const uint32_t ahead = worker->options.pushes_in_flight;
+    const uint64_t lag_max = worker->options.lag_max;
 
+    assert(!beside || pulls_early(worker));
     assert(worker->pushed - worker->applied <= ahead);
     if (worker->pull != NULL || worker->pulled)
         return SUMAC_OK;
@@ -359,6 +370,8 @@ static enum sumac_status begin_pull(struct sumac_worker *worker, struct sumac_er
         };
     const struct sumac_pull_options options = {
         .without_own_pushes = ahead > 1,
+        .bounded = worker->options.bounded,
+        .lag_max = beside && lag_max > 0 ? lag_max - 1 : lag_max, /* the step has not finished */
         .timeout_ms = worker->options.timeout_ms,
     };
     return sumac_client_pull(
@@ -516,7 +529,7 @@ push(struct sumac_worker *worker, struct place *place, double weight, struct sum
     const struct sumac_push_options options = {
         .weight = weight,
         .finishes_step = true,
-        .earlier_pull = !worker->options.sequential, /* the next step's has been made meanwhile */
+        .earlier_pull = pulls_early(worker), /* the next step's has been made meanwhile */
     };
     const enum sumac_status status = sumac_client_push(
         worker->options.client, worker->deltas, worker->options.pushed_count, &options,
@@ -536,7 +549,7 @@ static enum sumac_status take_values(struct sumac_worker *worker, struct sumac_e
     if (worker->options.sequential)
         status = drain(worker, 0, error);
     if (status == SUMAC_OK)
-        status = begin_pull(worker, error);
+        status = begin_pull(worker, false, error);
     if (status == SUMAC_OK)
         status = end_pull(worker, error);
     if (status != SUMAC_OK)
@@ -574,8 +587,8 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
     struct place *place = &worker->places[worker->pushed % place_count(worker)];
     assert(place->push == NULL); /* at most pushes_in_flight are under way */
     start_replicas(worker, place);
-    if (!worker->options.sequential)
-        status = begin_pull(worker, error);
+    if (pulls_early(worker))
+        status = begin_pull(worker, true, error);
     if (status == SUMAC_OK)
         status = end_pull(worker, error);
     /* whatever the network does */

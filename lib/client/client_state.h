@@ -70,6 +70,9 @@ struct sumac_variable {
     struct variable_shard shards[];
 };
 
+/* What the end of a pull may take beyond its time: who waits for it so long hears why. */
+#define END_US 1000000u
+
 /* A push or a pull under way. Taken from the client's free list, so that a client in its stride
  * allocates nothing. */
 struct transfer {
@@ -81,6 +84,8 @@ struct transfer {
     struct variable_shard **shards; /* of each piece */
     uint32_t piece_count, piece_capacity;
     bool over; /* the session has said PUSHED or PULLED */
+    uint64_t
+        ends_us; /* a pull is over by then, and its ps has said what it waited for; 0: no end */
     /* A reference on the bytes being pushed; NULL: the caller keeps them. */
     struct sumac_buffer *kept;
     atomic_uint lent; /* runs of the caller's bytes that gRPC holds */

@@ -3,6 +3,7 @@
 #include "client_state.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 #include "error.h"
 
@@ -27,6 +28,21 @@ static enum sumac_status add_fetches(
     return SUMAC_OK;
 }
 
+static enum sumac_status check_lag(
+    const struct sumac_client *client, const struct sumac_pull_options *options,
+    struct sumac_error *error)
+{
+    if (options->lag_max > 0 && !options->bounded)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "pull with lag_max %" PRIu64 ", which counts only with `bounded`", options->lag_max);
+    if (options->bounded && client->reader)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "pull with bounded lag of a reader, which has no steps: join, or pull without it");
+    return SUMAC_OK;
+}
+
 static enum sumac_status submit(
     struct sumac_client *client, struct transfer *transfer,
     const struct sumac_pull_options *options, struct sumac_error *error)
@@ -36,11 +52,14 @@ static enum sumac_status submit(
         .pieces = transfer->pieces,
         .piece_count = transfer->piece_count,
         .after_own_pushes = !options->without_own_pushes,
+        .bounded = options->bounded,
+        .lag_max = options->lag_max,
         .timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : client->timeout_ms};
 
     assert(transfer->client == client);
     assert(!transfer->over);
     assert(pull.timeout_ms > 0); /* waiting for it has an end */
+    transfer->ends_us = client_now_us() + (uint64_t)pull.timeout_ms * 1000 + END_US;
     struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &pull};
     client_step(client, &event);
     if (!transfer->over || transfer->error.status == SUMAC_OK)
@@ -69,6 +88,10 @@ enum sumac_status sumac_client_pull(
             SUMAC_TRANSFER_VARIABLES_MAX);
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
+    if (options == NULL)
+        options = &ordinary;
+    if (check_lag(client, options, error) != SUMAC_OK)
+        return SUMAC_INVALID_ARGUMENT;
     client_lock(client);
     struct transfer *transfer = transfer_take(client);
     enum sumac_status status = transfer == NULL
@@ -77,7 +100,7 @@ enum sumac_status sumac_client_pull(
                                          SUMAC_REASON_OUT_OF_MEMORY, "no memory for a pull")
                                    : add_fetches(transfer, fetches, count, error);
     if (status == SUMAC_OK)
-        status = submit(client, transfer, options != NULL ? options : &ordinary, error);
+        status = submit(client, transfer, options, error);
     if (status == SUMAC_OK)
         *pull = (struct sumac_pull *)(void *)transfer;
     else if (transfer != NULL)

@@ -33,6 +33,7 @@ struct transfer *transfer_take(struct sumac_client *client)
     transfer->pieces = NULL;
     transfer->shards = NULL;
     transfer->over = false;
+    transfer->ends_us = 0;
     transfer->kept = NULL;
     transfer->error.status = SUMAC_OK;
     atomic_store_explicit(&transfer->lent, 0, memory_order_relaxed);
@@ -361,7 +362,9 @@ enum sumac_status transfer_wait(
     client_lock(client);
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
-    const uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
+    uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
+    if (until_us < transfer->ends_us && transfer->ends_us - until_us <= END_US)
+        until_us = transfer->ends_us;
     bool done = wait_and_say(transfer, noun, until_us);
     while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
         (void)client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);

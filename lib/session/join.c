@@ -87,7 +87,7 @@ static void joined(struct session *session, const struct call *call, const wire_
     session->attempt = reply->attempt;
     session->membership_epoch = reply->membership_epoch;
     session->previous_final = reply->previous_final;
-    session->clock = reply->clock;
+    session->clock = session->steps_finished = reply->clock;
     session->lease_ms = reply->lease_ms;
     if (reply->ps_lost_ms > 0)
         session->config.ps_lost_ms = reply->ps_lost_ms;

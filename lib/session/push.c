@@ -435,6 +435,7 @@ void push_accept(struct session *session, const struct session_push *wanted)
         return;
     }
     session->submitted++;
+    session->steps_finished += wanted->finishes_step;
     session->waiting_count++;
     LIST_APPEND(&session->waiting, push, among_waiting);
     pushes_admit(session);

@@ -138,6 +138,9 @@ static bool fill_request(struct session *session, struct request *request, wire_
     const uint64_t end_us = pull->deadline_us - 250000; /* without our own grace */
     wire->request = request->number;
     wire->after_sequence = request->after_sequence;
+    wire->bounded = pull->bounded;
+    wire->lag_max = pull->lag_max;
+    wire->clock = pull->bounded ? pull->clock : 0;
     wire->timeout_ms =
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;

@@ -29,6 +29,8 @@
     X(apply_in_one_operation)        /* the pieces of a part are applied with pulls in between */  \
     X(pulls_hold_up_nothing)         /* nothing is taken from a session that waits for a pull */   \
     X(after_sequence_per_ps)         /* a pull waits for the session's last push on any ps */      \
+    X(lag_is_bounded)                /* a pull does not wait for the slowest member */             \
+    X(settled_hold_up_nothing)       /* it waits for members that have left, too */                \
     X(clock_to_every_ps)            /* the clock is said only to the ps that the step pushed to */ \
     X(clock_with_the_commit)        /* the clock is said before its pushes are committed */        \
     X(joiner_starts_at_the_slowest) /* who joins has clock 0 */                                    \

@@ -78,6 +78,8 @@ struct session_pull {
     const struct session_piece *pieces; /* copied; the data is written until PULLED */
     uint32_t piece_count;
     bool after_own_pushes; /* read your own pushes */
+    bool bounded;          /* wait until no member is more than … */
+    uint64_t lag_max;      /* … steps behind those that were finished before this call */
     uint32_t timeout_ms;   /* 0: 60 000 */
 };
 

@@ -53,9 +53,14 @@ static void check_window(struct sums *sums)
 {
     const struct session *session = sums->session;
     uint32_t refused = 0;
+    uint64_t finished = session->clock;
 
+    for (const struct push *push = session->waiting.first; push != NULL;
+         push = push->among_waiting.next)
+        finished += push->finishes_step;
     for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
         const struct window_place *place = &session->window[n % WINDOW];
+        finished += place->steps;
         if (place->push == NULL)
             continue;
         if (place->push->sequence != n) {
@@ -73,6 +78,8 @@ static void check_window(struct sums *sums)
         refused += place->push->refused;
     }
     check_same(sums->check, session->refused_count, refused, "voided pushes", "the window");
+    if (session->phase == PHASE_OPEN)
+        check_same(sums->check, session->steps_finished, finished, "finished steps", "the session");
 }
 
 static void check_waiting(struct sums *sums)

@@ -102,6 +102,9 @@ struct pull {
     LIST(struct request) requests;
     uint32_t piece_count, open_requests;
     bool after_own_pushes, after_known;
+    bool bounded;
+    uint64_t lag_max;
+    uint64_t clock;           /* the steps that were finished before it */
     uint64_t after_submitted; /* pushes that the caller had made before */
     uint32_t timeout_ms;
     uint64_t deadline_us;
@@ -260,6 +263,7 @@ struct session {
     /* Pushes that every ps can remember as refused: with a sequence at a time. */
     uint32_t voided_max;
     uint64_t last_sequence, commit_through, acked_through, clock;
+    uint64_t steps_finished;   /* by the caller: those of `clock`, and those not committed yet */
     uint64_t run_other_before; /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
     uint32_t refused_count; /* pushes in the window that are voided */

@@ -245,6 +245,26 @@ static void check_session(struct sums *sums, const struct lane_session *session,
     check_streams_of(sums, session, bytes);
 }
 
+/* The clock that pulls wait for, and how many members are at it. */
+static void check_slowest(struct sums *sums)
+{
+    const struct lane *lane = sums->lane;
+    uint64_t slowest = UINT64_MAX, count = 0;
+
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        if ((int)session->role != WIRE_ROLE_MEMBER || session->clock > slowest)
+            continue;
+        count = session->clock < slowest ? 1 : count + 1;
+        slowest = session->clock;
+    }
+    if (lane->config.broken == 0 || rule_holds(lane->config.broken, RULE_settled_hold_up_nothing)) {
+        check_same(
+            sums->check, lane->peers->slowest_clock, slowest, "the slowest clock", "the lane");
+        check_same(sums->check, lane->peers->slowest_count, count, "slowest members", "the lane");
+    }
+}
+
 static void check_sessions(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
@@ -263,6 +283,7 @@ static void check_sessions(struct sums *sums)
     for (const struct lane_session *session = lane->turns->waiting.first;
          session != NULL && waiting <= sums->sessions; session = session->in_line.next)
         waiting++;
+    check_slowest(sums);
     check_same(sums->check, lane->peers->closed_count, closed, "closed sessions", "the lane");
     check_same(sums->check, waiting, sums->waiting, "sessions that wait for shards", "the lane");
     check_same(sums->check, lane->peers->sessions.used, sums->sessions, "sessions", "the lane");

@@ -366,8 +366,10 @@ static void obey_open(struct lane *lane, struct lane_stream *stream, const wire_
             return;
         }
         if (session->clock < slowest &&
-            rule_holds(lane->config.broken, RULE_joiner_starts_at_the_slowest))
-            session->clock = session->clock_said = slowest;
+            rule_holds(lane->config.broken, RULE_joiner_starts_at_the_slowest)) {
+            session->clock_said = slowest;
+            lane_session_set_clock(lane, session, slowest);
+        }
         if (!lane->joined_once && lane->index != 0)
             out_log(&lane->out, "ps %u opens its first session, of %s", lane->index, session->task);
         lane->joined_once = true;
@@ -514,7 +516,7 @@ static void obey_close(struct lane *lane, struct lane_stream *stream, const wire
 static void
 decide(struct lane *lane, struct lane_session *session, const wire_decide_session *decided)
 {
-    lane_session_decide(session, decided);
+    lane_session_decide(lane, session, decided);
     lane_pull_disown(lane, session);
     lane_session_end(lane, session);
     session->closed_record = lane_record_order(lane, RECORD_DECIDE, session, 0, &decided->base);

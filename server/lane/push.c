@@ -420,7 +420,8 @@ enum sumac_reason lane_push_take_commit(
     if (given->clock > session->clock_said)
         session->clock_said = given->clock;
     assert(session->clock <= session->clock_said);
-    lane_turn_take_clock(session); /* what it commits itself, beside it, was not committed before */
+    /* what it commits itself, beside it, was not committed before */
+    lane_turn_take_clock(lane, session);
     return SUMAC_REASON_UNSPECIFIED;
 }
 

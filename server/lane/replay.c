@@ -57,7 +57,7 @@ replay_decide(struct lane *lane, struct lane_session *session, const struct reco
 
     if (session->closed || !lane_voided_reserve(lane, session, decided->n_voided))
         return false;
-    lane_session_decide(session, decided);
+    lane_session_decide(lane, session, decided);
     lane_session_end(lane, session);
     assert(session->closed);
     return true;

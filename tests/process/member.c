@@ -4,7 +4,8 @@
  *
  *     create NAME DTYPE ROWS COLUMNS SHARDS FUNCTION    -> "created NAME"
  *     push NAME VALUE [FUNCTION]                        -> "pushed" (every element is VALUE)
- *     pull NAME                                         -> "pulled NAME FIRST LAST same|mixed"
+ *     step NAME VALUE                                   -> "stepped": a push that finishes a step
+ *     pull NAME [LAG_MAX]                               -> "pulled NAME FIRST LAST same|mixed"
  *     begin NAME VALUE / end                            -> "begun", "pushed": a push under way
  *                                                          between the two lines
  *     flood NAME VALUE COUNT                            -> "flooding", after the pushes "flooded"
@@ -116,8 +117,9 @@ static enum sumac_status create(struct member *member, char *const *words)
     return status;
 }
 
-static enum sumac_status
-begin(struct member *member, const char *name, const char *value, const char *function)
+static enum sumac_status begin(
+    struct member *member, const char *name, const char *value, const char *function,
+    const struct sumac_push_options *options)
 {
     struct sumac_variable *variable = NULL;
     struct sumac_delta delta = {0};
@@ -134,7 +136,7 @@ begin(struct member *member, const char *name, const char *value, const char *fu
         delta.value.dtype, sumac_tensor_data(&delta.value),
         sumac_tensor_bytes(&delta.value) / sumac_dtype_bytes(delta.value.dtype),
         strtod(value, NULL));
-    return sumac_client_push(member->client, &delta, 1, NULL, &member->begun, &member->error);
+    return sumac_client_push(member->client, &delta, 1, options, &member->begun, &member->error);
 }
 
 static enum sumac_status end(struct member *member)
@@ -151,10 +153,11 @@ static enum sumac_status end(struct member *member)
     return status;
 }
 
-static enum sumac_status
-push(struct member *member, const char *name, const char *value, const char *function)
+static enum sumac_status push(
+    struct member *member, const char *name, const char *value, const char *function,
+    const struct sumac_push_options *options)
 {
-    const enum sumac_status status = begin(member, name, value, function);
+    const enum sumac_status status = begin(member, name, value, function, options);
 
     if (status != SUMAC_OK) {
         sumac_buffer_unref(member->begun_buffer);
@@ -164,8 +167,11 @@ push(struct member *member, const char *name, const char *value, const char *fun
     return end(member);
 }
 
-static enum sumac_status pull(struct member *member, const char *name)
+/* lag_max NULL: of no bounded lag. */
+static enum sumac_status pull(struct member *member, const char *name, const char *lag_max)
 {
+    const struct sumac_pull_options options = {
+        .bounded = lag_max != NULL, .lag_max = lag_max == NULL ? 0 : strtoull(lag_max, NULL, 10)};
     struct sumac_fetch fetch = {0};
     struct sumac_buffer *buffer = NULL;
     struct sumac_pull *under_way = NULL;
@@ -175,7 +181,7 @@ static enum sumac_status pull(struct member *member, const char *name)
     if (status == SUMAC_OK)
         status = allocate(fetch.variable, &buffer, &fetch.into);
     if (status == SUMAC_OK)
-        status = sumac_client_pull(member->client, &fetch, 1, NULL, &under_way, &member->error);
+        status = sumac_client_pull(member->client, &fetch, 1, &options, &under_way, &member->error);
     if (status == SUMAC_OK)
         status = sumac_pull_wait(under_way, 0, &member->error);
     if (status == SUMAC_OK) {
@@ -199,7 +205,7 @@ static enum sumac_status flood(struct member *member, char *const *words)
     say("flooding");
     enum sumac_status status = SUMAC_OK;
     for (uint64_t i = strtoull(words[3], NULL, 10); status == SUMAC_OK && i > 0; i--)
-        status = push(member, words[1], words[2], NULL);
+        status = push(member, words[1], words[2], NULL, NULL);
     if (status == SUMAC_OK)
         say("flooded");
     return status;
@@ -248,9 +254,9 @@ static enum sumac_status in_turn(struct member *member, char *const *words)
     enum sumac_status status = SUMAC_OK;
 
     for (uint64_t i = strtoull(words[3], NULL, 10); status == SUMAC_OK && i > 0; i--) {
-        status = push(member, words[1], "nan", NULL);
+        status = push(member, words[1], "nan", NULL, NULL);
         if (status == SUMAC_INVALID_ARGUMENT && member->error.reason == SUMAC_REASON_NON_FINITE)
-            status = push(member, words[2], "1", NULL);
+            status = push(member, words[2], "1", NULL, NULL);
     }
     if (status == SUMAC_OK)
         say("in turn");
@@ -343,8 +349,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
         return create(member, words);
     if (count == 1 && strcmp(words[0], "who") == 0)
         return say_who(member);
-    if (count == 2 && strcmp(words[0], "pull") == 0)
-        return pull(member, words[1]);
+    if ((count == 2 || count == 3) && strcmp(words[0], "pull") == 0)
+        return pull(member, words[1], count > 2 ? words[2] : NULL);
     if (count == 4 && strcmp(words[0], "flood") == 0)
         return flood(member, words);
     if (count == 4 && strcmp(words[0], "together") == 0)
@@ -353,12 +359,17 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
         return in_a_child(member, words);
     if (count == 4 && strcmp(words[0], "in_turn") == 0)
         return in_turn(member, words);
-    if (count >= 3 && strcmp(words[0], "push") == 0) {
-        status = push(member, words[1], words[2], count > 3 ? words[3] : NULL);
+    if (count == 3 && strcmp(words[0], "step") == 0) {
+        const struct sumac_push_options step = {.finishes_step = true};
+        status = push(member, words[1], words[2], NULL, &step);
+        if (status == SUMAC_OK)
+            say("stepped");
+    } else if (count >= 3 && strcmp(words[0], "push") == 0) {
+        status = push(member, words[1], words[2], count > 3 ? words[3] : NULL, NULL);
         if (status == SUMAC_OK)
             say("pushed");
     } else if (count >= 3 && strcmp(words[0], "begin") == 0) {
-        status = begin(member, words[1], words[2], count > 3 ? words[3] : NULL);
+        status = begin(member, words[1], words[2], count > 3 ? words[3] : NULL, NULL);
         if (status == SUMAC_OK)
             say("begun");
     } else if (count == 1 && strcmp(words[0], "end") == 0) {

@@ -385,6 +385,8 @@ static void check_pulled(struct world *world, struct sim_pull *pull, uint32_t ps
         checker_violation(world, "a pull lacks one's own push");
     if ((pull->seen[ps] & ~applied) != 0)
         checker_violation(world, "a pull lacks what an earlier one has seen");
+    if (pull->clock_awaited > 0)
+        checker_lag(world, pull, ps, applied);
 }
 
 /* A reader keeps no ps in sight: it waits in vain for one that is gone. */

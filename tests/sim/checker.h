@@ -145,8 +145,9 @@ struct snapshot {
 struct sim_pull {
     struct sim_session *session;
     uint64_t token;
-    uint8_t asked; /* bit per ps */
-    bool own;      /* after its own pushes */
+    uint8_t asked;          /* bit per ps */
+    bool own;               /* after its own pushes */
+    uint64_t clock_awaited; /* of every other member: its lag is bounded; 0: it is not */
     bool over, answered;
     uint64_t due;              /* pushes that were acknowledged when it began, a bit per column */
     uint64_t mine;             /* the session's own, likewise */
@@ -281,6 +282,10 @@ void checker_refused(
     struct world *world, const struct sim_push *push, const struct sumac_error *error);
 /* checker_clock.c: a ps has said its statistics. */
 void checker_clocks(struct world *world, uint32_t ps, const wire_stats_reply *stats);
+/* The steps that the session's caller has finished, from the first attempt's on. */
+uint64_t checker_steps_finished(const struct world *world, const struct sim_session *life);
+/* These pushes a pull has seen there, which was to wait for the slowest member. */
+void checker_lag(struct world *world, const struct sim_pull *pull, uint32_t ps, uint64_t applied);
 
 /* What a ps does. */
 void checker_released(struct world *world, uint32_t ps);

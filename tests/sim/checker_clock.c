@@ -27,11 +27,10 @@ static struct sim_session *find_life(const struct world *world, const wire_sessi
     return NULL;
 }
 
-/* The steps that the session has finished: it counts those that are over when its last push was
- * made. */
-static void check_step(
+/* The first so many steps of the session: a step is over when its last push was made. */
+static void check_steps(
     struct world *world, uint32_t ps, const struct sim_session *life, uint64_t steps,
-    uint64_t applied)
+    uint64_t applied, const char *not_applied, const char *not_made)
 {
     const struct checker *checker = world->checker;
     uint64_t begun = 0;
@@ -42,11 +41,11 @@ static void check_step(
             continue;
         const bool due = begun < steps && push->defect == DEFECT_NONE && !push->seed;
         if (due && (push->participants >> ps & 1) != 0 && (applied >> i & 1) == 0)
-            checker_violation(world, "a step counts on a ps that has not applied it");
+            checker_violation(world, not_applied);
         begun += push->finishes_step;
     }
     if (steps > begun)
-        checker_violation(world, "a clock counts a step that was not made");
+        checker_violation(world, not_made);
 }
 
 /* Some ps counts more steps of it for a while, and nothing has befallen anybody. */
@@ -75,7 +74,45 @@ void checker_clocks(struct world *world, uint32_t ps, const wire_stats_reply *st
         if (life == NULL || strcmp(session->state, "open") != 0)
             continue;
         const uint64_t first = life->first_clock;
-        check_step(world, ps, life, session->clock > first ? session->clock - first : 0, applied);
+        check_steps(
+            world, ps, life, session->clock > first ? session->clock - first : 0, applied,
+            "a step counts on a ps that has not applied it",
+            "a clock counts a step that was not made");
         check_told(world, life, session->clock);
+    }
+}
+
+uint64_t checker_steps_finished(const struct world *world, const struct sim_session *life)
+{
+    const struct checker *checker = world->checker;
+    uint64_t finished = life->first_clock;
+
+    for (uint32_t i = 0; i < checker->push_count; i++)
+        finished += checker->pushes[i]->session == life && checker->pushes[i]->finishes_step;
+    return finished;
+}
+
+/* A member since before the pull, and nothing says that it may have been settled. */
+static bool
+holds_up(const struct world *world, const struct sim_session *life, const struct sim_pull *pull)
+{
+    return life->joined && life->joined_us < pull->began_us &&
+           world->clients[life->client]->member && !life->ended && !life->left && !life->dead &&
+           !life->rivalled && !life->told_closed && life->closing == 0 &&
+           !checker_may_be_closed(world, life);
+}
+
+void checker_lag(struct world *world, const struct sim_pull *pull, uint32_t ps, uint64_t applied)
+{
+    const struct checker *checker = world->checker;
+
+    if (checker->state_lost || world_was_short(world))
+        return;
+    for (uint32_t i = 0; i < checker->life_count; i++) {
+        const struct sim_session *life = checker->lives[i];
+        if (holds_up(world, life, pull) && pull->clock_awaited > life->first_clock)
+            check_steps(
+                world, ps, life, pull->clock_awaited - life->first_clock, applied,
+                "a pull is staler than its lag may be", "a pull overtakes a slower member");
     }
 }

@@ -45,6 +45,7 @@
     X(corrupted, "corrupted pushes")                                                               \
     X(reader, "readers without a session")                                                         \
     X(reader_pulled, "their pulls")                                                                \
+    X(bounded, "pulls with bounded lag")                                                           \
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \

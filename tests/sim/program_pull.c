@@ -78,6 +78,20 @@ want_ps(struct world *world, struct sim_pull *pull, uint32_t ps, struct session_
         want_row(world, pull, SEED, ps, ROW_SEED, pieces, snapshot->seed);
 }
 
+/* Those who wait for an observer to be through would wait for ever for one that waits for them. */
+static void bound_lag(
+    struct world *world, const struct client *client, struct sim_pull *pull,
+    struct session_pull *wanted)
+{
+    if (!client->member || !world_chance(world, 40))
+        return;
+    made(world, MADE_bounded);
+    wanted->bounded = true;
+    wanted->lag_max = world_below(world, 3);
+    const uint64_t finished = checker_steps_finished(world, client->life);
+    pull->clock_awaited = finished > wanted->lag_max ? finished - wanted->lag_max : 0;
+}
+
 /* Whether it is over by then or not. */
 static void cancel(struct world *world, const struct event *event)
 {
@@ -115,13 +129,14 @@ void program_pull(struct world *world, struct client *client)
         world, "%s pulls from ps set %x%s: pull %" PRIu64,
         world->processes[process_of_client(client->index)].name, pull->asked,
         pull->own ? ", its own pushes included" : "", pull->token);
-    const struct session_pull wanted = {
+    struct session_pull wanted = {
         .token = pull->token,
         .pieces = pieces,
         .piece_count = pull->piece_count,
         .after_own_pushes = pull->own,
         .timeout_ms = timeout_ms(world, client, pull),
     };
+    bound_lag(world, client, pull, &wanted);
     struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &wanted};
     client->pulls_open++;
     client_step(world, client, &event);

@@ -52,7 +52,8 @@ struct played {
     bool non_finite_allowed, left_done;
     double weight;
     int function; /* that the part names first */
-    uint64_t clock, based_on, started_at_us, after_sequence;
+    uint64_t clock, based_on, started_at_us, after_sequence, pull_clock, lag_max;
+    bool bounded;
     /* What is not said yet of pushes: a greeting, and parts that are done, with their pieces. */
     bool greets;
     uint64_t done[ASKED_MAX];
@@ -303,6 +304,9 @@ static inline void answer_pull(struct rpc_call *call, const struct wire_received
     if (request->request != 0 && !played->mute) {
         played->after_sequence = request->after_sequence;
         played->pull_timeout_ms = request->timeout_ms;
+        played->bounded = request->bounded;
+        played->lag_max = request->lag_max;
+        played->pull_clock = request->clock;
         played->asked_pull = request->request;
     }
     say_pulled(call);

@@ -390,6 +390,50 @@ static void a_pull_says_how_long_it_waits_and_behind_which_push(void **state)
     assert_int_equal(played->after_sequence, 0);
 }
 
+static void a_pull_says_how_far_others_may_be_behind(void **state)
+{
+    struct played *const played = *state;
+
+    push(played, &(struct sumac_push_options){.finishes_step = true});
+    push(played, &(struct sumac_push_options){.finishes_step = true});
+
+    pull(played, NULL);
+    assert_false(played->bounded);
+
+    pull(played, &(struct sumac_pull_options){.bounded = true, .lag_max = 7});
+    assert_true(played->bounded);
+    assert_int_equal(played->lag_max, 7);
+    assert_int_equal(played->pull_clock, 2);
+}
+
+static void a_lag_that_says_nothing_is_refused(void **state)
+{
+    struct played *const played = *state;
+    float read = 0;
+    const struct sumac_fetch fetch = {
+        .variable = create(played, "w"), .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
+    struct sumac_pull *begun = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        sumac_client_pull(
+            &played->client, &fetch, 1, &(struct sumac_pull_options){.lag_max = 2}, &begun, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "pull with lag_max 2, which counts only with `bounded`");
+
+    played->client.reader = true;
+    assert_int_equal(
+        sumac_client_pull(
+            &played->client, &fetch, 1, &(struct sumac_pull_options){.bounded = true}, &begun,
+            &error),
+        SUMAC_INVALID_ARGUMENT);
+    played->client.reader = false;
+    assert_string_equal(
+        error.text,
+        "pull with bounded lag of a reader, which has no steps: join, or pull without it");
+    assert_null(begun);
+}
+
 /* However short the client's own time is: it looks again until the pull's is over. */
 static void a_pull_that_is_waited_for_is_over_at_its_own_time(void **state)
 {
@@ -490,6 +534,8 @@ int main(void)
         cmocka_unit_test(as_many_ps_as_are_the_most_are_taken),
         cmocka_unit_test(who_was_told_only_itself_does_not_name_all),
         played_test(a_pull_says_how_long_it_waits_and_behind_which_push),
+        played_test(a_pull_says_how_far_others_may_be_behind),
+        played_test(a_lag_that_says_nothing_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -355,22 +355,6 @@ static void a_range_is_read_within_its_shard_and_in_whole_elements(void **state)
     }
 }
 
-static void bounded_lag_is_of_a_later_release(void **state)
-{
-    struct talk *const talk = *state;
-    const struct streams streams = begin(talk);
-    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
-    const struct lane_event event = {
-        .kind = LANE_EVENT_PULL, .stream = streams.pull, .pull_request = &request};
-
-    request.request = 3;
-    request.bounded = true;
-
-    talk_step(talk, &event);
-
-    talk_expect(talk, "pulled 3 error UNSUPPORTED\n");
-}
-
 /* ---- long pulls ---- */
 
 static void a_long_pull_comes_in_messages(void **state)
@@ -745,7 +729,6 @@ int main(void)
         talk_test(a_reader_without_a_session_waits_for_no_push),
         talk_test(an_unknown_shard_is_an_error_of_that_pull),
         talk_test(a_range_is_read_within_its_shard_and_in_whole_elements),
-        talk_test(bounded_lag_is_of_a_later_release),
         talk_test(a_long_pull_comes_in_messages),
         talk_test(what_is_written_meanwhile_is_not_seen),
         talk_test(a_reader_that_keeps_too_much_is_ended),

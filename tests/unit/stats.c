@@ -433,15 +433,15 @@ static void a_table_has_each_clients_figures(void **state)
 
     assert_says(
         text, "\n"
-              "                             ─ steps ─  ────────── push ──────────  st"
+              "                             ─── steps ────  ────────── push ──────────  st"
               "aleness  ─────────── pull ────────────  heard\n"
-              "CLIENT                STATE   /S  DONE   /S  BYTES/S    P50    P99  ME"
+              "CLIENT                STATE   /S  DONE  LAG   /S  BYTES/S    P50    P99  ME"
               "AN  P99  /S  BYTES/S      P50      P99     AGO\n"
-              "worker 0              open   2.0  2012  5.0       10  24 µs  32 µs   3"
+              "worker 0              open   2.0  2012  904  5.0       10  24 µs  32 µs   3"
               ".0    4  15       20  1.54 ms  2.04 ms  1.01 s\n"
-              "worker 1 (attempt 3)  open     0  1108    0        0  24 µs  32 µs   3"
+              "worker 1 (attempt 3)  open     0  1108    0    0        0  24 µs  32 µs   3"
               ".0    4   0        0  1.54 ms  2.04 ms  1.11 s\n"
-              "observer 2            open     -     0    0        0  24 µs  32 µs   3"
+              "observer 2            open     -     0    -    0        0  24 µs  32 µs   3"
               ".0    4   0        0  1.54 ms  2.04 ms  1.21 s\n");
     free(text);
     sample_deinit(&now);
@@ -503,7 +503,7 @@ static void a_rate_that_is_not_known_is_a_dash_and_null(void **state)
 
     assert_says(tables, "2 workers: 0 steps/s");
     assert_says(
-        tables, "worker 0    open    -  2008   -        -  24 µs  32 µs   3"
+        tables, "worker 0    open    -  2008  900   -        -  24 µs  32 µs   3"
                 ".0    4   -        -  1.54 ms  2.04 ms  1.01 s\n");
     assert_says(tables, "\nps 1   -        -  24 µs  32 µs   3.0    4   -        -  1.54 ms");
     assert_says(tables, "\nps 0   0        0  24 µs  32 µs   3.0    4   0        0  1.54 ms");
@@ -511,7 +511,7 @@ static void a_rate_that_is_not_known_is_a_dash_and_null(void **state)
         json, "{\"name\": \"ps 1\", \"pushes\": 201, \"push_bytes\": 202, \"pushes_per_s\": "
               "null, \"push_bytes_per_s\": null, \"pulls\": 203, \"pull_bytes\": 204, "
               "\"pulls_per_s\": null, \"pull_bytes_per_s\": null, ");
-    assert_says(json, "\"steps\": 2008, \"steps_per_s\": null, ");
+    assert_says(json, "\"steps\": 2008, \"lag\": 900, \"steps_per_s\": null, ");
     free(tables);
     free(json);
     sample_deinit(&before);
@@ -554,12 +554,14 @@ static void json_has_all_of_it(void **state)
               " \"p50\": 24.0, \"p90\": 30.4, \"p99\": 31.84}, \"pull_us\": {\"count\": 2, \"mea"
               "n\": 1500.0, \"p50\": 1536.0, \"p90\": 1945.6, \"p99\": 2037.76}, \"staleness\""
               ": {\"count\": 2, \"mean\": 3.0, \"p50\": 3.0, \"p90\": 3.8, \"p99\": 3.98}, \"att"
-              "empt\": 1, \"state\": \"open\", \"steps\": 2012, \"steps_per_s\": 2.0, \"weight\""
+              "empt\": 1, \"state\": \"open\", \"steps\": 2012, \"lag\": 904, \"steps_per_s\": "
+              "2.0, \"weight\""
               ": 2009.0, \"last_heard_ms\": 1010}");
     assert_says(
         text, "\"missing\": [{\"ps\": 2, \"address\": \"h2:1\", \"error\": \"no answer for 5 s\"}"
               "]}\n");
-    assert_null(strchr(strchr(text, '\n') + 1, '\n')); /* it is one line */
+    assert_says(text, "\"state\": \"open\", \"steps\": 1208, \"lag\": null, "); /* an observer */
+    assert_null(strchr(strchr(text, '\n') + 1, '\n'));                          /* it is one line */
     free(text);
     sample_deinit(&now);
 }

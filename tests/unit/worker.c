@@ -261,6 +261,46 @@ static void sequential_steps_wait_for_each_push_before_the_next_pull(void **stat
     sumac_worker_destroy(worker);
 }
 
+/* Step n, the (n + 1)th, begins when the slowest has finished n - lag_max, however early its values
+ * are asked for. */
+static void no_step_begins_further_ahead_than_the_lag(void **state)
+{
+    (void)state;
+    for (uint64_t lag_max = 0; lag_max < 4; lag_max++) {
+        struct fixture fixture; /* given */
+        prepare(&fixture, 1);
+        fixture.options.bounded = true;
+        fixture.options.lag_max = lag_max;
+        struct sumac_worker *worker = created(&fixture);
+
+        for (int i = 0; i < 6; i++) /* when */
+            assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+
+        assert_true(fixture.client.bounded); /* then */
+        assert_int_equal(fixture.client.earlier_pull, lag_max > 0);
+        for (uint32_t n = 0; n < fixture.client.pulls; n++) {
+            const uint32_t early = n - fixture.client.pushed_before[n];
+            assert_int_equal(early, n > 0 && lag_max > 0);
+            assert_int_equal(fixture.client.lag_max[n] + early, lag_max);
+        }
+        sumac_worker_destroy(worker);
+    }
+}
+
+static void steps_wait_for_nobody_unless_they_are_told_to(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 1);
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    assert_false(fixture.client.bounded); /* then */
+    sumac_worker_destroy(worker);
+}
+
 static void no_more_pushes_are_under_way_than_asked_for(void **state)
 {
     (void)state;
@@ -557,6 +597,8 @@ int main(void)
         cmocka_unit_test(the_next_steps_pull_runs_before_this_steps_push),
         cmocka_unit_test(the_next_steps_pull_is_begun_while_the_devices_compute),
         cmocka_unit_test(sequential_steps_wait_for_each_push_before_the_next_pull),
+        cmocka_unit_test(no_step_begins_further_ahead_than_the_lag),
+        cmocka_unit_test(steps_wait_for_nobody_unless_they_are_told_to),
         cmocka_unit_test(no_more_pushes_are_under_way_than_asked_for),
         cmocka_unit_test(a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on),
         cmocka_unit_test(a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again),

@@ -51,6 +51,9 @@ struct sumac_client {
     sem_t next_pull; /* posted by every pull but the first */
     double last_weight;
     bool earlier_pull, without_own_pushes;
+    bool bounded;         /* every pull was */
+    uint64_t lag_max[64]; /* of each, beside the steps that were pushed before it */
+    uint32_t pushed_before[64];
     bool late;           /* no push, and no pull, is over in its time */
     uint32_t timeout_ms; /* of the last wait */
     uint32_t pull_timeout_ms;
@@ -135,6 +138,9 @@ enum sumac_status sumac_client_pull(
     client->pulled_into = fetches[0].into.buffer;
     client->pull_timeout_ms = options->timeout_ms;
     client->without_own_pushes = options->without_own_pushes;
+    client->bounded = options->bounded && (client->bounded || client->pulls == 0);
+    client->lag_max[client->pulls] = options->lag_max;
+    client->pushed_before[client->pulls] = client->pushed;
     write_down(client, "pull ");
     assert_int_equal(sumac_buffer_place(fetches[0].into.buffer).kind, SUMAC_PLACE_HOST);
     client->pull = (struct sumac_pull){.fetch = fetches, .count = count};

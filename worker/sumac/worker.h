@@ -52,7 +52,10 @@ struct sumac_worker_options {
     void *user;
     uint32_t pushes_in_flight; /* 0: 1. How many of its own pushes a step may run ahead of */
     bool sequential;           /* wait for each push before the next pull: no overlap */
-    uint32_t timeout_ms;       /* of each wait for a ps; 0: the client's */
+    bool bounded; /* no step begins while another member is more than lag_max steps behind, … */
+    uint64_t lag_max; /* … so that this one is never more than lag_max + 1 ahead of the slowest.
+                         With 0 a pull does not overlap with the step before it */
+    uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
 };
 
 /* Starts the device threads.

@@ -287,7 +287,14 @@ struct sumac_fetch {
 
 struct sumac_pull_options {
     bool without_own_pushes; /* else the session's own pushes so far are in it */
-    uint32_t timeout_ms;     /* then the pull is over, answered or not; 0: the client's */
+    /* Bounded lag (stale synchronous parallel: Ho et al., "More Effective Distributed ML via a
+     * Stale Synchronous Parallel Parameter Server", 2013): wait until no other member is more than
+     * lag_max steps behind the steps that this session has finished so far; settled members don't
+     * count. Who pulls so before each step is never more than lag_max + 1 steps ahead of the
+     * slowest. */
+    bool bounded;
+    uint64_t lag_max;    /* with `bounded` */
+    uint32_t timeout_ms; /* then the pull is over, answered or not; 0: the client's */
 };
 
 /* Read variables; on each ps they are of one moment. Returns at once. options NULL: as zeroed.
@@ -295,13 +302,15 @@ struct sumac_pull_options {
  * Borrows  the tensors' bytes, until sumac_pull_wait returns with another status than
  * DEADLINE_EXCEEDED; the array.
  * Gives    *pull; ends with sumac_pull_wait, at the latest with the client.
- * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory.
- *          OUT_OF_RANGE: rows, a tensor that ends past its buffer. */
+ * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory;
+ *          `bounded` of a reader, which has no steps; lag_max without `bounded`. OUT_OF_RANGE:
+ * rows, a tensor that ends past its buffer. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
     const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error);
 
-/* Wait until all of it is read; timeout_ms 0: the client's.
+/* Wait until all of it is read; timeout_ms 0: the client's. A wait as long as the pull itself lasts
+ * up to a second longer, for the ps to say what the pull waited for.
  * Takes    pull, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be
  *          waited for again.
  * Fails    UNAVAILABLE (TIMED_OUT): it was over without an answer after the options' timeout_ms,

@@ -28,7 +28,7 @@ void lane_turn_take(struct lane *lane, struct lane_session *session);
 /* Shards are free again: those who waited, in their order. */
 void lane_turn_retry_waiting(struct lane *lane);
 /* The clock counts here when all that was committed before it was said is applied. */
-void lane_turn_take_clock(struct lane_session *session);
+void lane_turn_take_clock(struct lane *lane, struct lane_session *session);
 /* A turn that was over at that position (0: the part was passed over) is taken again. False: it was
  * not the part's. */
 bool lane_turn_replay(

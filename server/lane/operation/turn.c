@@ -88,7 +88,7 @@ static void finish(struct lane *lane, struct lane_part *part, uint64_t position)
     session->applying = NULL;
     lane_session_remove(session, part);
     lane_part_destroy(lane, part);
-    lane_turn_take_clock(session);
+    lane_turn_take_clock(lane, session);
 }
 
 /* A part that carries its own commit: a settle may be told of that before the part is applied. */
@@ -130,14 +130,14 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
     return true;
 }
 
-void lane_turn_take_clock(struct lane_session *session)
+void lane_turn_take_clock(struct lane *lane, struct lane_session *session)
 {
     const struct lane_part *part = session->parts.first;
 
     assert(session->clock <= session->clock_said);
     if (part != NULL && part->sequence <= session->commit_through)
         return;
-    session->clock = session->clock_said;
+    lane_session_set_clock(lane, session, session->clock_said);
 }
 
 static void answer_decided(struct lane *lane, struct lane_session *session)

@@ -58,7 +58,8 @@ struct lane_stream {
     struct lane_pull *put_off;  /* … from here on some of them for the long one under way */
     uint32_t active_pulls;
     uint64_t mark_seen, readable_seen; /* as they were looked at; the session's and the lane's */
-    uint64_t said_us; /* when the last message of pulls was given out; 0: none was */
+    uint64_t clock_awaited; /* the least of the slowest member that one waits for; 0: none does */
+    uint64_t said_us;       /* when the last message of pulls was given out; 0: none was */
 };
 
 /* False: no memory. */
@@ -122,10 +123,17 @@ struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id
 struct lane_session *lane_session_open(struct lane *lane, const wire_open_session *open);
 void lane_session_destroy_all(struct lane *lane);
 /* It is settled: pushes up to its final count, but for the voided ones, which there is room for. */
-void lane_session_decide(struct lane_session *session, const wire_decide_session *decided);
+void lane_session_decide(
+    struct lane *lane, struct lane_session *session, const wire_decide_session *decided);
 void lane_session_heard(struct lane *lane, struct lane_session *session);
 /* No longer among the open ones. */
 void lane_session_end(struct lane *lane, struct lane_session *session);
+/* It has finished so many steps: no fewer than before. */
+void lane_session_set_clock(struct lane *lane, struct lane_session *session, uint64_t clock);
+/* Is it a member that pulls wait for, and has it finished fewer steps? */
+bool lane_session_is_behind(
+    const struct lane *lane, const struct lane_session *session, uint64_t clock);
+/* The clock of the slowest such member. */
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise);
 
 /* reports.c: what ps 0 is told */

@@ -39,7 +39,9 @@ struct peers {
     struct id_map by_id;                /* of streams */
     LIST(struct lane_stream) strangers; /* oldest first */
     uint32_t stranger_count, reader_streams;
-    uint32_t closed_count; /* sessions */
+    uint32_t closed_count;  /* sessions */
+    uint64_t slowest_clock; /* of the members that are open; UINT64_MAX: there is none … */
+    uint32_t slowest_count; /* … at it */
     uint64_t renew_due_us;
 };
 

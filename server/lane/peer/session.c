@@ -23,6 +23,7 @@ bool lane_peer_init(struct lane *lane)
     if (peers == NULL)
         return false;
     *peers = (struct peers){
+        .slowest_clock = UINT64_MAX,
         .renew_due_us = lane->config.started_us + (uint64_t)lane->config.lease_ms * 1000 / 4};
     pool_init(&peers->streams, lane->memory, sizeof(struct lane_stream), 16);
     pool_init(&peers->sessions, lane->memory, sizeof(struct lane_session), 8);
@@ -57,6 +58,62 @@ struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id
     return session != NULL ? session : find_from(lane->closed_sessions.first, id);
 }
 
+/* Do pulls wait for its clock? Not for an observer's, and not for a settled member's. */
+static bool is_waited_for(const struct lane *lane, const struct lane_session *session)
+{
+    const bool settled =
+        session->closed && rule_holds(lane->config.broken, RULE_settled_hold_up_nothing);
+
+    return (int)session->role == WIRE_ROLE_MEMBER && !settled;
+}
+
+static bool is_slowest(const struct lane *lane, const struct lane_session *session)
+{
+    return is_waited_for(lane, session) && session->clock == lane->peers->slowest_clock;
+}
+
+static void count_clock(const struct lane *lane, const struct lane_session *session)
+{
+    struct peers *peers = lane->peers;
+
+    if (!is_waited_for(lane, session) || session->clock > peers->slowest_clock)
+        return;
+    if (session->clock < peers->slowest_clock)
+        peers->slowest_count = 0;
+    peers->slowest_clock = session->clock;
+    peers->slowest_count++;
+}
+
+/* One of the slowest is so no longer. When it was the last, all are looked at: once in a step of
+ * theirs. */
+static void leave_slowest(struct lane *lane)
+{
+    struct peers *peers = lane->peers;
+
+    assert(peers->slowest_count > 0);
+    if (--peers->slowest_count > 0)
+        return;
+    peers->slowest_clock = UINT64_MAX;
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next)
+        count_clock(lane, session);
+    lane->work += peers->sessions.used / PIECES_PER_WORK;
+    lane->turns_taken = true;
+}
+
+void lane_session_set_clock(struct lane *lane, struct lane_session *session, uint64_t clock)
+{
+    const bool was_slowest = is_slowest(lane, session);
+
+    assert(clock >= session->clock);
+    assert(clock <= session->clock_said);
+    if (clock == session->clock)
+        return;
+    session->clock = clock;
+    if (was_slowest && !is_slowest(lane, session))
+        leave_slowest(lane);
+}
+
 struct lane_session *lane_session_open(struct lane *lane, const wire_open_session *open)
 {
     struct lane_session *session = pool_take(&lane->peers->sessions);
@@ -76,6 +133,7 @@ struct lane_session *lane_session_open(struct lane *lane, const wire_open_sessio
     else
         (void)text_print(session->task, sizeof session->task, "observer %" PRIu64, open->attempt);
     LIST_APPEND(&lane->sessions, session, in_lane);
+    count_clock(lane, session);
     return session;
 }
 
@@ -163,8 +221,11 @@ void lane_session_end(struct lane *lane, struct lane_session *session)
     forget_beyond_bounds(lane);
 }
 
-void lane_session_decide(struct lane_session *session, const wire_decide_session *decided)
+void lane_session_decide(
+    struct lane *lane, struct lane_session *session, const wire_decide_session *decided)
 {
+    const bool was_slowest = is_slowest(lane, session);
+
     assert(!session->closed);
     assert(session->voided_capacity >= session->voided_count + decided->n_voided);
     for (size_t i = 0; i < decided->n_voided; i++)
@@ -177,6 +238,8 @@ void lane_session_decide(struct lane_session *session, const wire_decide_session
     if (session->commit_through < decided->final)
         session->commit_through = decided->final;
     assert(session->commit_through >= session->final);
+    if (was_slowest && !is_slowest(lane, session))
+        leave_slowest(lane);
 }
 
 /* Of whoever was silent for a while ps 0 hears at once: it may be about to close the session. */
@@ -193,15 +256,13 @@ void lane_session_heard(struct lane *lane, struct lane_session *session)
     session->heard = true;
 }
 
+bool lane_session_is_behind(
+    const struct lane *lane, const struct lane_session *session, uint64_t clock)
+{
+    return is_waited_for(lane, session) && session->clock < clock;
+}
+
 uint64_t lane_session_slowest_clock(const struct lane *lane, uint64_t otherwise)
 {
-    uint64_t slowest = UINT64_MAX;
-
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        assert(session->clock <= session->clock_said);
-        if ((int)session->role == WIRE_ROLE_MEMBER && !session->closed && session->clock < slowest)
-            slowest = session->clock;
-    }
-    return slowest == UINT64_MAX ? otherwise : slowest;
+    return lane->peers->slowest_count == 0 ? otherwise : lane->peers->slowest_clock;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pull.c -- pulls: what is asked for, what it waits for, and how long.
  *
- * A pull is answered when the session's mark has reached its after_sequence and no shard of it is
- * busy, or has yet to be assigned by its creator. It never holds up a push. Its answer is put
- * together when the stream can take it (pulled.c).
+ * A pull is answered when the session's mark has reached its after_sequence, no member is more
+ * steps behind than its lag_max, and no shard of it is busy, or has yet to be assigned by its
+ * creator. It never holds up a push. Its answer is put together when the stream can take it
+ * (pulled.c).
  */
 #include "pull_state.h"
 
@@ -16,6 +17,7 @@
 #define TIMEOUT_MS_DEFAULT 60000u
 #define PIECES_READ_AT_ONCE                                                                        \
     1024u                       /* of a pull that has more, each is looked up as steps have time */
+#define SLOW_NAMED_MAX 3u       /* members that a wait is for */
 #define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
 
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
@@ -58,12 +60,28 @@ static bool waits_for_push(const struct lane_stream *stream, const struct lane_p
     return stream->session != NULL && stream->session->mark < pull->after_sequence;
 }
 
+/* Bounded lag. */
+static bool waits_for_clock(const struct lane *lane, const struct lane_pull *pull)
+{
+    return pull->clock_awaited > lane_session_slowest_clock(lane, UINT64_MAX) &&
+           rule_holds(lane->config.broken, RULE_lag_is_bounded);
+}
+
+void lane_pull_await_clock(
+    const struct lane *lane, struct lane_stream *stream, const struct lane_pull *pull)
+{
+    const uint64_t awaited = stream->clock_awaited;
+
+    if (waits_for_clock(lane, pull) && (awaited == 0 || pull->clock_awaited < awaited))
+        stream->clock_awaited = pull->clock_awaited;
+}
+
 bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
     return !lane_pull_is_being_read(pull) && !waits_for_push(stream, pull) &&
-           find_unready(lane, pull) == NULL;
+           !waits_for_clock(lane, pull) && find_unready(lane, pull) == NULL;
 }
 
 /* A time that the tick must not miss, of a pull or a stream that a look under way may have passed
@@ -96,7 +114,7 @@ bool lane_pull_is_to_be_said(
         return pull->record <= lane->recorded;
     while (i < pull->piece_count && is_readable(lane, pull->pieces[i].shard))
         i++;
-    return i == pull->piece_count && !waits_for_push(stream, pull);
+    return i == pull->piece_count && !waits_for_push(stream, pull) && !waits_for_clock(lane, pull);
 }
 
 void lane_pull_look_again(const struct lane *lane, struct lane_stream *stream)
@@ -105,6 +123,7 @@ void lane_pull_look_again(const struct lane *lane, struct lane_stream *stream)
     stream->put_off = NULL;
     stream->readable_seen = lane->readable;
     stream->mark_seen = stream->session == NULL ? 0 : stream->session->mark;
+    stream->clock_awaited = 0;
 }
 
 /* Others' pushes are none of them: thousands may wait for one that never comes. */
@@ -112,7 +131,10 @@ void lane_pull_wake(struct lane *lane, struct lane_stream *stream)
 {
     const uint64_t mark = stream->session == NULL ? 0 : stream->session->mark;
 
-    if (stream->readable_seen != lane->readable || stream->mark_seen != mark)
+    const bool overtaken = stream->clock_awaited > 0 &&
+                           stream->clock_awaited <= lane_session_slowest_clock(lane, UINT64_MAX);
+
+    if (stream->readable_seen != lane->readable || stream->mark_seen != mark || overtaken)
         lane_pull_look_again(lane, stream);
     if (stream->unlooked != NULL)
         lane_stream_attend(lane, stream);
@@ -337,12 +359,7 @@ static void check_request(
     char cause[CLOSE_CAUSE_TEXT_BYTES];
     const struct lane_session *session = stream->session;
 
-    if (request->bounded)
-        (void)fail(
-            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "pull %" PRIu64 " asks for bounded lag: ps %u answers unbounded pulls only",
-            request->request, lane->index);
-    else if (request->view_id != 0)
+    if (request->view_id != 0)
         (void)fail(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "pull %" PRIu64 " names view %" PRIu64 ": ps %u answers from the present state only",
@@ -430,6 +447,8 @@ static void add(struct lane *lane, struct lane_stream *stream, const wire_pull_r
     if (pull != NULL) {
         pull->request = request->request;
         pull->after_sequence = request->after_sequence;
+        if (request->bounded && request->clock > request->lag_max)
+            pull->clock_awaited = request->clock - request->lag_max;
         pull->timeout_ms = request->timeout_ms == 0 ? TIMEOUT_MS_DEFAULT : request->timeout_ms;
         pull->started_us = lane->now_us;
         pull->deadline_us = lane->now_us + (uint64_t)pull->timeout_ms * 1000;
@@ -557,6 +576,32 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
     }
 }
 
+/* Who is behind, how far, and when each was last heard from. */
+static void
+describe_slow(struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
+{
+    uint32_t named = 0, others = 0;
+    size_t used = text_print(text, text_bytes, "step %" PRIu64 " of", pull->clock_awaited);
+
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        lane->work++;
+        if (!lane_session_is_behind(lane, session, pull->clock_awaited))
+            continue;
+        if (named == SLOW_NAMED_MAX) {
+            others++;
+            continue;
+        }
+        used += text_print_line(
+            text + used, text_bytes - used,
+            "%s %s, which has finished %" PRIu64 " on ps %u and was last heard from %s ago",
+            (named++ == 0 ? "" : ";"), session->task, session->clock, lane->index,
+            text_time_us(lane->now_us - session->heard_us).text);
+    }
+    if (others > 0)
+        (void)text_print(text + used, text_bytes - used, "; and %u more", others);
+}
+
 /* For what it waits, or waited. Who creates a variable only ps 0 knows. */
 static void describe_wait(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
@@ -573,6 +618,8 @@ static void describe_wait(
             pull->after_sequence, session->task, lane->index,
             lane_turn_whereabouts(session, pull->after_sequence), session->mark,
             text_time_us(lane->now_us - session->heard_us).text);
+    else if (waits_for_clock(lane, pull))
+        describe_slow(lane, pull, text, text_bytes);
     else if ((shard = find_unready(lane, pull)) == NULL)
         (void)text_print_line(text, text_bytes, "its reader");
     else if (is_busy(shard))

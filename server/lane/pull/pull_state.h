@@ -23,6 +23,7 @@ struct lane_pull {
     LINKS(struct lane_pull) in_stream;
     uint64_t request;
     uint64_t after_sequence;
+    uint64_t clock_awaited; /* of the slowest member; 0: it waits for nobody's */
     uint64_t started_us, deadline_us;
     uint32_t timeout_ms;
     struct pull_piece *pieces;
@@ -85,6 +86,9 @@ bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lan
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
 /* A message was given out: its reader has a while to take it. */
 void lane_pull_said(struct lane *lane, struct lane_stream *stream);
+/* It was passed: if it waits for the slowest member, its stream is looked at again for that. */
+void lane_pull_await_clock(
+    const struct lane *lane, struct lane_stream *stream, const struct lane_pull *pull);
 /* Its shards are to be covered. */
 void lane_pull_open_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* It is long, and another of its stream is under way. */

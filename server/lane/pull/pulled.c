@@ -80,6 +80,8 @@ static struct lane_pull *choose(struct lane *lane, struct lane_stream *stream)
                 break;
             lane_stream_attend(lane, stream); /* what it reads was chosen, and took that long */
             left = left == NULL ? pull : left;
+        } else {
+            lane_pull_await_clock(lane, stream, pull);
         }
         stream->unlooked = pull->in_stream.next;
     }
