@@ -223,6 +223,20 @@ static void a_clock_does_not_wait_for_the_eager_part_that_it_came_with(void **st
     assert_int_equal(talk->lane->sessions.first->clock, 7);
 }
 
+static void who_joins_late_is_recorded_with_the_clock_that_it_starts_at(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    talk_commit_at(talk, stream, 0, 0, 0, 9);
+    talk_open(talk, 2);
+
+    talk_recorded(talk);
+
+    assert_int_equal(talk->lane->sessions.last->clock, 9);
+    talk_expect(talk, "report 9 clock 9\n");
+}
+
 static void refusals_voids_and_clocks_are_recorded_and_so_is_what_is_forgotten(void **state)
 {
     struct talk *const talk = *state;
@@ -386,6 +400,7 @@ int main(void)
         talk_test(a_part_that_is_applied_at_once_is_recorded_with_its_bytes),
         talk_test(a_part_that_carries_its_own_commit_is_committed_while_it_is_computed),
         talk_test(a_clock_does_not_wait_for_the_eager_part_that_it_came_with),
+        talk_test(who_joins_late_is_recorded_with_the_clock_that_it_starts_at),
         talk_test(refusals_voids_and_clocks_are_recorded_and_so_is_what_is_forgotten),
         talk_test(a_settle_is_recorded_with_what_it_drops),
         talk_test(a_variable_that_goes_while_a_part_names_it_is_recorded),

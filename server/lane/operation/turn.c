@@ -68,8 +68,8 @@ static void put_off(struct lane *lane, struct lane_session *session)
     wait_in_line(lane, session);
 }
 
-/* The end of a part's turn: it is applied, or (0) it is passed over. */
-static void finish(struct lane *lane, struct lane_part *part, uint64_t position)
+/* The end of a part's turn: it is applied, or it is passed over. */
+static void finish(struct lane *lane, struct lane_part *part)
 {
     struct lane_session *session = part->session;
     const bool applied = part->state == PART_APPLYING, refused = part->state == PART_VOID;
@@ -80,8 +80,8 @@ static void finish(struct lane *lane, struct lane_part *part, uint64_t position)
     assert(session->commit_through >= part->sequence);
     lane->work += WORK_OF_A_PART;
     session->mark = part->sequence;
-    if (lane->records && position == 0)
-        (void)lane_record_applied(lane, part, position);
+    if (lane->records && !applied) /* else its operation has made the record */
+        (void)lane_record_applied(lane, part, 0);
     lane_answer_done(lane, session, part, !applied);
     if (refused && !rule_holds(lane->config.broken, RULE_acked_through))
         lane_voided_forget(lane, session, part->sequence);
@@ -126,7 +126,7 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
         }
         lane_operation_remove(operation_of(session), part);
     }
-    finish(lane, part, voided ? 0 : operation_of(session)->position);
+    finish(lane, part);
     return true;
 }
 
@@ -200,7 +200,7 @@ bool lane_turn_replay(
             return false;
         lane_operation_remove(operation_of(session), part);
     }
-    finish(lane, part, position);
+    finish(lane, part);
     return true;
 }
 
@@ -225,7 +225,7 @@ static void finish_operation(struct lane *lane, struct operation *operation)
     for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
         struct lane_session *session = part->session;
         lane_operation_remove(operation, part);
-        finish(lane, part, operation->position);
+        finish(lane, part);
         wait_in_line(lane, session);
     }
     lane_turn_retry_waiting(lane);
