@@ -92,12 +92,37 @@ static void call_closed(struct rpc_call *call, const struct sumac_error *error)
 
 /* ---- streams */
 
+/* Nothing more will be said on it: its pulls are answered or cancelled, or its pushes are, as far
+ * as one can tell. */
+static bool is_over(const struct ps_link *link, uint64_t now_us)
+{
+    if (!link->half_closed)
+        return false;
+    if (link->stream_kind == LANE_STREAM_PULL)
+        return !lane_stream_has_pulls(ps_core_lane(link->ps->core), link->id) &&
+               rpc_call_writable(link->call);
+    return now_us >= link->spoke_us + (uint64_t)PS_HALF_CLOSED_MS * 1000u;
+}
+
+static void finish_if_over(struct ps_link *link, uint64_t now_us)
+{
+    if (link->finished || !is_over(link, now_us))
+        return;
+    link->finished = true;
+    rpc_call_finish(link->call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);
+}
+
+/* What was said last is out: its client may wait for the end. */
 static void tell_writable(struct ps_link *link)
 {
     struct lane_event event = {
         .kind = LANE_EVENT_STREAM_WRITABLE, .stream = link->id, .stream_kind = link->stream_kind};
+    struct ps *const ps = link->ps;
 
-    ps_step(link->ps, &event);
+    ps_step(ps, &event);
+    struct ps_link *const still = ps_links_find(&ps->links, event.stream);
+    if (still != NULL && still->half_closed)
+        finish_if_over(still, still->spoke_us);
 }
 
 static void stream_writable(struct rpc_call *call)
@@ -187,6 +212,7 @@ static void stream_half_closed(struct rpc_call *call)
     link->half_closed = true;
     link->spoke_us = ps_now_us();
     link->ps->links.half_closed++;
+    finish_if_over(link, link->spoke_us);
 }
 
 static void stream_closed(struct rpc_call *call, const struct sumac_error *error)
@@ -255,26 +281,12 @@ enum sumac_status ps_services_add(struct ps *ps, struct sumac_error *error)
     return status;
 }
 
-/* Nothing more will be said on it: its pulls are answered or cancelled, or its pushes are, as far
- * as one can tell. */
-static bool is_over(const struct ps_link *link, uint64_t now_us)
-{
-    if (!link->half_closed)
-        return false;
-    if (link->stream_kind == LANE_STREAM_PULL)
-        return !lane_stream_has_pulls(ps_core_lane(link->ps->core), link->id) &&
-               rpc_call_writable(link->call);
-    return now_us >= link->spoke_us + (uint64_t)PS_HALF_CLOSED_MS * 1000u;
-}
-
 void ps_services_tick(struct ps *ps, uint64_t now_us)
 {
     for (uint32_t i = 0; ps->links.half_closed > 0 && i < ps->links.used; i++) {
         struct ps_link *const link = &ps->links.places[i];
-        if (link->call == NULL || link->finished || !is_over(link, now_us))
-            continue;
-        link->finished = true;
-        rpc_call_finish(link->call, SUMAC_OK, SUMAC_REASON_UNSPECIFIED, NULL);
+        if (link->call != NULL)
+            finish_if_over(link, now_us);
     }
 }
 

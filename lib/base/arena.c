@@ -4,6 +4,8 @@
  * Chunks are kept in the order they were taken, and filled in that order after each reset. A new
  * one is as large as all those before it together, up to bytes_max: there are few of them, and
  * together they hold at most three times bytes_max, whatever the pattern of requests.
+ *
+ * The address sanitizer is told what has not been taken since the last reset.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -11,6 +13,18 @@
 #include <string.h>
 
 #include "memory.h"
+
+#if defined(__has_feature)
+#define HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(address, bytes) ((void)(address), (void)(bytes))
+#endif
 
 #define ALIGNMENT_BYTES 16u
 #define HEADER_BYTES 64u
@@ -40,6 +54,7 @@ void arena_deinit(struct arena *arena)
 
     while (chunk != NULL) {
         struct arena_chunk *next = chunk->next;
+        ASAN_UNPOISON_MEMORY_REGION((uint8_t *)(void *)chunk + HEADER_BYTES, chunk->bytes);
         memory_give(arena->memory, chunk, HEADER_BYTES + chunk->bytes);
         chunk = next;
     }
@@ -51,6 +66,7 @@ static void enter(struct arena *arena, struct arena_chunk *chunk)
 {
     const size_t left = arena->bytes_max - arena->bytes_used;
 
+    ASAN_POISON_MEMORY_REGION((uint8_t *)(void *)chunk + HEADER_BYTES, chunk->bytes);
     assert(chunk->bytes % ALIGNMENT_BYTES == 0);
     arena->current = chunk;
     arena->next = (uint8_t *)(void *)chunk + HEADER_BYTES;
@@ -125,6 +141,7 @@ void *arena_take(struct arena *arena, size_t bytes)
     arena->next += wanted;
     arena->room -= wanted;
     arena->bytes_used += wanted;
+    ASAN_UNPOISON_MEMORY_REGION(data, wanted);
     return data;
 }
 

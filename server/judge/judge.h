@@ -114,8 +114,10 @@ struct judge_waits {
     uint32_t count;
     uint64_t left_out; /* sentences that there was no room for */
 };
-/* For Stats; a look between two steps. */
-void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *waits);
+/* For Stats; a look between two steps, of which the next one may follow (judge_event.follows), and
+ * then leaves the sentences as they are. `follows`: so does this, the step before. */
+void judge_list_waits(
+    struct judge *judge, uint64_t now_us, bool follows, struct judge_waits *waits);
 /* The most that it keeps of sessions, and of the tasks that are known at present. */
 uint64_t judge_sessions_bytes_max(const struct judge *judge);
 uint64_t judge_cluster_id(const struct judge *judge);

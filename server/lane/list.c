@@ -29,7 +29,7 @@ static wire_shard *pack_shard(struct lane *lane, const struct placement *placeme
     shard->bytes = placement->bytes;
     if (placement->here != NULL) {
         shard->held = true;
-        shard->version = placement->here->version;
+        shard->version = store_version(placement->here);
         shard->last_worker = placement->here->last_worker;
     }
     return shard;

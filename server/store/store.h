@@ -79,7 +79,8 @@ struct variable {
 struct shard {
     struct variable *variable;
     uint64_t bytes;
-    uint64_t version; /* pushes applied */
+    uint64_t version;   /* pushes applied; who may find it busy asks store_version, for while … */
+    const bool *counts; /* … this is there and false, the last one does not count yet */
     /* A bit for each element that its creator has yet to assign; NULL: none. */
     uint64_t *unassigned;
     uint32_t layout_epoch;
@@ -170,6 +171,12 @@ struct variable *store_find_by_name(const struct store *store, const char *name)
 static inline struct shard *store_shard(const struct store *store, uint64_t shard_id)
 {
     return id_map_get(&store->shards, shard_id);
+}
+/* The pushes whose whole effect is there: of an operation that ends over steps, all shards have the
+ * version before or all have the one after. */
+static inline uint64_t store_version(const struct shard *shard)
+{
+    return shard->version - (shard->counts != NULL && !*shard->counts);
 }
 /* A function that only fetches: gcc would take it for one without any effect, and leave its calls
  * out, if it were not inlined everywhere. */

@@ -102,6 +102,66 @@ static void a_pull_sees_all_of_it_or_nothing(void **state)
     assert_int_equal(talk->lane->counts.pushes, 1);
 }
 
+/* What a list says of each, as digits. */
+static void list_versions(struct talk *talk, char versions[SHARDS + 1])
+{
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    struct lane_effects effects;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_LIST,
+        .request = &request.base};
+
+    ps_core_step(talk->core, &event, &effects);
+    assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
+    const wire_list_reply *reply = (const wire_list_reply *)effects.items[0].reply;
+    assert_int_equal(reply->n_variables, SHARDS);
+    for (size_t i = 0; i < SHARDS; i++)
+        versions[i] = (char)('0' + reply->variables[i]->shards[0]->version);
+    versions[SHARDS] = '\0';
+}
+
+static void a_list_shows_all_of_it_or_nothing(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk, false);
+    char versions[SHARDS + 1];
+
+    push(talk, stream, 1);
+    while (state_of(talk) == OPERATION_RAISING) {
+        list_versions(talk, versions);
+        assert_string_equal(versions, "000");
+        assert_true(go_on(talk));
+    }
+    do {
+        list_versions(talk, versions);
+        assert_string_equal(versions, "111");
+    } while (go_on(talk));
+    assert_int_equal(state_of(talk), OPERATION_OVER);
+}
+
+/* What is said again of another push that is done has versions of one moment, too. */
+static void a_push_that_is_done_is_said_again_with_all_of_it_or_nothing(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk, false);
+    const uint64_t other = talk_push_stream(talk, 2, 1);
+
+    push(talk, other, 1);
+    while (go_on(talk)) {
+    }
+    push(talk, stream, 1); /* given: one of its shards has its version */
+    assert_int_equal(state_of(talk), OPERATION_RAISING);
+    assert_int_equal(store_shard(&talk->lane->store, VARIABLE)->version, 2);
+    talk_forget(talk);
+
+    push(talk, other, 1);
+
+    assert_non_null(strstr(talk->text, "done 1 [1 1 1]\n"));
+}
+
 /* A push of the same shards waits in line, and is the next one. */
 static void a_push_that_waits_for_its_shards_goes_on_after_it(void **state)
 {
@@ -442,6 +502,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_pull_sees_all_of_it_or_nothing),
+        talk_test(a_list_shows_all_of_it_or_nothing),
+        talk_test(a_push_that_is_done_is_said_again_with_all_of_it_or_nothing),
         talk_test(a_push_that_waits_for_its_shards_goes_on_after_it),
         talk_test(pieces_without_bytes_end_over_steps),
         talk_test(a_session_that_is_decided_waits_for_the_end),

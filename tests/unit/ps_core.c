@@ -557,6 +557,51 @@ static void waits_that_the_judge_leaves_out_are_counted_in_the_statistics(void *
     assert_int_equal(said->waits_left_out, 300 + 1 - 256);
 }
 
+/* The only sentence of the statistics. */
+static const char *ask_for_waits(const struct ps_0 *ps)
+{
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const wire_stats_reply *said = NULL;
+    struct lane_effects effects;
+    const struct lane_event stats = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = ps->talk->now_us,
+        .call = 9999,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+
+    ps_core_step(ps->talk->core, &stats, &effects);
+    for (uint32_t i = 0; i < effects.count; i++)
+        if (effects.items[i].kind == LANE_EFFECT_REPLY && effects.items[i].call == 9999)
+            said = (const wire_stats_reply *)effects.items[i].reply;
+    assert_non_null(said);
+    assert_int_equal(said->n_waits, 1);
+    return said->waits[0];
+}
+
+/* What the judge says in the same step is said beside them: here 256 creates go on. */
+static void statistics_are_readable_while_the_judge_goes_on(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+
+    join(&ps, 0);
+    create_many(&ps, WIRE_CREATE_VARIABLES_MAX, 1);
+
+    for (uint32_t asked = 0; asked < 4; asked++)
+        assert_string_equal(
+            ask_for_waits(&ps), "create of v0 waits for ps 0 at h0:1, last heard from 0 µs ago");
+}
+
+static void statistics_are_asked_as_often_as_one_likes(void **state)
+{
+    struct ps_0 ps = begin(state, 1);
+
+    for (uint32_t asked = 0; asked < 5000; asked++)
+        assert_string_equal(
+            ask_for_waits(&ps), "ps 0 waits for the first join, of any chief or worker, its "
+                                "configuration lists none; this wait has no limit");
+}
+
 /* Whoever asks the clock may be told of an earlier moment than was known. */
 static void time_does_not_go_back(void **state)
 {
@@ -588,6 +633,8 @@ int main(void)
         talk_test(after_an_exit_of_the_judge_nobody_decides_anything),
         talk_test(what_there_is_no_place_for_ends_ps_0),
         talk_test(what_was_said_first_in_a_step_is_said),
+        talk_test(statistics_are_readable_while_the_judge_goes_on),
+        talk_test(statistics_are_asked_as_often_as_one_likes),
         talk_test(waits_that_the_judge_leaves_out_are_counted_in_the_statistics),
         talk_test(time_does_not_go_back),
     };

@@ -240,11 +240,23 @@ static void a_half_closed_pull_stream_ends_when_its_pulls_are_answered_and_out(v
     ps_services_tick(served->ps, later_us);
     assert_false(link->finished);
     (void)await_told(LANE_EVENT_STREAM_WRITABLE, 2);
-    ps_services_tick(served->ps, later_us);
-    assert_true(link->finished);
+    assert_true(link->finished); /* at once: its client waits for that */
 
     await(&heard.closed, 1);
     assert_int_equal(heard.messages, 1);
+    assert_int_equal(heard.error.status, SUMAC_OK);
+    await_no_links();
+}
+
+static void a_half_closed_pull_stream_of_which_nothing_is_wanted_ends_at_once(void **state)
+{
+    (void)state;
+    struct heard heard;
+    const uint64_t stream = begin_stream(&heard, LANE_STREAM_PULL);
+
+    assert_true(half_close(&heard, stream)->finished);
+
+    await(&heard.closed, 1);
     assert_int_equal(heard.error.status, SUMAC_OK);
     await_no_links();
 }
@@ -530,6 +542,7 @@ int main(void)
         served_test(a_stream_is_told_from_its_opening_to_its_end),
         served_test(a_stream_that_is_ended_from_here_hears_why_once),
         served_test(a_half_closed_pull_stream_ends_when_its_pulls_are_answered_and_out),
+        served_test(a_half_closed_pull_stream_of_which_nothing_is_wanted_ends_at_once),
         served_test(a_half_closed_push_stream_ends_a_second_after_the_last_word),
         served_test(who_may_still_ask_is_not_ended),
         served_test(lent_bytes_are_told_back_when_they_are_out),

@@ -79,8 +79,9 @@ static void note_assigned(struct lane *lane, const struct lane_part *part, const
 
 /* ---- its end: every shard gets its new version, then they are let go ---- */
 
-static void
-raise_version(struct lane *lane, struct lane_session *session, const struct entry *entry)
+/* `counts`: whether the version does yet. NULL: it does at once. */
+static void raise_version(
+    struct lane *lane, struct lane_session *session, const struct entry *entry, const bool *counts)
 {
     struct shard *shard = entry->shard;
     const uint64_t based_on = entry->based_on;
@@ -90,6 +91,7 @@ raise_version(struct lane *lane, struct lane_session *session, const struct entr
         histogram_add(&lane->counts.staleness, shard->version - based_on);
     }
     shard->version++;
+    shard->counts = counts;
     shard->step_count += entry->counted;
     memcpy(shard->last_worker, session->task, sizeof shard->last_worker);
 }
@@ -139,7 +141,8 @@ static bool take_one(uint64_t *left)
 }
 
 /* True: all shards have their versions. */
-static bool raise_on(struct lane *lane, struct operation *operation, uint64_t *left)
+static bool
+raise_on(struct lane *lane, struct operation *operation, const bool *counts, uint64_t *left)
 {
     for (; operation->part != NULL; take_next_part(operation)) {
         struct lane_part *part = operation->part;
@@ -148,7 +151,7 @@ static bool raise_on(struct lane *lane, struct operation *operation, uint64_t *l
                 return false;
             lane_part_fetch_ahead(part, operation->entry);
             const struct entry *entry = &part->entries[operation->entry];
-            raise_version(lane, part->session, entry);
+            raise_version(lane, part->session, entry, counts);
             operation->assigns |= entry->shard->unassigned != NULL;
         }
         for (; operation->assigns && operation->run < part->run_count; operation->run++) {
@@ -186,7 +189,9 @@ static bool free_on(struct lane *lane, struct operation *operation, uint64_t *le
             if (!take_one(left))
                 return false;
             lane_part_fetch_ahead(part, operation->entry);
-            work_of(part->entries[operation->entry].shard)->busy.operation = NULL;
+            struct shard *shard = part->entries[operation->entry].shard;
+            work_of(shard)->busy.operation = NULL;
+            shard->counts = NULL;
             lane_part_let_go(lane, part, operation->entry);
         }
     }
@@ -200,7 +205,7 @@ static void complete(struct lane *lane, struct operation *operation)
 
     record(lane, operation);
     rewind_to_first(operation);
-    (void)raise_on(lane, operation, &left);
+    (void)raise_on(lane, operation, NULL, &left);
     lane->work += UINT64_MAX - left;
     lane_operation_move(operation, OPERATION_OVER);
 }
@@ -356,7 +361,9 @@ static bool end_on(struct lane *lane, struct operation *operation)
     const uint64_t bound = time < most ? time : most;
     uint64_t left = bound;
 
-    if (operation->state == OPERATION_RAISING && raise_on(lane, operation, &left)) {
+    if (operation->state == OPERATION_RAISING &&
+        raise_on(lane, operation, &operation->counts, &left)) {
+        operation->counts = true;
         rewind_to_first(operation);
         lane_operation_move(operation, OPERATION_FREEING);
     }
@@ -378,6 +385,7 @@ static bool end(struct lane *lane, struct operation *operation)
     record(lane, operation);
     rewind_to_first(operation);
     lane_operation_move(operation, OPERATION_RAISING);
+    operation->counts = false;
     lane->turns->ending++;
     return end_on(lane, operation);
 }
@@ -504,8 +512,11 @@ static void drop(struct lane *lane, struct operation *operation)
     leave_slices(lane, operation);
     for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
         for (uint32_t i = 0; i < part->entry_count; i++) {
-            if (part->entries[i].shard != NULL)
-                work_of(part->entries[i].shard)->busy.operation = NULL;
+            struct shard *shard = part->entries[i].shard;
+            if (shard == NULL)
+                continue;
+            work_of(shard)->busy.operation = NULL;
+            shard->counts = NULL;
         }
         LIST_REMOVE(&operation->parts, part, in_operation);
         part->session->applying = NULL;

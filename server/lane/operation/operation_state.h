@@ -34,6 +34,7 @@ struct operation {
     uint64_t byte;                 /* … in that run; then the one whose shards have yet … */
     uint32_t entry;                /* … to get their version, or to be let go, from here on */
     bool assigns;                  /* some of them have yet to be assigned: its runs say what of */
+    bool counts;                   /* all have their versions, which say so from now on */
     struct lane_compute compute;   /* what is out, … */
     struct block **held;           /* … and the old blocks that it reads */
     uint32_t capacity, held_count; /* of both arrays; 0: there was no memory for them */

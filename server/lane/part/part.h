@@ -144,7 +144,7 @@ void lane_part_deinit(struct lane *lane);
 
 static inline uint64_t lane_entry_version(const struct entry *entry)
 {
-    return entry->shard == NULL ? entry->version : entry->shard->version;
+    return entry->shard == NULL ? entry->version : store_version(entry->shard);
 }
 
 /* Its shards are looked at one after the other, and this one is next. */
