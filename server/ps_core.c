@@ -297,7 +297,8 @@ static void give_stats(struct ps_core *core, const struct lane_event *event)
     struct lane_event told = *event;
     struct judge_waits waits;
 
-    judge_list_waits(core->judge, core->now_us, core->judge_began, &waits);
+    assert(!core->judge_began);
+    judge_list_waits(core->judge, core->now_us, &waits);
     core->judge_began = true; /* what it says from here on leaves the sentences as they are */
     const struct lane_told own = {
         .waits = waits.items,

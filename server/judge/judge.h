@@ -110,14 +110,12 @@ judge_replay(struct judge *judge, const struct span *record, struct sumac_error 
 /* What is being waited for, in sentences ("join of worker 1 waits for ps 1 at h2:2222, never heard
  * from"). */
 struct judge_waits {
-    char **items; /* lent until the next step */
+    char **items; /* lent until the next step that does not follow (judge_event.follows) */
     uint32_t count;
     uint64_t left_out; /* sentences that there was no room for */
 };
-/* For Stats; a look between two steps, of which the next one may follow (judge_event.follows), and
- * then leaves the sentences as they are. `follows`: so does this, the step before. */
-void judge_list_waits(
-    struct judge *judge, uint64_t now_us, bool follows, struct judge_waits *waits);
+/* For Stats; a look between two steps. */
+void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *waits);
 /* The most that it keeps of sessions, and of the tasks that are known at present. */
 uint64_t judge_sessions_bytes_max(const struct judge *judge);
 uint64_t judge_cluster_id(const struct judge *judge);

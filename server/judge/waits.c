@@ -95,11 +95,9 @@ static void say_own(struct judge *judge, struct judge_waits *sentences)
         say(sentences, end_wait);
 }
 
-void judge_list_waits(
-    struct judge *judge, uint64_t now_us, bool follows, struct judge_waits *waits)
+void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *waits)
 {
     *waits = (struct judge_waits){.items = NULL};
-    judge_effects_begin(judge, follows);
     judge_look(judge, now_us);
     waits->items = arena_take(&judge->said->arena, WAITS_MAX * sizeof *waits->items);
     if (waits->items == NULL)

@@ -655,7 +655,7 @@ static void waits_that_one_answer_has_no_room_for_are_counted(void **state)
     for (uint32_t i = 0; i < 300; i++)
         (void)world_create(two.world, two.first, &definition.variable, 0);
 
-    judge_list_waits(two.world->judge, two.world->now_us, false, &waits);
+    judge_list_waits(two.world->judge, two.world->now_us, &waits);
 
     assert_int_equal(waits.count, 256);
     assert_int_equal(waits.left_out, 300 - 256);

@@ -448,7 +448,7 @@ static void the_statistics_say_what_is_waited_for(void **state)
 
     world_join(world, "worker", 1, 1);
 
-    judge_list_waits(world->judge, world->now_us, false, &waits);
+    judge_list_waits(world->judge, world->now_us, &waits);
 
     assert_int_equal(waits.count, 2);
     assert_int_equal(waits.left_out, 0);

@@ -631,7 +631,7 @@ bool world_waits(struct world *world, const char *text)
 {
     struct judge_waits waits;
 
-    judge_list_waits(world->judge, world->now_us, false, &waits);
+    judge_list_waits(world->judge, world->now_us, &waits);
     bool found = false;
     for (uint32_t i = 0; i < waits.count; i++)
         found = found || strstr(waits.items[i], text) != NULL;

@@ -66,14 +66,11 @@ void __wrap_lane_step(
 
 static char *waits[] = {(char *)(uintptr_t) "one", (char *)(uintptr_t) "another"};
 
-void __wrap_judge_list_waits(
-    struct judge *judge, uint64_t now_us, bool follows, struct judge_waits *listed);
+void __wrap_judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *listed);
 
-void __wrap_judge_list_waits(
-    struct judge *judge, uint64_t now_us, bool follows, struct judge_waits *listed)
+void __wrap_judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *listed)
 {
     (void)judge;
-    assert_false(follows);
     assert_int_equal(now_us, 1000);
     *listed = (struct judge_waits){.items = waits, .count = 2, .left_out = 33};
 }
