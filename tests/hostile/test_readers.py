@@ -77,7 +77,8 @@ class Readers(Attack):
                [piece(shard_id=shard.shard_id, layout_epoch=1, offset_bytes=1)], [piece(shard_id=shard.shard_id, layout_epoch=1, bytes=3)],
                [piece(shard_id=shard.shard_id, layout_epoch=1, kind=2)]]
         requests = [transfer_pb2.PullRequest(request=1, pieces=pieces) for pieces in odd]
-        requests += [transfer_pb2.PullRequest(request=1, view_id=5), transfer_pb2.PullRequest(request=1, bounded=True),
+        requests += [transfer_pb2.PullRequest(request=1, view_id=5),
+                     transfer_pb2.PullRequest(request=1, bounded=True, clock=huge, timeout_ms=1),   # nobody gets that far
                      transfer_pb2.PullRequest(request=1, pieces=[piece(shard_id=shard.shard_id, layout_epoch=1)] * 70000)]
         for request in requests:
             stream = Stream(self.ps(0).transfer.Pull)
