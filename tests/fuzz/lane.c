@@ -312,6 +312,8 @@ static void pull(struct world *world, struct input *input)
         request.timeout_ms = below(input, 2) * 500;
         request.view_id = sometimes(input);
         request.bounded = sometimes(input);
+        request.clock = request.bounded ? below(input, 5) : 0;
+        request.lag_max = request.clock / 3;
         request.cancel = below(input, 3) == 2;
     }
     if (request.cancel) {

@@ -621,6 +621,9 @@ static void ask(struct world *world, struct input *input, bool pull)
     struct asked *asked = &world->asked[++world->tokens];
     asked->waits = true;
     push.token = request.token = world->tokens;
+    push.finishes_step = world->tokens % 2 == 0;
+    request.bounded = world->tokens % 3 == 0;
+    request.lag_max = world->tokens % 5;
     push.piece_count = request.piece_count = make_pieces(asked, pieces, input);
     push.finishes_step = below(input, 2) == 1;
     request.after_own_pushes = push.finishes_step;
