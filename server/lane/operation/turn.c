@@ -137,7 +137,8 @@ void lane_turn_take_clock(struct lane *lane, struct lane_session *session)
     assert(session->clock <= session->clock_said);
     if (part != NULL && part->sequence <= session->commit_through)
         return;
-    lane_session_set_clock(lane, session, session->clock_said);
+    if (session->clock < session->clock_said)
+        lane_session_set_clock(lane, session, session->clock_said);
 }
 
 static void answer_decided(struct lane *lane, struct lane_session *session)

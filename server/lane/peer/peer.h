@@ -128,7 +128,7 @@ void lane_session_decide(
 void lane_session_heard(struct lane *lane, struct lane_session *session);
 /* No longer among the open ones. */
 void lane_session_end(struct lane *lane, struct lane_session *session);
-/* It has finished so many steps: no fewer than before. */
+/* It has finished so many steps: more than before. */
 void lane_session_set_clock(struct lane *lane, struct lane_session *session, uint64_t clock);
 /* Is it a member that pulls wait for, and has it finished fewer steps? */
 bool lane_session_is_behind(

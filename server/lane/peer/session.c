@@ -105,10 +105,8 @@ void lane_session_set_clock(struct lane *lane, struct lane_session *session, uin
 {
     const bool was_slowest = is_slowest(lane, session);
 
-    assert(clock >= session->clock);
+    assert(clock > session->clock);
     assert(clock <= session->clock_said);
-    if (clock == session->clock)
-        return;
     session->clock = clock;
     if (was_slowest && !is_slowest(lane, session))
         leave_slowest(lane);
