@@ -64,19 +64,19 @@ class Lag(unittest.TestCase):
     def test_a_wait_that_is_too_long_names_who_is_behind(self):
         cluster = Cluster(workers=2)
         self.addCleanup(cluster.stop)
-        fast, slow = cluster.member(0, timeout_ms=2000), cluster.member(1)
+        fast, slow = cluster.member(0, timeout_ms=8000), cluster.member(1)
         for member in (fast, slow):
             member.wait_for("^joined$")
         self.order(fast, "create w float32 2 1 2 assign_add", "^created w$")
         self.order(fast, "step w 1", "^stepped$")
-        self.order(fast, "pull w 0", "^refused UNAVAILABLE TIMED_OUT ps [01]: pull [0-9]+ has waited 2 s for step 1 of worker 1, "
+        self.order(fast, "pull w 0", "^refused UNAVAILABLE TIMED_OUT ps [01]: pull [0-9]+ has waited 8 s for step 1 of worker 1, "
                                      "which has finished 0 on ps [01] and was last heard from .* ago$")
         self.order(fast, "pull w 1", "^pulled w 1 1 same$")
 
     def test_who_leaves_or_is_lost_holds_up_nobody(self):
         for end in ("leave", "kill"):
             with self.subTest(end=end):
-                fast, slow = self.members(options=["--lease-ms", "3000"])
+                fast, slow = self.members(options=["--lease-ms", "10000"])
                 self.order(fast, "step w 1", "^stepped$")
                 after = len(fast.lines)
                 fast.say("pull w 0")
