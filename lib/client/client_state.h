@@ -83,9 +83,8 @@ struct transfer {
     struct session_piece *pieces;
     struct variable_shard **shards; /* of each piece */
     uint32_t piece_count, piece_capacity;
-    bool over; /* the session has said PUSHED or PULLED */
-    uint64_t
-        ends_us; /* a pull is over by then, and its ps has said what it waited for; 0: no end */
+    bool over;        /* the session has said PUSHED or PULLED */
+    uint64_t ends_us; /* a pull is over by then, its ps has said why; 0: no end */
     /* A reference on the bytes being pushed; NULL: the caller keeps them. */
     struct sumac_buffer *kept;
     atomic_uint lent; /* runs of the caller's bytes that gRPC holds */

@@ -230,12 +230,15 @@ static void who_waits_for_a_clock_is_not_looked_at_for_anything_else(void **stat
     assert_in_range(talk->most_work, 1, waiting / 2);
 }
 
-static void expect_ended(struct talk *talk, const struct lane_event *late, const char *expected)
+/* A minute later. */
+static void expect_ended(struct talk *talk, const char *expected)
 {
+    const struct lane_event late = {
+        .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
     struct lane_effects effects;
     const char *text = "no pull ended";
 
-    ps_core_step(talk->core, late, &effects);
+    ps_core_step(talk->core, &late, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
         if (effects.items[i].kind == LANE_EFFECT_PULLED)
             text = effects.items[i].pull_answer->message;
@@ -253,13 +256,10 @@ static void a_wait_names_who_is_behind_and_how_far(void **state)
     talk_tick(talk, 20000);
     finish(talk, &members, 3, 6);
     pull_at(talk, members.pull[1], 8, 7, 1);
-    const struct lane_event late = {
-        .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
 
     expect_ended(
-        talk, &late,
-        "pull 8 has waited 60 s for step 6 of worker 2, which has finished 5 on ps 1 and "
-        "was last heard from 80 s ago");
+        talk, "pull 8 has waited 60 s for step 6 of worker 2, which has finished 5 on ps 1 and "
+              "was last heard from 80 s ago");
 }
 
 static void a_wait_for_many_names_some_and_counts_the_rest(void **state)
@@ -270,11 +270,9 @@ static void a_wait_for_many_names_some_and_counts_the_rest(void **state)
     finish(talk, &members, 3, 1);
     talk_open(talk, 4);
     pull_at(talk, members.pull[1], 8, 2, 0);
-    const struct lane_event late = {
-        .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
 
     expect_ended(
-        talk, &late,
+        talk,
         "pull 8 has waited 60 s for step 2 of worker 1, which has finished 0 on ps 1 and "
         "was last heard from 60 s ago; worker 2, which has finished 0 on ps 1 and was last heard "
         "from 60 s ago; worker 3, which has finished 1 on ps 1 and was last heard from 60 s ago; "

@@ -303,8 +303,8 @@ struct sumac_pull_options {
  * DEADLINE_EXCEEDED; the array.
  * Gives    *pull; ends with sumac_pull_wait, at the latest with the client.
  * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory;
- *          `bounded` of a reader, which has no steps; lag_max without `bounded`. OUT_OF_RANGE:
- * rows, a tensor that ends past its buffer. */
+ *          `bounded` of a reader, which has no steps; lag_max without `bounded`.
+ *          OUT_OF_RANGE: rows, a tensor that ends past its buffer. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
     const struct sumac_pull_options *options, struct sumac_pull **pull, struct sumac_error *error);
