@@ -43,12 +43,25 @@ static size_t whole_character(const char *text, size_t bytes)
     return count;
 }
 
+/* A byte that is not printable ASCII among eight has bit 7 set itself, or once ' ' is taken from
+ * it, or once one is added to it, which makes it of DEL. */
+static bool are_plain(const char *eight)
+{
+    const uint64_t each = UINT64_MAX / 255;
+    uint64_t bytes;
+
+    memcpy(&bytes, eight, sizeof bytes);
+    return ((bytes | (bytes - each * ' ') | (bytes + each)) & each * 0x80) == 0;
+}
+
 /* How many bytes that are printable ASCII it begins with: as a rule all of them. A thousand names
  * of a kilobyte each may come at once. */
 static size_t plain_bytes(const char *text, size_t bytes)
 {
     size_t at = 0;
 
+    while (bytes - at >= 8 && are_plain(text + at))
+        at += 8;
     while (at < bytes && text[at] >= ' ' && text[at] <= '~')
         at++;
     return at;
@@ -93,13 +106,15 @@ bool text_has_control(const char *text, size_t bytes)
 void text_make_line(char *text)
 {
     const size_t bytes = strlen(text);
+    size_t at = plain_bytes(text, bytes);
 
-    for (size_t at = 0; at < bytes;) {
+    while (at < bytes) {
         const size_t count = whole_character(text + at, bytes - at);
         const size_t step = count > 0 ? count : 1;
         if (count == 0 || is_control(text + at))
             memset(text + at, '?', step);
         at += step;
+        at += plain_bytes(text + at, bytes - at);
     }
 }
 

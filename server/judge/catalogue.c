@@ -224,7 +224,11 @@ wire_variable *judge_variable_message(struct judge *judge, const struct judge_va
     if (message == NULL)
         return NULL;
     *message = (wire_variable)WIRE_VARIABLE_INIT;
-    message->name = judge_text(judge, "%s", variable->name);
+    const size_t name_bytes = strlen(variable->name) + 1;
+    message->name = arena_take(&judge->said->arena, name_bytes);
+    if (message->name == NULL)
+        return NULL;
+    memcpy(message->name, variable->name, name_bytes);
     message->variable_id = variable->id;
     message->shards = shard_messages(judge, variable);
     message->n_shards = message->shards == NULL ? 0 : variable->shard_count;

@@ -101,6 +101,30 @@ static void control_characters_are_seen(void **state)
     assert_true(text_has_control("a\0b", 3));
 }
 
+/* Wherever it stands among plain ones, and however many they are. */
+static void every_byte_is_known_at_every_place(void **state)
+{
+    enum { longest = 19 };
+    char text[longest + 1];
+    (void)state;
+
+    for (size_t bytes = 1; bytes <= longest; bytes++) {
+        for (size_t at = 0; at < bytes; at++) {
+            for (unsigned byte = 1; byte < 256; byte++) {
+                const bool control = byte < ' ' || byte == 0x7f;
+                memset(text, byte % 2 == 0 ? ' ' : '~', bytes);
+                text[bytes] = '\0';
+                text[at] = (char)byte;
+                assert_int_equal(text_is_utf8(text, bytes), byte < 0x80);
+                assert_int_equal(text_has_control(text, bytes), control);
+                text_make_line(text);
+                assert_int_equal(text[at], control || byte >= 0x80 ? '?' : (char)byte);
+                assert_int_equal(strspn(text, "~ ?") == bytes, strspn(text + at, "~ ?") > 0);
+            }
+        }
+    }
+}
+
 /* Characters of one to four bytes, twice, cut at every length. */
 static void a_text_is_cut_between_characters(void **state)
 {
@@ -171,6 +195,7 @@ int main(void)
         cmocka_unit_test(a_character_that_is_cut_or_broken_is_not),
         cmocka_unit_test(a_line_has_no_control_characters_and_no_broken_ones),
         cmocka_unit_test(control_characters_are_seen),
+        cmocka_unit_test(every_byte_is_known_at_every_place),
         cmocka_unit_test(a_text_is_cut_between_characters),
         cmocka_unit_test(a_printed_line_has_no_control_characters_even_where_it_is_cut),
         cmocka_unit_test(a_zero_byte_is_a_character_and_does_not_end_the_text),
