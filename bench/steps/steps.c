@@ -16,6 +16,7 @@
 
 #include "ps_core.h"
 #include "step.h"
+#include "sumac/client.h"
 
 #define CLUSTER_ID 0xC1u
 #define INCARNATION 0x1001u
@@ -560,15 +561,22 @@ static uint64_t commit_of_voided(struct bench *bench)
 
 #define ADDED 1000u
 
-static void take_away(struct bench *bench, uint64_t id)
+static uint64_t delete_added(struct bench *bench)
 {
-    const struct bench seen = *bench;
     wire_delete_variable gone = WIRE_DELETE_VARIABLE_INIT;
     wire_peer_order message = WIRE_PEER_ORDER_INIT;
 
-    gone.variable_id = id;
+    gone.variable_id = ADDED;
     message.delete_ = &gone;
-    order(bench, &message);
+    return give_order(bench, &message);
+}
+
+static void take_away(struct bench *bench)
+{
+    const struct bench seen = *bench;
+
+    (void)delete_added(bench);
+    bench->packed_bytes = seen.packed_bytes;
     bench->steps = seen.steps;
     bench->longest_ns = seen.longest_ns;
     bench->most_work = seen.most_work;
@@ -579,7 +587,7 @@ static uint64_t add_shards(struct bench *bench)
     const uint64_t took = give_order(
         bench, add_order(ADDED, 1 << 20, SHARDS_PER_VARIABLE, 4, WIRE_INITIALIZER_ZEROS));
 
-    take_away(bench, ADDED);
+    take_away(bench);
     return took;
 }
 
@@ -588,7 +596,7 @@ static uint64_t add_assigned(struct bench *bench)
     const uint64_t took =
         give_order(bench, add_order(ADDED, 1 << 20, 1, 1u << 30, WIRE_INITIALIZER_ASSIGNED));
 
-    take_away(bench, ADDED);
+    take_away(bench);
     return took;
 }
 
@@ -616,13 +624,14 @@ static uint64_t publish_one(struct bench *bench)
 
 static uint64_t delete_one(struct bench *bench)
 {
-    wire_delete_variable gone = WIRE_DELETE_VARIABLE_INIT;
-    wire_peer_order message = WIRE_PEER_ORDER_INIT;
-
     order(bench, add_order(ADDED, 1 << 20, SHARDS_PER_VARIABLE, 4, WIRE_INITIALIZER_ZEROS));
-    gone.variable_id = ADDED;
-    message.delete_ = &gone;
-    return give_order(bench, &message);
+    return delete_added(bench);
+}
+
+static uint64_t delete_assigned(struct bench *bench)
+{
+    order(bench, add_order(ADDED, 1 << 20, 1, 1u << 30, WIRE_INITIALIZER_ASSIGNED));
+    return delete_added(bench);
 }
 
 /* ---- at ps 0 */
@@ -706,10 +715,12 @@ static const struct row {
     {"pull of 16384 pieces", pull_of_all, false},
     {"push of 4096 pieces", push_of_one, false},
     {"push of 65536 pieces in 16 messages", push_of_all, false},
+    {"push of 65536 pieces, the second time", push_of_all, false},
     {"push of 1024 parts that came before", push_again, false},
     {"commit with 1024 voided", commit_of_voided, false},
     {"order: add 4096 shards", add_shards, false},
     {"order: add 1 GiB that its creator assigns", add_assigned, false},
+    {"order: delete 1 GiB", delete_assigned, false},
     {"order: publish 4096 shards", publish_one, false},
     {"order: delete 4096 shards", delete_one, false},
     {"list of a variable of 4096 shards", list_one, false},
@@ -772,6 +783,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: steps [--rounds 1 to %u]\n", ROUNDS_MAX);
         return 2;
     }
+    sumac_tune_malloc(); /* as every ps */
     for (long round = 0; round < rounds; round++)
         run_round(seen);
     printf(

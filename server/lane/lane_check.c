@@ -586,7 +586,7 @@ static void check_store(struct sums *sums)
     store_check(&lane->store, &sums->store, sums->check);
     for (const struct variable *variable = lane->store.variables.first; variable != NULL;
          variable = variable->in_store.next) {
-        for (uint32_t i = 0; i < variable->held_count; i++)
+        for (uint32_t i = 0; i < variable->made_count; i++)
             check_busy(sums, &variable->shards[i]);
     }
     check_same(sums->check, sums->store.views, sums->views, "open views of pulls", "the lane");

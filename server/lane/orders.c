@@ -18,7 +18,7 @@
 
 #define FILL_BYTES_PER_STEP 262144u
 #define EXIT_CODE_MAX 255u
-#define WORK_OF_A_SHARD 8u /* that is made */
+#define WORK_OF_A_PLACEMENT 1u /* that is checked and kept */
 
 /* An address that is longer than what a resolver takes is none. */
 static void learn_addresses(struct lane *lane, const wire_peer_hello *hello)
@@ -402,12 +402,16 @@ void lane_orders_fill(struct lane *lane)
 {
     struct sumac_error error;
     struct variable *variable = lane->store.unfilled.first;
+    uint64_t done;
 
     if (variable == NULL || lane->store.leaving.first != NULL)
         return;
     assert(!variable->filled);
     assert(!variable->deleted);
-    if (store_fill(&lane->store, variable, FILL_BYTES_PER_STEP, &error) != SUMAC_OK) {
+    const enum sumac_status filled =
+        store_fill(&lane->store, variable, FILL_BYTES_PER_STEP, &done, &error);
+    lane->work += done / WORK_VECTOR_BYTES;
+    if (filled != SUMAC_OK) {
         give_up_adding(lane, variable, &error);
         return;
     }
@@ -438,7 +442,7 @@ obey_add_shards(struct lane *lane, struct lane_stream *stream, const wire_peer_o
             return;
         }
         (void)lane_record_order(lane, RECORD_ADD, NULL, 0, &given->base);
-        lane->work += given->n_shards * WORK_OF_A_SHARD;
+        lane->work += given->n_shards * WORK_OF_A_PLACEMENT;
     }
     if (variable->filled) {
         lane_report_answer(lane, order->number, NULL);

@@ -79,12 +79,14 @@ static bool replay_add(struct lane *lane, struct lane_session *session, const st
     const wire_variable *given = (const wire_variable *)record->message;
     struct variable *variable = NULL;
     struct sumac_error error;
+    uint64_t done;
     (void)session;
 
     if (store_add(&lane->store, given, lane->index, &variable, &error) != SUMAC_OK)
         return false;
     assert(variable != NULL && !variable->published);
-    return variable->filled || store_fill(&lane->store, variable, UINT64_MAX, &error) == SUMAC_OK;
+    return variable->filled ||
+           store_fill(&lane->store, variable, UINT64_MAX, &done, &error) == SUMAC_OK;
 }
 
 static bool

@@ -8,6 +8,7 @@
 
 #include "handlers.h"
 #include "operation_state.h"
+#include "store_check.h"
 
 /* The two, and where the first difference goes. */
 struct pair {
@@ -254,7 +255,6 @@ static void same_blocks(
 static void same_shard(const struct pair *pair, const struct shard *a, const struct shard *b)
 {
     const char *whom = a->variable->name;
-    const uint64_t words = (a->bytes / sumac_dtype_bytes(a->variable->definition.dtype) + 63) / 64;
 
     same(pair, a->id, b->id, "the number of a shard", whom);
     if (!is_raised(a))
@@ -267,7 +267,7 @@ static void same_shard(const struct pair *pair, const struct shard *a, const str
         return;
     if (!a->variable->filled)
         return;
-    if (a->unassigned != NULL && memcmp(a->unassigned, b->unassigned, words * 8) != 0)
+    if (!store_check_same_unassigned(a, b))
         differ(pair, "assigned elements", whom);
     if (is_busy(a))
         return;
@@ -291,7 +291,7 @@ same_variable(const struct pair *pair, const struct variable *a, const struct va
     same(pair, a->held_count, b->held_count, "how many shards", whom);
     if (definition_compare(whom, &a->definition, &b->definition, &error) != SUMAC_OK)
         check_object(pair->check, "by the records: %s", error.text);
-    for (uint32_t i = 0; i < a->held_count && check_is_good(pair->check); i++)
+    for (uint32_t i = 0; i < a->made_count && check_is_good(pair->check); i++)
         same_shard(pair, &a->shards[i], &b->shards[i]);
 }
 

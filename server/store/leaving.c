@@ -18,6 +18,7 @@ static void leave_variable(struct store *store, struct variable *variable)
     assert(variable->here_count == 0);
     assert(store->own_bytes >= variable->own_bytes);
     assert(store->deleted_count >= variable->deleted);
+    assert(variable->promised_bytes == 0);
     store->own_bytes -= variable->own_bytes;
     store->leaving_bytes += variable->own_bytes;
     store->judge_bytes -= variable->judge_bytes;
@@ -48,9 +49,9 @@ void store_leave_shard(struct store *store, struct shard *shard)
     assert(variable->placements[shard->placement].here == shard);
     assert(store->state_bytes >= shard->bytes * shard->list_count);
     assert(store->shard_count > 0);
-    store_assigned_drop(store, shard);
+    store_assigned_over(store, shard);
     store->state_bytes -= shard->bytes * shard->list_count;
-    store->leaving_bytes += shard->fill_bytes;
+    store->leaving_bytes += shard->fill_bytes + shard->unassigned_bytes;
     store->shard_count--;
     variable->placements[shard->placement].here = NULL;
     LIST_APPEND(&store->leaving, shard, among_leaving);
@@ -62,6 +63,9 @@ void store_leave_shard(struct store *store, struct shard *shard)
 
 void store_leave(struct store *store, struct variable *variable)
 {
+    assert(store->state_bytes >= variable->promised_bytes);
+    store->state_bytes -= variable->promised_bytes;
+    variable->promised_bytes = 0;
     if (variable->here_count == 0) {
         leave_variable(store, variable);
         free_variable(store, variable);
@@ -97,6 +101,7 @@ static void free_shard(struct store *store, struct shard *shard)
 
     assert(shard->fill_bytes == 0);
     assert(variable->leaving_count > 0);
+    store->leaving_bytes -= store_assignable_give_array(store, shard);
     for (uint32_t i = 0; i < shard->list_count; i++)
         sized_pool_give(&store->bytes, shard->list[i], shard->block_count * sizeof *shard->list[i]);
     LIST_REMOVE(&store->leaving, shard, among_leaving);
@@ -104,15 +109,17 @@ static void free_shard(struct store *store, struct shard *shard)
         free_variable(store, variable);
 }
 
-/* The block that was made last. */
+/* The block that was made last, with what is kept of it. */
 static uint64_t free_block(struct store *store, struct shard *shard)
 {
     const uint64_t list = (shard->fill_bytes - 1) / shard->bytes;
     const uint64_t index = (shard->fill_bytes - 1) % shard->bytes / shard->variable->block_bytes;
     const uint64_t left = list * shard->bytes + index * shard->variable->block_bytes;
-    const uint64_t bytes = shard->fill_bytes - left;
+    uint64_t bytes = shard->fill_bytes - left;
 
     assert(list < shard->list_count && index < shard->block_count);
+    if (list == STORE_VALUE)
+        bytes += store_assignable_give(store, shard, (uint32_t)index);
     assert(store->leaving_bytes >= bytes);
     drop_blocks(store, shard, &shard->list[list][index]);
     shard->fill_bytes = left;

@@ -45,11 +45,17 @@ struct block {
     uint32_t lent; /* spans of it that are on their way to a reader */
 };
 
+/* Of a block, the elements that its creator has yet to assign. */
+struct unassigned {
+    uint64_t count;
+    uint64_t bits[]; /* one for each element of the block */
+};
+
 /* Of a variable: which rows are where. */
 struct placement {
     uint64_t shard_id, first_row, rows, bytes;
     uint32_t layout_epoch, ps;
-    struct shard *here; /* NULL: on another ps */
+    struct shard *here; /* NULL: on another ps, or not made yet */
 };
 
 struct variable {
@@ -60,12 +66,14 @@ struct variable {
     uint64_t id;
     struct definition definition;
     struct placement *placements; /* in the order of their rows */
-    struct shard *shards;         /* those here, held_count of them, in one piece of memory */
+    struct shard *shards;         /* those here, in one piece of memory: room for held_count */
     uint64_t own_bytes;           /* of all this beside values and slots (own_bytes_of), … */
     uint64_t judge_bytes;         /* and of it what the judge keeps of it, not here */
+    uint64_t promised_bytes;      /* of the state, to shards here that are not made yet */
     uint32_t placement_count;
-    uint32_t held_count;
+    uint32_t held_count, made_count;    /* which are made as they are filled */
     uint32_t here_count, leaving_count; /* of them, made and not left; left and not given back */
+    uint32_t fill_at;                   /* the placement that filling has come to */
     uint32_t block_bytes;               /* of its shards' blocks, but the last of each list */
     uint32_t unassigned_shards;         /* of them, not wholly assigned by its creator yet */
     bool published;
@@ -81,8 +89,8 @@ struct shard {
     uint64_t bytes;
     uint64_t version;   /* pushes applied; who may find it busy asks store_version, for while … */
     const bool *counts; /* … this is there and false, the last one does not count yet */
-    /* A bit for each element that its creator has yet to assign; NULL: none. */
-    uint64_t *unassigned;
+    /* (block_count), of blocks that its creator has yet to assign; NULL: there are none. */
+    struct unassigned **unassigned;
     uint32_t layout_epoch;
     uint32_t users;      /* parts and pulls that name it; … */
     uint32_t views;      /* … of them, open views; … */
@@ -97,8 +105,9 @@ struct shard {
     uint32_t list_count;                  /* 1 + the slots of its variable's function */
     uint32_t block_count;                 /* of each list */
     struct block **list[STORE_LISTS_MAX]; /* (list_count, block_count) */
-    uint64_t step_count; /* pushes applied by its variable's function, if that counts_steps */
-    uint64_t unassigned_count;
+    uint64_t step_count;       /* pushes applied by its variable's function, if that counts_steps */
+    uint64_t unassigned_count; /* elements … */
+    uint64_t unassigned_bytes; /* … and what is kept of them */
     uint64_t fill_bytes; /* of value and slots together, that have got their initial value; of one
                           * that leaves, that are left */
     char last_worker[STORE_TASK_TEXT_BYTES];
@@ -128,7 +137,7 @@ struct store {
     uint64_t position;                    /* operations run */
     uint32_t block_bytes;                 /* of variables that are added from here on */
     uint32_t ps;                          /* whose store it is, for errors */
-    uint64_t state_bytes;                 /* values and slots */
+    uint64_t state_bytes;                 /* values and slots, made or promised */
     uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them, … */
     uint64_t judge_bytes;     /* and of it what the judge keeps of them */
     uint64_t state_bytes_max; /* of both (store_bound_state) */
@@ -151,16 +160,18 @@ uint64_t store_state_bytes(const struct store *store);
 
 /* variables.c */
 
-/* Keep a variable, and make room for those of its shards that are on this ps, without their values
- * yet. Fails  INVALID_ARGUMENT: what a valid catalogue never says. RESOURCE_EXHAUSTED
+/* Keep a variable, and room for those of its shards that are on this ps: they are made as it is
+ * filled. Fails  INVALID_ARGUMENT: what a valid catalogue never says. RESOURCE_EXHAUSTED
  * (OUT_OF_MEMORY), at once when they would not fit into state_bytes_max. */
 enum sumac_status store_add(
     struct store *store, const wire_variable *given, uint32_t this_ps, struct variable **added,
     struct sumac_error *error);
-/* Give the next `bytes_max` bytes or so of a new variable their initial value; filled says when it
- * is done. Fails  RESOURCE_EXHAUSTED (OUT_OF_MEMORY). */
+/* Make the next shards of a new variable, and give the next `bytes_max` bytes or so of them their
+ * initial value; filled says when it is done. *done: how many it was, a shard or a block counted as
+ * what takes as long to fill. Fails  RESOURCE_EXHAUSTED (OUT_OF_MEMORY). */
 enum sumac_status store_fill(
-    struct store *store, struct variable *variable, uint64_t bytes_max, struct sumac_error *error);
+    struct store *store, struct variable *variable, uint64_t bytes_max, uint64_t *done,
+    struct sumac_error *error);
 void store_publish(struct store *store, struct variable *variable);
 /* New parts and pulls no longer find it; what is used by older ones stays until they let go. What
  * nobody uses counts no more, and leaves. */
@@ -267,11 +278,17 @@ uint64_t store_reclaim(struct store *store);
 uint64_t store_assignable_bytes(const struct variable *variable, uint64_t shard_bytes);
 /* All of the shard is yet to be assigned, if that is how it gets its value. False: no memory. */
 bool store_assignable(struct store *store, struct shard *shard);
-/* What is kept of these bytes, with their initial value: a step at a time for a large shard. */
+/* Room for what is kept of a block, before it is filled; and given back. False: no memory. */
+bool store_assignable_block(struct store *store, struct shard *shard, uint32_t index);
+uint64_t store_assignable_give(struct store *store, struct shard *shard, uint32_t index);
+/* The last that is kept of the shard. Both return how many bytes it was. */
+uint64_t store_assignable_give_array(struct store *store, struct shard *shard);
+/* What is kept of these bytes of one block, with their initial value. */
 void store_assignable_fill(struct shard *shard, uint64_t offset, uint64_t bytes);
 /* These bytes of it are; with the last, `unassigned` is NULL. */
 void store_assigned(struct store *store, struct shard *shard, uint64_t offset, uint64_t bytes);
-void store_assigned_drop(struct store *store, struct shard *shard);
+/* It is not waited for any more: what is kept of it is of the state no longer. */
+void store_assigned_over(struct store *store, struct shard *shard);
 
 /* blocks.c */
 

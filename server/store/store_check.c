@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_check.c -- is all that a store keeps consistent? */
-#include <inttypes.h>
 #include "store_check.h"
+
+#include <inttypes.h>
+#include <string.h>
 
 uint64_t store_mix(const struct shard *shard)
 {
@@ -62,13 +64,43 @@ check_list(const struct shard *shard, uint32_t list, struct store_sums *sums, st
     check_same(check, shard->bytes, bytes, "bytes in blocks", variable->name);
 }
 
-static uint64_t count_unassigned(const struct shard *shard, uint64_t words)
+/* What is kept of blocks that are not assigned yet. */
+static void check_unassigned(const struct shard *shard, struct check *check)
 {
+    const struct variable *variable = shard->variable;
     uint64_t count = 0;
 
-    for (uint64_t i = 0; i < words; i++)
-        count += (uint64_t)__builtin_popcountll(shard->unassigned[i]);
-    return count;
+    for (uint32_t i = 0; i < shard->block_count; i++) {
+        const struct unassigned *of_block = shard->unassigned[i];
+        const uint64_t elements =
+            shard->list[STORE_VALUE][i]->bytes / sumac_dtype_bytes(variable->definition.dtype);
+        uint64_t ones = 0;
+        for (uint64_t word = 0; of_block != NULL && word < (elements + 63) / 64; word++)
+            ones += (uint64_t)__builtin_popcountll(of_block->bits[word]);
+        if (of_block != NULL && (of_block->count != ones || ones == 0))
+            check_object(
+                check,
+                "variable %s: block %u has %" PRIu64 " elements to be assigned, not %" PRIu64,
+                variable->name, i, ones, of_block->count);
+        count += ones;
+    }
+    check_same(check, shard->unassigned_count, count, "elements to be assigned", variable->name);
+}
+
+bool store_check_same_unassigned(const struct shard *a, const struct shard *b)
+{
+    if (a->unassigned == NULL || b->unassigned == NULL)
+        return a->unassigned == b->unassigned;
+    for (uint32_t i = 0; i < a->block_count; i++) {
+        const struct unassigned *one = a->unassigned[i], *other = b->unassigned[i];
+        const uint64_t elements =
+            a->list[STORE_VALUE][i]->bytes / sumac_dtype_bytes(a->variable->definition.dtype);
+        if ((one == NULL) != (other == NULL))
+            return false;
+        if (one != NULL && memcmp(one->bits, other->bits, (elements + 63) / 64 * 8) != 0)
+            return false;
+    }
+    return true;
 }
 
 static void check_shard(
@@ -95,13 +127,9 @@ static void check_shard(
         check_list(shard, i, sums, check);
     if (shard->unassigned == NULL)
         return;
-    const uint64_t bytes = store_assignable_bytes(variable, shard->bytes);
-    sums->state_bytes += bytes;
-    if (!variable->filled) /* nor are they */
-        return;
-    check_same(
-        check, shard->unassigned_count, count_unassigned(shard, bytes / 8),
-        "elements to be assigned", variable->name);
+    sums->state_bytes += store_assignable_bytes(variable, shard->bytes);
+    if (variable->filled) /* so are they */
+        check_unassigned(shard, check);
 }
 
 void store_check_variable(
@@ -111,6 +139,7 @@ void store_check_variable(
     uint32_t unassigned = 0;
 
     sums->own_bytes += variable->own_bytes;
+    sums->state_bytes += variable->promised_bytes;
     sums->deleted += variable->deleted;
     if ((store_find(store, variable->id) == variable) == variable->deleted)
         check_object(
@@ -128,6 +157,15 @@ void store_check_variable(
     }
     check_same(
         check, variable->unassigned_shards, unassigned, "shards to be assigned", variable->name);
+    if (variable->filled != (variable->fill_at == variable->placement_count))
+        check_object(
+            check, "variable %s is %s, at its placement %u of %u", variable->name,
+            variable->filled ? "filled" : "being filled", variable->fill_at,
+            variable->placement_count);
+    if (variable->filled)
+        check_same(
+            check, variable->held_count, variable->made_count, "shards that are made",
+            variable->name);
 }
 
 static bool is_seen(const struct store *store, const struct block *block)
@@ -207,7 +245,7 @@ static void check_leaving(const struct store *store, struct store_sums *sums, st
             check_object(check, "variable %s: a shard of it leaves and is used", variable->name);
         if (variable->here_count == 0 && is_first_of_variable(store, shard))
             bytes += variable->own_bytes;
-        bytes += shard->fill_bytes;
+        bytes += shard->fill_bytes + shard->unassigned_bytes;
         for (uint64_t at = 0; at < shard->fill_bytes;) {
             const uint64_t list = at / shard->bytes;
             const struct block *block =

@@ -26,6 +26,8 @@ void store_check_variable(
     struct check *check);
 /* All variables that are in the list; views; old blocks. */
 void store_check(const struct store *store, struct store_sums *sums, struct check *check);
+/* Have two filled shards of the same elements the same ones yet to be assigned? */
+bool store_check_same_unassigned(const struct shard *a, const struct shard *b);
 /* With all that was counted. */
 void store_check_sums(
     const struct store *store, const struct store_sums *sums, struct check *check);

@@ -18,7 +18,9 @@
 #define VARIABLE_JUDGE_BYTES 1024u
 #define PLACEMENT_JUDGE_BYTES 48u
 #define FILL_SLICE_BYTES 262144u
-#define FILL_BLOCK_BYTES 256u /* a block takes as long to make as so many bytes to fill */
+/* A block, a shard, takes as long to make as so many bytes to fill. */
+#define FILL_BLOCK_BYTES 256u
+#define FILL_SHARD_BYTES 1536u
 #define PLACEMENTS_MAX (1u << 20)
 
 void store_init(
@@ -76,13 +78,27 @@ static bool copy_name(struct store *store, struct variable *variable, const wire
     return true;
 }
 
-/* The shard of a placement, without its blocks' bytes. False: no memory. */
-static bool make_shard(
-    struct store *store, struct variable *variable, struct placement *placement,
-    struct shard *shard)
+/* What of the state a shard of so many bytes takes: its values, its slots, and the bits of what its
+ * creator is to assign. */
+static uint64_t state_bytes_of(const struct variable *variable, uint64_t shard_bytes)
 {
+    return shard_bytes * (1 + variable->definition.function->slot_count) +
+           store_assignable_bytes(variable, shard_bytes);
+}
+
+/* The shard of a placement, in the place that was promised to it, without its blocks' bytes. False:
+ * no memory. */
+static bool make_shard(struct store *store, struct variable *variable, struct placement *placement)
+{
+    struct shard *shard = &variable->shards[variable->made_count++];
+    const uint64_t promised_bytes = state_bytes_of(variable, placement->bytes);
     bool complete = true;
 
+    assert(variable->made_count <= variable->held_count);
+    assert(placement->here == NULL);
+    assert(variable->promised_bytes >= promised_bytes);
+    variable->promised_bytes -= promised_bytes;
+    store->state_bytes -= promised_bytes;
     *shard = (struct shard){
         .id = placement->shard_id,
         .placement = (uint32_t)(placement - variable->placements),
@@ -108,11 +124,13 @@ static bool make_shard(
     return complete && id_map_put(&store->shards, shard->id, shard);
 }
 
+/* Where its shards are, and room for those here, which are made as it is filled. False: no memory.
+ */
 static bool make_placements(
     struct store *store, struct variable *variable, const wire_variable *given, uint32_t this_ps)
 {
     const size_t count = given->n_shards;
-    uint32_t held = 0, made = 0;
+    uint32_t held = 0;
 
     for (size_t i = 0; i < count; i++)
         held += given->shards[i]->ps == this_ps;
@@ -123,7 +141,6 @@ static bool make_placements(
     variable->placements = sized_pool_take(&store->bytes, count * sizeof *variable->placements);
     if (variable->placements == NULL)
         return false;
-    memset(variable->placements, 0, count * sizeof *variable->placements);
     variable->placement_count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
         const wire_shard *shard = given->shards[i];
@@ -134,12 +151,10 @@ static bool make_placements(
             .bytes = shard->bytes,
             .layout_epoch = shard->layout_epoch,
             .ps = shard->ps};
-        if (shard->ps != this_ps)
-            continue;
-        if (!make_shard(store, variable, &variable->placements[i], &variable->shards[made++]))
-            return false;
+        if (shard->ps == this_ps)
+            variable->promised_bytes += state_bytes_of(variable, shard->bytes);
     }
-    assert(made == held);
+    store->state_bytes += variable->promised_bytes;
     return true;
 }
 
@@ -193,7 +208,8 @@ own_bytes_of(const struct variable *variable, const wire_variable *given, uint32
         const uint64_t blocks = store_blocks_of(variable, given->shards[i]->bytes);
         const uint64_t last = given->shards[i]->bytes % variable->block_bytes;
         const uint64_t bits = store_assignable_bytes(variable, given->shards[i]->bytes);
-        bytes += SHARD_OWN_BYTES + lists * (blocks * BLOCK_OWN_BYTES + 64 + last / 8) + bits / 8;
+        bytes += SHARD_OWN_BYTES + lists * (blocks * BLOCK_OWN_BYTES + 64 + last / 8) + bits / 8 +
+                 (bits > 0 ? 128 : 0);
     }
     return bytes;
 }
@@ -229,12 +245,10 @@ static enum sumac_status check_room(
 /* What this variable, which may be half made, takes of the state by what is in use. */
 static uint64_t in_use_by(const struct variable *variable)
 {
-    uint64_t bytes = variable->own_bytes;
+    uint64_t bytes = variable->own_bytes + variable->promised_bytes;
 
-    for (uint32_t i = 0; i < variable->placement_count; i++) {
-        const struct shard *shard = variable->placements[i].here;
-        if (shard == NULL)
-            continue;
+    for (uint32_t i = 0; i < variable->made_count; i++) {
+        const struct shard *shard = &variable->shards[i];
         bytes += shard->bytes * shard->list_count;
         if (shard->unassigned != NULL)
             bytes += store_assignable_bytes(variable, shard->bytes);
@@ -259,13 +273,10 @@ static enum sumac_status refuse_memory(
         name, store->ps, store_state_bytes(store), store->state_bytes_max, in_use_bytes);
 }
 
-/* Undo a half-made variable. */
+/* Undo a half-made variable, which has no shards yet. */
 static void unmake(struct store *store, struct variable *variable)
 {
-    for (uint32_t i = 0; i < variable->placement_count; i++) {
-        if (variable->placements[i].here != NULL)
-            id_map_remove(&store->shards, variable->placements[i].shard_id);
-    }
+    assert(variable->made_count == 0);
     variable->deleted = true;
     store->deleted_count++;
     store_leave(store, variable);
@@ -321,7 +332,9 @@ enum sumac_status store_add(
         return refused;
     }
     variable->filled = variable->held_count == 0;
-    if (!variable->filled)
+    if (variable->filled)
+        variable->fill_at = variable->placement_count;
+    else
         LIST_APPEND(&store->unfilled, variable, among_unfilled);
     *added = variable;
     variable->judge_bytes = VARIABLE_JUDGE_BYTES + strlen(variable->name) +
@@ -329,6 +342,18 @@ enum sumac_status store_add(
     store->judge_bytes += variable->judge_bytes;
     store_share_bound(store);
     return SUMAC_OK;
+}
+
+/* NULL: no memory. */
+static struct block *
+make_block(struct store *store, struct shard *shard, uint32_t list, uint32_t index)
+{
+    if (list == STORE_VALUE && !store_assignable_block(store, shard, index))
+        return NULL;
+    struct block *block = store_block_make(store, shard, list, index);
+    if (block == NULL && list == STORE_VALUE)
+        (void)store_assignable_give(store, shard, index);
+    return block;
 }
 
 /* Give the bytes of one list from `within` on their initial value, to the end of the block or of
@@ -340,9 +365,8 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
 
     assert(list < shard->list_count);
     assert(first.index < shard->block_count);
-    const struct block *block = first.within == 0
-                                    ? store_block_make(store, shard, list, first.index)
-                                    : shard->list[list][first.index];
+    const struct block *block = first.within == 0 ? make_block(store, shard, list, first.index)
+                                                  : shard->list[list][first.index];
     if (block == NULL)
         return 0;
     uint8_t *data = block->data + first.within;
@@ -368,29 +392,51 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     return bytes;
 }
 
-enum sumac_status store_fill(
-    struct store *store, struct variable *variable, uint64_t bytes_max, struct sumac_error *error)
+/* The same of a whole shard, beginning where it has come to, as long as `done` is less than
+ * `bytes_max`. False: no memory. */
+static bool fill_shard(struct store *store, struct shard *shard, uint64_t bytes_max, uint64_t *done)
 {
-    uint64_t done = 0;
+    while (shard->fill_bytes < shard->bytes * shard->list_count && *done < bytes_max) {
+        const uint64_t filled = fill_slice(
+            store, shard, (uint32_t)(shard->fill_bytes / shard->bytes),
+            shard->fill_bytes % shard->bytes);
+        if (filled == 0)
+            return false;
+        shard->fill_bytes += filled;
+        *done += filled > FILL_BLOCK_BYTES ? filled : FILL_BLOCK_BYTES;
+    }
+    return true;
+}
+
+enum sumac_status store_fill(
+    struct store *store, struct variable *variable, uint64_t bytes_max, uint64_t *done,
+    struct sumac_error *error)
+{
+    bool complete = true;
 
     assert(!variable->filled);
     assert(!variable->deleted);
-    for (uint32_t i = 0; i < variable->placement_count; i++) {
-        struct shard *shard = variable->placements[i].here;
-        while (shard != NULL && shard->fill_bytes < shard->bytes * shard->list_count) {
-            if (done >= bytes_max)
-                return SUMAC_OK;
-            const uint64_t filled = fill_slice(
-                store, shard, (uint32_t)(shard->fill_bytes / shard->bytes),
-                shard->fill_bytes % shard->bytes);
-            if (filled == 0)
-                return refuse_memory(
-                    store, variable->name,
-                    store->state_bytes + store->own_bytes - in_use_by(variable), error);
-            shard->fill_bytes += filled;
-            done += filled > FILL_BLOCK_BYTES ? filled : FILL_BLOCK_BYTES;
+    *done = 0;
+    while (complete && variable->fill_at < variable->placement_count && *done < bytes_max) {
+        struct placement *placement = &variable->placements[variable->fill_at];
+        if (placement->ps == store->ps && placement->here == NULL) {
+            complete = make_shard(store, variable, placement);
+            *done += FILL_SHARD_BYTES;
         }
+        const struct shard *here = placement->here;
+        if (complete && here != NULL)
+            complete = fill_shard(store, placement->here, bytes_max, done);
+        if (here == NULL || here->fill_bytes == here->bytes * here->list_count)
+            variable->fill_at++;
     }
+    if (!complete)
+        return refuse_memory(
+            store, variable->name, store->state_bytes + store->own_bytes - in_use_by(variable),
+            error);
+    if (variable->fill_at < variable->placement_count)
+        return SUMAC_OK;
+    assert(variable->made_count == variable->held_count);
+    assert(variable->promised_bytes == 0);
     variable->filled = true;
     LIST_REMOVE(&store->unfilled, variable, among_unfilled);
     return SUMAC_OK;

@@ -371,6 +371,37 @@ static void a_variable_that_there_is_no_memory_to_fill_is_taken_back(void **stat
     talk_expect(talk, "");
 }
 
+/* Wherever memory ends: what is kept of its elements is taken and given back with each block. */
+static void of_a_variable_that_its_creator_assigns_all_is_taken_back(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    uint32_t refused = 0;
+
+    talk_start(talk, &config);
+    const uint64_t state_bytes = talk->lane->store.state_bytes;
+    for (uint32_t takes = 0; refused == takes; takes++) {
+        talk_forget(talk);
+        talk_add(
+            talk, 40 + takes, 3u << 18, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD,
+            WIRE_INITIALIZER_ASSIGNED); /* given: the first of three blocks is begun */
+        no_more_memory(talk, takes);
+        for (uint32_t i = 0; i < 20; i++)
+            talk_tick(talk, 0);
+        talk->scarce = false;
+        if (strstr(talk->text, "OUT_OF_MEMORY") != NULL)
+            refused++;
+        else
+            talk_delete(talk, 40 + takes);
+        while (store_is_leaving(&talk->lane->store))
+            talk_tick(talk, 0);
+        assert_int_equal(talk->lane->store.state_bytes, state_bytes);
+        assert_int_equal(talk->lane->store.leaving_bytes, 0);
+    }
+
+    assert_in_range(refused, 4, 100); /* blocks are to come, and the bits of each */
+}
+
 /* Many pulls of many variables wait for one push. */
 /* ---- slots, whose blocks are kept for views and lent as those of values are ---- */
 
@@ -528,6 +559,7 @@ int main(void)
         talk_test(what_one_event_makes_be_said_takes_so_much_memory_at_a_time),
         talk_test(a_report_that_there_is_no_memory_for_ends_ps_0s_stream),
         talk_test(a_variable_that_there_is_no_memory_to_fill_is_taken_back),
+        talk_test(of_a_variable_that_its_creator_assigns_all_is_taken_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

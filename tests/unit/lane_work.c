@@ -350,13 +350,13 @@ static void a_large_variable_is_made_that_its_creator_assigns(void **state)
         talk, VARIABLE, elements, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD,
         WIRE_INITIALIZER_ASSIGNED); /* and published, as ps 0 does it only when it is made */
     const struct shard *shard = store_shard(&talk->lane->store, VARIABLE);
-    const uint64_t words = (elements + 63) / 64;
-    memset(&shard->unassigned[words / 2], 0x55, 8); /* not yet its turn: it may hold anything */
+    assert_non_null(shard->unassigned[0]);
+    assert_null(shard->unassigned[1]); /* it is not its turn yet */
     assert_false(shard->variable->filled);
     (void)go_on(talk);
     assert_true(shard->variable->filled);
-    assert_int_equal(shard->unassigned[words / 2], UINT64_MAX);
-    assert_int_equal(shard->unassigned[words - 1], (UINT64_C(1) << elements % 64) - 1);
+    assert_int_equal(shard->unassigned[1]->bits[STORE_BLOCK_BYTES / 4 / 64 - 1], UINT64_MAX);
+    assert_int_equal(shard->unassigned[3]->bits[1], (UINT64_C(1) << 100 % 64) - 1);
     talk_part(talk, talk_push_stream(talk, 1, 1), &all);
 
     assert_null(shard->unassigned);
@@ -408,15 +408,15 @@ static void what_is_created_after_a_delete_waits_for_what_leaves(void **state)
 
     talk_variable(talk, VARIABLE + 1, blocks * STORE_BLOCK_BYTES / 4, UPDATE_ASSIGN_ADD);
     talk->most_bytes_taken = talk->bytes_taken;
-    const struct shard *shard = store_shard(&talk->lane->store, VARIABLE + 1);
+    const struct variable *next = store_find(&talk->lane->store, VARIABLE + 1);
     for (; talk->lane->store.leaving.first != NULL && steps < blocks; steps++) {
-        assert_int_equal(shard->fill_bytes, 0); /* the last tick had no time for more */
+        assert_int_equal(next->made_count, 0); /* the last tick had no time for more */
         talk_tick(talk, 0);
     }
     (void)go_on(talk);
 
     assert_in_range(steps, 1, blocks - 1);
-    assert_true(store_find(&talk->lane->store, VARIABLE + 1)->filled);
+    assert_true(next->filled);
     assert_true(talk->most_bytes_taken <= config.state_bytes_max + 2 * SIZED_POOL_EMPTY_BYTES_MAX);
 }
 

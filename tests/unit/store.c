@@ -59,7 +59,7 @@ static void slots_start_from_what_their_function_says(void **state)
         SUMAC_OK);
     added->definition.function = &ramp; /* given */
 
-    assert_int_equal(store_fill(&fixture->store, added, UINT64_MAX, &error), SUMAC_OK); /* when */
+    assert_int_equal(fill(&fixture->store, added, &error), SUMAC_OK); /* when */
 
     added->definition.function = adam;
     const struct shard *shard = store_shard(&fixture->store, 3);
@@ -102,13 +102,13 @@ static void values_do_not_depend_on_the_split(void **state)
     given.shards = split;
     given.n_shards = 2;
     assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
-    assert_int_equal(store_fill(&fixture->store, added, UINT64_MAX, &error), SUMAC_OK);
+    assert_int_equal(fill(&fixture->store, added, &error), SUMAC_OK);
     given.name = "unsplit";
     given.variable_id = 2;
     given.shards = unsplit;
     given.n_shards = 1;
     assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
-    assert_int_equal(store_fill(&fixture->store, added, UINT64_MAX, &error), SUMAC_OK);
+    assert_int_equal(fill(&fixture->store, added, &error), SUMAC_OK);
 
     const struct shard *second = store_shard(&fixture->store, 11);
     const struct shard *all = store_shard(&fixture->store, 20);
@@ -354,16 +354,34 @@ static void a_shard_leaves_for_itself(void **state)
     assert_int_equal(store->deleted_count, 0);
 }
 
+/* The next that are taken of so many bytes have bits everywhere. */
+static void leave_ones_behind(struct store *store, size_t bytes)
+{
+    void *taken[32];
+
+    for (size_t i = 0; i < 32; i++) {
+        taken[i] = sized_pool_take(&store->bytes, bytes);
+        assert_non_null(taken[i]);
+        memset(taken[i], 0xff, bytes);
+    }
+    for (size_t i = 0; i < 32; i++)
+        sized_pool_give(&store->bytes, taken[i], bytes);
+}
+
 /* Runs of elements that begin and end anywhere, some of them twice. */
 static void a_shard_is_assigned_when_all_its_elements_are(void **state)
 {
     struct fixture *fixture = *state;
     const struct sumac_range runs[] = {{190, 10}, {64, 1}, {0, 64}, {70, 121}, {60, 9}};
+
+    leave_ones_behind(&fixture->store, sizeof(struct unassigned) + 8);
     struct variable *variable =
         add_with(&fixture->store, 1, 200, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
     struct shard *shard = variable->placements[0].here;
 
-    assert_int_equal(fixture->store.state_bytes, 200 * sizeof(float) + 32); /* a bit for each */
+    expect_consistent(&fixture->store);
+    /* of each of 13 blocks a pointer, a count and a word of bits */
+    assert_int_equal(fixture->store.state_bytes, 200 * sizeof(float) + 13 * 24);
 
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
         store_assigned(
@@ -385,6 +403,35 @@ static void what_is_never_assigned_leaves_nothing_behind(void **state)
     store_delete(&fixture->store, variable);
 
     assert_int_equal(fixture->store.state_bytes, 0);
+}
+
+/* Its shards are made as it is filled: those that are not made yet are of the state, too. */
+static void what_is_half_made_leaves_nothing_behind(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct variable *variable = NULL;
+    struct sumac_error error;
+    uint64_t done, at_first = 0;
+
+    for (uint32_t fills = 0; fills < 4; fills++) {
+        assert_int_equal(
+            try_add(store, 1 + fills, 200, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED, &variable),
+            SUMAC_OK);
+        if (fills == 0)
+            at_first = store->state_bytes;
+        for (uint32_t i = 0; i < fills; i++)
+            assert_int_equal(store_fill(store, variable, 1, &done, &error), SUMAC_OK);
+        assert_int_equal(variable->made_count, fills > 0); /* given */
+        assert_false(variable->filled);
+        assert_int_equal(store->state_bytes, at_first);
+
+        delete_wholly(store, variable); /* when */
+
+        assert_int_equal(store->state_bytes, 0); /* then */
+        assert_int_equal(store->leaving_bytes, 0);
+        expect_consistent(store);
+    }
 }
 
 /* A bit for each element, until it is: from what a variable with values of its own takes, up. */
@@ -424,7 +471,7 @@ make_and_delete(struct store *store, uint64_t first, uint64_t bytes, uint64_t ap
                 store, first + count, bytes / 4, UPDATE_SGD,
                 SUMAC__V1__INITIALIZER__KIND__KIND_ONES, &made[count], &error) != SUMAC_OK)
             memcpy(text, error.text, sizeof text);
-        else if (store_fill(store, made[count++], UINT64_MAX, &error) != SUMAC_OK) {
+        else if (fill(store, made[count++], &error) != SUMAC_OK) {
             memcpy(text, error.text, sizeof text);
             delete_wholly(store, made[--count]);
         }
@@ -536,6 +583,7 @@ int main(void)
         store_test(a_shard_leaves_for_itself),
         store_test(a_shard_is_assigned_when_all_its_elements_are),
         store_test(what_is_never_assigned_leaves_nothing_behind),
+        store_test(what_is_half_made_leaves_nothing_behind),
         store_test(what_is_to_be_assigned_is_within_the_bound_of_the_state),
         store_test(slots_take_of_the_state_as_much_as_values),
         store_test(shards_whose_bytes_wrap_around_are_refused),

@@ -91,6 +91,14 @@ static inline enum sumac_status try_add_saying(
     return store_add(store, &given, 0, added, error);
 }
 
+static inline enum sumac_status
+fill(struct store *store, struct variable *variable, struct sumac_error *error)
+{
+    uint64_t done;
+
+    return store_fill(store, variable, UINT64_MAX, &done, error);
+}
+
 static inline enum sumac_status try_add(
     struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer,
     struct variable **added)
@@ -107,7 +115,7 @@ add_with(struct store *store, uint64_t id, uint64_t elements, uint32_t function,
     struct sumac_error error;
 
     assert_int_equal(try_add(store, id, elements, function, initializer, &added), SUMAC_OK);
-    assert_int_equal(store_fill(store, added, UINT64_MAX, &error), SUMAC_OK);
+    assert_int_equal(fill(store, added, &error), SUMAC_OK);
     assert_true(added->filled);
     return added;
 }

@@ -22,6 +22,7 @@
 #include "operation_state.h"
 
 #define SLICES_INLINE 64u
+#define ASSIGNED_AT_ONCE_BYTES 16384u /* of a run: as long as a shard's new version takes */
 #define TO(state) (1u << (state))
 
 static const uint32_t moves[] = {
@@ -58,17 +59,18 @@ const struct shard *lane_operation_blocking(const struct lane *lane, const struc
     return NULL;
 }
 
-/* The value of a variable that its creator assigns is there when all of it has been assigned: other
- * functions do not count. */
-static void note_assigned(struct lane *lane, const struct lane_part *part, const struct run *run)
+/* The value of a variable that its creator assigns is there when all of it has been assigned. From
+ * `byte` of the run on. */
+static void
+note_assigned(struct lane *lane, struct shard *shard, const struct run *run, uint64_t byte)
 {
-    struct shard *shard = part->entries[run->entry].shard;
     struct variable *variable = shard->variable;
+    const uint64_t left = run->bytes - byte;
 
     assert(definition_is_assigned(&variable->definition));
-    if (lane_run_function(part, run)->number != UPDATE_ASSIGN)
-        return;
-    store_assigned(&lane->store, shard, run->offset, run->bytes);
+    store_assigned(
+        &lane->store, shard, run->offset + byte,
+        left < ASSIGNED_AT_ONCE_BYTES ? left : ASSIGNED_AT_ONCE_BYTES);
     if (shard->unassigned == NULL)
         lane->readable++;
     if (variable->unassigned_shards > 0)
@@ -140,6 +142,26 @@ static bool take_one(uint64_t *left)
     return true;
 }
 
+/* What its creator has assigned by this run, from where the operation has come to; other functions
+ * do not count. True: all of it is noted. */
+static bool
+note_run(struct lane *lane, struct operation *operation, const struct run *run, uint64_t *left)
+{
+    struct shard *shard = operation->part->entries[run->entry].shard;
+
+    do {
+        if (!take_one(left))
+            return false;
+        if (shard->unassigned == NULL ||
+            lane_run_function(operation->part, run)->number != UPDATE_ASSIGN)
+            break;
+        note_assigned(lane, shard, run, operation->byte);
+        operation->byte += ASSIGNED_AT_ONCE_BYTES;
+    } while (operation->byte < run->bytes);
+    operation->byte = 0;
+    return true;
+}
+
 /* True: all shards have their versions. */
 static bool
 raise_on(struct lane *lane, struct operation *operation, const bool *counts, uint64_t *left)
@@ -156,11 +178,9 @@ raise_on(struct lane *lane, struct operation *operation, const bool *counts, uin
         }
         for (; operation->assigns && operation->run < part->run_count; operation->run++) {
             const struct run *run = &part->runs[operation->run];
-            if (!take_one(left))
-                return false;
             lane_part_fetch_ahead(part, run->entry);
-            if (part->entries[run->entry].shard->unassigned != NULL)
-                note_assigned(lane, part, run);
+            if (!note_run(lane, operation, run, left))
+                return false;
         }
         count_part(lane, part);
     }

@@ -40,7 +40,7 @@ struct voided;
 #define WORK_PER_US 8u
 #define WORK_ARENA_BYTES 256u  /* of messages, that make one */
 #define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
-#define WORK_GIVEN_BYTES 1024u /* that are given back to the system */
+#define WORK_GIVEN_BYTES 512u /* that are given back to the system */
 #define WORK_OF_A_PART 4u
 #define WORK_OF_A_PIECE 2u   /* of a push or a pull, whose shard lies anywhere; … */
 #define WORK_OF_A_RUN 4u     /* … and when it is applied its block and values, too */
