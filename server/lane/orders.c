@@ -386,6 +386,7 @@ static void give_up_adding(struct lane *lane, struct variable *variable, struct 
 
     assert(!variable->filled);
     (void)lane_record_order(lane, RECORD_DELETE, NULL, variable->id, NULL);
+    lane_reports_forget(lane, variable);
     store_delete(&lane->store, variable);
     lane_orders_reclaim(lane);
     sized_pool_trim(&lane->store.bytes); /* the answer itself needs memory */
@@ -482,6 +483,7 @@ static void obey_delete(struct lane *lane, struct lane_stream *stream, const wir
 
     if (variable != NULL) {
         lane_pull_end_variable(lane, variable);
+        lane_reports_forget(lane, variable);
         store_delete(&lane->store, variable);
         (void)lane_record_order(lane, RECORD_DELETE, NULL, id, NULL);
     }

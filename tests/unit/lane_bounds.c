@@ -291,16 +291,7 @@ static void a_client_that_keeps_to_its_grant_never_meets_the_bound(void **state)
     }
 }
 
-static uint32_t times_said(const struct talk *talk, const char *what)
-{
-    uint32_t count = 0;
-
-    for (const char *at = talk->text; (at = strstr(at, what)) != NULL; at++)
-        count++;
-    return count;
-}
-
-static uint32_t count_refused(const struct talk *talk) { return times_said(talk, "refused "); }
+static uint32_t count_refused(const struct talk *talk) { return talk_times_said(talk, "refused "); }
 
 /* Parts of a shard that is nowhere, each sent twice and refused twice; the first answer is written,
  * the others are more than a message takes. Returns how many there are. */
@@ -360,7 +351,7 @@ static void versions_that_fill_a_message_go_on_in_the_next(void **state)
 
     talk_writable(talk, stream);
 
-    const uint32_t first = times_said(talk, "done ");
+    const uint32_t first = talk_times_said(talk, "done ");
     assert_in_range(first, 50, times - 1); /* a MiB, of ten bytes for each at most */
 }
 

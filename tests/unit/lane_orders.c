@@ -434,6 +434,43 @@ static void a_variable_is_reported_when_its_creator_has_assigned_it(void **state
     talk_expect(talk, "end of stream STREAM_REPLACED\nreport 7\nreport assigned 20\n");
 }
 
+/* Some with each report, the next one deleted between two of them. */
+static void a_ps_0_that_says_hello_is_told_of_many_variables_over_reports(void **state)
+{
+    enum { first = 20, count = 600, each = 512 };
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part all = part(1, 0);
+
+    for (uint32_t i = 0; i < count; i++) { /* given */
+        talk_add(talk, first + i, 4, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
+        all.shard = first + i;
+        all.sequence = i + 1;
+        all.previous = i;
+        all.eager = true;
+        all.function = UPDATE_ASSIGN;
+        talk_part(talk, stream, &all);
+        talk_forget(talk);
+    }
+    talk->deaf = talk->streams + 1; /* it takes one message at a time */
+
+    hello(talk, 0x1000, 0x1001);                           /* when */
+    assert_int_equal(talk_times_said(talk, "report "), 1); /* then: the answer */
+    talk_forget(talk);
+    talk_writable(talk, talk->coordinator);
+    assert_int_equal(talk_times_said(talk, " assigned "), each);
+    talk_forget(talk);
+    talk_delete(talk, first + each); /* when */
+    talk_expect(talk, "");
+    talk_writable(talk, talk->coordinator);
+    assert_int_equal(talk_times_said(talk, " assigned "), count - each - 1); /* then */
+    assert_null(strstr(talk->text, " assigned 532"));
+    talk_forget(talk);
+    talk_writable(talk, talk->coordinator);
+    assert_int_equal(talk_times_said(talk, "report "), 1); /* the answer to the delete */
+    assert_int_equal(talk_times_said(talk, " assigned "), 0);
+}
+
 /* Its number is easily guessed before its create has been answered. */
 static void a_shard_that_is_being_filled_is_not_there_yet(void **state)
 {
@@ -739,6 +776,7 @@ int main(void)
         talk_test(the_sessions_heard_from_are_reported_now_and_then),
         talk_test(of_a_session_that_was_silent_for_a_while_ps_0_hears_at_once),
         talk_test(a_variable_is_reported_when_its_creator_has_assigned_it),
+        talk_test(a_ps_0_that_says_hello_is_told_of_many_variables_over_reports),
         talk_test(a_shard_that_is_being_filled_is_not_there_yet),
         talk_test(a_variable_is_assigned_when_every_element_is),
         talk_test(a_variable_is_assigned_with_the_last_of_its_shards),

@@ -14,6 +14,8 @@
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H
 
+#include <string.h>
+
 #include "lane_check.h"
 #include "ps_core.h"
 
@@ -83,6 +85,15 @@ void talk_tick(struct talk *talk, uint64_t later_ms);
 #define talk_expect(talk, ...) talk_expect_at(talk, __FILE__, __LINE__, __VA_ARGS__)
 void talk_expect_at(struct talk *talk, const char *file, int line, const char *expected);
 void talk_forget(struct talk *talk);
+/* How often the transcript since then has these words. */
+static inline uint32_t talk_times_said(const struct talk *talk, const char *what)
+{
+    uint32_t times = 0;
+
+    for (const char *at = talk->text; (at = strstr(at, what)) != NULL; at++)
+        times++;
+    return times;
+}
 
 /* The disk has all records, or those up to that one. */
 void talk_recorded(struct talk *talk);

@@ -43,15 +43,6 @@ static uint32_t go_on(struct talk *talk)
     return steps;
 }
 
-static uint32_t times_said(const struct talk *talk, const char *what)
-{
-    uint32_t times = 0;
-
-    for (const char *at = talk->text; (at = strstr(at, what)) != NULL; at++)
-        times++;
-    return times;
-}
-
 static void assert_steps_were_short(const struct talk *talk)
 {
     assert_in_range(talk->most_work, 1, WORK_PER_STEP_MAX + LAST_ONE_WORK);
@@ -123,10 +114,10 @@ static void many_parts_are_committed_at_once(void **state)
     talk->most_work = 0;
 
     talk_commit(talk, stream, parts, 0, 0);
-    assert_true(times_said(talk, "done ") < parts / 2);
+    assert_true(talk_times_said(talk, "done ") < parts / 2);
     const uint32_t steps = go_on(talk);
 
-    assert_int_equal(times_said(talk, "done "), parts);
+    assert_int_equal(talk_times_said(talk, "done "), parts);
     assert_in_range(steps, 2, parts);
     assert_steps_were_short(talk);
 }
@@ -146,8 +137,8 @@ static void a_decision_waits_for_the_parts_that_had_no_time(void **state)
     assert_null(strstr(talk->text, "report "));
     (void)go_on(talk);
 
-    assert_int_equal(times_said(talk, "done "), parts);
-    assert_int_equal(times_said(talk, "report "), 1);
+    assert_int_equal(talk_times_said(talk, "done "), parts);
+    assert_int_equal(talk_times_said(talk, "report "), 1);
 }
 
 /* A tick that no client hears anything of. Does the lane want to go on at once? */
@@ -272,10 +263,10 @@ static void many_streams_say_no_hello_in_time(void **state)
     talk->most_work = 0;
 
     talk_tick(talk, 5);
-    assert_in_range(times_said(talk, "end of stream TIMED_OUT\n"), 1, streams - 1);
+    assert_in_range(talk_times_said(talk, "end of stream TIMED_OUT\n"), 1, streams - 1);
     (void)go_on(talk);
 
-    assert_int_equal(times_said(talk, "end of stream TIMED_OUT\n"), streams);
+    assert_int_equal(talk_times_said(talk, "end of stream TIMED_OUT\n"), streams);
     assert_steps_were_short(talk);
 }
 
@@ -321,8 +312,8 @@ static void much_is_asked_for_at_once(void **state)
     call(talk, LANE_CALL_LIST, &list.base);
     call(talk, LANE_CALL_STATS, &stats.base);
 
-    assert_int_equal(times_said(talk, "reply ListReply\n"), 2);
-    assert_int_equal(times_said(talk, "reply StatsReply"), 1);
+    assert_int_equal(talk_times_said(talk, "reply ListReply\n"), 2);
+    assert_int_equal(talk_times_said(talk, "reply StatsReply"), 1);
     assert_steps_were_short(talk);
 }
 
@@ -381,7 +372,7 @@ static void a_large_variable_is_deleted(void **state)
     talk->most_work = 0;
 
     talk_delete(talk, VARIABLE);
-    assert_true(times_said(talk, "report ") == 1); /* answered at once, … */
+    assert_true(talk_times_said(talk, "report ") == 1); /* answered at once, … */
     assert_true(bytes - talk->bytes_taken < bytes / 2);
     const uint32_t steps = go_on(talk); /* … and given back after it */
 
@@ -486,7 +477,7 @@ static void a_pull_of_many_pieces_is_looked_up_and_answered(void **state)
         talk_tick(talk, 0); /* … and the others */
     }
 
-    assert_int_equal(times_said(talk, "pulled 1"), 2); /* its versions, and its values */
+    assert_int_equal(talk_times_said(talk, "pulled 1"), 2); /* its versions, and its values */
     assert_int_equal(talk->pulled_bytes, pieces * sizeof one);
     assert_int_equal(shard->users, 0);
     assert_in_range(steps, 2, 100);
@@ -563,7 +554,7 @@ static void a_pull_that_is_looked_up_may_end(void **state)
     pull_much_quietly(talk, last, 5, pieces);
     talk_delete(talk, VARIABLE);
     (void)go_on(talk);
-    assert_int_equal(times_said(talk, "pulled 5 error UNKNOWN_SHARD\n"), 1);
+    assert_int_equal(talk_times_said(talk, "pulled 5 error UNKNOWN_SHARD\n"), 1);
     assert_int_equal(talk->lane->pull_bytes, 0);
     assert_int_equal(talk->lane->store.deleted_count, 0);
 }
@@ -636,7 +627,7 @@ static void a_part_of_many_pieces_is_applied(void **state)
     talk_commit(talk, stream, 1, 0, 0);
     (void)go_on(talk);
 
-    assert_int_equal(times_said(talk, "done 1 "), 1);
+    assert_int_equal(talk_times_said(talk, "done 1 "), 1);
     assert_in_range(talk->computes, pieces / SLICES_PER_OPERATION_MAX + 1, pieces);
     assert_steps_were_short(talk);
 }
@@ -660,8 +651,8 @@ static void a_message_of_the_most_pieces_is_taken_and_then_applied(void **state)
     assert_int_equal(talk->lane->store.position, 0);
     (void)go_on(talk);
 
-    assert_int_equal(times_said(talk, "staged 1\n"), 1);
-    assert_int_equal(times_said(talk, "done 1 "), 1);
+    assert_int_equal(talk_times_said(talk, "staged 1\n"), 1);
+    assert_int_equal(talk_times_said(talk, "done 1 "), 1);
     assert_int_equal(talk->lane->store.position, 1);
     assert_in_range(
         talk->computes, WIRE_PUSH_PIECES_MAX * WORK_OF_A_RUN / WORK_PER_STEP_MAX,
@@ -683,7 +674,7 @@ static void many_parts_are_dropped_by_a_decision(void **state)
     assert_null(strstr(talk->text, "report ")); /* answered when they are gone */
     (void)go_on(talk);
 
-    assert_int_equal(times_said(talk, "report "), 1);
+    assert_int_equal(talk_times_said(talk, "report "), 1);
     assert_int_equal(store_shard(&talk->lane->store, VARIABLE)->users, 0);
     assert_steps_were_short(talk);
 }

@@ -150,7 +150,10 @@ void lane_report_close(struct lane *lane, struct lane_session *session);
 /* Those that there was no memory for. */
 void lane_reports_close_again(struct lane *lane);
 void lane_report_assigned(struct lane *lane, const struct variable *variable);
+/* All that are, to a ps 0 that has said hello: some of them with each report. */
 void lane_reports_assigned_again(struct lane *lane);
+/* This one is deleted next. */
+void lane_reports_forget(struct lane *lane, const struct variable *variable);
 /* The sessions heard from since the last time. */
 void lane_reports_renew(struct lane *lane);
 void lane_reports_flush(struct lane *lane, struct lane_stream *stream);

@@ -30,6 +30,7 @@ struct report {
     uint8_t session_id[16];
     uint64_t commit_through;
     uint64_t assigned; /* a variable's id; 0: none */
+    bool is_again;     /* of every variable that is assigned, from peers.again on */
     uint64_t record;
     uint64_t clock;
 };
@@ -43,6 +44,7 @@ struct peers {
     uint64_t slowest_clock; /* of the members that are open; UINT64_MAX: there is none … */
     uint32_t slowest_count; /* … at it */
     uint64_t renew_due_us;
+    const struct variable *again; /* the next that ps 0 is told of after its hello, if assigned */
 };
 
 /* stream.c: it is out, or dropped, and takes nothing of its session's grant */

@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define ASSIGNED_MAX 512u /* variables of one report */
+
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
 static struct report *try_make(struct lane *lane, uint64_t number)
 {
@@ -74,14 +76,36 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
     return true;
 }
 
+/* The next variables that are assigned, as many as a report takes and the step has time to find. */
+static void pack_again(struct lane *lane, wire_peer_report *message, uint64_t *assigned)
+{
+    const struct variable *variable = lane->peers->again;
+
+    message->assigned = assigned;
+    for (uint32_t i = 0;
+         variable != NULL && message->n_assigned < ASSIGNED_MAX && (i == 0 || lane_has_time(lane));
+         i++) {
+        if (variable->assigned)
+            assigned[message->n_assigned++] = variable->id;
+        variable = variable->in_store.next;
+        lane->work++;
+    }
+    lane->peers->again = variable;
+}
+
 /* Outlives the report. NULL: no memory. */
 static wire_peer_report *pack(struct lane *lane, const struct report *report)
 {
     wire_peer_report *message = new_message(lane, report->answers);
-    uint64_t *assigned = arena_take(&lane->arena, sizeof *assigned);
+    const uint32_t assigned_max = report->is_again ? ASSIGNED_MAX : 1;
+    uint64_t *assigned = arena_take(&lane->arena, assigned_max * sizeof *assigned);
 
     if (message == NULL || assigned == NULL)
         return NULL;
+    if (report->is_again) {
+        pack_again(lane, message, assigned);
+        return message;
+    }
     message->status = (uint32_t)report->error.status;
     message->reason = (Sumac__V1__Reason)report->error.reason;
     message->message = out_text(&lane->out, "%s", report->error.text);
@@ -185,12 +209,19 @@ void lane_report_assigned(struct lane *lane, const struct variable *variable)
 
 void lane_reports_assigned_again(struct lane *lane)
 {
-    for (const struct variable *variable = lane->store.variables.first; variable != NULL;
-         variable = variable->in_store.next) {
-        lane->work++;
-        if (variable->assigned)
-            lane_report_assigned(lane, variable);
-    }
+    struct report *report = make(lane, 0);
+
+    lane->peers->again = lane->store.variables.first;
+    if (report == NULL)
+        return;
+    report->is_again = true;
+    put_in_line(lane, lane->coordinator, report);
+}
+
+void lane_reports_forget(struct lane *lane, const struct variable *variable)
+{
+    if (lane->peers->again == variable)
+        lane->peers->again = variable->in_store.next;
 }
 
 /* The sessions heard from, into the message. */
@@ -255,6 +286,12 @@ static void send_alive(struct lane *lane, struct lane_stream *stream)
     send(lane, stream, message);
 }
 
+static void remove_report(struct lane *lane, struct lane_stream *stream, struct report *report)
+{
+    LIST_REMOVE(&stream->reports, report, in_stream);
+    pool_give(&lane->peers->reports, report);
+}
+
 void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
 {
     struct report *report = stream->reports.first;
@@ -270,8 +307,14 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
     const wire_peer_report *message = pack(lane, report);
     if (message == NULL)
         return;
+    const bool goes_on = report->is_again && lane->peers->again != NULL;
+    const bool says_nothing = report->is_again && message->n_assigned == 0 && !goes_on;
+    if (!goes_on)
+        remove_report(lane, stream, report);
+    if (says_nothing) {
+        lane_reports_flush(lane, stream);
+        return;
+    }
     send(lane, stream, message);
     stream->due = 0; /* any report is a sign of life */
-    LIST_REMOVE(&stream->reports, report, in_stream);
-    pool_give(&lane->peers->reports, report);
 }
