@@ -4,6 +4,11 @@
 
 #include <assert.h>
 
+/* A sweep looks at so many pairs of an old block and a view at most, and then at one more block; or
+ * frees so much. It counts as freeing that. */
+#define SWEEP_LOOKS_MAX 256u
+#define SWEEP_BYTES 8192u
+
 typedef void *taker(struct sized_pool *pool, size_t bytes);
 
 /* Where the present block of a place is entered. */
@@ -110,6 +115,8 @@ static void unlink_old(struct store *store, struct block *block)
 {
     assert(store->view_bytes >= block->bytes);
     assert(block->died != 0);
+    if (store->unswept == block)
+        store->unswept = block->among_old.prev;
     LIST_REMOVE(&store->old_blocks, block, among_old);
     store->view_bytes -= block->bytes;
     store_share_bound(store);
@@ -150,34 +157,50 @@ static bool seen(const struct store *store, const struct block *block)
     return false;
 }
 
-/* Free those old blocks that no view sees and no reader has on its way. */
-static void free_unseen(struct store *store)
+uint64_t store_sweep(struct store *store)
 {
-    for (struct block *block = store->old_blocks.first, *next; block != NULL; block = next) {
-        next = block->among_old.next;
-        if (block->lent > 0 || seen(store, block))
+    const uint32_t blocks_max = SWEEP_LOOKS_MAX / (1 + store->view_count);
+    uint64_t bytes = 0;
+
+    assert(store->unswept != NULL);
+    for (uint32_t i = 0; store->unswept != NULL && i <= blocks_max && bytes < SWEEP_BYTES; i++) {
+        struct block *block = store->unswept;
+        if (block->lent > 0 || seen(store, block)) {
+            store->unswept = block->among_old.prev;
             continue;
+        }
+        bytes += block->bytes;
         unlink_old(store, block);
         unchain(block);
         give_back(store, block);
     }
+    if (store->unswept == NULL && store->sweep_again) {
+        store->sweep_again = false;
+        store->unswept = store->old_blocks.last;
+    }
+    return bytes > SWEEP_BYTES ? bytes : SWEEP_BYTES;
 }
 
 static void unlink_view(struct store *store, struct view *view)
 {
     assert(!view->ended);
-    assert(store->views.first != NULL);
+    assert(store->view_count > 0);
     LIST_REMOVE(&store->views, view, in_store);
+    store->view_count--;
 }
 
-static void end_oldest_view(struct store *store)
+/* What readers do not need any more is freed, some of it; where there is nothing of that, the
+ * oldest view is given up. */
+static void make_room(struct store *store)
 {
     struct view *view = store->views.first;
 
+    if (store->unswept != NULL) {
+        (void)store_sweep(store);
+        return;
+    }
     assert(view != NULL);
-    unlink_view(store, view);
-    view->ended = true;
-    free_unseen(store);
+    store_view_close(store, view);
 }
 
 void store_view_open(struct store *store, struct view *view, enum view_scope scope)
@@ -185,6 +208,7 @@ void store_view_open(struct store *store, struct view *view, enum view_scope sco
     assert(store->views.last == NULL || store->views.last->position <= store->position);
     *view = (struct view){.position = store->position, .scope = scope};
     LIST_APPEND(&store->views, view, in_store);
+    store->view_count++;
 }
 
 void store_view_cover(const struct view *view, struct shard *shard)
@@ -208,7 +232,10 @@ void store_view_close(struct store *store, struct view *view)
         return;
     unlink_view(store, view);
     view->ended = true;
-    free_unseen(store);
+    if (store->unswept == NULL)
+        store->unswept = store->old_blocks.last;
+    else
+        store->sweep_again = true;
 }
 
 /* The newest view that reads this list, or NULL. A view of values alone reads no slot's. */
@@ -252,7 +279,7 @@ static struct block *take_beside(struct store *store, const struct block *block)
         fresh = take_for_write(store, block);
     }
     while (fresh == NULL && store->views.first != NULL && needed(store, block)) {
-        end_oldest_view(store);
+        make_room(store);
         if (needed(store, block))
             fresh = take_for_write(store, block);
     }
@@ -268,7 +295,7 @@ struct block *store_block_write(struct store *store, struct block *block, uint64
         return block; /* of this operation: a view as late as that is of other shards */
     while (store->views.first != NULL && needed(store, block) &&
            store->view_bytes + block->bytes > view_bytes_max(store))
-        end_oldest_view(store);
+        make_room(store);
     if (!needed(store, block))
         return block;
     struct block *fresh = take_beside(store, block);

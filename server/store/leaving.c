@@ -135,6 +135,8 @@ uint64_t store_reclaim(struct store *store)
     assert(store_is_leaving(store));
     if (store->bytes.spare_bytes > store->bytes.spare_bytes_max)
         return sized_pool_shrink(&store->bytes);
+    if (store->unswept != NULL)
+        return store_sweep(store);
     if (shard->fill_bytes > 0)
         bytes = free_block(store, shard);
     if (shard->fill_bytes == 0)

@@ -144,7 +144,11 @@ struct store {
     uint64_t view_bytes;      /* old blocks */
     uint64_t view_bytes_max;
     LIST(struct view) views;
-    LIST(struct block) old_blocks;
+    uint32_t view_count;
+    LIST(struct block) old_blocks; /* newest first */
+    /* A view has ended: from this old block on to the newest, some may be nobody's, … */
+    struct block *unswept;
+    bool sweep_again; /* … and then, as another has ended since, any */
 };
 
 /* view_bytes_max 0: as much as the state. block_bytes 0: STORE_BLOCK_BYTES; a multiple of 8. */
@@ -263,12 +267,14 @@ void store_let_go(struct store *store, struct shard *shard);
 /* Of a deleted variable, or one that could not be made: what nobody uses leaves. */
 void store_leave(struct store *store, struct variable *variable);
 void store_leave_shard(struct store *store, struct shard *shard);
-/* Is there something to be given back to the source? */
+/* Is there something to be given back to the source, or to be looked at for that? */
 static inline bool store_is_leaving(const struct store *store)
 {
-    return store->leaving.first != NULL || store->bytes.spare_bytes > store->bytes.spare_bytes_max;
+    return store->leaving.first != NULL || store->unswept != NULL ||
+           store->bytes.spare_bytes > store->bytes.spare_bytes_max;
 }
-/* Give back a piece of it, a block at most. Returns its bytes. */
+/* Give back a piece of it, a block at most, or look at some. Returns its bytes, or those that take
+ * as long. */
 uint64_t store_reclaim(struct store *store);
 
 /* assigned.c */
@@ -310,6 +316,9 @@ void store_block_drop(struct store *store, struct block *block);
  * leaves. */
 void store_share_bound(struct store *store);
 
+/* Look at some old blocks, where there may be ones that no view sees and no reader has on its way,
+ * and free these. Returns their bytes, or those that take as long. */
+uint64_t store_sweep(struct store *store);
 void store_view_open(struct store *store, struct view *view, enum view_scope scope);
 /* A shard that it reads, from before anything is written to it until the view is closed, or ended.
  */

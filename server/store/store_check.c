@@ -190,7 +190,7 @@ static void check_old(const struct store *store, struct store_sums *sums, struct
             check_object(check, "the list of old blocks is broken, or has a present one");
             return;
         }
-        if (block->lent == 0 && !is_seen(store, block))
+        if (store->unswept == NULL && block->lent == 0 && !is_seen(store, block))
             check_object(
                 check,
                 "an old block of %u bytes, of positions %" PRIu64 " to %" PRIu64
@@ -222,6 +222,7 @@ static void check_views(const struct store *store, struct store_sums *sums, stru
     }
     if (store->views.last != before)
         check_object(check, "the newest view is not the last of the list");
+    check_same(check, store->view_count, sums->views, "views", "the store");
 }
 
 static bool is_first_of_variable(const struct store *store, const struct shard *shard)

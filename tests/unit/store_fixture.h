@@ -159,11 +159,19 @@ open_view(struct store *store, struct view *view, enum view_scope scope, struct 
     store_view_cover(view, shard);
 }
 
-static inline void close_view(struct store *store, struct view *view, struct shard *shard)
+/* Without what is done over steps then. */
+static inline void end_view(struct store *store, struct view *view, struct shard *shard)
 {
     store_view_uncover(view, shard);
     store_view_close(store, view);
     store_let_go(store, shard);
+}
+
+static inline void close_view(struct store *store, struct view *view, struct shard *shard)
+{
+    end_view(store, view, shard);
+    while (store->unswept != NULL)
+        (void)store_sweep(store);
 }
 
 static inline void expect_consistent(const struct store *store)

@@ -255,6 +255,109 @@ static void blocks_of_several_sizes_are_kept_and_freed(void **state)
     expect_consistent(store);
 }
 
+/* ---- what a view leaves behind is looked at over steps ---- */
+
+enum { MANY = 300 }; /* blocks */
+
+/* A variable of many blocks, each overwritten while the view is open: as many old ones. */
+static struct shard *overwrite_many(struct store *store, struct view *view)
+{
+    (void)add(store, 5, MANY * BLOCK_BYTES / sizeof(float), UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 5);
+    open_view(store, view, VIEW_OF_VALUES, shard);
+    for (uint32_t i = 0; i < MANY; i++)
+        (void)overwrite(store, shard, i, 10);
+    assert_int_equal(store->view_bytes, MANY * BLOCK_BYTES);
+    return shard;
+}
+
+static void old_blocks_of_a_view_are_freed_over_steps(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view view;
+    struct shard *shard = overwrite_many(store, &view);
+    uint32_t sweeps = 0;
+
+    end_view(store, &view, shard); /* when */
+
+    assert_int_equal(store->view_bytes, MANY * BLOCK_BYTES); /* then */
+    for (; store_is_leaving(store) && store->view_bytes > 0; sweeps++) {
+        const uint64_t before = store->view_bytes;
+        assert_in_range(store_reclaim(store), 1, STORE_BLOCK_BYTES);
+        assert_in_range(before - store->view_bytes, 0, 128 * BLOCK_BYTES);
+        expect_consistent(store);
+    }
+    assert_in_range(sweeps, 3, MANY);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+static void blocks_of_a_view_that_ends_during_a_sweep_are_freed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view first, second;
+    struct shard *shard = overwrite_many(store, &first);
+
+    open_view(store, &second, VIEW_OF_VALUES, shard);
+    for (uint32_t i = 0; i < MANY; i++)
+        (void)overwrite(store, shard, i, 20);
+    end_view(store, &first, shard); /* given */
+    while (store->view_bytes > MANY * BLOCK_BYTES)
+        (void)store_sweep(store);
+    (void)store_sweep(store);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 7, second.position)), 10);
+    assert_non_null(store->unswept);
+
+    close_view(store, &second, shard); /* when */
+
+    assert_int_equal(store->view_bytes, 0); /* then */
+}
+
+/* What it was to look at next goes by itself. */
+static void a_lent_block_is_released_during_a_sweep(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view view;
+    struct shard *shard = overwrite_many(store, &view);
+    struct block *oldest = store->old_blocks.last;
+
+    store_block_lend(oldest);
+    end_view(store, &view, shard);
+    (void)store_sweep(store);
+    assert_ptr_equal(store->old_blocks.last, oldest); /* given */
+    struct block *next = store->unswept;
+    assert_non_null(next);
+    store_block_lend(next);
+
+    store_block_released(store, next); /* when */
+    store_block_released(store, oldest);
+
+    while (store->unswept != NULL) /* then */
+        (void)store_sweep(store);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+static void no_view_is_ended_as_long_as_a_sweep_makes_room(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view early, late;
+    struct shard *shard = overwrite_many(store, &early);
+
+    open_view(store, &late, VIEW_OF_VALUES, shard);
+    store->view_bytes_max = store->view_bytes;
+    end_view(store, &early, shard); /* given */
+
+    (void)overwrite(store, shard, 0, 20); /* when */
+
+    assert_false(late.ended); /* then */
+    assert_true(store->view_bytes <= store->view_bytes_max);
+    assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 10);
+    close_view(store, &late, shard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +371,10 @@ int main(void)
         store_test(the_oldest_view_is_ended_beyond_the_bound),
         store_test(lent_bytes_outlive_their_view_and_their_shard),
         store_test(blocks_of_several_sizes_are_kept_and_freed),
+        store_test(old_blocks_of_a_view_are_freed_over_steps),
+        store_test(blocks_of_a_view_that_ends_during_a_sweep_are_freed),
+        store_test(a_lent_block_is_released_during_a_sweep),
+        store_test(no_view_is_ended_as_long_as_a_sweep_makes_room),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
