@@ -27,6 +27,8 @@ static size_t host_bytes(const char *address)
 }
 
 _Static_assert(PS_THREADS_MAX == COMPUTE_THREADS_MAX, "what the option takes is what the pool has");
+_Static_assert(
+    PS_CALLS_PER_METHOD_MAX <= LANE_BARRIER_TASKS_MAX, "who may wait at a barrier is one of it");
 
 /* How many ps the configuration puts on the host of this one, itself included: they share its
  * memory. */
@@ -193,6 +195,15 @@ static enum sumac_status take_port(
     return SUMAC_OK;
 }
 
+/* That may wait at a time. */
+static uint32_t calls_per_method(uint32_t calls_max)
+{
+    const uint32_t share = calls_max / RPC_METHOD_DIVISOR;
+
+    assert(share > 0);
+    return share < PS_CALLS_PER_METHOD_MAX ? share : PS_CALLS_PER_METHOD_MAX;
+}
+
 static void take_limits(const struct ps_options *options, struct lane_config *lane)
 {
     lane->index = options->cluster->task_index;
@@ -206,6 +217,7 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->sessions_max = options->sessions_max;
     lane->connections_max = options->connections_max;
     lane->calls_max = options->calls_max;
+    lane->barrier_tasks_max = calls_per_method(options->calls_max);
     lane->streams_max = options->calls_max / 2;
     lane->staging_bytes_max = options->staging_bytes_max;
     lane->view_bytes_max = options->view_bytes_max;

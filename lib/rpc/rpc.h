@@ -94,8 +94,8 @@ struct rpc_handler {
      * went away first. */
     void (*closed)(struct rpc_call *call, const struct sumac_error *error);
     /* Server: calls of this method that may be open at once; one more is refused with
-     * RESOURCE_EXHAUSTED, REASON_BUSY. At most a 32nd of the server's. 0: as many as the server
-     * has. */
+     * RESOURCE_EXHAUSTED, REASON_BUSY. At most the server's / RPC_METHOD_DIVISOR. 0: as many as the
+     * server has. */
     uint32_t calls_max;
     /* Server: bytes of a message, which is refused before it is unpacked: RESOURCE_EXHAUSTED,
      * REASON_MESSAGE_TOO_LARGE. 0: as many as the server takes. */
@@ -103,6 +103,8 @@ struct rpc_handler {
 };
 
 /* ---- server */
+
+#define RPC_METHOD_DIVISOR 32u /* of all calls, the most of a method that has a bound */
 
 struct rpc_server_options {
     const char *bind_host;      /* "0.0.0.0", "[::]", "127.0.0.1" */

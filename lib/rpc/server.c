@@ -170,7 +170,7 @@ enum sumac_status rpc_server_add(
             .handler = &handlers[i],
             .user = user,
             .calls_max = handlers[i].calls_max != 0
-                             ? least(handlers[i].calls_max, share(server, SERVER_METHOD_DIVISOR))
+                             ? least(handlers[i].calls_max, share(server, RPC_METHOD_DIVISOR))
                              : UINT32_MAX,
             .message_bytes_max =
                 handlers[i].message_bytes_max != 0 ? handlers[i].message_bytes_max : UINT32_MAX};
@@ -528,7 +528,7 @@ enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error
     for (unsigned i = users; i < server->method_count; i++) {
         server->methods[i].own = true;
         server->methods[i].calls_max =
-            least(SERVER_OWN_CALLS_MAX, share(server, SERVER_METHOD_DIVISOR));
+            least(SERVER_OWN_CALLS_MAX, share(server, RPC_METHOD_DIVISOR));
         server->methods[i].message_bytes_max = SERVER_OWN_MESSAGE_BYTES_MAX;
     }
     grpc_server_start(server->core);

@@ -10,10 +10,9 @@
 #define SERVER_METHODS_MAX 64u
 #define SERVER_CALLS_MAX 16384u
 #define SERVER_OWN_CALLS_MAX 256u /* of each method of health and reflection */
-/* Of all calls: the most of a method that has a bound; of those whose request has not come; of
- * those whose last word is out. Health and reflection have four methods: with seven of a bound
- * beside them, half is left for streams. */
-#define SERVER_METHOD_DIVISOR 32u
+/* Of all calls: the most of those whose request has not come; of those whose last word is out. With
+ * the four methods of health and reflection, and eight of a bound beside them, half is left for
+ * streams. */
 #define SERVER_NEWCOMERS_DIVISOR 16u
 #define SERVER_ENDING_DIVISOR 16u
 #define SERVER_OWN_MESSAGE_BYTES_MAX 8192u /* of them: a service's name, a symbol's, a file's */

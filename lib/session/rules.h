@@ -37,6 +37,9 @@
     X(generation)                   /* what an older stream still delivers is taken */             \
     X(acked_through)                /* refusals are forgotten before their answer was heard */     \
     X(join_nonce)                   /* a retried join opens another session */                     \
+    X(arrival_counts_once)          /* what is said again of a barrier is another arrival */       \
+    X(barrier_ends_for_all)         /* a deadline ends a round for the one whose it is */          \
+    X(barrier_without_the_settled)  /* a round waits for who was settled without having come */    \
     X(time_jump) /* a suspended ps 0 takes its own sleep for everyone's silence */
 
 enum rule {

@@ -273,6 +273,7 @@ static void learn_members(struct judge *judge, const wire_join_request *request)
 {
     if (judge->members_listed)
         return;
+    judge->members_whole |= request->n_members > 0 && !request->members_partial;
     for (size_t i = 0; i < request->n_members; i++) {
         struct judge_task *task = judge_task_find_or_add(judge, request->members[i]);
         if (task == NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge.c -- one event in, its effects out: each takes note of the time, does its file's work, and
  * gives the ps what is due. */
-#include "judge_state.h"
+#include "barrier.h"
 
 #include <assert.h>
 #include <string.h>
@@ -51,6 +51,7 @@ static void init_pools(struct judge *judge, const struct memory *memory)
     pool_init(&judge->sessions_pool, memory, sizeof(struct judge_session), 16);
     pool_init(&judge->orders_pool, memory, sizeof(struct judge_order), 64);
     pool_init(&judge->calls_pool, memory, sizeof(struct judge_call), 64);
+    pool_init(&judge->waiting_pool, memory, sizeof(struct judge_waiting), 64);
     pool_init(&judge->held_pool, memory, sizeof(struct judge_held), 16);
 }
 
@@ -83,6 +84,7 @@ struct judge *judge_create(const struct lane_config *config, const struct memory
     key_map_init(&judge->sessions_by_id, memory);
     key_map_init(&judge->sessions_by_nonce, memory);
     key_map_init(&judge->variables_by_name, memory);
+    key_map_init(&judge->barriers_by_name, memory);
     id_map_init(&judge->variables_by_id, memory);
     if (judge_effects_init(judge) && judge->peers != NULL)
         return judge;
@@ -110,6 +112,7 @@ void judge_destroy(struct judge *judge)
     for (struct judge_call *call = judge->calls.first; call != NULL; call = call->in_judge.next)
         judge_list_give(judge, call->list);
     pool_deinit(&judge->calls_pool);
+    judge_barriers_deinit(judge);
     judge_held_deinit(judge);
     judge_effects_deinit(judge);
     memory_give(judge->memory, judge->peers, peers_bytes);
@@ -171,6 +174,7 @@ static void begin_again(struct judge *judge)
     for (struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)
         session->heard_us = judge->now_us;
+    judge_barriers_begin_again(judge);
     if (judge->phase == JUDGE_RUNNING)
         judge_orders_begin_again(judge);
     else
@@ -221,6 +225,7 @@ static void call_cancelled(struct judge *judge, uint64_t call)
             session->leave_call = 0;
     }
     judge_call_forget(judge, call);
+    judge_barrier_call_forget(judge, call);
     judge_held_forget(judge, call);
 }
 
@@ -258,6 +263,7 @@ static void ticked(struct judge *judge, const struct judge_event *event)
         judge_leases_tick(judge);
         judge_joins_tick(judge);
         judge_calls_tick(judge);
+        judge_barriers_tick(judge);
         judge_orders_tick(judge);
     }
     judge_peers_tick(judge);
@@ -280,6 +286,9 @@ static void terminated(struct judge *judge)
     judge_calls_fail(
         judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop (SIGTERM) and changes no variables any more");
+    judge_barriers_fail(
+        judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+        "ps 0 was told to stop (SIGTERM), and nobody comes to a barrier any more");
     judge_run_check(judge);
 }
 

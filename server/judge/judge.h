@@ -36,7 +36,8 @@ struct judge;
 
 enum judge_event_kind {
     JUDGE_EVENT_START, /* first of all; random */
-    JUDGE_EVENT_CALL,  /* call, call_kind, request: join, renew, leave, create, delete; random */
+    /* call, call_kind, request: join, renew, leave, barrier, create, delete; random */
+    JUDGE_EVENT_CALL,
     JUDGE_EVENT_CALL_CANCELLED, /* call */
     JUDGE_EVENT_PEER_UP,   /* ps: the stream to it is writable (each time: the last order is out) */
     JUDGE_EVENT_PEER_DOWN, /* ps, text, reason (of an exit): no stream to it */

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "judge_state.h"
+#include "barrier.h"
 
 struct sums {
     const struct judge *judge;
@@ -252,6 +252,79 @@ static void check_calls(const struct sums *sums)
     check_same(sums->check, judge->calls_pool.used, count, "calls that wait", "the judge");
 }
 
+/* ---- barriers ---- */
+
+/* Has it a session that is not settled? */
+static bool is_there(const struct judge *judge, const struct judge_task *task)
+{
+    const struct judge_session *at = judge->sessions.first;
+
+    while (at != NULL && (at->task != task || at->state == JUDGE_SESSION_SETTLED))
+        at = at->in_judge.next;
+    return at != NULL;
+}
+
+/* Who has not come may come. */
+static void check_place(
+    const struct sums *sums, const struct judge_barrier *barrier, const struct judge_place *place)
+{
+    const wire_task_name name = {
+        .job = (char *)(uintptr_t)(place->chief ? "chief" : "worker"), .index = place->index};
+    const struct judge_task *task = judge_task_find(sums->judge, &name);
+
+    if (place->round > barrier->round + barrier->open)
+        check_object(
+            sums->check, "%s %u has come to a round of %.200s that is none", name.job, name.index,
+            barrier->name);
+    if (barrier->open && place->round <= barrier->round && task != NULL && task->joined &&
+        !is_there(sums->judge, task) && !judge_run_is_over(sums->judge))
+        check_object(
+            sums->check, "barrier %.200s waits for %s %u, which was settled", barrier->name,
+            name.job, name.index);
+}
+
+static uint32_t count_waiting(const struct sums *sums, const struct judge_barrier *barrier)
+{
+    uint32_t count = 0;
+
+    for (const struct judge_waiting *waiting = barrier->waiting.first; waiting != NULL;
+         waiting = waiting->of_barrier.next, count++) {
+        if (waiting->barrier != barrier || !has_session(sums->judge, waiting->session) ||
+            waiting->session->state > JUDGE_SESSION_OPEN)
+            check_object(
+                sums->check, "a call waits at %.200s that is not its, or of a session that is over",
+                barrier->name);
+    }
+    if (count > 0 && !barrier->open)
+        check_object(sums->check, "calls wait at %.200s, and no round is open", barrier->name);
+    return count;
+}
+
+static void check_barriers(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+    uint64_t listed = 0, waiting = 0;
+
+    for (const struct judge_barrier *barrier = judge->barriers.first; barrier != NULL;
+         barrier = barrier->in_judge.next, listed++) {
+        uint64_t come = 0;
+        if (judge_barrier_find(judge, barrier->name) != barrier)
+            check_object(sums->check, "barrier %.200s is not found by its name", barrier->name);
+        for (uint32_t i = 0; i < barrier->place_count; i++) {
+            check_place(sums, barrier, &barrier->places[i]);
+            come += barrier->open && barrier->places[i].round == barrier->round + 1;
+        }
+        check_same(sums->check, barrier->come_count, come, "tasks that have come", barrier->name);
+        if (barrier->open && (come == 0 || come == barrier->place_count))
+            check_object(
+                sums->check, "barrier %.200s is open, and %s of its tasks have come", barrier->name,
+                come == 0 ? "none" : "all");
+        waiting += count_waiting(sums, barrier);
+    }
+    check_same(sums->check, judge->barriers_by_name.count, listed, "barriers by name", "the judge");
+    check_same(sums->check, judge->waiting_pool.used, waiting, "calls at barriers", "the judge");
+}
+
 /* Between two steps nothing is left to be recorded, and answers wait in the order of their
  * records. */
 static void check_records(const struct sums *sums)
@@ -288,5 +361,6 @@ void judge_check(const struct judge *judge, struct check *check)
     check_peers(&sums);
     check_catalogue(&sums);
     check_calls(&sums);
+    check_barriers(&sums);
     check_records(&sums);
 }

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "judge_state.h"
+#include "barrier.h"
 
 /* The two, and where the first difference goes. */
 struct pair {
@@ -92,6 +92,7 @@ static void same_cluster(const struct pair *pair)
     same(pair, a->membership_epoch, b->membership_epoch, "the membership epoch", whom);
     same(pair, a->membership_told, b->membership_told, "the membership that was told", whom);
     same(pair, a->member_joined, b->member_joined, "that a member has joined", whom);
+    same(pair, a->members_whole, b->members_whole, "that all members are listed", whom);
     same(pair, a->some_left_done, b->some_left_done, "that one has left as done", whom);
     same(pair, a->observers, b->observers, "how many observers", whom);
     same(pair, a->attempts_forgotten, b->attempts_forgotten, "the attempts forgotten", whom);
@@ -197,6 +198,50 @@ static void same_variable(
     same(pair, a->shard_count, b->shard_count, "how many shards", whom);
 }
 
+/* ---- barriers ---- */
+
+static void same_place(
+    const struct pair *pair, const struct judge_place *a, const struct judge_place *b,
+    const char *whom)
+{
+    same(pair, a->chief, b->chief, "the job of a task", whom);
+    same(pair, a->index, b->index, "the index of a task", whom);
+    same(pair, a->round, b->round, "the round that a task has come to", whom);
+    same(pair, a->attempt, b->attempt, "the attempt that has come", whom);
+}
+
+static void
+same_barrier(const struct pair *pair, const struct judge_barrier *a, const struct judge_barrier *b)
+{
+    const char *whom = (a != NULL ? a : b)->name;
+
+    if (one_only(pair, a, b, whom))
+        return;
+    same_text(pair, a->name, b->name, "name", whom);
+    same(pair, judge_barrier_find(pair->again, a->name) == b, true, "that it is found", whom);
+    same(pair, a->of_all, b->of_all, "that it is of all", whom);
+    same(pair, a->open, b->open, "that a round is open", whom);
+    same(pair, a->round, b->round, "the round", whom);
+    same(pair, a->timeout_ms, b->timeout_ms, "the time that it waits", whom);
+    same(pair, a->come_count, b->come_count, "how many have come", whom);
+    same(pair, a->end_known, b->end_known, "that its last end is known", whom);
+    same(pair, (uint64_t)a->end.status, (uint64_t)b->end.status, "its last end", whom);
+    same(pair, (uint64_t)a->end.reason, (uint64_t)b->end.reason, "why it ended", whom);
+    same_text(pair, a->end.text, b->end.text, "last end", whom);
+    same(pair, a->place_count, b->place_count, "how many tasks", whom);
+    for (uint32_t i = 0; i < a->place_count && check_is_good(pair->check); i++)
+        same_place(pair, &a->places[i], &b->places[i], whom);
+}
+
+static void same_barriers(const struct pair *pair)
+{
+    const struct judge_barrier *a = pair->judge->barriers.first, *b = pair->again->barriers.first;
+
+    for (; (a != NULL || b != NULL) && check_is_good(pair->check);
+         a = a == NULL ? NULL : a->in_judge.next, b = b == NULL ? NULL : b->in_judge.next)
+        same_barrier(pair, a, b);
+}
+
 void judge_replay_check(const struct judge *judge, const struct judge *again, struct check *check)
 {
     const struct pair pair = {.judge = judge, .again = again, .check = check};
@@ -220,4 +265,5 @@ void judge_replay_check(const struct judge *judge, const struct judge *again, st
          variable = variable == NULL ? NULL : variable->in_judge.next,
          variable_again = variable_again == NULL ? NULL : variable_again->in_judge.next)
         same_variable(&pair, variable, variable_again);
+    same_barriers(&pair);
 }

@@ -9,10 +9,11 @@
  *   sessions   from the join until well after the settle, in the order of joining
  *   variables  the catalogue, in the order of creation
  *   calls      creates and deletes that wait for an answer, oldest first
+ *   barriers   names under which members wait for each other (barrier.h)
  *
  * What must not be lost of these has rows in the records (judge_rows.h), one for each cluster, ps,
- * task, session and variable: whoever changes what a row says marks it as changed, and the step
- * ends with a record of all that were. Answers and orders wait until it is on disk (records.c,
+ * task, session, variable and barrier: whoever changes what a row says marks it as changed, and the
+ * step ends with a record of all that were. Answers and orders wait until it is on disk (records.c,
  * held.c).
  *
  * All of one step's work happens at judge->now_us and is said in judge->said. Tables are
@@ -240,6 +241,8 @@ struct judge_peer {
 };
 
 struct judge_call;
+struct judge_barrier; /* barrier.h */
+struct judge_waiting;
 
 enum judge_variable_state {
     JUDGE_VARIABLE_ADDING,
@@ -304,7 +307,7 @@ struct judge {
     struct judge_row row;
     const struct lane_config *config;
     const struct memory *memory;
-    struct pool tasks_pool, sessions_pool, orders_pool, calls_pool;
+    struct pool tasks_pool, sessions_pool, orders_pool, calls_pool, waiting_pool;
 
     /* Of the present step. */
     struct judge_said *said;
@@ -360,7 +363,8 @@ struct judge {
     LIST(struct judge_order) orders;
     struct judge_order end_order; /* kept here: a run ends however short memory is */
 
-    bool members_listed; /* by this ps's own configuration */
+    bool members_listed; /* by this ps's own configuration, … */
+    bool members_whole;  /* … or, all of them, by a join */
     LIST(struct judge_task) tasks;
     struct key_map tasks_by_key;
     uint64_t attempts_forgotten; /* the largest of a task that was forgotten: one that comes back
@@ -377,6 +381,10 @@ struct judge {
     bool variable_without_order; /* some waits for memory for the order that moves it on */
     uint64_t variables_made, shards_made;
     LIST(struct judge_call) calls;
+
+    LIST(struct judge_barrier) barriers;
+    struct key_map barriers_by_name;
+    LIST(struct judge_waiting) waiting; /* calls of all barriers */
 };
 
 /* effects.c */
@@ -668,6 +676,21 @@ void judge_calls_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
 void judge_call_forget(struct judge *judge, uint64_t call);
 const char *judge_call_wait(const struct judge *judge, const struct judge_call *call);
+
+/* barrier.c */
+void judge_barrier_call(struct judge *judge, const struct judge_event *event);
+/* The session takes nothing more: its calls fail, and what it has come to counts. */
+void judge_barriers_of_session_fail(struct judge *judge, const struct judge_session *session);
+/* A session of that task is settled: rounds that lack it end, where no other session of it is
+ * there.
+ */
+void judge_barriers_settled(struct judge *judge, const struct judge_task *task);
+void judge_barriers_tick(struct judge *judge);
+/* The judge begins with its records: deadlines begin anew. */
+void judge_barriers_begin_again(struct judge *judge);
+void judge_barriers_fail(
+    struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
+void judge_barrier_call_forget(struct judge *judge, uint64_t call);
 
 /* run_end.c */
 /* At the end of a step: once, when it is on disk that it ends. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c -- the rows of the judge's records (judge_rows.h), written and read. */
-#include "judge_state.h"
+#include "barrier.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -205,19 +205,13 @@ static void read_row(const struct judge *judge, struct judge_row *row)
 /* ---- the cluster, and its ps ---- */
 
 static const struct field cluster_fields[] = {
-    NUMBER(judge, beginnings),
-    NUMBER(judge, cluster_id),
-    NUMBER(judge, secret),
-    NUMBER(judge, ps_count),
-    NUMBER(judge, membership_epoch),
-    NUMBER(judge, membership_told),
-    NUMBER(judge, member_joined),
-    NUMBER(judge, some_left_done),
-    ENUMERATION(judge, phase, JUDGE_ENDED),
-    NUMBER(judge, exit_code),
-    NUMBER(judge, end_reason),
-    NUMBER(judge, ends_of_itself),
-    TEXT(judge, end_text),
+    NUMBER(judge, beginnings),       NUMBER(judge, cluster_id),
+    NUMBER(judge, secret),           NUMBER(judge, ps_count),
+    NUMBER(judge, membership_epoch), NUMBER(judge, membership_told),
+    NUMBER(judge, member_joined),    NUMBER(judge, members_whole),
+    NUMBER(judge, some_left_done),   ENUMERATION(judge, phase, JUDGE_ENDED),
+    NUMBER(judge, exit_code),        NUMBER(judge, end_reason),
+    NUMBER(judge, ends_of_itself),   TEXT(judge, end_text),
 };
 
 static void put_cluster(struct judge *judge, struct row_writer *writer, const void *object)
@@ -532,6 +526,89 @@ static void forget_variable(struct judge *judge, struct row_reader *reader)
         judge_variable_free(judge, variable);
 }
 
+/* ---- barriers ---- */
+
+static const struct field barrier_fields[] = {
+    NUMBER(judge_barrier, of_all),     NUMBER(judge_barrier, open),
+    NUMBER(judge_barrier, end_known),  NUMBER(judge_barrier, round),
+    NUMBER(judge_barrier, timeout_ms), NUMBER(judge_barrier, come_count),
+    NUMBER(judge_barrier, end.status), NUMBER(judge_barrier, end.reason),
+    TEXT(judge_barrier, end.text),
+};
+
+static const struct field place_fields[] = {
+    NUMBER(judge_place, chief),
+    NUMBER(judge_place, index),
+    NUMBER(judge_place, round),
+    NUMBER(judge_place, attempt),
+};
+
+static void put_barrier_name(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_barrier *barrier = object;
+    (void)judge;
+
+    put_text(writer, barrier->name);
+}
+
+static void put_barrier(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_barrier *barrier = object;
+
+    put_barrier_name(judge, writer, barrier);
+    put_number(writer, barrier->place_count);
+    PUT_FIELDS(writer, barrier_fields, barrier);
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        PUT_FIELDS(writer, place_fields, &barrier->places[i]);
+}
+
+/* The one that a row is about, with as many places; NULL: there is none such, or no memory. */
+static struct judge_barrier *
+take_places(struct judge *judge, struct row_reader *reader, const char *name)
+{
+    const uint64_t count = take_number(reader);
+    struct judge_barrier *barrier = judge_barrier_find(judge, name);
+
+    if (reader->failed || count == 0 || count > LANE_BARRIER_TASKS_MAX)
+        return NULL;
+    if (barrier == NULL)
+        return judge_barrier_add(judge, name, (uint32_t)count);
+    const struct judge_barrier old = *barrier;
+    if (count != old.place_count && !judge_barrier_resize(judge, barrier, (uint32_t)count))
+        return NULL;
+    if (count != old.place_count)
+        judge_barrier_places_give(judge, &old);
+    return barrier;
+}
+
+static void take_barrier(struct judge *judge, struct row_reader *reader)
+{
+    char name[JUDGE_BARRIER_NAME_BYTES_MAX + 1] = "";
+
+    take_text(reader, name, sizeof name);
+    struct judge_barrier *barrier = take_places(judge, reader, name);
+    reader->failed |= barrier == NULL;
+    if (reader->failed)
+        return;
+    TAKE_FIELDS(reader, barrier_fields, barrier);
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        TAKE_FIELDS(reader, place_fields, &barrier->places[i]);
+    reader->failed |= barrier->come_count > barrier->place_count;
+    judge_barrier_changed(judge, barrier);
+    read_row(judge, &barrier->row);
+}
+
+static void forget_barrier(struct judge *judge, struct row_reader *reader)
+{
+    char name[JUDGE_BARRIER_NAME_BYTES_MAX + 1] = "";
+
+    take_text(reader, name, sizeof name);
+    struct judge_barrier *barrier = reader->failed ? NULL : judge_barrier_find(judge, name);
+    reader->failed |= barrier == NULL || barrier->open;
+    if (!reader->failed)
+        judge_barrier_forget(judge, barrier);
+}
+
 /* ---- one row ---- */
 
 static const struct {
@@ -545,6 +622,7 @@ static const struct {
     [JUDGE_ROW_TASK] = {put_task, take_task, put_task_name, forget_task},
     [JUDGE_ROW_SESSION] = {put_session, take_session, put_session_id, forget_session},
     [JUDGE_ROW_VARIABLE] = {put_variable, take_variable, put_variable_id, forget_variable},
+    [JUDGE_ROW_BARRIER] = {put_barrier, take_barrier, put_barrier_name, forget_barrier},
 };
 
 static bool write(

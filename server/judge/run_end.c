@@ -92,6 +92,7 @@ fail_all(struct judge *judge, enum sumac_status status, enum sumac_reason reason
     judge_joins_fail(judge, status, reason, text);
     judge_calls_fail(judge, status, reason, text);
     judge_leaves_fail(judge, status, reason, text);
+    judge_barriers_fail(judge, status, reason, text);
 }
 
 /* For want of members: no ps is lost, so all of them hear of it, however long one is away. What a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sessions.c -- tasks and sessions: finding, adding, forgetting. */
-#include "judge_state.h"
+#include "barrier.h"
 
 #include <assert.h>
 #include <string.h>
@@ -268,7 +268,8 @@ uint64_t judge_sessions_bytes_max(const struct judge *judge)
            judge->tasks_pool.used * sizeof(struct judge_task) +
            (2 * (sessions_max + judge_settled_max(judge)) + judge->tasks_pool.used) *
                ID_MAP_ENTRY_BYTES_MAX +
-           lists * judge_voided_bytes_max(judge) + judge_held_bytes_max(judge);
+           lists * judge_voided_bytes_max(judge) + judge_held_bytes_max(judge) +
+           judge_barriers_bytes_max(judge);
 }
 
 static bool is_open(const struct judge_session *session)

@@ -27,6 +27,7 @@ void judge_settle(
     session->final = session->acked_through = 0;
     judge_session_changed(judge, session);
     judge_calls_of_session_fail(judge, session);
+    judge_barriers_of_session_fail(judge, session);
     judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
 }
 
@@ -136,6 +137,8 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session)
     answer_leave(judge, session);
     judge_creator_settled(judge, session);
     judge_joins_go_on(judge);
+    if (task != NULL)
+        judge_barriers_settled(judge, task);
     judge_run_check(judge);
     judge_sessions_forget_oldest(judge);
 }

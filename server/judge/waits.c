@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waits.c -- what is being waited for, in sentences: for the statistics, and for a line every few
  * seconds. */
-#include "judge_state.h"
+#include "barrier.h"
 
 #include <assert.h>
 
@@ -108,6 +108,10 @@ void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *
          call = call->in_judge.next)
         if (has_room(waits))
             say(waits, judge_call_wait(judge, call));
+    for (const struct judge_barrier *barrier = judge->barriers.first; barrier != NULL;
+         barrier = barrier->in_judge.next)
+        if (barrier->open && has_room(waits))
+            say(waits, judge_barrier_wait(judge, barrier));
 }
 
 void judge_reports_begin(struct judge *judge)

@@ -15,12 +15,14 @@
 
 #define RPC_SMALL_BYTES_MAX 8192u                        /* a session's id, a variable's name */
 #define RPC_JOIN_BYTES_MAX 524288u                       /* 256 addresses and 4096 members */
+#define RPC_BARRIER_BYTES_MAX 16384u                     /* 512 tasks of the job worker */
 #define RPC_LIST_BYTES_MAX (WIRE_LIST_NAMES_MAX * 1200u) /* a name has at most 1024 bytes */
 
 #define RPC_LIST(X)                                                                                \
     X(SESSIONS, JOIN, join, CALL, RPC_JOIN_BYTES_MAX, JUDGE)                                       \
     X(SESSIONS, RENEW, renew, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                    \
     X(SESSIONS, LEAVE, leave, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                    \
+    X(SESSIONS, BARRIER, barrier, CALL, RPC_BARRIER_BYTES_MAX, JUDGE)                              \
     X(VARIABLES, CREATE, create, CALL, WIRE_CREATE_BYTES_MAX, JUDGE)                               \
     X(VARIABLES, DELETE, delete, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                 \
     X(VARIABLES, LIST, list, CALL, RPC_LIST_BYTES_MAX, LANE)                                       \

@@ -15,8 +15,8 @@ EXPRESSIONS = {
     "server/lane/peer/places.c": ["= lane->config.streams_max / 4 / lane->config.sessions_max;", "strangers_max = lane->config.streams_max / 4;",
                              "readers_max = lane->config.streams_max / 2;", "return share < 2 ? 2 : share;"],
     "lib/rpc/server.c": ["least(SERVER_ENDING_CALLS_MAX, share(made, SERVER_ENDING_DIVISOR));",
-                         "least(handlers[i].calls_max, share(server, SERVER_METHOD_DIVISOR))",
-                         "least(SERVER_OWN_CALLS_MAX, share(server, SERVER_METHOD_DIVISOR));",
+                         "least(handlers[i].calls_max, share(server, RPC_METHOD_DIVISOR))",
+                         "least(SERVER_OWN_CALLS_MAX, share(server, RPC_METHOD_DIVISOR));",
                          "newcomers_max = share(made, SERVER_NEWCOMERS_DIVISOR);"],
 }
 
@@ -47,7 +47,8 @@ def rows():
     ps, rpc, lane = "server/ps_state.h", "lib/rpc/server.h", "server/lane/part/part.h"
     calls, most, each = (number_of(ps, name) for name in ("PS_CALLS_MIN", "PS_LINKS_MAX", "PS_CALLS_PER_SESSION"))
     streams, sessions = calls // 2, number_of(ps, "PS_SESSIONS_MIN")
-    method, newcomers, ending = (number_of(rpc, f"SERVER_{name}_DIVISOR") for name in ("METHOD", "NEWCOMERS", "ENDING"))
+    newcomers, ending = (number_of(rpc, f"SERVER_{name}_DIVISOR") for name in ("NEWCOMERS", "ENDING"))
+    method = number_of("lib/rpc/rpc.h", "RPC_METHOD_DIVISOR")
     own, answers = number_of(rpc, "SERVER_OWN_CALLS_MAX"), number_of(rpc, "SERVER_ENDING_CALLS_MAX")
     yield (f"| calls and streams at a time, whoever's | `--calls-max` ({each} × `--sessions-max`, at least {spaced(calls)}, "
            f"at most {spaced(most)}); half of them are streams |")
@@ -69,6 +70,9 @@ def rows():
     yield f"| pieces of one PushRequest, of all its parts | {spaced(number_of(wire, 'WIRE_PUSH_PIECES_MAX'))} |"
     yield f"| pieces of a pull | {spaced(number_of(wire, 'WIRE_PULL_PIECES_MAX'))} |"
     yield f"| pulls of a stream at a time | {number_of('server/lane/peer/peer.h', 'PULLS_PER_STREAM_MAX')}, and"
+    barrier, tasks = "server/judge/barrier.h", number_of("server/lane/lane.h", "LANE_BARRIER_TASKS_MAX")
+    yield (f"| names of barriers that ps 0 knows; bytes of one; tasks of one | {number_of(barrier, 'JUDGE_BARRIERS_MAX')}; "
+           f"{number_of(barrier, 'JUDGE_BARRIER_NAME_BYTES_MAX')}; as many as calls of one method, at most {tasks} |")
     yield f"| time to say hello; to take answers of a pull | {number_of('server/lane/lane.h', 'LANE_HELLO_MS_MAX') // 1000} s; "
 
 

@@ -202,6 +202,17 @@ static void say_renewed(struct world *world, const wire_renew_reply *reply)
     transcript_say(world, "renewed");
 }
 
+static void say_round(struct world *world, const wire_barrier_reply *reply)
+{
+    if (reply->status == 0)
+        transcript_say(world, "round %" PRIu64 " passes", reply->round);
+    else
+        transcript_say(
+            world, "round %" PRIu64 " ends %s %s %s", reply->round,
+            sumac_status_name((enum sumac_status)reply->status),
+            sumac_reason_name((enum sumac_reason)reply->reason), reply->message);
+}
+
 static void say_reply(struct world *world, const wire_message *reply)
 {
     if (reply->descriptor == &sumac__v1__join_reply__descriptor)
@@ -210,6 +221,8 @@ static void say_reply(struct world *world, const wire_message *reply)
         say_created(world, (const wire_create_reply *)reply);
     else if (reply->descriptor == &sumac__v1__leave_reply__descriptor)
         transcript_say(world, "left at %" PRIu64, ((const wire_leave_reply *)reply)->final);
+    else if (reply->descriptor == &sumac__v1__barrier_reply__descriptor)
+        say_round(world, (const wire_barrier_reply *)reply);
     else if (reply->descriptor == &sumac__v1__renew_reply__descriptor)
         say_renewed(world, (const wire_renew_reply *)reply);
     else

@@ -483,6 +483,11 @@ static uint64_t call(struct world *world, enum lane_call_kind kind, const wire_m
     return event.call;
 }
 
+uint64_t world_ask(struct world *world, enum lane_call_kind kind, const wire_message *request)
+{
+    return call(world, kind, request);
+}
+
 uint64_t world_join_as(struct world *world, const wire_join_request *request)
 {
     return call(world, LANE_CALL_JOIN, &request->base);
@@ -560,6 +565,27 @@ uint64_t world_delete(struct world *world, uint32_t session, const char *name)
     request.session_id = id_of(world, session);
     request.name = (char *)name;
     return call(world, LANE_CALL_DELETE, &request.base);
+}
+
+uint64_t world_come(struct world *world, uint32_t session, const struct world_arrival *arrival)
+{
+    wire_task_name names[WORLD_COMERS_MAX], *tasks[WORLD_COMERS_MAX];
+    wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
+
+    for (const uint32_t *at = arrival->workers; at != NULL && *at != UINT32_MAX; at++) {
+        assert_true(request.n_tasks < WORLD_COMERS_MAX);
+        names[request.n_tasks] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[request.n_tasks].job = (char *)"worker";
+        names[request.n_tasks].index = *at;
+        tasks[request.n_tasks] = &names[request.n_tasks];
+        request.n_tasks++;
+    }
+    request.session_id = id_of(world, session);
+    request.name = (char *)(uintptr_t)arrival->name;
+    request.round = arrival->round;
+    request.tasks = tasks;
+    request.timeout_ms = arrival->timeout_ms;
+    return call(world, LANE_CALL_BARRIER, &request.base);
 }
 
 void world_cancel(struct world *world, uint64_t number)

@@ -10,6 +10,7 @@
  *     dial ps 1 · ps 1: hello 71 of 2 ps · ps 0, 1: open 1 · 1: joined 1 attempt 1 of 2 ps epoch 1
  *     · ps 0: members 1 epoch 2 · ps 0: add 1 w · ps 0: publish 1 · 2: created 1 shard 1 on ps 0
  *     · ps 1: close 1: it has left · ps 1: decide 1 at 7 voided 2 6 done · 3: left at 7
+ *     · 3: round 2 passes · 3: round 2 ends DEADLINE_EXCEEDED TIMED_OUT round …
  *     · 4: ABORTED SESSION_CLOSED a newer … · ps 0: end 0 RUN_ENDED every … · exit 0 RUN_ENDED …
  */
 #ifndef TESTS_JUDGE_WORLD_H
@@ -26,7 +27,8 @@
 #define WORLD_LOG_BYTES 16384
 #define WORLD_TEXT_BYTES 131072
 #define WORLD_SESSIONS_MAX 8192
-#define WORLD_NOBODY 0 /* a session that nobody has heard of */
+#define WORLD_COMERS_MAX 600u /* tasks that one call names */
+#define WORLD_NOBODY 0        /* a session that nobody has heard of */
 #define SECOND UINT64_C(1000000)
 
 enum world_order_kind {
@@ -165,6 +167,7 @@ void world_use_up_orders(struct world *world);
 /* Calls; each gives the number that its answer will have. A session is its number, or
  * WORLD_NOBODY. */
 uint64_t world_join(struct world *world, const char *job, uint32_t index, uint32_t nonce);
+uint64_t world_ask(struct world *world, enum lane_call_kind kind, const wire_message *request);
 uint64_t world_join_as(struct world *world, const wire_join_request *request);
 uint64_t world_renew(struct world *world, uint32_t session);
 uint64_t world_leave(struct world *world, uint32_t session, bool done);
@@ -175,6 +178,14 @@ uint64_t world_create(
 uint64_t
 world_create_many(struct world *world, uint32_t session, wire_variable **variables, size_t count);
 uint64_t world_delete(struct world *world, uint32_t session, const char *name);
+/* To that round of a barrier of `workers`, ended by UINT32_MAX; NULL: of all members. */
+struct world_arrival {
+    const char *name;
+    uint64_t round;
+    const uint32_t *workers;
+    uint32_t timeout_ms;
+};
+uint64_t world_come(struct world *world, uint32_t session, const struct world_arrival *arrival);
 void world_cancel(struct world *world, uint64_t call);
 
 /* From that ps, as it is. */

@@ -164,6 +164,26 @@ static void ask_leave(struct asked *asked)
     call(asked, LANE_CALL_LEAVE, &request.base);
 }
 
+/* One that is of this worker alone, and one whose other task never comes, said twice. */
+static void ask_barrier(struct asked *asked)
+{
+    wire_task_name names[2] = {WIRE_TASK_NAME_INIT, WIRE_TASK_NAME_INIT};
+    wire_task_name *tasks[] = {&names[0], &names[1]};
+    wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
+
+    names[0].job = names[1].job = (char *)"worker";
+    names[1].index = 70;
+    request.session_id = session_of(asked);
+    request.name = (char *)"alone";
+    request.tasks = tasks;
+    request.n_tasks = 1;
+    call(asked, LANE_CALL_BARRIER, &request.base);
+    request.name = (char *)"together";
+    request.n_tasks = 2;
+    call(asked, LANE_CALL_BARRIER, &request.base);
+    call(asked, LANE_CALL_BARRIER, &request.base);
+}
+
 /* One that is there, one that is not, and as many as a call may name. */
 static void ask_create(struct asked *asked)
 {

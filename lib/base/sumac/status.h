@@ -82,6 +82,7 @@ enum sumac_status {
     X(NOT_COORDINATOR, 35)                                                                         \
     X(BUSY, 36)                                                                                    \
     X(STREAM_REPLACED, 37)                                                                         \
+    X(MEMBER_GONE, 38)                                                                             \
     X(SESSION_UNKNOWN, 48)                                                                         \
     X(SESSION_CLOSED, 49)                                                                          \
     X(STATE_LOST, 64)                                                                              \

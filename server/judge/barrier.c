@@ -1,0 +1,755 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* barrier.c -- Barrier: who comes to a round, who waits for it, and how it ends for all.
+ *
+ * 1. The request is checked against the barrier of its name, which is made if there is none.
+ * 2. It names the round after the last whose end it has heard of, so that one that is said again is
+ *    the same arrival: to the open round, to the next, or to one that is over, whose end it is
+ * told.
+ * 3. The round ends when all tasks have come; or when the first deadline of those that came is
+ *    over; or when a task that has not come is settled, and no other attempt of it is there.
+ */
+#include "barrier.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "listing.h"
+#include "text.h"
+
+#define MISSING_NAMED_MAX 3u /* in one sentence; the others are counted */
+
+/* ---- tasks */
+
+static const char *job_of(const struct judge_place *place)
+{
+    return place->chief ? "chief" : "worker";
+}
+
+static bool is_job(const char *job, bool chief)
+{
+    return strcmp(job, chief ? "chief" : "worker") == 0;
+}
+
+/* NULL: ps 0 has never heard of it. */
+static struct judge_task *task_of(const struct judge *judge, const struct judge_place *place)
+{
+    char job[8];
+    wire_task_name name = WIRE_TASK_NAME_INIT;
+
+    (void)text_print(job, sizeof job, "%s", job_of(place));
+    name.job = job;
+    name.index = place->index;
+    return judge_task_find(judge, &name);
+}
+
+static struct judge_place *
+place_of(const struct judge_barrier *barrier, const char *job, uint32_t index)
+{
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        if (barrier->places[i].index == index && is_job(job, barrier->places[i].chief))
+            return &barrier->places[i];
+    return NULL;
+}
+
+static bool has_come(const struct judge_barrier *barrier, const struct judge_place *place)
+{
+    return barrier->open && place->round == barrier->round + 1;
+}
+
+/* The session of it that is not settled; NULL: there is none. */
+static const struct judge_session *
+live_session(const struct judge *judge, const struct judge_task *task)
+{
+    const struct judge_session *session = judge->sessions.last;
+
+    while (session != NULL && (session->task != task || session->state == JUDGE_SESSION_SETTLED))
+        session = session->in_judge.prev;
+    return session;
+}
+
+static const struct judge_session *
+last_session(const struct judge *judge, const struct judge_task *task)
+{
+    const struct judge_session *session = judge->sessions.last;
+
+    while (session != NULL && session->task != task)
+        session = session->in_judge.prev;
+    return session;
+}
+
+/* ---- sentences */
+
+/* "worker 1, last heard from 2.1 s ago" */
+static const char *place_text(const struct judge *judge, const struct judge_place *place)
+{
+    const struct judge_task *task = task_of(judge, place);
+    const struct judge_session *session = task == NULL ? NULL : last_session(judge, task);
+
+    if (session == NULL)
+        return judge_text(judge, "%s %u, never heard from", job_of(place), place->index);
+    return judge_text(
+        judge, "%s %u, last heard from %s", job_of(place), place->index,
+        judge_ago(judge, session->heard_us));
+}
+
+/* "worker 1, last heard from 2.1 s ago, and worker 2, never heard from" */
+static const char *missing_text(const struct judge *judge, const struct judge_barrier *barrier)
+{
+    assert(barrier->come_count <= barrier->place_count);
+    const uint32_t missing = barrier->place_count - barrier->come_count;
+    const char *text = "";
+    uint32_t named = 0;
+
+    assert(missing > 0);
+    for (uint32_t i = 0; i < barrier->place_count && named < MISSING_NAMED_MAX; i++) {
+        if (has_come(barrier, &barrier->places[i]))
+            continue;
+        named++;
+        const char *const between = named == 1 ? "" : named == missing ? ", and " : ", ";
+        text = judge_text(judge, "%s%s%s", text, between, place_text(judge, &barrier->places[i]));
+    }
+    return missing == named ? text : judge_text(judge, "%s, and %u others", text, missing - named);
+}
+
+const char *judge_barrier_wait(const struct judge *judge, const struct judge_barrier *barrier)
+{
+    const uint64_t left_us =
+        barrier->until_us > judge->now_us ? barrier->until_us - judge->now_us : 0;
+
+    assert(barrier->open);
+    return judge_text(
+        judge,
+        "round %" PRIu64 " of barrier %s waits for %s; %u of %u tasks have come, it gives up in %s",
+        barrier->round + 1, barrier->name, missing_text(judge, barrier), barrier->come_count,
+        barrier->place_count, text_time_left(left_us).text);
+}
+
+static const char *tasks_text(const struct judge *judge, const struct judge_barrier *barrier)
+{
+    struct listing listing = {0};
+
+    if (barrier->of_all)
+        return "all members";
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        listing_add_task(&listing, job_of(&barrier->places[i]), barrier->places[i].index);
+    return judge_text(judge, "%s", listing_end(&listing));
+}
+
+static const char *wanted_text(const struct judge *judge, const wire_barrier_request *request)
+{
+    struct listing listing = {0};
+
+    if (request->n_tasks == 0)
+        return "all members";
+    for (size_t i = 0; i < request->n_tasks; i++)
+        listing_add_task(&listing, request->tasks[i]->job, request->tasks[i]->index);
+    return judge_text(judge, "%s", listing_end(&listing));
+}
+
+/* ---- the end of a round */
+
+/* In the step's arena; NULL: no memory. */
+static const wire_message *
+make_reply(struct judge *judge, uint64_t round, const struct sumac_error *end)
+{
+    wire_barrier_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
+
+    if (reply == NULL)
+        return NULL;
+    *reply = (wire_barrier_reply)WIRE_BARRIER_REPLY_INIT;
+    reply->round = round;
+    reply->status = (uint32_t)end->status;
+    reply->reason = (Sumac__V1__Reason)end->reason;
+    if (end->status != SUMAC_OK)
+        reply->message = judge_text(judge, "%s", end->text);
+    return &reply->base;
+}
+
+static void drop_waiting(struct judge *judge, struct judge_waiting *waiting)
+{
+    assert(judge->waiting_pool.used > 0);
+    assert(waiting->barrier->waiting.first != NULL);
+    LIST_REMOVE(&judge->waiting, waiting, in_judge);
+    LIST_REMOVE(&waiting->barrier->waiting, waiting, of_barrier);
+    pool_give(&judge->waiting_pool, waiting);
+}
+
+static void
+end_round(struct judge *judge, struct judge_barrier *barrier, const struct sumac_error *end)
+{
+    assert(barrier->open);
+    barrier->open = false;
+    barrier->round++;
+    barrier->end_known = true;
+    barrier->end = *end;
+    barrier->come_count = 0;
+    judge_barrier_changed(judge, barrier);
+    if (end->status != SUMAC_OK)
+        judge_log(judge, "%s", end->text);
+    const wire_message *reply = make_reply(judge, barrier->round, end);
+    while (barrier->waiting.first != NULL) {
+        judge_reply_or_fail(judge, barrier->waiting.first->call, reply);
+        drop_waiting(judge, barrier->waiting.first);
+    }
+    assert(!barrier->open); /* whoever hears of the end comes to another round */
+}
+
+static const char *how_it_went(const struct judge_task *task)
+{
+    assert(task->joined);
+    return task->done ? "has left as done" : task->left ? "has left" : "was lost";
+}
+
+/* It never will come, or as another attempt: nobody waits for that. */
+static void end_without(
+    struct judge *judge, struct judge_barrier *barrier, const struct judge_place *place,
+    const struct judge_task *task)
+{
+    struct sumac_error end = {0};
+
+    assert(!has_come(barrier, place));
+    (void)fail(
+        &end, task->done ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "round %" PRIu64 " of barrier %.100s cannot pass: %s, %s without coming to it; %s",
+        barrier->round + 1, barrier->name, place_text(judge, place), how_it_went(task),
+        task->done ? "name the tasks that are left, under another name"
+                   : "come again when another attempt of it has joined");
+    end_round(judge, barrier, &end);
+}
+
+void judge_barriers_settled(struct judge *judge, const struct judge_task *task)
+{
+    if (judge->phase != JUDGE_RUNNING || !task->joined || live_session(judge, task) != NULL ||
+        !rule_holds(judge->config->broken, RULE_barrier_without_the_settled))
+        return;
+    for (struct judge_barrier *barrier = judge->barriers.first, *next; barrier != NULL;
+         barrier = next) {
+        next = barrier->in_judge.next;
+        const struct judge_place *place =
+            barrier->open ? place_of(barrier, task->job, task->index) : NULL;
+        if (place != NULL && !has_come(barrier, place))
+            end_without(judge, barrier, place, task);
+    }
+}
+
+/* As a round is opened: is somebody gone already? */
+static void look_for_gone(struct judge *judge, struct judge_barrier *barrier)
+{
+    const uint64_t look = ++judge->lists_looked_at;
+
+    assert(barrier->open);
+    assert(barrier->come_count == 1); /* whoever opened it */
+    if (!rule_holds(judge->config->broken, RULE_barrier_without_the_settled))
+        return;
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        if (session->task != NULL && session->state != JUDGE_SESSION_SETTLED)
+            session->task->named = look;
+    for (uint32_t i = 0; i < barrier->place_count; i++) {
+        const struct judge_place *place = &barrier->places[i];
+        const struct judge_task *task = task_of(judge, place);
+        if (task != NULL && task->joined && task->named != look && !has_come(barrier, place)) {
+            end_without(judge, barrier, place, task);
+            return;
+        }
+    }
+}
+
+static void end_late(struct judge *judge, struct judge_barrier *barrier)
+{
+    struct sumac_error end = {0};
+
+    assert(barrier->open);
+    assert(judge->now_us >= barrier->until_us);
+    (void)fail(
+        &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+        "round %" PRIu64 " of barrier %.100s has waited %s for %s; %u of %u tasks have come",
+        barrier->round + 1, barrier->name, text_time_ms(barrier->timeout_ms).text,
+        missing_text(judge, barrier), barrier->come_count, barrier->place_count);
+    if (rule_holds(judge->config->broken, RULE_barrier_ends_for_all)) {
+        end_round(judge, barrier, &end);
+        return;
+    }
+    barrier->until_us = judge->now_us + judge_ms(barrier->timeout_ms);
+    if (barrier->waiting.first == NULL)
+        return;
+    const uint64_t call = barrier->waiting.first->call;
+    drop_waiting(judge, barrier->waiting.first);
+    judge_reply_or_fail(judge, call, make_reply(judge, barrier->round + 1, &end));
+}
+
+void judge_barriers_tick(struct judge *judge)
+{
+    for (struct judge_barrier *barrier = judge->barriers.first, *next; barrier != NULL;
+         barrier = next) {
+        next = barrier->in_judge.next;
+        if (barrier->open && judge->now_us >= barrier->until_us)
+            end_late(judge, barrier);
+    }
+}
+
+void judge_barriers_begin_again(struct judge *judge)
+{
+    for (struct judge_barrier *barrier = judge->barriers.first; barrier != NULL;
+         barrier = barrier->in_judge.next) {
+        assert(barrier->waiting.first == NULL);
+        barrier->until_us = judge->now_us + judge_ms(barrier->timeout_ms);
+        if (barrier->open)
+            judge_wake(judge, barrier->until_us);
+    }
+}
+
+/* ---- calls that wait */
+
+void judge_barriers_of_session_fail(struct judge *judge, const struct judge_session *session)
+{
+    for (struct judge_waiting *waiting = judge->waiting.first, *next; waiting != NULL;
+         waiting = next) {
+        next = waiting->in_judge.next;
+        if (waiting->session != session)
+            continue;
+        judge_fail(
+            judge, waiting->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            "the session of %s was closed", session->label);
+        drop_waiting(judge, waiting);
+    }
+}
+
+void judge_barriers_fail(
+    struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text)
+{
+    assert(status != SUMAC_OK);
+    while (judge->waiting.first != NULL) {
+        judge_fail(judge, judge->waiting.first->call, status, reason, "%s", text);
+        drop_waiting(judge, judge->waiting.first);
+    }
+}
+
+void judge_barrier_call_forget(struct judge *judge, uint64_t call)
+{
+    struct judge_waiting *waiting = judge->waiting.first;
+
+    while (waiting != NULL && waiting->call != call)
+        waiting = waiting->in_judge.next;
+    if (waiting != NULL)
+        drop_waiting(judge, waiting);
+}
+
+/* ---- the request */
+
+static enum sumac_status check_name(const char *name, struct sumac_error *error)
+{
+    const size_t bytes = strlen(name);
+
+    if (bytes == 0 || bytes > JUDGE_BARRIER_NAME_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "a barrier's name has 1 to %u bytes, given %zu", JUDGE_BARRIER_NAME_BYTES_MAX, bytes);
+    if (text_has_control(name, bytes))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "the barrier's name has a control character, shown here as ?: %s", name);
+    return SUMAC_OK;
+}
+
+static bool is_after(const wire_task_name *task, const wire_task_name *before)
+{
+    const bool chief = is_job(task->job, true), chief_before = is_job(before->job, true);
+
+    return chief == chief_before ? task->index > before->index : chief_before;
+}
+
+static enum sumac_status check_task(
+    const struct judge *judge, const wire_barrier_request *request, size_t i,
+    struct sumac_error *error)
+{
+    const wire_task_name *name = request->tasks[i];
+
+    if (!is_job(name->job, true) && !is_job(name->job, false))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "barrier %.100s names task %.64s %u; only tasks of the jobs chief and worker are "
+            "members",
+            request->name, name->job, name->index);
+    if (i > 0 && !is_after(name, request->tasks[i - 1]))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "barrier %.100s names %s %u after %s %u; name the chief first, then the workers by "
+            "index, each once",
+            request->name, name->job, name->index, request->tasks[i - 1]->job,
+            request->tasks[i - 1]->index);
+    const struct judge_task *task = judge_task_find(judge, name);
+    if (judge->members_listed && (task == NULL || !task->listed))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "barrier %.100s names %s %u, and the cluster lists %s", request->name, name->job,
+            name->index, judge_tasks_text(judge, JUDGE_TASKS_LISTED));
+    return SUMAC_OK;
+}
+
+static enum sumac_status check_tasks(
+    const struct judge *judge, const struct judge_session *session,
+    const wire_barrier_request *request, struct sumac_error *error)
+{
+    const uint32_t tasks_max = judge_barrier_tasks_max(judge);
+    bool has_own = request->n_tasks == 0;
+
+    if (request->n_tasks > tasks_max)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "barrier %.100s names %zu tasks, and %u are the most (a 32nd of --calls-max, at most "
+            "%u)",
+            request->name, request->n_tasks, tasks_max, LANE_BARRIER_TASKS_MAX);
+    for (size_t i = 0; i < request->n_tasks; i++) {
+        const enum sumac_status status = check_task(judge, request, i, error);
+        if (status != SUMAC_OK)
+            return status;
+        has_own |= request->tasks[i]->index == session->index &&
+                   strcmp(request->tasks[i]->job, session->job) == 0;
+    }
+    if (!has_own)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "%s comes to barrier %.100s, which it says is of %s: name it among them",
+            session->label, request->name, wanted_text(judge, request));
+    return SUMAC_OK;
+}
+
+static enum sumac_status check(
+    const struct judge *judge, const struct judge_session *session,
+    const wire_barrier_request *request, struct sumac_error *error)
+{
+    if (judge->terminating)
+        return fail(
+            error, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+            "ps 0 was told to stop (SIGTERM), and nobody comes to a barrier any more");
+    if (session->task == NULL)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
+            "%s is no member, and only members come to a barrier: open the client as a member",
+            session->label);
+    if (request->round > INT64_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "round %" PRIu64 " of a barrier is asked for; they count from 1", request->round);
+    if (check_name(request->name, error) != SUMAC_OK)
+        return error->status;
+    return check_tasks(judge, session, request, error);
+}
+
+/* ---- all members */
+
+static bool is_member(const struct judge_task *task)
+{
+    return task->listed && (is_job(task->job, true) || is_job(task->job, false));
+}
+
+/* How many are listed now; 0: it is not known of all. */
+static uint32_t count_members(const struct judge *judge)
+{
+    uint32_t count = 0;
+
+    if (!judge->members_listed && !judge->members_whole)
+        return 0;
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next)
+        count += is_member(task);
+    return count;
+}
+
+static enum sumac_status check_members(
+    const struct judge *judge, const struct judge_session *session,
+    const wire_barrier_request *request, struct sumac_error *error)
+{
+    const uint32_t count = count_members(judge), tasks_max = judge_barrier_tasks_max(judge);
+
+    if (count == 0)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
+            "barrier %.100s is of all members, and ps 0 has no list of them: name its tasks, or "
+            "list every chief and worker in the cluster configuration of ps 0",
+            request->name);
+    if (!is_member(session->task))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
+            "barrier %.100s is of all members, which are %s, and %s is none of them: list it in "
+            "the "
+            "cluster configuration of every task",
+            request->name, judge_tasks_text(judge, JUDGE_TASKS_LISTED), session->label);
+    if (count > tasks_max)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "barrier %.100s is of all %u members, and %u tasks are the most (a 32nd of "
+            "--calls-max, at most %u)",
+            request->name, count, tasks_max, LANE_BARRIER_TASKS_MAX);
+    return SUMAC_OK;
+}
+
+/* Those that were there keep what they have come to. */
+static void
+fill_with_members(struct judge *judge, struct judge_place *places, const struct judge_barrier *old)
+{
+    uint32_t count = 0;
+
+    assert(places != NULL);
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next) {
+        if (!is_member(task))
+            continue;
+        const struct judge_place *place =
+            old == NULL ? NULL : place_of(old, task->job, task->index);
+        places[count++] =
+            place != NULL
+                ? *place
+                : (struct judge_place){.chief = is_job(task->job, true), .index = task->index};
+    }
+}
+
+/* ---- the barrier of that name */
+
+/* Between two rounds: joins may have listed more members. */
+static bool renew_members(struct judge *judge, struct judge_barrier *barrier)
+{
+    const uint32_t count = count_members(judge);
+    const struct judge_barrier old = *barrier;
+
+    assert(!barrier->open);
+    if (count == barrier->place_count)
+        return true;
+    if (!judge_barrier_resize(judge, barrier, count))
+        return false;
+    fill_with_members(judge, barrier->places, &old);
+    judge_barrier_places_give(judge, &old);
+    judge_barrier_changed(judge, barrier);
+    return true;
+}
+
+static bool is_same(const struct judge_barrier *barrier, const wire_barrier_request *request)
+{
+    if (barrier->of_all || request->n_tasks == 0)
+        return barrier->of_all && request->n_tasks == 0;
+    if (barrier->place_count != request->n_tasks)
+        return false;
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        if (barrier->places[i].index != request->tasks[i]->index ||
+            !is_job(request->tasks[i]->job, barrier->places[i].chief))
+            return false;
+    return true;
+}
+
+/* Its rounds are counted anew from the one that is named, when somebody comes to it again. False:
+ * a round of each is open. */
+static bool forget_one(struct judge *judge)
+{
+    struct judge_barrier *barrier = judge->barriers.first;
+
+    while (barrier != NULL && barrier->open)
+        barrier = barrier->in_judge.next;
+    if (barrier != NULL)
+        judge_barrier_forget(judge, barrier);
+    assert(barrier == NULL || judge->barriers_by_name.count < JUDGE_BARRIERS_MAX);
+    return barrier != NULL;
+}
+
+static enum sumac_status make(
+    struct judge *judge, const wire_barrier_request *request, struct judge_barrier **made,
+    struct sumac_error *error)
+{
+    const bool of_all = request->n_tasks == 0;
+    const uint32_t count = of_all ? count_members(judge) : (uint32_t)request->n_tasks;
+
+    assert(count > 0);
+    assert(count <= judge_barrier_tasks_max(judge));
+    if (judge->barriers_by_name.count >= JUDGE_BARRIERS_MAX && !forget_one(judge))
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "rounds of %zu barriers are open, and %u are the most: come to %.100s later",
+            judge->barriers_by_name.count, JUDGE_BARRIERS_MAX, request->name);
+    struct judge_barrier *barrier = judge_barrier_add(judge, request->name, count);
+    if (barrier == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps 0 has no memory for barrier %.100s of %u tasks", request->name, count);
+    barrier->of_all = of_all;
+    barrier->round = request->round > 0 ? request->round - 1 : 0;
+    if (of_all)
+        fill_with_members(judge, barrier->places, NULL);
+    for (uint32_t i = 0; i < request->n_tasks; i++)
+        barrier->places[i] = (struct judge_place){
+            .chief = is_job(request->tasks[i]->job, true), .index = request->tasks[i]->index};
+    *made = barrier;
+    return SUMAC_OK;
+}
+
+static enum sumac_status find_or_make(
+    struct judge *judge, const struct judge_session *session, const wire_barrier_request *request,
+    struct judge_barrier **barrier, struct sumac_error *error)
+{
+    if (request->n_tasks == 0 && check_members(judge, session, request, error) != SUMAC_OK)
+        return error->status;
+    *barrier = judge_barrier_find(judge, request->name);
+    if (*barrier == NULL)
+        return make(judge, request, barrier, error);
+    if (!is_same(*barrier, request))
+        return fail(
+            error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
+            "barrier %.100s is of %s, and this call says of %s: all who come to it name the same",
+            request->name, tasks_text(judge, *barrier), wanted_text(judge, request));
+    if ((*barrier)->of_all && !(*barrier)->open && !renew_members(judge, *barrier))
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps 0 has no memory for barrier %.100s of all members", request->name);
+    return SUMAC_OK;
+}
+
+/* ---- an arrival */
+
+/* The round that this session means. One that has heard of no end says 0, and means the one it has
+ * come to, if it has: then it says so again. */
+static uint64_t round_of(
+    const struct judge *judge, const struct judge_barrier *barrier, const struct judge_place *place,
+    const struct judge_session *session, uint64_t named)
+{
+    const bool again = place->round != 0 && place->attempt == session->attempt;
+
+    assert(session->task != NULL);
+    assert(session->attempt > 0);
+    if (!rule_holds(judge->config->broken, RULE_arrival_counts_once))
+        return barrier->round + 1;
+    if (named != 0)
+        return named;
+    return again ? place->round : barrier->round + 1;
+}
+
+static void
+answer_over(struct judge *judge, uint64_t call, const struct judge_barrier *barrier, uint64_t round)
+{
+    struct sumac_error forgotten = {0};
+
+    assert(round <= barrier->round);
+    if (round == barrier->round && barrier->end_known) {
+        judge_reply_or_fail(judge, call, make_reply(judge, round, &barrier->end));
+        return;
+    }
+    (void)fail(
+        &forgotten, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+        "round %" PRIu64 " of barrier %.100s is over, and how it ended is not known any more; the "
+        "next is round %" PRIu64,
+        round, barrier->name, barrier->round + 1);
+    judge_reply_or_fail(judge, call, make_reply(judge, barrier->round, &forgotten));
+}
+
+/* Of two calls of one session the later one is answered. */
+static void take_place_of(
+    struct judge *judge, struct judge_barrier *barrier, const struct judge_session *session)
+{
+    struct judge_waiting *waiting = barrier->waiting.first;
+
+    while (waiting != NULL && waiting->session != session)
+        waiting = waiting->of_barrier.next;
+    if (waiting == NULL)
+        return;
+    judge_fail(
+        judge, waiting->call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+        "a retry of this call took its place");
+    drop_waiting(judge, waiting);
+}
+
+static void note_deadline(struct judge *judge, struct judge_barrier *barrier, uint32_t timeout_ms)
+{
+    assert(barrier->open);
+    const uint32_t ms = timeout_ms == 0 ? JUDGE_CREATE_MS : timeout_ms;
+    const uint64_t until_us = judge->now_us + judge_ms(ms);
+
+    if (barrier->come_count > 0 && barrier->until_us <= until_us)
+        return;
+    barrier->until_us = until_us;
+    barrier->timeout_ms = ms;
+    judge_barrier_changed(judge, barrier);
+    judge_wake(judge, until_us);
+}
+
+/* It has come, and its call waits. */
+static void come(
+    struct judge *judge, struct judge_waiting *waiting, struct judge_place *place,
+    uint32_t timeout_ms)
+{
+    struct judge_barrier *barrier = waiting->barrier;
+    const bool opens = !barrier->open;
+
+    assert(waiting->call != 0);
+    assert(waiting->session->state <= JUDGE_SESSION_OPEN);
+    assert(place->round <= barrier->round + 1);
+    barrier->open = true;
+    take_place_of(judge, barrier, waiting->session);
+    LIST_APPEND(&judge->waiting, waiting, in_judge);
+    LIST_APPEND(&barrier->waiting, waiting, of_barrier);
+    note_deadline(judge, barrier, timeout_ms);
+    barrier->come_count += !has_come(barrier, place);
+    if (!has_come(barrier, place) || place->attempt != waiting->session->attempt)
+        judge_barrier_changed(judge, barrier);
+    place->round = barrier->round + 1;
+    place->attempt = waiting->session->attempt;
+    assert(barrier->come_count <= barrier->place_count);
+    if (barrier->come_count == barrier->place_count)
+        end_round(judge, barrier, &(struct sumac_error){0});
+    else if (opens)
+        look_for_gone(judge, barrier);
+}
+
+/* False: the call was answered, or failed. */
+static bool may_come(
+    struct judge *judge, const struct judge_event *event, const struct judge_session *session,
+    const struct judge_barrier *barrier)
+{
+    const wire_barrier_request *request = (const wire_barrier_request *)event->request;
+    const struct judge_place *place = place_of(barrier, session->job, session->index);
+
+    if (place == NULL) {
+        judge_fail(
+            judge, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
+            "%s was listed after round %" PRIu64 " of barrier %.100s had begun without it: come to "
+            "the next",
+            session->label, barrier->round + 1, barrier->name);
+        return false;
+    }
+    const uint64_t round = round_of(judge, barrier, place, session, request->round);
+    if (round <= barrier->round)
+        answer_over(judge, event->call, barrier, round);
+    else if (round > barrier->round + 1)
+        judge_fail(
+            judge, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
+            "%s comes to round %" PRIu64 " of barrier %.100s, and the next is round %" PRIu64,
+            session->label, round, barrier->name, barrier->round + 1);
+    return round == barrier->round + 1;
+}
+
+void judge_barrier_call(struct judge *judge, const struct judge_event *event)
+{
+    const wire_barrier_request *request = (const wire_barrier_request *)event->request;
+    struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
+    struct judge_barrier *barrier = NULL;
+    struct sumac_error error = {0};
+
+    if (session == NULL)
+        return;
+    struct judge_waiting *waiting = pool_take(&judge->waiting_pool);
+    if (waiting == NULL)
+        (void)fail(
+            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps 0 has no memory to let %s wait at a barrier: come again later", session->label);
+    else if (check(judge, session, request, &error) == SUMAC_OK)
+        (void)find_or_make(judge, session, request, &barrier, &error);
+    if (error.status != SUMAC_OK)
+        judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
+    if (error.status != SUMAC_OK || !may_come(judge, event, session, barrier)) {
+        pool_give(&judge->waiting_pool, waiting);
+        return;
+    }
+    waiting->call = event->call;
+    waiting->barrier = barrier;
+    waiting->session = session;
+    come(judge, waiting, place_of(barrier, session->job, session->index), request->timeout_ms);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* barrier.h -- barriers: members that wait for each other under a name, round after round. Private
+ * to this folder.
+ *
+ *   barrier    a name, its tasks in one order, the last round that is over and how it ended
+ *     places   one per task: the last round that it has come to, and by which attempt
+ *     waiting  calls that are to be answered at the end of the open round; an arrival outlives its
+ *              call
+ *
+ * A round is open when a task has come to it: round + 1, where `round` is the last that is over.
+ */
+#ifndef JUDGE_BARRIER_H
+#define JUDGE_BARRIER_H
+
+#include "judge_state.h"
+
+#define JUDGE_BARRIERS_MAX 256u /* names at a time; the one that was used least lately gives way   \
+                                 */
+#define JUDGE_BARRIER_NAME_BYTES_MAX 256u
+
+/* A task of the job chief, or worker: no others are members. */
+struct judge_place {
+    bool chief;
+    uint32_t index;
+    uint64_t round;   /* the last that it has come to; 0: none */
+    uint64_t attempt; /* of the session that came to it */
+};
+
+struct judge_barrier {
+    struct judge_row row;
+    LINKS(struct judge_barrier) in_judge; /* that was used least lately first */
+    struct key_entry by_name;
+    LIST(struct judge_waiting) waiting;
+    size_t bytes;      /* of this struct, and the name behind it */
+    bool of_all;       /* its calls name no tasks: all members */
+    bool open;         /* round + 1 is */
+    bool end_known;    /* of `round` */
+    uint64_t round;    /* the last that is over */
+    uint64_t until_us; /* of the open one */
+    uint32_t timeout_ms;
+    struct sumac_error end; /* of `round`; OK: all had come */
+    uint32_t place_count, come_count;
+    struct judge_place *places;
+    const char *name; /* behind this struct */
+};
+
+struct judge_waiting {
+    LINKS(struct judge_waiting) in_judge;
+    LINKS(struct judge_waiting) of_barrier;
+    uint64_t call;
+    struct judge_barrier *barrier;
+    struct judge_session *session;
+};
+
+/* The most tasks of one barrier. */
+static inline uint32_t judge_barrier_tasks_max(const struct judge *judge)
+{
+    const uint32_t given = judge->config->barrier_tasks_max;
+
+    return given != 0 ? given : LANE_BARRIER_TASKS_MAX;
+}
+
+/* NULL: there is none of that name. */
+struct judge_barrier *judge_barrier_find(const struct judge *judge, const char *name);
+/* With so many places, all of tasks that have never come; NULL: no memory. */
+struct judge_barrier *
+judge_barrier_add(struct judge *judge, const char *name, uint32_t place_count);
+/* It has other places from here on, zeroed, and the caller gives back those before them. False: no
+ * memory. */
+bool judge_barrier_resize(struct judge *judge, struct judge_barrier *barrier, uint32_t place_count);
+void judge_barrier_places_give(struct judge *judge, const struct judge_barrier *barrier);
+/* What its row says has changed. */
+void judge_barrier_changed(struct judge *judge, struct judge_barrier *barrier);
+void judge_barrier_forget(struct judge *judge, struct judge_barrier *barrier);
+void judge_barriers_deinit(struct judge *judge);
+/* The most that they take. */
+uint64_t judge_barriers_bytes_max(const struct judge *judge);
+/* "round 3 of barrier epoch waits for worker 1, last heard from 2.1 s ago; 1 of 2 tasks have come,
+ * it gives up in 12 s" */
+const char *judge_barrier_wait(const struct judge *judge, const struct judge_barrier *barrier);
+
+#endif

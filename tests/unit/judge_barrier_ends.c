@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_barrier_ends.c -- how a round of a barrier ends when not all come, and what ps 0 keeps of
+ * barriers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "barrier.h"
+#include "judge_arrivals.h"
+
+/* ---- how a round ends otherwise ---- */
+
+static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 3); /* given */
+
+    (void)world_joined(world, "worker", 0, 1);
+    (void)world_joined(world, "worker", 1, 2);
+    world_forget(world);
+    come(world, 1, 0);
+    live(world, 2, 3 * SECOND);
+    world_come(world, 2, &(struct world_arrival){.name = "epoch", .timeout_ms = 5000});
+
+    live(world, 2, 4 * SECOND);
+    world_expect(world, "");
+    live(world, 2, 1 * SECOND); /* when */
+
+    world_expect(
+        world,
+        "3: round 1 ends DEADLINE_EXCEEDED TIMED_OUT round 1 of barrier epoch has waited 5 s "
+        "for worker 2, never heard from; 2 of 3 tasks have come\n"
+        "4: round 1 ends DEADLINE_EXCEEDED TIMED_OUT round 1 of barrier epoch has waited 5 s "
+        "for worker 2, never heard from; 2 of 3 tasks have come\n"); /* then */
+    const uint32_t late = world_joined(world, "worker", 2, 3);
+    world_forget(world);
+    come(world, late, 1); /* whoever comes to it now hears the same */
+    world_expect_answer(world, "round 1 ends DEADLINE_EXCEEDED TIMED_OUT …");
+    assert_true(world_logged(world, "round 1 of barrier epoch has waited 5 s"));
+    world_free(world);
+}
+
+static void a_deadline_names_three_and_counts_the_others(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 6);
+
+    (void)world_joined(world, "worker", 0, 1);
+    (void)world_joined(world, "worker", 3, 4);
+    world_forget(world);
+    world_come(world, 1, &(struct world_arrival){.name = "epoch", .timeout_ms = 2000});
+    live(world, 2, 2 * SECOND);
+
+    world_expect(
+        world,
+        "3: round 1 ends DEADLINE_EXCEEDED TIMED_OUT round 1 of barrier epoch has waited 2 s "
+        "for worker 1, never heard from, worker 2, never heard from, worker 3, last heard "
+        "from … ago, and 2 others; 1 of 6 tasks have come\n");
+    world_free(world);
+}
+
+static void without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 3);
+
+    world->config.broken = 1u << RULE_barrier_ends_for_all;
+    world_begin(world);
+    (void)world_joined(world, "worker", 0, 1);
+    (void)world_joined(world, "worker", 1, 2);
+    world_forget(world);
+    world_come(world, 1, &(struct world_arrival){.name = "epoch", .timeout_ms = 2000});
+    come(world, 2, 0);
+    live(world, 2, 2 * SECOND);
+
+    world_expect(world, "3: round 1 ends DEADLINE_EXCEEDED TIMED_OUT …\n");
+    world_free(world);
+}
+
+static void a_call_without_a_time_waits_a_minute(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    world_come(world, 1, &(struct world_arrival){.name = "epoch"});
+    live(world, 2, 59 * SECOND);
+    world_expect(world, "");
+    live(world, 2, 1 * SECOND);
+
+    world_expect(world, "3: round 1 ends DEADLINE_EXCEEDED TIMED_OUT …has waited 60 s for …\n");
+    world_free(world);
+}
+
+static void a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    world_leave(world, 2, true);
+    world_settle_down(world);
+
+    world_expect(
+        world, "ps 0: close 2: it has left\n"
+               "ps 0: decide 2 at 0 done\n"
+               "4: left at 0\n"
+               "3: round 1 ends FAILED_PRECONDITION MEMBER_GONE round 1 of barrier epoch cannot "
+               "pass: worker 1, last heard from 0 µs ago, has left as done without coming to it; "
+               "name the tasks that are left, under another name\n");
+    come(world, 1, 2); /* and so with each after it, at once */
+    world_expect_answer(world, "round 2 ends FAILED_PRECONDITION MEMBER_GONE …");
+    world_free(world);
+}
+
+static void
+a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    live(world, 1, 11 * SECOND);
+
+    world_expect(
+        world,
+        "ps 0: close 2: its lease ran out, no ps had heard from it for …\n"
+        "ps 0: decide 2 at 0\n"
+        "3: round 1 ends ABORTED MEMBER_GONE round 1 of barrier epoch cannot pass: worker 1, "
+        "last heard from … ago, was lost without coming to it; come again when another "
+        "attempt of it has joined\n");
+    come(world, 1, 2);
+    world_expect_answer(world, "round 2 ends ABORTED MEMBER_GONE …");
+    const uint32_t again = world_joined(world, "worker", 1, 3);
+    world_forget(world);
+    come(world, 1, 3);
+    come(world, again, 0);
+    world_expect(world, "6: round 3 passes\n7: round 3 passes\n");
+    world_free(world);
+}
+
+static void without_the_rule_barrier_without_the_settled_it_waits_for_the_lost(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 2);
+
+    world->config.broken = 1u << RULE_barrier_without_the_settled;
+    world_begin(world);
+    (void)world_joined(world, "worker", 0, 1);
+    (void)world_joined(world, "worker", 1, 2);
+    come(world, 1, 0);
+    world_leave(world, 2, false);
+    world_settle_down(world);
+    world_forget(world);
+
+    live(world, 1, 5 * SECOND);
+    come(world, 1, 1);
+    world_expect(world, "3: ABORTED TIMED_OUT a retry of this call took its place\n");
+    world_free(world);
+}
+
+/* Nobody takes part twice, and nobody waits for one who has come. */
+static void the_next_attempt_of_a_task_takes_its_place_in_the_open_round(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 2, 0);
+    const uint64_t joining = world_join(world, "worker", 1, 3);
+    world_expect(
+        world, "3: FAILED_PRECONDITION SESSION_CLOSED the session of worker 1 was closed\n"
+               "ps 0: close 2: another attempt of its task has joined, attempt 2\n");
+    world_settle_down(world);
+    assert_non_null(world_answer(world, joining));
+    world_forget(world);
+
+    come(world, 3, 0);
+    world_expect(world, "");
+    come(world, 1, 0);
+
+    world_expect(world, "5: round 1 passes\n6: round 1 passes\n");
+    world_free(world);
+}
+
+static void an_attempt_that_joins_in_time_is_waited_for(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    (void)world_join(world, "worker", 1, 3);
+    world_settle_down(world);
+    world_forget(world);
+
+    come(world, 3, 0);
+
+    world_expect(world, "3: round 1 passes\n5: round 1 passes\n");
+    world_free(world);
+}
+
+static void an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    const uint64_t first = come(world, 1, 0);
+    world_cancel(world, first);
+    come(world, 2, 0);
+    world_expect_answer(world, "round 1 passes");
+    come(world, 1, 0); /* it asks what became of it */
+    world_expect_answer(world, "round 1 passes");
+
+    come(world, 1, 2);
+    world_leave(world, 1, false);
+    world_settle_down(world);
+    world_forget(world);
+    come(world, 2, 2);
+    world_expect_answer(world, "round 2 passes");
+    world_free(world);
+}
+
+static void the_end_of_the_run_ends_every_wait(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    world_terminate(world);
+    world_expect(
+        world, "3: UNAVAILABLE TERMINATED ps 0 was told to stop (SIGTERM), and nobody comes to a "
+               "barrier any more\n"
+               "ps 0: end 143 TERMINATED …\n");
+    come(world, 2, 0);
+    world_expect_answer(world, "UNAVAILABLE TERMINATED the run is over: …");
+    world_free(world);
+}
+
+static void a_ps_that_is_lost_ends_every_wait(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const uint32_t zero = world_joined(world, "worker", 0, 1);
+
+    (void)world_joined(world, "worker", 1, 2);
+    world_forget(world);
+    come(world, zero, 0);
+    world_ended(world, 1, SUMAC_REASON_STATE_LOST, "it has no memory");
+
+    world_expect(world, "3: UNAVAILABLE STATE_LOST ps 1 at …\nps 0: end 138 STATE_LOST …\n");
+    world_free(world);
+}
+
+/* ---- what it waits for, bounds, memory ---- */
+
+static void a_wait_is_a_sentence_of_the_statistics(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    live(world, 1, 2 * SECOND);
+    assert_true(world_waits(
+        world, "round 1 of barrier epoch waits for worker 1, last heard from 2 s ago; 1 of 2 tasks "
+               "have come, it gives up in 58 s"));
+    come(world, 2, 0);
+    assert_false(world_waits(world, "barrier"));
+    world_free(world);
+}
+
+static void more_tasks_than_may_wait_are_refused_with_both_figures(void **state)
+{
+    (void)state;
+    uint32_t many[4 + 1] = {0, 1, 2, 3, END};
+    struct world *world = world_prepare(1, 4);
+
+    world->config.barrier_tasks_max = 3;
+    world_begin(world);
+    (void)world_joined(world, "worker", 0, 1);
+    world_forget(world);
+    come_of(world, 1, many);
+    world_expect_answer(
+        world,
+        "INVALID_ARGUMENT MALFORMED barrier some names 4 tasks, and 3 are the most (a 32nd of "
+        "--calls-max, at most 512)");
+    come(world, 1, 0);
+    world_expect_answer(
+        world, "INVALID_ARGUMENT MALFORMED barrier epoch is of all 4 members, and 3 tasks are the "
+               "most (a 32nd of --calls-max, at most 512)");
+    many[3] = END;
+    come_of(world, 1, many);
+    world_expect(world, "");
+    world_free(world);
+}
+
+static void as_many_tasks_as_may_wait_pass_together(void **state)
+{
+    (void)state;
+    uint32_t all[LANE_BARRIER_TASKS_MAX + 1];
+    struct world *world = world_prepare(1, 0);
+
+    world->config.sessions_max = LANE_BARRIER_TASKS_MAX;
+    world_begin(world);
+    for (uint32_t i = 0; i < LANE_BARRIER_TASKS_MAX; i++)
+        all[i] = i;
+    all[LANE_BARRIER_TASKS_MAX] = END;
+    (void)world_joined(world, "worker", 0, 1);
+    world_forget(world);
+
+    come_of(world, 1, all);
+
+    world_expect(world, "");
+    assert_true(world_waits(
+        world,
+        "round 1 of barrier some waits for worker 1, never heard from, worker 2, never heard "
+        "from, worker 3, never heard from, and 508 others; 1 of 512 tasks have come"));
+    world_free(world);
+}
+
+static uint64_t come_to_number(struct world *world, uint32_t session, uint32_t number)
+{
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "barrier %u", number);
+    return world_come(world, session, &(struct world_arrival){.name = name, .timeout_ms = ALL_MS});
+}
+
+static void the_barrier_used_least_lately_gives_way_and_open_ones_do_not(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come_to_number(world, 1, 0); /* stays open */
+    for (uint32_t i = 1; i < JUDGE_BARRIERS_MAX; i++) {
+        world_cancel(world, come_to_number(world, 1, i));
+        world_cancel(world, come_to_number(world, 2, i));
+        world->answer_count = 0; /* of which there is room for few */
+    }
+    world_forget(world);
+    world_cancel(world, come_to_number(world, 2, JUDGE_BARRIERS_MAX));
+
+    assert_non_null(judge_barrier_find(world->judge, "barrier 0"));
+    assert_null(judge_barrier_find(world->judge, "barrier 1"));
+    assert_non_null(judge_barrier_find(world->judge, "barrier 2"));
+    assert_int_equal(world->judge->barriers_by_name.count, JUDGE_BARRIERS_MAX);
+    world_free(world);
+}
+
+static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    for (uint32_t i = 0; i < JUDGE_BARRIERS_MAX; i++)
+        world_cancel(world, come_to_number(world, 1, i));
+    world_expect(world, "");
+    come_to_number(world, 1, JUDGE_BARRIERS_MAX);
+    world_expect_answer(
+        world,
+        "RESOURCE_EXHAUSTED BUSY rounds of 256 barriers are open, and 256 are the most: come "
+        "to barrier 256 later");
+    world_free(world);
+}
+
+/* What a barrier takes is in the bound of what ps 0 keeps. */
+static void what_barriers_take_is_within_their_bound(void **state)
+{
+    (void)state;
+    char name[JUDGE_BARRIER_NAME_BYTES_MAX + 1];
+    uint32_t all[LANE_BARRIER_TASKS_MAX + 1];
+    struct world *world = world_prepare(1, 0);
+
+    world_begin(world);
+    for (uint32_t i = 0; i < LANE_BARRIER_TASKS_MAX; i++)
+        all[i] = i;
+    all[LANE_BARRIER_TASKS_MAX] = END;
+    (void)world_joined(world, "worker", 0, 1);
+    world_cancel(world, world_come(world, 1, &(struct world_arrival){.name = "x", .workers = all}));
+    const uint64_t before = world->bytes_taken;
+
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    for (uint32_t i = 1; i < JUDGE_BARRIERS_MAX; i++) {
+        name[0] = (char)('a' + i / 26);
+        name[1] = (char)('a' + i % 26);
+        world_cancel(
+            world, world_come(world, 1, &(struct world_arrival){.name = name, .workers = all}));
+    }
+
+    assert_true(world->bytes_taken - before > (JUDGE_BARRIERS_MAX - 1) * sizeof all);
+    assert_true(world->bytes_taken - before <= judge_barriers_bytes_max(world->judge));
+    world_free(world);
+}
+
+/* At whichever request the memory fails: the arrival is not counted, and counts when it is said
+ * again. */
+static void an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing(void **state)
+{
+    (void)state;
+
+    for (uint32_t bad = 1; bad <= 4; bad++) {
+        struct world *world = of_two_joined();
+        world->bad_take = world->takes + bad;
+        const uint64_t number = come_of(world, 1, first_two);
+        world->bad_take = 0;
+        const struct world_answer *answer = world_answer(world, number);
+        if (answer != NULL) {
+            assert_int_equal(answer->status, SUMAC_RESOURCE_EXHAUSTED);
+            assert_int_equal(answer->reason, SUMAC_REASON_OUT_OF_MEMORY);
+            assert_null(world->judge->barriers.first);
+            come_of(world, 1, first_two);
+        }
+        world_forget(world);
+        come_of(world, 2, first_two);
+        world_expect(world, "…: round 1 passes\n…: round 1 passes\n");
+        world_free(world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_deadline_ends_the_round_for_all_and_names_who_is_missing),
+        cmocka_unit_test(a_deadline_names_three_and_counts_the_others),
+        cmocka_unit_test(without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call),
+        cmocka_unit_test(a_call_without_a_time_waits_a_minute),
+        cmocka_unit_test(a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to),
+        cmocka_unit_test(
+            a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next),
+        cmocka_unit_test(without_the_rule_barrier_without_the_settled_it_waits_for_the_lost),
+        cmocka_unit_test(the_next_attempt_of_a_task_takes_its_place_in_the_open_round),
+        cmocka_unit_test(an_attempt_that_joins_in_time_is_waited_for),
+        cmocka_unit_test(an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends),
+        cmocka_unit_test(the_end_of_the_run_ends_every_wait),
+        cmocka_unit_test(a_ps_that_is_lost_ends_every_wait),
+        cmocka_unit_test(a_wait_is_a_sentence_of_the_statistics),
+        cmocka_unit_test(more_tasks_than_may_wait_are_refused_with_both_figures),
+        cmocka_unit_test(as_many_tasks_as_may_wait_pass_together),
+        cmocka_unit_test(the_barrier_used_least_lately_gives_way_and_open_ones_do_not),
+        cmocka_unit_test(beyond_so_many_open_rounds_one_is_refused_with_the_figure),
+        cmocka_unit_test(what_barriers_take_is_within_their_bound),
+        cmocka_unit_test(an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
