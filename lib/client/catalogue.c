@@ -10,7 +10,6 @@
 #include "error.h"
 #include "text.h"
 
-#define ANSWER_MS 1000u /* for an answer to come back */
 #define NAME_BYTES_MAX 1024
 
 static struct sumac_variable *find(const struct sumac_client *client, const char *name)
@@ -244,15 +243,6 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
     return status;
 }
 
-/* How long ps 0 may wait for the others: less than the caller does, so that its answer, which says
- * for whom it waited, still comes in time. */
-static uint32_t ps_patience_ms(const struct sumac_client *client)
-{
-    assert(client->timeout_ms > 0);
-    const uint32_t half_ms = client->timeout_ms / 2;
-    return client->timeout_ms - (half_ms < ANSWER_MS ? half_ms : ANSWER_MS);
-}
-
 static enum sumac_status fill(
     struct creation *creation, const struct sumac_variable_options *options, struct arena *arena,
     struct sumac_error *error)
@@ -298,7 +288,7 @@ request_of(const struct sumac_client *client, struct session_state *state)
 
     session_read(client->session, state);
     request.session_id = (wire_bytes){.data = state->session_id, .len = sizeof state->session_id};
-    request.timeout_ms = ps_patience_ms(client);
+    request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
     return request;
 }
 
@@ -700,7 +690,7 @@ sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_
     session_read(client->session, &state);
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
     request.name = (char *)(uintptr_t)name;
-    request.timeout_ms = ps_patience_ms(client);
+    request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
     const struct client_call call = {
         .service = WIRE_VARIABLES,
         .method = WIRE_VARIABLES_DELETE,

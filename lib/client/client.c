@@ -71,6 +71,7 @@ static struct sumac_client *make(const struct sumac_client_options *options)
     pthread_condattr_destroy(&monotonic);
     client_note_process(client);
     key_map_init(&client->variables_by_name, &memory_heap);
+    key_map_init(&client->barriers_by_name, &memory_heap);
     client->wake_us = NEVER_US;
     client->staleness_mean = -1;
     client->timeout_ms = options->timeout_ms == 0 ? TIMEOUT_MS : options->timeout_ms;
@@ -248,6 +249,7 @@ void sumac_client_close(struct sumac_client *client)
     drop_transfers(client);
     session_destroy(session);
     client_forget_variables(client);
+    client_forget_barriers(client);
     free(client->payload);
     pthread_cond_destroy(&client->happened);
     pthread_cond_destroy(&client->quiet);

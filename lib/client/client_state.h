@@ -100,6 +100,7 @@ struct sumac_pull {
 };
 
 struct call_tag;
+struct client_barrier; /* barrier.c */
 struct unary;
 
 struct sumac_client {
@@ -127,6 +128,8 @@ struct sumac_client {
     LIST(struct sumac_variable) variables;
     LIST(struct sumac_variable) room_due; /* of them */
     struct key_map variables_by_name;
+    LIST(struct client_barrier) barriers;
+    struct key_map barriers_by_name;
     struct transfer *free_transfers;
     LIST(struct transfer) live_transfers;
     struct rpc_payload *payload; /* grown: of the message being sent */
@@ -206,12 +209,17 @@ struct client_call {
     unsigned method;
     const wire_message *request;
     bool needs_session, once;
-    bool waits_for_others; /* it is answered when every ps has done its part */
+    uint32_t timeout_ms;    /* 0: the client's */
+    bool waits_for_others;  /* it is answered when every ps has done its part */
+    bool waits_for_members; /* it is answered when other members have come */
     client_take *take;
     void *context;
 };
 enum sumac_status
 client_call(struct sumac_client *client, const struct client_call *call, struct sumac_error *error);
+/* How long ps 0 may wait for others: less than the caller does, so that its answer, which says for
+ * whom it waited, still comes in time. */
+uint32_t client_ps_patience_ms(uint32_t timeout_ms);
 /* The session has ANSWERED one; or has ended, and says nothing more of those under way. */
 void client_answered(const struct session_effect *effect);
 void client_fail_calls(struct sumac_client *client, const struct sumac_error *error);
@@ -242,6 +250,9 @@ void client_find_place(struct sumac_client *client, const struct sumac_cluster *
 /* Learn a variable, or what is new about one. NULL: no memory. */
 struct sumac_variable *client_learn(struct sumac_client *client, const wire_variable *wire);
 void client_forget_variables(struct sumac_client *client);
+
+/* barrier.c */
+void client_forget_barriers(struct sumac_client *client);
 
 /* function.c */
 /* Into the arena. Fails  INVALID_ARGUMENT naming what there is, of the function's own

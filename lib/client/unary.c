@@ -9,6 +9,8 @@
 #include "error.h"
 #include "text.h"
 
+#define ANSWER_MS 1000u /* for an answer to come back */
+
 /* A call that a thread waits for; on its stack. */
 struct unary {
     LINKS(struct unary) links; /* in the client's list */
@@ -68,6 +70,13 @@ void client_fail_calls(struct sumac_client *client, const struct sumac_error *er
         }
 }
 
+uint32_t client_ps_patience_ms(uint32_t timeout_ms)
+{
+    assert(timeout_ms > 0);
+    const uint32_t half_ms = timeout_ms / 2;
+    return timeout_ms - (half_ms < ANSWER_MS ? half_ms : ANSWER_MS);
+}
+
 static bool is_over(void *context) { return ((const struct unary *)context)->over; }
 
 /* What became of the connection is told with the ps's address; what the ps itself answered stands
@@ -93,6 +102,8 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
             client_peer_text(client, ps, peer, sizeof peer),
             unary->call->waits_for_others
                 ? ", which may itself wait for another ps: sumac stats says for which"
+            : unary->call->waits_for_members
+                ? ", which may itself wait for other members: sumac stats says for whom"
                 : "");
     const enum sumac_reason reason =
         given->status == SUMAC_UNAVAILABLE ? SUMAC_REASON_PS_MISSING : SUMAC_REASON_UNSPECIFIED;
@@ -114,7 +125,7 @@ client_call(struct sumac_client *client, const struct client_call *call, struct 
         .service = call->service,
         .method = call->method,
         .request = call->request,
-        .timeout_ms = client->timeout_ms,
+        .timeout_ms = call->timeout_ms != 0 ? call->timeout_ms : client->timeout_ms,
         .needs_session = call->needs_session,
         .once = call->once};
     LIST_APPEND(&client->unaries, &unary, links);

@@ -61,6 +61,7 @@ static void try_opening(void)
 static void try_no_client(void)
 {
     const struct sumac_variable_options options = {.name = "w"};
+    const struct sumac_barrier_options barrier = {.name = "all"};
     struct sumac_client_facts facts = {.ps_count = 7};
     struct sumac_variable *variable = NULL;
     struct sumac_tensor tensor;
@@ -79,6 +80,7 @@ static void try_no_client(void)
     NULL_CLIENT(sumac_client_push_and_wait, sumac_client_push_and_wait(NULL, NULL, 0, NULL, error));
     NULL_CLIENT(sumac_client_pull, sumac_client_pull(NULL, NULL, 0, NULL, &pull, error));
     NULL_CLIENT(sumac_client_pull_and_wait, sumac_client_pull_and_wait(NULL, NULL, 0, NULL, error));
+    NULL_CLIENT(sumac_client_barrier, sumac_client_barrier(NULL, &barrier, NULL, error));
 #undef NULL_CLIENT
     HOLDS(sumac_client_close, "NULL", (sumac_client_close(NULL), true));
     HOLDS(
@@ -337,6 +339,46 @@ static void try_names(void)
         sumac_client_leave(client, (enum sumac_leaving)42, error));
     HOLDS(sumac_client_describe, "NULL facts", (sumac_client_describe(client, NULL), true));
     free(long_name);
+}
+
+#define BARRIER(what, wanted, words, ...)                                                          \
+    REFUSED(                                                                                       \
+        sumac_client_barrier, what, wanted, words,                                                 \
+        sumac_client_barrier(client, &(struct sumac_barrier_options){__VA_ARGS__}, NULL, error))
+
+static void try_barriers(void)
+{
+    const struct sumac_member stranger[] = {{"worker", 7}}, odd[] = {{"evaluator", 0}};
+    const struct sumac_member none[] = {{NULL, 0}};
+    const struct sumac_member twice[] = {{"worker", 0}, {"chief", 0}, {"worker", 0}};
+    const struct sumac_barrier_options all = {.name = "all"};
+
+    REFUSED(
+        sumac_client_barrier, "NULL options", INVALID_ARGUMENT, "options is NULL",
+        sumac_client_barrier(client, NULL, NULL, error));
+    REFUSED(
+        sumac_client_barrier, "an observer", FAILED_PRECONDITION, "is no member",
+        sumac_client_barrier(other, &all, NULL, error));
+    BARRIER("no name", INVALID_ARGUMENT, "a barrier's name has 1 to 256 bytes, given none", 0);
+    BARRIER("name \"\"", INVALID_ARGUMENT, "given none", .name = "");
+    BARRIER("a name of two lines", INVALID_ARGUMENT, "control character", .name = "a\nb");
+    BARRIER("a name that is no UTF-8", INVALID_ARGUMENT, "is UTF-8", .name = "\xff");
+    BARRIER("NULL tasks", INVALID_ARGUMENT, "tasks is NULL", .name = "b", .task_count = 1);
+    BARRIER(
+        "2^32 - 1 tasks", INVALID_ARGUMENT, "512 are the most", .name = "b", .tasks = stranger,
+        .task_count = UINT32_MAX);
+    BARRIER(
+        "a NULL job", INVALID_ARGUMENT, "tasks[0] is of job NULL", .name = "b", .tasks = none,
+        .task_count = 1);
+    BARRIER(
+        "an evaluator", INVALID_ARGUMENT, "of job evaluator", .name = "b", .tasks = odd,
+        .task_count = 1);
+    BARRIER(
+        "a task twice", INVALID_ARGUMENT, "worker 0 is named twice", .name = "b", .tasks = twice,
+        .task_count = 3);
+    BARRIER(
+        "a task that there is not", INVALID_ARGUMENT, "worker 7", .name = "b", .tasks = stranger,
+        .task_count = 1);
 }
 
 static enum sumac_status push(struct sumac_delta delta, double weight)
@@ -623,6 +665,7 @@ int main(void)
     try_initial_values();
     try_functions();
     try_names();
+    try_barriers();
     try_pushing();
     try_pulling();
     try_offsets();

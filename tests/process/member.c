@@ -16,6 +16,8 @@
  *     fork NAME                                         -> "child STATUS" for each call that a
  *                                                          child makes, "child says text", "forked"
  *     delete NAME                                       -> "deleted"
+ *     come NAME [WORKERS [TIMEOUT_MS]]                  -> "came NAME ROUND": to a barrier of these
+ *                                                          workers ("0,2"), or of all members ("-")
  *     make …, put …, fetch … (values.h)                 -> "made", "put", "fetched"
  *     leave done|undone                                 -> "left"
  *
@@ -249,6 +251,27 @@ end:
     return status;
 }
 
+static enum sumac_status come(struct member *member, char *const *words, size_t count)
+{
+    struct sumac_member tasks[8];
+    struct sumac_barrier_options options = {.name = words[1], .tasks = tasks};
+    uint64_t round = 0;
+
+    if (count > 2 && strcmp(words[2], "-") != 0)
+        for (const char *at = words[2]; *at != '\0' && options.task_count < 8; at++)
+            if (*at != ',')
+                tasks[options.task_count++] =
+                    (struct sumac_member){"worker", (uint32_t)(*at - '0')};
+    options.timeout_ms = count > 3 ? (uint32_t)strtoul(words[3], NULL, 10) : 0;
+    const enum sumac_status status =
+        sumac_client_barrier(member->client, &options, &round, &member->error);
+    if (status == SUMAC_OK) {
+        printf("came %s %" PRIu64 "\n", words[1], round);
+        fflush(stdout);
+    }
+    return status;
+}
+
 static enum sumac_status in_turn(struct member *member, char *const *words)
 {
     enum sumac_status status = SUMAC_OK;
@@ -347,6 +370,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
         return status;
     if (count == 7 && strcmp(words[0], "create") == 0)
         return create(member, words);
+    if (count >= 2 && strcmp(words[0], "come") == 0)
+        return come(member, words, count);
     if (count == 1 && strcmp(words[0], "who") == 0)
         return say_who(member);
     if ((count == 2 || count == 3) && strcmp(words[0], "pull") == 0)
@@ -387,7 +412,7 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
 }
 
 /* Tell a refusal; true when the session is over with it (an exit code of 128 or more, but for a
- * wait that was too short). */
+ * wait that was too short, or for a member that is gone). */
 static bool ends(const struct member *member, enum sumac_status status)
 {
     if (status == SUMAC_OK)
@@ -396,7 +421,9 @@ static bool ends(const struct member *member, enum sumac_status status)
         "refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
         member->error.text);
     fflush(stdout);
-    return member->error.reason != SUMAC_REASON_TIMED_OUT && sumac_exit_code(&member->error) >= 128;
+    return member->error.reason != SUMAC_REASON_TIMED_OUT &&
+           member->error.reason != SUMAC_REASON_MEMBER_GONE &&
+           sumac_exit_code(&member->error) >= 128;
 }
 
 static int converse(struct member *member)

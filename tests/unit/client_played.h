@@ -54,6 +54,17 @@ struct played {
     int function; /* that the part names first */
     uint64_t clock, based_on, started_at_us, after_sequence, pull_clock, lag_max;
     bool bounded;
+    /* The last barrier, and how it is answered: as over, or with an error of the call. */
+    struct played_barrier {
+        uint32_t calls, timeout_ms, breaks; /* so many calls break */
+        uint64_t asked_round, round;
+        char name[32], tasks[64]; /* with a space behind each task */
+        uint8_t session;
+        uint32_t status;
+        enum sumac_reason reason;
+        enum sumac_status refusal;
+        bool mute;
+    } barrier;
     /* What is not said yet of pushes: a greeting, and parts that are done, with their pieces. */
     bool greets;
     uint64_t done[ASKED_MAX];
@@ -215,6 +226,36 @@ static inline void answer_leave(struct rpc_call *call, const struct wire_receive
     rpc_call_send(call, &reply.base, NULL, 0);
 }
 
+static inline void answer_barrier(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played_barrier *const barrier = &((struct played *)rpc_call_user(call))->barrier;
+    const wire_barrier_request *request = (const wire_barrier_request *)received->message;
+    wire_barrier_reply reply = WIRE_BARRIER_REPLY_INIT;
+
+    barrier->calls++;
+    barrier->timeout_ms = request->timeout_ms;
+    barrier->asked_round = request->round;
+    barrier->session = request->session_id.len == 16 ? request->session_id.data[0] : 0;
+    (void)snprintf(barrier->name, sizeof barrier->name, "%s", request->name);
+    barrier->tasks[0] = '\0';
+    for (size_t i = 0; i < request->n_tasks; i++) {
+        const size_t used = strlen(barrier->tasks);
+        print_task(request->tasks[i], barrier->tasks + used, sizeof barrier->tasks - used);
+    }
+    reply.round = barrier->round;
+    reply.status = barrier->status;
+    reply.reason = (Sumac__V1__Reason)barrier->reason;
+    reply.message = (char *)(uintptr_t) "worker 1 is missing";
+    if (barrier->breaks > 0) {
+        barrier->breaks--;
+        rpc_call_finish(call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "Socket closed");
+    } else if (barrier->refusal != SUMAC_OK) {
+        rpc_call_finish(call, barrier->refusal, SUMAC_REASON_MALFORMED, "no");
+    } else if (!barrier->mute) {
+        rpc_call_send(call, &reply.base, NULL, 0);
+    }
+}
+
 /* What waits to be said on the push stream: all of it in one answer, once the call takes one. */
 static inline void say_pushed(struct rpc_call *call)
 {
@@ -326,12 +367,14 @@ static inline struct played *play(void)
     client->log = drop_line;
     client_note_process(client);
     key_map_init(&client->variables_by_name, &memory_heap);
+    key_map_init(&client->barriers_by_name, &memory_heap);
     played->answered_max = ASKED_MAX;
     played->sessions[WIRE_SESSIONS_JOIN].message = answer_join;
     played->variables[WIRE_VARIABLES_LIST].message = answer_list;
     played->variables[WIRE_VARIABLES_CREATE].message = answer_create;
     played->variables[WIRE_VARIABLES_DELETE].message = answer_delete;
     played->sessions[WIRE_SESSIONS_LEAVE].message = answer_leave;
+    played->sessions[WIRE_SESSIONS_BARRIER].message = answer_barrier;
     played->transfers[WIRE_TRANSFER_PUSH].message = answer_push;
     played->transfers[WIRE_TRANSFER_PUSH].writable = say_pushed;
     played->transfers[WIRE_TRANSFER_PULL].message = answer_pull;
@@ -405,6 +448,7 @@ static inline int end(void **state)
     played->client.session = NULL; /* what still comes is nobody's */
     client_hang_up(&played->client);
     client_forget_variables(&played->client);
+    client_forget_barriers(&played->client);
     client_unlock(&played->client);
     rpc_server_close(played->server);
     rpc_poller_destroy(played->client.poller);

@@ -109,6 +109,10 @@ static void keep_reply(struct desk *desk, const wire_message *reply)
         const wire_create_reply *created = (const wire_create_reply *)reply;
         say(desk, "created %u of %u shards%s\n", (unsigned)created->variable->variable_id,
             (unsigned)created->variable->n_shards, created->assign ? ", assign" : "");
+    } else if (reply->descriptor == &sumac__v1__barrier_reply__descriptor) {
+        const wire_barrier_reply *over = (const wire_barrier_reply *)reply;
+        say(desk, "round %u %s\n", (unsigned)over->round,
+            sumac_status_name((enum sumac_status)over->status));
     } else if (reply->descriptor == &sumac__v1__leave_reply__descriptor) {
         say(desk, "left at %u\n", (unsigned)((const wire_leave_reply *)reply)->final);
     } else {
@@ -333,6 +337,24 @@ void desk_joined(struct desk *desk, uint32_t nonce)
     desk->text[0] = '\0';
 }
 
+void desk_join_as(struct desk *desk, uint32_t worker, uint32_t nonce)
+{
+    uint8_t bytes[16] = {(uint8_t)nonce, 2};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    task.job = (char *)"worker";
+    task.index = worker;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof bytes, bytes};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &task;
+    call(desk, LANE_CALL_JOIN, &request.base);
+    desk_settle_down(desk);
+    assert_non_null(strstr(desk->text, "joined"));
+    desk->text[0] = '\0';
+}
+
 void desk_renew(struct desk *desk)
 {
     wire_renew_request request = WIRE_RENEW_REQUEST_INIT;
@@ -382,4 +404,21 @@ void desk_delete(struct desk *desk, const char *name)
     request.session_id = (wire_bytes){16, desk->session};
     request.name = (char *)name;
     call(desk, LANE_CALL_DELETE, &request.base);
+}
+
+void desk_come(struct desk *desk, const char *name, uint64_t round, uint32_t last)
+{
+    wire_task_name names[] = {WIRE_TASK_NAME_INIT, WIRE_TASK_NAME_INIT};
+    wire_task_name *tasks[] = {&names[0], &names[1]};
+    wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
+
+    names[0].job = names[1].job = (char *)"worker";
+    names[1].index = last;
+    request.session_id = (wire_bytes){16, desk->session};
+    request.name = (char *)(uintptr_t)name;
+    request.round = round;
+    request.tasks = tasks;
+    request.n_tasks = last == 0 ? 1 : 2;
+    request.timeout_ms = 5000;
+    call(desk, LANE_CALL_BARRIER, &request.base);
 }

@@ -4,7 +4,7 @@
  * another judge is made of the records, and must be what it is.
  *
  *     record 4 · add · created 1 of 2 shards, assign · joined 2, before 7 voided 2 · left at 7 ·
- *     failed TIMED_OUT · exit STATE_LOST
+ *     round 2 OK · failed TIMED_OUT · exit STATE_LOST
  */
 #ifndef TESTS_JUDGE_DESK_H
 #define TESTS_JUDGE_DESK_H
@@ -54,11 +54,15 @@ void desk_settle_down(struct desk *desk);
 void desk_join(struct desk *desk, uint32_t nonce);
 /* It is answered, too. */
 void desk_joined(struct desk *desk, uint32_t nonce);
+/* Any worker; it is answered. */
+void desk_join_as(struct desk *desk, uint32_t worker, uint32_t nonce);
 /* Of the session that joined last. */
 void desk_renew(struct desk *desk);
 void desk_leave(struct desk *desk);
 void desk_create(struct desk *desk, const char *name, bool assigned);
 void desk_delete(struct desk *desk, const char *name);
+/* It comes to a barrier of worker 0 and, if that is another one, of worker `last`. */
+void desk_come(struct desk *desk, const char *name, uint64_t round, uint32_t last);
 
 int desk_setup(void **state);
 int desk_teardown(void **state);

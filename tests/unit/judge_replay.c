@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "barrier.h"
 #include "judge_desk.h"
 
 /* ---- a judge that begins again */
@@ -137,6 +138,85 @@ static void a_run_that_was_being_ended_is_ended_by_a_judge_made_again(void **sta
     assert_non_null(strstr(desk->text, "failed TERMINATED\n"));
 }
 
+/* ---- barriers */
+
+static void who_has_come_to_a_barrier_is_not_forgotten(void **state)
+{
+    struct desk *const desk = *state;
+    uint8_t zero[16];
+
+    desk_begin(desk);
+    desk_join_as(desk, 0, 1);
+    memcpy(zero, desk->session, 16);
+    desk_come(desk, "alone", 0, 0);
+    desk_come(desk, "both", 0, 1);
+    desk_settle_down(desk);
+    desk_expect(desk, "record 4\nrecord 5\nround 1 OK\n");
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+    desk->text[0] = '\0';
+
+    desk_come(desk, "alone", 0, 0); /* its answer was lost */
+    desk_expect(desk, "round 1 OK\n");
+    desk_join_as(desk, 1, 2);
+    desk_come(desk, "both", 0, 1);
+    desk_settle_down(desk);
+    desk_expect(desk, "record 9\nround 1 OK\n");
+    memcpy(desk->session, zero, 16);
+    desk_come(desk, "both", 0, 1);
+    desk_expect(desk, "round 1 OK\n");
+    desk_come(desk, "both", 2, 1);
+    desk_settle_down(desk);
+    desk_expect(desk, "record 10\n");
+}
+
+/* Its time begins anew, as those of all others do. */
+static void a_round_that_is_open_ends_at_its_deadline_though_the_judge_begins_again(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_join_as(desk, 0, 1);
+    desk_come(desk, "both", 0, 1);
+    desk_settle_down(desk);
+    desk->now_us += 4000000;
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+    desk->text[0] = '\0';
+
+    desk->now_us += 4000000;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TICK});
+    assert_true(desk->judge->barriers.first->open);
+    desk->now_us += 1000000;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TICK});
+    assert_false(desk->judge->barriers.first->open);
+    desk_settle_down(desk);
+    desk->text[0] = '\0';
+    desk_come(desk, "both", 0, 1);
+    desk_expect(desk, "round 1 DEADLINE_EXCEEDED\n");
+}
+
+static void a_barrier_that_gave_way_is_gone_from_the_records_too(void **state)
+{
+    struct desk *const desk = *state;
+    char name[16];
+
+    desk_begin(desk);
+    desk_join_as(desk, 0, 1);
+    for (uint32_t i = 0; i <= JUDGE_BARRIERS_MAX; i++) {
+        (void)snprintf(name, sizeof name, "%u", i);
+        desk_come(desk, name, 0, 0);
+        if (i == 100)
+            desk_come(desk, "0", 2, 0); /* used since */
+        desk_settle_down(desk);
+        desk->text[0] = '\0';
+    }
+
+    assert_null(judge_barrier_find(desk->judge, "1"));
+    assert_non_null(judge_barrier_find(desk->judge, "0"));
+    desk_compare(desk);
+}
+
 /* ---- what is gone */
 
 /* A session is forgotten as it is settled, when others that joined later were before it. */
@@ -207,6 +287,8 @@ static void what_no_judge_wrote_does_no_harm(void **state)
     desk_joined(desk, 1);
     desk_create(desk, "w", true);
     desk_settle_down(desk);
+    desk_come(desk, "alone", 0, 0);
+    desk_come(desk, "both", 0, 1);
     desk_leave(desk);
     desk_settle_down(desk);
     for (uint64_t at = 0; at < desk->record_count; at++) {
@@ -258,6 +340,9 @@ int main(void)
         desk_test(what_was_under_way_is_ordered_again),
         desk_test(who_is_to_assign_a_variable_is_not_forgotten),
         desk_test(a_run_that_was_being_ended_is_ended_by_a_judge_made_again),
+        desk_test(who_has_come_to_a_barrier_is_not_forgotten),
+        desk_test(a_round_that_is_open_ends_at_its_deadline_though_the_judge_begins_again),
+        desk_test(a_barrier_that_gave_way_is_gone_from_the_records_too),
         desk_test(what_is_forgotten_is_gone_from_the_records_too),
         desk_test(a_task_that_gave_way_is_gone_from_the_records_too),
         desk_test(what_no_judge_wrote_does_no_harm),

@@ -29,6 +29,7 @@
 #define SUMAC_CHUNK_BYTES_MIN 64
 #define SUMAC_CHUNK_BYTES_MAX 1048576
 #define SUMAC_TRANSFER_VARIABLES_MAX 65536 /* of one push, or one pull */
+#define SUMAC_BARRIER_TASKS_MAX 512
 
 struct sumac_client;
 struct sumac_variable; /* a variable as its client knows it; valid until the client is closed */
@@ -329,6 +330,44 @@ SUMAC_API bool sumac_pull_done(struct sumac_pull *pull);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull_and_wait(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
     const struct sumac_pull_options *options, struct sumac_error *error);
+
+/* A member, as the cluster configuration has it. */
+struct sumac_member {
+    const char *job; /* "chief", "worker" */
+    uint32_t index;
+};
+
+struct sumac_barrier_options {
+    const char *name; /* UTF-8, 1 to 256 bytes, no control characters */
+    /* Who waits for each other, this process's own task among them, in any order; none: all
+     * members. The same in every call of that name. */
+    const struct sumac_member *tasks;
+    uint32_t task_count; /* at most SUMAC_BARRIER_TASKS_MAX */
+    uint32_t timeout_ms; /* the round ends for all when the first of theirs is over; 0: the client's
+                          */
+};
+
+/* Wait until all of them have called it for the same name: a barrier, of MPI or of TensorFlow's
+ * coordination service. Each name has rounds, 1, 2, 3 …; a task that starts anew comes to the one
+ * that is open, or the next. It says nothing of pushes: who wants the others to find its own waits
+ * for them first (sumac_push_wait).
+ *
+ * A round ends for all alike, well or not. Who has come has come, though its call fails or its
+ * process ends; after an error that is not the round's (DEADLINE_EXCEEDED of a ps that is silent)
+ * the same call again asks what became of it.
+ *
+ * Borrows  all that the options point to, until it returns. The name is kept until the close.
+ * Gives    *round, when all have come; NULL will do.
+ * Fails    DEADLINE_EXCEEDED (TIMED_OUT): some have not come; the text names who is missing and
+ * when each was last heard from. ABORTED, FAILED_PRECONDITION (MEMBER_GONE): one that is missing
+ *          was lost, or has left. ALREADY_EXISTS: others who came name other tasks.
+ *          INVALID_ARGUMENT: name, tasks. FAILED_PRECONDITION: this is no member; no tasks are
+ * named and ps 0 has no list of the members; another thread of this client waits at that name.
+ *          RESOURCE_EXHAUSTED (BUSY): too many barriers are open.
+ * Threads  any; one at a time for each name. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_barrier(
+    struct sumac_client *client, const struct sumac_barrier_options *options, uint64_t *round,
+    struct sumac_error *error);
 
 /* The facts of the session; zeros for a reader.
  *

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_barrier.c -- a client that comes to barriers: what it asks ps 0 for, and which round it
+ * means when it is called again. */
+#include "client_played.h"
+
+static enum sumac_status come(struct played *played, uint64_t *round, struct sumac_error *error)
+{
+    return sumac_client_barrier(
+        &played->client, &(struct sumac_barrier_options){.name = "epoch"}, round, error);
+}
+
+/* It has heard of no round at first, and then asks for the one after the last. */
+static void each_call_names_the_round_after_the_last_that_was_heard_of(void **state)
+{
+    struct played *const played = *state;
+    struct played_barrier *const barrier = &played->barrier;
+    uint64_t round = 0;
+
+    barrier->round = 7;
+    assert_int_equal(come(played, &round, NULL), SUMAC_OK);
+
+    assert_int_equal(barrier->asked_round, 0);
+    assert_int_equal(round, 7);
+    assert_int_equal(barrier->session, 7);
+    assert_string_equal(barrier->name, "epoch");
+    assert_string_equal(barrier->tasks, "");
+    barrier->round = 8;
+    assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
+    assert_int_equal(barrier->asked_round, 8);
+    barrier->round = 9;
+    assert_int_equal(come(played, &round, NULL), SUMAC_OK);
+    assert_int_equal(barrier->asked_round, 9);
+    assert_int_equal(round, 9);
+}
+
+static void each_name_has_rounds_of_its_own(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_barrier_options other = {.name = "start"};
+
+    played->barrier.round = 3;
+    assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_barrier(&played->client, &other, NULL, NULL), SUMAC_OK);
+    assert_int_equal(played->barrier.asked_round, 0);
+    assert_string_equal(played->barrier.name, "start");
+    assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
+    assert_int_equal(played->barrier.asked_round, 4);
+}
+
+/* The call is made again by itself, as the same arrival. */
+static void a_call_whose_answer_is_lost_names_the_same_round(void **state)
+{
+    struct played *const played = *state;
+
+    played->barrier.round = 3;
+    assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
+    played->barrier.breaks = 1;
+    played->barrier.round = 4;
+
+    assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(played->barrier.calls, 3);
+    assert_int_equal(played->barrier.asked_round, 4);
+}
+
+static void a_round_that_ended_badly_is_over_and_its_sentence_is_the_error(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+    uint64_t round = 77;
+
+    played->barrier.round = 2;
+    played->barrier.status = SUMAC_ABORTED;
+    played->barrier.reason = SUMAC_REASON_MEMBER_GONE;
+    assert_int_equal(come(played, &round, &error), SUMAC_ABORTED);
+
+    assert_int_equal(round, 77);
+    assert_int_equal(error.status, SUMAC_ABORTED);
+    assert_int_equal(error.reason, SUMAC_REASON_MEMBER_GONE);
+    assert_string_equal(error.text, "worker 1 is missing");
+    assert_int_equal(sumac_exit_code(&error), 138);
+    assert_int_equal(come(played, NULL, NULL), SUMAC_ABORTED);
+    assert_int_equal(played->barrier.asked_round, 3);
+}
+
+static void an_error_of_the_call_says_nothing_of_the_round(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    played->barrier.round = 5;
+    assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
+    played->barrier.refusal = SUMAC_FAILED_PRECONDITION;
+    assert_int_equal(come(played, NULL, &error), SUMAC_FAILED_PRECONDITION);
+    assert_string_equal(error.text, "no");
+    played->barrier.refusal = SUMAC_OK;
+    assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
+    assert_int_equal(played->barrier.asked_round, 6);
+}
+
+static void an_answer_without_a_round_is_none(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    assert_int_equal(come(played, NULL, &error), SUMAC_INTERNAL);
+    assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+    played->barrier.round = 1;
+    played->barrier.status = 99;
+    assert_int_equal(come(played, NULL, NULL), SUMAC_UNKNOWN);
+    assert_int_equal(played->barrier.asked_round, 0);
+}
+
+/* In the order that all members say them in. */
+static void tasks_are_sorted(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_member tasks[] = {{"worker", 12}, {"worker", 2}, {"chief", 0}};
+    const struct sumac_barrier_options options = {.name = "some", .tasks = tasks, .task_count = 3};
+
+    played->barrier.round = 1;
+    assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
+    assert_string_equal(played->barrier.tasks, "chief 0 worker 2 worker 12 ");
+}
+
+/* ps 0 waits for less than the caller does, so that its sentence comes in time. */
+static void the_time_is_the_calls_own_or_the_clients(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_barrier_options options = {.name = "some", .timeout_ms = 90000};
+
+    played->barrier.round = 1;
+    assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
+    assert_int_equal(played->barrier.timeout_ms, 89000);
+    options.timeout_ms = 0;
+    assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
+    assert_int_equal(played->barrier.timeout_ms, 59000);
+    options.timeout_ms = 100;
+    assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
+    assert_int_equal(played->barrier.timeout_ms, 50);
+}
+
+static void a_ps_that_says_nothing_is_named_when_the_time_is_over(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_barrier_options options = {.name = "epoch", .timeout_ms = 300};
+    struct sumac_error error = {0};
+
+    played->barrier.mute = true;
+    assert_int_equal(
+        sumac_client_barrier(&played->client, &options, NULL, &error), SUMAC_DEADLINE_EXCEEDED);
+
+    assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
+    if (strstr(error.text, "which may itself wait for other members: sumac stats says for whom") ==
+        NULL)
+        fail_msg("%s", error.text);
+}
+
+/* ---- two threads */
+
+static void *come_beside(void *context)
+{
+    struct played *const played = context;
+
+    (void)come(played, NULL, NULL);
+    return NULL;
+}
+
+static void a_second_thread_at_the_same_name_is_refused(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+    pthread_t beside;
+
+    played->client.timeout_ms = 1000;
+    played->barrier.mute = true;
+    assert_int_equal(pthread_create(&beside, NULL, come_beside, played), 0);
+    client_lock(&played->client);
+    while (played->barrier.calls == 0) {
+        client_unlock(&played->client);
+        client_lock(&played->client);
+    }
+    client_unlock(&played->client);
+
+    assert_int_equal(come(played, NULL, &error), SUMAC_FAILED_PRECONDITION);
+    assert_string_equal(
+        error.text,
+        "another thread of this client waits at barrier epoch; one of a process comes to it");
+    pthread_join(beside, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        played_test(each_call_names_the_round_after_the_last_that_was_heard_of),
+        played_test(each_name_has_rounds_of_its_own),
+        played_test(a_call_whose_answer_is_lost_names_the_same_round),
+        played_test(a_round_that_ended_badly_is_over_and_its_sentence_is_the_error),
+        played_test(an_error_of_the_call_says_nothing_of_the_round),
+        played_test(an_answer_without_a_round_is_none),
+        played_test(tasks_are_sorted),
+        played_test(the_time_is_the_calls_own_or_the_clients),
+        played_test(a_ps_that_says_nothing_is_named_when_the_time_is_over),
+        played_test(a_second_thread_at_the_same_name_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
