@@ -97,6 +97,7 @@ static enum sumac_status sort_tasks(
 {
     const size_t count = options->task_count;
 
+    assert(count <= SUMAC_BARRIER_TASKS_MAX);
     list->names = calloc(count + 1, sizeof *list->names);
     list->pointers = calloc(count + 1, sizeof *list->pointers);
     if (list->names == NULL || list->pointers == NULL)
@@ -164,6 +165,7 @@ static void take_ending(void *context, const wire_message *message)
     struct ending *ending = context;
     const wire_barrier_reply *reply = (const wire_barrier_reply *)message;
 
+    assert(ending->round == 0); /* a call is answered once */
     ending->round = reply->round;
     if (reply->status != 0)
         (void)fail(
@@ -199,6 +201,7 @@ static enum sumac_status call(
         .waits_for_members = true,
         .take = take_ending,
         .context = &ending};
+    assert(barrier->waits);
     const enum sumac_status status = client_call(client, &wanted, error);
     if (status != SUMAC_OK)
         return status;

@@ -271,13 +271,14 @@ has_failed(struct session *session, const struct call *call, const struct sumac_
         session_end(session, error, NULL);
 }
 
-/* Not after TIMED_OUT: a ps says that when the time that the request itself names is over. */
+/* Not after TIMED_OUT: a ps says that when the time that the request itself names is over, or, with
+ * ABORTED, when the same call has come again, as one may of a connection that is gone. */
 static bool
 may_go_well(const struct session *session, const struct call *call, const struct sumac_error *error)
 {
     (void)session;
     return is_worth_retrying(error) && !call->wanted.once &&
-           error->reason != SUMAC_REASON_TIMED_OUT;
+           (error->reason != SUMAC_REASON_TIMED_OUT || error->status == SUMAC_ABORTED);
 }
 
 static const struct call_kind given = {

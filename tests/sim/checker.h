@@ -24,6 +24,7 @@
 #define SIM_CALL_KINDS 8u
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
+#define SIM_ROUNDS_MAX 256u /* of the barrier */
 #define SIM_SHARD_BYTES_MAX (COLUMNS * 8u)
 #define PIECES_MAX (8u * SIM_PS_MAX)
 
@@ -160,6 +161,13 @@ struct sim_pull {
     uint32_t piece_count;
 };
 
+/* How a round of the barrier ended, as somebody was told first. */
+struct round_seen {
+    bool heard;
+    uint32_t status;
+    char message[SUMAC_ERROR_TEXT_BYTES];
+};
+
 struct checker {
     uint32_t violations;
     char first[SIM_VIOLATION_BYTES];
@@ -203,6 +211,9 @@ struct checker {
     bool delete_asked; /* of a variable: ps 0 obeys at once */
     bool leave_asked;  /* by a member, as done */
     bool unrested;     /* the run was broken off */
+    uint32_t arrivals[SIM_CLIENTS_MAX]; /* at the barrier, by task */
+    uint32_t rounds_passed;
+    struct round_seen rounds[SIM_ROUNDS_MAX];
 };
 
 struct checker *checker_make(struct world *world);
@@ -286,6 +297,10 @@ void checker_clocks(struct world *world, uint32_t ps, const wire_stats_reply *st
 uint64_t checker_steps_finished(const struct world *world, const struct sim_session *life);
 /* These pushes a pull has seen there, which was to wait for the slowest member. */
 void checker_lag(struct world *world, const struct sim_pull *pull, uint32_t ps, uint64_t applied);
+
+/* checker_barrier.c: a program comes to the barrier; ps 0 says how a round ended. */
+void checker_comes(struct world *world, const struct client *client);
+void checker_round_over(struct world *world, const wire_barrier_reply *reply);
 
 /* What a ps does. */
 void checker_released(struct world *world, uint32_t ps);

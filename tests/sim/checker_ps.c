@@ -156,6 +156,8 @@ void checker_replied(
         checker_left(world, checker_life_of(world, call->caller, call->caller_life));
     else if (call->kind == LANE_CALL_RENEW)
         checker_renewed(world, call);
+    else if (call->kind == LANE_CALL_BARRIER)
+        checker_round_over(world, (const wire_barrier_reply *)message);
 }
 
 /* ---- answers and records */

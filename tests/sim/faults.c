@@ -30,6 +30,11 @@ const struct plan plans[] = {
     {"storm2", 3,
      FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_PULLS | FAULT_STALL |
          FAULT_JOIN | FAULT_SLEEP | FAULT_QUIT},
+    {"barriers", 2, FAULT_BARRIERS | FAULT_DROP | FAULT_QUIT},
+    {"barriers2", 3,
+     FAULT_BARRIERS | FAULT_DROP | FAULT_KILL | FAULT_SUSPECT | FAULT_STALL | FAULT_JOIN |
+         FAULT_SLEEP | FAULT_QUIT},
+    {"barriers3", 1, FAULT_BARRIERS | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -98,6 +103,7 @@ void faults_draw(struct world *world)
     world->closed_max = one_of(world, closed, 3);
     world->settled_max = one_of(world, settled, 3);
     world->ended_per_step_max = one_of(world, ended, 3);
+    world->barrier_listed = world_has(world, FAULT_BARRIERS) && world_chance(world, 50);
 }
 
 /* ---- faults */
@@ -233,6 +239,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_PULLS:
     case FAULT_JOIN:
     case FAULT_QUIT:
+    case FAULT_BARRIERS:
         break;
     }
 }

@@ -46,6 +46,9 @@
     X(reader, "readers without a session")                                                         \
     X(reader_pulled, "their pulls")                                                                \
     X(bounded, "pulls with bounded lag")                                                           \
+    X(round_passed, "rounds of barriers that passed")                                              \
+    X(round_late, "that waited too long")                                                          \
+    X(round_gone, "that lacked who was settled")                                                   \
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "process_client.h"
+#include "program_barrier.h"
 #include "program_calls.h"
 #include "program_transfers.h"
 #include "slots.h"
@@ -171,9 +172,11 @@ static void act(struct world *world, const struct event *event)
         else if (may_pull)
             program_pull(world, client);
         program_call(world, client);
+        program_come(world, client);
         act_later(world, client);
     } else if (client->phase == PHASE_DRAINING) {
-        const bool open = client->pushes_open + client->pulls_open > 0 || client->calling != 0;
+        const bool open = client->pushes_open + client->pulls_open > 0 || client->calling != 0 ||
+                          client->coming != 0;
         if (!open && !(client->member && observers_work(world)))
             leave(world, client, true);
         else
@@ -189,6 +192,7 @@ void program_begin(struct world *world, struct client *client)
     client->assigns = false;
     client->scratches = 0;
     client->calling = 0;
+    client->coming = client->heard_round = 0;
     client->pushes_open = client->pulls_open = 0;
 }
 
@@ -233,7 +237,7 @@ void program_effect(struct world *world, struct client *client, const struct ses
         create_after(world, client, 0);
         break;
     case SESSION_EFFECT_ANSWERED:
-        if (program_answered(world, client, effect))
+        if (!program_came(world, client, effect) && program_answered(world, client, effect))
             created(world, client, effect);
         break;
     case SESSION_EFFECT_PUSHED:

@@ -51,6 +51,7 @@ enum fault {
     FAULT_TERMINATE = 1024, /* a ps is told to terminate */
     FAULT_QUIT = 2048,      /* members leave before their task is done */
     FAULT_SHORTAGE = 4096,  /* a process gets no memory, once or for a while */
+    FAULT_BARRIERS = 8192,  /* members wait for each other */
 };
 
 struct plan {
@@ -129,6 +130,7 @@ struct world {
     bool ps0_told_itself; /* and nobody else: whom there are it learns of those who join */
     bool slotted;         /* there are variables with slots */
     bool seeded;          /* there is a variable whose value its creator assigns */
+    bool barrier_listed;  /* its tasks are named */
     bool faults_over;
     uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */
     uint64_t ps0_may_sleep_us;

@@ -176,6 +176,22 @@ static void a_list_of_tasks_waits_for_these_alone(void **state)
     world_free(world);
 }
 
+static void as_many_other_tasks_are_another_list(void **state)
+{
+    (void)state;
+    const uint32_t outer[] = {0, 2, END};
+    struct world *world = world_new(1, 3);
+
+    (void)world_joined(world, "worker", 0, 1);
+    world_forget(world);
+    come_of(world, 1, first_two);
+    come_of(world, 1, outer);
+    world_expect_answer(
+        world, "ALREADY_EXISTS ALREADY_EXISTS barrier some is of worker 0, worker 1, and this call "
+               "says of worker 0, worker 2: …");
+    world_free(world);
+}
+
 static void who_names_other_tasks_is_refused_with_both_lists(void **state)
 {
     (void)state;
@@ -396,11 +412,13 @@ static void members_that_are_listed_later_count_from_the_next_round_on(void **st
         "begun without it: come to the next");
     come(world, 2, 0);
     world_expect(world, "3: round 1 passes\n6: round 1 passes\n");
+    come(world, 1, 0); /* its answer was lost, and the list has grown */
+    world_expect_answer(world, "round 1 passes");
     come(world, 1, 2);
     come(world, 2, 2);
     world_expect(world, "");
     come(world, 3, 0);
-    world_expect(world, "7: round 2 passes\n8: round 2 passes\n9: round 2 passes\n");
+    world_expect(world, "8: round 2 passes\n9: round 2 passes\n10: round 2 passes\n");
     world_free(world);
 }
 
@@ -434,6 +452,7 @@ int main(void)
         cmocka_unit_test(a_name_that_is_not_known_begins_with_the_round_that_is_named),
         cmocka_unit_test(how_the_round_before_the_first_ended_is_not_known),
         cmocka_unit_test(a_list_of_tasks_waits_for_these_alone),
+        cmocka_unit_test(as_many_other_tasks_are_another_list),
         cmocka_unit_test(who_names_other_tasks_is_refused_with_both_lists),
         cmocka_unit_test(an_observer_is_refused),
         cmocka_unit_test(tasks_that_cannot_come_or_are_out_of_order_are_refused),

@@ -186,6 +186,25 @@ static void the_next_attempt_of_a_task_takes_its_place_in_the_open_round(void **
     world_free(world);
 }
 
+/* What the attempt before it has heard of, it has not. */
+static void the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    come(world, 2, 0);
+    (void)world_joined(world, "worker", 1, 3);
+    world_forget(world);
+
+    come(world, 3, 0);
+    world_expect(world, "");
+    come(world, 1, 2);
+
+    world_expect(world, "6: round 2 passes\n7: round 2 passes\n");
+    world_free(world);
+}
+
 static void an_attempt_that_joins_in_time_is_waited_for(void **state)
 {
     (void)state;
@@ -432,6 +451,7 @@ int main(void)
             a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next),
         cmocka_unit_test(without_the_rule_barrier_without_the_settled_it_waits_for_the_lost),
         cmocka_unit_test(the_next_attempt_of_a_task_takes_its_place_in_the_open_round),
+        cmocka_unit_test(the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round),
         cmocka_unit_test(an_attempt_that_joins_in_time_is_waited_for),
         cmocka_unit_test(an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends),
         cmocka_unit_test(the_end_of_the_run_ends_every_wait),

@@ -349,6 +349,8 @@ void desk_join_as(struct desk *desk, uint32_t worker, uint32_t nonce)
     request.nonce = (wire_bytes){sizeof bytes, bytes};
     request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
     request.task = &task;
+    request.members = (wire_task_name *[]){&task}; /* a whole list: of it alone */
+    request.n_members = 1;
     call(desk, LANE_CALL_JOIN, &request.base);
     desk_settle_down(desk);
     assert_non_null(strstr(desk->text, "joined"));

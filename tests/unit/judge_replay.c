@@ -170,6 +170,21 @@ static void who_has_come_to_a_barrier_is_not_forgotten(void **state)
     desk_expect(desk, "record 10\n");
 }
 
+static void which_attempt_has_come_is_not_forgotten(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_join_as(desk, 0, 1);
+    desk_come(desk, "both", 0, 1);
+    desk_join_as(desk, 0, 2);
+    desk_come(desk, "both", 0, 1);
+    desk_settle_down(desk);
+
+    assert_int_equal(desk->judge->barriers.first->places[0].attempt, 2);
+    desk_compare(desk);
+}
+
 /* Its time begins anew, as those of all others do. */
 static void a_round_that_is_open_ends_at_its_deadline_though_the_judge_begins_again(void **state)
 {
@@ -341,6 +356,7 @@ int main(void)
         desk_test(who_is_to_assign_a_variable_is_not_forgotten),
         desk_test(a_run_that_was_being_ended_is_ended_by_a_judge_made_again),
         desk_test(who_has_come_to_a_barrier_is_not_forgotten),
+        desk_test(which_attempt_has_come_is_not_forgotten),
         desk_test(a_round_that_is_open_ends_at_its_deadline_though_the_judge_begins_again),
         desk_test(a_barrier_that_gave_way_is_gone_from_the_records_too),
         desk_test(what_is_forgotten_is_gone_from_the_records_too),

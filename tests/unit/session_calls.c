@@ -94,6 +94,7 @@ static void what_another_try_may_mend_is_tried_again_after_a_while(void **state)
         {SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN, false},
         {SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, false},
         {SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, false}, /* it named its time itself */
+        {SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT, true},            /* it came twice */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct talk talk;
