@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sync.c -- `bench/sync [--json] [--rounds N]`: what a barrier of two processes costs, beside the
+ * round trip of a bare gRPC stream (push_pull's, of 256 bytes).
+ *
+ * Both run once in each round, in turn, so that a slow moment of the machine hits both alike.
+ * Percentiles are over all operations of all rounds.
+ */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sync.h"
+#include "sumac/client.h"
+
+#define ROUNDS_MAX 64u
+#define ECHO_BYTES 256u
+#define WARM_UP 100u
+
+/* One contestant, and what its operations took. */
+struct row {
+    struct path *path;
+    struct work work; /* of one round */
+    uint64_t *latency_ns;
+    double p50_us, p99_us;
+};
+
+void die(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+void end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGTERM); }
+
+/* Start this program as the echo's server; its port is the line it prints. */
+static void spawn(struct path *path)
+{
+    int standard_in[2], standard_out[2];
+
+    if (pipe(standard_in) != 0 || pipe(standard_out) != 0)
+        die("no pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+        end_with_parent();
+        (void)dup2(standard_in[0], 0);
+        (void)dup2(standard_out[1], 1);
+        (void)close(standard_in[1]);
+        execl("/proc/self/exe", "sync", path->serve, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(standard_in[0]);
+    (void)close(standard_out[1]);
+    FILE *said = fdopen(standard_out[0], "r");
+    if (child < 0 || fscanf(said, "%u", &path->ports[0]) != 1)
+        die("%s: its server did not start", path->name);
+    path->servers[0] = child;
+}
+
+static int compare(const void *one, const void *other)
+{
+    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+    return (a > b) - (a < b);
+}
+
+static void sum_up(struct row *row, unsigned rounds)
+{
+    const size_t count = (size_t)row->work.count * rounds;
+
+    qsort(row->latency_ns, count, sizeof *row->latency_ns, compare);
+    row->p50_us = (double)row->latency_ns[count / 2] / 1000;
+    row->p99_us = (double)row->latency_ns[count / 100 * 99] / 1000;
+}
+
+static void measure(struct row *rows, size_t row_count, unsigned rounds)
+{
+    float *values = share(ECHO_BYTES);
+
+    for (size_t i = 0; i < row_count; i++) {
+        rows[i].work.values = values;
+        rows[i].latency_ns =
+            share((rounds * rows[i].work.count + WARM_UP) * sizeof *rows[i].latency_ns);
+    }
+    for (size_t i = 0; i < row_count; i++)
+        rows[i].path->start == NULL ? spawn(rows[i].path) : rows[i].path->start(rows[i].path);
+    for (size_t i = 0; i < row_count; i++)
+        client_start(rows[i].path);
+    for (unsigned round = 0; round <= rounds; round++) /* the first is not counted */
+        for (size_t i = 0; i < row_count; i++) {
+            struct work work = rows[i].work;
+            work.count = round == 0 ? WARM_UP : work.count;
+            work.latency_ns =
+                rows[i].latency_ns + (size_t)(round == 0 ? 0 : round - 1) * work.count;
+            (void)client_run(rows[i].path, &work);
+        }
+    for (size_t i = 0; i < row_count; i++) {
+        client_stop(rows[i].path);
+        (void)kill(rows[i].path->servers[0], SIGTERM);
+        (void)waitpid(rows[i].path->servers[0], NULL, 0);
+        sum_up(&rows[i], rounds);
+    }
+}
+
+static void print_text(const struct row *rows, size_t row_count)
+{
+    printf("%-24s %9s %9s %9s\n", "", "p50 us", "p99 us", "of bare");
+    for (size_t i = 0; i < row_count; i++)
+        printf(
+            "%-24s %9.1f %9.1f %9.2f\n", rows[i].path->name, rows[i].p50_us, rows[i].p99_us,
+            rows[i].p50_us / rows[0].p50_us);
+}
+
+static void print_json(const struct row *rows, size_t row_count)
+{
+    printf("[");
+    for (size_t i = 0; i < row_count; i++)
+        printf(
+            "%s{\"name\": \"%s\", \"p50_us\": %.1f, \"p99_us\": %.1f, \"of_bare\": %.3f}",
+            i == 0 ? "" : ",\n ", rows[i].path->name, rows[i].p50_us, rows[i].p99_us,
+            rows[i].p50_us / rows[0].p50_us);
+    printf("]\n");
+}
+
+int main(int argc, char **argv)
+{
+    struct row rows[] = {
+        {.path = &bare_echo_path,
+         .work = {.op = OP_ROUND_TRIP, .bytes = ECHO_BYTES, .window = 1, .count = 2000}},
+        {.path = &barrier_path, .work = {.count = 2000}},
+    };
+    const size_t row_count = sizeof rows / sizeof rows[0];
+    unsigned rounds = 5;
+    bool json = false;
+
+    sumac_tune_malloc();
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--serve-echo") == 0)
+            return bare_serve(true);
+        if (strcmp(argv[i], "--json") == 0)
+            json = true;
+        else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)
+            rounds = (unsigned)atoi(argv[++i]);
+        else
+            die("usage: sync [--json] [--rounds N]");
+    }
+    if (rounds < 1 || rounds > ROUNDS_MAX)
+        die("--rounds takes 1 to %u", ROUNDS_MAX);
+    measure(rows, row_count, rounds);
+    json ? print_json(rows, row_count) : print_text(rows, row_count);
+    return 0;
+}
