@@ -553,6 +553,28 @@ static bool forget_one(struct judge *judge)
     return barrier != NULL;
 }
 
+static enum sumac_status check_arrivals(
+    const struct judge *judge, const struct judge_session *session,
+    const wire_barrier_request *request, struct sumac_error *error)
+{
+    uint32_t count = 0;
+
+    for (const struct judge_barrier *barrier = judge->barriers.first; barrier != NULL;
+         barrier = barrier->in_judge.next) {
+        const struct judge_place *place =
+            barrier->open ? place_of(barrier, session->job, session->index) : NULL;
+        count += place != NULL && has_come(barrier, place);
+    }
+    assert(count <= JUDGE_ARRIVALS_OF_TASK_MAX);
+    if (count < JUDGE_ARRIVALS_OF_TASK_MAX)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+        "%s has come to %u barriers whose rounds are open, which are the most: come to %.100s "
+        "later",
+        session->label, count, request->name);
+}
+
 static enum sumac_status make(
     struct judge *judge, const wire_barrier_request *request, struct judge_barrier **made,
     struct sumac_error *error)
@@ -590,6 +612,11 @@ static enum sumac_status find_or_make(
     if (request->n_tasks == 0 && check_members(judge, session, request, error) != SUMAC_OK)
         return error->status;
     *barrier = judge_barrier_find(judge, request->name);
+    const struct judge_place *place =
+        *barrier == NULL ? NULL : place_of(*barrier, session->job, session->index);
+    if ((place == NULL || !has_come(*barrier, place)) &&
+        check_arrivals(judge, session, request, error) != SUMAC_OK)
+        return error->status;
     if (*barrier == NULL)
         return make(judge, request, barrier, error);
     if (!is_same(*barrier, request))

@@ -14,9 +14,12 @@
 
 #include "judge_state.h"
 
-#define JUDGE_BARRIERS_MAX 256u /* names at a time; the one that was used least lately gives way   \
-                                 */
+#define JUDGE_BARRIERS_MAX                                                                         \
+    256u /* names at a time; the one that was used least lately gives way                          \
+          */
 #define JUDGE_BARRIER_NAME_BYTES_MAX 256u
+#define JUDGE_ARRIVALS_OF_TASK_MAX                                                                 \
+    16u /* to rounds that are open: else one task would have all names */
 
 /* A task of the job chief, or worker: no others are members. */
 struct judge_place {

@@ -334,6 +334,28 @@ static void list(struct world *world, struct input *input)
     world_call(world, LANE_CALL_LIST, &request.base);
 }
 
+/* To a barrier of a few names, of tasks in any order. */
+static void come(struct world *world, struct input *input, uint32_t session)
+{
+    static const uint64_t rounds[] = {0, 1, 2, 3, UINT64_MAX, INT64_MAX};
+    wire_task_name tasks[3], *pointers[3];
+    wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
+
+    request.session_id = peers_session_id(world, session);
+    request.name = (char *)(uintptr_t)names[below(input, NAMES)];
+    request.round = one_of(input, rounds, 6);
+    request.timeout_ms = below(input, 3) * 1000;
+    request.n_tasks = below(input, 4);
+    request.tasks = pointers;
+    for (uint32_t i = 0; i < 3; i++) {
+        tasks[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        tasks[i].job = (char *)(uintptr_t)(sometimes(input) ? jobs[below(input, JOBS)] : "worker");
+        tasks[i].index = sometimes(input) ? below(input, 3) : i;
+        pointers[i] = &tasks[i];
+    }
+    world_call(world, LANE_CALL_BARRIER, &request.base);
+}
+
 void peers_call(struct world *world, struct input *input)
 {
     wire_renew_request renew = WIRE_RENEW_REQUEST_INIT;
@@ -344,7 +366,7 @@ void peers_call(struct world *world, struct input *input)
 
     renew.session_id = leave.session_id = deleted.session_id = peers_session_id(world, session);
     leave.done = session == 1;
-    switch (below(input, 8)) {
+    switch (below(input, 9)) {
     case 0:
         list(world, input);
         break;
@@ -366,6 +388,9 @@ void peers_call(struct world *world, struct input *input)
         break;
     case 6:
         world_call(world, LANE_CALL_LEAVE, &leave.base);
+        break;
+    case 7:
+        come(world, input, session);
         break;
     default: {
         const uint64_t given_up = world->last_call - below(input, 8) % (world->last_call + 1);

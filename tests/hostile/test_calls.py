@@ -67,6 +67,7 @@ class Sizes(Attack):
         self.too_large(ps.sessions.Join, sessions_pb2.JoinRequest(ps_addresses=[text]), "Join", 524288)
         self.too_large(ps.sessions.Renew, sessions_pb2.RenewRequest(session_id=filler), "Renew", 8192)
         self.too_large(ps.sessions.Leave, sessions_pb2.LeaveRequest(session_id=filler), "Leave", 8192)
+        self.too_large(ps.sessions.Barrier, sessions_pb2.BarrierRequest(name=text), "Barrier", 16384)
         stats = observe_pb2.StatsRequest()      # of a field that it does not have
         stats.MergeFromString(variables_pb2.ListRequest(names=[text]).SerializeToString())
         self.too_large(ps.observe.Stats, stats, "Stats", 8192)
@@ -194,9 +195,20 @@ class Creates(Attack):
         ps = self.ps()
         for odd in (b"", b"x", b"x" * 15, b"x" * 16, b"x" * 17, b"x" * 100000):
             for call, request in ((ps.sessions.Renew, sessions_pb2.RenewRequest), (ps.sessions.Leave, sessions_pb2.LeaveRequest),
+                                  (ps.sessions.Barrier, sessions_pb2.BarrierRequest),
                                   (ps.variables.Create, variables_pb2.CreateRequest), (ps.variables.Delete, variables_pb2.DeleteRequest)):
                 with self.assertRaises(grpc.RpcError):
                     call(request(session_id=odd), timeout=DEADLINE_S)
+
+    def test_odd_barriers_are_refused(self):
+        task, barrier = sessions_pb2.TaskName, self.client.ps[0].sessions.Barrier
+        for odd in ({"name": ""}, {"name": "x" * 257}, {"name": "a\nb"}, {"round": 2 ** 64 - 1}, {"tasks": [task(job="banana")]},
+                    {"tasks": [task(job="worker", index=index) for index in (2, 1)]}, {"tasks": [task(job="worker", index=9)]},
+                    {"tasks": [task(job="worker", index=index) for index in range(600)]}):
+            with self.assertRaises(grpc.RpcError) as raised:
+                barrier(sessions_pb2.BarrierRequest(**{"session_id": self.client.joined.session_id, "name": "odd", **odd}),
+                        timeout=DEADLINE_S)
+            self.assertIn(raised.exception.code(), (INVALID, grpc.StatusCode.FAILED_PRECONDITION), raised.exception.details())
 
     def test_a_storm_of_creates_and_deletes_leaves_nothing(self):
         for _ in range(100):

@@ -73,6 +73,7 @@ def rows():
     barrier, tasks = "server/judge/barrier.h", number_of("server/lane/lane.h", "LANE_BARRIER_TASKS_MAX")
     yield (f"| names of barriers that ps 0 knows; bytes of one; tasks of one | {number_of(barrier, 'JUDGE_BARRIERS_MAX')}; "
            f"{number_of(barrier, 'JUDGE_BARRIER_NAME_BYTES_MAX')}; as many as calls of one method, at most {tasks} |")
+    yield f"| rounds that are open, and one task has come to | {number_of(barrier, 'JUDGE_ARRIVALS_OF_TASK_MAX')} |"
     yield f"| time to say hello; to take answers of a pull | {number_of('server/lane/lane.h', 'LANE_HELLO_MS_MAX') // 1000} s; "
 
 

@@ -368,19 +368,79 @@ static void the_barrier_used_least_lately_gives_way_and_open_ones_do_not(void **
     world_free(world);
 }
 
-static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **state)
+static void one_task_comes_to_so_many_open_rounds_and_no_more(void **state)
 {
     (void)state;
     struct world *world = of_two_joined();
 
-    for (uint32_t i = 0; i < JUDGE_BARRIERS_MAX; i++)
+    for (uint32_t i = 0; i < JUDGE_ARRIVALS_OF_TASK_MAX; i++)
         world_cancel(world, come_to_number(world, 1, i));
+    come_to_number(world, 1, 77);
+    world_expect_answer(
+        world,
+        "RESOURCE_EXHAUSTED BUSY worker 0 has come to 16 barriers whose rounds are open, which "
+        "are the most: come to barrier 77 later");
+    assert_null(judge_barrier_find(world->judge, "barrier 77"));
+    world_cancel(world, come_to_number(world, 1, 3)); /* it has come to that */
     world_expect(world, "");
-    come_to_number(world, 1, JUDGE_BARRIERS_MAX);
+    come_to_number(world, 2, 3);
+    world_expect_answer(world, "round 1 passes");
+    come_to_number(world, 1, 77);
+    world_expect(world, "");
+    world_free(world);
+}
+
+#define CROWD (JUDGE_BARRIERS_MAX / JUDGE_ARRIVALS_OF_TASK_MAX)
+
+/* So many workers, none of them listed, the last one beside them. */
+static struct world *crowd_joined(void)
+{
+    struct world *world = world_prepare(1, 0);
+
+    world->config.sessions_max = CROWD + 1;
+    world_begin(world);
+    for (uint32_t i = 0; i <= CROWD; i++)
+        (void)world_joined(world, "worker", i, i + 1);
+    world_forget(world);
+    return world;
+}
+
+/* Each comes to as many barriers of all of `workers` as one may, under names that are as long as
+ * they may be. */
+static void come_to_all(struct world *world, const uint32_t *workers)
+{
+    char name[JUDGE_BARRIER_NAME_BYTES_MAX + 1];
+
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    for (uint32_t i = 0; i < JUDGE_BARRIERS_MAX; i++) {
+        name[0] = (char)('a' + i / 26);
+        name[1] = (char)('a' + i % 26);
+        world_cancel(
+            world,
+            world_come(
+                world, 1 + i % CROWD, &(struct world_arrival){.name = name, .workers = workers}));
+    }
+}
+
+static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **state)
+{
+    (void)state;
+    uint32_t all[CROWD + 2];
+    struct world *world = crowd_joined();
+
+    for (uint32_t i = 0; i <= CROWD; i++)
+        all[i] = i;
+    all[CROWD + 1] = END;
+    come_to_all(world, all);
+    world_expect(world, "");
+
+    world_come(world, CROWD + 1, &(struct world_arrival){.name = "one more", .workers = all});
+
     world_expect_answer(
         world,
         "RESOURCE_EXHAUSTED BUSY rounds of 256 barriers are open, and 256 are the most: come "
-        "to barrier 256 later");
+        "to one more later");
     world_free(world);
 }
 
@@ -388,29 +448,19 @@ static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **sta
 static void what_barriers_take_is_within_their_bound(void **state)
 {
     (void)state;
-    char name[JUDGE_BARRIER_NAME_BYTES_MAX + 1];
     uint32_t all[LANE_BARRIER_TASKS_MAX + 1];
-    struct world *world = world_prepare(1, 0);
+    struct world *world = crowd_joined();
 
-    world_begin(world);
     for (uint32_t i = 0; i < LANE_BARRIER_TASKS_MAX; i++)
         all[i] = i;
     all[LANE_BARRIER_TASKS_MAX] = END;
-    (void)world_joined(world, "worker", 0, 1);
-    world_cancel(world, world_come(world, 1, &(struct world_arrival){.name = "x", .workers = all}));
     const uint64_t before = world->bytes_taken;
 
-    memset(name, 'n', sizeof name - 1);
-    name[sizeof name - 1] = '\0';
-    for (uint32_t i = 1; i < JUDGE_BARRIERS_MAX; i++) {
-        name[0] = (char)('a' + i / 26);
-        name[1] = (char)('a' + i % 26);
-        world_cancel(
-            world, world_come(world, 1, &(struct world_arrival){.name = name, .workers = all}));
-    }
+    come_to_all(world, all);
 
-    assert_true(world->bytes_taken - before > (JUDGE_BARRIERS_MAX - 1) * sizeof all);
-    assert_true(world->bytes_taken - before <= judge_barriers_bytes_max(world->judge));
+    const uint64_t pools = 1u << 16; /* calls that waited, and what a step says */
+    assert_true(world->bytes_taken - before > JUDGE_BARRIERS_MAX * sizeof all);
+    assert_true(world->bytes_taken - before <= judge_barriers_bytes_max(world->judge) + pools);
     world_free(world);
 }
 
@@ -460,6 +510,7 @@ int main(void)
         cmocka_unit_test(more_tasks_than_may_wait_are_refused_with_both_figures),
         cmocka_unit_test(as_many_tasks_as_may_wait_pass_together),
         cmocka_unit_test(the_barrier_used_least_lately_gives_way_and_open_ones_do_not),
+        cmocka_unit_test(one_task_comes_to_so_many_open_rounds_and_no_more),
         cmocka_unit_test(beyond_so_many_open_rounds_one_is_refused_with_the_figure),
         cmocka_unit_test(what_barriers_take_is_within_their_bound),
         cmocka_unit_test(an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing),
