@@ -96,6 +96,12 @@ class Barrier(unittest.TestCase):
                         member.wait_for("^came epoch 2$", at)
                 self.cluster.stop()
 
+    def test_as_many_as_there_are_come_together(self):
+        members = self.members(64)
+        for round in (1, 2, 3):
+            for member, at in zip(members, self.come(members, "come epoch")):
+                member.wait_for(f"^came epoch {round}$", at)
+
     def test_an_arrival_outlives_its_process(self):
         members = self.members(2)
         self.come(members[:1], "come epoch")
