@@ -28,7 +28,7 @@ static size_t host_bytes(const char *address)
 
 _Static_assert(PS_THREADS_MAX == COMPUTE_THREADS_MAX, "what the option takes is what the pool has");
 _Static_assert(
-    PS_CALLS_PER_METHOD_MAX <= LANE_BARRIER_TASKS_MAX, "who may wait at a barrier is one of it");
+    PS_CALLS_PER_METHOD_MAX <= WIRE_BARRIER_TASKS_MAX, "who may wait at a barrier is one of it");
 
 /* How many ps the configuration puts on the host of this one, itself included: they share its
  * memory. */

@@ -14,6 +14,8 @@
 
 #define NAME_BYTES_MAX 256
 
+_Static_assert(SUMAC_BARRIER_TASKS_MAX == WIRE_BARRIER_TASKS_MAX, "as many as a request may name");
+
 /* A name, from the first call on until the close. */
 struct client_barrier {
     LINKS(struct client_barrier) in_client;

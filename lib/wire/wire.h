@@ -95,6 +95,8 @@ struct wire_received {
 #define WIRE_CREATE_VARIABLES_MAX 256u /* in one CreateRequest, … */
 #define WIRE_CREATE_BYTES_MAX 262144u  /* … which has so many bytes at most */
 
+#define WIRE_BARRIER_TASKS_MAX 512u /* in one BarrierRequest */
+
 /* Unpack a message that arrived as `spans`.
  *
  * Borrows  spans and their bytes; *received refers to them, and to `arena`.

@@ -401,7 +401,7 @@ static enum sumac_status check_tasks(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "barrier %.100s names %zu tasks, and %u are the most (a 32nd of --calls-max, at most "
             "%u)",
-            request->name, request->n_tasks, tasks_max, LANE_BARRIER_TASKS_MAX);
+            request->name, request->n_tasks, tasks_max, WIRE_BARRIER_TASKS_MAX);
     for (size_t i = 0; i < request->n_tasks; i++) {
         const enum sumac_status status = check_task(judge, request, i, error);
         if (status != SUMAC_OK)
@@ -483,7 +483,7 @@ static enum sumac_status check_members(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "barrier %.100s is of all %u members, and %u tasks are the most (a 32nd of "
             "--calls-max, at most %u)",
-            request->name, count, tasks_max, LANE_BARRIER_TASKS_MAX);
+            request->name, count, tasks_max, WIRE_BARRIER_TASKS_MAX);
     return SUMAC_OK;
 }
 

@@ -60,7 +60,7 @@ static inline uint32_t judge_barrier_tasks_max(const struct judge *judge)
 {
     const uint32_t given = judge->config->barrier_tasks_max;
 
-    return given != 0 ? given : LANE_BARRIER_TASKS_MAX;
+    return given != 0 ? given : WIRE_BARRIER_TASKS_MAX;
 }
 
 /* NULL: there is none of that name. */

@@ -20,7 +20,7 @@ void judge_barrier_places_give(struct judge *judge, const struct judge_barrier *
 bool judge_barrier_resize(struct judge *judge, struct judge_barrier *barrier, uint32_t place_count)
 {
     assert(place_count > 0);
-    assert(place_count <= LANE_BARRIER_TASKS_MAX);
+    assert(place_count <= WIRE_BARRIER_TASKS_MAX);
     struct judge_place *places = memory_take(judge->memory, places_bytes(place_count));
     if (places == NULL)
         return false;

@@ -569,7 +569,7 @@ take_places(struct judge *judge, struct row_reader *reader, const char *name)
     const uint64_t count = take_number(reader);
     struct judge_barrier *barrier = judge_barrier_find(judge, name);
 
-    if (reader->failed || count == 0 || count > LANE_BARRIER_TASKS_MAX)
+    if (reader->failed || count == 0 || count > WIRE_BARRIER_TASKS_MAX)
         return NULL;
     if (barrier == NULL)
         return judge_barrier_add(judge, name, (uint32_t)count);

@@ -37,7 +37,6 @@
 #define LANE_ENDED_PER_STEP_MAX 8192u
 #define LANE_PARTS_PER_SESSION_MAX 1024u /* staged or refused, not done */
 #define LANE_CLOSED_SESSIONS_MAX 1024u   /* remembered, so that their clients can be told */
-#define LANE_BARRIER_TASKS_MAX 512u      /* that wait for each other */
 #define LANE_VOIDED_PER_SESSION_MAX                                                                \
     1024u /* remembered by a ps until acked_through: as many may be under way */
 #define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
@@ -92,7 +91,7 @@ struct lane_config {
                                       0: LANE_ENDED_PER_STEP_MAX. The simulator's is a few, too */
     uint32_t settled_sessions_max; /* of the judge; 0: JUDGE_SETTLED_MAX */
     /* Of one barrier: each may wait by a call, which is one of its method. 0:
-     * LANE_BARRIER_TASKS_MAX */
+     * WIRE_BARRIER_TASKS_MAX */
     uint32_t barrier_tasks_max;
     uint32_t broken; /* rules.h */
 };

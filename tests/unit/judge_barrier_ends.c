@@ -318,14 +318,14 @@ static void more_tasks_than_may_wait_are_refused_with_both_figures(void **state)
 static void as_many_tasks_as_may_wait_pass_together(void **state)
 {
     (void)state;
-    uint32_t all[LANE_BARRIER_TASKS_MAX + 1];
+    uint32_t all[WIRE_BARRIER_TASKS_MAX + 1];
     struct world *world = world_prepare(1, 0);
 
-    world->config.sessions_max = LANE_BARRIER_TASKS_MAX;
+    world->config.sessions_max = WIRE_BARRIER_TASKS_MAX;
     world_begin(world);
-    for (uint32_t i = 0; i < LANE_BARRIER_TASKS_MAX; i++)
+    for (uint32_t i = 0; i < WIRE_BARRIER_TASKS_MAX; i++)
         all[i] = i;
-    all[LANE_BARRIER_TASKS_MAX] = END;
+    all[WIRE_BARRIER_TASKS_MAX] = END;
     (void)world_joined(world, "worker", 0, 1);
     world_forget(world);
 
@@ -448,12 +448,12 @@ static void beyond_so_many_open_rounds_one_is_refused_with_the_figure(void **sta
 static void what_barriers_take_is_within_their_bound(void **state)
 {
     (void)state;
-    uint32_t all[LANE_BARRIER_TASKS_MAX + 1];
+    uint32_t all[WIRE_BARRIER_TASKS_MAX + 1];
     struct world *world = crowd_joined();
 
-    for (uint32_t i = 0; i < LANE_BARRIER_TASKS_MAX; i++)
+    for (uint32_t i = 0; i < WIRE_BARRIER_TASKS_MAX; i++)
         all[i] = i;
-    all[LANE_BARRIER_TASKS_MAX] = END;
+    all[WIRE_BARRIER_TASKS_MAX] = END;
     const uint64_t before = world->bytes_taken;
 
     come_to_all(world, all);

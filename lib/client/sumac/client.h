@@ -349,7 +349,8 @@ struct sumac_barrier_options {
 
 /* Wait until all of them have called it for the same name: a barrier, of MPI or of TensorFlow's
  * coordination service. Each name has rounds, 1, 2, 3 …; a task that starts anew comes to the one
- * that is open, or the next. It says nothing of pushes: who wants the others to find its own waits
+ * that is open, or the next, so one that the others have passed once for all it leaves out (its
+ * facts' attempt is above 1). It says nothing of pushes: who wants the others to find its own waits
  * for them first (sumac_push_wait).
  *
  * A round ends for all alike, well or not. Who has come has come, though its call fails or its
