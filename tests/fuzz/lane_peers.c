@@ -421,7 +421,10 @@ void peers_report(struct world *world, struct input *input)
     report.n_lost = sometimes(input) && sometimes(input);
     report.lost = lost;
     report.status = sometimes(input) ? SUMAC_RESOURCE_EXHAUSTED : 0;
-    report.message = report.status != 0 ? "ps 1 has no memory" : report.message;
+    if (report.status != 0) {
+        report.reason = SUMAC__V1__REASON__REASON_OUT_OF_MEMORY;
+        report.message = "ps 1 has no memory";
+    }
     switch (below(input, 8)) {
     case 0:
         world->mute = !world->mute;
