@@ -43,7 +43,7 @@ struct ps_options {
                                  descriptors for */
     uint32_t calls_max; /* 32 for each session, at least 4096, at most 16 384; half are streams' */
     uint64_t staging_bytes_max; /* 2304 MiB: each of 32 sessions a part of 64 MiB */
-    uint64_t view_bytes_max;    /* as much as the state */
+    uint64_t view_bytes_max;    /* as much as the variables take */
     uint64_t pulls_bytes_max;   /* 64 MiB */
     uint64_t state_bytes_max;   /* three quarters of the memory, divided by the ps of this host */
     uint64_t grpc_memory_bytes_max; /* 256 MiB */

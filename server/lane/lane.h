@@ -74,7 +74,7 @@ struct lane_config {
     uint32_t sessions_max;      /* 32 */
     uint32_t streams_max;       /* that are open; 0: LANE_STREAMS_MAX, shared out (places.c) */
     uint64_t staging_bytes_max; /* 2304 MiB; a session's grant is this / sessions_max */
-    uint64_t view_bytes_max;    /* 0: as much as the state */
+    uint64_t view_bytes_max;    /* 0: as much as the variables take */
     uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */
     uint64_t state_bytes_max;   /* values and slots, and what is kept beside them; 0: as much as the
                                    memory gives */

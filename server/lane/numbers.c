@@ -19,8 +19,7 @@ static void add_memory(const struct lane *lane, struct lane_numbers *numbers)
     numbers->state_bytes = store_state_bytes(store);
     numbers->state_bytes_max = store->state_bytes_max;
     numbers->view_bytes = store->view_bytes;
-    numbers->view_bytes_max =
-        store->view_bytes_max == 0 ? store->state_bytes : store->view_bytes_max;
+    numbers->view_bytes_max = store_view_bytes_max(store);
     numbers->staged_bytes = lane->staged_bytes;
     numbers->staging_bytes_max = config->staging_bytes_max;
     numbers->pull_bytes = lane->pull_bytes;

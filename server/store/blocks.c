@@ -62,9 +62,16 @@ static void give_back(struct store *store, struct block *block)
     sized_pool_give(&store->bytes, block, sizeof *block);
 }
 
-static uint64_t view_bytes_max(const struct store *store)
+uint64_t store_view_bytes_max(const struct store *store)
 {
-    return store->view_bytes_max == 0 ? store->state_bytes : store->view_bytes_max;
+    return store->view_bytes_max == 0 ? store->state_bytes + store->own_bytes
+                                      : store->view_bytes_max;
+}
+
+/* Of an old block, whose own struct is many times as much as its bytes where shards are tiny. */
+static uint64_t taken_by(const struct block *block)
+{
+    return sized_pool_bytes(block->bytes) + sized_pool_bytes(sizeof *block);
 }
 
 /* The maps of ids, and what ps 0's judge keeps. */
@@ -78,7 +85,7 @@ static uint64_t bytes_beside_pool(const struct store *store)
  * them is the state's. */
 void store_share_bound(struct store *store)
 {
-    const uint64_t max = view_bytes_max(store);
+    const uint64_t max = store_view_bytes_max(store);
     struct sized_pool *pool = &store->bytes;
 
     pool->spare_bytes_max = max > store->view_bytes ? max - store->view_bytes : 0;
@@ -113,12 +120,12 @@ uint64_t store_state_bytes(const struct store *store)
 
 static void unlink_old(struct store *store, struct block *block)
 {
-    assert(store->view_bytes >= block->bytes);
+    assert(store->view_bytes >= taken_by(block));
     assert(block->died != 0);
     if (store->unswept == block)
         store->unswept = block->among_old.prev;
     LIST_REMOVE(&store->old_blocks, block, among_old);
-    store->view_bytes -= block->bytes;
+    store->view_bytes -= taken_by(block);
     store_share_bound(store);
 }
 
@@ -126,7 +133,7 @@ static void link_old(struct store *store, struct block *block)
 {
     assert(block->died != 0);
     LIST_PREPEND(&store->old_blocks, block, among_old);
-    store->view_bytes += block->bytes;
+    store->view_bytes += taken_by(block);
     store_share_bound(store);
 }
 
@@ -294,7 +301,7 @@ struct block *store_block_write(struct store *store, struct block *block, uint64
     if (block->born == position && block->lent == 0)
         return block; /* of this operation: a view as late as that is of other shards */
     while (store->views.first != NULL && needed(store, block) &&
-           store->view_bytes + block->bytes > view_bytes_max(store))
+           store->view_bytes + taken_by(block) > store_view_bytes_max(store))
         make_room(store);
     if (!needed(store, block))
         return block;

@@ -141,7 +141,7 @@ struct store {
     uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them, … */
     uint64_t judge_bytes;     /* and of it what the judge keeps of them */
     uint64_t state_bytes_max; /* of both (store_bound_state) */
-    uint64_t view_bytes;      /* old blocks */
+    uint64_t view_bytes;      /* old blocks, with their structs */
     uint64_t view_bytes_max;
     LIST(struct view) views;
     uint32_t view_count;
@@ -151,7 +151,8 @@ struct store {
     bool sweep_again; /* … and then, as another has ended since, any */
 };
 
-/* view_bytes_max 0: as much as the state. block_bytes 0: STORE_BLOCK_BYTES; a multiple of 8. */
+/* view_bytes_max 0: as much as the variables take. block_bytes 0: STORE_BLOCK_BYTES; a multiple
+ * of 8. */
 void store_init(
     struct store *store, const struct memory *memory, uint32_t block_bytes,
     uint64_t view_bytes_max);
@@ -312,6 +313,8 @@ static inline void store_block_lend(struct block *block) { block->lent++; }
 void store_block_released(struct store *store, struct block *block);
 /* A block that nobody lends or sees any more, present or old. */
 void store_block_drop(struct store *store, struct block *block);
+/* What readers may keep. */
+uint64_t store_view_bytes_max(const struct store *store);
 /* The state has grown or shrunk, and with it what readers may keep: what is spare beyond that
  * leaves. */
 void store_share_bound(struct store *store);

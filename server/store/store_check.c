@@ -196,7 +196,7 @@ static void check_old(const struct store *store, struct store_sums *sums, struct
                 "an old block of %u bytes, of positions %" PRIu64 " to %" PRIu64
                 ", is kept for nobody",
                 block->bytes, block->born, block->died);
-        bytes += block->bytes;
+        bytes += sized_pool_bytes(block->bytes) + sized_pool_bytes(sizeof *block);
         chained += block->shard != NULL;
         sums->lent += block->lent;
         before = block;

@@ -168,7 +168,8 @@ static void times_are_in_ms_and_pushes_weigh_what_their_workers_said(void **stat
 
     ps_core_numbers(talk->core, &numbers); /* then */
     assert_int_equal(numbers.uptime_ms, 8);
-    assert_int_equal(numbers.view_bytes_max, 4 * sizeof(float)); /* as much as the values */
+    /* as much as the variables take */
+    assert_in_range(numbers.view_bytes_max, 4 * sizeof(float) + 1, numbers.state_bytes);
     const wire_stats_reply *said = (const wire_stats_reply *)effects.items[0].reply;
     assert_int_equal(said->n_sessions, 1);
     assert_int_equal(said->sessions[0]->last_heard_ms, 5);

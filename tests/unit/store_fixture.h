@@ -159,6 +159,12 @@ open_view(struct store *store, struct view *view, enum view_scope scope, struct 
     store_view_cover(view, shard);
 }
 
+/* What so many old blocks take, of BLOCK_BYTES or less. */
+static inline uint64_t old_bytes(uint64_t blocks)
+{
+    return blocks * (sized_pool_bytes(BLOCK_BYTES) + sized_pool_bytes(sizeof(struct block)));
+}
+
 /* Without what is done over steps then. */
 static inline void end_view(struct store *store, struct view *view, struct shard *shard)
 {

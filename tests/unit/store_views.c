@@ -34,9 +34,9 @@ static void a_view_sees_its_position_whatever_is_written(void **state)
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 10);
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 21);
     assert_number_equal(first_of(shard->list[STORE_VALUE][0]), 30);
-    assert_int_equal(store->view_bytes, 128);
+    assert_int_equal(store->view_bytes, old_bytes(2));
     close_view(store, &late, shard);
-    assert_int_equal(store->view_bytes, 64);
+    assert_int_equal(store->view_bytes, old_bytes(1));
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 10);
     close_view(store, &early, shard);
     assert_int_equal(store->view_bytes, 0);
@@ -63,14 +63,14 @@ static void a_view_covers_slots_if_it_says_so(void **state)
     for (uint32_t list = 0; list < shard->list_count; list++)
         (void)write_list(store, shard, list, 0, 20);
 
-    assert_int_equal(store->view_bytes, 3 * BLOCK_BYTES);
+    assert_int_equal(store->view_bytes, old_bytes(3));
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, of_slots.position)), 1);
     assert_number_equal(first_of(store_block_at(shard, M, 0, of_slots.position)), 10);
     assert_number_equal(first_of(store_block_at(shard, V, 0, of_slots.position)), 0);
     assert_number_equal(first_of(shard->list[M][0]), 20);
     expect_consistent(store);
     close_view(store, &of_slots, shard);
-    assert_int_equal(store->view_bytes, BLOCK_BYTES); /* the value's, for the other view */
+    assert_int_equal(store->view_bytes, old_bytes(1)); /* the value's, for the other view */
     expect_consistent(store);
     close_view(store, &of_values, shard);
     assert_int_equal(store->view_bytes, 0);
@@ -94,7 +94,7 @@ static void a_slot_is_kept_for_views_of_slots_only(void **state)
 
     (void)write_list(store, shard, 1, 0, 20); /* when */
 
-    assert_int_equal(store->view_bytes, BLOCK_BYTES); /* then: what was there at first */
+    assert_int_equal(store->view_bytes, old_bytes(1)); /* then: what was there at first */
     assert_number_equal(first_of(store_block_at(shard, 1, 0, of_slots.position)), 0);
     expect_consistent(store);
     close_view(store, &of_values, shard);
@@ -137,7 +137,7 @@ static void an_operation_writes_again_to_what_it_has_made(void **state)
 
     assert_ptr_equal(write_list(store, shard, STORE_VALUE, 0, 20), made);
 
-    assert_int_equal(store->view_bytes, BLOCK_BYTES);
+    assert_int_equal(store->view_bytes, old_bytes(1));
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, early.position)), 1);
     expect_consistent(store);
     close_view(store, &late, other);
@@ -153,18 +153,18 @@ static void old_blocks_of_slots_are_freed_out_of_the_middle(void **state)
 
     (void)add(store, 3, ELEMENTS, UPDATE_ADAM);
     struct shard *shard = store_shard(store, 3);
-    store->view_bytes_max = 9 * BLOCK_BYTES;
+    store->view_bytes_max = old_bytes(9);
     for (int i = 0; i < 3; i++) { /* given: three old blocks in each list, seen by one view each */
         open_view(store, &views[i], VIEW_OF_SLOTS_TOO, shard);
         store->position++;
         for (uint32_t list = 0; list < shard->list_count; list++)
             (void)write_list(store, shard, list, 1, (float)(10 * i + 10));
     }
-    assert_int_equal(store->view_bytes, 9 * BLOCK_BYTES);
+    assert_int_equal(store->view_bytes, old_bytes(9));
 
     close_view(store, &views[1], shard); /* when */
 
-    assert_int_equal(store->view_bytes, 6 * BLOCK_BYTES); /* then */
+    assert_int_equal(store->view_bytes, old_bytes(6)); /* then */
     expect_consistent(store);
     for (uint32_t list = 0; list < shard->list_count; list++) {
         const float first = list == STORE_VALUE ? 1 : 0;
@@ -185,7 +185,7 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
 
     add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     struct shard *shard = store_shard(store, 3);
-    store->view_bytes_max = 128;
+    store->view_bytes_max = old_bytes(2);
     open_view(store, &early, VIEW_OF_VALUES, shard);
     overwrite(store, shard, 0, 10);
     overwrite(store, shard, 1, 10);
@@ -195,9 +195,9 @@ static void the_oldest_view_is_ended_beyond_the_bound(void **state)
 
     assert_true(early.ended);
     assert_false(late.ended);
-    assert_true(store->view_bytes <= 128);
-    assert_int_equal(store->view_bytes, 64);
-    assert_int_equal(store->bytes.spare_bytes_max, 128 - 64); /* what is spare is beside them */
+    assert_true(store->view_bytes <= old_bytes(2));
+    assert_int_equal(store->view_bytes, old_bytes(1));
+    assert_int_equal(store->bytes.spare_bytes_max, old_bytes(1)); /* what is spare is beside them */
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 0, late.position)), 10);
     close_view(store, &early, shard);
     close_view(store, &late, shard);
@@ -245,7 +245,7 @@ static void blocks_of_several_sizes_are_kept_and_freed(void **state)
     (void)overwrite(store, fine, 4, 10);
     store_delete(store, finer);
 
-    assert_int_equal(store->view_bytes, 32 + BLOCK_BYTES / 2); /* then */
+    assert_int_equal(store->view_bytes, old_bytes(2)); /* then */
     assert_number_equal(first_of(store_block_at(fine, STORE_VALUE, 4, view.position)), 1);
     store_view_uncover(&view, coarse);
     store_let_go(store, coarse);
@@ -267,7 +267,7 @@ static struct shard *overwrite_many(struct store *store, struct view *view)
     open_view(store, view, VIEW_OF_VALUES, shard);
     for (uint32_t i = 0; i < MANY; i++)
         (void)overwrite(store, shard, i, 10);
-    assert_int_equal(store->view_bytes, MANY * BLOCK_BYTES);
+    assert_int_equal(store->view_bytes, old_bytes(MANY));
     return shard;
 }
 
@@ -281,11 +281,11 @@ static void old_blocks_of_a_view_are_freed_over_steps(void **state)
 
     end_view(store, &view, shard); /* when */
 
-    assert_int_equal(store->view_bytes, MANY * BLOCK_BYTES); /* then */
+    assert_int_equal(store->view_bytes, old_bytes(MANY)); /* then */
     for (; store_is_leaving(store) && store->view_bytes > 0; sweeps++) {
         const uint64_t before = store->view_bytes;
         assert_in_range(store_reclaim(store), 1, STORE_BLOCK_BYTES);
-        assert_in_range(before - store->view_bytes, 0, 128 * BLOCK_BYTES);
+        assert_in_range(before - store->view_bytes, 0, old_bytes(128));
         expect_consistent(store);
     }
     assert_in_range(sweeps, 3, MANY);
@@ -303,7 +303,7 @@ static void blocks_of_a_view_that_ends_during_a_sweep_are_freed(void **state)
     for (uint32_t i = 0; i < MANY; i++)
         (void)overwrite(store, shard, i, 20);
     end_view(store, &first, shard); /* given */
-    while (store->view_bytes > MANY * BLOCK_BYTES)
+    while (store->view_bytes > old_bytes(MANY))
         (void)store_sweep(store);
     (void)store_sweep(store);
     assert_number_equal(first_of(store_block_at(shard, STORE_VALUE, 7, second.position)), 10);

@@ -276,8 +276,7 @@ static void end_view(struct lane *lane, struct lane_pull *pull)
         "pull %" PRIu64 ": ps %u keeps at most %" PRIu64
         " bytes of old values for readers, and later pushes needed them: pull again, and read on "
         "without a stop",
-        pull->request, lane->index,
-        (lane->store.view_bytes_max == 0 ? lane->store.state_bytes : lane->store.view_bytes_max));
+        pull->request, lane->index, store_view_bytes_max(&lane->store));
 }
 
 /* May the end of this pull free what it reads? */
