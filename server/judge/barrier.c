@@ -18,30 +18,14 @@
 #include "listing.h"
 #include "text.h"
 
-#define MISSING_NAMED_MAX 3u /* in one sentence; the others are counted */
+#define END_LOG_US_MIN 1000000u
+#define PLACES_FREE_SHARE 8u /* of the places for calls: left for those who have not come yet */
 
 /* ---- tasks */
-
-static const char *job_of(const struct judge_place *place)
-{
-    return place->chief ? "chief" : "worker";
-}
 
 static bool is_job(const char *job, bool chief)
 {
     return strcmp(job, chief ? "chief" : "worker") == 0;
-}
-
-/* NULL: ps 0 has never heard of it. */
-static struct judge_task *task_of(const struct judge *judge, const struct judge_place *place)
-{
-    char job[8];
-    wire_task_name name = WIRE_TASK_NAME_INIT;
-
-    (void)text_print(job, sizeof job, "%s", job_of(place));
-    name.job = job;
-    name.index = place->index;
-    return judge_task_find(judge, &name);
 }
 
 static struct judge_place *
@@ -53,11 +37,6 @@ place_of(const struct judge_barrier *barrier, const char *job, uint32_t index)
     return NULL;
 }
 
-static bool has_come(const struct judge_barrier *barrier, const struct judge_place *place)
-{
-    return barrier->open && place->round == barrier->round + 1;
-}
-
 /* The session of it that is not settled; NULL: there is none. */
 static const struct judge_session *
 live_session(const struct judge *judge, const struct judge_task *task)
@@ -67,85 +46,6 @@ live_session(const struct judge *judge, const struct judge_task *task)
     while (session != NULL && (session->task != task || session->state == JUDGE_SESSION_SETTLED))
         session = session->in_judge.prev;
     return session;
-}
-
-static const struct judge_session *
-last_session(const struct judge *judge, const struct judge_task *task)
-{
-    const struct judge_session *session = judge->sessions.last;
-
-    while (session != NULL && session->task != task)
-        session = session->in_judge.prev;
-    return session;
-}
-
-/* ---- sentences */
-
-/* "worker 1, last heard from 2.1 s ago" */
-static const char *place_text(const struct judge *judge, const struct judge_place *place)
-{
-    const struct judge_task *task = task_of(judge, place);
-    const struct judge_session *session = task == NULL ? NULL : last_session(judge, task);
-
-    if (session == NULL)
-        return judge_text(judge, "%s %u, never heard from", job_of(place), place->index);
-    return judge_text(
-        judge, "%s %u, last heard from %s", job_of(place), place->index,
-        judge_ago(judge, session->heard_us));
-}
-
-/* "worker 1, last heard from 2.1 s ago, and worker 2, never heard from" */
-static const char *missing_text(const struct judge *judge, const struct judge_barrier *barrier)
-{
-    assert(barrier->come_count <= barrier->place_count);
-    const uint32_t missing = barrier->place_count - barrier->come_count;
-    const char *text = "";
-    uint32_t named = 0;
-
-    assert(missing > 0);
-    for (uint32_t i = 0; i < barrier->place_count && named < MISSING_NAMED_MAX; i++) {
-        if (has_come(barrier, &barrier->places[i]))
-            continue;
-        named++;
-        const char *const between = named == 1 ? "" : named == missing ? ", and " : ", ";
-        text = judge_text(judge, "%s%s%s", text, between, place_text(judge, &barrier->places[i]));
-    }
-    return missing == named ? text : judge_text(judge, "%s, and %u others", text, missing - named);
-}
-
-const char *judge_barrier_wait(const struct judge *judge, const struct judge_barrier *barrier)
-{
-    const uint64_t left_us =
-        barrier->until_us > judge->now_us ? barrier->until_us - judge->now_us : 0;
-
-    assert(barrier->open);
-    return judge_text(
-        judge,
-        "round %" PRIu64 " of barrier %s waits for %s; %u of %u tasks have come, it gives up in %s",
-        barrier->round + 1, barrier->name, missing_text(judge, barrier), barrier->come_count,
-        barrier->place_count, text_time_left(left_us).text);
-}
-
-static const char *tasks_text(const struct judge *judge, const struct judge_barrier *barrier)
-{
-    struct listing listing = {0};
-
-    if (barrier->of_all)
-        return "all members";
-    for (uint32_t i = 0; i < barrier->place_count; i++)
-        listing_add_task(&listing, job_of(&barrier->places[i]), barrier->places[i].index);
-    return judge_text(judge, "%s", listing_end(&listing));
-}
-
-static const char *wanted_text(const struct judge *judge, const wire_barrier_request *request)
-{
-    struct listing listing = {0};
-
-    if (request->n_tasks == 0)
-        return "all members";
-    for (size_t i = 0; i < request->n_tasks; i++)
-        listing_add_task(&listing, request->tasks[i]->job, request->tasks[i]->index);
-    return judge_text(judge, "%s", listing_end(&listing));
 }
 
 /* ---- the end of a round */
@@ -176,6 +76,26 @@ static void drop_waiting(struct judge *judge, struct judge_waiting *waiting)
     pool_give(&judge->waiting_pool, waiting);
 }
 
+/* One line a second: who comes with short times ends thousands of rounds. */
+static void log_end(struct judge *judge, const struct sumac_error *end)
+{
+    const bool is_soon =
+        judge->end_logged_us != 0 && judge->now_us - judge->end_logged_us < END_LOG_US_MIN;
+
+    if (is_soon) {
+        judge->ends_unlogged++;
+        return;
+    }
+    if (judge->ends_unlogged > 0)
+        judge_log(
+            judge, "%s (and %" PRIu64 " rounds of barriers since the last such line)", end->text,
+            judge->ends_unlogged);
+    else
+        judge_log(judge, "%s", end->text);
+    judge->end_logged_us = judge->now_us;
+    judge->ends_unlogged = 0;
+}
+
 static void
 end_round(struct judge *judge, struct judge_barrier *barrier, const struct sumac_error *end)
 {
@@ -187,7 +107,7 @@ end_round(struct judge *judge, struct judge_barrier *barrier, const struct sumac
     barrier->come_count = 0;
     judge_barrier_changed(judge, barrier);
     if (end->status != SUMAC_OK)
-        judge_log(judge, "%s", end->text);
+        log_end(judge, end);
     const wire_message *reply = make_reply(judge, barrier->round, end);
     while (barrier->waiting.first != NULL) {
         judge_reply_or_fail(judge, barrier->waiting.first->call, reply);
@@ -209,11 +129,12 @@ static void end_without(
 {
     struct sumac_error end = {0};
 
-    assert(!has_come(barrier, place));
+    assert(!judge_barrier_has(barrier, place));
     (void)fail(
         &end, task->done ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
         "round %" PRIu64 " of barrier %.100s cannot pass: %s, %s without coming to it; %s",
-        barrier->round + 1, barrier->name, place_text(judge, place), how_it_went(task),
+        barrier->round + 1, barrier->name, judge_barrier_place_text(judge, place),
+        how_it_went(task),
         task->done ? "name the tasks that are left, under another name"
                    : "come again when another attempt of it has joined");
     end_round(judge, barrier, &end);
@@ -229,7 +150,7 @@ void judge_barriers_settled(struct judge *judge, const struct judge_task *task)
         next = barrier->in_judge.next;
         const struct judge_place *place =
             barrier->open ? place_of(barrier, task->job, task->index) : NULL;
-        if (place != NULL && !has_come(barrier, place))
+        if (place != NULL && !judge_barrier_has(barrier, place))
             end_without(judge, barrier, place, task);
     }
 }
@@ -249,8 +170,9 @@ static void look_for_gone(struct judge *judge, struct judge_barrier *barrier)
             session->task->named = look;
     for (uint32_t i = 0; i < barrier->place_count; i++) {
         const struct judge_place *place = &barrier->places[i];
-        const struct judge_task *task = task_of(judge, place);
-        if (task != NULL && task->joined && task->named != look && !has_come(barrier, place)) {
+        const struct judge_task *task = judge_barrier_task(judge, place);
+        if (task != NULL && task->joined && task->named != look &&
+            !judge_barrier_has(barrier, place)) {
             end_without(judge, barrier, place, task);
             return;
         }
@@ -267,7 +189,7 @@ static void end_late(struct judge *judge, struct judge_barrier *barrier)
         &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
         "round %" PRIu64 " of barrier %.100s has waited %s for %s; %u of %u tasks have come",
         barrier->round + 1, barrier->name, text_time_ms(barrier->timeout_ms).text,
-        missing_text(judge, barrier), barrier->come_count, barrier->place_count);
+        judge_barrier_missing_text(judge, barrier), barrier->come_count, barrier->place_count);
     if (rule_holds(judge->config->broken, RULE_barrier_ends_for_all)) {
         end_round(judge, barrier, &end);
         return;
@@ -413,7 +335,7 @@ static enum sumac_status check_tasks(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "%s comes to barrier %.100s, which it says is of %s: name it among them",
-            session->label, request->name, wanted_text(judge, request));
+            session->label, request->name, judge_barrier_wanted_text(judge, request));
     return SUMAC_OK;
 }
 
@@ -563,7 +485,7 @@ static enum sumac_status check_arrivals(
          barrier = barrier->in_judge.next) {
         const struct judge_place *place =
             barrier->open ? place_of(barrier, session->job, session->index) : NULL;
-        count += place != NULL && has_come(barrier, place);
+        count += place != NULL && judge_barrier_has(barrier, place);
     }
     assert(count <= JUDGE_ARRIVALS_OF_TASK_MAX);
     if (count < JUDGE_ARRIVALS_OF_TASK_MAX)
@@ -614,7 +536,7 @@ static enum sumac_status find_or_make(
     *barrier = judge_barrier_find(judge, request->name);
     const struct judge_place *place =
         *barrier == NULL ? NULL : place_of(*barrier, session->job, session->index);
-    if ((place == NULL || !has_come(*barrier, place)) &&
+    if ((place == NULL || !judge_barrier_has(*barrier, place)) &&
         check_arrivals(judge, session, request, error) != SUMAC_OK)
         return error->status;
     if (*barrier == NULL)
@@ -623,7 +545,8 @@ static enum sumac_status find_or_make(
         return fail(
             error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
             "barrier %.100s is of %s, and this call says of %s: all who come to it name the same",
-            request->name, tasks_text(judge, *barrier), wanted_text(judge, request));
+            request->name, judge_barrier_tasks_text(judge, *barrier),
+            judge_barrier_wanted_text(judge, request));
     if ((*barrier)->of_all && !(*barrier)->open && !renew_members(judge, *barrier))
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -698,6 +621,26 @@ static void note_deadline(struct judge *judge, struct judge_barrier *barrier, ui
     judge_wake(judge, until_us);
 }
 
+/* A call that waits takes a place that another needs in order to come: where few are left, the one
+ * that has waited longest asks again. */
+static void leave_places(struct judge *judge)
+{
+    const uint32_t places = judge_barrier_tasks_max(judge);
+    struct judge_waiting *oldest = judge->waiting.first;
+
+    assert(oldest != NULL);
+    if (judge->waiting_pool.used <= places - places / PLACES_FREE_SHARE)
+        return;
+    judge_fail(
+        judge, oldest->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+        "%s has come to round %" PRIu64
+        " of barrier %.100s, and counts; %zu calls wait at barriers, "
+        "of %u that may be open: ask again in a while how it ends",
+        oldest->session->label, oldest->barrier->round + 1, oldest->barrier->name,
+        judge->waiting_pool.used, places);
+    drop_waiting(judge, oldest);
+}
+
 /* It has come, and its call waits. */
 static void come(
     struct judge *judge, struct judge_waiting *waiting, struct judge_place *place,
@@ -714,8 +657,8 @@ static void come(
     LIST_APPEND(&judge->waiting, waiting, in_judge);
     LIST_APPEND(&barrier->waiting, waiting, of_barrier);
     note_deadline(judge, barrier, timeout_ms);
-    barrier->come_count += !has_come(barrier, place);
-    if (!has_come(barrier, place) || place->attempt != waiting->session->attempt)
+    barrier->come_count += !judge_barrier_has(barrier, place);
+    if (!judge_barrier_has(barrier, place) || place->attempt != waiting->session->attempt)
         judge_barrier_changed(judge, barrier);
     place->round = barrier->round + 1;
     place->attempt = waiting->session->attempt;
@@ -724,6 +667,8 @@ static void come(
         end_round(judge, barrier, &(struct sumac_error){0});
     else if (opens)
         look_for_gone(judge, barrier);
+    if (judge->waiting.first != NULL)
+        leave_places(judge);
 }
 
 /* False: the call was answered, or failed. */

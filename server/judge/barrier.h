@@ -63,6 +63,20 @@ static inline uint32_t judge_barrier_tasks_max(const struct judge *judge)
     return given != 0 ? given : WIRE_BARRIER_TASKS_MAX;
 }
 
+static inline const char *judge_barrier_job(const struct judge_place *place)
+{
+    return place->chief ? "chief" : "worker";
+}
+
+/* Has it come to the open round? */
+static inline bool
+judge_barrier_has(const struct judge_barrier *barrier, const struct judge_place *place)
+{
+    return barrier->open && place->round == barrier->round + 1;
+}
+
+/* NULL: ps 0 has never heard of it. */
+struct judge_task *judge_barrier_task(const struct judge *judge, const struct judge_place *place);
 /* NULL: there is none of that name. */
 struct judge_barrier *judge_barrier_find(const struct judge *judge, const char *name);
 /* With so many places, all of tasks that have never come; NULL: no memory. */
@@ -78,6 +92,17 @@ void judge_barrier_forget(struct judge *judge, struct judge_barrier *barrier);
 void judge_barriers_deinit(struct judge *judge);
 /* The most that they take. */
 uint64_t judge_barriers_bytes_max(const struct judge *judge);
+/* barrier_text.c */
+
+/* "worker 1, last heard from 2.1 s ago" */
+const char *judge_barrier_place_text(const struct judge *judge, const struct judge_place *place);
+/* "worker 1, last heard from 2.1 s ago, and worker 2, never heard from" */
+const char *
+judge_barrier_missing_text(const struct judge *judge, const struct judge_barrier *barrier);
+const char *
+judge_barrier_tasks_text(const struct judge *judge, const struct judge_barrier *barrier);
+const char *
+judge_barrier_wanted_text(const struct judge *judge, const wire_barrier_request *request);
 /* "round 3 of barrier epoch waits for worker 1, last heard from 2.1 s ago; 1 of 2 tasks have come,
  * it gives up in 12 s" */
 const char *judge_barrier_wait(const struct judge *judge, const struct judge_barrier *barrier);

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "text.h"
+
 struct judge_barrier *judge_barrier_find(const struct judge *judge, const char *name)
 {
     return key_map_get(&judge->barriers_by_name, name, strlen(name));
@@ -99,4 +101,15 @@ uint64_t judge_barriers_bytes_max(const struct judge *judge)
 
     return JUDGE_BARRIERS_MAX *
            (barrier + places_bytes(judge_barrier_tasks_max(judge)) + ID_MAP_ENTRY_BYTES_MAX);
+}
+
+struct judge_task *judge_barrier_task(const struct judge *judge, const struct judge_place *place)
+{
+    char job[8];
+    wire_task_name name = WIRE_TASK_NAME_INIT;
+
+    (void)text_print(job, sizeof job, "%s", judge_barrier_job(place));
+    name.job = job;
+    name.index = place->index;
+    return judge_task_find(judge, &name);
 }

@@ -384,7 +384,8 @@ struct judge {
 
     LIST(struct judge_barrier) barriers;
     struct key_map barriers_by_name;
-    LIST(struct judge_waiting) waiting; /* calls of all barriers */
+    LIST(struct judge_waiting) waiting;    /* calls of all barriers */
+    uint64_t end_logged_us, ends_unlogged; /* of rounds of barriers that have not passed */
 };
 
 /* effects.c */

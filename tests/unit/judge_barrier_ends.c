@@ -339,6 +339,57 @@ static void as_many_tasks_as_may_wait_pass_together(void **state)
     world_free(world);
 }
 
+/* Or the others could never come: each waits in a call, and so many may be open. */
+static void who_has_waited_longest_gives_its_place_to_the_next(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 8);
+
+    world->config.barrier_tasks_max = 8;
+    world_begin(world);
+    for (uint32_t i = 0; i < 8; i++)
+        (void)world_joined(world, "worker", i, 1 + i);
+    world_forget(world);
+    for (uint32_t i = 0; i < 6; i++) /* given */
+        come(world, 1 + i, 0);
+    const uint64_t last = come(world, 7, 0);
+    world_expect(world, "");
+
+    world_come(world, 1, &(struct world_arrival){.name = "other", .timeout_ms = ALL_MS}); /* when */
+
+    world_expect(
+        world, "…: RESOURCE_EXHAUSTED BUSY worker 0 has come to round 1 of barrier "
+               "epoch, and counts; 8 calls wait at barriers, of 8 that may be open: ask again in a "
+               "while how it ends\n"); /* then */
+    world_cancel(world, last);
+    come(world, 8, 0); /* all have come, whoever waits */
+    assert_true(world_waits(world, "round 1 of barrier other waits for"));
+    assert_false(world_waits(world, "round 1 of barrier epoch"));
+    world_forget(world);
+    come(world, 1, 0);
+    world_expect_answer(world, "round 1 passes");
+    world_free(world);
+}
+
+static void of_many_rounds_that_end_so_one_a_second_is_logged(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    for (uint32_t i = 0; i < 20; i++) {
+        world_come(
+            world, 1, &(struct world_arrival){.name = "short", .round = 1 + i, .timeout_ms = 1});
+        world_pass(world, 100000);
+        world->answer_count = 0; /* of which there is room for few */
+    }
+
+    assert_true(world_logged(world, "round 1 of barrier short has waited 1 ms"));
+    assert_false(world_logged(world, "round 2 of barrier short"));
+    assert_true(world_logged(world, "round 11 of barrier short has waited 1 ms"));
+    assert_true(world_logged(world, "(and 9 rounds of barriers since the last such line)"));
+    world_free(world);
+}
+
 static uint64_t come_to_number(struct world *world, uint32_t session, uint32_t number)
 {
     char name[32];
@@ -509,6 +560,8 @@ int main(void)
         cmocka_unit_test(a_wait_is_a_sentence_of_the_statistics),
         cmocka_unit_test(more_tasks_than_may_wait_are_refused_with_both_figures),
         cmocka_unit_test(as_many_tasks_as_may_wait_pass_together),
+        cmocka_unit_test(who_has_waited_longest_gives_its_place_to_the_next),
+        cmocka_unit_test(of_many_rounds_that_end_so_one_a_second_is_logged),
         cmocka_unit_test(the_barrier_used_least_lately_gives_way_and_open_ones_do_not),
         cmocka_unit_test(one_task_comes_to_so_many_open_rounds_and_no_more),
         cmocka_unit_test(beyond_so_many_open_rounds_one_is_refused_with_the_figure),

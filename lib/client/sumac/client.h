@@ -343,8 +343,9 @@ struct sumac_barrier_options {
      * members. The same in every call of that name. */
     const struct sumac_member *tasks;
     uint32_t task_count; /* at most SUMAC_BARRIER_TASKS_MAX */
-    uint32_t timeout_ms; /* the round ends for all when the first of theirs is over; 0: the client's
-                          */
+    /* The round ends for all when the first of theirs is over, a little before it, so that the
+     * answer comes in time: a second, or half of less than two. 0: the client's. */
+    uint32_t timeout_ms;
 };
 
 /* Wait until all of them have called it for the same name: a barrier, of MPI or of TensorFlow's
@@ -354,8 +355,10 @@ struct sumac_barrier_options {
  * for them first (sumac_push_wait).
  *
  * A round ends for all alike, well or not. Who has come has come, though its call fails or its
- * process ends; after an error that is not the round's (DEADLINE_EXCEEDED of a ps that is silent)
- * the same call again asks what became of it.
+ * process ends; after an error that is not the round's (DEADLINE_EXCEEDED or UNAVAILABLE, of a ps
+ * that is silent or gone) the same call again asks what became of it. The end of the last round
+ * alone is known: who asks for one before that hears ABORTED (TIMED_OUT). ps 0 knows 256 names, and
+ * forgets the one that was used least lately: use few, round after round.
  *
  * Borrows  all that the options point to, until it returns. The name is kept until the close.
  * Gives    *round, when all have come; NULL will do.

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* barrier_text.c -- what is said of a barrier: whom it waits for, and of whom it is. */
+#include "barrier.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "listing.h"
+#include "text.h"
+
+#define MISSING_NAMED_MAX 3u /* in one sentence; the others are counted */
+
+static const struct judge_session *
+last_session(const struct judge *judge, const struct judge_task *task)
+{
+    const struct judge_session *session = judge->sessions.last;
+
+    while (session != NULL && session->task != task)
+        session = session->in_judge.prev;
+    return session;
+}
+
+/* "worker 1, last heard from 2.1 s ago" */
+const char *judge_barrier_place_text(const struct judge *judge, const struct judge_place *place)
+{
+    const struct judge_task *task = judge_barrier_task(judge, place);
+    const struct judge_session *session = task == NULL ? NULL : last_session(judge, task);
+
+    if (session == NULL)
+        return judge_text(judge, "%s %u, never heard from", judge_barrier_job(place), place->index);
+    return judge_text(
+        judge, "%s %u, last heard from %s", judge_barrier_job(place), place->index,
+        judge_ago(judge, session->heard_us));
+}
+
+/* "worker 1, last heard from 2.1 s ago, and worker 2, never heard from" */
+const char *
+judge_barrier_missing_text(const struct judge *judge, const struct judge_barrier *barrier)
+{
+    assert(barrier->come_count <= barrier->place_count);
+    const uint32_t missing = barrier->place_count - barrier->come_count;
+    const char *text = "";
+    uint32_t named = 0;
+
+    assert(missing > 0);
+    for (uint32_t i = 0; i < barrier->place_count && named < MISSING_NAMED_MAX; i++) {
+        if (judge_barrier_has(barrier, &barrier->places[i]))
+            continue;
+        named++;
+        const char *const between = named == 1 ? "" : named == missing ? ", and " : ", ";
+        text = judge_text(
+            judge, "%s%s%s", text, between, judge_barrier_place_text(judge, &barrier->places[i]));
+    }
+    return missing == named ? text : judge_text(judge, "%s, and %u others", text, missing - named);
+}
+
+const char *judge_barrier_wait(const struct judge *judge, const struct judge_barrier *barrier)
+{
+    const uint64_t left_us =
+        barrier->until_us > judge->now_us ? barrier->until_us - judge->now_us : 0;
+
+    assert(barrier->open);
+    return judge_text(
+        judge,
+        "round %" PRIu64 " of barrier %s waits for %s; %u of %u tasks have come, it gives up in %s",
+        barrier->round + 1, barrier->name, judge_barrier_missing_text(judge, barrier),
+        barrier->come_count, barrier->place_count, text_time_left(left_us).text);
+}
+
+const char *judge_barrier_tasks_text(const struct judge *judge, const struct judge_barrier *barrier)
+{
+    struct listing listing = {0};
+
+    if (barrier->of_all)
+        return "all members";
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        listing_add_task(
+            &listing, judge_barrier_job(&barrier->places[i]), barrier->places[i].index);
+    return judge_text(judge, "%s", listing_end(&listing));
+}
+
+const char *
+judge_barrier_wanted_text(const struct judge *judge, const wire_barrier_request *request)
+{
+    struct listing listing = {0};
+
+    if (request->n_tasks == 0)
+        return "all members";
+    for (size_t i = 0; i < request->n_tasks; i++)
+        listing_add_task(&listing, request->tasks[i]->job, request->tasks[i]->index);
+    return judge_text(judge, "%s", listing_end(&listing));
+}
