@@ -671,10 +671,33 @@ static void come(
         leave_places(judge);
 }
 
+/* No round of it has ended since ps 0 knows the name, which it may have known before: somebody who
+ * has heard of more rounds than those who came says so. They ask again, each for the round it
+ * means. */
+static void count_on_from(struct judge *judge, struct judge_barrier *barrier, uint64_t round)
+{
+    assert(!barrier->end_known);
+    assert(round > barrier->round + 1);
+    while (barrier->waiting.first != NULL) {
+        struct judge_waiting *waiting = barrier->waiting.first;
+        judge_fail(
+            judge, waiting->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "barrier %.100s had been forgotten, and is at round %" PRIu64 ": come again",
+            barrier->name, round);
+        drop_waiting(judge, waiting);
+    }
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        barrier->places[i].round = barrier->places[i].attempt = 0;
+    barrier->round = round - 1;
+    barrier->come_count = 0;
+    barrier->open = false;
+    judge_barrier_changed(judge, barrier);
+}
+
 /* False: the call was answered, or failed. */
 static bool may_come(
     struct judge *judge, const struct judge_event *event, const struct judge_session *session,
-    const struct judge_barrier *barrier)
+    struct judge_barrier *barrier)
 {
     const wire_barrier_request *request = (const wire_barrier_request *)event->request;
     const struct judge_place *place = place_of(barrier, session->job, session->index);
@@ -688,6 +711,8 @@ static bool may_come(
         return false;
     }
     const uint64_t round = round_of(judge, barrier, place, session, request->round);
+    if (round > barrier->round + 1 && !barrier->end_known)
+        count_on_from(judge, barrier, round);
     if (round <= barrier->round)
         answer_over(judge, event->call, barrier, round);
     else if (round > barrier->round + 1)

@@ -117,11 +117,14 @@ static void a_round_beyond_the_next_is_refused(void **state)
     struct world *world = of_two_joined();
 
     come(world, 1, 1);
-    come(world, 2, 2);
+    come(world, 2, 1);
+    world_forget(world);
+    come(world, 1, 2);
+    come(world, 2, 3);
 
     world_expect_answer(
-        world, "FAILED_PRECONDITION MALFORMED worker 1 comes to round 2 of barrier epoch, and the "
-               "next is round 1");
+        world, "FAILED_PRECONDITION MALFORMED worker 1 comes to round 3 of barrier epoch, and the "
+               "next is round 2");
     come(world, 2, UINT64_MAX);
     world_expect_answer(
         world, "INVALID_ARGUMENT MALFORMED round 18446744073709551615 of a barrier is asked for; "
@@ -141,6 +144,42 @@ static void a_name_that_is_not_known_begins_with_the_round_that_is_named(void **
     world_expect(world, "3: round 7 passes\n4: round 7 passes\n");
     come(world, 1, 6);
     world_expect_answer(world, "round 7 ends ABORTED TIMED_OUT round 6 …");
+    world_free(world);
+}
+
+/* The first to come is an attempt that has heard of none. */
+static void who_knows_more_rounds_of_a_forgotten_name_is_believed(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    world_expect(world, "");
+    come(world, 2, 7);
+
+    world_expect(
+        world, "3: RESOURCE_EXHAUSTED BUSY barrier epoch had been forgotten, and is at round 7: "
+               "come again\n");
+    come(world, 1, 0);
+    world_expect(world, "4: round 7 passes\n5: round 7 passes\n");
+    world_free(world);
+}
+
+/* Its round is over for the others: it does not count for theirs. */
+static void a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alone(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 3);
+    come(world, 2, 7);
+    world_forget(world);
+
+    come(world, 1, 3);
+
+    world_expect_answer(world, "round 6 ends ABORTED TIMED_OUT round 3 …");
+    come(world, 1, 7);
+    world_expect(world, "4: round 7 passes\n6: round 7 passes\n");
     world_free(world);
 }
 
@@ -450,6 +489,8 @@ int main(void)
         cmocka_unit_test(a_round_that_is_over_for_long_is_not_known_and_the_next_is_said),
         cmocka_unit_test(a_round_beyond_the_next_is_refused),
         cmocka_unit_test(a_name_that_is_not_known_begins_with_the_round_that_is_named),
+        cmocka_unit_test(who_knows_more_rounds_of_a_forgotten_name_is_believed),
+        cmocka_unit_test(a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alone),
         cmocka_unit_test(how_the_round_before_the_first_ended_is_not_known),
         cmocka_unit_test(a_list_of_tasks_waits_for_these_alone),
         cmocka_unit_test(as_many_other_tasks_are_another_list),
