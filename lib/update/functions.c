@@ -201,6 +201,10 @@ static bool are_apart(const void *one, const void *other, size_t bytes)
 
 void update_run(const struct update_slice *slice)
 {
+    if (slice->sources != NULL) {
+        update_run_sum(slice);
+        return;
+    }
     update_loop *const run = loops_select()->run[slice->function->number][slice->dtype];
     const size_t bytes = slice->count * sumac_dtype_bytes(slice->dtype);
 

@@ -17,12 +17,17 @@
 typedef void update_loop(const struct update_slice *slice);
 typedef bool update_copy(void *restrict out, const void *restrict in, size_t bytes);
 typedef bool update_scan(const void *data, size_t bytes);
+typedef void update_add(void *restrict sum, const void *restrict data, size_t count);
+typedef void update_divide(void *sum, double divisor, size_t count);
 
 struct loops {
     const char *name; /* of the instruction set: "plain", "avx2", "avx512" */
-    update_loop *run[LOOPS_FUNCTIONS][LOOPS_DTYPES]; /* NULL: not on this type */
-    update_copy *copy_finite[LOOPS_DTYPES];          /* float types only */
-    update_scan *all_finite[LOOPS_DTYPES];           /* float types only */
+    update_loop *run[LOOPS_FUNCTIONS][LOOPS_DTYPES];      /* NULL: not on this type */
+    update_loop *run_wide[LOOPS_FUNCTIONS][LOOPS_DTYPES]; /* half types: a gradient of float32 */
+    update_add *add[LOOPS_DTYPES];          /* of contributions: half types add float32; not bool */
+    update_divide *divide[LOOPS_DTYPES];    /* likewise; float types only */
+    update_copy *copy_finite[LOOPS_DTYPES]; /* float types only */
+    update_scan *all_finite[LOOPS_DTYPES];  /* float types only */
 };
 
 extern const struct loops loops_plain;

@@ -85,6 +85,55 @@ HALF_LOOP(assign_sub, float16, -)
 HALF_LOOP(assign_add, bfloat16, +)
 HALF_LOOP(assign_sub, bfloat16, -)
 
+/* The same with a gradient of float32, as several contributions make it. */
+#define WIDE_LOOP(name, half, operator)                                                            \
+    static void name##_wide_##half(const struct update_slice *slice)                               \
+    {                                                                                              \
+        element16 *const out = slice->value_out;                                                   \
+        const element16 *const in = slice->value_in;                                               \
+        const element_float32 *const restrict gradient = slice->gradient;                          \
+        const size_t count = slice->count;                                                         \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++)                                                         \
+            out[i] = half##_of_float32(float32_of_##half(in[i]) operator gradient[i]);             \
+    }
+WIDE_LOOP(assign_add, float16, +)
+WIDE_LOOP(assign_sub, float16, -)
+WIDE_LOOP(assign_add, bfloat16, +)
+WIDE_LOOP(assign_sub, bfloat16, -)
+
+#define WIDE_ASSIGN(half)                                                                          \
+    static void assign_wide_##half(const struct update_slice *slice)                               \
+    {                                                                                              \
+        element16 *const restrict out = slice->value_out;                                          \
+        const element_float32 *const restrict gradient = slice->gradient;                          \
+        const size_t count = slice->count;                                                         \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++)                                                         \
+            out[i] = half##_of_float32(gradient[i]);                                               \
+    }
+WIDE_ASSIGN(float16)
+WIDE_ASSIGN(bfloat16)
+
+/* Contributions, one onto the sum of those before. */
+#define INTEGER_ADD(name, element)                                                                 \
+    static void name(void *restrict sum, const void *restrict data, size_t count)                  \
+    {                                                                                              \
+        element *const restrict out = sum;                                                         \
+        const element *const restrict in = data;                                                   \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++)                                                         \
+            out[i] = (element)(out[i] + in[i]);                                                    \
+    }
+INTEGER_ADD(add_bytes1, element8)
+INTEGER_ADD(add_bytes2, element16)
+INTEGER_ADD(add_bytes4, element32)
+INTEGER_ADD(add_bytes8, element64)
+#define add_float16 add_float32
+#define add_bfloat16 add_float32
+#define divide_float16 divide_float32
+#define divide_bfloat16 divide_float32
+
 static void assign(const struct update_slice *slice)
 {
     memcpy(slice->value_out, slice->gradient, slice->count * sumac_dtype_bytes(slice->dtype));
@@ -138,6 +187,12 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
 #define FINITE_HALF(loop, name) loop##_##name
 #define FINITE_FLOAT(loop, name) loop##_##name
 
+#define WIDE_BOOL(loop, name) NULL
+#define WIDE_INT(loop, name) NULL
+#define WIDE_UINT(loop, name) NULL
+#define WIDE_HALF(loop, name) loop##_wide_##name
+#define WIDE_FLOAT(loop, name) NULL
+
 #define ASSIGN(NAME, number, bytes, kind, name, numpy) [number] = assign,
 #define ASSIGN_ADD(NAME, number, bytes, kind, name, numpy)                                         \
     [number] = SUM_##kind(assign_add, name, bytes),
@@ -146,6 +201,13 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
 #define SGD(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(sgd, name),
 #define MOMENTUM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(momentum, name),
 #define ADAM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adam, name),
+#define ASSIGN_WIDE(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(assign, name),
+#define ASSIGN_ADD_WIDE(NAME, number, bytes, kind, name, numpy)                                    \
+    [number] = WIDE_##kind(assign_add, name),
+#define ASSIGN_SUB_WIDE(NAME, number, bytes, kind, name, numpy)                                    \
+    [number] = WIDE_##kind(assign_sub, name),
+#define ADD(NAME, number, bytes, kind, name, numpy) [number] = SUM_##kind(add, name, bytes),
+#define DIVIDE(NAME, number, bytes, kind, name, numpy) [number] = FINITE_##kind(divide, name),
 #define COPY_FINITE(NAME, number, bytes, kind, name, numpy)                                        \
     [number] = FINITE_##kind(copy_finite, name),
 #define ALL_FINITE(NAME, number, bytes, kind, name, numpy)                                         \
@@ -159,6 +221,12 @@ const struct loops LOOPS_TABLE = {
             UPDATE_FUNCTION_LIST(X)
 #undef X
         },
+    .run_wide =
+        {[UPDATE_ASSIGN] = {SUMAC_DTYPE_LIST(ASSIGN_WIDE)},
+         [UPDATE_ASSIGN_ADD] = {SUMAC_DTYPE_LIST(ASSIGN_ADD_WIDE)},
+         [UPDATE_ASSIGN_SUB] = {SUMAC_DTYPE_LIST(ASSIGN_SUB_WIDE)}},
+    .add = {SUMAC_DTYPE_LIST(ADD)},
+    .divide = {SUMAC_DTYPE_LIST(DIVIDE)},
     .copy_finite = {SUMAC_DTYPE_LIST(COPY_FINITE)},
     .all_finite = {SUMAC_DTYPE_LIST(ALL_FINITE)},
 };

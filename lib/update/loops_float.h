@@ -125,3 +125,24 @@ static void LOOP(adam)(const struct update_slice *slice)
         out[i] = in[i] - rate * m / (SQUARE_ROOT(v) + epsilon);
     }
 }
+
+static void LOOP(add)(void *restrict sum, const void *restrict data, size_t count)
+{
+    ELEMENT *const restrict out = sum;
+    const ELEMENT *const restrict in = data;
+
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++)
+        out[i] = out[i] + in[i];
+}
+
+static void LOOP(divide)(void *sum, double divisor, size_t count)
+{
+    ELEMENT *const out = sum;
+    const FLOAT by = (FLOAT)divisor;
+
+    assert(by > 0);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++)
+        out[i] = out[i] / by;
+}

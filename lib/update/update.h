@@ -92,8 +92,21 @@ enum {
     UPDATE_SCALARS = 4,
 };
 
+/* Contributions that become one gradient, in the order in which they are added up. */
+struct update_sources {
+    uint32_t count; /* at least 1 */
+    /* Where byte `at` of one of them lies, in the run that the slice is of, and how many bytes lie
+     * together from there on: whole elements, at least one. Threads  any. */
+    const uint8_t *(*find)(
+        const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
+        uint64_t *together_bytes);
+    const void *context;
+};
+
 /* One contiguous run of elements: out = f(in, gradient). The outputs may be the inputs (in place),
- * or spare blocks; no other pointers may overlap. No pointer need be aligned. */
+ * or spare blocks; no other pointers may overlap. No pointer need be aligned. With `sources` the
+ * gradient is (source 0 + source 1 + …) ÷ divisor, in the type of update_contribution_dtype: summed
+ * in that order, whatever the slice's size, and never whole in memory. */
 struct update_slice {
     const struct update_function *function;
     enum sumac_dtype dtype;
@@ -103,8 +116,12 @@ struct update_slice {
     const void *gradient;
     void *slot_out[UPDATE_SLOTS_MAX];
     const void *slot_in[UPDATE_SLOTS_MAX];
-    double scalar[UPDATE_SCALARS]; /* as update_prepare made them */
-    bool flag;                     /* nesterov */
+    double scalar[UPDATE_SCALARS];        /* as update_prepare made them */
+    bool flag;                            /* nesterov */
+    const struct update_sources *sources; /* NULL: `gradient` it is */
+    uint64_t source_at;                   /* its first byte in their run, … */
+    uint32_t source_run;                  /* … which find knows by this number */
+    double divisor;                       /* 1: none */
 };
 
 /* The row with this number on the wire, or with this name; NULL: there is none. update_at gives the
@@ -160,6 +177,15 @@ void update_fill_slot(
 
 /* Run one slice. Threads  any; touches only what the slice names. */
 void update_run(const struct update_slice *slice);
+
+/* What a contribution to a variable of that type is made of: float32 for half types, else the same.
+ */
+enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype);
+/* Can contributions of that type be added up? Can their sum be divided? */
+bool update_can_add(enum sumac_dtype dtype);
+bool update_can_divide(enum sumac_dtype dtype);
+/* sum.c: run one that has sources. As update_run, which calls it. */
+void update_run_sum(const struct update_slice *slice);
 
 /* Copy received bytes to staging; false if the data type is a float and any element is not finite.
  * `bytes` are whole elements: one that straddles two spans is put together by the caller. No

@@ -117,6 +117,50 @@ static bool write_all(FILE *file)
     return true;
 }
 
+struct summed {
+    struct state *parts;
+    size_t element;
+};
+
+static const uint8_t *find_part(
+    const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
+    uint64_t *together_bytes)
+{
+    const struct summed *summed = context;
+
+    (void)slice;
+    *together_bytes = ELEMENTS * summed->element - at;
+    return (const uint8_t *)summed->parts[source].gradient + at;
+}
+
+/* The mean of what three pushed, by the loops of this processor. */
+static void write_means(FILE *file)
+{
+    static struct state parts[3];
+
+    for (int number = SUMAC_FLOAT16; number <= SUMAC_FLOAT64; number++) {
+        const enum sumac_dtype dtype = (enum sumac_dtype)number;
+        const enum sumac_dtype made_of = update_contribution_dtype(dtype);
+        const struct summed summed = {parts, sumac_dtype_bytes(made_of)};
+        const struct update_sources sources = {.count = 3, .find = find_part, .context = &summed};
+        struct update_slice slice = {
+            .function = update_find(UPDATE_ASSIGN_ADD),
+            .dtype = dtype,
+            .count = ELEMENTS,
+            .value_in = parts[0].value,
+            .value_out = parts[0].value,
+            .sources = &sources,
+            .divisor = 3.5};
+        for (uint64_t i = 0; i < 3; i++)
+            draw_elements(made_of, i + 1, parts[i].gradient);
+        draw_elements(dtype, 9, parts[0].value);
+        update_run(&slice);
+        fprintf(
+            file, "mean %s %016" PRIx64 "\n", sumac_dtype_name(dtype),
+            XXH3_64bits(parts[0].value, ELEMENTS * (size_t)sumac_dtype_bytes(dtype)));
+    }
+}
+
 static void write_initializers(FILE *file)
 {
     static const int kinds[] = {WIRE_INITIALIZER_UNIFORM, WIRE_INITIALIZER_NORMAL};
@@ -151,6 +195,7 @@ int main(int argc, char **argv)
         return 2;
     }
     const bool agreed = write_all(file);
+    write_means(file);
     write_initializers(file);
     return fclose(file) == 0 && agreed ? 0 : 1;
 }
