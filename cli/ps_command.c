@@ -18,6 +18,7 @@
 struct ps_words {
     struct ps_options server;
     uint32_t port, index;
+    const char *on_loss; /* NULL: not given */
 };
 
 #define STAGING_BYTES_MIN 65536u
@@ -90,12 +91,21 @@ static const struct option_row rows[] = {
      "refused, and not committed, updates, answers; what was said goes out after that, for at most "
      "2.75 s more (5000)",
      OPTION_MS, SERVER(terminate_ms)},
+    {"members", "N",
+     "of synchronous steps: they begin when so many chiefs and workers have joined, and those that "
+     "come later take part from the next step on (as many as TF_CONFIG lists)",
+     OPTION_COUNT, SERVER(members)},
+    {"on-loss", "WHAT",
+     "of synchronous steps that lack a worker which was lost: continue, without it, or fail, and "
+     "all after it (continue)",
+     OPTION_TEXT, .offset = offsetof(struct ps_words, on_loss)},
 };
 
 static const struct option_group groups[] = {
     {"bind", "Which ps, and where"},
     {"staging-max", "Memory and how many may come"},
     {"lease-ms", "Patience"},
+    {"members", "Synchronous steps"},
     {NULL, NULL},
 };
 
@@ -218,6 +228,17 @@ static bool check(const struct ps_options *options)
     return false;
 }
 
+static bool take_on_loss(struct ps_words *words)
+{
+    const char *const given = words->on_loss == NULL ? "continue" : words->on_loss;
+
+    words->server.loss_fails = strcmp(given, "fail") == 0;
+    if (words->server.loss_fails || strcmp(given, "continue") == 0)
+        return true;
+    fprintf(stderr, "sumac ps: --on-loss %s is neither fail nor continue\n", given);
+    return false;
+}
+
 static int serve(const struct command *command, int argc, char **argv)
 {
     struct ps_words words = {.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID};
@@ -230,7 +251,7 @@ static int serve(const struct command *command, int argc, char **argv)
         fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
         return EXIT_MISUSED;
     }
-    if (!check(&words.server))
+    if (!check(&words.server) || !take_on_loss(&words))
         return EXIT_MISUSED;
     struct sumac_cluster cluster;
     struct sumac_error error = {0};

@@ -37,6 +37,8 @@ struct ps_options {
     uint32_t ps_lost_ms;      /* 60 000 */
     uint32_t report_ms;       /* 5 000 */
     uint32_t terminate_ms;    /* 5 000 */
+    uint32_t members;         /* of synchronous steps: as many as are listed */
+    bool loss_fails;          /* a synchronous step that lacks a member which was lost fails */
     uint32_t sessions_max;    /* the listed chiefs and workers and 8 more, at least 32 */
     uint32_t streams_max;     /* 1 024 calls on one connection */
     uint32_t connections_max; /* four for each session, at least 1 024; as many as there are

@@ -169,6 +169,13 @@ static enum sumac_status take_members(
     for (uint32_t i = 0; i < options->cluster->job_count; i++)
         config->lane.members_partial |= options->cluster->jobs[i].sparse;
     config->lane.members_partial |= options->cluster->told_only_itself;
+    if (options->members != 0 && !config->lane.members_partial && count != options->members &&
+        count != 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "--members %u, and TF_CONFIG lists %u chiefs and workers; leave the option out, or "
+            "give every task a TF_CONFIG with as many",
+            options->members, count);
     config->lane.members_jobs = config->members_jobs;
     config->lane.members_indices = config->members_indices;
     return SUMAC_OK;
@@ -214,6 +221,8 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->ps_lost_ms = options->ps_lost_ms;
     lane->report_ms = options->report_ms;
     lane->terminate_ms = options->terminate_ms;
+    lane->step_members = options->members;
+    lane->loss_fails = options->loss_fails;
     lane->sessions_max = options->sessions_max;
     lane->connections_max = options->connections_max;
     lane->calls_max = options->calls_max;

@@ -271,6 +271,7 @@ struct selection {
     size_t index;      /* in the caller's array */
     uint32_t function; /* of a push */
     bool earlier_pull; /* of a push: computed from the values of the pull before the last */
+    bool synchronous;  /* likewise: half types are given as float32 */
     const char *verb;  /* "push", "pull" */
 };
 /* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT,

@@ -36,7 +36,7 @@ static enum sumac_status encode(
 struct deltas {
     const struct sumac_delta *items;
     size_t count;
-    bool earlier_pull;
+    bool earlier_pull, synchronous;
 };
 
 static enum sumac_status add_deltas(
@@ -67,6 +67,7 @@ static enum sumac_status add_deltas(
             .rows = delta->rows,
             .function = delta->function != NULL ? push->function_count : 0,
             .earlier_pull = deltas->earlier_pull,
+            .synchronous = deltas->synchronous,
             .verb = "push"};
         const enum sumac_status status = selection_add(transfer, &selection, error);
         if (status != SUMAC_OK)
@@ -130,9 +131,13 @@ enum sumac_status sumac_client_push(
     struct session_push made = {
         .weight = wanted->weight > 0 ? wanted->weight : 1,
         .non_finite_allowed = wanted->non_finite_allowed,
-        .finishes_step = wanted->finishes_step};
+        .finishes_step = wanted->finishes_step,
+        .synchronous = wanted->synchronous};
     const struct deltas all = {
-        .items = deltas, .count = count, .earlier_pull = wanted->earlier_pull};
+        .items = deltas,
+        .count = count,
+        .earlier_pull = wanted->earlier_pull,
+        .synchronous = wanted->synchronous};
     const char *const null = client == NULL                ? "client"
                              : deltas == NULL && count > 0 ? "deltas"
                              : push == NULL                ? "push"

@@ -132,6 +132,25 @@ enum sumac_status client_check_memory(
     return SUMAC_OK;
 }
 
+/* The type that a tensor for it has. */
+static enum sumac_dtype expected_dtype(const struct selection *selection)
+{
+    const enum sumac_dtype own = selection->variable->dtype;
+    const bool half = sumac_dtype_kind(own) == SUMAC_KIND_HALF;
+
+    return selection->synchronous && half ? SUMAC_FLOAT32 : own;
+}
+
+/* Bytes of one row of such a tensor. */
+static uint64_t expected_row_bytes(const struct selection *selection)
+{
+    const struct sumac_variable *variable = selection->variable;
+
+    assert(sumac_dtype_bytes(variable->dtype) > 0);
+    return variable->row_bytes / sumac_dtype_bytes(variable->dtype) *
+           sumac_dtype_bytes(expected_dtype(selection));
+}
+
 /* The variable is there, is of this client, and has these rows. */
 static enum sumac_status check_rows(
     const struct selection *selection, const struct sumac_client *client, struct sumac_range *rows,
@@ -175,11 +194,13 @@ static enum sumac_status check(
 
     if (status != SUMAC_OK)
         return status;
-    if (tensor->dtype != variable->dtype)
+    const enum sumac_dtype dtype = expected_dtype(selection);
+    if (tensor->dtype != dtype)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "%s of %s: expected %s, given %s", selection->verb, variable->name,
-            sumac_dtype_name(variable->dtype), sumac_dtype_name(tensor->dtype));
+            "%s of %s: expected %s, given %s%s", selection->verb, variable->name,
+            sumac_dtype_name(dtype), sumac_dtype_name(tensor->dtype),
+            dtype == variable->dtype ? "" : "; a synchronous push of a half type is float32");
     assert(rows->first <= variable->rows && rows->count <= variable->rows - rows->first);
     const struct sumac_shape shape = expected_shape(selection);
     if (!sumac_shape_equal(&shape, &tensor->shape))
@@ -189,7 +210,8 @@ static enum sumac_status check(
             sumac_shape_print(&shape, expected, sizeof expected),
             sumac_shape_print(&tensor->shape, given, sizeof given));
     return client_check_memory(
-        tensor, rows->count * variable->row_bytes, selection->verb, variable->name, error);
+        tensor, rows->count * expected_row_bytes(selection), selection->verb, variable->name,
+        error);
 }
 
 /* The part of `rows` that a shard has. False: none. */
@@ -215,6 +237,7 @@ enum sumac_status selection_add(
     if (status != SUMAC_OK)
         return status;
     assert(client_is_locked(transfer->client));
+    const uint64_t row_bytes = expected_row_bytes(selection);
     uint8_t *data = sumac_tensor_data(selection->tensor);
     uint64_t covered = 0;
     for (uint32_t i = 0; i < variable->shard_count; i++) {
@@ -235,9 +258,9 @@ enum sumac_status selection_add(
             .kind = WIRE_PIECE_VALUES,
             .function = selection->function,
             .based_on = selection->earlier_pull ? shard->earlier_version : shard->version,
-            .offset_bytes = (common.first - shard->first_row) * variable->row_bytes,
-            .bytes = common.count * variable->row_bytes,
-            .data = data + (common.first - rows.first) * variable->row_bytes};
+            .offset_bytes = (common.first - shard->first_row) * row_bytes,
+            .bytes = common.count * row_bytes,
+            .data = data + (common.first - rows.first) * row_bytes};
     }
     assert(covered == rows.count); /* all of the tensor's bytes, and each once */
     return SUMAC_OK;

@@ -150,6 +150,13 @@ static void end_for_want_of_room(struct session *session, const struct link *lin
     session_end(session, &error, NULL);
 }
 
+/* A contribution that is committed waits for those of the others: what comes after it is not
+ * committed before it is done, or its session could be settled past it. */
+static bool holds_back(struct session *session)
+{
+    return !is_over(session, session->held) && holds(session, RULE_no_commit_past_held_step);
+}
+
 static bool may_commit(const struct session *session, const struct push *push)
 {
     if (push == NULL)
@@ -165,6 +172,8 @@ static void commit_one(struct session *session, struct window_place *place)
 {
     session->commit_through++;
     assert(session->commit_through <= session->last_sequence);
+    if (place->push != NULL && place->push->synchronous)
+        session->held = session->commit_through;
     assert(place->push == NULL || place->push->sequence == session->commit_through);
     for (uint32_t i = 0; place->push != NULL && i < place->push->part_count; i++) {
         struct part *part = &place->push->parts[i];
@@ -188,7 +197,7 @@ void commit_advance(struct session *session)
 {
     const uint64_t acked_before = session->acked_through;
 
-    while (session->commit_through < session->last_sequence) {
+    while (session->commit_through < session->last_sequence && !holds_back(session)) {
         struct window_place *place = place_of(session, session->commit_through + 1);
         if (!may_commit(session, place->push))
             break;

@@ -79,17 +79,19 @@ static uint32_t count_pieces(const struct draft *draft, const struct link *link)
 }
 
 /* A push with one participant may carry its own commit when nothing before it that is not committed
- * concerns another ps. */
-static bool may_be_eager(const struct session *session, const struct push *push)
+ * concerns another ps, and no synchronous one before it is held. */
+static bool may_be_eager(struct session *session, const struct push *push)
 {
     assert(push->part_count > 0);
-    if (push->part_count > 1)
+    if (push->part_count > 1 || push->synchronous)
+        return false;
+    if (push->synchronous_before != 0 && !is_over(session, push->synchronous_before))
         return false;
     return push->other_before <= session->commit_through ||
            !holds(session, RULE_eager_only_when_alone);
 }
 
-static void fill_header(const struct session *session, struct part *part, wire_part *wire)
+static void fill_header(struct session *session, struct part *part, wire_part *wire)
 {
     const struct push *push = part->push;
 
@@ -100,6 +102,8 @@ static void fill_header(const struct session *session, struct part *part, wire_p
     wire->eager = part->eager;
     wire->bytes = part->bytes;
     wire->started_at_us = push->started_at_us;
+    wire->synchronous = push->synchronous;
+    wire->step = push->step;
     wire->weight = push->weight;
     wire->membership_epoch = session->membership_epoch;
     wire->non_finite_allowed = push->non_finite_allowed;
@@ -160,7 +164,7 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
     struct part *part = link->sending;
     const uint32_t count = count_pieces(draft, link);
 
-    if (count == 0)
+    if (count == 0 && part->piece_count > 0)
         return false;
     assert(link->sending_piece + count <= part->piece_count);
     const bool first = link->sending_piece == 0 && link->sending_offset == 0;

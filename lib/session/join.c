@@ -88,6 +88,8 @@ static void joined(struct session *session, const struct call *call, const wire_
     session->membership_epoch = reply->membership_epoch;
     session->previous_final = reply->previous_final;
     session->clock = session->steps_finished = reply->clock;
+    session->first_step = reply->first_step;
+    session->last_step = reply->first_step > 0 ? reply->first_step - 1 : 0;
     session->lease_ms = reply->lease_ms;
     if (reply->ps_lost_ms > 0)
         session->config.ps_lost_ms = reply->ps_lost_ms;

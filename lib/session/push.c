@@ -40,12 +40,12 @@ static int count_by_ps(struct session *session, const struct session_push *wante
         if (session->links[wanted->pieces[i].ps].piece_scratch++ == 0)
             participants++;
     }
-    return participants;
+    return wanted->synchronous ? (int)session->link_count : participants;
 }
 
 static size_t block_bytes(const struct push *push)
 {
-    assert(push->part_count <= push->piece_count);
+    assert(push->part_count <= push->piece_count || push->synchronous);
     return push->piece_count * (sizeof *push->pieces + sizeof *push->versions +
                                 sizeof *push->places + sizeof *push->ordinals) +
            push->part_count * sizeof *push->parts;
@@ -90,7 +90,7 @@ static void split(struct session *session, struct push *push, const struct sessi
     for (uint32_t i = 0; i < session->link_count && participant < push->part_count; i++) {
         struct link *link = &session->links[i];
         const uint32_t count = link->piece_scratch;
-        if (count == 0)
+        if (count == 0 && !push->synchronous)
             continue;
         push->parts[participant++] =
             (struct part){.push = push, .link = link, .first_piece = place, .piece_count = count};
@@ -155,7 +155,7 @@ static bool number_shards(struct session *session, struct push *push, struct par
 
 static bool measure_parts(struct session *session, struct push *push)
 {
-    assert(push->part_count <= push->piece_count);
+    assert(push->part_count <= push->piece_count || push->synchronous);
     for (uint32_t p = 0; p < push->part_count; p++) {
         struct part *part = &push->parts[p];
         if (!number_shards(session, push, part))
@@ -181,6 +181,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     push->function_count = wanted->function_count;
     push->non_finite_allowed = wanted->non_finite_allowed;
     push->finishes_step = wanted->finishes_step;
+    push->synchronous = wanted->synchronous;
     push->piece_count = wanted->piece_count;
     push->part_count = participants;
     if (!take_block(session, push)) {
@@ -290,6 +291,11 @@ static void admit(struct session *session, struct push *push)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
     session->run_ps = only;
+    push->synchronous_before = session->last_synchronous;
+    if (push->synchronous) {
+        push->step = ++session->last_step;
+        session->last_synchronous = push->sequence;
+    }
     assert(place_of(session, push->sequence)->push == NULL);
     *place_of(session, push->sequence) =
         (struct window_place){.push = push, .steps = push->finishes_step ? 1 : 0};

@@ -40,6 +40,12 @@
     X(arrival_counts_once)          /* what is said again of a barrier is another arrival */       \
     X(barrier_ends_for_all)         /* a deadline ends a round for the one whose it is */          \
     X(barrier_without_the_settled)  /* a round waits for who was settled without having come */    \
+    X(no_commit_past_held_step)     /* the client commits past a contribution that is not done */  \
+    X(step_in_worker_order)         /* contributions are summed in the order of their coming */    \
+    X(contributions_are_compared)   /* one is taken though it differs from others of its step */   \
+    X(steps_wait_for_the_new_member) /* steps go on while ps 0 asks where a member begins */       \
+    X(first_step_is_the_judges)      /* each ps lets it begin after its own last step */           \
+    X(loss_counts_from_final)        /* a loss counts from when ps 0 closes the session */         \
     X(time_jump) /* a suspended ps 0 takes its own sleep for everyone's silence */
 
 enum rule {
@@ -49,10 +55,16 @@ enum rule {
         RULE_COUNT
 };
 
-/* Does this rule hold under the set of broken ones? */
-static inline bool rule_holds(uint32_t broken, enum rule rule)
+/* The set of broken rules that this one alone makes. */
+static inline uint64_t rule_bit(enum rule rule)
 {
-    return (broken >> rule & 1u) == 0;
+    return UINT64_C(1) << rule;
+}
+
+/* Does this rule hold under the set of broken ones? */
+static inline bool rule_holds(uint64_t broken, enum rule rule)
+{
+    return (broken & rule_bit(rule)) == 0;
 }
 
 #endif

@@ -323,6 +323,8 @@ void session_read(const struct session *session, struct session_state *state)
         .lease_ms = session->lease_ms,
         .ps_count = session->link_count > 0 ? session->link_count : session->config.ps_count,
         .pushes_in_flight = pushes_in_flight(session),
+        .first_step = session->first_step,
+        .last_step = session->last_step,
         .last_sequence = session->last_sequence,
         .commit_through = session->commit_through,
         .acked_through = session->acked_through,

@@ -46,7 +46,7 @@ struct session_config {
     uint32_t ps_lost_ms;  /* how long a ps may be silent, until the join's answer says; 0: 60 000 */
     uint32_t chunk_bytes; /* 0: SESSION_CHUNK_BYTES; 64 … SESSION_CHUNK_BYTES_MAX */
     uint32_t backoff_ms_max; /* 0: 2000 */
-    uint32_t broken;         /* rules.h */
+    uint64_t broken;         /* rules.h */
 };
 
 /* What a push or a pull has for one ps, in the order of the caller's tensors. */
@@ -71,6 +71,9 @@ struct session_push {
     double weight;
     bool non_finite_allowed;
     bool finishes_step; /* the session's clock advances once this is committed */
+    /* The member's contribution to its next synchronous step: a sum, of `weight`, with a part on
+     * every ps. No push after it is committed, and none is applied, before it is done. */
+    bool synchronous;
 };
 
 struct session_pull {
@@ -209,6 +212,7 @@ struct session_state {
     uint32_t lease_ms, ps_count;
     uint32_t pushes_in_flight;
     uint64_t last_sequence, commit_through, acked_through;
+    uint64_t first_step, last_step; /* synchronous ones: its first, 0: none; its last so far */
 };
 
 /* Gives  a session, or NULL when the source has no memory. Copies the config's strings. */

@@ -66,6 +66,9 @@ struct push {
     uint32_t function_count;
     bool non_finite_allowed;
     bool finishes_step;
+    bool synchronous;
+    uint64_t step;               /* of a synchronous one, with its sequence */
+    uint64_t synchronous_before; /* the last sequence before it of such a one; 0: none */
     bool refused;
     struct sumac_error *error;    /* of the refusal, from the pool; NULL: none heard */
     struct session_piece *pieces; /* grouped by ps; the start of the push's block */
@@ -263,8 +266,11 @@ struct session {
     /* Pushes that every ps can remember as refused: with a sequence at a time. */
     uint32_t voided_max;
     uint64_t last_sequence, commit_through, acked_through, clock;
-    uint64_t steps_finished;   /* by the caller: those of `clock`, and those not committed yet */
-    uint64_t run_other_before; /* `other_before` of the last push */
+    uint64_t steps_finished; /* by the caller: those of `clock`, and those not committed yet */
+    uint64_t first_step, last_step; /* synchronous: as the join said, 0: none; the last so far */
+    uint64_t last_synchronous;      /* sequence; 0: there was none */
+    uint64_t held;                  /* a synchronous one that is committed; 0, or it is done */
+    uint64_t run_other_before;      /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
     uint32_t refused_count; /* pushes in the window that are voided */
 
@@ -281,6 +287,12 @@ static inline bool holds(const struct session *session, enum rule rule)
 static inline struct window_place *place_of(struct session *session, uint64_t sequence)
 {
     return &session->window[sequence % WINDOW];
+}
+
+/* Is that push done, or is there none (0)? */
+static inline bool is_over(struct session *session, uint64_t sequence)
+{
+    return sequence <= session->acked_through || place_of(session, sequence)->push == NULL;
 }
 
 /* effect.c */

@@ -450,6 +450,8 @@ static bool owes(const struct link *link)
     if (stream->state == STREAM_OPEN && stream->hello_sent && !stream->writable)
         return true;
     const struct part *part = link->parts.first;
+    if (part != NULL && part->staged && part->push->synchronous)
+        part = part->in_link.next; /* it is done when other members' have come, too */
     return part != NULL && part->counted &&
            (!part->staged || part->eager || part->push->sequence <= link->told_commit);
 }

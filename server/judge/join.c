@@ -90,6 +90,7 @@ static const wire_message *make_reply(struct judge *judge, const struct judge_se
     reply->attempt = session->attempt;
     reply->lease_ms = judge->config->lease_ms;
     reply->clock = session->start_clock;
+    reply->first_step = session->first_step;
     reply->membership_epoch = judge->membership_epoch;
     reply->ps_lost_ms = judge->config->ps_lost_ms;
     const bool whole = list_ps(judge, reply) && list_previous(judge, session->task, reply);
@@ -128,6 +129,25 @@ static void add_member(struct judge *judge, struct judge_task *task)
     judge_task_changed(judge, task);
 }
 
+uint32_t judge_step_members(const struct judge *judge)
+{
+    const struct lane_config *config = judge->config;
+
+    if (config->step_members != 0)
+        return config->step_members;
+    return config->members_partial ? 0 : config->member_count;
+}
+
+/* The first that come, each task once, are those that the steps begin with. */
+static void number_initial(struct judge *judge, struct judge_session *session)
+{
+    if (session->task->joined || judge->initials >= judge_step_members(judge))
+        return;
+    session->initial = ++judge->initials;
+    session->first_step = 1;
+    judge_cluster_changed(judge);
+}
+
 static void open_session(struct judge *judge, struct judge_session *session)
 {
     assert(session->state == JUDGE_SESSION_WAITING);
@@ -136,6 +156,7 @@ static void open_session(struct judge *judge, struct judge_session *session)
     session->state = JUDGE_SESSION_OPENING;
     session->heard_us = judge->now_us;
     if (session->task != NULL) {
+        number_initial(judge, session);
         session->task->joined = true;
         session->task->done = false;
         judge->member_joined = true;
@@ -160,6 +181,8 @@ void judge_join_opened(
 {
     if (report->clock > session->start_clock)
         session->start_clock = report->clock;
+    if (report->seen_step > session->seen_step)
+        session->seen_step = report->seen_step;
     if (report->status == 0 || session->state != JUDGE_SESSION_OPENING)
         return;
     refuse(
@@ -168,10 +191,29 @@ void judge_join_opened(
     judge_settle(judge, session, &(struct close_cause){0}); /* its client has no session to close */
 }
 
+/* A member that comes later counts in the step after the largest that any ps has seen: each ps is
+ * told before its client is. */
+static bool lacks_first_step(const struct judge *judge, const struct judge_session *session)
+{
+    return session->task != NULL && session->first_step == 0 && judge_step_members(judge) != 0;
+}
+
+void judge_first_step_complete(struct judge *judge, struct judge_session *session)
+{
+    assert(session->first_step != 0 || session->state != JUDGE_SESSION_OPENING);
+    judge_join_complete(judge, session);
+}
+
 void judge_join_complete(struct judge *judge, struct judge_session *session)
 {
     if (session->state != JUDGE_SESSION_OPENING)
         return;
+    if (lacks_first_step(judge, session)) {
+        session->first_step = session->seen_step + 1;
+        judge_session_changed(judge, session);
+        judge_order_session(judge, JUDGE_ORDER_FIRST_STEP, session);
+        return;
+    }
     session->state = JUDGE_SESSION_OPEN;
     judge_session_changed(judge, session);
     session->heard_us = judge->now_us;

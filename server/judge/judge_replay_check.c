@@ -93,6 +93,7 @@ static void same_cluster(const struct pair *pair)
     same(pair, a->membership_told, b->membership_told, "the membership that was told", whom);
     same(pair, a->member_joined, b->member_joined, "that a member has joined", whom);
     same(pair, a->members_whole, b->members_whole, "that all members are listed", whom);
+    same(pair, a->initials, b->initials, "members that begin with step 1", whom);
     same(pair, a->some_left_done, b->some_left_done, "that one has left as done", whom);
     same(pair, a->observers, b->observers, "how many observers", whom);
     same(pair, a->attempts_forgotten, b->attempts_forgotten, "the attempts forgotten", whom);
@@ -159,6 +160,8 @@ same_session(const struct pair *pair, const struct judge_session *a, const struc
     same_text(pair, a->label, b->label, "name", whom);
     same(pair, a->task != NULL, b->task != NULL, "the task", whom);
     same(pair, a->attempt, b->attempt, "the attempt", whom);
+    same(pair, a->initial, b->initial, "which of those that begin with step 1", whom);
+    same(pair, a->first_step, b->first_step, "the first step", whom);
     same(pair, a->done, b->done, "that it is done", whom);
     same(pair, a->left, b->left, "that its client left", whom);
     same(pair, a->last_sequence, b->last_sequence, "the last push", whom);

@@ -177,6 +177,9 @@ struct judge_session {
     uint64_t attempt;
     uint64_t heard_us;
     uint64_t start_clock; /* the largest of what the ps answered to `open` */
+    uint32_t initial;     /* of the members that begin with synchronous step 1 the i-th; 0: none */
+    uint64_t seen_step;   /* the largest of what the ps answered to `open` */
+    uint64_t first_step;  /* from which on it is a member; 0: it is none, or not known yet */
     uint64_t join_call;   /* 0: nobody waits */
     uint64_t leave_call;  /* 0: nobody waits */
     bool done;
@@ -191,6 +194,7 @@ struct judge_session {
 
 enum judge_order_kind {
     JUDGE_ORDER_OPEN,
+    JUDGE_ORDER_FIRST_STEP,
     JUDGE_ORDER_CLOSE,
     JUDGE_ORDER_DECIDE,
     JUDGE_ORDER_MEMBERSHIP,
@@ -206,7 +210,7 @@ struct judge_order {
     uint64_t number;
     uint64_t record; /* all up to it must be on disk before a ps is given this; 0: not known yet */
     enum judge_order_kind kind;
-    struct judge_session *session;   /* of open, close, decide */
+    struct judge_session *session;   /* of open, first_step, close, decide */
     struct judge_variable *variable; /* of add_shards, publish, delete */
     struct judge_mask pending;       /* ps that have not answered */
     struct judge_mask again;         /* of them, those that this is to be given to again, … */
@@ -351,6 +355,7 @@ struct judge {
     uint64_t observers;     /* how many have joined: the attempt of each */
     uint64_t first_join_us; /* of a member; 0: none has come */
     bool member_joined;     /* a member has been open */
+    uint32_t initials;      /* members that begin with synchronous step 1 and have been opened */
     uint64_t memberless_since_us;
 
     uint64_t cluster_id;
@@ -605,6 +610,9 @@ void judge_join_opened(
     struct judge *judge, struct judge_session *session, uint32_t ps,
     const wire_peer_report *report);
 void judge_join_complete(struct judge *judge, struct judge_session *session);
+void judge_first_step_complete(struct judge *judge, struct judge_session *session);
+/* The members that begin with synchronous step 1; 0: it is not known how many. */
+uint32_t judge_step_members(const struct judge *judge);
 /* Joins of observers end when a ps does not appear: the run, which has not begun, does not. */
 void judge_joins_tick(struct judge *judge);
 

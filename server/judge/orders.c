@@ -133,6 +133,10 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
     switch (order->kind) {
     case JUDGE_ORDER_OPEN:
         return judge_text(judge, "to open the session of %s", order->session->label);
+    case JUDGE_ORDER_FIRST_STEP:
+        return judge_text(
+            judge, "to count %s in synchronous steps from %" PRIu64 " on", order->session->label,
+            order->session->first_step);
     case JUDGE_ORDER_CLOSE:
         return judge_text(judge, "to close the session of %s", order->session->label);
     case JUDGE_ORDER_DECIDE:
@@ -164,6 +168,9 @@ static void complete(
     case JUDGE_ORDER_OPEN:
         judge_join_complete(judge, session);
         break;
+    case JUDGE_ORDER_FIRST_STEP:
+        judge_first_step_complete(judge, session);
+        break;
     case JUDGE_ORDER_CLOSE:
         judge_close_complete(judge, session);
         break;
@@ -190,6 +197,7 @@ static void complete(
 
 static const char *const order_names[JUDGE_ORDER_KINDS] = {
     [JUDGE_ORDER_OPEN] = "open",
+    [JUDGE_ORDER_FIRST_STEP] = "first_step",
     [JUDGE_ORDER_CLOSE] = "close",
     [JUDGE_ORDER_DECIDE] = "decide",
     [JUDGE_ORDER_MEMBERSHIP] = "membership",
@@ -267,7 +275,10 @@ static void order_missing(struct judge *judge, struct judge_session *session)
 {
     if (session->orders > 0)
         return;
-    if (session->state == JUDGE_SESSION_OPENING)
+    if (session->state == JUDGE_SESSION_OPENING && session->first_step != 0 &&
+        session->initial == 0) /* that all ps have answered to the first is on disk with it */
+        judge_order_session(judge, JUDGE_ORDER_FIRST_STEP, session);
+    else if (session->state == JUDGE_SESSION_OPENING)
         judge_order_open(judge, session);
     else if (session->state == JUDGE_SESSION_CLOSING)
         judge_order_session(judge, JUDGE_ORDER_CLOSE, session);
@@ -368,8 +379,30 @@ pack_open(struct judge *judge, const struct judge_session *session, wire_peer_or
     open->task = session->job[0] != '\0' ? task : NULL;
     open->attempt = session->attempt;
     open->membership_epoch = judge->membership_epoch;
+    open->initial = session->initial;
     message->open = open;
     return true;
+}
+
+static bool
+pack_first_step(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
+{
+    wire_first_step *first = arena_take(&judge->said->arena, sizeof *first);
+
+    assert(session->first_step != 0);
+    if (first == NULL)
+        return false;
+    *first = (wire_first_step)WIRE_FIRST_STEP_INIT;
+    first->session_id = (wire_bytes){JUDGE_ID_BYTES, (uint8_t *)session->id};
+    first->step = session->first_step;
+    message->first_step = first;
+    return true;
+}
+
+/* Do the steps that lack its contribution fail? Not when its client said that it leaves. */
+static bool is_lost(const struct judge *judge, const struct judge_session *session)
+{
+    return judge->config->loss_fails && session->first_step != 0 && !session->left;
 }
 
 static bool
@@ -384,6 +417,7 @@ pack_close(struct judge *judge, const struct judge_session *session, wire_peer_o
     *close = (wire_close_session)WIRE_CLOSE_SESSION_INIT;
     close->session_id = (wire_bytes){JUDGE_ID_BYTES, (uint8_t *)session->id};
     close->cause = cause;
+    close->lost = is_lost(judge, session);
     message->close = close;
     return true;
 }
@@ -400,6 +434,8 @@ pack_decide(struct judge *judge, const struct judge_session *session, wire_peer_
     decide->final = session->final;
     decide->done = judge_left_as_done(judge, session);
     decide->acked_through = session->acked_through;
+    decide->lost = is_lost(judge, session);
+    decide->initial = session->initial;
     if (session->voided != NULL) {
         decide->n_voided = session->voided->count;
         decide->voided = session->voided->sequence;
@@ -495,6 +531,8 @@ pack_body(struct judge *judge, const struct judge_order *order, wire_peer_order 
     switch (order->kind) {
     case JUDGE_ORDER_OPEN:
         return pack_open(judge, order->session, message);
+    case JUDGE_ORDER_FIRST_STEP:
+        return pack_first_step(judge, order->session, message);
     case JUDGE_ORDER_CLOSE:
         return pack_close(judge, order->session, message);
     case JUDGE_ORDER_DECIDE:

@@ -216,6 +216,7 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
     hello->epoch = JUDGE_EPOCH;
     hello->coordinator_incarnation = judge->config->incarnation;
     hello->coordinator_secret = judge->secret;
+    hello->step_members = judge_step_members(judge);
     hello->index = ps;
     hello->n_ps_addresses = hello->n_ps_incarnations = judge->ps_count;
     hello->ps_addresses = addresses;

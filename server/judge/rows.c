@@ -205,13 +205,21 @@ static void read_row(const struct judge *judge, struct judge_row *row)
 /* ---- the cluster, and its ps ---- */
 
 static const struct field cluster_fields[] = {
-    NUMBER(judge, beginnings),       NUMBER(judge, cluster_id),
-    NUMBER(judge, secret),           NUMBER(judge, ps_count),
-    NUMBER(judge, membership_epoch), NUMBER(judge, membership_told),
-    NUMBER(judge, member_joined),    NUMBER(judge, members_whole),
-    NUMBER(judge, some_left_done),   ENUMERATION(judge, phase, JUDGE_ENDED),
-    NUMBER(judge, exit_code),        NUMBER(judge, end_reason),
-    NUMBER(judge, ends_of_itself),   TEXT(judge, end_text),
+    NUMBER(judge, beginnings),
+    NUMBER(judge, cluster_id),
+    NUMBER(judge, secret),
+    NUMBER(judge, ps_count),
+    NUMBER(judge, membership_epoch),
+    NUMBER(judge, membership_told),
+    NUMBER(judge, member_joined),
+    NUMBER(judge, members_whole),
+    NUMBER(judge, initials),
+    NUMBER(judge, some_left_done),
+    ENUMERATION(judge, phase, JUDGE_ENDED),
+    NUMBER(judge, exit_code),
+    NUMBER(judge, end_reason),
+    NUMBER(judge, ends_of_itself),
+    TEXT(judge, end_text),
 };
 
 static void put_cluster(struct judge *judge, struct row_writer *writer, const void *object)
@@ -331,6 +339,8 @@ static const struct field session_fields[] = {
     TEXT(judge_session, label),
     NUMBER(judge_session, attempt),
     NUMBER(judge_session, start_clock),
+    NUMBER(judge_session, initial),
+    NUMBER(judge_session, first_step),
     NUMBER(judge_session, done),
     NUMBER(judge_session, left),
     NUMBER(judge_session, last_sequence),

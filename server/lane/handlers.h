@@ -16,8 +16,7 @@ bool lane_push_replay(
     struct lane *lane, struct lane_session *session, const wire_part *header,
     struct payload *payload);
 bool lane_push_replay_refused(
-    struct lane *lane, struct lane_session *session, const wire_refused *refused,
-    uint64_t previous);
+    struct lane *lane, struct lane_session *session, const struct record *record);
 
 /* orders.c: what ps 0 orders */
 void lane_order_received(struct lane *lane, const struct lane_event *event);

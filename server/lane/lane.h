@@ -60,7 +60,11 @@ struct lane_config {
                                         arrays; may be none */
     const uint32_t *members_indices;
     uint32_t member_count;
-    bool members_partial;     /* there may be others beside them: a map from index to address */
+    bool members_partial; /* there may be others beside them: a map from index to address */
+    /* Of ps 0: how many members begin with synchronous step 1; 0: the listed ones, if that list is
+     * whole. Do steps fail that lack a member which was lost? */
+    uint32_t step_members;
+    bool loss_fails;
     uint64_t incarnation;     /* random, not 0 */
     const char *version;      /* of the program, for Stats */
     uint64_t started_us;      /* now_us at the start */
@@ -93,7 +97,7 @@ struct lane_config {
     /* Of one barrier: each may wait by a call, which is one of its method. 0:
      * WIRE_BARRIER_TASKS_MAX */
     uint32_t barrier_tasks_max;
-    uint32_t broken; /* rules.h */
+    uint64_t broken; /* rules.h */
 };
 
 enum lane_event_kind {

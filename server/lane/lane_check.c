@@ -21,6 +21,7 @@ struct sums {
     struct store_sums store;
     uint64_t staged_bytes, chunks, parts, refusals, reports, sessions, streams, held;
     uint64_t pull_bytes, refused_pull_bytes, reader_pull_bytes, common_pull_bytes;
+    uint64_t contributions;
     uint64_t operations, applying, waiting, strangers, readers, views;
     uint64_t users_mix, views_mix; /* of the shards that parts and pulls name */
     const struct variable *deleted[DELETED_MAX];
@@ -56,6 +57,7 @@ static const char *whose(const struct lane_part *part) { return part->session->t
 static void check_runs(struct sums *sums, const struct lane_part *part)
 {
     uint64_t bytes = 0;
+    bool let_go = false; /* of a shard, whose type is not known any more */
 
     for (uint32_t i = 0; i < part->run_count; i++) {
         const struct run *run = &part->runs[i];
@@ -66,15 +68,17 @@ static void check_runs(struct sums *sums, const struct lane_part *part)
             return;
         }
         const struct shard *shard = part->entries[run->entry].shard;
-        bytes += run->bytes;
+        let_go = let_go || shard == NULL;
         if (shard == NULL)
             continue;
+        bytes += run->bytes * lane_part_widens(part, shard);
         if (run->bytes > shard->bytes || run->offset > shard->bytes - run->bytes)
             check_object(
                 sums->check, "push %" PRIu64 " of %s: run %u ends past its shard of %s",
                 part->sequence, whose(part), i, shard->variable->name);
     }
-    if (part->state == PART_RECEIVING || part->state == PART_STAGED || part->state == PART_APPLYING)
+    if (!let_go && (part->state == PART_RECEIVING || part->state == PART_STAGED ||
+                    part->state == PART_APPLYING))
         check_same(
             sums->check, part->received, bytes, "bytes that a part has received", whose(part));
 }
@@ -145,6 +149,7 @@ static uint64_t check_parts(struct sums *sums, const struct lane_session *sessio
                 part->sequence, (int)part->state);
         if (part->state == PART_APPLYING)
             applying = part;
+        sums->contributions += part->step != 0 && part->state != PART_VOID;
         found = found || session->found == part;
         bytes += part->room_bytes;
         after = part->sequence;
@@ -265,6 +270,26 @@ static void check_slowest(struct sums *sums)
     }
 }
 
+/* By step, then in worker order; every one that is staged, and no other. */
+static void check_contributions(struct sums *sums)
+{
+    const struct lane_part *before = NULL;
+    uint64_t listed = 0;
+
+    for (const struct lane_part *part = sums->lane->contributions.first;
+         part != NULL && listed <= sums->parts; part = part->among_contributions.next) {
+        listed++;
+        if (part->step == 0 || part->among_contributions.prev != before ||
+            (before != NULL && before->step > part->step) ||
+            (part->state != PART_STAGED && part->state != PART_APPLYING))
+            check_object(
+                sums->check, "push %" PRIu64 " of %s is among the contributions in state %d",
+                part->sequence, whose(part), (int)part->state);
+        before = part;
+    }
+    check_same(sums->check, listed, sums->contributions, "contributions", "the lane");
+}
+
 static void check_sessions(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
@@ -284,6 +309,7 @@ static void check_sessions(struct sums *sums)
          session != NULL && waiting <= sums->sessions; session = session->in_line.next)
         waiting++;
     check_slowest(sums);
+    check_contributions(sums);
     check_same(sums->check, lane->peers->closed_count, closed, "closed sessions", "the lane");
     check_same(sums->check, waiting, sums->waiting, "sessions that wait for shards", "the lane");
     check_same(sums->check, lane->peers->sessions.used, sums->sessions, "sessions", "the lane");
@@ -499,10 +525,11 @@ static void
 check_entries(struct sums *sums, const struct operation *operation, const struct lane_part *part)
 {
     const bool frees = operation->state == OPERATION_FREEING;
-    bool whole = frees; /* all of its shards */
+    bool whole = frees && operation->part == NULL; /* all of its shards */
 
-    for (const struct lane_part *at = part; at != NULL; at = at->in_operation.next)
-        whole = whole && at != operation->part;
+    for (const struct lane_part *at = part->in_operation.next; at != NULL && frees;
+         at = at->in_operation.next)
+        whole = whole || at == operation->part;
 
     for (uint32_t i = 0; i < part->entry_count; i++) {
         const struct shard *shard = part->entries[i].shard;

@@ -49,6 +49,7 @@ void lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t 
     lane->epoch = hello->epoch;
     lane->coordinator_incarnation = hello->coordinator_incarnation;
     lane->coordinator_secret = hello->coordinator_secret;
+    lane->step_members = hello->step_members;
     for (uint32_t i = 0; i < hello->n_ps_incarnations && i < LANE_PS_MAX; i++) {
         if (i != lane->index && hello->ps_incarnations[i] != 0)
             lane->ps_incarnations[i] = hello->ps_incarnations[i];
@@ -326,11 +327,14 @@ static enum sumac_status check_places(const struct lane *lane, struct sumac_erro
         lane->index, open);
 }
 
-static void learn_membership(struct lane *lane, uint64_t membership_epoch)
+/* And how many of those that begin with synchronous step 1 have come, where no session says so. */
+static void learn_membership(struct lane *lane, uint64_t membership_epoch, uint32_t initial)
 {
     assert(lane->index != 0 || lane->any_hello);
     lane->membership_epoch = membership_epoch;
-    (void)lane_record_order(lane, RECORD_MEMBERSHIP, NULL, membership_epoch, NULL);
+    (void)lane_record_write(
+        lane,
+        &(struct record){.kind = RECORD_MEMBERSHIP, .first = membership_epoch, .second = initial});
 }
 
 /* With the clock that it starts at. */
@@ -373,11 +377,33 @@ static void obey_open(struct lane *lane, struct lane_stream *stream, const wire_
         if (!lane->joined_once && lane->index != 0)
             out_log(&lane->out, "ps %u opens its first session, of %s", lane->index, session->task);
         lane->joined_once = true;
+        lane_step_opened(lane, session, order->open);
         record_opened(lane, session, order->open);
     }
     if (order->open->membership_epoch > lane->membership_epoch)
-        learn_membership(lane, order->open->membership_epoch);
-    lane_report_opened(lane, order->number, slowest);
+        learn_membership(lane, order->open->membership_epoch, 0);
+    const struct lane_session *opened = lane_session_find(lane, order->open->session_id.data);
+    lane_report_opened(lane, order->number, slowest, opened->seen_step);
+    lane_turn_take_steps(lane);
+}
+
+/* From which synchronous step on it counts. */
+static void
+obey_first_step(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+{
+    const wire_first_step *first = order->first_step;
+    struct sumac_error error;
+
+    assert(stream == lane->coordinator);
+    if (!check_id(lane, order->number, &first->session_id, &error))
+        return;
+    struct lane_session *session = lane_session_find(lane, first->session_id.data);
+    if (session != NULL && session->first_step == 0 && !session->closed) {
+        lane_step_begins(lane, session, first->step);
+        (void)lane_record_order(lane, RECORD_FIRST_STEP, session, 0, &first->base);
+    }
+    lane_report_answer(lane, order->number, NULL);
+    lane_turn_take_steps(lane);
 }
 
 static void give_up_adding(struct lane *lane, struct variable *variable, struct sumac_error *error)
@@ -507,6 +533,7 @@ static void obey_close(struct lane *lane, struct lane_stream *stream, const wire
         return;
     }
     session->cause = wire_close_cause_of(order->close->cause);
+    lane_step_closing(lane, session, order->close->lost);
     if (rule_holds(lane->config.broken, RULE_close_before_settling)) {
         session->closing = true;
         if (session->push_stream != NULL && session->push_stream->receiving != NULL) {
@@ -523,10 +550,12 @@ static void
 decide(struct lane *lane, struct lane_session *session, const wire_decide_session *decided)
 {
     lane_session_decide(lane, session, decided);
+    lane_step_decided(lane, session, decided);
     lane_pull_disown(lane, session);
     lane_session_end(lane, session);
     session->closed_record = lane_record_order(lane, RECORD_DECIDE, session, 0, &decided->base);
     lane_turn_take(lane, session);
+    lane_turn_take_steps(lane);
     lane_pull_end_session(lane, session);
     if (rule_holds(lane->config.broken, RULE_tell_closed_client))
         lane_answer_closed(lane, session);
@@ -560,7 +589,9 @@ static void obey_decide(struct lane *lane, struct lane_stream *stream, const wir
         !check_voided(lane, order->number, order->decide, &error))
         return;
     struct lane_session *session = lane_session_find(lane, order->decide->session_id.data);
-    if (session == NULL) { /* decided and forgotten */
+    if (session == NULL) { /* decided and forgotten, or it was never opened here */
+        if (lane_step_begin_with(lane, order->decide->initial))
+            learn_membership(lane, lane->membership_epoch, order->decide->initial);
         lane_report_answer(lane, order->number, NULL);
         return;
     }
@@ -584,7 +615,7 @@ static void
 obey_membership(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     (void)stream;
-    learn_membership(lane, order->membership->membership_epoch);
+    learn_membership(lane, order->membership->membership_epoch, 0);
     lane_report_answer(lane, order->number, NULL);
 }
 
@@ -629,6 +660,7 @@ static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_
         {order->close, obey_close},
         {order->decide, obey_decide},
         {order->membership, obey_membership},
+        {order->first_step, obey_first_step},
         {order->end, obey_end},
         {order->freeze, obey_unsupported},
         {order->cut, obey_unsupported},

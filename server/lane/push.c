@@ -92,6 +92,14 @@ static bool can_follow(
     return false;
 }
 
+static void begin_new(struct lane *lane, struct lane_part *part, const wire_part *header)
+{
+    if (header->synchronous)
+        lane_contribution_begin(lane, part, header);
+    if (part->state == PART_RECEIVING)
+        lane_part_begin(lane, part, header);
+}
+
 static struct lane_part *
 begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
@@ -124,7 +132,7 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
     if (stream->receiving == NULL)
         fail_for_memory(lane, stream);
     else if (state == PART_RECEIVING)
-        lane_part_begin(lane, stream->receiving, header);
+        begin_new(lane, stream->receiving, header);
     return stream->receiving;
 }
 
@@ -160,7 +168,8 @@ static void take_piece(
     }
     assert(run->entry < part->entry_count);
     const struct payload before = *payload;
-    const enum sumac_dtype dtype = part->entries[run->entry].shard->variable->definition.dtype;
+    const enum sumac_dtype own = part->entries[run->entry].shard->variable->definition.dtype;
+    const enum sumac_dtype dtype = part->step == 0 ? own : update_contribution_dtype(own);
     if (!lane_staging_copy(lane, part, payload, piece->bytes, dtype, &finite)) {
         lane_part_refuse_memory(lane, part);
         *payload = before;
@@ -295,14 +304,21 @@ static void take_place(struct lane *lane, struct lane_session *session, struct l
         lane_answer_staged(lane, session, part);
 }
 
+static void check_whole(struct lane *lane, struct lane_part *part)
+{
+    if (part->state == PART_RECEIVING)
+        lane_part_check_whole(lane, part);
+    if (part->state == PART_RECEIVING && part->step != 0)
+        lane_contribution_compare(lane, part);
+}
+
 static void end(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
 {
     struct lane_session *session = stream->session;
 
     assert(part->session == session);
     stream->receiving = NULL;
-    if (part->state == PART_RECEIVING)
-        lane_part_check_whole(lane, part);
+    check_whole(lane, part);
     if (part->state == PART_REFUSED && !keep_refusal(lane, stream, part))
         return;
     if (part->state == PART_RECEIVING || part->state == PART_REFUSED) {
@@ -510,12 +526,11 @@ bool lane_push_replay(
 
     if (part == NULL)
         return false;
-    lane_part_begin(lane, part, header);
+    begin_new(lane, part, header);
     lane_piece_mark(lane, part);
     for (size_t i = 0; i < header->n_pieces; i++)
         take_piece(lane, part, header->pieces[i], payload);
-    if (part->state == PART_RECEIVING)
-        lane_part_check_whole(lane, part);
+    check_whole(lane, part);
     if (part->state != PART_RECEIVING) {
         lane_part_destroy(lane, part);
         return false;
@@ -525,15 +540,17 @@ bool lane_push_replay(
 }
 
 bool lane_push_replay_refused(
-    struct lane *lane, struct lane_session *session, const wire_refused *refused, uint64_t previous)
+    struct lane *lane, struct lane_session *session, const struct record *record)
 {
+    const wire_refused *refused = (const wire_refused *)record->message;
     wire_part header = WIRE_PART_INIT;
 
     header.sequence = refused->sequence;
-    header.previous = previous;
+    header.previous = record->first;
     struct lane_part *part = replay_begin(lane, session, &header);
     if (part == NULL)
         return false;
+    lane_contribution_replay_refused(part, record->second);
     lane_part_refuse(
         lane, part, (enum sumac_status)refused->status, (enum sumac_reason)refused->reason, "%s",
         refused->message);

@@ -24,6 +24,7 @@ replay_membership(struct lane *lane, struct lane_session *session, const struct 
 {
     (void)session;
     lane->membership_epoch = record->first;
+    (void)lane_step_begin_with(lane, (uint32_t)record->second);
     return true;
 }
 
@@ -38,7 +39,10 @@ replay_open(struct lane *lane, struct lane_session *session, const struct record
         lane_session_find(lane, open->session_id.data) != NULL)
         return false;
     lane->joined_once = true;
-    return lane_session_open(lane, open) != NULL;
+    struct lane_session *opened = lane_session_open(lane, open);
+    if (opened != NULL)
+        lane_step_opened(lane, opened, open);
+    return opened != NULL;
 }
 
 static bool
@@ -58,6 +62,7 @@ replay_decide(struct lane *lane, struct lane_session *session, const struct reco
     if (session->closed || !lane_voided_reserve(lane, session, decided->n_voided))
         return false;
     lane_session_decide(lane, session, decided);
+    lane_step_decided(lane, session, decided);
     lane_session_end(lane, session);
     assert(session->closed);
     return true;
@@ -66,9 +71,8 @@ replay_decide(struct lane *lane, struct lane_session *session, const struct reco
 static bool
 replay_dropped(struct lane *lane, struct lane_session *session, const struct record *record)
 {
-    (void)record;
     assert(session->applying == NULL);
-    lane_session_drop_parts(lane, session);
+    lane_session_drop_parts(lane, session, record->first);
     return session->closed;
 }
 
@@ -130,8 +134,7 @@ replay_part(struct lane *lane, struct lane_session *session, const struct record
 static bool
 replay_refused(struct lane *lane, struct lane_session *session, const struct record *record)
 {
-    return lane_push_replay_refused(
-        lane, session, (const wire_refused *)record->message, record->first);
+    return lane_push_replay_refused(lane, session, record);
 }
 
 static bool
@@ -157,6 +160,40 @@ replay_applied(struct lane *lane, struct lane_session *session, const struct rec
     return lane_turn_replay(lane, session, record->first, record->second);
 }
 
+/* ---- synchronous steps ---- */
+
+static bool
+replay_first_step(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    assert(record->message != NULL);
+    lane_step_begins(lane, session, ((const wire_first_step *)record->message)->step);
+    return session->first_step != 0;
+}
+
+static bool
+replay_voided(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    const wire_refused *refused = (const wire_refused *)record->message;
+    const struct lane_part *part = lane_session_part(session, refused->sequence);
+    struct sumac_error error;
+
+    if (part == NULL || part->state != PART_STAGED || part->step == 0 ||
+        lane_voided_find(session, refused->sequence) != NULL)
+        return false;
+    (void)fail(
+        &error, (enum sumac_status)refused->status, (enum sumac_reason)refused->reason, "%s",
+        refused->message);
+    return lane_contribution_void(lane, part, &error);
+}
+
+static bool
+replay_step(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    (void)session;
+    assert(record->message != NULL);
+    return lane_turn_replay_step(lane, (const wire_take_step *)record->message, record->second);
+}
+
 /* ---- one record ---- */
 
 static const struct {
@@ -178,6 +215,9 @@ static const struct {
     [RECORD_COMMIT] = {&sumac__v1__commit__descriptor, true, replay_commit},
     [RECORD_ACKED] = {NULL, true, replay_acked},
     [RECORD_APPLIED] = {NULL, true, replay_applied},
+    [RECORD_FIRST_STEP] = {&sumac__v1__first_step__descriptor, true, replay_first_step},
+    [RECORD_VOIDED] = {&sumac__v1__refused__descriptor, true, replay_voided},
+    [RECORD_STEP] = {&sumac__v1__take_step__descriptor, false, replay_step},
 };
 
 static enum sumac_status refuse(const struct lane *lane, const char *why, struct sumac_error *error)

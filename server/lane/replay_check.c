@@ -50,6 +50,17 @@ static bool one_only(const struct pair *pair, const void *was, const void *is, c
 
 /* ---- the cluster ---- */
 
+/* A step that ends is over by the records. */
+static void same_steps(const struct pair *pair, const struct turns *a, const struct turns *b)
+{
+    const enum operation_state state = a->step.state;
+    const bool over = state == OPERATION_RAISING || state == OPERATION_FREEING;
+
+    same(pair, a->last_step + over, b->last_step, "the last step", "the lane");
+    same(pair, a->step_begun, b->step_begun, "members that begin with step 1", "the lane");
+    same(pair, a->fails_from, b->fails_from, "the first step that fails", "the lane");
+}
+
 static void same_cluster(const struct pair *pair)
 {
     const struct lane *a = pair->lane, *b = pair->again;
@@ -66,6 +77,8 @@ static void same_cluster(const struct pair *pair)
     same(pair, a->coordinator_hello, b->coordinator_hello, "the last hello", whom);
     same(pair, a->joined_once, b->joined_once, "the first session", whom);
     same(pair, a->ps_count, b->ps_count, "how many ps", whom);
+    same_steps(pair, a->turns, b->turns);
+    same(pair, a->step_members, b->step_members, "how many members a step has", whom);
     for (uint32_t i = 0; i < a->ps_count && check_is_good(pair->check); i++) {
         same(pair, a->ps_incarnations[i], b->ps_incarnations[i], "the incarnation of a ps", whom);
         same_text(pair, a->ps_addresses[i], b->ps_addresses[i], "address of a ps", whom);
@@ -105,7 +118,8 @@ static void same_run(
     same(pair, was->offset, is->offset, "the place of a run", whom);
     same(pair, was->bytes, is->bytes, "the bytes of a run", whom);
     same(pair, was->function, is->function, "the function of a run", whom);
-    for (uint64_t at = 0; at < was->bytes && check_is_good(pair->check); at++)
+    const uint64_t bytes = was->bytes * lane_part_widens(a, shard_of(a, was));
+    for (uint64_t at = 0; at < bytes && check_is_good(pair->check); at++)
         if (next_byte(&of_a) != next_byte(&of_b))
             differ(pair, "values", whom);
 }
@@ -132,9 +146,11 @@ static bool is_raised(const struct shard *shard)
 }
 
 /* … and its part is over by the records. NULL: none. */
-static const struct lane_part *ending_part(struct lane_session *session)
+static const struct lane_part *ending_part(const struct lane *lane, struct lane_session *session)
 {
-    const enum operation_state state = operation_of(session)->state;
+    const bool contributes = session->applying != NULL && session->applying->step != 0;
+    const enum operation_state state =
+        contributes ? lane->turns->step.state : operation_of(session)->state;
 
     return state == OPERATION_RAISING || state == OPERATION_FREEING ? session->applying : NULL;
 }
@@ -151,6 +167,7 @@ static void same_part(const struct pair *pair, const struct lane_part *a, const 
     same(pair, a->sequence, b->sequence, "the number", whom);
     same(pair, a->previous, b->previous, "what comes before", whom);
     same(pair, a->state == PART_VOID, b->state == PART_VOID, "the refusal", whom);
+    same(pair, a->step, b->step, "the synchronous step", whom);
     if (a->state == PART_VOID)
         return;
     same(pair, a->bytes, b->bytes, "the bytes", whom);
@@ -208,15 +225,22 @@ same_session(const struct pair *pair, struct lane_session *a, const struct lane_
     if (memcmp(a->id, b->id, sizeof a->id) != 0)
         differ(pair, "number", whom);
     same_text(pair, a->task, b->task, "task", whom);
+    same(pair, a->first_step, b->first_step, "the first step", whom);
+    same(pair, a->asks_step, b->asks_step, "that its first step is asked", whom);
+    same(pair, a->seen_step, b->seen_step, "the step that ps 0 was told", whom);
+    same(pair, a->contributed_step, b->contributed_step, "the last contribution", whom);
     same(pair, a->role, b->role, "the role", whom);
     same(pair, a->attempt, b->attempt, "the attempt", whom);
-    const struct lane_part *over = ending_part(a);
+    const struct lane_part *over = ending_part(pair->lane, a);
     same(pair, over == NULL ? a->mark : over->sequence, b->mark, "the mark", whom);
     same(pair, a->commit_through, b->commit_through, "commit_through", whom);
     same(pair, a->acked_through, b->acked_through, "acked_through", whom);
     same(pair, a->clock_said, b->clock_said, "the clock that was said", whom);
     if (over == NULL)
         same(pair, a->clock, b->clock, "the clock", whom);
+    same(
+        pair, over == NULL || over->step == 0 ? a->passed_step : over->step, b->passed_step,
+        "the last step", whom);
     same(pair, a->closing, b->closing, "that it is closing", whom);
     same(pair, a->closed, b->closed, "that it is closed", whom);
     same(pair, a->done, b->done, "that it is done", whom);

@@ -212,6 +212,7 @@ static void make_part(
         part->checksum = below(input, 2);
         part->non_finite_allowed = below(input, 2) == 1;
         part->synchronous = sometimes(input);
+        part->step = part->synchronous ? below(input, 4) : 0;
         make_functions(message, input);
     }
     const uint64_t sent = message->payload_bytes;

@@ -347,9 +347,12 @@ class Refusals(unittest.TestCase):
             if answer.done:
                 return refused
 
-    def test_a_synchronous_part_is_of_a_later_release(self):
-        shard = self.variable.shards[0]
-        self.check(lambda n, p: part(n, shard, floats(1, 1, 1, 1), previous=p, synchronous=True, step=1), "REASON_UNSUPPORTED")
+    def test_a_contribution_is_for_the_next_step_and_carries_no_commit(self):
+        shard, values = self.variable.shards[0], floats(1, 1, 1, 1)
+        self.check(lambda n, p: part(n, shard, values, previous=p, synchronous=True, step=2, weight=1), "REASON_WRONG_STEP",
+                   "step 2", "its next one is 1")
+        self.check(lambda n, p: part(n, shard, values, previous=p, synchronous=True, step=1, weight=1, eager=True),
+                   "REASON_MALFORMED", "carries its own commit")
 
     def create_error(self, name="x", shape=(2,), **more):
         with self.assertRaises(grpc.RpcError) as raised:

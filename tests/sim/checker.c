@@ -103,6 +103,8 @@ void checker_joined(
     life->attempt = state->attempt;
     life->previous_final = state->previous_final;
     life->first_clock = state->clock;
+    life->last_step = state->last_step;
+    made_if(world, MADE_step_joined, state->first_step > 1);
     life->speaks_by_us = world->now_us + SIM_LEASE_MS * 1000ull / 3 + 1000;
     memcpy(life->id, state->session_id, sizeof life->id);
     for (uint32_t i = 0; i < checker->life_count; i++) {
@@ -301,6 +303,14 @@ void checker_pushed(
     made_if(world, MADE_push_no_memory, for_memory);
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE && for_memory)
         push->defect = DEFECT_NO_MEMORY;
+    if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE &&
+        effect->error.reason == SUMAC_REASON_STEP_DIFFERS && checker_may_differ(world, push))
+        push->defect = DEFECT_OF_STEP;
+    if (effect->error.reason == SUMAC_REASON_MEMBER_LOST && !world->loss_fails)
+        checker_violation(world, "a step fails for a loss that it is to go on without");
+    made_if(world, MADE_step_lost, effect->error.reason == SUMAC_REASON_MEMBER_LOST);
+    made_if(world, MADE_step_differs, push->defect == DEFECT_OF_STEP);
+    made_if(world, MADE_step_done, push->step != 0 && push->fate == FATE_OK);
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE)
         checker_violation(world, "a push without a fault is refused");
     if (push->fate == FATE_REFUSED && effect->error.reason == SUMAC_REASON_UNSPECIFIED &&
@@ -320,7 +330,12 @@ void checker_pushed(
 
 bool checker_may_be_void(const struct world *world, const struct sim_push *push)
 {
-    return push->fate != FATE_OK && world_was_short(world);
+    const bool of_step = push->step != 0 && (world_has(world, FAULT_REFUSE) || world->loss_fails);
+
+    if (push->fate ==
+        FATE_OK) /* that it is committed its session's end says; a loss fails it yet */
+        return push->step != 0 && push->by_settle && !checker_may_take_steps(world);
+    return world_was_short(world) || of_step;
 }
 
 /* ---- pulls */

@@ -7,7 +7,8 @@
  * rows on each ps, a shard each, and so has `grad` (float32, where a value that is not finite can
  * make a ps refuse the part). Each session owns an element of `last`, which each of its pushes
  * assigns its own number to: it says in what order they were applied. `seed` is assigned once;
- * `slow` and `adam` are slots.h's.
+ * `slow` and `adam` are slots.h's. `mix` has the mean of each synchronous step added to it, in
+ * float32: its bits say in which order the step's contributions were summed (checker_steps.c).
  */
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
@@ -25,10 +26,11 @@
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
 #define SIM_ROUNDS_MAX 256u /* of the barrier */
+#define MIX_COLUMNS 24u
 #define SIM_SHARD_BYTES_MAX (COLUMNS * 8u)
 #define PIECES_MAX (8u * SIM_PS_MAX)
 
-enum variable { LEDGER, LAST, GRAD, SLOW, ADAM, SEED, VARIABLES };
+enum variable { LEDGER, LAST, GRAD, SLOW, ADAM, SEED, MIX, VARIABLES };
 
 /* What a ps holds of them, a shard each. */
 enum sim_row {
@@ -66,6 +68,7 @@ enum defect {
     DEFECT_CORRUPTED, /* on the way, after it was summed */
     DEFECTS,
     DEFECT_NO_MEMORY = DEFECTS, /* not the client's: a ps had no room for its part */
+    DEFECT_OF_STEP,             /* nor: its contribution is unlike one that was held for its step */
 };
 
 enum fate { FATE_UNDER_WAY, FATE_OK, FATE_REFUSED, FATE_CLOSED, FATE_UNKNOWN };
@@ -100,6 +103,7 @@ struct sim_session {
     bool excused;                                    /* its session ended, and might have */
     bool decided;                                    /* some ps was told where it ended */
     uint64_t sequence;                               /* of its last push */
+    uint64_t last_step;                              /* of its last synchronous one */
     struct tries streams[SIM_PS_MAX][2];             /* for pushes, for pulls */
     struct tries calls[SIM_CALL_KINDS];
     uint64_t pulled_us; /* when its last pull began */
@@ -110,7 +114,9 @@ struct sim_push {
     struct sim_session *session;
     uint64_t token, sequence; /* sequence 0: too large to get one */
     bool seed, finishes_step;
-    uint8_t participants;                         /* bit per ps */
+    uint64_t step;        /* of a synchronous one; 0: it is another */
+    bool differs;         /* it has more than a contribution to that step should have */
+    uint8_t participants; /* bit per ps */
     uint8_t ledger[SIM_PS_MAX], grad[SIM_PS_MAX]; /* rows: bit 0 and 1 */
     bool wide;
     bool slotted; /* to the variables with slots, and narrow to the others */
@@ -343,9 +349,35 @@ void checker_versions_examine(
 /* The push was answered OK. */
 void checker_versions_pushed(struct world *world, const struct sim_push *push);
 
+/* checker_steps.c: synchronous steps */
+/* What a member adds to `mix` with its contribution to that step, and what that weighs. */
+float steps_value(uint32_t task, uint64_t step, uint32_t column);
+double steps_weight(uint32_t task);
+/* Which ps have variables in that step, a bit each. */
+uint32_t steps_participants(const struct world *world, uint64_t step);
+/* No step is whole before all members of the configuration have come: has none of its task been
+ * open yet? */
+bool checker_is_awaited(const struct world *world, const struct client *client);
+/* All members have joined, and no loss fails a step: then each that has a contribution is taken. */
+bool checker_may_take_steps(const struct world *world);
+/* Of those pushes an earlier one is to the same step, and so to that row the same update. */
+bool checker_is_counted(
+    const struct world *world, uint32_t ps, enum sim_row row, uint32_t number, uint64_t applied);
+/* Was it refused for what another contribution to its step is like? */
+bool checker_may_differ(const struct world *world, const struct sim_push *push);
+/* A client says so to a ps. */
+void checker_commits(
+    struct world *world, const struct sim_session *life, const wire_push_request *request);
+/* At the end. */
+void checker_sums(struct world *world, uint32_t ps);
+
 /* checker_values.c: what a snapshot says. Returns the pushes applied in it, a bit per column. */
 uint64_t
 values_examine(struct world *world, uint32_t ps, const struct snapshot *snapshot, bool final);
 bool values_peek(struct world *world, uint32_t ps, struct snapshot *snapshot);
+/* One shard's value. False: it is not there, or busy. One that was never created is zeros. */
+bool values_peek_shard(
+    struct world *world, uint32_t ps, enum variable variable, uint32_t nth, void *out,
+    uint64_t bytes);
 
 #endif

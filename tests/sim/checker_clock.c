@@ -39,7 +39,8 @@ static void check_steps(
         const struct sim_push *push = checker->pushes[i];
         if (push->session != life)
             continue;
-        const bool due = begun < steps && push->defect == DEFECT_NONE && !push->seed;
+        const bool due = begun < steps && push->defect == DEFECT_NONE && !push->seed &&
+                         !checker_may_be_void(world, push);
         if (due && (push->participants >> ps & 1) != 0 && (applied >> i & 1) == 0)
             checker_violation(world, not_applied);
         begun += push->finishes_step;

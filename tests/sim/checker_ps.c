@@ -249,16 +249,30 @@ static void check_push_answer(
     }
 }
 
-/* That a part was applied, or passed over, is a record: its kind, sequence and session. */
+static bool names(const struct span *record, const uint8_t id[16])
+{
+    for (size_t i = 0; i + 16 <= record->bytes; i++)
+        if (memcmp(record->data + i, id, 16) == 0)
+            return true;
+    return false;
+}
+
+/* That a part was applied, or passed over, is a record: its kind, sequence and session; or, of a
+ * synchronous step, the step and the sessions. */
 void checker_recorded(struct world *world, const struct ps *ps, const struct lane_effect *effect)
 {
     const uint8_t *bytes = effect->body[0].data;
     uint64_t sequence = 0;
 
-    if (bytes[0] != RECORD_APPLIED)
-        return;
     for (uint32_t i = 0; i < 8; i++)
         sequence |= (uint64_t)bytes[16 + i] << 8 * i;
+    for (uint32_t i = 0; bytes[0] == RECORD_STEP && i < world->checker->push_count; i++) {
+        struct sim_push *push = world->checker->pushes[i]; /* its sessions are named */
+        if (push->step == sequence && names(&effect->body[0], push->session->id))
+            push->applied_record[ps->index] = effect->record;
+    }
+    if (bytes[0] != RECORD_APPLIED)
+        return;
     for (uint32_t i = 0; i < world->checker->push_count; i++) {
         struct sim_push *push = world->checker->pushes[i];
         if (push->sequence == sequence && memcmp(push->session->id, bytes + 32, 16) == 0)

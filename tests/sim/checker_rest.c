@@ -40,7 +40,9 @@ static void check_push(struct world *world, const struct sim_push *push)
         checker_violation(world, "a push is torn: applied on some ps only");
         return;
     }
-    if (push->fate == FATE_OK && !everywhere)
+    /* its session's end says that it is committed, and not that its step is whole */
+    const bool waits = push->step != 0 && push->by_settle && !checker_may_take_steps(world);
+    if (push->fate == FATE_OK && !everywhere && !waits)
         checker_violation(world, "an acknowledged push is not applied");
     if ((push->fate == FATE_REFUSED || push->fate == FATE_CLOSED) && everywhere)
         checker_violation(world, "a push that was answered as lost is applied");
@@ -54,7 +56,8 @@ static void check_final(struct world *world, const struct sim_push *push)
     const struct checker *checker = world->checker;
 
     if (push->seed || (push->participants & world->checker->unread) != 0 || push->sequence == 0 ||
-        push->defect != DEFECT_NONE || checker_may_be_void(world, push))
+        push->defect != DEFECT_NONE || checker_may_be_void(world, push) ||
+        (push->step != 0 && !checker_may_take_steps(world)))
         return;
     const struct client *client = world->clients[push->session->client];
     for (uint32_t i = 0; i < checker->life_count; i++) {
@@ -89,6 +92,8 @@ static void check_values(struct world *world, uint32_t ps)
     }
     checker->unread &= ~(1u << ps);
     checker->applied[ps] = values_examine(world, ps, &snapshot, true);
+    if (world_has(world, FAULT_STEPS))
+        checker_sums(world, ps);
     if ((checker->seen[ps] & ~checker->applied[ps]) != 0)
         checker_violation(world, "a pull has seen a push that is not applied");
 }

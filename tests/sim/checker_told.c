@@ -104,6 +104,8 @@ void checker_heard_acked(
     if (taken && request->commit != NULL &&
         life->acked_said[stream->ps] < request->commit->acked_through)
         life->acked_said[stream->ps] = request->commit->acked_through;
+    if (life != NULL && request->commit != NULL)
+        checker_commits(world, life, request);
 }
 
 /* From then on the ps takes nothing from the session. */
@@ -165,6 +167,8 @@ static enum sumac_reason reason_of(const struct world *world, const struct sim_p
         return SUMAC_REASON_PART_TOO_LARGE;
     case DEFECT_CORRUPTED:
         return SUMAC_REASON_MALFORMED;
+    case DEFECT_OF_STEP:
+        return SUMAC_REASON_STEP_DIFFERS;
     case DEFECT_NONE:
     case DEFECTS:
         break;
@@ -180,8 +184,10 @@ void checker_refused(
     made_if(world, MADE_corrupted, push->defect == DEFECT_CORRUPTED);
     if (world_was_short(world)) /* then its reason may be that, or have found no memory itself */
         return;
-    if (error->reason != reason_of(world, push))
+    const bool of_step =
+        error->reason == SUMAC_REASON_STEP_DIFFERS && checker_may_differ(world, push);
+    if (error->reason != reason_of(world, push) && !of_step)
         checker_violation(world, "a push is refused for another reason than it has given");
-    if (strstr(error->text, name) == NULL)
+    if (!of_step && strstr(error->text, name) == NULL)
         checker_violation(world, "a refusal does not name the ps");
 }

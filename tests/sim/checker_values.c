@@ -71,7 +71,8 @@ examine_order(struct world *world, uint32_t ps, const struct snapshot *snapshot,
         if (push->seed || !touches(push, ps))
             continue;
         if ((applied >> i & 1) != 0) {
-            expected[session] = (int64_t)i + 1;
+            if (push->step == 0)
+                expected[session] = (int64_t)i + 1;
             if (missing[session] != 0)
                 checker_violation(world, "a session's order is broken: one is missing before");
         } else if (
@@ -104,7 +105,7 @@ values_examine(struct world *world, uint32_t ps, const struct snapshot *snapshot
     return applied;
 }
 
-static bool peek(
+bool values_peek_shard(
     struct world *world, uint32_t ps, enum variable variable, uint32_t nth, void *out,
     uint64_t bytes)
 {
@@ -120,16 +121,18 @@ bool values_peek(struct world *world, uint32_t ps, struct snapshot *snapshot)
     memset(snapshot, 0, sizeof *snapshot);
     bool whole = true;
     for (uint32_t row = 0; row < 2; row++) {
-        whole &= peek(world, ps, LEDGER, row, snapshot->ledger[row], sizeof snapshot->ledger[row]);
-        whole &= peek(world, ps, GRAD, row, snapshot->grad[row], sizeof snapshot->grad[row]);
+        whole &= values_peek_shard(
+            world, ps, LEDGER, row, snapshot->ledger[row], sizeof snapshot->ledger[row]);
+        whole &= values_peek_shard(
+            world, ps, GRAD, row, snapshot->grad[row], sizeof snapshot->grad[row]);
     }
-    whole &= peek(world, ps, LAST, 0, snapshot->last, sizeof snapshot->last);
+    whole &= values_peek_shard(world, ps, LAST, 0, snapshot->last, sizeof snapshot->last);
     snapshot->has_slots = world->slotted;
-    whole &= peek(world, ps, SLOW, 0, snapshot->slow, sizeof snapshot->slow);
-    whole &= peek(world, ps, ADAM, 0, snapshot->adam, sizeof snapshot->adam);
+    whole &= values_peek_shard(world, ps, SLOW, 0, snapshot->slow, sizeof snapshot->slow);
+    whole &= values_peek_shard(world, ps, ADAM, 0, snapshot->adam, sizeof snapshot->adam);
     if (world->checker->seed_assigned) {
         snapshot->has_seed = true;
-        whole &= peek(world, ps, SEED, 0, snapshot->seed, sizeof snapshot->seed);
+        whole &= values_peek_shard(world, ps, SEED, 0, snapshot->seed, sizeof snapshot->seed);
     }
     return whole;
 }

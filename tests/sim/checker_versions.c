@@ -18,7 +18,8 @@ updates_of(const struct world *world, uint32_t ps, enum sim_row row, uint64_t pu
     uint64_t updates = 0;
 
     for (uint32_t i = 0; i < checker->push_count; i++)
-        updates += (pushes >> i & 1) != 0 && checker_touches(checker->pushes[i], ps, row);
+        updates += (pushes >> i & 1) != 0 && checker_touches(checker->pushes[i], ps, row) &&
+                   !checker_is_counted(world, ps, row, i, pushes);
     return updates;
 }
 
@@ -34,7 +35,7 @@ bool checker_touches(const struct sim_push *push, uint32_t ps, enum sim_row row)
     case ROW_GRAD_1:
         return has_part && (push->grad[ps] >> (row - ROW_GRAD_0) & 1) != 0;
     case ROW_LAST:
-        return has_part && !push->seed;
+        return has_part && !push->seed && push->step == 0;
     case ROW_SLOW:
     case ROW_ADAM:
         return has_part && push->slotted;

@@ -35,6 +35,11 @@ const struct plan plans[] = {
      FAULT_BARRIERS | FAULT_DROP | FAULT_KILL | FAULT_SUSPECT | FAULT_STALL | FAULT_JOIN |
          FAULT_SLEEP | FAULT_QUIT},
     {"barriers3", 1, FAULT_BARRIERS | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
+    {"steps", 2, FAULT_STEPS | FAULT_DROP | FAULT_REFUSE | FAULT_STALL},
+    {"steps2", 3, FAULT_STEPS | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_STALL | FAULT_QUIT},
+    {"steps3", 3,
+     FAULT_STEPS | FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_SLEEP | FAULT_JOIN |
+         FAULT_PULLS},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -104,6 +109,10 @@ void faults_draw(struct world *world)
     world->settled_max = one_of(world, settled, 3);
     world->ended_per_step_max = one_of(world, ended, 3);
     world->barrier_listed = world_has(world, FAULT_BARRIERS) && world_chance(world, 50);
+    world->loss_fails = world_has(world, FAULT_STEPS) && world_chance(world, 50);
+    world->orders_late_us = world_has(world, FAULT_STEPS) && world_chance(world, 50)
+                                ? world_below(world, 60) * world->delay_us_max
+                                : 0;
 }
 
 /* ---- faults */
@@ -144,12 +153,13 @@ static void kill_client(struct world *world, struct client *client)
     if (client->life->joined && world->processes[0].running && world_chance(world, 25))
         call_leave_behind(
             world, process_of_client(client->index), client->life->id, client->life->sequence);
-    client_die(world, client, world_chance(world, 60));
+    const bool back = world_chance(world, 60);
+    client_die(world, client, back || checker_is_awaited(world, client));
 }
 
 static void suspend_client(struct world *world, struct client *client)
 {
-    const bool for_ever = world_chance(world, 20);
+    const bool for_ever = world_chance(world, 20) && !checker_is_awaited(world, client);
     const uint64_t us = SECOND_US * world_between(world, 9, 30);
 
     client->hung = for_ever;
@@ -240,6 +250,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_JOIN:
     case FAULT_QUIT:
     case FAULT_BARRIERS:
+    case FAULT_STEPS:
         break;
     }
 }

@@ -49,6 +49,10 @@
     X(round_passed, "rounds of barriers that passed")                                              \
     X(round_late, "that waited too long")                                                          \
     X(round_gone, "that lacked who was settled")                                                   \
+    X(step_done, "contributions to synchronous steps")                                             \
+    X(step_differs, "refused for another's")                                                       \
+    X(step_lost, "failed for a loss")                                                              \
+    X(step_joined, "members that joined between steps")                                            \
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \

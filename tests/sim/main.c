@@ -77,7 +77,7 @@ static void on_abort(int signal_number)
 
 /* A run that an assertion of a core ends is a violation, too. Says whether there was one. */
 static bool
-run(struct world *world, uint64_t seed, const struct plan *plan, uint32_t broken,
+run(struct world *world, uint64_t seed, const struct plan *plan, uint64_t broken,
     struct found *found)
 {
     *found = (struct found){.plan = plan, .seed = seed};
@@ -132,7 +132,7 @@ static int run_seeds(struct world *world, const struct options *options)
     return failures == 0 ? 0 : 1;
 }
 
-static int replay(struct world *world, const struct options *options, uint32_t broken)
+static int replay(struct world *world, const struct options *options, uint64_t broken)
 {
     struct found found;
     const struct plan *plan = options->plan != NULL ? options->plan : plan_of(options->seed);
@@ -160,7 +160,7 @@ break_rule(struct world *world, const struct options *options, enum rule rule, b
         const struct plan *plan = options->plan != NULL ? options->plan : plan_of(seed);
         struct found found;
         struct found unbroken;
-        if (!run(world, seed, plan, 1u << rule, &found) || run(world, seed, plan, 0, &unbroken))
+        if (!run(world, seed, plan, rule_bit(rule), &found) || run(world, seed, plan, 0, &unbroken))
             continue; /* only what the missing rule alone has done */
         count++;
         if (found.lines < shortest.lines)
@@ -177,7 +177,7 @@ break_rule(struct world *world, const struct options *options, enum rule rule, b
         struct options again = *options;
         again.plan = shortest.plan;
         again.seed = shortest.seed;
-        replay(world, &again, 1u << rule);
+        replay(world, &again, rule_bit(rule));
     }
     return true;
 }
@@ -194,7 +194,7 @@ static int break_rules(struct world *world, const struct options *options)
             continue;
         known = true;
         if (options->has_seed)
-            return replay(world, options, 1u << rule);
+            return replay(world, options, rule_bit(rule));
         all_found = break_rule(world, options, (enum rule)rule, !all) && all_found;
         fflush(stdout);
     }

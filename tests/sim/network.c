@@ -66,6 +66,8 @@ static uint64_t arrival_us(struct world *world, const struct stream *stream, enu
     uint64_t at_us = world->now_us + world_delay_us(world);
     const uint64_t stalled_us = world->network->stalled_until_us[stream->caller][stream->ps];
 
+    if (way == WAY_TO_PS && stream->caller < SIM_PS_MAX)
+        at_us += world->orders_late_us;
     if (at_us < stalled_us)
         at_us = stalled_us + world_below(world, 1000);
     const uint64_t clear_us = stream->channels[way].clear_us;

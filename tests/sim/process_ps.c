@@ -82,6 +82,7 @@ static void configure(struct world *world, struct ps *ps)
         .sessions_max = SIM_SESSIONS_OPEN_MAX,
         .staging_bytes_max = (uint64_t)SIM_GRANT_BYTES * SIM_SESSIONS_OPEN_MAX,
         .records = world->records,
+        .loss_fails = world->loss_fails,
         .inline_bytes = world->inline_bytes,
         .copied_pull_bytes_max = world->copied_pull_bytes_max,
         .pull_chunk_bytes = world->pull_chunk_bytes,

@@ -39,7 +39,6 @@ static void act_later(struct world *world, struct client *client)
 static void create_next(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
-    const uint32_t count = world->seeded ? VARIABLES : SEED;
 
     if (client->phase != PHASE_CREATING)
         return;
@@ -48,7 +47,11 @@ static void create_next(struct world *world, const struct event *event)
     client->assigns = false;
     if (client->variable == SLOW && !world->slotted)
         client->variable = SEED;
-    if (client->variable < count) {
+    if (client->variable == SEED && !world->seeded)
+        client->variable = MIX;
+    if (client->variable == MIX && !world_has(world, FAULT_STEPS))
+        client->variable = VARIABLES;
+    if (client->variable < VARIABLES) {
         program_create(world, client);
         return;
     }
@@ -84,7 +87,7 @@ static void created(struct world *world, struct client *client, const struct ses
     checker_created(world, (enum variable)client->variable, reply->variable);
     client->variable++;
     client->assigns = reply->assign;
-    if (!reply->assign && client->variable == VARIABLES)
+    if (!reply->assign && client->variable == SEED + 1)
         world->checker->seed_assigned = true;
     create_after(world, client, 0);
 }
@@ -206,7 +209,8 @@ static void over(struct world *world, const struct event *event)
     const bool back = !left && !world->twin && !world->checker->state_lost &&
                       client->life->joined && !world->checker->ps_exited && world_chance(world, 80);
 
-    client_die(world, client, back);
+    const bool awaited = checker_is_awaited(world, client) && !world->checker->ps_exited;
+    client_die(world, client, back || awaited);
 }
 
 static void end(struct world *world, struct client *client)

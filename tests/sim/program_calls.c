@@ -53,11 +53,13 @@ struct creation {
 
 static void define(struct world *world, enum variable which, struct creation *creation)
 {
-    static const char *const names[VARIABLES] = {"ledger", "last", "grad", "slow", "adam", "seed"};
-    static const uint64_t columns[VARIABLES] = {COLUMNS, LIVES_MAX, COLUMNS,
-                                                COLUMNS, COLUMNS,   SEED_COLUMNS};
+    static const char *const names[VARIABLES] = {"ledger", "last", "grad", "slow",
+                                                 "adam",   "seed", "mix"};
+    static const uint64_t columns[VARIABLES] = {COLUMNS, LIVES_MAX,    COLUMNS,    COLUMNS,
+                                                COLUMNS, SEED_COLUMNS, MIX_COLUMNS};
     static const enum sumac_dtype dtypes[VARIABLES] = {SUMAC_INT64,   SUMAC_INT64,   SUMAC_FLOAT32,
-                                                       SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_INT64};
+                                                       SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_INT64,
+                                                       SUMAC_FLOAT32};
     const uint64_t rows = which >= SLOW ? world->ps_count : 2 * world->ps_count;
     const int initializer = which == SEED ? WIRE_INITIALIZER_ASSIGNED : WIRE_INITIALIZER_ZEROS;
     wire_variable *variable = &creation->variable;
@@ -70,7 +72,7 @@ static void define(struct world *world, enum variable which, struct creation *cr
     creation->partitioner.kind = (Sumac__V1__Partitioner__Kind)WIRE_PARTITIONER_FIXED_SHARDS;
     creation->partitioner.num_shards = rows;
     creation->function = (wire_function)WIRE_FUNCTION_INIT;
-    creation->function.function = which == LEDGER || which == GRAD
+    creation->function.function = which == LEDGER || which == GRAD || which == MIX
                                       ? SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_ADD
                                       : SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
     *variable = (wire_variable)WIRE_VARIABLE_INIT;
@@ -79,6 +81,9 @@ static void define(struct world *world, enum variable which, struct creation *cr
     variable->n_shape = 2;
     variable->shape = creation->shape;
     variable->trainable = true;
+    if (world_has(world, FAULT_STEPS) && (which == LEDGER || which == MIX))
+        variable->aggregation = which == LEDGER ? SUMAC__V1__AGGREGATION__AGGREGATION_SUM
+                                                : SUMAC__V1__AGGREGATION__AGGREGATION_MEAN;
     variable->initializer = &creation->initializer;
     variable->partitioner = &creation->partitioner;
     variable->function =

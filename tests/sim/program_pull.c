@@ -83,7 +83,8 @@ static void bound_lag(
     struct world *world, const struct client *client, struct sim_pull *pull,
     struct session_pull *wanted)
 {
-    if (!client->member || !world_chance(world, 40))
+    /* and who waits for a member that has contributed to a step, for one that waits for it */
+    if (!client->member || world_has(world, FAULT_STEPS) || !world_chance(world, 40))
         return;
     made(world, MADE_bounded);
     wanted->bounded = true;

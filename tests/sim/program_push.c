@@ -27,7 +27,7 @@ struct session_piece *program_put_piece(
     return &push->pieces[push->piece_count - 1];
 }
 
-static void submit(
+void program_submit(
     struct world *world, struct client *client, struct sim_push *push,
     wire_function *const *functions, uint32_t function_count)
 {
@@ -37,7 +37,8 @@ static void submit(
         .piece_count = push->piece_count,
         .functions = functions,
         .function_count = function_count,
-        .weight = 1,
+        .weight = push->step == 0 ? 1 : steps_weight(client->task),
+        .synchronous = push->step != 0,
         .finishes_step = world_chance(world, 50),
     };
     struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
@@ -47,6 +48,7 @@ static void submit(
     client_step(world, client, &event);
     if (push->sequence != 0 && push->fate == FATE_REFUSED) { /* at once: it has no number */
         client->life->sequence--;
+        client->life->last_step -= push->step != 0;
         push->sequence = 0;
     }
 }
@@ -69,7 +71,7 @@ void program_push_seed(struct world *world, struct client *client)
             push, &world->checker->variables[SEED].shards[i], 0, SEED_COLUMNS * sizeof(int64_t),
             push->data + i * SEED_COLUMNS * sizeof(int64_t));
     trace_say(world, "worker %u assigns the seed: push %u", client->index, push->number);
-    submit(world, client, push, NULL, 0);
+    program_submit(world, client, push, NULL, 0);
 }
 
 enum named { NAMED_ADAM = 1, NAMED_ASSIGN, NAMED_SUBTRACT, NAMED };
@@ -212,6 +214,10 @@ void program_push(struct world *world, struct client *client)
     client->pushes_left--;
     if (push == NULL)
         return;
+    if (world_has(world, FAULT_STEPS) && client->member && world_chance(world, 60)) {
+        program_contribute(world, client, push);
+        return;
+    }
     const uint32_t chosen = program_some_ps(world);
     push->wide = world_chance(world, 30);
     if (world_has(world, FAULT_REFUSE) && world_chance(world, 30))
@@ -235,7 +241,7 @@ void program_push(struct world *world, struct client *client)
         world, "%s pushes %u to ps set %x%s",
         world->processes[process_of_client(client->index)].name, push->number, push->participants,
         push->defect == DEFECT_NONE ? "" : ", with a fault that one will refuse");
-    submit(
+    program_submit(
         world, client, push, name_functions(world),
         push->defect == DEFECT_WRONG_DATA_TYPE ? NAMED_ADAM
         : push->in_runs                        ? NAMED - 1

@@ -10,6 +10,13 @@ void program_push(struct world *world, struct client *client);
 void program_push_seed(struct world *world, struct client *client);
 void program_pull(struct world *world, struct client *client);
 
+/* program_step.c: this push is the member's contribution to its next synchronous step. */
+void program_contribute(struct world *world, struct client *client, struct sim_push *push);
+
+/* With the functions that its pieces name. */
+void program_submit(
+    struct world *world, struct client *client, struct sim_push *push,
+    wire_function *const *functions, uint32_t function_count);
 /* One piece more of a push. */
 struct session_piece *program_put_piece(
     struct sim_push *push, const struct sim_shard *shard, uint64_t offset_bytes, uint64_t bytes,

@@ -221,7 +221,7 @@ static void dispatch(struct world *world, struct event event)
 
 /* ---- a run */
 
-static void begin(struct world *world, uint64_t seed, const struct plan *plan, uint32_t broken)
+static void begin(struct world *world, uint64_t seed, const struct plan *plan, uint64_t broken)
 {
     world_drop(world);
     world->seed = seed;
@@ -246,7 +246,7 @@ static void begin(struct world *world, uint64_t seed, const struct plan *plan, u
         world->clients[i] = client_make(world, i);
 }
 
-uint32_t world_run(struct world *world, uint64_t seed, const struct plan *plan, uint32_t broken)
+uint32_t world_run(struct world *world, uint64_t seed, const struct plan *plan, uint64_t broken)
 {
     begin(world, seed, plan, broken);
     const uint64_t end_us = SIM_START_US + SIM_SECONDS_MAX * 1000000ull;

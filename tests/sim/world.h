@@ -52,6 +52,7 @@ enum fault {
     FAULT_QUIT = 2048,      /* members leave before their task is done */
     FAULT_SHORTAGE = 4096,  /* a process gets no memory, once or for a while */
     FAULT_BARRIERS = 8192,  /* members wait for each other */
+    FAULT_STEPS = 16384,    /* members push synchronously, too */
 };
 
 struct plan {
@@ -98,7 +99,7 @@ struct checker;
 struct world {
     uint64_t seed;
     const struct plan *plan;
-    uint32_t broken;
+    uint64_t broken;
     struct source source; /* of the cores' memory */
     struct arena arena;   /* of everything that lives until the end of the run */
     struct arena scratch; /* of one event */
@@ -124,13 +125,15 @@ struct world {
         settled_max;             /* that a ps keeps; 0: as many as ever */
     uint32_t ended_per_step_max; /* shards, by an operation of its own; likewise */
     bool records;
-    bool shuffles;        /* parts overtake each other */
-    bool twin_waits;      /* to be started while another attempt is at work */
-    bool twin;            /* the last client is another attempt of a member's task */
-    bool ps0_told_itself; /* and nobody else: whom there are it learns of those who join */
-    bool slotted;         /* there are variables with slots */
-    bool seeded;          /* there is a variable whose value its creator assigns */
-    bool barrier_listed;  /* its tasks are named */
+    bool shuffles;           /* parts overtake each other */
+    bool twin_waits;         /* to be started while another attempt is at work */
+    bool twin;               /* the last client is another attempt of a member's task */
+    bool ps0_told_itself;    /* and nobody else: whom there are it learns of those who join */
+    bool slotted;            /* there are variables with slots */
+    bool loss_fails;         /* synchronous steps that lack a member which was lost */
+    bool seeded;             /* there is a variable whose value its creator assigns */
+    bool barrier_listed;     /* its tasks are named */
+    uint64_t orders_late_us; /* what ps 0 says takes so much longer */
     bool faults_over;
     uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */
     uint64_t ps0_may_sleep_us;
@@ -149,7 +152,7 @@ void world_deinit(struct world *world);
 
 /* Run one seed to its end, and check it. Returns the violations found; the first is in
  * world->checker. */
-uint32_t world_run(struct world *world, uint64_t seed, const struct plan *plan, uint32_t broken);
+uint32_t world_run(struct world *world, uint64_t seed, const struct plan *plan, uint64_t broken);
 /* Drop what a run left behind, so that another may start; for a run that an assertion ended, too.
  */
 void world_drop(struct world *world);

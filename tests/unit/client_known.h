@@ -17,6 +17,7 @@
 /* A variable "w" of float32 [10, 4], rows 0 to 5 on ps 1 and 6 to 9 on ps 0, known to a client that
  * is not open. */
 struct known {
+    bool synchronous; /* what it adds */
     struct sumac_client client;
     struct sumac_variable *variable;
     struct sumac_buffer *buffer;
@@ -79,7 +80,8 @@ add(struct known *known, const struct sumac_tensor *tensor, const struct sumac_r
         .tensor = tensor,
         .has_rows = rows != NULL,
         .rows = rows != NULL ? *rows : (struct sumac_range){0},
-        .verb = "push"};
+        .verb = "push",
+        .synchronous = known->synchronous};
 
     return selection_add(known->transfer, &selection, error);
 }

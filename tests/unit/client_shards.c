@@ -68,6 +68,31 @@ static void a_tensor_of_another_type_is_refused_by_the_variables_name(void **sta
     forget(&known);
 }
 
+static void a_half_type_contributes_float32(void **state)
+{
+    (void)state;
+    struct known known;
+    struct sumac_error error;
+
+    know(&known);
+    const struct sumac_tensor wide = tensor(&known, 10, SUMAC_FLOAT32);
+    const struct sumac_tensor half = tensor(&known, 10, SUMAC_BFLOAT16);
+    known.variable->dtype = SUMAC_BFLOAT16;
+    known.variable->row_bytes = 8;
+    assert_int_equal(add(&known, &wide, NULL, NULL), SUMAC_INVALID_ARGUMENT);
+    known.synchronous = true;
+
+    assert_int_equal(add(&known, &half, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(add(&known, &wide, NULL, NULL), SUMAC_OK);
+
+    assert_string_equal(
+        error.text, "push of w: expected float32, given bfloat16; a synchronous push of a half "
+                    "type is float32");
+    assert_int_equal(known.transfer->piece_count, 2);
+    assert_int_equal(known.transfer->pieces[0].bytes, 96); /* six rows of float32 */
+    forget(&known);
+}
+
 static void a_tensor_of_another_shape_is_refused_by_the_variables_name(void **state)
 {
     (void)state;
@@ -491,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_whole_variable_has_a_piece_for_each_shard),
         cmocka_unit_test(rows_are_split_where_the_shards_meet),
         cmocka_unit_test(a_tensor_of_another_type_is_refused_by_the_variables_name),
+        cmocka_unit_test(a_half_type_contributes_float32),
         cmocka_unit_test(a_tensor_of_another_shape_is_refused_by_the_variables_name),
         cmocka_unit_test(rows_past_the_end_are_refused),
         cmocka_unit_test(a_tensor_that_ends_past_its_buffer_is_refused),

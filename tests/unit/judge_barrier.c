@@ -76,7 +76,7 @@ static void without_the_rule_arrival_counts_once_it_waits_for_another_round(void
     (void)state;
     struct world *world = world_prepare(1, 2);
 
-    world->config.broken = 1u << RULE_arrival_counts_once;
+    world->config.broken = rule_bit(RULE_arrival_counts_once);
     world_begin(world);
     (void)world_joined(world, "worker", 0, 1);
     (void)world_joined(world, "worker", 1, 2);

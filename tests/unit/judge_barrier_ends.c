@@ -69,7 +69,7 @@ static void without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call(void 
     (void)state;
     struct world *world = world_prepare(1, 3);
 
-    world->config.broken = 1u << RULE_barrier_ends_for_all;
+    world->config.broken = rule_bit(RULE_barrier_ends_for_all);
     world_begin(world);
     (void)world_joined(world, "worker", 0, 1);
     (void)world_joined(world, "worker", 1, 2);
@@ -148,7 +148,7 @@ static void without_the_rule_barrier_without_the_settled_it_waits_for_the_lost(v
     (void)state;
     struct world *world = world_prepare(1, 2);
 
-    world->config.broken = 1u << RULE_barrier_without_the_settled;
+    world->config.broken = rule_bit(RULE_barrier_without_the_settled);
     world_begin(world);
     (void)world_joined(world, "worker", 0, 1);
     (void)world_joined(world, "worker", 1, 2);

@@ -134,7 +134,7 @@ static void without_the_rule_join_nonce_a_retry_opens_another_session(void **sta
     (void)state;
     struct world *world = world_prepare(1, 1);
 
-    world->config.broken = 1u << RULE_join_nonce;
+    world->config.broken = rule_bit(RULE_join_nonce);
     world_begin(world);
 
     const uint32_t first = world_joined(world, "worker", 0, 1);

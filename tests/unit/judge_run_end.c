@@ -238,6 +238,7 @@ static void a_member_that_gave_up_may_come_back_for_a_while(void **state)
 
     world_expect(
         world, "ps 0: open 2\n"
+               "ps 0: count 2 from step 1 on\n"
                "3: joined 2 attempt 2 of 1 ps epoch 1\n");
     world_free(world);
 }
@@ -435,6 +436,7 @@ static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void
                "ps 0: decide 2 at 0 done\n"
                "3: left at 0\n"
                "ps 0: open 3\n"
+               "ps 0: count 3 from step 1 on\n"
                "4: joined 3 attempt 2 of 1 ps epoch 1\n"
                "ps 0: close 3: it has left\n"
                "ps 0: decide 3 at 0\n"
@@ -442,6 +444,7 @@ static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void
                "ps 0: close 1: another attempt of its task has joined, attempt 2\n"
                "ps 0: decide 1 at 0\n"
                "ps 0: open 4\n"
+               "ps 0: count 4 from step 1 on\n"
                "6: joined 4 attempt 2 of 1 ps epoch 1\n"
                "ps 0: close 4: it has left\n"
                "ps 0: decide 4 at 0 done\n"
@@ -541,6 +544,7 @@ static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(
         world, "ps 0: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
                "ps 0: decide 1 at 0\n"
                "ps 0: open 2\n"
+               "ps 0: count 2 from step 1 on\n"
                "2: joined 2 attempt 2 of 1 ps epoch 1\n"
                "3: left at 0\n");
 
@@ -555,6 +559,7 @@ static void the_done_of_an_older_attempt_does_not_make_the_newer_ones_task_done(
     world_settle_down(world);
     world_expect(
         world, "ps 0: open 3\n"
+               "ps 0: count 3 from step 1 on\n"
                "4: joined 3 attempt 3 of 1 ps epoch 1\n"
                "ps 0: close 3: it has left\n"
                "ps 0: decide 3 at 0 done\n"

@@ -59,7 +59,7 @@ static void without_the_rule_carry_refusals_a_settle_says_nothing_of_voided_push
     (void)state;
     struct world *world = world_prepare(1, 1);
 
-    world->config.broken = 1u << RULE_carry_refusals;
+    world->config.broken = rule_bit(RULE_carry_refusals);
     world_begin(world);
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
@@ -123,6 +123,7 @@ static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one
     world_expect(
         world, "ps 0, 1: decide 1 at 9 voided 8\n"
                "ps 0, 1: open 2\n"
+               "ps 0, 1: count 2 from step 1 on\n"
                "2: joined 2 attempt 2 of 2 ps after 9 voided 8 epoch 1\n");
     world_free(world);
 }
@@ -146,6 +147,7 @@ static void the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_
         world, "ps 0, 1: close 1: another attempt of its task has joined, attempt 2\n"
                "ps 0, 1: decide 1 at 9 acked 6\n"
                "ps 0, 1: open 2\n"
+               "ps 0, 1: count 2 from step 1 on\n"
                "2: joined 2 attempt 2 of 2 ps after 9 acked 6 epoch 1\n");
     world_free(world);
 }
@@ -534,6 +536,7 @@ static void a_session_that_closes_while_it_opens_is_settled_in_order(void **stat
                "ps 0, 1: close 1: another attempt of its task has joined, attempt 2\n"
                "ps 0, 1: decide 1 at 0\n"
                "ps 0, 1: open 2\n"
+               "ps 0, 1: count 2 from step 1 on\n"
                "2: joined 2 attempt 2 of 2 ps epoch 1\n");
     world_free(world);
 }

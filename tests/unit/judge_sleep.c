@@ -76,7 +76,7 @@ static void without_the_rule_time_jump_a_sleep_expires_everybody(void **state)
     (void)state;
     struct world *world = world_prepare(1, 1);
 
-    world->config.broken = 1u << RULE_time_jump;
+    world->config.broken = rule_bit(RULE_time_jump);
     world_begin(world);
     world_joined(world, "worker", 0, 1);
     world_forget(world);

@@ -80,10 +80,10 @@ uint32_t transcript_session(struct world *world, const uint8_t id[16])
 
 static void say_order_text(struct world *world, const struct world_order *order)
 {
-    const uint32_t session =
-        order->kind == ORDER_OPEN || order->kind == ORDER_CLOSE || order->kind == ORDER_DECIDE
-            ? transcript_session(world, order->session_id)
-            : 0;
+    const uint32_t session = order->kind == ORDER_OPEN || order->kind == ORDER_FIRST_STEP ||
+                                     order->kind == ORDER_CLOSE || order->kind == ORDER_DECIDE
+                                 ? transcript_session(world, order->session_id)
+                                 : 0;
 
     switch (order->kind) {
     case ORDER_HELLO:
@@ -103,6 +103,9 @@ static void say_order_text(struct world *world, const struct world_order *order)
         break;
     case ORDER_DELETE:
         transcript_say(world, "delete %" PRIu64, order->variable_id);
+        break;
+    case ORDER_FIRST_STEP:
+        transcript_say(world, "count %u from step %" PRIu64 " on", session, order->final);
         break;
     case ORDER_CLOSE:
         transcript_say(world, "close %u%s", session, order->text);
@@ -170,6 +173,8 @@ static void say_joined(struct world *world, const wire_join_reply *reply)
         transcript_say(world, "%s %" PRIu64, i == 0 ? " voided" : "", reply->previous_voided[i]);
     if (reply->clock != 0)
         transcript_say(world, " clock %" PRIu64, reply->clock);
+    if (reply->first_step > 1)
+        transcript_say(world, " step %" PRIu64, reply->first_step);
     transcript_say(world, " epoch %" PRIu64, reply->membership_epoch);
 }
 

@@ -37,11 +37,40 @@ static void keep_hello(struct world_order *kept, const wire_peer_hello *hello)
     kept->coordinator_incarnation = hello->coordinator_incarnation;
     kept->coordinator_secret = hello->coordinator_secret;
     kept->members = hello->n_members;
+    kept->initial = hello->step_members;
     assert_int_equal(hello->protocol_version, WIRE_PROTOCOL_VERSION);
     assert_int_equal(hello->epoch, 1);
     assert_int_equal(hello->n_ps_incarnations, hello->n_ps_addresses);
     for (size_t i = 0; i < hello->n_ps_incarnations && i < WORLD_PS_MAX; i++)
         kept->incarnations[i] = hello->ps_incarnations[i];
+}
+
+/* What is said of a session once it is open. Returns whose. */
+static const wire_bytes *keep_end(struct world_order *kept, const wire_peer_order *order)
+{
+    if (order->first_step != NULL) {
+        kept->kind = ORDER_FIRST_STEP;
+        kept->final = order->first_step->step;
+        return &order->first_step->session_id;
+    }
+    if (order->close != NULL) {
+        const struct close_cause cause = wire_close_cause_of(order->close->cause);
+
+        kept->kind = ORDER_CLOSE;
+        kept->lost = order->close->lost;
+        wire_close_cause_print(&cause, kept->text);
+        return &order->close->session_id;
+    }
+    kept->kind = ORDER_DECIDE;
+    kept->final = order->decide->final;
+    kept->done = order->decide->done;
+    kept->lost = order->decide->lost;
+    kept->initial = order->decide->initial;
+    kept->acked_through = order->decide->acked_through;
+    kept->voided_count = order->decide->n_voided;
+    for (size_t i = 0; i < kept->voided_count && i < 8; i++)
+        kept->voided[i] = order->decide->voided[i];
+    return &order->decide->session_id;
 }
 
 static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *order)
@@ -58,6 +87,7 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
         kept.membership_epoch = order->open->membership_epoch;
         kept.role = (uint32_t)order->open->role;
         kept.attempt = order->open->attempt;
+        kept.initial = order->open->initial;
         if (order->open->task != NULL)
             snprintf(
                 kept.text, sizeof kept.text, "%s %u", order->open->task->job,
@@ -72,20 +102,8 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
     } else if (order->delete_ != NULL) {
         kept.kind = ORDER_DELETE;
         kept.variable_id = order->delete_->variable_id;
-    } else if (order->close != NULL) {
-        kept.kind = ORDER_CLOSE;
-        id = &order->close->session_id;
-        const struct close_cause cause = wire_close_cause_of(order->close->cause);
-        wire_close_cause_print(&cause, kept.text);
-    } else if (order->decide != NULL) {
-        kept.kind = ORDER_DECIDE;
-        id = &order->decide->session_id;
-        kept.final = order->decide->final;
-        kept.done = order->decide->done;
-        kept.acked_through = order->decide->acked_through;
-        kept.voided_count = order->decide->n_voided;
-        for (size_t i = 0; i < kept.voided_count && i < 8; i++)
-            kept.voided[i] = order->decide->voided[i];
+    } else if (order->first_step != NULL || order->close != NULL || order->decide != NULL) {
+        id = keep_end(&kept, order);
     } else if (order->membership != NULL) {
         kept.kind = ORDER_MEMBERSHIP;
         kept.membership_epoch = order->membership->membership_epoch;
@@ -371,6 +389,7 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
     }
     if (order->kind == ORDER_OPEN)
         message.clock = from->clock;
+    message.seen_step = order->kind == ORDER_OPEN ? from->seen_step : 0;
     if (order->kind == ORDER_CLOSE && !from->out_of_memory) {
         close.session_id = (wire_bytes){16, (uint8_t *)order->session_id};
         close.commit_through = from->commit_through;

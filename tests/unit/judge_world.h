@@ -38,6 +38,7 @@ enum world_order_kind {
     ORDER_ADD_SHARDS,
     ORDER_PUBLISH,
     ORDER_DELETE,
+    ORDER_FIRST_STEP,
     ORDER_CLOSE,
     ORDER_DECIDE,
     ORDER_MEMBERSHIP,
@@ -50,7 +51,9 @@ struct world_order {
     uint64_t number;
     uint8_t session_id[16];
     uint64_t variable_id;
-    uint64_t final;
+    uint32_t initial; /* of an open and a decide; of a hello how many there are */
+    bool lost;        /* of a close and a decide */
+    uint64_t final;   /* or the first step */
     uint64_t acked_through;
     uint64_t voided[8];
     size_t voided_count;
@@ -78,7 +81,7 @@ struct world_ps {
     uint64_t acked_through;  /* likewise */
     uint64_t voided[8];
     size_t voided_count;
-    uint64_t clock;                             /* what it answers to open */
+    uint64_t clock, seen_step;                  /* what it answers to open */
     bool never_opens;                           /* answers everything but open */
     bool never_ends;                            /* answers everything but end */
     const char *refuses;                        /* answers a hello with this; NULL: takes it */

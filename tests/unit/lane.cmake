@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The lane and the store. lane_talk is a conversation with one lane, as text.
 if(TARGET lane)
-  add_library(lane_talk STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_talk.c ${CMAKE_CURRENT_LIST_DIR}/lane_journal.c)
+  add_library(lane_talk STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_talk.c ${CMAKE_CURRENT_LIST_DIR}/lane_talk_orders.c ${CMAKE_CURRENT_LIST_DIR}/lane_journal.c)
   target_include_directories(lane_talk PUBLIC ${CMAKE_CURRENT_LIST_DIR})
   target_compile_options(lane_talk PRIVATE ${SUMAC_WARNINGS})
   target_link_libraries(lane_talk PUBLIC ps_core ps_core_check PkgConfig::CMOCKA)
@@ -24,6 +24,8 @@ if(TARGET lane)
   sumac_unit_test(lane_orders USES lane_talk)
   sumac_unit_test(lane_joins USES lane_talk)
   sumac_unit_test(lane_lag USES lane_talk)
+  sumac_unit_test(lane_steps USES lane_talk)
+  sumac_unit_test(lane_contributions USES lane_talk)
   sumac_unit_test(lane_disobeyed USES lane_talk)
   sumac_unit_test(lane_told USES lane_talk)
   sumac_unit_test(lane_voided USES lane_talk)

@@ -244,7 +244,7 @@ static void without_one_operation_a_pull_sees_half_a_part(void **state)
 
     for (uint32_t i = 0; i < 40; i++)
         ones[i] = 1;
-    config.broken = 1u << RULE_apply_in_one_operation;
+    config.broken = rule_bit(RULE_apply_in_one_operation);
     const uint64_t stream = begin_with(talk, &config), pull = talk_pull_stream(talk, 2);
     const struct talk_part sent = push_of(1, LARGE, ones, 40);
     talk_forget(talk);

@@ -153,7 +153,7 @@ static void small_parts_are_applied_in_the_step(void **state)
         struct lane_part *part = sessions[i]->parts.first;
         lane_operation_remove(two.operation, part);
         sessions[i]->applying = NULL;
-        lane_session_remove(sessions[i], part);
+        lane_session_remove(lane, sessions[i], part);
         lane_part_destroy(lane, part);
     }
 }

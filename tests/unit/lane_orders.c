@@ -72,7 +72,7 @@ static void without_close_before_settling_it_still_pushes(void **state)
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
-    config.broken = 1u << RULE_close_before_settling;
+    config.broken = rule_bit(RULE_close_before_settling);
     const uint64_t stream = begin_with(talk, &config);
 
     talk_close(talk, 1);
@@ -148,7 +148,7 @@ static void without_tell_closed_client_it_is_not_told(void **state)
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
-    config.broken = 1u << RULE_tell_closed_client;
+    config.broken = rule_bit(RULE_tell_closed_client);
     (void)begin_with(talk, &config);
     talk_close(talk, 1);
 

@@ -99,7 +99,7 @@ static void without_the_rule_a_pull_that_waits_holds_up_pushes(void **state)
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
-    config.broken = 1u << RULE_pulls_hold_up_nothing;
+    config.broken = rule_bit(RULE_pulls_hold_up_nothing);
     const struct streams streams = begin_with(talk, &config);
     talk_pull(talk, streams.pull, 1, SHORT, 1, 1);
 

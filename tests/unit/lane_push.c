@@ -41,7 +41,7 @@ static struct streams begin_without(struct talk *talk, enum rule rule)
 {
     struct lane_config config = talk_config();
 
-    config.broken = 1u << rule;
+    config.broken = rule_bit(rule);
     return begin_with(talk, &config);
 }
 

@@ -532,7 +532,7 @@ static void a_weight_that_is_not_finite_is_refused(void **state)
     talk_expect(talk, "refused 1 MALFORMED\nrefused 2 MALFORMED\n");
 }
 
-static void a_synchronous_part_is_of_a_later_release(void **state)
+static void a_synchronous_part_needs_a_ps_that_knows_the_members(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
@@ -703,7 +703,7 @@ static void without_acked_through_a_refusal_is_forgotten_at_once(void **state)
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
-    config.broken = 1u << RULE_acked_through;
+    config.broken = rule_bit(RULE_acked_through);
     const uint64_t stream = begin_with(talk, &config);
     struct talk_part bad = part(1, 0);
     bad.offset = 1;
@@ -762,7 +762,7 @@ int main(void)
         talk_test(a_value_that_is_not_finite_is_refused),
         talk_test(an_option_allows_what_is_not_finite),
         talk_test(a_weight_that_is_not_finite_is_refused),
-        talk_test(a_synchronous_part_is_of_a_later_release),
+        talk_test(a_synchronous_part_needs_a_ps_that_knows_the_members),
         talk_test(giving_way_is_of_a_later_release),
         talk_test(fewer_bytes_than_declared_are_refused),
         talk_test(more_bytes_than_declared_are_refused),

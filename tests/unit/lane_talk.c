@@ -103,6 +103,7 @@ void talk_start(struct talk *talk, const struct lane_config *config)
     hello.n_ps_addresses = hello.n_ps_incarnations = 2;
     hello.ps_addresses = addresses;
     hello.ps_incarnations = incarnations;
+    hello.step_members = talk->step_members;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     order.hello = &hello;
     talk_order(talk, &order);
@@ -147,9 +148,11 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
     }
     for (size_t i = 0; i < answer->n_staged; i++)
         say(talk, "staged %" PRIu64 "\n", answer->staged[i]->sequence);
-    for (size_t i = 0; i < answer->n_refused; i++)
+    for (size_t i = 0; i < answer->n_refused; i++) {
         say(talk, "refused %" PRIu64 " %s\n", answer->refused[i]->sequence,
             sumac_reason_name((enum sumac_reason)answer->refused[i]->reason));
+        (void)snprintf(talk->refused, sizeof talk->refused, "%s", answer->refused[i]->message);
+    }
     for (size_t i = 0; i < answer->n_done; i++) {
         assert_int_equal(answer->done[i]->version_epoch, EPOCH);
         say(talk, "done %" PRIu64, answer->done[i]->sequence);
@@ -240,6 +243,8 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
     }
     if (report->clock != 0)
         say(talk, " clock %" PRIu64, report->clock);
+    if (report->seen_step != 0)
+        say(talk, " seen step %" PRIu64, report->seen_step);
     for (size_t i = 0; i < report->n_assigned; i++)
         say(talk, " assigned %" PRIu64, report->assigned[i]);
     for (size_t i = 0; i < report->n_renewed; i++)
@@ -402,6 +407,8 @@ void talk_step(struct talk *talk, const struct lane_event *event)
         talk_compute(talk);
     if (!talk->holds_released)
         talk_release(talk);
+    if (talk->disk_is_quick && event->kind != LANE_EVENT_RECORDED)
+        talk_recorded(talk);
 }
 
 void talk_compute(struct talk *talk)
@@ -447,130 +454,6 @@ void talk_forget(struct talk *talk)
     talk->text[0] = '\0';
 }
 
-/* ---- as ps 0 ---- */
-
-void talk_order(struct talk *talk, wire_peer_order *order)
-{
-    struct lane_event event = {
-        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = order};
-
-    order->number = ++talk->orders;
-    talk_step(talk, &event);
-}
-
-/* A session's id is its number, sixteen times. */
-static wire_bytes id_of(uint8_t session, uint8_t id[16])
-{
-    memset(id, session, 16);
-    return (wire_bytes){.len = 16, .data = id};
-}
-
-void talk_open(struct talk *talk, uint8_t session)
-{
-    uint8_t id[16];
-    wire_task_name task = WIRE_TASK_NAME_INIT;
-    wire_open_session open = WIRE_OPEN_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    task.job = (char *)(talk->job == NULL ? "worker" : talk->job);
-    task.index = session;
-    open.session_id = id_of(session, id);
-    open.role = SUMAC__V1__ROLE__ROLE_MEMBER;
-    open.task = &task;
-    open.attempt = 1;
-    order.open = &open;
-    talk_order(talk, &order);
-}
-
-void talk_close(struct talk *talk, uint8_t session) { talk_close_for(talk, session, NULL); }
-
-void talk_close_for(struct talk *talk, uint8_t session, wire_close_cause *cause)
-{
-    uint8_t id[16];
-    wire_close_session close = WIRE_CLOSE_SESSION_INIT;
-
-    close.cause = cause;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    close.session_id = id_of(session, id);
-    order.close = &close;
-    talk_order(talk, &order);
-}
-
-void talk_decide(struct talk *talk, uint8_t session, uint64_t final, uint64_t voided)
-{
-    uint8_t id[16];
-    wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    decide.session_id = id_of(session, id);
-    decide.final = final;
-    decide.n_voided = voided != 0;
-    decide.voided = &voided;
-    decide.acked_through = talk->decided_acked_through;
-    order.decide = &decide;
-    talk_order(talk, &order);
-}
-
-void talk_add(
-    struct talk *talk, uint64_t id, uint64_t rows, uint64_t columns, enum sumac_dtype dtype,
-    uint32_t function, int initializer)
-{
-    char name[1100];
-    uint64_t shape[] = {rows, columns};
-    wire_shard shard = WIRE_SHARD_INIT;
-    wire_shard *shards[] = {&shard};
-    wire_function own = WIRE_FUNCTION_INIT;
-    wire_initializer values = WIRE_INITIALIZER_INIT;
-    wire_variable variable = WIRE_VARIABLE_INIT;
-    wire_add_shards add = WIRE_ADD_SHARDS_INIT;
-    wire_publish publish = WIRE_PUBLISH_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    if (talk->name != NULL)
-        (void)snprintf(name, sizeof name, "%s", talk->name);
-    else
-        (void)snprintf(name, sizeof name, "v%" PRIu64, id);
-    shard.shard_id = id;
-    shard.ps = 1;
-    shard.rows = rows;
-    shard.bytes = rows * columns * sumac_dtype_bytes(dtype);
-    own.function = (Sumac__V1__UpdateFunction)function;
-    values.kind = (Sumac__V1__Initializer__Kind)initializer;
-    variable.name = name;
-    variable.variable_id = id;
-    variable.data_type = (Sumac__V1__DataType)dtype;
-    variable.shape = shape;
-    variable.n_shape = columns == 1 ? 1 : 2;
-    variable.function = &own;
-    variable.initializer = &values;
-    variable.shards = shards;
-    variable.n_shards = 1;
-    add.variable = &variable;
-    order.add_shards = &add;
-    talk_order(talk, &order);
-    publish.variable_id = id;
-    order.add_shards = NULL;
-    order.publish = &publish;
-    talk_order(talk, &order);
-}
-
-void talk_variable(struct talk *talk, uint64_t id, uint64_t elements, uint32_t function)
-{
-    talk_add(talk, id, elements, 1, SUMAC_FLOAT32, function, WIRE_INITIALIZER_ZEROS);
-    talk_forget(talk);
-}
-
-void talk_delete(struct talk *talk, uint64_t id)
-{
-    wire_delete_variable deleted = WIRE_DELETE_VARIABLE_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    deleted.variable_id = id;
-    order.delete_ = &deleted;
-    talk_order(talk, &order);
-}
-
 /* ---- as a client ---- */
 
 uint64_t talk_stream(struct talk *talk, enum lane_stream_kind kind)
@@ -593,7 +476,7 @@ static wire_hello hello_of(uint8_t session, uint64_t generation, uint8_t id[16])
     hello.epoch = EPOCH;
     hello.ps_incarnation = INCARNATION;
     if (session != 0)
-        hello.session_id = id_of(session, id);
+        hello.session_id = talk_id(session, id);
     hello.generation = generation;
     return hello;
 }
@@ -662,9 +545,10 @@ static wire_part header_of(const struct talk_part *part, wire_function **functio
     header.previous = part->previous;
     header.eager = part->eager;
     header.bytes = part->declared != 0 ? part->declared : bytes;
-    header.weight = part->weight != 0 ? part->weight : 1;
+    header.weight = part->weight != 0 ? part->weight : part->weightless ? 0 : 1;
     header.non_finite_allowed = part->non_finite_allowed;
-    header.synchronous = part->synchronous;
+    header.synchronous = part->synchronous || part->step != 0;
+    header.step = part->step;
     header.round = part->round;
     header.checksum = part->checksum;
     header.n_functions = part->function != 0;
@@ -695,6 +579,8 @@ void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part)
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
     function.function = (Sumac__V1__UpdateFunction)part->function;
+    function.n_hyperparameters = part->hyperparameter != NULL;
+    function.hyperparameters = (wire_hyperparameter **)(uintptr_t)&part->hyperparameter;
     assert_true(part->shards <= TALK_PIECES_MAX);
     for (uint32_t i = 0; i < part->shards; i++) {
         pieces[i] = piece_of(part, i);

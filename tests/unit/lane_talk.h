@@ -46,14 +46,21 @@ struct talk {
     bool holds_compute;  /* vector work is kept */
     bool holds_released; /* lent bytes are kept */
     bool shows_logs;
-    struct sumac_error end;      /* of the exit */
-    struct sumac_error closed;   /* of the last end of a stream */
+    char refused[SUMAC_ERROR_TEXT_BYTES]; /* what the last refusal says */
+    struct sumac_error end;               /* of the exit */
+    struct sumac_error closed;            /* of the last end of a stream */
+    /* Of synchronous steps, said in the hello; 0: none is taken. The first so many sessions that
+     * are opened begin with step 1. */
+    uint32_t step_members, initials;
+    bool lost;                   /* what talk_decide says */
+    uint32_t aggregation;        /* of the variables that are added */
     const char *job;             /* of the sessions that are opened; NULL: worker */
     const char *name;            /* of the variables that are added; NULL: v and the id */
     struct lane_compute compute; /* kept; the lane's until COMPUTED */
     uint32_t computes;
     struct lane_bytes lent[64]; /* kept */
     uint32_t lent_count;
+    bool disk_is_quick;   /* each record is written at once */
     uint64_t last_record; /* that the lane has made */
     uint8_t *journal;     /* all of them, each behind its size; replayed at the end */
     size_t journal_bytes;
@@ -102,9 +109,13 @@ void talk_recorded_up_to(struct talk *talk, uint64_t record);
 void talk_keep_record(struct talk *talk, const struct lane_effect *effect);
 void talk_end_journal(struct talk *talk);
 
+/* Sixteen times that byte. */
+wire_bytes talk_id(uint8_t session, uint8_t id[16]);
 /* As ps 0. */
 void talk_order(struct talk *talk, wire_peer_order *order);
 void talk_open(struct talk *talk, uint8_t session);
+/* From which synchronous step on it is a member. */
+void talk_first_step(struct talk *talk, uint8_t session, uint64_t step);
 void talk_close(struct talk *talk, uint8_t session);
 void talk_close_for(struct talk *talk, uint8_t session, wire_close_cause *cause);
 void talk_decide(struct talk *talk, uint8_t session, uint64_t final, uint64_t voided);
@@ -139,8 +150,11 @@ struct talk_part {
     uint64_t based_on, checksum;
     uint32_t layout_epoch, round;
     bool non_finite_allowed, synchronous;
-    double weight;
-    wire_commit *commit; /* in the same message; NULL: none */
+    uint64_t step; /* of a synchronous one */
+    double weight; /* 0: 1, unless it is … */
+    bool weightless;
+    const wire_hyperparameter *hyperparameter; /* of the function */
+    wire_commit *commit;                       /* in the same message; NULL: none */
 };
 void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part);
 /* The message of it that has the elements [at, at + count). */

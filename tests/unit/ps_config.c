@@ -371,6 +371,46 @@ static void a_map_of_members_with_holes_is_not_all_of_them(void **state)
     }
 }
 
+static void as_many_members_begin_as_are_listed_or_as_it_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *jobs;
+        uint32_t members;
+        const char *refused;
+    } cases[] = {
+        {"\"worker\":[\"w:1\",\"w:2\"]", 0, NULL},
+        {"\"worker\":[\"w:1\",\"w:2\"]", 2, NULL},
+        {"\"worker\":[\"w:1\",\"w:2\"]", 3,
+         "--members 3, and TF_CONFIG lists 2 chiefs and workers"},
+        {"\"worker\":{\"1\":\"w:1\"}", 3, NULL},
+        {"\"evaluator\":[\"e:1\"]", 3, NULL}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ps_options options = PS_OPTIONS_INIT;
+        struct sumac_cluster cluster;
+        struct ps_lane_config config;
+        struct sumac_error error = {0};
+        char text[256];
+        (void)snprintf(
+            text, sizeof text,
+            "{\"cluster\":{%s,\"ps\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
+            cases[i].jobs);
+        options.members = cases[i].members;
+
+        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+
+        if (cases[i].refused != NULL) {
+            assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+            assert_non_null(strstr(error.text, cases[i].refused));
+        } else {
+            assert_int_equal(status, SUMAC_OK);
+            assert_int_equal(config.lane.step_members, cases[i].members);
+        }
+        drop(&config, &cluster);
+    }
+}
+
 static void a_sparse_map_of_ps_leaves_holes(void **state)
 {
     (void)state;
@@ -576,6 +616,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_is_told_only_itself_is_told_of_none),
         cmocka_unit_test(the_members_that_it_is_told_are_not_all),
         cmocka_unit_test(a_map_of_members_with_holes_is_not_all_of_them),
+        cmocka_unit_test(as_many_members_begin_as_are_listed_or_as_it_is_told),
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
         cmocka_unit_test(a_task_that_is_no_ps_is_refused),

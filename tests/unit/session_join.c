@@ -117,7 +117,7 @@ static void without_join_nonce_a_retried_join_has_another(void **state)
     struct talk talk;
     struct session_config config = talk_member(1);
 
-    config.broken = 1u << RULE_join_nonce;
+    config.broken = rule_bit(RULE_join_nonce);
     start(&talk, &config);
     uint8_t nonce[16];
     memcpy(nonce, talk_join(&talk)->nonce.data, 16);

@@ -142,7 +142,7 @@ static void finish_step(struct talk *talk, uint64_t token, uint32_t piece_count)
 }
 
 /* The clock that goes out beside a step's push, with the commit of the push before it. */
-static uint64_t clock_before_the_commit(uint32_t broken)
+static uint64_t clock_before_the_commit(uint64_t broken)
 {
     struct talk talk;
     struct session_config config = talk_member(2);
@@ -167,7 +167,7 @@ static void without_clock_with_the_commit_it_is_said_before_the_step_is_committe
 {
     (void)state;
     assert_int_equal(clock_before_the_commit(0), 0);
-    assert_int_equal(clock_before_the_commit(1u << RULE_clock_with_the_commit), 1);
+    assert_int_equal(clock_before_the_commit(rule_bit(RULE_clock_with_the_commit)), 1);
 }
 
 static void without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told(void **state)
@@ -176,7 +176,7 @@ static void without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told(voi
     struct talk talk;
     struct session_config config = talk_member(2);
 
-    config.broken = 1u << RULE_clock_to_every_ps;
+    config.broken = rule_bit(RULE_clock_to_every_ps);
     talk_open_with(&talk, &config);
     finish_step(&talk, 1, 1);
 

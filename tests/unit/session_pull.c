@@ -231,7 +231,7 @@ static uint64_t after_sequence(enum rule broken, bool after_own_pushes)
     struct talk talk;
     struct session_config config = talk_member(2);
 
-    config.broken = broken == RULE_COUNT ? 0 : 1u << broken;
+    config.broken = broken == RULE_COUNT ? 0 : rule_bit(broken);
     talk_open_with(&talk, &config);
     talk_push_to(&talk, 1, 1); /* given: 1 on ps 0, 2 on ps 1 */
     talk_push_to(&talk, 2, 2);

@@ -679,7 +679,7 @@ static struct talk open_without(enum rule rule, uint32_t ps_count)
     struct talk talk;
     struct session_config config = talk_member(ps_count);
 
-    config.broken = 1u << rule;
+    config.broken = rule_bit(rule);
     talk_open_with(&talk, &config);
     return talk;
 }

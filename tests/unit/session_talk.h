@@ -28,6 +28,7 @@ struct talk {
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the last call of each method of Sessions */
     uint64_t finds[4];                     /* the last that asked each ps who it is */
     uint64_t first_clock;                  /* that the answer to the join says */
+    uint64_t first_step;                   /* synchronous, likewise */
 };
 
 static const char *const talk_addresses[] = {"h0:2222", "h1:2222", "h2:2222", "h3:2222"};
@@ -210,6 +211,7 @@ static inline void talk_joined_with(struct talk *talk, uint32_t ps_count, uint32
     reply.attempt = 1;
     reply.lease_ms = LEASE_MS;
     reply.clock = talk->first_clock;
+    reply.first_step = talk->first_step;
     reply.n_ps_addresses = ps_count;
     reply.ps_addresses = (char **)(uintptr_t)talk_addresses;
     reply.n_ps_incarnations = ps_count;

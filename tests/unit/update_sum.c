@@ -269,5 +269,6 @@ int main(void)
         cmocka_unit_test(every_table_adds_and_divides_alike),
         cmocka_unit_test(every_table_rounds_wide_gradients_alike),
     };
+
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,9 @@ enum sumac_status {
     X(NONCE_TAKEN, 23)                                                                             \
     X(BAD_INITIALIZER, 24)                                                                         \
     X(MESSAGE_TOO_LARGE, 25)                                                                       \
+    X(WRONG_STEP, 26)                                                                              \
+    X(STEP_DIFFERS, 27)                                                                            \
+    X(ZERO_WEIGHT, 28)                                                                             \
     X(PS_MISSING, 32)                                                                              \
     X(VIEW_ENDED, 33)                                                                              \
     X(TIMED_OUT, 34)                                                                               \
@@ -89,7 +92,8 @@ enum sumac_status {
     X(RUN_ENDED, 65)                                                                               \
     X(PROTOCOL_VERSION, 66)                                                                        \
     X(WRONG_CLUSTER, 67)                                                                           \
-    X(TERMINATED, 68)
+    X(TERMINATED, 68)                                                                              \
+    X(MEMBER_LOST, 69)
 
 enum sumac_reason {
 #define X(name, number) SUMAC_REASON_##name = number,

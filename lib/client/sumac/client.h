@@ -237,6 +237,12 @@ struct sumac_push_options {
     double weight; /* examples or replicas the deltas stand for: finite, at least 0; 0: 1 */
     bool non_finite_allowed; /* else a value that is not finite refuses the push */
     bool finishes_step;      /* the last push of a step: the session's clock advances */
+    /* This member's contribution to its next synchronous step: a sum over what it stands for, and
+     * `weight` says how much that is (0: 1; at most 2^60). Applied with those of all other members
+     * as one update, in worker order: of variables with aggregation MEAN Σ contributions ÷ Σ
+     * weights, with SUM their sum, with ONLY_FIRST_REPLICA that of the first. All members push the
+     * same variables and rows with the same functions. Of half types the tensors are float32. */
+    bool synchronous;
     bool earlier_pull;       /* computed from the pull before the last one: for the staleness */
 };
 

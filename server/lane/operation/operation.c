@@ -81,17 +81,24 @@ note_assigned(struct lane *lane, struct shard *shard, const struct run *run, uin
 
 /* ---- its end: every shard gets its new version, then they are let go ---- */
 
-/* `counts`: whether the version does yet. NULL: it does at once. */
-static void raise_version(
-    struct lane *lane, struct lane_session *session, const struct entry *entry, const bool *counts)
+static void
+count_staleness(struct lane *lane, struct lane_session *session, const struct entry *entry)
 {
-    struct shard *shard = entry->shard;
+    const struct shard *shard = entry->shard;
     const uint64_t based_on = entry->based_on;
 
     if (based_on != 0 && based_on <= shard->version) {
         histogram_add(&session->counts.staleness, shard->version - based_on);
         histogram_add(&lane->counts.staleness, shard->version - based_on);
     }
+}
+
+/* `counts`: whether the version does yet. NULL: it does at once. */
+static void
+raise_version(const struct lane_session *session, const struct entry *entry, const bool *counts)
+{
+    struct shard *shard = entry->shard;
+
     shard->version++;
     shard->counts = counts;
     shard->step_count += entry->counted;
@@ -115,6 +122,14 @@ static void count_part(struct lane *lane, const struct lane_part *part)
     lane->counts.push_bytes += part->bytes;
     histogram_add(&session->counts.push_us, took_us);
     histogram_add(&lane->counts.push_us, took_us);
+}
+
+/* Of contributions the last has the shards of all: it is cut into slices for them, its shards get
+ * their version, and are busy no more when the others have let go of them. */
+static bool is_for_all(const struct operation *operation, const struct lane_part *part)
+{
+    assert(operation->sum == NULL || part->step != 0);
+    return operation->sum == NULL || part == operation->parts.last;
 }
 
 /* From the first part on: to cut them into slices, to give them their versions, to let them go. */
@@ -173,7 +188,10 @@ raise_on(struct lane *lane, struct operation *operation, const bool *counts, uin
                 return false;
             lane_part_fetch_ahead(part, operation->entry);
             const struct entry *entry = &part->entries[operation->entry];
-            raise_version(lane, part->session, entry, counts);
+            count_staleness(lane, part->session, entry);
+            if (!is_for_all(operation, part))
+                continue;
+            raise_version(part->session, entry, counts);
             operation->assigns |= entry->shard->unassigned != NULL;
         }
         for (; operation->assigns && operation->run < part->run_count; operation->run++) {
@@ -193,6 +211,11 @@ static void record(struct lane *lane, const struct operation *operation)
 {
     assert(operation->part == NULL);
     assert(operation->position > 0 && operation->position <= lane->store.position);
+    if (operation->sum != NULL && lane->records) {
+        const struct lane_part *first = operation->parts.first;
+        (void)lane_record_step(lane, first->step, first, operation->position);
+        return;
+    }
     for (const struct lane_part *part = operation->parts.first; part != NULL && lane->records;
          part = part->in_operation.next)
         (void)lane_record_applied(lane, part, operation->position);
@@ -210,8 +233,10 @@ static bool free_on(struct lane *lane, struct operation *operation, uint64_t *le
                 return false;
             lane_part_fetch_ahead(part, operation->entry);
             struct shard *shard = part->entries[operation->entry].shard;
-            work_of(shard)->busy.operation = NULL;
-            shard->counts = NULL;
+            if (is_for_all(operation, part)) {
+                work_of(shard)->busy.operation = NULL;
+                shard->counts = NULL;
+            }
             lane_part_let_go(lane, part, operation->entry);
         }
     }
@@ -422,6 +447,8 @@ void lane_operation_remove(struct operation *operation, struct lane_part *part)
     assert(operation->state == OPERATION_OVER);
     assert(operation->parts.first != NULL);
     LIST_REMOVE(&operation->parts, part, in_operation);
+    if (operation->parts.first == NULL)
+        operation->sum = NULL;
 }
 
 /* Is it done here, in this step? Then that takes its time. */
@@ -448,6 +475,8 @@ static void start(struct operation *operation, uint64_t position)
     lane_operation_move(operation, OPERATION_RUNNING);
     operation->position = position;
     rewind_to_first(operation);
+    if (operation->sum != NULL)
+        operation->part = operation->parts.last;
 }
 
 bool lane_operation_begin(struct lane *lane, struct operation *operation)
@@ -540,7 +569,7 @@ static void drop(struct lane *lane, struct operation *operation)
         }
         LIST_REMOVE(&operation->parts, part, in_operation);
         part->session->applying = NULL;
-        lane_session_remove(part->session, part);
+        lane_session_remove(lane, part->session, part);
         lane_part_destroy(lane, part);
     }
     lane_operation_move(operation, OPERATION_OVER);

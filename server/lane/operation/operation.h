@@ -45,6 +45,31 @@ const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t s
 void lane_turn_describe_wait(
     const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes);
 
+/* What has come may make a synchronous step whole: it, and those after it, are taken. */
+void lane_turn_take_steps(struct lane *lane);
+/* A step was over at that position (0: it was made of nothing), and is again. False: it cannot have
+ * been. */
+bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint64_t position);
+
+/* steps.c: who is a member of which synchronous step, and when one is whole */
+/* As ps 0 has opened it: one of those that begin with step 1, or one that it asks for. */
+void lane_step_opened(
+    struct lane *lane, struct lane_session *session, const wire_open_session *open);
+/* It is a member from that step on. */
+void lane_step_begins(struct lane *lane, struct lane_session *session, uint64_t step);
+/* Of the members that begin with step 1 so many have come. False: that is known. */
+bool lane_step_begin_with(struct lane *lane, uint32_t initial);
+/* ps 0 has said where it ended. */
+void lane_step_decided(
+    struct lane *lane, struct lane_session *session, const wire_decide_session *decided);
+/* ps 0 closes the session, and will say that it is lost: that counts from its decision on. */
+void lane_step_closing(struct lane *lane, struct lane_session *session, bool lost);
+/* The last step that is over. */
+uint64_t lane_step_last(const struct lane *lane);
+/* For whom a contribution to the next step waits: "worker 2 (last heard from 3.2 s ago)", "" for
+ * nobody. Returns text. */
+const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes);
+
 /* A shard of the part for which vector work of another operation goes on, or NULL. */
 const struct shard *lane_operation_blocking(const struct lane *lane, const struct lane_part *part);
 void lane_operation_drop_all(struct lane *lane);

@@ -22,6 +22,12 @@ enum operation_state {
     OPERATION_FREEING, /* … and are let go, one after the other */
 };
 
+/* Of a synchronous step: its parts become one gradient. */
+struct contributions {
+    struct update_sources all, first; /* of them; the one that ONLY_FIRST_REPLICA takes */
+    double weight;                    /* of all of them */
+};
+
 /* What runs at one position of the lane: the parts whose turn has come together, of one session or
  * of several. turn.c says when it begins, operation.c runs it. */
 struct operation {
@@ -29,6 +35,9 @@ struct operation {
     enum operation_state state;      /* lane_operation_move changes it */
     uint64_t position;
     LIST(struct lane_part) parts;
+    /* NULL: they are applied one after the other. Else they are alike, and their sum is applied, as
+     * the last of them says. */
+    const struct contributions *sum;
     struct lane_part *part;        /* of them, the one that has yet to be cut into slices, … */
     uint32_t run;                  /* … from here on, … */
     uint64_t byte;                 /* … in that run; then the one whose shards have yet … */
@@ -56,6 +65,15 @@ struct turns {
     LIST(struct operation) operations; /* newest first */
     uint32_t stalled, ending;          /* of them; RAISING or FREEING */
     uint64_t last_job, last_batch;
+    struct operation step; /* of the synchronous step that is being applied */
+    struct contributions contributions;
+    uint64_t last_step;  /* the last one that is over */
+    uint32_t step_begun; /* members that begin with step 1, so many have come */
+    bool step_over;    /* one is over, and those whose contributions it was made of wait in line */
+    bool takes_on;     /* they are being taken on */
+    bool lacks_memory; /* to void a contribution: a tick tries again */
+    uint64_t fails_from;                   /* this step and those after it fail; 0: none does */
+    char lost_task[STORE_TASK_TEXT_BYTES]; /* whose contribution they lack */
 };
 
 struct __attribute__((may_alias)) shard_work {
@@ -108,10 +126,40 @@ struct operation *lane_operation_retry(struct lane *lane);
  * time. */
 struct operation *lane_operation_end_on(struct lane *lane);
 
+/* steps.c */
+/* Is all of the next one there, and the one before it over? */
+bool step_is_whole(const struct lane *lane);
+/* The first contribution to the step; its others follow it. NULL: there is none. */
+struct lane_part *step_first(const struct lane *lane, uint64_t step);
+static inline struct lane_part *step_next(const struct lane_part *part)
+{
+    struct lane_part *next = part->among_contributions.next;
+
+    return next != NULL && next->step == part->step ? next : NULL;
+}
+/* Is it committed, and not voided? */
+bool step_counts(const struct lane_part *part);
+/* What weighs together of those that count. */
+double step_weight(const struct lane *lane, uint64_t step);
+/* A member was lost, and this step lacks its contribution. */
+bool step_fails(const struct lane *lane, uint64_t step);
+/* Why a contribution to it counts for nothing. */
+void step_say_lost(
+    const struct lane *lane, const struct lane_part *part, struct sumac_error *error);
+void step_say_weightless(const struct lane_part *part, struct sumac_error *error);
+/* What its operation is made of: the parts that were added to it. */
+void step_sum(struct lane *lane);
+/* It is over. */
+void step_end(struct lane *lane, uint64_t step);
+
 /* slices.c: its runs, cut at the ends of blocks and of chunks */
 /* Fill the batch from where the operation is, up to its end, to what depends on a slice of this
  * batch, to the room for slices, to the bound on what is copied, or to a block that there is no
  * memory for. */
+/* A source of update_sources, whose context is the operation. */
+const uint8_t *slices_contribution(
+    const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
+    uint64_t *together_bytes);
 void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation);
 
 #endif

@@ -5,22 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* The push's hyperparameters over the variable's own, or, of another function, over its
- * defaults. */
-static void merge(
-    const struct variable *variable, const struct part_function *named,
-    struct update_hyperparameters *merged)
-{
-    if (named->function != variable->definition.function) {
-        *merged = named->given; /* given over the defaults already */
-        return;
-    }
-    for (uint32_t i = 0; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
-        if ((named->given.set >> i & 1u) != 0)
-            merged->value[i] = named->given.value[i];
-    }
-}
-
 /* What all slices of a run share. */
 static struct update_slice prepare(const struct lane_part *part, const struct run *run)
 {
@@ -28,11 +12,9 @@ static struct update_slice prepare(const struct lane_part *part, const struct ru
     const struct variable *variable = shard->variable;
     struct update_slice slice = {
         .function = lane_run_function(part, run), .dtype = variable->definition.dtype};
-    struct update_hyperparameters merged = variable->definition.hyperparameters;
+    const struct update_hyperparameters merged = lane_run_hyperparameters(part, run);
 
     assert(variable->filled);
-    if (run->function != 0)
-        merge(variable, &part->functions[run->function - 1], &merged);
     update_prepare(slice.function, slice.dtype, &merged, shard->step_count + 1, &slice);
     return slice;
 }
@@ -54,6 +36,40 @@ static struct cursor place_in_chunks(const struct run *run, uint64_t byte)
     }
     assert(cursor.offset < cursor.chunk->used);
     return cursor;
+}
+
+/* Where byte `at` of a contribution to the slice's run lies: those that weigh nothing are not
+ * counted. */
+const uint8_t *slices_contribution(
+    const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
+    uint64_t *together_bytes)
+{
+    const struct operation *operation = context;
+    const struct lane_part *part = operation->parts.first;
+
+    while (part->weight <= 0 || source-- > 0)
+        part = part->in_operation.next;
+    assert(slice->source_run < part->run_count);
+    assert(operation->sum != NULL);
+    const struct cursor cursor = place_in_chunks(&part->runs[slice->source_run], at);
+    *together_bytes = cursor.chunk->used - cursor.offset;
+    return cursor.chunk->data + cursor.offset;
+}
+
+/* A slice's gradient is what all contributions, or the first, make of it. */
+static void sum_up(const struct operation *operation, uint64_t byte, struct update_slice *slice)
+{
+    const struct run *run = &operation->part->runs[operation->run];
+    const struct shard *shard = operation->part->entries[run->entry].shard;
+    const uint32_t aggregation = shard->variable->definition.aggregation;
+    const bool first = aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_ONLY_FIRST_REPLICA;
+
+    assert(operation->sum->weight > 0);
+    slice->sources = first ? &operation->sum->first : &operation->sum->all;
+    slice->source_run = operation->run;
+    slice->source_at = byte * lane_part_widens(operation->part, shard);
+    slice->divisor =
+        aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_MEAN ? operation->sum->weight : 1;
 }
 
 /* Does the run overlap what an earlier one of this batch writes to? Marks the shard otherwise. */
@@ -173,21 +189,28 @@ static bool cut_block(
     assert(at + left <= shard->bytes);
     if (!open_target(lane, batch, operation->position, &target))
         return false;
-    struct cursor cursor = place_in_chunks(run, operation->byte);
+    struct cursor cursor = {.chunk = NULL};
+    if (operation->sum == NULL)
+        cursor = place_in_chunks(run, operation->byte);
     while (within < end) {
         uint64_t bytes = end - within;
         if (bytes > SLICE_BYTES)
             bytes = SLICE_BYTES;
-        if (bytes > cursor.chunk->used - cursor.offset)
+        if (cursor.chunk != NULL && bytes > cursor.chunk->used - cursor.offset)
             bytes = cursor.chunk->used - cursor.offset;
         assert(bytes > 0 && batch->count < batch->capacity);
         struct update_slice *slice = &batch->slices[batch->count++];
         *slice = *prepared;
         slice->count = bytes / element;
-        slice->gradient = cursor.chunk->data + cursor.offset;
         aim(slice, &target, within);
+        if (cursor.chunk != NULL)
+            slice->gradient = cursor.chunk->data + cursor.offset;
+        else
+            sum_up(operation, operation->byte, slice);
         within += bytes;
         operation->byte += bytes;
+        if (cursor.chunk == NULL)
+            continue;
         cursor.offset += bytes;
         if (cursor.offset == cursor.chunk->used && cursor.chunk->in_part.next != NULL)
             cursor = (struct cursor){.chunk = cursor.chunk->in_part.next};

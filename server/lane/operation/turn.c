@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "text.h"
 
@@ -80,13 +81,15 @@ static void finish(struct lane *lane, struct lane_part *part)
     assert(session->commit_through >= part->sequence);
     lane->work += WORK_OF_A_PART;
     session->mark = part->sequence;
+    if (part->step != 0)
+        session->passed_step = part->step;
     if (lane->records && !applied) /* else its operation has made the record */
         (void)lane_record_applied(lane, part, 0);
     lane_answer_done(lane, session, part, !applied);
     if (refused && !rule_holds(lane->config.broken, RULE_acked_through))
         lane_voided_forget(lane, session, part->sequence);
     session->applying = NULL;
-    lane_session_remove(session, part);
+    lane_session_remove(lane, session, part);
     lane_part_destroy(lane, part);
     lane_turn_take_clock(lane, session);
 }
@@ -101,6 +104,157 @@ static void record_own_commit(struct lane *lane, const struct lane_session *sess
     (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &commit.base);
 }
 
+/* ---- synchronous steps: their contributions wait for each other ---- */
+
+/* It counts for nothing, here as on every ps. False: there is no memory to remember that yet. */
+static bool
+void_contribution(struct lane *lane, struct lane_part *part, const struct sumac_error *error)
+{
+    struct lane_session *session = part->session;
+
+    assert(session->applying == NULL);
+    if (!lane_contribution_void(lane, part, error)) {
+        lane->turns->lacks_memory = true;
+        return false;
+    }
+    lane_answer_refused(lane, session, part->sequence);
+    finish(lane, part);
+    return true;
+}
+
+/* All of it is applied: its sessions go on, in line. */
+static void release(struct lane *lane, struct operation *operation)
+{
+    for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
+        struct lane_session *session = part->session;
+        lane_operation_remove(operation, part);
+        finish(lane, part);
+        wait_in_line(lane, session);
+    }
+}
+
+/* Is a shard busy that the step would write to? They all touch the same ones. */
+static bool is_blocked(const struct lane *lane, uint64_t step)
+{
+    const struct lane_part *first = step_first(lane, step);
+
+    assert(first == NULL || first->step == step);
+    return first != NULL && lane_operation_blocking(lane, first) != NULL;
+}
+
+static void add_contributions(struct lane *lane, uint64_t step)
+{
+    assert(lane->turns->step.parts.first == NULL);
+    for (struct lane_part *part = step_first(lane, step); part != NULL; part = step_next(part)) {
+        if (!step_counts(part))
+            continue;
+        lane_part_move(part, PART_APPLYING);
+        part->session->applying = part;
+        lane_operation_add(&lane->turns->step, part);
+    }
+    if (lane->turns->step.parts.first != NULL)
+        step_sum(lane);
+}
+
+/* All contributions to the step weigh nothing. False: some are left, for want of memory. */
+static bool void_all(struct lane *lane, uint64_t step)
+{
+    struct lane_part *next = step_first(lane, step);
+
+    for (struct lane_part *part; (part = next) != NULL;) {
+        struct lane_session *session = part->session;
+        struct sumac_error error;
+        next = step_next(part);
+        step_say_weightless(part, &error);
+        if (!step_counts(part))
+            continue;
+        const bool whole = void_contribution(lane, part, &error);
+        wait_in_line(lane, session);
+        if (!whole)
+            return false;
+    }
+    return true;
+}
+
+/* The next step, which is whole. False: it is not over yet. */
+static bool take_step(struct lane *lane)
+{
+    struct operation *operation = &lane->turns->step;
+    const uint64_t step = lane->turns->last_step + 1;
+    struct lane_part *first = step_first(lane, step);
+
+    assert(operation->state == OPERATION_OVER);
+    if (is_blocked(lane, step)) {
+        wait_in_line(lane, first->session);
+        return false;
+    }
+    if (step_weight(lane, step) <= 0) {
+        if (!void_all(lane, step))
+            return false;
+        if (lane->records)
+            (void)lane_record_step(lane, step, NULL, 0);
+        step_end(lane, step);
+        return true;
+    }
+    add_contributions(lane, step);
+    if (!lane_operation_begin(lane, operation))
+        return false;
+    release(lane, operation);
+    step_end(lane, step);
+    return true;
+}
+
+static void take_steps(struct lane *lane)
+{
+    while (step_is_whole(lane) && take_step(lane))
+        lane->turns_taken = true;
+}
+
+/* A step is over: those who contributed to it may contribute to the next one. */
+static void take_on(struct lane *lane)
+{
+    if (lane->turns->step_over && !lane->turns->takes_on)
+        lane_turn_retry_waiting(lane);
+}
+
+/* Contributions that wait for one that will not come have their turn again. */
+static void wake_failing(struct lane *lane)
+{
+    for (const struct lane_part *part = lane->contributions.first; part != NULL;
+         part = part->among_contributions.next) {
+        struct lane_session *session = part->session;
+        if (!step_fails(lane, part->step) || session->applying != NULL)
+            continue;
+        wait_in_line(lane, session);
+        lane->turns->step_over = true;
+    }
+}
+
+void lane_turn_take_steps(struct lane *lane)
+{
+    wake_failing(lane);
+    take_steps(lane);
+    take_on(lane);
+}
+
+/* A contribution has its turn. False: it is not over yet. */
+static bool
+take_contribution(struct lane *lane, struct lane_session *session, struct lane_part *part)
+{
+    struct sumac_error error;
+
+    assert(session->applying == NULL);
+    if (step_fails(lane, part->step)) {
+        step_say_lost(lane, part, &error);
+        if (void_contribution(lane, part, &error))
+            return true;
+        wait_in_line(lane, session);
+        return false;
+    }
+    take_steps(lane);
+    return false; /* what became of it goes on in line */
+}
+
 /* Its turn has come. False: it is not over yet. */
 static bool take(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
@@ -108,6 +262,8 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
     assert(is_committed(session, part));
     const bool voided =
         part->state == PART_VOID || lane_voided_find(session, part->sequence) != NULL;
+    if (!voided && part->step != 0)
+        return take_contribution(lane, session, part);
     if (!voided && lane_operation_blocking(lane, part) != NULL) {
         wait_in_line(lane, session);
         return false;
@@ -141,25 +297,36 @@ void lane_turn_take_clock(struct lane *lane, struct lane_session *session)
         lane_session_set_clock(lane, session, session->clock_said);
 }
 
+/* Beyond its final; or after one that never came: but a contribution waits for others. */
+static uint64_t keeps_through(const struct lane *lane, const struct lane_session *session)
+{
+    const struct lane_part *part = next_part(lane, session);
+
+    assert(session->final <= session->commit_through);
+    return part != NULL && part->step != 0 && is_committed(session, part) ? session->final : 0;
+}
+
 static void answer_decided(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
-    if (session->decide_number == 0 || session->applying != NULL || session->waits_in_line)
+    if (session->applying != NULL || session->waits_in_line)
         return;
-    const bool any = session->parts.first != NULL;
-    if (!lane_session_drop_some(
-            lane, session)) { /* beyond its final, or after one that never came */
+    const uint64_t through = keeps_through(lane, session);
+    const bool any = session->parts.last != NULL && session->parts.last->sequence > through;
+    if (!lane_session_drop_some(lane, session, through)) {
         put_off(lane, session);
         return;
     }
     const uint64_t number = session->decide_number;
     session->decide_number = 0;
     if (any)
-        (void)lane_record_order(lane, RECORD_DROPPED, session, 0, NULL);
-    lane_report_answer(lane, number, NULL);
+        (void)lane_record_order(lane, RECORD_DROPPED, session, through, NULL);
+    if (number != 0)
+        lane_report_answer(lane, number, NULL);
 }
 
-void lane_turn_take(struct lane *lane, struct lane_session *session)
+/* All that may be taken now, one after the other. */
+static bool take_all(struct lane *lane, struct lane_session *session)
 {
     bool any = false;
 
@@ -171,14 +338,23 @@ void lane_turn_take(struct lane *lane, struct lane_session *session)
             put_off(lane, session);
             break;
         }
+        const bool contributes = part->step != 0;
         if (!take(lane, session, part))
             break;
         any = true;
+        if (contributes) /* it was passed over, and the step may be whole with that */
+            take_steps(lane);
     }
-    if (any)
+    return any;
+}
+
+void lane_turn_take(struct lane *lane, struct lane_session *session)
+{
+    if (take_all(lane, session))
         lane->turns_taken = true;
     if (session->closed)
         answer_decided(lane, session);
+    take_on(lane);
 }
 
 bool lane_turn_replay(
@@ -205,11 +381,49 @@ bool lane_turn_replay(
     return true;
 }
 
-void lane_turn_retry_waiting(struct lane *lane)
+static struct lane_part *
+contribution_of(const struct lane *lane, const wire_bytes *id, uint64_t step)
+{
+    struct lane_part *part = step_first(lane, step);
+
+    assert(lane->streams.first == NULL);
+    while (part != NULL && (id->len != sizeof part->session->id ||
+                            memcmp(part->session->id, id->data, id->len) != 0))
+        part = step_next(part);
+    return part == NULL || part->state != PART_STAGED || part->previous != part->session->mark
+               ? NULL
+               : part;
+}
+
+bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint64_t position)
+{
+    struct operation *operation = &lane->turns->step;
+
+    assert(operation->state == OPERATION_OVER);
+    if (taken->step != lane->turns->last_step + 1 || (position != 0) != (taken->n_session_ids > 0))
+        return false;
+    for (size_t i = 0; i < taken->n_session_ids; i++) {
+        struct lane_part *part = contribution_of(lane, &taken->session_ids[i], taken->step);
+        if (part == NULL)
+            return false;
+        lane_part_move(part, PART_APPLYING);
+        part->session->applying = part;
+        lane_operation_add(operation, part);
+    }
+    if (position != 0) {
+        step_sum(lane);
+        if (!lane_operation_replay(lane, operation, position))
+            return false;
+        release(lane, operation);
+    }
+    step_end(lane, taken->step);
+    return true;
+}
+
+static void retry_once(struct lane *lane)
 {
     const struct lane_session *last = lane->turns->waiting.last; /* who waits again is behind it */
 
-    lane->turns_put_off = false;
     for (struct lane_session *session = NULL; session != last;) {
         session = lane->turns->waiting.first;
         assert(session->waits_in_line);
@@ -219,16 +433,35 @@ void lane_turn_retry_waiting(struct lane *lane)
     }
 }
 
+/* A synchronous step that is over with that, in the same step of the lane, lets others go on. */
+void lane_turn_retry_waiting(struct lane *lane)
+{
+    struct turns *turns = lane->turns;
+
+    assert(!turns->takes_on);
+    lane->turns_put_off = false;
+    turns->takes_on = true;
+    do {
+        const bool over = turns->step_over;
+        turns->step_over = false;
+        retry_once(lane);
+        if (over) /* those who have contributed to the next one may be all that there are */
+            take_steps(lane);
+    } while (turns->step_over && lane_has_time(lane));
+    turns->takes_on = false;
+    lane->turns_put_off |= turns->step_over;
+    turns->step_over = false;
+}
+
 /* Its shards are free: those who waited for them go on, then its sessions. */
 static void finish_operation(struct lane *lane, struct operation *operation)
 {
+    const bool step = operation == &lane->turns->step;
+
     assert(operation->state == OPERATION_OVER);
-    for (struct lane_part *part; (part = operation->parts.first) != NULL;) {
-        struct lane_session *session = part->session;
-        lane_operation_remove(operation, part);
-        finish(lane, part);
-        wait_in_line(lane, session);
-    }
+    release(lane, operation);
+    if (step)
+        step_end(lane, lane->turns->last_step + 1);
     lane_turn_retry_waiting(lane);
 }
 
@@ -253,6 +486,10 @@ void lane_turn_computed(struct lane *lane, const struct lane_event *event)
 
 void lane_turn_retry_stalled(struct lane *lane)
 {
+    if (lane->turns->lacks_memory) {
+        lane->turns->lacks_memory = false;
+        lane_turn_retry_waiting(lane);
+    }
     for (uint32_t tries = lane->turns->stalled; tries > 0 && lane->turns->stalled > 0; tries--) {
         struct operation *operation = lane_operation_retry(lane);
         if (operation != NULL)
@@ -285,6 +522,20 @@ static const char *why_refused(const struct lane_part *part)
     return voided == NULL || voided->refusal == NULL ? "" : voided->refusal->error.text;
 }
 
+static void describe_contribution(
+    const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes)
+{
+    char missing[256];
+
+    (void)lane_step_missing(lane, missing, sizeof missing);
+    (void)text_print_line(
+        text, text_bytes,
+        "push %" PRIu64 " of %s, its contribution to synchronous step %" PRIu64
+        ", waits on ps %u for %s",
+        part->sequence, part->session->task, part->step, lane->index,
+        *missing == 0 ? "its turn" : missing);
+}
+
 void lane_turn_describe_wait(
     const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes)
 {
@@ -299,7 +550,9 @@ void lane_turn_describe_wait(
     const char *const why = why_refused(part);
 
     assert(part->state != PART_APPLYING);
-    if (before_is_here && !is_committed(session, part))
+    if (is_next && is_committed(session, part) && part->step != 0 && busy == NULL)
+        describe_contribution(lane, part, text, text_bytes);
+    else if (before_is_here && !is_committed(session, part))
         (void)text_print_line(
             text, text_bytes,
             "push %" PRIu64

@@ -180,12 +180,7 @@ void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part 
         wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES;
 
     assert(part->room_bytes == 0);
-    if (header->synchronous) {
-        lane_part_refuse(
-            lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "push %" PRIu64 " is synchronous: ps %u applies asynchronous pushes only",
-            part->sequence, lane->index);
-    } else if (header->round != 0) {
+    if (header->round != 0) {
         lane_part_refuse(
             lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "push %" PRIu64 " has given way %u times: ps %u asks nobody to give way",
@@ -234,7 +229,7 @@ struct lane_part *lane_part_create(
     part->bytes = header->bytes;
     part->first_us = lane->now_us;
     part->weight = header->weight;
-    part->eager = header->eager;
+    part->eager = header->eager && !header->synchronous;
     part->non_finite_allowed = header->non_finite_allowed;
     part->checksum = header->checksum;
     return part;
@@ -303,6 +298,7 @@ void lane_part_destroy(struct lane *lane, struct lane_part *part)
 {
     assert(part->in_session.next == NULL);
     assert(part->in_session.prev == NULL);
+    assert(part->among_contributions.next == NULL);
     lane_part_move(part, PART_OVER);
     lane_part_empty(lane, part);
     pool_give(&lane->parts->refusals, part->refusal);
@@ -351,8 +347,40 @@ struct lane_part *lane_session_part(const struct lane_session *session, uint64_t
     return part != NULL && part->sequence == sequence ? part : NULL;
 }
 
-void lane_session_insert(
-    const struct lane *lane, struct lane_session *session, struct lane_part *part)
+/* Does the one's contribution come before the other's? By job, then index: the chief's before those
+ * of workers; then an earlier attempt's. */
+static bool is_before(const struct lane_session *one, const struct lane_session *other)
+{
+    const int order = strcmp(one->job, other->job);
+
+    assert(one != other);
+    if (order != 0)
+        return order < 0;
+    if (one->index != other->index)
+        return one->index < other->index;
+    return one->attempt < other->attempt;
+}
+
+/* One that is staged is found by its step, and those of a step lie in worker order. */
+static void
+insert_contribution(struct lane *lane, struct lane_session *session, struct lane_part *part)
+{
+    const bool in_order = rule_holds(lane->config.broken, RULE_step_in_worker_order);
+    struct lane_part *before = lane->contributions.last;
+
+    assert(part->step != 0);
+    if (part->step > session->contributed_step)
+        session->contributed_step = part->step;
+    if (part->state == PART_VOID)
+        return;
+    while (before != NULL &&
+           (before->step > part->step ||
+            (before->step == part->step && in_order && is_before(session, before->session))))
+        before = before->among_contributions.prev;
+    LIST_INSERT(&lane->contributions, before, part, among_contributions);
+}
+
+void lane_session_insert(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     const bool whole = lane->config.broken == 0; /* no rule is missing */
     struct lane_part *before = lane_session_part_before(session, part->sequence);
@@ -365,9 +393,11 @@ void lane_session_insert(
     assert(!whole || after == NULL || after->state != PART_APPLYING);
     session->part_count++;
     assert(!whole || session->part_count <= lane->config.parts_per_session_max);
+    if (part->step != 0)
+        insert_contribution(lane, session, part);
 }
 
-void lane_session_remove(struct lane_session *session, struct lane_part *part)
+void lane_session_remove(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     assert(session->part_count > 0);
     assert(part->session == session);
@@ -376,29 +406,37 @@ void lane_session_remove(struct lane_session *session, struct lane_part *part)
         session->found = NULL;
     LIST_REMOVE(&session->parts, part, in_session);
     session->part_count--;
+    if (part->step != 0 && part->state != PART_VOID)
+        LIST_REMOVE(&lane->contributions, part, among_contributions);
 }
 
-static void drop_first(struct lane *lane, struct lane_session *session)
+static void drop_last(struct lane *lane, struct lane_session *session)
 {
-    struct lane_part *part = session->parts.first;
+    struct lane_part *part = session->parts.last;
 
     assert(part->state == PART_STAGED || part->state == PART_VOID);
     lane->work += 1 + part->entry_count / ENTRIES_PER_WORK;
-    lane_session_remove(session, part);
+    lane_session_remove(lane, session, part);
     lane_part_destroy(lane, part);
 }
 
-void lane_session_drop_parts(struct lane *lane, struct lane_session *session)
+static bool has_part_beyond(const struct lane_session *session, uint64_t sequence)
 {
-    while (session->parts.first != NULL)
-        drop_first(lane, session);
+    assert((session->parts.first == NULL) == (session->part_count == 0));
+    return session->parts.last != NULL && session->parts.last->sequence > sequence;
 }
 
-bool lane_session_drop_some(struct lane *lane, struct lane_session *session)
+void lane_session_drop_parts(struct lane *lane, struct lane_session *session, uint64_t beyond)
 {
-    while (session->parts.first != NULL && lane_has_time(lane))
-        drop_first(lane, session);
-    return session->parts.first == NULL;
+    while (has_part_beyond(session, beyond))
+        drop_last(lane, session);
+}
+
+bool lane_session_drop_some(struct lane *lane, struct lane_session *session, uint64_t beyond)
+{
+    while (has_part_beyond(session, beyond) && lane_has_time(lane))
+        drop_last(lane, session);
+    return !has_part_beyond(session, beyond);
 }
 
 /* ---- refused ---- */
@@ -493,6 +531,26 @@ const struct update_function *lane_run_function(const struct lane_part *part, co
     assert(run->function <= part->function_count);
     return run->function == 0 ? part->entries[run->entry].shard->variable->definition.function
                               : part->functions[run->function - 1].function;
+}
+
+struct update_hyperparameters
+lane_run_hyperparameters(const struct lane_part *part, const struct run *run)
+{
+    const struct definition *own = &part->entries[run->entry].shard->variable->definition;
+    struct update_hyperparameters merged = own->hyperparameters;
+
+    assert(run->entry < part->entry_count);
+    assert(run->function <= part->function_count);
+    if (run->function == 0)
+        return merged;
+    const struct part_function *named = &part->functions[run->function - 1];
+    if (named->function != own->function)
+        return named->given; /* given over the defaults already */
+    for (uint32_t i = 0; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
+        if ((named->given.set >> i & 1u) != 0)
+            merged.value[i] = named->given.value[i];
+    }
+    return merged;
 }
 
 /* Pieces that continue each other are one run by now. */

@@ -110,6 +110,9 @@ struct lane_part {
     uint64_t first_us;
     double weight;
     bool non_finite_allowed;
+    uint64_t step; /* of a synchronous push; 0: of another, or not the member's next one */
+    LINKS(struct lane_part)
+    among_contributions; /* while it is STAGED or APPLYING, and has a step */
     bool versions_end;   /* a duplicate's: it has touched a shard without a version to be said */
     bool no_room;        /* it is DROPPED because the grant has none for its versions */
     uint64_t room_bytes; /* what it takes of the session's grant */
@@ -142,6 +145,16 @@ _Static_assert(sizeof(struct part_function) * 9 / 8 <= WIRE_FUNCTION_COST_BYTES,
 bool lane_part_init(struct lane *lane);
 void lane_part_deinit(struct lane *lane);
 
+/* A contribution to a variable of a half type is float32: so many bytes for each of the shard's. */
+static inline uint64_t lane_part_widens(const struct lane_part *part, const struct shard *shard)
+{
+    const enum sumac_dtype dtype = shard->variable->definition.dtype;
+
+    return part->step == 0 || update_contribution_dtype(dtype) == dtype
+               ? 1
+               : sumac_dtype_bytes(SUMAC_FLOAT32) / sumac_dtype_bytes(dtype);
+}
+
 static inline uint64_t lane_entry_version(const struct entry *entry)
 {
     return entry->shard == NULL ? entry->version : store_version(entry->shard);
@@ -168,6 +181,10 @@ void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part 
 /* The run's own, or the variable's. */
 const struct update_function *
 lane_run_function(const struct lane_part *part, const struct run *run);
+/* With which hyperparameters: the push's over the variable's own, or, of another function, over
+ * its defaults. */
+struct update_hyperparameters
+lane_run_hyperparameters(const struct lane_part *part, const struct run *run);
 void lane_part_move(struct lane_part *part, enum lane_part_state to);
 /* It is over, wherever it was, and its memory is given back. */
 void lane_part_destroy(struct lane *lane, struct lane_part *part);
@@ -206,13 +223,28 @@ void lane_part_check_whole(struct lane *lane, struct lane_part *part);
 struct lane_part *lane_session_part_before(struct lane_session *session, uint64_t sequence);
 struct lane_part *lane_session_part(const struct lane_session *session, uint64_t sequence);
 /* In its place by its sequence, which no other has: that is what applies a push once. */
-void lane_session_insert(
-    const struct lane *lane, struct lane_session *session, struct lane_part *part);
-void lane_session_remove(struct lane_session *session, struct lane_part *part);
-/* All its staged and refused parts, … */
-void lane_session_drop_parts(struct lane *lane, struct lane_session *session);
+void lane_session_insert(struct lane *lane, struct lane_session *session, struct lane_part *part);
+void lane_session_remove(struct lane *lane, struct lane_session *session, struct lane_part *part);
+/* All its staged and refused parts beyond that sequence, … */
+void lane_session_drop_parts(struct lane *lane, struct lane_session *session, uint64_t beyond);
 /* … or as many as the step has time for. False: some are left. */
-bool lane_session_drop_some(struct lane *lane, struct lane_session *session);
+bool lane_session_drop_some(struct lane *lane, struct lane_session *session, uint64_t beyond);
+
+/* contribution.c: a part of a synchronous push */
+/* Its header: is the step the member's next one, and may it be a contribution at all? Else it is
+ * refused. */
+void lane_contribution_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
+/* Can contributions for this variable become one gradient? Else it is refused. */
+bool lane_contribution_check_variable(
+    struct lane *lane, struct lane_part *part, const struct variable *variable);
+/* It is whole: is it like those that are held for its step? Else it is refused. */
+void lane_contribution_compare(struct lane *lane, struct lane_part *part);
+/* As its record says: it was refused, and was for this step (0: none of its member's). */
+void lane_contribution_replay_refused(struct lane_part *part, uint64_t step);
+/* Its turn has come, and it counts for nothing: it is voided here, for that reason, as on every ps.
+ * False: there is no memory, and nothing has changed. */
+bool lane_contribution_void(
+    struct lane *lane, const struct lane_part *part, const struct sumac_error *error);
 
 /* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL:
  * the part is refused, or the piece is empty: it touches its shard and has no run. */
@@ -258,8 +290,15 @@ uint64_t lane_record_order(
 uint64_t lane_record_part(struct lane *lane, const struct lane_part *part);
 uint64_t
 lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
+/* Staged as it is, it is voided here. */
+uint64_t
+lane_record_voided(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
 /* position 0: it was passed over. */
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position);
+/* A step is over: made of these parts, linked by in_operation, at that position; of none (NULL) at
+ * 0. */
+uint64_t lane_record_step(
+    struct lane *lane, uint64_t step, const struct lane_part *first, uint64_t position);
 
 /* voided.c: what some ps refused, and why */
 /* NULL: it is not voided, or its client has said that it knows. Lent until something is added, or

@@ -170,11 +170,12 @@ static bool check_function(
 static bool check_range(
     struct lane *lane, struct lane_part *part, const struct shard *shard, const wire_piece *piece)
 {
-    const uint64_t element = sumac_dtype_bytes(shard->variable->definition.dtype);
+    const uint64_t widens = lane_part_widens(part, shard);
+    const uint64_t element = widens * sumac_dtype_bytes(shard->variable->definition.dtype);
+    const uint64_t shard_bytes = widens * shard->bytes;
     const bool whole = piece->bytes % element == 0 && piece->offset_bytes % element == 0;
     const bool inside =
-        piece->offset_bytes <= shard->bytes && piece->bytes <= shard->bytes - piece->offset_bytes;
-    const uint64_t shard_bytes = shard->bytes;
+        piece->offset_bytes <= shard_bytes && piece->bytes <= shard_bytes - piece->offset_bytes;
 
     assert(element > 0);
     if (whole && inside)
@@ -183,7 +184,9 @@ static bool check_range(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
         "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a shard of %" PRIu64 " bytes of %s%s",
         shard->variable->name, piece->bytes, piece->offset_bytes, shard_bytes,
-        sumac_dtype_name(shard->variable->definition.dtype),
+        sumac_dtype_name(
+            part->step == 0 ? shard->variable->definition.dtype
+                            : update_contribution_dtype(shard->variable->definition.dtype)),
         whole ? "" : " are not whole elements");
     lane_part_expected(part, "within %" PRIu64 " bytes", shard_bytes);
     lane_part_given(part, "%" PRIu64 " bytes at %" PRIu64, piece->bytes, piece->offset_bytes);
@@ -236,7 +239,8 @@ static struct run *continued(struct lane_part *part, uint32_t entry, const wire_
 
     assert(last == NULL || last->entry < part->entry_count);
     if (last == NULL || last->entry != entry || last->function != piece->function ||
-        last->offset + last->bytes != piece->offset_bytes)
+        (last->offset + last->bytes) * lane_part_widens(part, part->entries[entry].shard) !=
+            piece->offset_bytes)
         return NULL;
     return last;
 }
@@ -250,14 +254,15 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
     struct shard *shard = find_shard(lane, part, piece);
     if (shard == NULL ||
         (piece->function != 0 && !check_function(lane, part, shard, piece->function)) ||
-        !check_range(lane, part, shard, piece))
+        !check_range(lane, part, shard, piece) ||
+        (part->step != 0 && !lane_contribution_check_variable(lane, part, shard->variable)))
         return NULL;
     const struct shard_touch *touch = touch_of(shard);
     const bool touched = touch->by == part->number;
     assert(!touched || part->entries[touch->index].shard == shard);
     struct run *run = touched ? continued(part, (uint32_t)touch->index, piece) : NULL;
     if (run != NULL) {
-        run->bytes += piece->bytes;
+        run->bytes += piece->bytes / lane_part_widens(part, shard);
         assert(run->offset + run->bytes <= shard->bytes);
         return run;
     }
@@ -290,7 +295,7 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
         .chunk_offset = part->chunks.last->used,
         .entry = entry,
         .function = piece->function,
-        .offset = piece->offset_bytes,
-        .bytes = piece->bytes};
+        .offset = piece->offset_bytes / lane_part_widens(part, shard),
+        .bytes = piece->bytes / lane_part_widens(part, shard)};
     return run;
 }

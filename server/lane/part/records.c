@@ -109,7 +109,8 @@ static bool list_functions(struct lane *lane, const struct lane_part *part, wire
 }
 
 /* run NULL: the part names the shard, and has no bytes for it. */
-static wire_piece piece_of(const struct entry *entry, const struct run *run)
+static wire_piece
+piece_of(const struct lane_part *part, const struct entry *entry, const struct run *run)
 {
     wire_piece piece = WIRE_PIECE_INIT;
 
@@ -120,8 +121,8 @@ static wire_piece piece_of(const struct entry *entry, const struct run *run)
         return piece;
     assert(run->bytes > 0 && run->bytes <= entry->shard->bytes);
     piece.function = run->function;
-    piece.offset_bytes = run->offset;
-    piece.bytes = run->bytes;
+    piece.offset_bytes = run->offset * lane_part_widens(part, entry->shard);
+    piece.bytes = run->bytes * lane_part_widens(part, entry->shard);
     return piece;
 }
 
@@ -141,10 +142,10 @@ static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_pa
         const struct run *run = i < part->run_count ? &part->runs[i] : NULL;
         const uint32_t before = run == NULL ? part->entry_count : run->entry;
         for (; named < before; named++)
-            pieces[count++] = piece_of(&part->entries[named], NULL);
+            pieces[count++] = piece_of(part, &part->entries[named], NULL);
         if (run == NULL)
             break;
-        pieces[count++] = piece_of(&part->entries[run->entry], run);
+        pieces[count++] = piece_of(part, &part->entries[run->entry], run);
         named += named == run->entry;
     }
     assert(count <= most);
@@ -156,12 +157,15 @@ static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_pa
 }
 
 /* A run's bytes, chunk by chunk. Returns the spans there are then. */
-static uint32_t add_run(const struct run *run, struct span *spans, uint32_t count)
+static uint32_t
+add_run(const struct lane_part *part, const struct run *run, struct span *spans, uint32_t count)
 {
     const struct chunk *chunk = run->chunk;
     uint32_t offset = run->chunk_offset;
 
-    for (uint64_t left = run->bytes; left > 0; chunk = chunk->in_part.next, offset = 0) {
+    const uint64_t widens = lane_part_widens(part, part->entries[run->entry].shard);
+
+    for (uint64_t left = run->bytes * widens; left > 0; chunk = chunk->in_part.next, offset = 0) {
         assert(chunk != NULL && offset <= chunk->used);
         const uint64_t here = chunk->used - offset;
         const uint64_t bytes = left < here ? left : here;
@@ -182,7 +186,7 @@ static bool list_bytes(struct lane *lane, const struct lane_part *part, struct r
     if (spans == NULL)
         return false;
     for (uint32_t i = 0; i < part->run_count; i++)
-        count = add_run(&part->runs[i], spans, count);
+        count = add_run(part, &part->runs[i], spans, count);
     assert(count <= most);
     record->payload = spans;
     record->payload_spans = count;
@@ -204,6 +208,8 @@ uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
     message.previous = part->previous;
     message.eager = part->eager;
     message.bytes = part->bytes;
+    message.synchronous = part->step != 0;
+    message.step = part->step;
     message.weight = part->weight;
     message.non_finite_allowed = part->non_finite_allowed;
     if (!list_functions(lane, part, &message) || !list_pieces(lane, part, &message) ||
@@ -214,13 +220,14 @@ uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
 
 /* ---- what becomes of it ---- */
 
-uint64_t
-lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
+static uint64_t record_refusal(
+    struct lane *lane, enum record_kind kind, const struct lane_part *part,
+    const struct refusal *refusal)
 {
     wire_refused message = WIRE_REFUSED_INIT;
 
+    assert(kind == RECORD_REFUSED || kind == RECORD_VOIDED);
     assert(lane->records);
-    assert(part->state == PART_VOID);
     assert(refusal->error.status != SUMAC_OK);
     message.sequence = part->sequence;
     message.status = (uint32_t)refusal->error.status;
@@ -230,10 +237,48 @@ lane_record_refused(struct lane *lane, const struct lane_part *part, const struc
     message.given = (char *)refusal->given;
     return lane_record_write(
         lane, &(struct record){
-                  .kind = RECORD_REFUSED,
+                  .kind = kind,
                   .session_id = part->session->id,
                   .first = part->previous,
+                  .second = part->step,
                   .message = &message.base});
+}
+
+uint64_t
+lane_record_refused(struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
+{
+    assert(part->state == PART_VOID);
+    return record_refusal(lane, RECORD_REFUSED, part, refusal);
+}
+
+uint64_t
+lane_record_voided(struct lane *lane, const struct lane_part *part, const struct refusal *refusal)
+{
+    assert(part->state == PART_STAGED);
+    return record_refusal(lane, RECORD_VOIDED, part, refusal);
+}
+
+uint64_t
+lane_record_step(struct lane *lane, uint64_t step, const struct lane_part *first, uint64_t position)
+{
+    wire_take_step message = WIRE_TAKE_STEP_INIT;
+    size_t count = 0;
+
+    assert(lane->records);
+    assert((first != NULL) == (position != 0));
+    for (const struct lane_part *part = first; part != NULL; part = part->in_operation.next)
+        count++;
+    message.session_ids = arena_take(&lane->arena, count * sizeof *message.session_ids);
+    if (message.session_ids == NULL)
+        return lose(lane);
+    message.step = step;
+    for (const struct lane_part *part = first; part != NULL; part = part->in_operation.next)
+        message.session_ids[message.n_session_ids++] =
+            (wire_bytes){.len = sizeof part->session->id, .data = part->session->id};
+    return lane_record_write(
+        lane,
+        &(struct record){
+            .kind = RECORD_STEP, .first = step, .second = position, .message = &message.base});
 }
 
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position)

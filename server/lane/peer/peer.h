@@ -144,7 +144,7 @@ void lane_report_refusal(
     const struct sumac_error *error);
 /* A sign of life, as ps 0 gave one. */
 void lane_report_alive(struct lane *lane, struct lane_stream *stream);
-void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock);
+void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock, uint64_t seen_step);
 /* What the order close_number of the session is answered with, once there is memory for it. */
 void lane_report_close(struct lane *lane, struct lane_session *session);
 /* Those that there was no memory for. */

@@ -32,7 +32,7 @@ struct report {
     uint64_t assigned; /* a variable's id; 0: none */
     bool is_again;     /* of every variable that is assigned, from peers.again on */
     uint64_t record;
-    uint64_t clock;
+    uint64_t clock, seen_step;
 };
 
 struct peers {

@@ -110,6 +110,7 @@ static wire_peer_report *pack(struct lane *lane, const struct report *report)
     message->reason = (Sumac__V1__Reason)report->error.reason;
     message->message = out_text(&lane->out, "%s", report->error.text);
     message->clock = report->clock;
+    message->seen_step = report->seen_step;
     *assigned = report->assigned;
     message->assigned = assigned;
     message->n_assigned = report->assigned != 0;
@@ -160,13 +161,14 @@ void lane_report_alive(struct lane *lane, struct lane_stream *stream)
     lane_stream_owe(lane, stream, DUE_ALIVE);
 }
 
-void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock)
+void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock, uint64_t seen_step)
 {
     struct report *report = make(lane, number);
 
     if (report == NULL)
         return;
     report->clock = clock;
+    report->seen_step = seen_step;
     put_in_line(lane, lane->coordinator, report);
 }
 

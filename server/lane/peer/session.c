@@ -125,6 +125,10 @@ struct lane_session *lane_session_open(struct lane *lane, const wire_open_sessio
     session->attempt = open->attempt;
     session->clock = session->clock_said = open->clock;
     session->heard_us = lane->now_us;
+    if (open->task != NULL) {
+        (void)text_print_line(session->job, sizeof session->job, "%s", open->task->job);
+        session->index = open->task->index;
+    }
     if (open->task != NULL && open->task->job[0] != '\0')
         (void)text_print_line(
             session->task, sizeof session->task, "%s %u", open->task->job, open->task->index);
@@ -137,7 +141,7 @@ struct lane_session *lane_session_open(struct lane *lane, const wire_open_sessio
 
 static void free_session(struct lane *lane, struct lane_session *session)
 {
-    lane_session_drop_parts(lane, session);
+    lane_session_drop_parts(lane, session, 0);
     assert(session->part_count == 0);
     lane_voided_drop(lane, session);
     for (struct lane_stream *stream = lane->streams.first; stream != NULL;

@@ -26,19 +26,22 @@
 /* A row of replay.c each. Its message, and what `first` and `second` are. */
 enum record_kind {
     RECORD_HELLO = 1,  /* PeerHello of ps 0; its number */
-    RECORD_MEMBERSHIP, /* –; the epoch */
+    RECORD_MEMBERSHIP, /* –; the epoch, how many have come that begin with step 1 */
     RECORD_OPEN,       /* OpenSession, with the clock that it starts at */
     RECORD_CLOSE,      /* CloseSession */
     RECORD_DECIDE,     /* DecideSession */
-    RECORD_DROPPED,    /* –: its parts beyond `final` are gone */
+    RECORD_DROPPED,    /* –; beyond which its parts are gone */
     RECORD_ADD,        /* Variable */
     RECORD_PUBLISH,    /* –; the variable */
     RECORD_DELETE,     /* –; the variable */
     RECORD_PART,       /* Part, whole, and its bytes; it is staged */
-    RECORD_REFUSED,    /* Refused; what the part follows */
+    RECORD_REFUSED,    /* Refused; what the part follows, its synchronous step */
     RECORD_COMMIT,     /* Commit, as far as it was taken */
     RECORD_ACKED,      /* –; acked_through */
     RECORD_APPLIED,    /* –; the part's sequence, the position (0: it was passed over) */
+    RECORD_FIRST_STEP, /* FirstStep */
+    RECORD_VOIDED,     /* Refused: of a contribution that is staged, when it had its turn */
+    RECORD_STEP,       /* TakeStep: it is over; –, the position (0: it was made of nothing) */
     RECORD_KINDS,
 };
 

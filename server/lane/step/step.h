@@ -68,6 +68,8 @@ struct lane_session {
     LINKS(struct lane_session) in_lane;
     uint8_t id[16];
     uint32_t role;
+    char job[STORE_TASK_TEXT_BYTES];  /* "" of an observer without a name, … */
+    uint32_t index;                   /* … and the task's number in it */
     char task[STORE_TASK_TEXT_BYTES]; /* "worker 3" */
     uint64_t attempt;
     struct lane_stream *push_stream;
@@ -90,6 +92,7 @@ struct lane_session {
     struct voided *voided;   /* ascending; above acked_through */
     uint32_t voided_count, voided_capacity;
     uint64_t acked_through;
+    uint64_t contributed_step; /* the largest that a contribution of it took its place for */
     /* operation/ changes */
     struct lane_part *applying; /* of its parts, the one whose turn it is */
     uint64_t mark;
@@ -97,6 +100,10 @@ struct lane_session {
     bool waits_in_line; /* for shards that are busy, or for the next step */
     LINKS(struct lane_session) in_line;
     double weight;
+    uint64_t passed_step; /* the last synchronous one in which its turn is over */
+    uint64_t first_step;  /* from which on it is a member; 0: it is none, or ps 0 has not said */
+    bool asks_step;       /* ps 0 asks from which step on it is one: … */
+    uint64_t seen_step;   /* … it was answered this one, and none above it is applied till then */
     /* pull/ changes */
     uint64_t pull_bytes; /* of its pulls */
     /* push.c, operation/, peer/ change */
@@ -150,8 +157,11 @@ struct lane {
     bool turns_put_off;                        /* some who wait in line had no time in this step */
     LIST(struct lane_session) sessions;        /* open ones */
     LIST(struct lane_session) closed_sessions; /* newest first */
-    bool records;                              /* they are made, from START on */
-    uint64_t last_record;                      /* made, … */
+    /* Staged, by step, and those of a step in worker order. */
+    LIST(struct lane_part) contributions;
+    uint32_t step_members; /* that begin with synchronous step 1; 0: none is taken */
+    bool records;          /* they are made, from START on */
+    uint64_t last_record;  /* made, … */
     uint64_t recorded; /* … and on disk: what reveals a record is said when it is not beyond this */
     uint64_t staged_bytes; /* of all sessions' parts, and of answers that wait */
     uint64_t pull_bytes;   /* of all pulls */

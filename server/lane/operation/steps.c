@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps.c -- synchronous steps: who is a member of which, and when one is whole.
+ *
+ *   session ─ contributions, by their step ─┐
+ *   session ─ contributions ────────────────┼─► step n, when the contribution of each of its
+ * members session ─ contributions ────────────────┘   has its turn (turn.c), or had it, or will not
+ * come
+ *
+ * A member's first step is 1, where ps 0 counts it among those that the run begins with; until all
+ * of these have come, no step is whole. Of one that comes later ps 0 asks every ps for the largest
+ * step that it has seen, and none above the answer is whole until it has said where the member
+ * begins (docs/protocol/PROTOCOL.md, "Synchronous steps").
+ */
+#include "operation_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "text.h"
+
+#define MISSING_NAMED 4u
+
+/* ---- members ---- */
+
+bool lane_step_begin_with(struct lane *lane, uint32_t initial)
+{
+    if (initial <= lane->turns->step_begun)
+        return false;
+    lane->turns->step_begun = initial;
+    return true;
+}
+
+/* The largest step that anything here is, or was, for. */
+static uint64_t seen_step(const struct lane *lane)
+{
+    const struct lane_part *last = lane->contributions.last;
+    uint64_t seen = lane->turns->last_step;
+
+    assert(last == NULL || last->step > 0);
+    if (last != NULL && last->step > seen)
+        seen = last->step;
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        if (session->contributed_step > seen)
+            seen = session->contributed_step;
+    }
+    return seen;
+}
+
+void lane_step_opened(
+    struct lane *lane, struct lane_session *session, const wire_open_session *open)
+{
+    assert(session->first_step == 0);
+    if (lane->step_members == 0 || (int)session->role != WIRE_ROLE_MEMBER)
+        return;
+    if (open->initial != 0) {
+        session->first_step = 1;
+        (void)lane_step_begin_with(lane, open->initial);
+        return;
+    }
+    session->seen_step = seen_step(lane);
+    session->asks_step = rule_holds(lane->config.broken, RULE_steps_wait_for_the_new_member);
+}
+
+void lane_step_begins(struct lane *lane, struct lane_session *session, uint64_t step)
+{
+    assert(step > 0);
+    if (session->first_step != 0)
+        return;
+    session->first_step = rule_holds(lane->config.broken, RULE_first_step_is_the_judges)
+                              ? step
+                              : lane->turns->last_step + 1;
+    session->asks_step = false;
+}
+
+/* The first step that lacks a contribution of the session. */
+static uint64_t first_lacking(const struct lane_session *session)
+{
+    uint64_t last = session->passed_step;
+
+    for (const struct lane_part *part = session->parts.first;
+         part != NULL && part->sequence <= session->commit_through; part = part->in_session.next) {
+        if (part->step > last)
+            last = part->step;
+    }
+    return last + 1 < session->first_step ? session->first_step : last + 1;
+}
+
+static void lose(struct lane *lane, const struct lane_session *session)
+{
+    struct turns *turns = lane->turns;
+    const uint64_t from = first_lacking(session);
+
+    assert(from > session->passed_step);
+    if (session->first_step == 0 || (turns->fails_from != 0 && turns->fails_from <= from))
+        return;
+    turns->fails_from = from;
+    memcpy(turns->lost_task, session->task, sizeof turns->lost_task);
+    out_log(
+        &lane->out,
+        "ps %u fails the synchronous steps from %" PRIu64 " on: they lack %s, which was lost",
+        lane->index, from, session->task);
+}
+
+void lane_step_closing(struct lane *lane, struct lane_session *session, bool lost)
+{
+    if (lost && !rule_holds(lane->config.broken, RULE_loss_counts_from_final))
+        lose(lane, session);
+}
+
+void lane_step_decided(
+    struct lane *lane, struct lane_session *session, const wire_decide_session *decided)
+{
+    (void)lane_step_begin_with(lane, decided->initial);
+    assert(session->closed);
+    session->asks_step = false;
+    if (decided->lost)
+        lose(lane, session);
+}
+
+bool step_fails(const struct lane *lane, uint64_t step)
+{
+    return lane->turns->fails_from != 0 && step >= lane->turns->fails_from;
+}
+
+uint64_t lane_step_last(const struct lane *lane) { return lane->turns->last_step; }
+
+/* ---- is it whole? ---- */
+
+struct lane_part *step_first(const struct lane *lane, uint64_t step)
+{
+    struct lane_part *part = lane->contributions.first;
+
+    while (part != NULL && part->step < step)
+        part = part->among_contributions.next;
+    return part == NULL || part->step != step ? NULL : part;
+}
+
+static bool is_member(const struct lane_session *session, uint64_t step)
+{
+    return session->first_step != 0 && session->first_step <= step;
+}
+
+/* Committed, and all that was before it is over. */
+static bool has_turn(const struct lane_part *part)
+{
+    const struct lane_session *session = part->session;
+
+    return part->previous == session->mark && part->sequence <= session->commit_through;
+}
+
+/* Those who have settled bring theirs if it counts; what of it does not is dropped. */
+static bool will_come(const struct lane_part *part)
+{
+    return !part->session->closed || part->sequence <= part->session->commit_through;
+}
+
+/* Has its contribution its turn, or had it? One for a later step says that this one has none. */
+static bool has_come(const struct lane_session *session, uint64_t step)
+{
+    const struct lane_part *part = session->parts.first;
+
+    assert(step > 0);
+    return session->passed_step >= step || (part != NULL && part->step >= step && has_turn(part));
+}
+
+/* Is ps 0 asking from which step on somebody counts, who may count in this one? */
+static bool may_get_a_member(const struct lane *lane, uint64_t step)
+{
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        if (session->asks_step && step > session->seen_step)
+            return true;
+    }
+    return false;
+}
+
+bool step_is_whole(const struct lane *lane)
+{
+    const uint64_t step = lane->turns->last_step + 1;
+    bool any = false, later = false;
+
+    if (lane->step_members == 0 || lane->turns->step_begun < lane->step_members ||
+        lane->turns->step.state != OPERATION_OVER || step_fails(lane, step) ||
+        may_get_a_member(lane, step))
+        return false;
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        later = later || session->first_step > step;
+        if (!is_member(session, step))
+            continue;
+        if (!has_come(session, step))
+            return false;
+        any = true;
+    }
+    for (const struct lane_part *part = step_first(lane, step); part != NULL;
+         part = step_next(part)) {
+        if (!will_come(part))
+            continue;
+        if (!has_turn(part))
+            return false;
+        any = true;
+    }
+    return any || later; /* or whoever made one may be gone, and what was not committed with it */
+}
+
+/* ---- what it is made of ---- */
+
+bool step_counts(const struct lane_part *part)
+{
+    assert(part->step != 0);
+    return part->sequence <= part->session->commit_through &&
+           lane_voided_find(part->session, part->sequence) == NULL;
+}
+
+double step_weight(const struct lane *lane, uint64_t step)
+{
+    double weight = 0;
+
+    for (const struct lane_part *part = step_first(lane, step); part != NULL;
+         part = step_next(part))
+        weight += step_counts(part) ? part->weight : 0;
+    return weight;
+}
+
+static bool adds_something(const struct lane_part *part) { return part->weight > 0; }
+
+void step_sum(struct lane *lane)
+{
+    struct contributions *sum = &lane->turns->contributions;
+    struct operation *operation = &lane->turns->step;
+
+    assert(operation->state == OPERATION_OVER);
+    assert(operation->parts.first != NULL);
+    sum->weight = 0;
+    sum->all = (struct update_sources){.context = operation, .find = slices_contribution};
+    for (const struct lane_part *part = operation->parts.first; part != NULL;
+         part = part->in_operation.next) {
+        sum->all.count += adds_something(part);
+        sum->weight += part->weight;
+    }
+    sum->first = sum->all;
+    sum->first.count = 1;
+    operation->sum = sum;
+}
+
+void step_end(struct lane *lane, uint64_t step)
+{
+    assert(step == lane->turns->last_step + 1);
+    assert(lane->turns->step.parts.first == NULL);
+    lane->turns->last_step = step;
+    lane->turns->step_over = true;
+}
+
+/* ---- what is said of it ---- */
+
+void step_say_lost(const struct lane *lane, const struct lane_part *part, struct sumac_error *error)
+{
+    (void)fail(
+        error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST,
+        "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
+        " and those after it lack the contribution of %s, which was lost; start the run again, or "
+        "start ps 0 with --on-loss continue",
+        part->sequence, part->session->task, part->step, lane->turns->lost_task);
+}
+
+void step_say_weightless(const struct lane_part *part, struct sumac_error *error)
+{
+    (void)fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ZERO_WEIGHT,
+        "push %" PRIu64 " of %s counts for nothing: all contributions to synchronous step %" PRIu64
+        " weigh 0; give each the number of examples that it stands for",
+        part->sequence, part->session->task, part->step);
+}
+
+static void name_missing(
+    const struct lane *lane, const struct lane_session *session, char *text, size_t text_bytes)
+{
+    const size_t used = strlen(text);
+    const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
+
+    (void)text_print_line(
+        text + used, text_bytes - used, "%s%s (last heard from %s ago)", used == 0 ? "" : ", ",
+        session->task, silent.text);
+}
+
+const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes)
+{
+    const uint64_t step = lane->turns->last_step + 1;
+    const uint32_t begun = lane->turns->step_begun, members = lane->step_members;
+    uint32_t missing = 0;
+
+    assert(text_bytes > 1);
+    text[0] = '\0';
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        if (is_member(session, step) && !has_come(session, step) && missing++ < MISSING_NAMED)
+            name_missing(lane, session, text, text_bytes);
+    }
+    const size_t used = strlen(text);
+    if (missing > MISSING_NAMED)
+        (void)text_print_line(text + used, text_bytes - used, ", … %u in all", missing);
+    else if (begun < members)
+        (void)text_print_line(
+            text + used, text_bytes - used, "%s%u of %u members that have yet to join",
+            used == 0 ? "" : ", ", members - begun, members);
+    return text;
+}

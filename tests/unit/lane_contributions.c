@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_contributions.c (test) -- synchronous steps: what does not belong to one is refused by name,
+ * and members come and go. */
+#include "lane_members.h"
+
+static void a_members_steps_are_numbered_one_after_the_other(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    struct talk_part part = contribution(2, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    contribute(talk, members.push[2], 1, (float[]){1}, 1);
+    contribute(talk, members.push[2], 2, (float[]){1}, 1);
+    talk_forget(talk);
+
+    part.step = 1;
+    expect_refused(
+        talk, members.push[1], &part, "WRONG_STEP",
+        "push 2 of worker 1 is for synchronous step 1, which it has contributed to already; its "
+        "next one is 2");
+    part = contribution(3, (float[]){1}, 1);
+    part.step = 4;
+    expect_refused(
+        talk, members.push[1], &part, "WRONG_STEP",
+        "synchronous step 4, which is a later one; its next one is 2");
+    part = contribution(4, (float[]){1}, 1);
+    part.step = 2; /* the refused ones were for no step */
+    talk_part(talk, members.push[1], &part);
+    talk_commit(talk, members.push[1], 4, 0, 0);
+    talk_expect(talk, "staged 4\ndone 2 [2]\ndone 2 voided\ndone 3 voided\ndone 4 [2]\n");
+    part = contribution(5, (float[]){1}, 1);
+    part.step = 1;
+    expect_refused(
+        talk, members.push[1], &part, "WRONG_STEP",
+        "synchronous step 1, which is an earlier one; its next one is 3");
+}
+
+static void an_observer_takes_part_in_no_step(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part part = contribution(1, (float[]){1}, 1);
+    struct members members = begin(talk, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    const uint64_t stream = open_observer(talk);
+
+    expect_refused(
+        talk, stream, &part, "WRONG_STEP",
+        "push 1 of observer 3 is for synchronous step 1, and its session takes part in none");
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+}
+
+static void a_contribution_carries_no_commit_of_its_own(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+    struct talk_part part = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    part.eager = true;
+
+    expect_refused(
+        talk, members.push[1], &part, "MALFORMED",
+        "push 1 of worker 1 is synchronous and carries its own commit");
+    talk_commit(talk, members.push[1], 1, 1, 0);
+    talk_expect(talk, "done 1 voided\n");
+    contribute(talk, members.push[1], 2, (float[]){1}, 1);
+    talk_expect(talk, "staged 2\ndone 2 [1]\n");
+}
+
+static void a_weight_is_none_or_one_that_float32_can_divide_by(void **state)
+{
+    static const double weights[] = {-1, 1e-30, 1e30};
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        struct talk_part part = contribution(i + 1, (float[]){1}, 1);
+        part.weight = weights[i];
+        expect_refused(talk, members.push[1], &part, "MALFORMED", "has weight");
+    }
+}
+
+static void aggregation_none_is_for_one_member(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    const struct talk_part part = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, NONE, 1);
+
+    expect_refused(
+        talk, members.push[1], &part, "STEP_DIFFERS",
+        "variable v10 was created with aggregation NONE, and a synchronous step of 2 members has a "
+        "contribution of each: create it with SUM, MEAN or ONLY_FIRST_REPLICA");
+}
+
+static void one_member_needs_no_aggregation(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, NONE, 1);
+
+    contribute(talk, members.push[1], 1, (float[]){5}, 1);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    assert_value_is(talk, &members, 5);
+}
+
+static void bools_are_not_added_up(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    struct talk_part part = contribution(1, (float[]){0}, 1);
+
+    talk->aggregation = SUM;
+    talk_add(talk, VARIABLE, 4, 1, SUMAC_BOOL, UPDATE_ASSIGN, WIRE_INITIALIZER_ZEROS);
+    talk_forget(talk);
+
+    expect_refused(
+        talk, members.push[1], &part, "WRONG_DATA_TYPE",
+        "variable v10 of type bool was created with aggregation SUM");
+}
+
+/* Each against the contribution that worker 1 has made; refused, it adds nothing, and has come. */
+static void a_contribution_that_differs_is_refused_with_both_values(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
+    uint64_t step = 0;
+
+    rate.name = (Sumac__V1__HyperparameterName)UPDATE_HYPERPARAMETER_LEARNING_RATE;
+    rate.value = 0.5;
+    add_variable(talk, VARIABLE, UPDATE_SGD, SUM, 4);
+    add_variable(talk, VARIABLE + 1, UPDATE_SGD, SUM, 4);
+    struct talk_part usual = contribution(1, (float[]){1, 1, 1, 1}, 4);
+    struct talk_part other = usual, shorter = usual, function = usual, hyper = usual, more = usual,
+                     none = usual, shifted = usual, half = usual;
+    other.shard = VARIABLE + 1;
+    shorter.count = 2;
+    function.function = UPDATE_ASSIGN_ADD;
+    hyper.function = UPDATE_SGD;
+    hyper.hyperparameter = &rate;
+    more.shards = 2;
+    more.values = (float[]){1, 1, 1, 1, 1, 1, 1, 1};
+    none.count = 0;
+    half.count = shifted.count = 2;
+    shifted.offset = 2;
+    const struct {
+        const struct talk_part *part;
+        const char *text;
+    } rows[] = {
+        {&other, "has 16 bytes at 0 of shard 11 of variable v11, where that of worker 1 has 16 "
+                 "bytes at 0 of shard 10 of variable v10"},
+        {&shorter, "has 8 bytes at 0 of shard 10 of variable v10, where that of worker 1 has 16 "
+                   "bytes"},
+        {&function, "has function assign_add for variable v10, where that of worker 1 has sgd"},
+        {&hyper, "has learning_rate 0.5 for variable v10, where that of worker 1 has 0.01"},
+        {&more, "has 16 bytes at 0 of shard 11 of variable v11, where that of worker 1 has 1 "
+                "pieces for ps 1"},
+        {&none, "has 0 pieces for ps 1, where that of worker 1 has 16 bytes at 0"},
+        {&shifted, "has 8 bytes at 8 of shard 10 of variable v10, where that of worker 1 has 8 "
+                   "bytes at 0"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char begins[96], expected[96];
+
+        step++;
+        const bool of_half = rows[i].part == &shifted;
+        struct talk_part first = of_half ? half : usual, differing = *rows[i].part;
+        first.sequence = first.step = differing.sequence = differing.step = step;
+        first.previous = differing.previous = step - 1;
+        talk_part(talk, members.push[1], &first);
+        talk_commit(talk, members.push[1], step, 0, 0);
+        talk_forget(talk);
+
+        expect_refused(talk, members.push[2], &differing, "STEP_DIFFERS", rows[i].text);
+        (void)snprintf(
+            begins, sizeof begins, "push %u of worker 2, its contribution to synchronous step %u",
+            (unsigned)step, (unsigned)step);
+        assert_memory_equal(talk->refused, begins, strlen(begins));
+        talk_commit(talk, members.push[2], step, step, step - 1);
+        (void)snprintf(
+            expected, sizeof expected, "done %u voided\ndone %u [%u]\n", (unsigned)step,
+            (unsigned)step, (unsigned)step);
+        talk_expect(talk, expected);
+    }
+}
+
+static void who_names_a_shard_without_bytes_differs_too(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    struct talk_part named = contribution(1, NULL, 0), none = named;
+
+    add_variable(talk, VARIABLE, UPDATE_SGD, SUM, 4);
+    none.shards = 0;
+    talk_part(talk, members.push[1], &named);
+    talk_forget(talk);
+
+    expect_refused(
+        talk, members.push[2], &none, "STEP_DIFFERS",
+        "has 0 shards of ps 1, where that of worker 1 has shard 10 of variable v10");
+}
+
+/* By another ps: the commit says so. */
+static void a_voided_contribution_adds_nothing_and_has_come(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    const struct talk_part part = contribution(1, (float[]){2}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_part(talk, members.push[2], &part);
+
+    talk_commit(talk, members.push[2], 1, 1, 0);
+
+    talk_expect(talk, "staged 1\nstaged 1\ndone 1 voided\ndone 1 [1]\n");
+    assert_value_is(talk, &members, 1);
+}
+
+static void contributions_that_weigh_nothing_together_are_voided(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, MEAN, 1);
+    for (uint32_t m = 1; m <= 2; m++) {
+        struct talk_part part = contribution(1, (float[]){1}, 1);
+        part.weightless = true;
+        talk_part(talk, members.push[m], &part);
+        talk_commit(talk, members.push[m], 1, 0, 0);
+    }
+
+    talk_expect(
+        talk, "staged 1\nstaged 1\nrefused 1 ZERO_WEIGHT\ndone 1 voided\nrefused 1 ZERO_WEIGHT\n"
+              "done 1 voided\n");
+    assert_non_null(strstr(
+        talk->refused, "push 1 of worker 1 counts for nothing: all contributions to synchronous "
+                       "step 1 weigh 0"));
+    assert_value_is(talk, &members, 0);
+    for (uint32_t m = 1; m <= 2; m++)
+        contribute(talk, members.push[m], 2, (float[]){3}, 1);
+    talk_forget(talk);
+    assert_value_is(talk, &members, 3);
+}
+
+/* ---- members come and go ---- */
+
+static void who_is_settled_without_a_contribution_is_out_of_the_step(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 3);
+    const struct talk_part part = contribution(1, (float[]){4}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    contribute(talk, members.push[2], 1, (float[]){2}, 1);
+    talk_part(talk, members.push[3], &part); /* not committed: it is dropped */
+    talk_close(talk, 3);
+    assert_null(strstr(talk->text, "done"));
+    talk_forget(talk);
+
+    talk_decide(talk, 3, 0, 0);
+
+    assert_non_null(strstr(talk->text, "done 1 [1]\n"));
+    talk_forget(talk);
+    assert_value_is(talk, &members, 3);
+}
+
+/* Another ps has said that it is committed. It waits on, and its end has been said already. */
+static void what_a_settled_member_has_committed_counts(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    const struct talk_part part = contribution(1, (float[]){2}, 1);
+    struct talk_part beyond = contribution(2, (float[]){9}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk_part(talk, members.push[2], &part);
+    talk_part(talk, members.push[2], &beyond);
+    talk_close(talk, 2);
+    talk_forget(talk);
+    talk_decide(talk, 2, 1, 0);
+    assert_non_null(strstr(talk->text, "report ")); /* decided, though it is not applied */
+    talk_forget(talk);
+    assert_value_is(talk, &members, 0);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_forget(talk);
+
+    assert_value_is(talk, &members, 3);
+    contribute(talk, members.push[1], 2, (float[]){1}, 1);
+    talk_expect(talk, "staged 2\ndone 2 [2]\n");
+}
+
+/* Before it, it has pushed what is still being computed. */
+static void what_a_settled_member_has_committed_waits_for_its_turn(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    float values[40] = {1};
+    struct talk_part large = contribution(1, values, 40), part = contribution(1, (float[]){2}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    add_variable(talk, VARIABLE + 1, UPDATE_ASSIGN_ADD, SUM, 40);
+    large.shard = VARIABLE + 1;
+    large.step = 0;
+    part.sequence = 2;
+    part.previous = 1;
+    talk->holds_compute = true;
+    talk_part(talk, members.push[2], &large);
+    talk_part(talk, members.push[2], &part);
+    talk_commit(talk, members.push[2], 2, 0, 0);
+    talk_close(talk, 2);
+    talk_decide(talk, 2, 2, 0);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    assert_value_is(talk, &members, 0);
+
+    talk->holds_compute = false;
+    talk_compute(talk);
+
+    assert_value_is(talk, &members, 3);
+}
+
+static void a_step_of_settled_members_alone_is_taken(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    for (uint8_t m = 1; m <= 2; m++) {
+        talk_close(talk, m);
+        talk_decide(talk, m, m == 1, 0);
+    }
+    talk_forget(talk);
+
+    assert_value_is(talk, &members, 1);
+}
+
+static uint64_t join_late(struct talk *talk, uint8_t session, const char *seen)
+{
+    talk_open(talk, session);
+    assert_non_null(strstr(talk->text, seen));
+    const uint64_t stream = talk_push_stream(talk, session, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+static void steps_wait_until_ps_0_has_said_where_a_new_member_begins(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+    struct talk_part early = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_forget(talk);
+    const uint64_t late = join_late(talk, 2, "seen step 1\n");
+    expect_refused(talk, late, &early, "WRONG_STEP", "its session takes part in none");
+    contribute(talk, members.push[1], 2, (float[]){1}, 1);
+    talk_expect(talk, "staged 2\n"); /* ps 0 may count the new one in it */
+
+    talk_first_step(talk, 2, 3);
+    assert_non_null(strstr(talk->text, "done 2 [2]\n"));
+    talk_forget(talk);
+
+    contribute(talk, members.push[1], 3, (float[]){1}, 1);
+    talk_expect(talk, "staged 3\n");
+    struct talk_part third = contribution(3, (float[]){5}, 1);
+    third.sequence = 2;
+    third.previous = 1;
+    talk_part(talk, late, &third);
+    talk_commit(talk, late, 2, 1, 0);
+    talk_forget(talk);
+    assert_value_is(talk, &members, 8);
+}
+
+static void a_new_member_that_is_settled_holds_up_nobody(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    (void)join_late(talk, 2, "report ");
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_expect(talk, "staged 1\n");
+
+    talk_close(talk, 2);
+    talk_decide(talk, 2, 0, 0);
+
+    assert_non_null(strstr(talk->text, "done 1 [1]\n"));
+}
+
+/* A step that all its members left without a contribution is over when a later one's first is
+ * beyond it. */
+static void steps_that_nobody_contributes_to_are_passed_over(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 1, 0);
+    talk_forget(talk);
+    const uint64_t late = join_late(talk, 2, "seen step 1\n");
+    talk_first_step(talk, 2, 4); /* another ps has seen three */
+    talk_forget(talk);
+    struct talk_part part = contribution(1, (float[]){1}, 1);
+    part.step = 4;
+
+    talk_part(talk, late, &part);
+    talk_commit(talk, late, 1, 0, 0);
+
+    talk_expect(talk, "staged 1\ndone 1 [2]\n");
+}
+
+static void steps_are_passed_over_when_one_before_them_is_computed(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+    float values[40] = {1};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 40);
+    talk->holds_compute = true;
+    contribute(talk, members.push[1], 1, values, 40);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 1, 0);
+    talk_forget(talk);
+    const uint64_t late = join_late(talk, 2, "seen step 1\n");
+    talk_first_step(talk, 2, 4);
+    talk_forget(talk);
+    struct talk_part part = contribution(1, values, 40);
+    part.step = 4;
+    talk_part(talk, late, &part);
+    talk_commit(talk, late, 1, 0, 0);
+    talk_expect(talk, "staged 1\n");
+
+    talk->holds_compute = false;
+    talk_compute(talk);
+
+    assert_non_null(strstr(talk->text, "done 1 [2]"));
+}
+
+static void a_lost_member_fails_the_steps_that_lack_it(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    for (uint32_t m = 1; m <= 2; m++)
+        contribute(talk, members.push[m], 1, (float[]){1}, 1);
+    contribute(talk, members.push[1], 2, (float[]){1}, 1);
+    talk_forget(talk);
+    talk->lost = true;
+    talk_close(talk, 2);
+    assert_null(strstr(talk->text, "refused"));
+    talk_forget(talk);
+
+    talk_decide(talk, 2, 1, 0);
+
+    assert_non_null(strstr(talk->text, "refused 2 MEMBER_LOST\ndone 2 voided\n"));
+    assert_non_null(strstr(
+        talk->refused, "push 2 of worker 1 counts for nothing: synchronous step 2 and those after "
+                       "it lack the contribution of worker 2, which was lost"));
+    talk_forget(talk);
+    contribute(talk, members.push[1], 3, (float[]){1}, 1);
+    talk_expect(talk, "staged 3\nrefused 3 MEMBER_LOST\ndone 3 voided\n");
+    assert_value_is(talk, &members, 2);
+}
+
+static void a_lost_member_does_not_fail_what_it_has_committed(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    const struct talk_part part = contribution(1, (float[]){2}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk_part(talk, members.push[2], &part);
+    talk->lost = true;
+    talk_close(talk, 2);
+    talk_decide(talk, 2, 1, 0);
+    talk_forget(talk);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    contribute(talk, members.push[1], 2, (float[]){1}, 1);
+
+    talk_expect(
+        talk, "staged 1\ndone 1 [1]\ndone 1 [1]\nstaged 2\nrefused 2 MEMBER_LOST\ndone 2 voided\n");
+    assert_value_is(talk, &members, 3);
+}
+
+/* Sent again after its answer was lost. */
+static void what_was_voided_here_is_said_again(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+    struct talk_part part = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    part.weightless = true;
+    talk_part(talk, members.push[1], &part);
+    talk_commit(talk, members.push[1], 1, 0, 0);
+    talk_forget(talk);
+
+    const uint64_t again = talk_push_stream(talk, 1, 2);
+    talk_forget(talk);
+    talk_part(talk, again, &part);
+
+    talk_expect(talk, "refused 1 ZERO_WEIGHT\ndone 1 voided\n");
+}
+
+static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_with(talk, 2, 3);
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_STATS, .request = &request.base};
+    struct lane_effects effects;
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk->now_us += 3000000;
+    struct lane_event asked = event;
+    asked.now_us = talk->now_us;
+
+    ps_core_step(talk->core, &asked, &effects);
+
+    bool said = false;
+    for (uint32_t i = 0; i < effects.count; i++) {
+        if (effects.items[i].kind != LANE_EFFECT_REPLY)
+            continue;
+        const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[i].reply;
+        for (size_t j = 0; j < stats->n_waits; j++)
+            said = said || strstr(
+                               stats->waits[j],
+                               "push 1 of worker 1, its contribution to synchronous step 1, waits "
+                               "on ps 1 for worker 2 (last heard from 3 s ago), 1 of 3 members "
+                               "that have yet to join") != NULL;
+    }
+    assert_true(said);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_members_steps_are_numbered_one_after_the_other),
+        talk_test(an_observer_takes_part_in_no_step),
+        talk_test(a_contribution_carries_no_commit_of_its_own),
+        talk_test(a_weight_is_none_or_one_that_float32_can_divide_by),
+        talk_test(aggregation_none_is_for_one_member),
+        talk_test(one_member_needs_no_aggregation),
+        talk_test(bools_are_not_added_up),
+        talk_test(a_contribution_that_differs_is_refused_with_both_values),
+        talk_test(who_names_a_shard_without_bytes_differs_too),
+        talk_test(a_voided_contribution_adds_nothing_and_has_come),
+        talk_test(contributions_that_weigh_nothing_together_are_voided),
+        talk_test(who_is_settled_without_a_contribution_is_out_of_the_step),
+        talk_test(what_a_settled_member_has_committed_counts),
+        talk_test(what_a_settled_member_has_committed_waits_for_its_turn),
+        talk_test(a_step_of_settled_members_alone_is_taken),
+        talk_test(steps_wait_until_ps_0_has_said_where_a_new_member_begins),
+        talk_test(a_new_member_that_is_settled_holds_up_nobody),
+        talk_test(steps_that_nobody_contributes_to_are_passed_over),
+        talk_test(steps_are_passed_over_when_one_before_them_is_computed),
+        talk_test(a_lost_member_fails_the_steps_that_lack_it),
+        talk_test(a_lost_member_does_not_fail_what_it_has_committed),
+        talk_test(what_was_voided_here_is_said_again),
+        talk_test(a_contribution_that_waits_names_whom_it_waits_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_steps.c (test) -- synchronous steps: the contributions of all members become one update, in
+ * worker order. */
+#include "half.h"
+#include "lane_members.h"
+
+#define COUNT 100u /* elements: vector work */
+
+/* ---- when a step is whole ---- */
+
+static void a_step_waits_for_the_contribution_of_each_member(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 3);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[2], 1, (float[]){2}, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_expect(talk, "staged 1\nstaged 1\n");
+    assert_value_is(talk, &members, 0);
+    const struct talk_part last = contribution(1, (float[]){4}, 1);
+    talk_part(talk, members.push[3], &last); /* it is here, and not committed */
+    talk_expect(talk, "staged 1\n");
+
+    talk_commit(talk, members.push[3], 1, 0, 0);
+
+    talk_expect(talk, "done 1 [1]\ndone 1 [1]\ndone 1 [1]\n");
+    assert_value_is(talk, &members, 7);
+}
+
+static void steps_are_taken_one_after_the_other(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    for (uint64_t step = 1; step <= 3; step++) /* staged ahead; committed one after the other */
+        contribute(talk, members.push[1], step, (float[]){1}, 1);
+    talk_forget(talk);
+
+    contribute(talk, members.push[2], 1, (float[]){2}, 1);
+    talk_expect(talk, "staged 1\ndone 1 [1]\ndone 1 [1]\n");
+    assert_value_is(talk, &members, 3);
+    contribute(talk, members.push[2], 2, (float[]){2}, 1);
+    contribute(talk, members.push[2], 3, (float[]){2}, 1);
+
+    talk_expect(talk, "staged 2\ndone 2 [2]\ndone 2 [2]\nstaged 3\ndone 3 [3]\ndone 3 [3]\n");
+    assert_value_is(talk, &members, 9);
+}
+
+static void no_step_is_whole_before_all_that_begin_with_it_have_come(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_with(talk, 1, 2);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_expect(talk, "staged 1\n");
+    talk_open(talk, 2);
+    members.push[2] = talk_push_stream(talk, 2, 1);
+    talk_forget(talk);
+    assert_value_is(talk, &members, 0);
+
+    contribute(talk, members.push[2], 1, (float[]){2}, 1);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\ndone 1 [1]\n");
+    assert_value_is(talk, &members, 3);
+}
+
+/* It has told ps 0 that it has no memory for the session: that it has come it hears with its end.
+ */
+static void a_member_that_could_not_be_opened_here_has_come_when_it_is_decided(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_with(talk, 1, 2);
+    uint8_t id[16] = {2}; /* of a session that is not here */
+    wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_forget(talk);
+    decide.session_id = (wire_bytes){.len = sizeof id, .data = id};
+    decide.initial = 2;
+    order.decide = &decide;
+
+    talk_order(talk, &order);
+    contribute(talk, members.push[1], 2, (float[]){1}, 1);
+
+    assert_non_null(strstr(talk->text, "done 2 [2]"));
+    talk_forget(talk);
+    assert_value_is(talk, &members, 2);
+}
+
+static void a_contribution_waits_for_what_its_member_pushed_before(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    struct talk_part ordinary = {
+        .sequence = 1, .shard = VARIABLE, .shards = 1, .values = (float[]){10}, .count = 1};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    struct talk_part second = contribution(1, (float[]){2}, 1);
+    second.sequence = 2;
+    second.previous = 1;
+    talk_part(talk, members.push[2], &second);
+    talk_commit(talk, members.push[2], 2, 0, 0);
+    talk_expect(talk, "staged 1\nstaged 2\n");
+
+    talk_part(talk, members.push[2], &ordinary);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\ndone 2 [2]\ndone 1 [2]\n");
+    assert_value_is(talk, &members, 13);
+}
+
+/* ---- what it makes ---- */
+
+static void permute(uint32_t number, uint32_t order[MEMBERS_MAX])
+{
+    uint32_t left[MEMBERS_MAX] = {1, 2, 3, 4};
+
+    for (uint32_t i = 0; i < MEMBERS_MAX; i++) {
+        const uint32_t choices = MEMBERS_MAX - i, chosen = number % choices;
+        number /= choices;
+        order[i] = left[chosen];
+        memmove(&left[chosen], &left[chosen + 1], (choices - chosen - 1) * sizeof *left);
+    }
+}
+
+/* In another order float32 gives another sum. */
+static const float unequal[MEMBERS_MAX + 1] = {0, 1e8f, 3, -1e8f, 0.1f};
+
+/* 24 steps, one for each order of four arrivals. Many elements, in messages of other sizes for each
+ * member: vector work is given out, and the contributions lie in other chunks. */
+static void every_order_of_arrivals_gives_the_same_bits(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, MEMBERS_MAX);
+    float values[MEMBERS_MAX + 1][COUNT], expected[COUNT], found[COUNT];
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN, MEAN, COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        for (uint32_t m = 1; m <= MEMBERS_MAX; m++)
+            values[m][i] = unequal[m] * (float)(i + 1);
+        expected[i] = (((values[1][i] + values[2][i]) + values[3][i]) + values[4][i]) / (float)10;
+    }
+    for (uint32_t p = 0; p < 24; p++) {
+        uint32_t order[MEMBERS_MAX];
+
+        permute(p, order);
+        for (uint32_t i = 0; i < MEMBERS_MAX; i++) {
+            struct talk_part part = contribution(p + 1, values[order[i]], COUNT);
+            part.weight = order[i];
+            talk_part_in_steps(talk, members.push[order[i]], &part, 7 * order[i]);
+            talk_commit(talk, members.push[order[i]], p + 1, 0, 0);
+        }
+        read_values(talk, &members, found, COUNT);
+        assert_memory_equal(found, expected, sizeof found);
+    }
+}
+
+static void a_variable_says_how_contributions_become_one(void **state)
+{
+    static const struct {
+        uint32_t aggregation;
+        float expected;
+    } rows[] = {{SUM, 12}, {MEAN, 3}, {FIRST, 2}};
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 3);
+    static const float values[] = {0, 50, 2, 10};
+
+    for (uint32_t row = 0; row < 3; row++)
+        add_variable(talk, VARIABLE + row, UPDATE_ASSIGN, rows[row].aggregation, 1);
+    for (uint32_t m = 3; m >= 1; m--) {
+        const float same[] = {values[m], values[m], values[m]};
+        struct talk_part part = contribution(1, same, 1);
+        part.shards = 3;
+        part.weight = m == 3 ? 3 : 1;
+        part.weightless = m == 1; /* it adds nothing, and is nobody's first */
+        if (m == 1)
+            part.weight = 0;
+        talk_part(talk, members.push[m], &part);
+        talk_commit(talk, members.push[m], 1, 0, 0);
+    }
+    talk_expect(
+        talk, "staged 1\nstaged 1\nstaged 1\ndone 1 [1 1 1]\ndone 1 [1 1 1]\ndone 1 [1 1 1]\n");
+
+    for (uint32_t row = 0; row < 3; row++) {
+        float value;
+        talk_pull(talk, members.pull, 1, VARIABLE + row, 1, 0);
+        memcpy(&value, talk->pulled, sizeof value);
+        assert_memory_equal(&value, &rows[row].expected, sizeof value);
+    }
+}
+
+/* adam's t counts steps, and the versions updates: not contributions. */
+static void a_step_is_one_update(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    float alone, together;
+
+    add_variable(talk, VARIABLE, UPDATE_ADAM, SUM, 1);
+    for (uint64_t step = 1; step <= 2; step++) {
+        contribute(talk, members.push[1], step, (float[]){1}, 1);
+        contribute(talk, members.push[2], step, (float[]){2}, 1);
+    }
+    assert_non_null(strstr(talk->text, "done 2 [2]"));
+    read_values(talk, &members, &together, 1);
+
+    add_variable(talk, VARIABLE + 1, UPDATE_ADAM, SUM, 1);
+    for (uint64_t sequence = 3; sequence <= 4; sequence++) {
+        const struct talk_part part = {
+            .sequence = sequence,
+            .previous = sequence - 1,
+            .eager = true,
+            .shard = VARIABLE + 1,
+            .shards = 1,
+            .values = (float[]){3},
+            .count = 1};
+        talk_part(talk, members.push[1], &part);
+    }
+    talk_pull(talk, members.pull, 2, VARIABLE + 1, 1, 0);
+    memcpy(&alone, talk->pulled, sizeof alone);
+    assert_memory_equal(&together, &alone, sizeof together);
+}
+
+static void a_contribution_may_be_of_no_pieces(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+
+    for (uint32_t m = 1; m <= 2; m++) {
+        struct talk_part part = contribution(1, NULL, 0);
+        part.shards = 0;
+        talk_part(talk, members.push[m], &part);
+        talk_commit(talk, members.push[m], 1, 0, 0);
+    }
+
+    talk_expect(talk, "staged 1\nstaged 1\ndone 1 []\ndone 1 []\n");
+}
+
+/* 1 + half a unit and a little is the next float16, when all is added up in float32. */
+static void half_types_contribute_float32(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    uint16_t value;
+    struct talk_part beyond = contribution(1, (float[]){1, 2, 3}, 3);
+
+    talk->aggregation = SUM;
+    talk_add(talk, VARIABLE, 2, 1, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
+    talk_forget(talk);
+
+    contribute(talk, members.push[1], 1, (float[]){0x1p-11f, 0}, 2);
+    contribute(talk, members.push[2], 1, (float[]){0x1p-22f, 1}, 2);
+    talk_expect(talk, "staged 1\nstaged 1\ndone 1 [1]\ndone 1 [1]\n");
+    talk_pull(talk, members.pull, 1, VARIABLE, 1, 0);
+    memcpy(&value, talk->pulled, sizeof value);
+    assert_int_equal(value, float16_of_float32(1 + 0x1p-10f));
+    memcpy(&value, talk->pulled + sizeof value, sizeof value);
+    assert_int_equal(value, float16_of_float32(2));
+
+    talk_forget(talk);
+    beyond.sequence = beyond.step = 2;
+    beyond.previous = 1;
+    talk_part(talk, members.push[1], &beyond);
+    talk_expect(talk, "refused 2 WRONG_SHAPE\n");
+    assert_non_null(strstr(talk->refused, "12 bytes at 0 of a shard of 8 bytes of float32"));
+}
+
+static void what_is_pushed_in_between_waits_for_a_large_step(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    float values[40];
+    struct talk_part other = {
+        .sequence = 2,
+        .previous = 1,
+        .eager = true,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = values,
+        .count = 1};
+
+    for (uint32_t i = 0; i < 40; i++)
+        values[i] = 1;
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 40);
+    talk->holds_compute = true;
+    contribute(talk, members.push[1], 1, values, 40);
+    contribute(talk, members.push[2], 1, values, 40);
+    talk_part(talk, members.push[1], &other);
+    talk_pull(talk, members.pull, 1, VARIABLE, 1, 0);
+    talk_expect(talk, "staged 1\nstaged 1\nstaged 2\n");
+
+    talk_compute(talk);
+
+    assert_non_null(strstr(talk->text, "done 1 [1]\ndone 1 [1]\ndone 2 [2]\n"));
+    talk_forget(talk);
+    read_values(talk, &members, values, 40);
+    assert_true(values[0] >= 3 && values[0] <= 3 && values[39] >= 2 && values[39] <= 2);
+}
+
+static void a_step_waits_for_a_shard_that_is_being_updated(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 3);
+    float values[40] = {1};
+    const struct talk_part large = {
+        .sequence = 1,
+        .eager = true,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = values,
+        .count = 40};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 40);
+    talk->holds_compute = true;
+    talk_part(talk, open_observer(talk), &large);
+    talk_forget(talk);
+    for (uint32_t m = 1; m <= 3; m++)
+        contribute(talk, members.push[m], 1, (float[]){1}, 1);
+    talk_expect(talk, "staged 1\nstaged 1\nstaged 1\n");
+
+    talk->holds_compute = false;
+    talk_compute(talk);
+
+    talk_expect(talk, "done 1 [1]\ndone 1 [2]\ndone 1 [2]\ndone 1 [2]\n");
+    read_values(talk, &members, values, 40);
+    assert_true(values[0] >= 4 && values[0] <= 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_step_waits_for_the_contribution_of_each_member),
+        talk_test(steps_are_taken_one_after_the_other),
+        talk_test(no_step_is_whole_before_all_that_begin_with_it_have_come),
+        talk_test(a_member_that_could_not_be_opened_here_has_come_when_it_is_decided),
+        talk_test(a_contribution_waits_for_what_its_member_pushed_before),
+        talk_test(every_order_of_arrivals_gives_the_same_bits),
+        talk_test(a_variable_says_how_contributions_become_one),
+        talk_test(a_step_is_one_update),
+        talk_test(a_contribution_may_be_of_no_pieces),
+        talk_test(half_types_contribute_float32),
+        talk_test(what_is_pushed_in_between_waits_for_a_large_step),
+        talk_test(a_step_waits_for_a_shard_that_is_being_updated),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

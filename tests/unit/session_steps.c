@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_steps.c (test) -- synchronous pushes: a part on every ps, steps in their order, and
+ * nothing that is committed past one that is not done. */
+#include "session_talk.h"
+
+static uint8_t bytes[8];
+
+/* A contribution with a piece for one ps, and, with `pieces` 0, for none. */
+static void contribute(struct talk *talk, uint64_t token, uint32_t ps, uint32_t pieces)
+{
+    const struct session_piece piece = talk_piece(ps, 10 + ps, bytes, sizeof bytes);
+    const struct session_push push = {
+        .token = token, .pieces = &piece, .piece_count = pieces, .weight = 3, .synchronous = true};
+
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+}
+
+static const wire_part *sent_part(const struct talk *talk, uint32_t ps)
+{
+    const wire_push_request *request = talk_request(talk, ps);
+
+    return request == NULL || request->n_parts == 0 ? NULL : request->parts[0];
+}
+
+static const wire_commit *sent_commit(const struct talk *talk, uint32_t ps)
+{
+    const wire_push_request *request = talk_request(talk, ps);
+
+    return request == NULL ? NULL : request->commit;
+}
+
+static void writable(struct talk *talk, uint32_t ps_count)
+{
+    for (uint32_t ps = 0; ps < ps_count; ps++)
+        talk_writable(talk, ps);
+}
+
+/* In ticks that are no sleep. */
+static void pass(struct talk *talk, uint64_t ms)
+{
+    for (uint64_t passed_ms = 0; passed_ms < ms; passed_ms += 100) {
+        talk->now_us += 100000;
+        talk_step(talk, (struct session_event){.kind = SESSION_EVENT_TICK});
+        if (talk_called(talk, WIRE_SESSIONS_RENEW) != NULL)
+            talk_renewed(talk);
+    }
+}
+
+static void a_contribution_has_a_part_on_every_ps(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 3);
+
+    contribute(&talk, 1, 1, 1);
+
+    for (uint32_t ps = 0; ps < 3; ps++) {
+        const wire_part *part = sent_part(&talk, ps);
+        assert_non_null(part);
+        assert_true(part->first && part->last && part->synchronous && !part->eager);
+        assert_int_equal(part->step, 1);
+        assert_true(part->weight >= 3 && part->weight <= 3);
+        assert_int_equal(part->n_pieces, ps == 1);
+        assert_int_equal(part->bytes, ps == 1 ? sizeof bytes : 0);
+    }
+    talk_close(&talk);
+}
+
+static void steps_are_numbered_from_the_members_first_one_on(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    talk.first_step = 7;
+    talk_joined(&talk, 1);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+    assert_int_equal(talk_state(&talk).first_step, 7);
+
+    contribute(&talk, 1, 0, 1);
+    assert_int_equal(sent_part(&talk, 0)->step, 7);
+    talk_writable(&talk, 0);
+    talk_push_to(&talk, 2, 1); /* an ordinary one is of no step */
+    assert_int_equal(sent_part(&talk, 0)->step, 0);
+    talk_writable(&talk, 0);
+    contribute(&talk, 3, 0, 0);
+
+    assert_int_equal(sent_part(&talk, 0)->step, 8);
+    assert_int_equal(talk_state(&talk).last_step, 8);
+    talk_close(&talk);
+}
+
+/* On one ps, too: it may have to wait for the other members. */
+static void a_contribution_is_never_eager(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+
+    contribute(&talk, 1, 0, 1);
+    assert_false(sent_part(&talk, 0)->eager);
+    talk_writable(&talk, 0);
+    talk_staged(&talk, 0, 1);
+
+    assert_int_equal(sent_commit(&talk, 0)->commit_through, 1);
+    talk_close(&talk);
+}
+
+static void nothing_is_committed_past_a_contribution_that_is_not_done(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 2);
+    contribute(&talk, 1, 0, 1);
+    writable(&talk, 2);
+    talk_push_out(&talk, 2, 1);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 0, 2);
+    talk_staged(&talk, 1, 1);
+    assert_int_equal(talk_state(&talk).commit_through, 1);
+    writable(&talk, 2);
+
+    talk_done(&talk, 0, 1); /* on one ps only */
+    assert_int_equal(talk_state(&talk).commit_through, 1);
+    talk_done(&talk, 1, 1);
+
+    assert_int_equal(talk_state(&talk).commit_through, 2);
+    talk_close(&talk);
+}
+
+static void what_is_pushed_after_one_that_is_not_done_is_not_eager(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    contribute(&talk, 1, 0, 1);
+    talk_writable(&talk, 0);
+    talk_staged(&talk, 0, 1);
+    talk_writable(&talk, 0);
+    talk_push_to(&talk, 2, 1);
+    assert_false(sent_part(&talk, 0)->eager);
+    talk_writable(&talk, 0);
+    talk_staged(&talk, 0, 2);
+    talk_done(&talk, 0, 1);
+    talk_writable(&talk, 0);
+
+    talk_push_to(&talk, 3, 1);
+
+    assert_true(sent_part(&talk, 0)->eager);
+    talk_close(&talk);
+}
+
+/* It waits for other members, and they may take long: but what a ps has not even staged it owes. */
+static void a_ps_where_a_contribution_waits_is_not_lost(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    contribute(&talk, 1, 0, 1);
+    talk_writable(&talk, 0);
+    talk_staged(&talk, 0, 1);
+    talk_writable(&talk, 0);
+
+    pass(&talk, 10 * LOST_MS);
+    assert_false(talk_state(&talk).ended);
+    talk_push_out(&talk, 2, 1);
+    pass(&talk, 2 * LOST_MS);
+
+    assert_true(talk_state(&talk).ended);
+    talk_close(&talk);
+}
+
+static void a_refused_contribution_is_voided_and_holds_back_like_any(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 2);
+    contribute(&talk, 1, 0, 1);
+    writable(&talk, 2);
+    contribute(&talk, 2, 0, 1);
+    writable(&talk, 2);
+    talk_refused(&talk, 0, 1);
+    talk_staged(&talk, 1, 1);
+    writable(&talk, 2);
+    talk_staged(&talk, 0, 2);
+    talk_staged(&talk, 1, 2);
+    assert_int_equal(talk_state(&talk).commit_through, 1);
+
+    talk_done_with(&talk, 0, 1, 0, true);
+    talk_done_with(&talk, 1, 1, 0, true);
+
+    assert_int_equal(talk_state(&talk).commit_through, 2);
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_contribution_has_a_part_on_every_ps),
+        cmocka_unit_test(steps_are_numbered_from_the_members_first_one_on),
+        cmocka_unit_test(a_contribution_is_never_eager),
+        cmocka_unit_test(nothing_is_committed_past_a_contribution_that_is_not_done),
+        cmocka_unit_test(what_is_pushed_after_one_that_is_not_done_is_not_eager),
+        cmocka_unit_test(a_ps_where_a_contribution_waits_is_not_lost),
+        cmocka_unit_test(a_refused_contribution_is_voided_and_holds_back_like_any),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
