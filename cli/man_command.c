@@ -107,6 +107,8 @@ static void print_sumac_page(void)
          "TensorFlow and Kubeflow write it\n"
          ".TP\n.B SUMAC_REPLICAS\nset by sumac run: how many replicas each worker has "
          "(\\-\\-replicas)\n"
+         ".TP\n.B SUMAC_SYNCHRONOUS\nset by sumac run \\-\\-synchronous to 1: workers take "
+         "synchronous steps\n"
          ".TP\n.B SUMAC_PROGRESS\nset by sumac run to 1: a worker's line that ends in a carriage "
          "return is written over on a terminal, and shown once a second elsewhere\n"
          ".SH SEE ALSO");

@@ -27,6 +27,7 @@
 
 struct run_options {
     uint32_t ps, workers, replicas;
+    bool synchronous;
     const char *ps_options;
 };
 
@@ -36,6 +37,10 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct run_options, workers)},
     {"replicas", "R", "replicas of each worker, told to it as SUMAC_REPLICAS, at most 256 (1)",
      OPTION_COUNT, .offset = offsetof(struct run_options, replicas), .max = REPLICAS_MAX},
+    {"synchronous", NULL,
+     "each step of the workers is one update of all of them together, told to them as "
+     "SUMAC_SYNCHRONOUS",
+     OPTION_FLAG, .offset = offsetof(struct run_options, synchronous)},
     {"ps-options", "TEXT",
      "more options for every ps, separated by blanks; run picks --port and --index", OPTION_TEXT,
      .offset = offsetof(struct run_options, ps_options)},
@@ -62,6 +67,7 @@ const struct command run_command = {
              "written over on a\n"
              "terminal, and shown once a second elsewhere.",
     .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
+                "  sumac run --ps 2 --workers 2 --synchronous -- build/release/digits\n"
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -287,6 +293,7 @@ static int run_cluster(const struct command *command, int argc, char **argv)
         plan->ps_count = options.ps;
         plan->worker_count = options.workers;
         plan->replicas = options.replicas;
+        plan->synchronous = options.synchronous;
         plan->program = argv;
         const bool fits = split_words(ps_text, plan->ps_words, RUN_PS_WORDS_MAX);
         descriptors_raise();

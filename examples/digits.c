@@ -45,6 +45,7 @@ struct settings {
     uint64_t steps;         /* of this worker, at least */
     bool bounded;           /* lag: no step begins while another worker is more than … */
     uint64_t lag_max;       /* … steps behind */
+    bool synchronous;       /* each step is one update of all workers together */
     bool json;
 };
 
@@ -124,9 +125,9 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
             options.function =
                 (struct sumac_function){i == STEPS ? "assign_add" : "assign", NULL, 0};
             options.not_trainable = true;
-        } else {
-            options.aggregation = SUMAC_AGGREGATION_MEAN;
         }
+        if (i != DONE)
+            options.aggregation = SUMAC_AGGREGATION_MEAN;
         if (i == W1 || i == W2) {
             const double limit = sqrt(6.0 / (double)(shapes[i].extent[0] + shapes[i].extent[1]));
             options.initializer = SUMAC_INITIALIZER_UNIFORM; /* Glorot and Bengio, 2010 */
@@ -299,7 +300,9 @@ static bool tell_result(const struct job *job, int32_t done)
     if (job->settings.json) {
         printf("{\"steps\": %" PRIu64 ", \"seconds\": %.6f", steps, seconds);
         if (job->judges)
-            printf(", \"accuracy\": %.6f, \"reached\": %.6f", accuracy(job), job->reached_s);
+            printf(
+                ", \"accuracy\": %.6f, \"reached\": %.6f, \"loss\": %.17g", accuracy(job),
+                job->reached_s, job->loss);
         printf("}\n");
         return true;
     }
@@ -330,6 +333,7 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
         .user = job,
         .bounded = job->settings.bounded,
         .lag_max = job->settings.lag_max,
+        .synchronous = job->settings.synchronous,
     };
 
     if (status == SUMAC_OK)
@@ -360,7 +364,7 @@ static bool tell_usage(FILE *file)
 {
     fprintf(
         file, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--lag-max N] "
-              "[--data FILE] [--result FILE] [--json]\n");
+              "[--synchronous] [--data FILE] [--result FILE] [--json]\n");
     return false;
 }
 
@@ -373,6 +377,10 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--json") == 0) {
             settings->json = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--synchronous") == 0) {
+            settings->synchronous = true;
             continue;
         }
         if (value == NULL)

@@ -162,6 +162,34 @@ static enum sumac_status read_replicas(uint32_t *replicas, struct sumac_error *e
     return SUMAC_OK;
 }
 
+/* Whether SUMAC_SYNCHRONOUS says so, where the options do not. */
+static enum sumac_status
+read_synchronous(struct sumac_worker_options *options, struct sumac_error *error)
+{
+    const char *text = getenv("SUMAC_SYNCHRONOUS");
+
+    if (!options->synchronous && text != NULL && strcmp(text, "1") == 0)
+        options->synchronous = true;
+    if (!options->synchronous && text != NULL && text[0] != '\0' && strcmp(text, "0") != 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
+    if (!options->synchronous)
+        return SUMAC_OK;
+    options->sequential = true;
+    options->pushes_in_flight = 1;
+    for (uint32_t i = 0; i < options->pushed_count; i++) {
+        const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
+        if (sumac_dtype_kind(dtype) == SUMAC_KIND_HALF)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+                "%s is of type %s, whose synchronous contributions are float32: push it apart from "
+                "the worker, or make it a float32",
+                sumac_variable_name(options->variables[i]), sumac_dtype_name(dtype));
+    }
+    return SUMAC_OK;
+}
+
 static void fill_in(struct sumac_worker_options *options)
 {
     if (options->pushed_count == 0)
@@ -276,6 +304,8 @@ enum sumac_status worker_create(
     enum sumac_status status = read_replicas(&filled.replicas, error);
     if (status == SUMAC_OK)
         status = check_options(&filled, error);
+    if (status == SUMAC_OK)
+        status = read_synchronous(&filled, error);
     if (status == SUMAC_OK)
         status = check_reductions(devices, &filled, error);
     if (status != SUMAC_OK)
@@ -517,6 +547,33 @@ fetch_gradients(struct sumac_worker *worker, const struct place *place, struct s
         device_name(first->device, name, sizeof name), worker->steps, sumac_status_name(status));
 }
 
+#define SCALE(type)                                                                                \
+    static void scale_##type(void *values, uint64_t count, double by)                              \
+    {                                                                                              \
+        type *const out = values;                                                                  \
+        for (uint64_t i = 0; i < count; i++)                                                       \
+            out[i] = (type)(out[i] * (type)by);                                                    \
+    }
+SCALE(float)
+SCALE(double)
+#undef SCALE
+
+/* A contribution is the sum over what it stands for: of a mean, so many times that. */
+static void make_sums(const struct sumac_worker *worker, const struct place *place, double weight)
+{
+    if (!worker->options.synchronous || worker->options.reduce != SUMAC_REDUCE_MEAN ||
+        (weight >= 1 && weight <= 1))
+        return;
+    for (uint32_t i = 0; i < worker->options.pushed_count; i++) {
+        const struct sumac_tensor *tensor = &place->gradients.items[i];
+        const uint64_t count = sumac_tensor_bytes(tensor) / sumac_dtype_bytes(tensor->dtype);
+        if (tensor->dtype == SUMAC_FLOAT32)
+            scale_float(sumac_tensor_data(tensor), count, weight);
+        else if (tensor->dtype == SUMAC_FLOAT64)
+            scale_double(sumac_tensor_data(tensor), count, weight);
+    }
+}
+
 static enum sumac_status
 push(struct sumac_worker *worker, struct place *place, double weight, struct sumac_error *error)
 {
@@ -529,6 +586,7 @@ push(struct sumac_worker *worker, struct place *place, double weight, struct sum
     const struct sumac_push_options options = {
         .weight = weight,
         .finishes_step = true,
+        .synchronous = worker->options.synchronous,
         .earlier_pull = pulls_early(worker), /* the next step's has been made meanwhile */
     };
     const enum sumac_status status = sumac_client_push(
@@ -605,6 +663,8 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = fetch_gradients(worker, place, error);
     if (status == SUMAC_OK)
         status = drain(worker, worker->options.pushes_in_flight - 1, error);
+    if (status == SUMAC_OK)
+        make_sums(worker, place, weight);
     if (status == SUMAC_OK)
         status = push(worker, place, weight, error);
     if (status == SUMAC_OK)

@@ -2,12 +2,15 @@
 /* member.c -- a worker that obeys lines on its standard input, so that a test can say what happens
  * when.
  *
- *     create NAME DTYPE ROWS COLUMNS SHARDS FUNCTION    -> "created NAME"
+ *     create NAME DTYPE ROWS COLUMNS SHARDS FUNCTION [sum|mean]
+ *                                                       -> "created NAME"
  *     push NAME VALUE [FUNCTION]                        -> "pushed" (every element is VALUE)
  *     step NAME VALUE                                   -> "stepped": a push that finishes a step
  *     pull NAME [LAG_MAX]                               -> "pulled NAME FIRST LAST same|mixed"
  *     begin NAME VALUE / end                            -> "begun", "pushed": a push under way
  *                                                          between the two lines
+ *     contribute NAME VALUE WEIGHT [FUNCTION]           -> "begun": a contribution to this member's
+ *                                                          next synchronous step, until "end"
  *     flood NAME VALUE COUNT                            -> "flooding", after the pushes "flooded"
  *     together NAME VALUE COUNT                         -> "under way", then, after all of COUNT
  *                                                          pushes, "together"
@@ -97,7 +100,7 @@ static enum sumac_status allocate(
     return status;
 }
 
-static enum sumac_status create(struct member *member, char *const *words)
+static enum sumac_status create(struct member *member, char *const *words, size_t count)
 {
     const struct sumac_variable_options options = {
         .name = words[1],
@@ -107,6 +110,9 @@ static enum sumac_status create(struct member *member, char *const *words)
         .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
         .num_shards = strtoull(words[5], NULL, 10),
         .function = {.name = words[6]},
+        .aggregation = count < 8                       ? SUMAC_AGGREGATION_NONE
+                       : strcmp(words[7], "mean") == 0 ? SUMAC_AGGREGATION_MEAN
+                                                       : SUMAC_AGGREGATION_SUM,
     };
     struct sumac_variable *variable = NULL;
     const enum sumac_status status =
@@ -368,8 +374,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
 
     if (whole(member, words, count, &status))
         return status;
-    if (count == 7 && strcmp(words[0], "create") == 0)
-        return create(member, words);
+    if (count >= 7 && strcmp(words[0], "create") == 0)
+        return create(member, words, count);
     if (count >= 2 && strcmp(words[0], "come") == 0)
         return come(member, words, count);
     if (count == 1 && strcmp(words[0], "who") == 0)
@@ -395,6 +401,12 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
             say("pushed");
     } else if (count >= 3 && strcmp(words[0], "begin") == 0) {
         status = begin(member, words[1], words[2], count > 3 ? words[3] : NULL, NULL);
+        if (status == SUMAC_OK)
+            say("begun");
+    } else if (count >= 4 && strcmp(words[0], "contribute") == 0) {
+        const struct sumac_push_options step = {
+            .synchronous = true, .weight = strtod(words[3], NULL)};
+        status = begin(member, words[1], words[2], count > 4 ? words[4] : NULL, &step);
         if (status == SUMAC_OK)
             say("begun");
     } else if (count == 1 && strcmp(words[0], "end") == 0) {

@@ -495,6 +495,59 @@ static void replicas_left_out_are_those_of_the_environment(void **state)
     sumac_worker_destroy(worker);
 }
 
+static void a_synchronous_step_pushes_a_sum_and_waits_for_the_others(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    for (int by_environment = 0; by_environment < 2; by_environment++) {
+        prepare(&fixture, 2); /* given */
+        fixture.options.synchronous = by_environment == 0;
+        fixture.options.pushes_in_flight = 2;
+        setenv("SUMAC_SYNCHRONOUS", by_environment == 1 ? "1" : "0", 1);
+        struct sumac_worker *worker = created(&fixture);
+
+        for (int i = 0; i < 2; i++) /* when */
+            assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+
+        assert_true(fixture.client.synchronous); /* then */
+        const float mean = (1 * 11.0f + 2 * 12.0f) / 3;
+        assert_true(fixture.client.pushes[0].gradient == mean * 3);
+        assert_true(fixture.client.last_weight == 3);
+        assert_int_equal(fixture.client.under_way_most, 1);
+        assert_string_equal(fixture.client.transcript, "pull pulled push pushed pull pulled push ");
+        sumac_worker_destroy(worker);
+        unsetenv("SUMAC_SYNCHRONOUS");
+    }
+}
+
+static void steps_are_synchronous_where_that_can_be(void **state)
+{
+    (void)state;
+    struct sumac_worker *worker = NULL;
+    struct sumac_error error;
+    struct fixture fixture;
+
+    prepare(&fixture, 1);
+    setenv("SUMAC_SYNCHRONOUS", "yes", 1);
+    assert_int_equal(
+        sumac_worker_create(&fixture.options, &worker, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "SUMAC_SYNCHRONOUS is yes; 1 asks for"));
+    setenv("SUMAC_SYNCHRONOUS", "", 1);
+    worker = created(&fixture);
+    unsetenv("SUMAC_SYNCHRONOUS");
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    assert_false(fixture.client.synchronous);
+    sumac_worker_destroy(worker);
+
+    fixture.options.synchronous = true;
+    fixture.client.variables[0].dtype = SUMAC_BFLOAT16;
+    assert_int_equal(
+        sumac_worker_create(&fixture.options, &worker, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_WRONG_DATA_TYPE);
+    assert_non_null(strstr(error.text, "synchronous contributions are float32"));
+}
+
 static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state)
 {
     (void)state;
@@ -608,6 +661,8 @@ int main(void)
         cmocka_unit_test(integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy),
         cmocka_unit_test(variables_beyond_pushed_count_are_pulled_only),
         cmocka_unit_test(replicas_left_out_are_those_of_the_environment),
+        cmocka_unit_test(a_synchronous_step_pushes_a_sum_and_waits_for_the_others),
+        cmocka_unit_test(steps_are_synchronous_where_that_can_be),
         cmocka_unit_test(steps_are_counted_from_0_and_each_replica_is_told_which),
         cmocka_unit_test(a_weight_that_is_no_count_is_refused_by_its_replica),
         cmocka_unit_test(a_sum_needs_no_weight),

@@ -50,7 +50,7 @@ struct sumac_client {
     uint32_t pulls;
     sem_t next_pull; /* posted by every pull but the first */
     double last_weight;
-    bool earlier_pull, without_own_pushes;
+    bool earlier_pull, without_own_pushes, synchronous;
     bool bounded;         /* every pull was */
     uint64_t lag_max[64]; /* of each, beside the steps that were pushed before it */
     uint32_t pushed_before[64];
@@ -95,6 +95,7 @@ enum sumac_status sumac_client_push(
     (*push)->gradient = ((const float *)sumac_tensor_data(&deltas[0].value))[ROWS - 1];
     client->last_weight = options->weight;
     client->earlier_pull = options->earlier_pull;
+    client->synchronous = options->synchronous;
     client->last_count = count;
     for (size_t i = 0; i < count && i < 2; i++) {
         client->last_variables[i] = deltas[i].variable;

@@ -55,6 +55,12 @@ struct sumac_worker_options {
     bool bounded; /* no step begins while another member is more than lag_max steps behind, … */
     uint64_t lag_max; /* … so that this one is never more than lag_max + 1 ahead of the slowest.
                          With 0 a pull does not overlap with the step before it */
+    /* A step's push is this worker's contribution to a synchronous step: the update is that of all
+     * members together, and the next step computes on it. Each waits for its push then, as with
+     * `sequential`, and pushes_in_flight is 1. The variables' aggregation (not NONE, where there
+     * are others) says how contributions become one; none that is pushed is of a half type. false:
+     * as the environment's SUMAC_SYNCHRONOUS says, which `sumac run --synchronous` sets to 1. */
+    bool synchronous;
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
 };
 

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Synchronous steps: every member contributes to each, they are applied as one, and a member that is gone is not waited for."""
+import json
+import os
+import re
+import time
+import unittest
+
+from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
+
+
+class Steps(unittest.TestCase):
+    def members(self, *options, workers=2, aggregation="sum"):
+        """A cluster of workers, who know a variable over both ps, in which steps are added up."""
+        self.cluster = Cluster(workers=workers, options=options)
+        self.addCleanup(self.cluster.stop)
+        members = [self.cluster.member(index) for index in range(workers)]
+        for member in members:
+            member.wait_for("^joined$")
+            self.order(member, f"create w float32 2 1 2 assign_add {aggregation}", "^created w$")
+        return members
+
+    @staticmethod
+    def order(member, line, answer):
+        """Say it, and wait for what it comes to."""
+        after = len(member.lines)
+        member.say(line)
+        return member.wait_for(answer, after)
+
+    def contribute(self, *contributions):
+        """Each member contributes (member, value, weight), and all are done."""
+        ends = []
+        for member, value, weight in contributions:
+            self.order(member, f"contribute w {value} {weight}", "^begun$")
+        for member, _, _ in contributions:
+            ends.append((member, len(member.lines)))
+            member.say("end")
+        for member, after in ends:
+            member.wait_for("^pushed$", after)
+
+    def waits(self, pattern):
+        """Until some ps says that it waits so."""
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            code, output = self.cluster.sumac("stats", "--json", "--interval-ms", "10")
+            self.assertEqual(code, 0, output)
+            said = [wait for ps in json.loads(output)["ps"] for wait in ps["waits"]]
+            if any(re.search(pattern, wait) for wait in said):
+                return
+        raise AssertionError(f"no ps waits for {pattern}: {said}")
+
+    def test_a_step_waits_for_every_member_and_is_one_update(self):
+        one, other = self.members()
+        after = self.begun(one, "3")
+        self.waits(r"its contribution to synchronous step 1, waits on ps [01] for worker 1 \(last heard from ")
+        self.order(other, "pull w", "^pulled w 0 0 same$")
+        self.order(other, "contribute w 4 1", "^begun$")
+        self.order(other, "end", "^pushed$")
+        one.wait_for("^pushed$", after)
+        self.order(one, "pull w", "^pulled w 7 7 same$")
+
+    @staticmethod
+    def begun(member, value, name="w"):
+        """A contribution that is waited for; the number of the first line after it."""
+        Steps.order(member, f"contribute {name} {value} 1", "^begun$")
+        after = len(member.lines)
+        member.say("end")
+        return after
+
+    def test_a_mean_is_over_the_weights(self):
+        one, other = self.members(aggregation="mean")
+        self.contribute((one, "3", "1"), (other, "5", "3"))         # sums over one example and over three
+        self.order(one, "pull w", "^pulled w 2 2 same$")
+        self.contribute((one, "1", "0.5"), (other, "2", "0.25"))
+        self.order(other, "pull w", "^pulled w 6 6 same$")
+
+    def test_contributions_that_differ_name_both(self):
+        one, other = self.members()
+        after = self.begun(one, "3")
+        self.waits("for worker 1")
+        self.order(other, "contribute w 4 1 assign_sub", "^begun$")
+        self.order(other, "end", "^refused INVALID_ARGUMENT STEP_DIFFERS .*assign_sub.*worker 0.*assign_add")
+        one.wait_for("^pushed$", after)                             # it is the step of those who are left
+        self.order(other, "pull w", "^pulled w 3 3 same$")
+        self.contribute((one, "1", "1"), (other, "1", "1"))
+        self.order(other, "pull w", "^pulled w 5 5 same$")
+
+    def test_who_leaves_or_is_lost_is_not_waited_for(self):
+        for end in ("leave", "kill"):
+            with self.subTest(end=end):
+                one, two, three = self.members("--lease-ms", "10000", workers=3)
+                self.contribute((one, "1", "1"), (two, "1", "1"), (three, "1", "1"))
+                ends = [(one, self.begun(one, "1")), (three, self.begun(three, "1"))]
+                self.waits("for worker 1 ")
+                if end == "leave":
+                    self.order(two, "leave done", "^left$")
+                else:
+                    two.kill()
+                for member, after in ends:
+                    member.wait_for("^pushed$", after)
+                self.order(one, "pull w", "^pulled w 5 5 same$")
+                self.contribute((one, "1", "1"), (three, "1", "1"))
+                self.order(three, "pull w", "^pulled w 7 7 same$")
+                if end == "kill":                                   # started again it is in the steps after
+                    self.joins_between_steps(one, three)
+                self.cluster.stop()
+
+    def joins_between_steps(self, one, three):
+        again = self.cluster.member(1)
+        again.wait_for("^joined$")
+        self.order(again, "create w float32 2 1 2 assign_add sum", "^created w$")
+        after = self.begun(one, "1")
+        self.contribute((three, "1", "1"), (again, "1", "1"))
+        one.wait_for("^pushed$", after)
+        self.order(again, "pull w", "^pulled w 10 10 same$")
+
+    def test_on_loss_fail_says_who_was_lost(self):
+        one, other = self.members("--lease-ms", "10000", "--on-loss", "fail")
+        self.contribute((one, "1", "1"), (other, "1", "1"))
+        after = self.begun(one, "1")
+        self.waits("for worker 1")
+        other.kill()
+        one.wait_for("^refused ABORTED MEMBER_LOST .*step 2.*worker 1", after)
+        self.assertNotEqual(one.wait(), 0)
+
+    def test_what_to_do_on_a_loss_is_one_of_two(self):
+        ps = Process([SUMAC, "ps", "--on-loss", "hope"], {"TF_CONFIG": ""})
+        self.addCleanup(ps.kill)
+        self.assertEqual(ps.wait(), 2, ps.text())
+        ps.wait_for("--on-loss.*(fail|continue).*hope|hope.*(fail|continue)")
+
+    def test_the_digits_are_learnt_alike_every_time(self):
+        losses = []
+        for _ in range(2):
+            run = Process([SUMAC, "run", "--ps", "2", "--workers", "3", "--synchronous", "--", os.path.join(BUILD, "digits"),
+                           "--steps", "200", "--target", "0", "--json"], {"TF_CONFIG": ""})
+            self.addCleanup(run.kill)
+            self.assertEqual(run.wait(), 0, run.text())
+            losses.append(run.wait_for(r'worker 0 \| .*"loss": ?([^,}]+)').group(1))
+        self.assertEqual(losses[0], losses[1])
+
+
+if __name__ == "__main__":
+    unittest.main()
