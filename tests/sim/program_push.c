@@ -46,6 +46,8 @@ void program_submit(
     push->finishes_step = wanted.finishes_step;
     client->pushes_open++;
     client_step(world, client, &event);
+    if (push->fate == FATE_CLOSED) /* at once: its session is over, and counts no more steps */
+        push->finishes_step = false;
     if (push->sequence != 0 && push->fate == FATE_REFUSED) { /* at once: it has no number */
         client->life->sequence--;
         client->life->last_step -= push->step != 0;
