@@ -4,7 +4,7 @@
 if(TARGET client)
   sumac_program(push_pull
     SOURCES push_pull/push_pull.c push_pull/report.c push_pull/client.c push_pull/raw.c push_pull/bare_client.c push_pull/bare_server.c
-            push_pull/sumac.c
+            push_pull/sumac.c push_pull/processes.c
     USES client grpc gpr)
   target_compile_definitions(push_pull PRIVATE PUSH_PULL_SUMAC="${CMAKE_BINARY_DIR}/sumac")
 endif()

@@ -97,6 +97,11 @@ static inline double sum_floats(const float *values, size_t count)
 
 /* In a child: when the bench ends, however it does, so does this process. */
 void end_with_parent(void);
+/* Start this program as the path's server; its port is the line it prints. It ends when this
+ * process does. */
+void start_server(struct path *path);
+/* That is free now; whoever it is for takes it a moment later. */
+uint32_t free_port(void);
 
 /* Says what went wrong and ends the bench. */
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

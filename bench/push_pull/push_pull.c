@@ -11,11 +11,9 @@
  */
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,47 +46,7 @@ struct bench {
     float *values;
 };
 
-void die(const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(1);
-}
-
-void end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGTERM); }
-
 /* ---- servers */
-
-/* Start this program as a path's server; its port is the line it prints. It ends when this process
- * does. */
-static void spawn(struct path *path)
-{
-    int standard_in[2], standard_out[2];
-
-    if (pipe(standard_in) != 0 || pipe(standard_out) != 0)
-        die("no pipe");
-    const pid_t child = fork();
-    if (child == 0) {
-        end_with_parent();
-        (void)dup2(standard_in[0], 0);
-        (void)dup2(standard_out[1], 1);
-        (void)close(standard_in[1]);
-        execl("/proc/self/exe", "push_pull", path->serve, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(standard_in[0]);
-    (void)close(standard_out[1]);
-    FILE *said = fdopen(standard_out[0], "r");
-    unsigned port;
-    if (child < 0 || fscanf(said, "%u", &port) != 1)
-        die("%s: its server did not start", path->name);
-    path->servers[0] = child;
-    path->ports[0] = port;
-}
 
 static void stop_path(struct path *path)
 {
@@ -231,7 +189,7 @@ static void run_bench(struct bench *bench)
     add_rows(bench);                       /* their memory is shared with the clients that follow */
     for (size_t i = 0; i < PATHS; i++)
         if (is_wanted(bench, paths[i]))
-            paths[i]->start == NULL ? spawn(paths[i]) : paths[i]->start(paths[i]);
+            paths[i]->start == NULL ? start_server(paths[i]) : paths[i]->start(paths[i]);
     for (size_t i = 0; i < PATHS; i++)
         if (is_wanted(bench, paths[i]))
             client_start(paths[i]);

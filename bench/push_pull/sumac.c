@@ -29,20 +29,6 @@ struct job {
     unsigned variable_count;
 };
 
-/* A port that is free now; the ps takes it a moment later. */
-static uint32_t free_port(void)
-{
-    const int probe = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-
-    if (bind(probe, (struct sockaddr *)&address, length) != 0 ||
-        getsockname(probe, (struct sockaddr *)&address, &length) != 0)
-        die("Sumac: no free port");
-    (void)close(probe);
-    return ntohs(address.sin_port);
-}
-
 static void write_tf_config(
     char text[TF_CONFIG_BYTES], const uint32_t *ports, unsigned ps_count, const char *type,
     unsigned index)

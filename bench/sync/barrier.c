@@ -23,20 +23,6 @@ struct job {
     pid_t second;
 };
 
-/* A port that is free now; the ps takes it a moment later. */
-static uint32_t free_port(void)
-{
-    const int probe = socket(AF_INET, SOCK_STREAM, 0);
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof address;
-
-    if (bind(probe, (struct sockaddr *)&address, length) != 0 ||
-        getsockname(probe, (struct sockaddr *)&address, &length) != 0)
-        die("barrier: no free port");
-    (void)close(probe);
-    return ntohs(address.sin_port);
-}
-
 static void be_task(uint32_t port, const char *type, unsigned index)
 {
     char text[TF_CONFIG_BYTES];

@@ -6,11 +6,9 @@
  * Percentiles are over all operations of all rounds.
  */
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,43 +26,6 @@ struct row {
     uint64_t *latency_ns;
     double p50_us, p99_us;
 };
-
-void die(const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(1);
-}
-
-void end_with_parent(void) { prctl(PR_SET_PDEATHSIG, SIGTERM); }
-
-/* Start this program as the echo's server; its port is the line it prints. */
-static void spawn(struct path *path)
-{
-    int standard_in[2], standard_out[2];
-
-    if (pipe(standard_in) != 0 || pipe(standard_out) != 0)
-        die("no pipe");
-    const pid_t child = fork();
-    if (child == 0) {
-        end_with_parent();
-        (void)dup2(standard_in[0], 0);
-        (void)dup2(standard_out[1], 1);
-        (void)close(standard_in[1]);
-        execl("/proc/self/exe", "sync", path->serve, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(standard_in[0]);
-    (void)close(standard_out[1]);
-    FILE *said = fdopen(standard_out[0], "r");
-    if (child < 0 || fscanf(said, "%u", &path->ports[0]) != 1)
-        die("%s: its server did not start", path->name);
-    path->servers[0] = child;
-}
 
 static int compare(const void *one, const void *other)
 {
@@ -92,7 +53,8 @@ static void measure(struct row *rows, size_t row_count, unsigned rounds)
             share((rounds * rows[i].work.count + WARM_UP) * sizeof *rows[i].latency_ns);
     }
     for (size_t i = 0; i < row_count; i++)
-        rows[i].path->start == NULL ? spawn(rows[i].path) : rows[i].path->start(rows[i].path);
+        rows[i].path->start == NULL ? start_server(rows[i].path)
+                                    : rows[i].path->start(rows[i].path);
     for (size_t i = 0; i < row_count; i++)
         client_start(rows[i].path);
     for (unsigned round = 0; round <= rounds; round++) /* the first is not counted */
