@@ -125,8 +125,6 @@ bool step_fails(const struct lane *lane, uint64_t step)
     return lane->turns->fails_from != 0 && step >= lane->turns->fails_from;
 }
 
-uint64_t lane_step_last(const struct lane *lane) { return lane->turns->last_step; }
-
 /* ---- is it whole? ---- */
 
 struct lane_part *step_first(const struct lane *lane, uint64_t step)
