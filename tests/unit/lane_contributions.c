@@ -35,6 +35,12 @@ static void a_members_steps_are_numbered_one_after_the_other(void **state)
     expect_refused(
         talk, members.push[1], &part, "WRONG_STEP",
         "synchronous step 1, which is an earlier one; its next one is 3");
+    part = contribution(2000, (float[]){1}, 1); /* with others on their way: but not so many */
+    part.previous = 1999;
+    part.step = UINT64_C(1) << 63;
+    expect_refused(
+        talk, members.push[1], &part, "WRONG_STEP",
+        "synchronous step 9223372036854775808, which is a later one; its next one is 3");
 }
 
 static void an_observer_takes_part_in_no_step(void **state)

@@ -204,10 +204,20 @@ static bool take_step(struct lane *lane)
     return true;
 }
 
+/* One after the other, as long as the step of the lane has time; the rest with the next. */
 static void take_steps(struct lane *lane)
 {
-    while (step_is_whole(lane) && take_step(lane))
+    while (step_is_whole(lane)) {
+        if (!lane_has_time(lane)) {
+            lane->turns->step_over = true;
+            lane->turns_put_off = true;
+            return;
+        }
+        lane->work += WORK_OF_A_PART;
+        if (!take_step(lane))
+            return;
         lane->turns_taken = true;
+    }
 }
 
 /* A step is over: those who contributed to it may contribute to the next one. */

@@ -79,7 +79,8 @@ static bool take_step(struct lane *lane, struct lane_part *part, uint64_t step)
 
     assert(part->step == 0);
     if (session->first_step != 0 && step > around.before && step < around.after &&
-        (step == next || !around.joined)) {
+        (step == next ||
+         (!around.joined && step - around.before <= lane->config.parts_per_session_max))) {
         part->step = step;
         return true;
     }
