@@ -271,15 +271,16 @@ static void check_slowest(struct sums *sums)
 }
 
 /* By step, then in worker order; every one that is staged, and no other. */
-static void check_contributions(struct sums *sums)
+static uint64_t check_step_place(struct sums *sums, uint32_t place)
 {
     const struct lane_part *before = NULL;
     uint64_t listed = 0;
 
-    for (const struct lane_part *part = sums->lane->contributions.first;
+    for (const struct lane_part *part = sums->lane->step_places[place].contributions.first;
          part != NULL && listed <= sums->parts; part = part->among_contributions.next) {
         listed++;
-        if (part->step == 0 || part->among_contributions.prev != before ||
+        if (part->step == 0 || part->step % STEP_PLACES != place ||
+            part->among_contributions.prev != before ||
             (before != NULL && before->step > part->step) ||
             (part->state != PART_STAGED && part->state != PART_APPLYING))
             check_object(
@@ -287,6 +288,15 @@ static void check_contributions(struct sums *sums)
                 part->sequence, whose(part), (int)part->state);
         before = part;
     }
+    return listed;
+}
+
+static void check_contributions(struct sums *sums)
+{
+    uint64_t listed = 0;
+
+    for (uint32_t place = 0; place < STEP_PLACES; place++)
+        listed += check_step_place(sums, place);
     check_same(sums->check, listed, sums->contributions, "contributions", "the lane");
 }
 

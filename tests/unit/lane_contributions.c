@@ -41,6 +41,17 @@ static void a_members_steps_are_numbered_one_after_the_other(void **state)
     expect_refused(
         talk, members.push[1], &part, "WRONG_STEP",
         "synchronous step 9223372036854775808, which is a later one; its next one is 3");
+    part = contribution(3000, (float[]){1}, 1);
+    part.previous = 2999;
+    part.step = 1026; /* two are over */
+    talk_part(talk, members.push[1], &part);
+    talk_expect(talk, "staged 3000\n");
+    part = contribution(4000, (float[]){1}, 1);
+    part.previous = 3999;
+    part.step = 1027;
+    expect_refused(
+        talk, members.push[1], &part, "WRONG_STEP",
+        "synchronous step 1027, which is a later one; its next one is 3");
 }
 
 static void an_observer_takes_part_in_no_step(void **state)

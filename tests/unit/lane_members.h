@@ -26,9 +26,9 @@ struct members {
     uint64_t push[MEMBERS_MAX + 1], pull;
 };
 
-static inline struct members begin_with(struct talk *talk, uint32_t count, uint32_t members)
+static inline struct members
+begin_as(struct talk *talk, uint32_t count, uint32_t members, struct lane_config config)
 {
-    struct lane_config config = talk_config();
     struct members made = {.push = {0}};
 
     config.records = true; /* a second lane is made of them at the end, and compared */
@@ -42,6 +42,11 @@ static inline struct members begin_with(struct talk *talk, uint32_t count, uint3
     made.pull = talk_pull_stream(talk, 0);
     talk_forget(talk);
     return made;
+}
+
+static inline struct members begin_with(struct talk *talk, uint32_t count, uint32_t members)
+{
+    return begin_as(talk, count, members, talk_config());
 }
 
 static inline struct members begin(struct talk *talk, uint32_t count)

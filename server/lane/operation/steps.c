@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c -- synchronous steps: who is a member of which, and when one is whole.
  *
- *   session ─ contributions, by their step ─┐
- *   session ─ contributions ────────────────┼─► step n, when the contribution of each of its
- * members session ─ contributions ────────────────┘   has its turn (turn.c), or had it, or will not
- * come
+ *   session ─ contributions, by step ─┐
+ *   session ─ contributions, by step ─┼─► step n, when the contribution of each of its members
+ *   session ─ contributions, by step ─┘   has its turn (turn.c), or had it, or will not come
  *
  * A member's first step is 1, where ps 0 counts it among those that the run begins with; until all
  * of these have come, no step is whole. Of one that comes later ps 0 asks every ps for the largest
@@ -35,15 +34,16 @@ bool lane_step_begin_with(struct lane *lane, uint32_t initial)
 /* The largest step that anything here is, or was, for. */
 static uint64_t seen_step(const struct lane *lane)
 {
-    const struct lane_part *last = lane->contributions.last;
     uint64_t seen = lane->turns->last_step;
 
-    assert(last == NULL || last->step > 0);
-    if (last != NULL && last->step > seen)
-        seen = last->step;
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next) {
         if (session->contributed_step > seen)
+            seen = session->contributed_step;
+    }
+    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        if (session->parts.first != NULL && session->contributed_step > seen)
             seen = session->contributed_step;
     }
     return seen;
@@ -129,7 +129,8 @@ bool step_fails(const struct lane *lane, uint64_t step)
 
 struct lane_part *step_first(const struct lane *lane, uint64_t step)
 {
-    struct lane_part *part = lane->contributions.first;
+    assert(lane->turns != NULL);
+    struct lane_part *part = lane->step_places[step % STEP_PLACES].contributions.first;
 
     while (part != NULL && part->step < step)
         part = part->among_contributions.next;
@@ -180,6 +181,7 @@ bool step_is_whole(const struct lane *lane)
     const uint64_t step = lane->turns->last_step + 1;
     bool any = false, later = false;
 
+    assert(lane->turns->fails_from == 0 || lane->turns->lost_task[0] != '\0');
     if (lane->step_members == 0 || lane->turns->step_begun < lane->step_members ||
         lane->turns->step.state != OPERATION_OVER || step_fails(lane, step) ||
         may_get_a_member(lane, step))

@@ -208,6 +208,7 @@ static bool take_step(struct lane *lane)
 static void take_steps(struct lane *lane)
 {
     while (step_is_whole(lane)) {
+        lane->work += lane->step_members / PIECES_PER_WORK;
         if (!lane_has_time(lane)) {
             lane->turns->step_over = true;
             lane->turns_put_off = true;
@@ -230,13 +231,19 @@ static void take_on(struct lane *lane)
 /* Contributions that wait for one that will not come have their turn again. */
 static void wake_failing(struct lane *lane)
 {
-    for (const struct lane_part *part = lane->contributions.first; part != NULL;
-         part = part->among_contributions.next) {
-        struct lane_session *session = part->session;
-        if (!step_fails(lane, part->step) || session->applying != NULL)
-            continue;
-        wait_in_line(lane, session);
-        lane->turns->step_over = true;
+    struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
+
+    if (lane->turns->fails_from == 0)
+        return;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (struct lane_session *session = lists[i]; session != NULL;
+             session = session->in_lane.next) {
+            if (session->parts.first == NULL || session->applying != NULL ||
+                !step_fails(lane, session->contributed_step))
+                continue;
+            wait_in_line(lane, session);
+            lane->turns->step_over = true;
+        }
     }
 }
 

@@ -25,6 +25,14 @@ void lane_contribution_replay_refused(struct lane_part *part, uint64_t step)
 
 /* ---- its step ---- */
 
+/* The last step of its that is over. */
+static uint64_t over_step(const struct lane_session *session)
+{
+    const uint64_t first = session->first_step == 0 ? 0 : session->first_step - 1;
+
+    return session->passed_step > first ? session->passed_step : first;
+}
+
 /* What of its member is around a contribution that comes: parts may come in another order. */
 struct around {
     uint64_t before, after; /* steps of the nearest ones; those that are over, and UINT64_MAX */
@@ -34,16 +42,12 @@ struct around {
 static struct around look_around(struct lane *lane, const struct lane_part *part)
 {
     struct lane_session *session = part->session;
-    const uint64_t first = session->first_step == 0 ? 0 : session->first_step - 1;
     const struct lane_part *before = lane_session_part_before(session, part->sequence);
     const struct lane_part *after = before == NULL ? session->parts.first : before->in_session.next;
     uint64_t previous = part->previous;
 
     assert(before == NULL || before->sequence < part->sequence);
-    struct around around = {
-        .before = session->passed_step > first ? session->passed_step : first,
-        .after = UINT64_MAX,
-        .joined = true};
+    struct around around = {.before = over_step(session), .after = UINT64_MAX, .joined = true};
 
     for (; before != NULL; before = before->in_session.prev) {
         lane->work++;
@@ -56,8 +60,10 @@ static struct around look_around(struct lane *lane, const struct lane_part *part
         around.before = before->step;
     else
         around.joined = around.joined && previous == session->mark;
-    while (after != NULL && after->step == 0)
+    while (after != NULL && after->step == 0) {
+        lane->work++;
         after = after->in_session.next;
+    }
     if (after != NULL)
         around.after = after->step;
     return around;
@@ -70,17 +76,26 @@ static const char *what_is_wrong(uint64_t step, const struct around *around)
     return step < around->before ? ", which is an earlier one" : ", which is a later one";
 }
 
+/* Its steps have a number each, and no more of them are under way at a time. */
+static bool is_far_ahead(const struct lane *lane, const struct lane_session *session, uint64_t step)
+{
+    const uint64_t over = over_step(session);
+
+    assert(session->first_step > 0);
+    return step > over && step - over > lane->config.parts_per_session_max;
+}
+
 /* The step is the member's next one. Else the part is refused, and contributes to none. */
 static bool take_step(struct lane *lane, struct lane_part *part, uint64_t step)
 {
     const struct lane_session *session = part->session;
     const struct around around = look_around(lane, part);
-    const uint64_t next = around.before + 1;
+    const bool far = session->first_step != 0 && is_far_ahead(lane, session, step);
+    const uint64_t next = (far ? over_step(session) : around.before) + 1;
 
     assert(part->step == 0);
-    if (session->first_step != 0 && step > around.before && step < around.after &&
-        (step == next ||
-         (!around.joined && step - around.before <= lane->config.parts_per_session_max))) {
+    if (session->first_step != 0 && !far && step > around.before && step < around.after &&
+        (step == next || !around.joined)) {
         part->step = step;
         return true;
     }
@@ -171,7 +186,7 @@ bool lane_contribution_check_variable(
 /* One that is held for the same step, of another member; NULL: this is the first. */
 static const struct lane_part *find_held(const struct lane *lane, const struct lane_part *part)
 {
-    const struct lane_part *held = lane->contributions.last;
+    const struct lane_part *held = lane->step_places[part->step % STEP_PLACES].contributions.last;
 
     while (held != NULL && held->step > part->step)
         held = held->among_contributions.prev;

@@ -366,7 +366,8 @@ static void
 insert_contribution(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     const bool in_order = rule_holds(lane->config.broken, RULE_step_in_worker_order);
-    struct lane_part *before = lane->contributions.last;
+    struct step_place *place = lane_step_place(lane, part->step);
+    struct lane_part *before = place->contributions.last;
 
     assert(part->step != 0);
     if (part->step > session->contributed_step)
@@ -375,9 +376,11 @@ insert_contribution(struct lane *lane, struct lane_session *session, struct lane
         return;
     while (before != NULL &&
            (before->step > part->step ||
-            (before->step == part->step && in_order && is_before(session, before->session))))
+            (before->step == part->step && in_order && is_before(session, before->session)))) {
+        lane->work++;
         before = before->among_contributions.prev;
-    LIST_INSERT(&lane->contributions, before, part, among_contributions);
+    }
+    LIST_INSERT(&place->contributions, before, part, among_contributions);
 }
 
 void lane_session_insert(struct lane *lane, struct lane_session *session, struct lane_part *part)
@@ -407,7 +410,7 @@ void lane_session_remove(struct lane *lane, struct lane_session *session, struct
     LIST_REMOVE(&session->parts, part, in_session);
     session->part_count--;
     if (part->step != 0 && part->state != PART_VOID)
-        LIST_REMOVE(&lane->contributions, part, among_contributions);
+        LIST_REMOVE(&lane_step_place(lane, part->step)->contributions, part, among_contributions);
 }
 
 static void drop_last(struct lane *lane, struct lane_session *session)

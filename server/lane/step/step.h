@@ -29,6 +29,14 @@ struct lane_stream;
 struct report;
 struct voided;
 
+/* Contributions to synchronous steps lie by their step, so that one is found at once: those whose
+ * numbers differ by a multiple of STEP_PLACES share a place, and a member has none so far ahead. */
+#define STEP_PLACES 1024u
+
+struct step_place {
+    LIST(struct lane_part) contributions; /* by step, and those of one in worker order */
+};
+
 /* ---- how long a step may be, and how much it may say ---- */
 
 #define FLUSHED_BYTES_MAX                                                                          \
@@ -157,8 +165,7 @@ struct lane {
     bool turns_put_off;                        /* some who wait in line had no time in this step */
     LIST(struct lane_session) sessions;        /* open ones */
     LIST(struct lane_session) closed_sessions; /* newest first */
-    /* Staged, by step, and those of a step in worker order. */
-    LIST(struct lane_part) contributions;
+    struct step_place step_places[STEP_PLACES]; /* contributions that are staged */
     uint32_t step_members; /* that begin with synchronous step 1; 0: none is taken */
     bool records;          /* they are made, from START on */
     uint64_t last_record;  /* made, … */
@@ -192,6 +199,11 @@ _Static_assert(
 static inline uint64_t lane_work_done(const struct lane *lane)
 {
     return lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES;
+}
+
+static inline struct step_place *lane_step_place(struct lane *lane, uint64_t step)
+{
+    return &lane->step_places[step % STEP_PLACES];
 }
 
 /* May a step do more, or is it long enough? */
