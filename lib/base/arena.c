@@ -128,21 +128,31 @@ static bool move_on(struct arena *arena, size_t bytes)
     return true;
 }
 
-/* A small push's message takes memory some two dozen times: what is nearly never needed, another
- * chunk, is in a function of its own. */
-void *arena_take(struct arena *arena, size_t bytes)
+static inline void *take_here(struct arena *arena, size_t wanted)
 {
-    const size_t least = bytes > 0 ? bytes : 1;
-
-    if (least > arena->room && !move_on(arena, least)) /* a multiple of the alignment, too */
-        return NULL;
-    const size_t wanted = aligned(least);
     uint8_t *data = arena->next;
+
     arena->next += wanted;
     arena->room -= wanted;
     arena->bytes_used += wanted;
     ASAN_UNPOISON_MEMORY_REGION(data, wanted);
     return data;
+}
+
+/* A small push's message takes memory some two dozen times: what is nearly never needed, another
+ * chunk, is in a function of its own. */
+__attribute__((noinline)) static void *take_beyond(struct arena *arena, size_t least)
+{
+    return move_on(arena, least) ? take_here(arena, aligned(least)) : NULL;
+}
+
+void *arena_take(struct arena *arena, size_t bytes)
+{
+    const size_t least = bytes > 0 ? bytes : 1;
+
+    if (least > arena->room) /* a multiple of the alignment, too */
+        return take_beyond(arena, least);
+    return take_here(arena, aligned(least));
 }
 
 void *arena_take_zeroed(struct arena *arena, size_t bytes)
