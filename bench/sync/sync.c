@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync.c -- `bench/sync [--json] [--rounds N]`: what a barrier of two processes costs, beside the
- * round trip of a bare gRPC stream (push_pull's, of 256 bytes).
+ * round trip of a bare gRPC stream (push_pull's, of 256 bytes); a synchronous step of 4 × 16 MB,
+ * beside four asynchronous pushes of as many bytes; and its update alone, beside a plain loop.
  *
- * Both run once in each round, in turn, so that a slow moment of the machine hits both alike.
- * Percentiles are over all operations of all rounds.
+ * What is compared runs in turn, so that a slow moment of the machine hits both alike. Percentiles
+ * are over all operations of all rounds.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #define ROUNDS_MAX 64u
 #define ECHO_BYTES 256u
 #define WARM_UP 100u
+#define STEPS_PER_ROUND 8u
 
 /* One contestant, and what its operations took. */
 struct row {
@@ -73,25 +75,56 @@ static void measure(struct row *rows, size_t row_count, unsigned rounds)
     }
 }
 
+/* What is compared, and what with: of both the median. */
+struct comparison {
+    struct timing beside, ours;
+};
+
+static double median_ms(struct timing *timing)
+{
+    qsort(timing->taken_ns, timing->count, sizeof *timing->taken_ns, compare);
+    return (double)timing->taken_ns[timing->count / 2] / 1e6;
+}
+
 static void print_text(const struct row *rows, size_t row_count)
 {
-    printf("%-24s %9s %9s %9s\n", "", "p50 us", "p99 us", "of bare");
+    printf("%-44s %9s %9s %9s\n", "", "p50 us", "p99 us", "of bare");
     for (size_t i = 0; i < row_count; i++)
         printf(
-            "%-24s %9.1f %9.1f %9.2f\n", rows[i].path->name, rows[i].p50_us, rows[i].p99_us,
+            "%-44s %9.1f %9.1f %9.2f\n", rows[i].path->name, rows[i].p50_us, rows[i].p99_us,
             rows[i].p50_us / rows[0].p50_us);
 }
 
 static void print_json(const struct row *rows, size_t row_count)
 {
-    printf("[");
     for (size_t i = 0; i < row_count; i++)
         printf(
-            "%s{\"name\": \"%s\", \"p50_us\": %.1f, \"p99_us\": %.1f, \"of_bare\": %.3f}",
-            i == 0 ? "" : ",\n ", rows[i].path->name, rows[i].p50_us, rows[i].p99_us,
-            rows[i].p50_us / rows[0].p50_us);
-    printf("]\n");
+            "{\"name\": \"%s\", \"p50_us\": %.1f, \"p99_us\": %.1f, \"of_bare\": %.3f},\n ",
+            rows[i].path->name, rows[i].p50_us, rows[i].p99_us, rows[i].p50_us / rows[0].p50_us);
 }
+
+/* How fast ours is, of the other: above 1 it takes less time. */
+static void print_comparison(struct comparison *comparison, bool json, bool last)
+{
+    const double beside = median_ms(&comparison->beside), ours = median_ms(&comparison->ours);
+
+    if (json)
+        printf(
+            "{\"name\": \"%s\", \"p50_ms\": %.3f},\n {\"name\": \"%s\", \"p50_ms\": %.3f, "
+            "\"as_fast_as\": %.3f}%s",
+            comparison->beside.name, beside, comparison->ours.name, ours, beside / ours,
+            last ? "" : ",\n ");
+    else
+        printf(
+            "\n%-44s %9s %9s\n%-44s %9.2f %9.2f\n%-44s %9.2f %9.2f\n", "", "p50 ms", "speed",
+            comparison->beside.name, beside, 1.0, comparison->ours.name, ours, beside / ours);
+}
+
+static struct comparison pushes = {
+    .beside = {.name = "4 asynchronous pushes of 16 MB, sgd"},
+    .ours = {.name = "synchronous step of 4 x 16 MB, sgd"}};
+static struct comparison updates = {
+    .beside = {.name = "plain loop, 6 streams of 16 MB"}, .ours = {.name = "its update alone"}};
 
 int main(int argc, char **argv)
 {
@@ -117,7 +150,15 @@ int main(int argc, char **argv)
     }
     if (rounds < 1 || rounds > ROUNDS_MAX)
         die("--rounds takes 1 to %u", ROUNDS_MAX);
+    step_measure(&pushes.beside, &pushes.ours, STEPS_PER_ROUND * rounds);
+    fused_measure(&updates.beside, &updates.ours, STEPS_PER_ROUND * rounds);
     measure(rows, row_count, rounds);
+    if (json)
+        printf("[");
     json ? print_json(rows, row_count) : print_text(rows, row_count);
+    print_comparison(&pushes, json, false);
+    print_comparison(&updates, json, true);
+    if (json)
+        printf("]\n");
     return 0;
 }

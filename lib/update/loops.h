@@ -13,19 +13,24 @@
 
 #define LOOPS_FUNCTIONS (UPDATE_FUNCTIONS_MAX + 1) /* by number, as on the wire */
 #define LOOPS_DTYPES (DTYPES_MAX + 1)              /* likewise */
+#define LOOPS_SUMMANDS 4u
 
 typedef void update_loop(const struct update_slice *slice);
 typedef bool update_copy(void *restrict out, const void *restrict in, size_t bytes);
 typedef bool update_scan(const void *data, size_t bytes);
-typedef void update_add(void *restrict sum, const void *restrict data, size_t count);
-typedef void update_divide(void *sum, double divisor, size_t count);
+/* of 2 to LOOPS_SUMMANDS in their order, one of which may be `sum`; … */
+typedef void
+update_sum(void *sum, const void *const *summands, uint32_t summand_count, size_t count);
+/* … and of 1 to as many, divided */
+typedef void update_mean(
+    void *sum, const void *const *summands, uint32_t summand_count, double divisor, size_t count);
 
 struct loops {
     const char *name; /* of the instruction set: "plain", "avx2", "avx512" */
     update_loop *run[LOOPS_FUNCTIONS][LOOPS_DTYPES];      /* NULL: not on this type */
     update_loop *run_wide[LOOPS_FUNCTIONS][LOOPS_DTYPES]; /* half types: a gradient of float32 */
-    update_add *add[LOOPS_DTYPES];          /* of contributions: half types add float32; not bool */
-    update_divide *divide[LOOPS_DTYPES];    /* likewise; float types only */
+    update_sum *sum[LOOPS_DTYPES];          /* of contributions: half types add float32; not bool */
+    update_mean *mean[LOOPS_DTYPES];        /* likewise; float types only */
     update_copy *copy_finite[LOOPS_DTYPES]; /* float types only */
     update_scan *all_finite[LOOPS_DTYPES];  /* float types only */
 };

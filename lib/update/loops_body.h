@@ -26,6 +26,28 @@ typedef uint64_t IN_MEMORY element64;
 typedef float IN_MEMORY element_float32;
 typedef double IN_MEMORY element_float64;
 
+/* out[i] = (a[i] + b[i] + …) `end`, of as many as there are, each read once. */
+#define SUM_LOOP(type, expression)                                                                 \
+    INDEPENDENT                                                                                    \
+    for (size_t i = 0; i < count; i++)                                                             \
+        out[i] = (type)(expression);                                                               \
+    break;
+#define SUM_LOOPS(element, type, end)                                                              \
+    const element *const a = summands[0], *const b = summands[summand_count > 1 ? 1 : 0];          \
+    const element *const c = summands[summand_count > 2 ? 2 : 0];                                  \
+    const element *const d = summands[summand_count > 3 ? 3 : 0];                                  \
+    assert(summand_count >= 1 && summand_count <= LOOPS_SUMMANDS);                                 \
+    switch (summand_count) {                                                                       \
+    case 1:                                                                                        \
+        SUM_LOOP(type, a[i] end)                                                                   \
+    case 2:                                                                                        \
+        SUM_LOOP(type, (a[i] + b[i]) end)                                                          \
+    case 3:                                                                                        \
+        SUM_LOOP(type, (a[i] + b[i] + c[i]) end)                                                   \
+    default:                                                                                       \
+        SUM_LOOP(type, (a[i] + b[i] + c[i] + d[i]) end)                                            \
+    }
+
 #define FLOAT float
 #define ELEMENT element_float32
 #define LOOP(name) name##_float32
@@ -115,24 +137,21 @@ WIDE_LOOP(assign_sub, bfloat16, -)
 WIDE_ASSIGN(float16)
 WIDE_ASSIGN(bfloat16)
 
-/* Contributions, one onto the sum of those before. */
-#define INTEGER_ADD(name, element)                                                                 \
-    static void name(void *restrict sum, const void *restrict data, size_t count)                  \
+/* Contributions: integers wrap around. */
+#define INTEGER_SUM(name, element, type)                                                           \
+    static void name(void *sum, const void *const *summands, uint32_t summand_count, size_t count) \
     {                                                                                              \
-        element *const restrict out = sum;                                                         \
-        const element *const restrict in = data;                                                   \
-        INDEPENDENT                                                                                \
-        for (size_t i = 0; i < count; i++)                                                         \
-            out[i] = (element)(out[i] + in[i]);                                                    \
+        element *const out = sum;                                                                  \
+        SUM_LOOPS(element, type, )                                                                 \
     }
-INTEGER_ADD(add_bytes1, element8)
-INTEGER_ADD(add_bytes2, element16)
-INTEGER_ADD(add_bytes4, element32)
-INTEGER_ADD(add_bytes8, element64)
-#define add_float16 add_float32
-#define add_bfloat16 add_float32
-#define divide_float16 divide_float32
-#define divide_bfloat16 divide_float32
+INTEGER_SUM(sum_bytes1, element8, uint8_t)
+INTEGER_SUM(sum_bytes2, element16, uint16_t)
+INTEGER_SUM(sum_bytes4, element32, uint32_t)
+INTEGER_SUM(sum_bytes8, element64, uint64_t)
+#define sum_float16 sum_float32
+#define sum_bfloat16 sum_float32
+#define mean_float16 mean_float32
+#define mean_bfloat16 mean_float32
 
 static void assign(const struct update_slice *slice)
 {
@@ -206,8 +225,8 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
     [number] = WIDE_##kind(assign_add, name),
 #define ASSIGN_SUB_WIDE(NAME, number, bytes, kind, name, numpy)                                    \
     [number] = WIDE_##kind(assign_sub, name),
-#define ADD(NAME, number, bytes, kind, name, numpy) [number] = SUM_##kind(add, name, bytes),
-#define DIVIDE(NAME, number, bytes, kind, name, numpy) [number] = FINITE_##kind(divide, name),
+#define ADD(NAME, number, bytes, kind, name, numpy) [number] = SUM_##kind(sum, name, bytes),
+#define MEAN(NAME, number, bytes, kind, name, numpy) [number] = FINITE_##kind(mean, name),
 #define COPY_FINITE(NAME, number, bytes, kind, name, numpy)                                        \
     [number] = FINITE_##kind(copy_finite, name),
 #define ALL_FINITE(NAME, number, bytes, kind, name, numpy)                                         \
@@ -225,8 +244,8 @@ const struct loops LOOPS_TABLE = {
         {[UPDATE_ASSIGN] = {SUMAC_DTYPE_LIST(ASSIGN_WIDE)},
          [UPDATE_ASSIGN_ADD] = {SUMAC_DTYPE_LIST(ASSIGN_ADD_WIDE)},
          [UPDATE_ASSIGN_SUB] = {SUMAC_DTYPE_LIST(ASSIGN_SUB_WIDE)}},
-    .add = {SUMAC_DTYPE_LIST(ADD)},
-    .divide = {SUMAC_DTYPE_LIST(DIVIDE)},
+    .sum = {SUMAC_DTYPE_LIST(ADD)},
+    .mean = {SUMAC_DTYPE_LIST(MEAN)},
     .copy_finite = {SUMAC_DTYPE_LIST(COPY_FINITE)},
     .all_finite = {SUMAC_DTYPE_LIST(ALL_FINITE)},
 };

@@ -126,23 +126,19 @@ static void LOOP(adam)(const struct update_slice *slice)
     }
 }
 
-static void LOOP(add)(void *restrict sum, const void *restrict data, size_t count)
+static void LOOP(sum)(void *sum, const void *const *summands, uint32_t summand_count, size_t count)
 {
-    ELEMENT *const restrict out = sum;
-    const ELEMENT *const restrict in = data;
+    ELEMENT *const out = sum;
 
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++)
-        out[i] = out[i] + in[i];
+    SUM_LOOPS(ELEMENT, FLOAT, )
 }
 
-static void LOOP(divide)(void *sum, double divisor, size_t count)
+static void LOOP(mean)(
+    void *sum, const void *const *summands, uint32_t summand_count, double divisor, size_t count)
 {
     ELEMENT *const out = sum;
     const FLOAT by = (FLOAT)divisor;
 
     assert(by > 0);
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++)
-        out[i] = out[i] / by;
+    SUM_LOOPS(ELEMENT, FLOAT, / by)
 }

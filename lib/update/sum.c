@@ -3,7 +3,8 @@
  *
  *   source 0 ··|░░░░|····        tile by tile: (source 0 + source 1 + …) ÷ divisor goes into a tile
  *   source 1 ··|░░░░|····  ──►   that stays in the first-level cache, then the function's own loop
- *   source 2 ··|░░░░|····        runs on it
+ *   source 2 ··|░░░░|····        runs on it; four sources are read at a time, so that memory is
+ *                                asked for all of them at once, and the tile is written once
  *
  * Each element is summed in the order of the sources, so neither the tiles nor where a source's
  * bytes lie change a bit.
@@ -13,8 +14,21 @@
 
 #include "loops.h"
 
-#define TILE_BYTES                                                                                 \
-    8192u /* beside it the value's, a source's and two slots' tiles fit into 48 KiB */
+/* Small: the processor goes on with the next tile while it waits for this one's memory. */
+#define TILE_BYTES 2048u
+#define PLACES_KEPT 64u
+
+/* Where each source has come to; of those beyond PLACES_KEPT it is looked up for each tile. */
+struct sum_reader {
+    const struct update_slice *slice;
+    const struct loops *loops;
+    size_t element; /* bytes of a contribution's */
+    uint64_t at;    /* byte of the run that the tile begins with */
+    struct {
+        const uint8_t *data;
+        uint64_t together;
+    } place[PLACES_KEPT];
+};
 
 static bool is_half(enum sumac_dtype dtype) { return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF; }
 
@@ -23,31 +37,81 @@ enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype)
     return is_half(dtype) ? SUMAC_FLOAT32 : dtype;
 }
 
-bool update_can_add(enum sumac_dtype dtype) { return loops_plain.add[dtype] != NULL; }
+bool update_can_add(enum sumac_dtype dtype) { return loops_plain.sum[dtype] != NULL; }
 
-bool update_can_divide(enum sumac_dtype dtype) { return loops_plain.divide[dtype] != NULL; }
+bool update_can_divide(enum sumac_dtype dtype) { return loops_plain.mean[dtype] != NULL; }
 
-/* One source's share of a tile of so many bytes. */
-static void add_source(
-    const struct update_slice *slice, uint32_t source, uint64_t at, uint8_t *tile, size_t bytes)
+/* Of the source, from byte `at` of the run on; *bytes: no more than lie together. */
+static const uint8_t *
+read_source(struct sum_reader *reader, uint32_t source, uint64_t at, size_t *bytes)
 {
-    update_add *const add = loops_select()->add[slice->dtype];
-    const size_t element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype));
+    const struct update_sources *sources = reader->slice->sources;
+    const bool kept = source < PLACES_KEPT;
+    const uint8_t *data = kept ? reader->place[source].data : NULL;
+    uint64_t together = kept ? reader->place[source].together : 0;
 
-    assert(source == 0 || add != NULL);
+    assert(source < sources->count);
+    if (together == 0)
+        data = sources->find(sources->context, source, reader->slice, at, &together);
+    if (together < *bytes)
+        *bytes = (size_t)together;
+    if (kept) {
+        reader->place[source].data = data;
+        reader->place[source].together = together;
+    }
+    return data;
+}
+
+static void go_on(struct sum_reader *reader, uint32_t source, size_t bytes)
+{
+    if (source >= PLACES_KEPT)
+        return;
+    assert(reader->place[source].together >= bytes);
+    reader->place[source].data += bytes;
+    reader->place[source].together -= bytes;
+}
+
+/* Some sources onto the tile, which has the sum of those before them; divisor 1: none. */
+static void add_sources(
+    struct sum_reader *reader, uint32_t first, uint32_t count, uint8_t *tile, size_t bytes,
+    double divisor)
+{
+    const struct loops *const loops = reader->loops;
+    const enum sumac_dtype dtype = reader->slice->dtype;
+    uint64_t at = reader->at;
+
     while (bytes > 0) {
-        uint64_t together = 0;
-        const uint8_t *data =
-            slice->sources->find(slice->sources->context, source, slice, at, &together);
-        const size_t taken = together < bytes ? (size_t)together : bytes;
-        assert(taken >= element && taken % element == 0);
-        if (source == 0)
-            memcpy(tile, data, taken);
+        const void *summands[LOOPS_SUMMANDS] = {tile};
+        uint32_t summand_count = first == 0 ? 0 : 1;
+        size_t taken = bytes;
+        for (uint32_t i = 0; i < count; i++)
+            summands[summand_count++] = read_source(reader, first + i, at, &taken);
+        assert(taken >= reader->element && taken % reader->element == 0);
+        if (divisor != 1)
+            loops->mean[dtype](tile, summands, summand_count, divisor, taken / reader->element);
+        else if (summand_count > 1)
+            loops->sum[dtype](tile, summands, summand_count, taken / reader->element);
         else
-            add(tile, data, taken / element);
+            memcpy(tile, summands[0], taken);
+        for (uint32_t i = 0; i < count; i++)
+            go_on(reader, first + i, taken);
         tile += taken;
         at += taken;
         bytes -= taken;
+    }
+}
+
+/* The tile's gradient. */
+static void fill_tile(struct sum_reader *reader, uint8_t *tile, size_t bytes)
+{
+    const uint32_t sources = reader->slice->sources->count;
+
+    for (uint32_t first = 0; first < sources;) {
+        const uint32_t room = first == 0 ? LOOPS_SUMMANDS : LOOPS_SUMMANDS - 1;
+        const uint32_t count = sources - first < room ? sources - first : room;
+        const bool last = first + count == sources;
+        add_sources(reader, first, count, tile, bytes, last ? reader->slice->divisor : 1);
+        first += count;
     }
 }
 
@@ -73,21 +137,20 @@ void update_run_sum(const struct update_slice *slice)
     update_loop *const run = is_half(slice->dtype) ? loops->run_wide[number][slice->dtype]
                                                    : loops->run[number][slice->dtype];
     const size_t element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype));
+    struct sum_reader reader = {.slice = slice, .loops = loops, .element = element};
     struct update_slice tile = *slice;
 
     assert(run != NULL);
     assert(slice->sources->count > 0);
-    assert(slice->divisor == 1 || loops->divide[slice->dtype] != NULL);
+    assert(slice->sources->count == 1 || loops->sum[slice->dtype] != NULL);
+    assert(slice->divisor == 1 || loops->mean[slice->dtype] != NULL);
     tile.sources = NULL;
     tile.gradient = sum;
     for (uint64_t first = 0; first < slice->count; first += tile.count) {
         const uint64_t left = slice->count - first;
         tile.count = left < TILE_BYTES / element ? left : TILE_BYTES / element;
-        for (uint32_t i = 0; i < slice->sources->count; i++)
-            add_source(
-                slice, i, slice->source_at + first * element, sum, (size_t)tile.count * element);
-        if (slice->divisor != 1)
-            loops->divide[slice->dtype](sum, slice->divisor, (size_t)tile.count);
+        reader.at = slice->source_at + first * element;
+        fill_tile(&reader, sum, (size_t)tile.count * element);
         aim(slice, first, &tile);
         run(&tile);
     }

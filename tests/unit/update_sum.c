@@ -17,7 +17,8 @@
 #define COUNT 5003u /* several tiles, and no multiple of any vector's length */
 #define SOURCES 4u
 
-/* Contributions of COUNT elements each, which lie together for so many elements at a time. */
+/* Contributions of COUNT elements each, which lie together for so many elements at a time; those
+ * from the fifth on are the same again. */
 struct contributions {
     uint8_t data[SOURCES][8 * COUNT];
     uint32_t together[SOURCES];
@@ -30,11 +31,11 @@ static const uint8_t *find(
     uint64_t *together_bytes)
 {
     const struct contributions *given = context;
-    const uint64_t span = given->together[source] * given->element;
+    const uint64_t span = given->together[source % SOURCES] * given->element;
 
     assert_int_equal(slice->source_run, given->run);
     *together_bytes = span - at % span;
-    return given->data[source] + at;
+    return given->data[source % SOURCES] + at;
 }
 
 static void fill(struct contributions *given, enum sumac_dtype dtype)
@@ -76,24 +77,27 @@ slice_of(const char *name, enum sumac_dtype dtype, const struct update_sources *
 }
 
 /* One after the other onto the first, by the plain loop. */
-static void add_up(const struct contributions *given, enum sumac_dtype dtype, void *sum)
+static void
+add_up(const struct contributions *given, enum sumac_dtype dtype, uint32_t sources, void *sum)
 {
     memcpy(sum, given->data[0], COUNT * given->element);
-    for (uint32_t s = 1; s < SOURCES; s++)
-        loops_plain.add[dtype](sum, given->data[s], COUNT);
+    for (uint32_t s = 1; s < sources; s++) {
+        const void *const summands[] = {sum, given->data[s % SOURCES]};
+        loops_plain.sum[dtype](sum, summands, 2, COUNT);
+    }
 }
 
 /* The whole, and the same in two slices cut where no tile ends, is the update by the sum. */
-static void check_sum(const char *name, enum sumac_dtype dtype)
+static void check_sum_of(const char *name, enum sumac_dtype dtype, uint32_t count)
 {
     static struct contributions given;
     static uint8_t sum[8 * COUNT], value[3][3][8 * COUNT];
-    const struct update_sources sources = {.count = SOURCES, .find = find, .context = &given};
+    const struct update_sources sources = {.count = count, .find = find, .context = &given};
     const size_t element = sumac_dtype_bytes(dtype);
     const uint64_t cut = 1001;
 
     fill(&given, dtype);
-    add_up(&given, dtype, sum);
+    add_up(&given, dtype, count, sum);
     memset(value, 0, sizeof value);
     struct update_slice slice = slice_of(name, dtype, NULL);
     for (uint32_t i = 0; i < 3; i++) {
@@ -115,6 +119,14 @@ static void check_sum(const char *name, enum sumac_dtype dtype)
 
     assert_memory_equal(value[1], value[0], sizeof value[0]);
     assert_memory_equal(value[2], value[0], sizeof value[0]);
+}
+
+static void check_sum(const char *name, enum sumac_dtype dtype)
+{
+    static const uint32_t counts[] = {1, 2, 3, 4, 5, 7, 8, 70};
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        check_sum_of(name, dtype, counts[i]);
 }
 
 static void an_update_by_a_sum_is_that_of_the_summed_gradient(void **state)
@@ -155,18 +167,19 @@ static void a_mean_is_the_sum_divided_by_the_weights(void **state)
 {
     (void)state;
     static struct contributions given;
-    const struct update_sources sources = {.count = SOURCES, .find = find, .context = &given};
     static float value[COUNT], sum[COUNT];
-    struct update_slice slice = slice_of("assign", SUMAC_FLOAT32, &sources);
 
     fill(&given, SUMAC_FLOAT32);
-    add_up(&given, SUMAC_FLOAT32, sum);
-    slice.divisor = 7;
-    slice.value_in = slice.value_out = value;
-    update_run(&slice);
-
-    for (uint32_t i = 0; i < COUNT; i++)
-        assert_memory_equal(&value[i], &(float){sum[i] / 7.0f}, sizeof value[i]);
+    for (uint32_t count = 1; count <= 9; count++) {
+        const struct update_sources sources = {.count = count, .find = find, .context = &given};
+        struct update_slice slice = slice_of("assign", SUMAC_FLOAT32, &sources);
+        add_up(&given, SUMAC_FLOAT32, count, sum);
+        slice.divisor = 7;
+        slice.value_in = slice.value_out = value;
+        update_run(&slice);
+        for (uint32_t i = 0; i < COUNT; i++)
+            assert_memory_equal(&value[i], &(float){sum[i] / 7.0f}, sizeof value[i]);
+    }
 }
 
 /* 1 + half a unit of its last place and a little more is the next value: but not when the
@@ -215,15 +228,19 @@ static void every_table_adds_and_divides_alike(void **state)
             assert_int_equal(update_can_divide(dtype), sumac_dtype_is_float(dtype));
             memcpy(plain, given.data[0], sizeof plain);
             memcpy(other, given.data[0], sizeof other);
-            if (table->add[dtype] != NULL) {
-                loops_plain.add[dtype](plain, given.data[1], COUNT);
-                table->add[dtype](other, given.data[1], COUNT);
+            for (uint32_t count = 1; count <= LOOPS_SUMMANDS; count++) {
+                const void *summands[] = {plain, given.data[1], given.data[2], given.data[3]};
+                if (count > 1 && table->sum[dtype] != NULL)
+                    loops_plain.sum[dtype](plain, summands, count, COUNT);
+                if (table->mean[dtype] != NULL)
+                    loops_plain.mean[dtype](plain, summands, count, 3, COUNT);
+                summands[0] = other;
+                if (count > 1 && table->sum[dtype] != NULL)
+                    table->sum[dtype](other, summands, count, COUNT);
+                if (table->mean[dtype] != NULL)
+                    table->mean[dtype](other, summands, count, 3, COUNT);
+                assert_memory_equal(other, plain, sizeof plain);
             }
-            if (table->divide[dtype] != NULL) {
-                loops_plain.divide[dtype](plain, 3, COUNT);
-                table->divide[dtype](other, 3, COUNT);
-            }
-            assert_memory_equal(other, plain, sizeof plain);
         }
     }
 }
