@@ -11,6 +11,8 @@
  *                                                          between the two lines
  *     contribute NAME VALUE WEIGHT [FUNCTION]           -> "begun": a contribution to this member's
  *                                                          next synchronous step, until "end"
+ *     train NAME VALUE SECONDS                          -> "trained STEPS": one contribution after
+ *                                                          the other, until the time is over
  *     flood NAME VALUE COUNT                            -> "flooding", after the pushes "flooded"
  *     together NAME VALUE COUNT                         -> "under way", then, after all of COUNT
  *                                                          pushes, "together"
@@ -34,6 +36,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sumac/client.h"
@@ -219,6 +222,22 @@ static enum sumac_status flood(struct member *member, char *const *words)
     return status;
 }
 
+static enum sumac_status train(struct member *member, char *const *words)
+{
+    const struct sumac_push_options contribution = {.synchronous = true};
+    const time_t end_at = time(NULL) + strtol(words[3], NULL, 10);
+    enum sumac_status status = SUMAC_OK;
+    uint64_t steps = 0;
+
+    while (status == SUMAC_OK && time(NULL) < end_at) {
+        status = push(member, words[1], words[2], NULL, &contribution);
+        steps += status == SUMAC_OK;
+    }
+    printf("trained %" PRIu64 "\n", steps);
+    fflush(stdout);
+    return status;
+}
+
 /* That many pushes under way at once, all of the same tensor. */
 static enum sumac_status together(struct member *member, char *const *words)
 {
@@ -384,6 +403,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
         return pull(member, words[1], count > 2 ? words[2] : NULL);
     if (count == 4 && strcmp(words[0], "flood") == 0)
         return flood(member, words);
+    if (count == 4 && strcmp(words[0], "train") == 0)
+        return train(member, words);
     if (count == 4 && strcmp(words[0], "together") == 0)
         return together(member, words);
     if (count == 2 && strcmp(words[0], "fork") == 0)

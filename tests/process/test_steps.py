@@ -129,6 +129,21 @@ class Steps(unittest.TestCase):
         self.assertEqual(ps.wait(), 2, ps.text())
         ps.wait_for("--on-loss.*(fail|continue).*hope|hope.*(fail|continue)")
 
+    def test_many_members_for_a_while_sum_exactly(self):
+        members = self.members(workers=64)
+        self.addCleanup(lambda: [member.kill() for member in members])
+        for index, member in enumerate(members):
+            member.say(f"train w {index + 1} 20")
+            member.say("leave undone")                      # from then on nobody waits for it
+        steps = [int(member.wait_for("^trained (.*)$", patience_s=20 + PATIENCE_S).group(1)) for member in members]
+        for member in members:
+            member.wait_for("^left$")
+        self.assertGreater(min(steps), 1)
+        total = sum(count * (index + 1) for index, count in enumerate(steps))
+        code, output = self.cluster.sumac("get", "w", "--json")
+        self.assertEqual(code, 0, output)
+        self.assertEqual(json.loads(output)["values"], [[total], [total]])
+
     def test_the_digits_are_learnt_alike_every_time(self):
         losses = []
         for _ in range(2):

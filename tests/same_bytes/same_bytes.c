@@ -133,16 +133,16 @@ static const uint8_t *find_part(
     return (const uint8_t *)summed->parts[source].gradient + at;
 }
 
-/* The mean of what three pushed, by the loops of this processor. */
+/* The mean of what six pushed, by the loops of this processor. */
 static void write_means(FILE *file)
 {
-    static struct state parts[3];
+    static struct state parts[6]; /* more than are read at a time */
 
     for (int number = SUMAC_FLOAT16; number <= SUMAC_FLOAT64; number++) {
         const enum sumac_dtype dtype = (enum sumac_dtype)number;
         const enum sumac_dtype made_of = update_contribution_dtype(dtype);
         const struct summed summed = {parts, sumac_dtype_bytes(made_of)};
-        const struct update_sources sources = {.count = 3, .find = find_part, .context = &summed};
+        const struct update_sources sources = {.count = 6, .find = find_part, .context = &summed};
         struct update_slice slice = {
             .function = update_find(UPDATE_ASSIGN_ADD),
             .dtype = dtype,
@@ -151,7 +151,7 @@ static void write_means(FILE *file)
             .value_out = parts[0].value,
             .sources = &sources,
             .divisor = 3.5};
-        for (uint64_t i = 0; i < 3; i++)
+        for (uint64_t i = 0; i < 6; i++)
             draw_elements(made_of, i + 1, parts[i].gradient);
         draw_elements(dtype, 9, parts[0].value);
         update_run(&slice);
