@@ -38,8 +38,8 @@ static const struct option_row rows[] = {
     {"replicas", "R", "replicas of each worker, told to it as SUMAC_REPLICAS, at most 256 (1)",
      OPTION_COUNT, .offset = offsetof(struct run_options, replicas), .max = REPLICAS_MAX},
     {"synchronous", NULL,
-     "each step of the workers is one update of all of them together, told to them as "
-     "SUMAC_SYNCHRONOUS",
+     "each step of the workers is one update of all of them together; told to them as "
+     "SUMAC_SYNCHRONOUS=1, and theirs to heed: the C worker library does",
      OPTION_FLAG, .offset = offsetof(struct run_options, synchronous)},
     {"ps-options", "TEXT",
      "more options for every ps, separated by blanks; run picks --port and --index", OPTION_TEXT,

@@ -8,6 +8,7 @@
 #include "text.h"
 
 #define WAITS_MAX 256u /* sentences in one answer */
+#define ABSENCE_SAID_US_MIN 1000000u
 
 /* A sentence that there is no room for is counted, and not made. */
 static bool has_room(struct judge_waits *sentences)
@@ -81,6 +82,22 @@ static bool is_waited_for(const struct judge *judge, uint32_t ps)
     return !judge->peers[ps].met || judge_peer_is_late(judge, ps);
 }
 
+/* NULL: all that are listed have joined, or the first has only just done so. */
+static const char *absence(const struct judge *judge)
+{
+    const uint64_t since_us = judge->now_us - judge->first_join_us;
+
+    assert(judge->first_join_us <= judge->now_us);
+    if (!judge->member_joined || !judge_run_has_members(judge) || since_us < ABSENCE_SAID_US_MIN ||
+        !judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
+        return NULL;
+    return judge_text(
+        judge,
+        "%s has not joined, %s after the first join: synchronous steps wait for all that are "
+        "listed, others for nobody",
+        judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text);
+}
+
 /* What ps 0 itself waits for, beside its calls. */
 static void say_own(struct judge *judge, struct judge_waits *sentences)
 {
@@ -93,6 +110,9 @@ static void say_own(struct judge *judge, struct judge_waits *sentences)
         say(sentences, first_join_wait(judge));
     if (end_wait != NULL && has_room(sentences))
         say(sentences, end_wait);
+    const char *const missing = absence(judge);
+    if (missing != NULL && has_room(sentences))
+        say(sentences, missing);
 }
 
 void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *waits)
@@ -141,7 +161,9 @@ static void tell_absence(struct judge *judge)
         return;
     judge->absence_told = true;
     judge_log(
-        judge, "%s never joined, %s after the first join; the run goes on without",
+        judge,
+        "%s never joined, %s after the first join; the run goes on without, but for synchronous "
+        "steps, which wait for all that are listed",
         judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text);
 }
 

@@ -309,18 +309,40 @@ check_id(struct lane *lane, uint64_t number, const wire_bytes *id, struct sumac_
     return false;
 }
 
+/* Whose committed contributions wait for those of others, with all of its grant perhaps. */
+static uint32_t count_closed_that_wait(const struct lane *lane)
+{
+    uint32_t waiting = 0;
+
+    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        assert(session->closed);
+        waiting += session->parts.first != NULL && session->parts.first->step != 0;
+    }
+    return waiting;
+}
+
 /* What ps 0 may have open at once by its own --sessions-max is what the grants of staging are made
- * for. */
+ * for: each that holds something has one. */
 static enum sumac_status check_places(const struct lane *lane, struct sumac_error *error)
 {
+    const uint32_t waiting = count_closed_that_wait(lane);
     uint32_t open = 0;
+    char missing[256];
 
     assert(lane->config.sessions_max > 0);
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next)
         open++;
-    if (open < lane->config.sessions_max)
+    if (open + waiting < lane->config.sessions_max)
         return SUMAC_OK;
+    if (waiting > 0)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
+            "ps %u has %u sessions open, and %u are closed whose contributions to synchronous "
+            "steps wait for %s: together as many as its --sessions-max; join again when these are "
+            "applied",
+            lane->index, open, waiting, lane_step_missing(lane, missing, sizeof missing));
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
         "ps %u has %u sessions open, as many as its --sessions-max; give every ps the same",
@@ -397,6 +419,13 @@ obey_first_step(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     assert(stream == lane->coordinator);
     if (!check_id(lane, order->number, &first->session_id, &error))
         return;
+    if (first->step == 0) {
+        (void)fail(
+            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "a first step of 0: steps count from 1");
+        lane_report_answer(lane, order->number, &error);
+        return;
+    }
     struct lane_session *session = lane_session_find(lane, first->session_id.data);
     if (session != NULL && session->first_step == 0 && !session->closed) {
         lane_step_begins(lane, session, first->step);

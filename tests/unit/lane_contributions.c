@@ -181,7 +181,7 @@ static void a_contribution_that_differs_is_refused_with_both_values(void **state
         {&function, "has function assign_add for variable v10, where that of worker 1 has sgd"},
         {&hyper, "has learning_rate 0.5 for variable v10, where that of worker 1 has 0.01"},
         {&more, "has 16 bytes at 0 of shard 11 of variable v11, where that of worker 1 has 1 "
-                "pieces for ps 1"},
+                "piece for ps 1"},
         {&none, "has 0 pieces for ps 1, where that of worker 1 has 16 bytes at 0"},
         {&shifted, "has 8 bytes at 8 of shard 10 of variable v10, where that of worker 1 has 8 "
                    "bytes at 0"},
@@ -538,36 +538,125 @@ static void what_was_voided_here_is_said_again(void **state)
     talk_expect(talk, "refused 1 ZERO_WEIGHT\ndone 1 voided\n");
 }
 
-static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
+/* Do the statistics have a wait of this text? */
+static bool is_waited(struct talk *talk, const char *text)
 {
-    struct talk *const talk = *state;
-    struct members members = begin_with(talk, 2, 3);
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    const struct lane_event event = {
-        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_STATS, .request = &request.base};
+    const struct lane_event asked = {
+        .kind = LANE_EVENT_CALL,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base,
+        .now_us = talk->now_us};
     struct lane_effects effects;
-
-    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
-    contribute(talk, members.push[1], 1, (float[]){1}, 1);
-    talk->now_us += 3000000;
-    struct lane_event asked = event;
-    asked.now_us = talk->now_us;
+    bool said = false;
 
     ps_core_step(talk->core, &asked, &effects);
-
-    bool said = false;
     for (uint32_t i = 0; i < effects.count; i++) {
         if (effects.items[i].kind != LANE_EFFECT_REPLY)
             continue;
         const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[i].reply;
         for (size_t j = 0; j < stats->n_waits; j++)
-            said = said || strstr(
-                               stats->waits[j],
-                               "push 1 of worker 1, its contribution to synchronous step 1, waits "
-                               "on ps 1 for worker 2 (last heard from 3 s ago), 1 of 3 members "
-                               "that have yet to join") != NULL;
+            said = said || strstr(stats->waits[j], text) != NULL;
     }
-    assert_true(said);
+    return said;
+}
+
+static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_with(talk, 2, 3);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk->now_us += 3000000;
+
+    assert_true(is_waited(
+        talk, "push 1 of worker 1, its contribution to synchronous step 1, waits on ps 1 for "
+              "worker 2 (last heard from 3 s ago), 1 of 3 members that have yet to join"));
+}
+
+static void who_pushes_without_contributing_is_said_to(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    const float one = 1;
+    const struct talk_part alone = {
+        .sequence = 1, .eager = true, .shard = VARIABLE, .shards = 1, .values = &one, .count = 1};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_part(talk, members.push[2], &alone);
+    talk->now_us += 3000000;
+
+    assert_true(
+        is_waited(talk, "for worker 2 (last heard from 3 s ago; what it pushes is asynchronous)"));
+}
+
+static void a_step_that_waits_long_is_told_of(void **state)
+{
+    static const char line[] = "log ps 1: synchronous step 1 waits, for ";
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.report_ms = 2000;
+    struct members members = begin_as(talk, 2, 2, config);
+    talk->shows_logs = true;
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_tick(talk, 1000);
+    talk_tick(talk, 1999);
+    assert_int_equal(talk_times_said(talk, line), 0);
+    talk_tick(talk, 1);
+    assert_non_null(strstr(
+        talk->text, "synchronous step 1 waits, for 3 s so far, for worker 2 (last heard from "));
+    for (uint32_t i = 0; i < 13; i++)
+        talk_tick(talk, 1000);
+    assert_int_equal(talk_times_said(talk, line), 3); /* after 2, 4 and 8 s more */
+
+    contribute(talk, members.push[2], 1, (float[]){1}, 1);
+    for (uint32_t i = 0; i < 13; i++)
+        talk_tick(talk, 1000);
+    assert_int_equal(talk_times_said(talk, line), 3);
+}
+
+static void a_first_step_counts_from_1(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_forget(talk);
+    (void)join_late(talk, 2, "seen step 1\n");
+
+    talk_first_step(talk, 2, 0);
+
+    assert_non_null(strstr(talk->text, "MALFORMED"));
+}
+
+/* Of a session that is closed what it has committed stays, with all of its grant perhaps: so its
+ * place is given to nobody. */
+static void a_closed_session_that_waits_keeps_its_place(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.sessions_max = 2;
+    struct members members = begin_as(talk, 2, 2, config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 1, 0);
+    talk_forget(talk);
+
+    talk_open(talk, 3);
+    assert_non_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
+    contribute(talk, members.push[2], 1, (float[]){1}, 1);
+    talk_forget(talk);
+
+    talk_open(talk, 3);
+    assert_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
 }
 
 int main(void)
@@ -596,6 +685,10 @@ int main(void)
         talk_test(a_lost_member_does_not_fail_what_it_has_committed),
         talk_test(what_was_voided_here_is_said_again),
         talk_test(a_contribution_that_waits_names_whom_it_waits_for),
+        talk_test(who_pushes_without_contributing_is_said_to),
+        talk_test(a_step_that_waits_long_is_told_of),
+        talk_test(a_first_step_counts_from_1),
+        talk_test(a_closed_session_that_waits_keeps_its_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

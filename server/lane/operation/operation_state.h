@@ -69,9 +69,11 @@ struct turns {
     struct contributions contributions;
     uint64_t last_step;  /* the last one that is over */
     uint32_t step_begun; /* members that begin with step 1, so many have come */
-    bool step_over;    /* one is over, and those whose contributions it was made of wait in line */
-    bool takes_on;     /* they are being taken on */
-    bool lacks_memory; /* to void a contribution: a tick tries again */
+    bool step_over;     /* one is over, and those whose contributions it was made of wait in line */
+    bool takes_on;      /* they are being taken on */
+    bool lacks_memory;  /* to void a contribution: a tick tries again */
+    uint64_t told_step; /* the one whose wait is told of, the next time … */
+    uint64_t tell_us, tell_apart_us;       /* … then, and so long after that */
     uint64_t fails_from;                   /* this step and those after it fail; 0: none does */
     char lost_task[STORE_TASK_TEXT_BYTES]; /* whose contribution they lack */
 };

@@ -281,9 +281,11 @@ static void name_missing(
     const size_t used = strlen(text);
     const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
 
+    const bool alone = session->contributed_step == 0 && session->counts.pushes > 0;
+
     (void)text_print_line(
-        text + used, text_bytes - used, "%s%s (last heard from %s ago)", used == 0 ? "" : ", ",
-        session->task, silent.text);
+        text + used, text_bytes - used, "%s%s (last heard from %s ago%s)", used == 0 ? "" : ", ",
+        session->task, silent.text, alone ? "; what it pushes is asynchronous" : "");
 }
 
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes)
@@ -307,4 +309,41 @@ const char *lane_step_missing(const struct lane *lane, char *text, size_t text_b
             text + used, text_bytes - used, "%s%u of %u members that have yet to join",
             used == 0 ? "" : ", ", members - begun, members);
     return text;
+}
+
+/* One of the next step's that has its turn, and waits. */
+static const struct lane_part *find_waiting(const struct lane *lane)
+{
+    const struct lane_part *part = step_first(lane, lane->turns->last_step + 1);
+
+    assert(part == NULL || part->session != NULL);
+    while (part != NULL && (part->state != PART_STAGED || !has_turn(part)))
+        part = step_next(part);
+    return part;
+}
+
+void lane_step_watch(struct lane *lane)
+{
+    struct turns *turns = lane->turns;
+    const struct lane_part *part = lane->step_members == 0 ? NULL : find_waiting(lane);
+    const uint64_t apart_us = (uint64_t)lane->config.report_ms * 1000;
+    char missing[512];
+
+    assert(part == NULL || part->step == turns->last_step + 1);
+    if (part == NULL || turns->told_step != part->step) {
+        turns->told_step = part == NULL ? 0 : part->step;
+        turns->tell_us = lane->now_us + apart_us;
+        turns->tell_apart_us = apart_us;
+        return;
+    }
+    if (lane->now_us < turns->tell_us)
+        return;
+    if (turns->tell_apart_us < apart_us * LANE_REPORTS_APART_MAX)
+        turns->tell_apart_us *= 2;
+    turns->tell_us = lane->now_us + turns->tell_apart_us;
+    (void)lane_step_missing(lane, missing, sizeof missing);
+    out_log(
+        &lane->out, "ps %u: synchronous step %" PRIu64 " waits, for %s so far, for %s", lane->index,
+        part->step, text_time_us(lane->now_us - part->first_us).text,
+        *missing == 0 ? "what was pushed before it" : missing);
 }

@@ -204,8 +204,8 @@ static void differ(
     lane_part_refuse(
         lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
         "push %" PRIu64 " of %s, its contribution to synchronous step %" PRIu64
-        ", has %s, where that of %s has %s: all members push the same variables, with the same "
-        "function and hyperparameters",
+        ", has %s, where that of %s has %s: all members push the same variables and rows in the "
+        "same order, with the same functions and hyperparameters",
         sequence, part->session->task, step, given, held->session->task, expected);
     lane_part_expected(part, "%s", expected);
     lane_part_given(part, "%s", given);
@@ -214,12 +214,15 @@ static void differ(
 static const char *run_text(struct lane *lane, const struct lane_part *part, uint32_t run)
 {
     if (run >= part->run_count)
-        return out_text(&lane->out, "%u pieces for ps %u", part->run_count, lane->index);
+        return out_text(
+            &lane->out, "%u %s for ps %u", part->run_count,
+            part->run_count == 1 ? "piece" : "pieces", lane->index);
     const struct run *at = &part->runs[run];
     const struct shard *shard = part->entries[at->entry].shard;
+    const uint64_t widens = lane_part_widens(part, shard); /* as they were sent */
     return out_text(
         &lane->out, "%" PRIu64 " bytes at %" PRIu64 " of shard %" PRIu64 " of variable %.200s",
-        at->bytes, at->offset, shard->id, shard->variable->name);
+        at->bytes * widens, at->offset * widens, shard->id, shard->variable->name);
 }
 
 /* True: they are the same. */
