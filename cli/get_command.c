@@ -17,10 +17,12 @@
 #include "wanted.h"
 
 #define PATIENCE_MS 10000u
+#define TIMEOUT_MS_MAX (UINT32_MAX / 2)
 #define BYTES_PER_MS 1024u /* a pull of much may take as long as this speed takes for it */
 
 struct get_options {
     const char *ps, *slice, *output;
+    uint32_t at_step, timeout_ms;
     bool json;
 };
 
@@ -31,6 +33,12 @@ static const struct option_row rows[] = {
      "write a NumPy file and print nothing: .npy for one variable, .npz for any number; - is "
      "standard output; -o FILE is the same",
      OPTION_TEXT, .offset = offsetof(struct get_options, output)},
+    {"at-step", "N",
+     "as every ps is after synchronous step N and before the next; waits for it, and fails when a "
+     "later one is over",
+     OPTION_COUNT, .offset = offsetof(struct get_options, at_step)},
+    {"timeout-ms", "MS", "how long to wait for what is read (10000)", OPTION_MS,
+     .offset = offsetof(struct get_options, timeout_ms), .max = TIMEOUT_MS_MAX},
     {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
      OPTION_TEXT, .offset = offsetof(struct get_options, ps)},
     {"json", NULL, "print one JSON document", OPTION_FLAG,
@@ -49,17 +57,22 @@ const struct command get_command = {
              "all of them are\n"
              "of one moment, between two pushes. Without --output it prints dtype and shape, then "
              "the values as\n"
-             "NumPy does. Rows are given as W1[0:4] or with --slice; in a PATTERN * and ? stand "
-             "for any characters\n"
-             "(your shell looks for files unless you quote either). A file is written whole or not "
-             "at all, and on\n"
-             "a disk that is too small not begun; numpy.load of a .npz has each variable under its "
-             "name, with its\n"
-             "slice. Only the ps that hold what is asked for need to answer. What lies on one that "
-             "does not answer\n"
-             "within 5 s is left out of what is printed, standard error says which that is, and "
-             "the exit code is\n"
-             "128 or more; no file is written then. A name that begins with - goes behind --.\n\n"
+             "NumPy does. With --at-step all ps are at the same synchronous step: nothing of the "
+             "next is in what\n"
+             "is read; when a later one is over already, the error names the newest. Rows are "
+             "given as W1[0:4] or\n"
+             "with --slice; in a PATTERN * and ? stand for any characters (your shell looks for "
+             "files unless you\n"
+             "quote either). A file is written whole or not at all, and on a disk that is too "
+             "small not begun;\n"
+             "numpy.load of a .npz has each variable under its name, with its slice. Only the ps "
+             "that hold what is\n"
+             "asked for need to answer. What lies on one that does not answer within 5 s is left "
+             "out of what is\n"
+             "printed, standard error says which that is, and the exit code is 128 or more; no "
+             "file is written\n"
+             "then. A name that begins with - goes behind --.\n"
+             "\n"
              "JSON: name, dtype, shape, values nested as the axes are, in the fewest digits that "
              "read back as the\n"
              "same; of a slice first_row; NaN and infinities are null. Of several variables, or of "
@@ -69,7 +82,8 @@ const struct command get_command = {
                 "  sumac get W1 -o w1.npy        then in Python: numpy.load('w1.npy')\n"
                 "  sumac get 'layer1/*' b2 -o some.npz\n"
                 "  sumac get W1 -o - | gzip > w1.npy.gz\n"
-                "  sumac get b1 --json\n",
+                "  sumac get b1 --json\n"
+                "  sumac get W1 --at-step 1000 --timeout-ms 600000 -o w1.npy\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
     .letters = letters,
@@ -131,7 +145,8 @@ pull(struct reading *reading, struct sumac_client *client, struct sumac_error *e
 {
     struct sumac_fetch *wanted = calloc(reading->list.count + 1, sizeof *wanted);
     struct sumac_pull *under_way = NULL;
-    struct sumac_pull_options options = {.timeout_ms = PATIENCE_MS};
+    struct sumac_pull_options options = {
+        .at_step = reading->options->at_step, .timeout_ms = reading->options->timeout_ms};
     size_t count = 0;
     enum sumac_status status = SUMAC_OK;
 
@@ -150,7 +165,7 @@ pull(struct reading *reading, struct sumac_client *client, struct sumac_error *e
         fetch->rows = item->rows;
         wanted[count++] = *fetch;
         const uint64_t more_ms = item->bytes / BYTES_PER_MS;
-        const uint32_t room_ms = UINT32_MAX / 2 - options.timeout_ms;
+        const uint32_t room_ms = TIMEOUT_MS_MAX - options.timeout_ms;
         options.timeout_ms += more_ms < room_ms ? (uint32_t)more_ms : room_ms;
     }
     if (status == SUMAC_OK && count > 0)
@@ -326,7 +341,7 @@ static bool check(const struct get_options *options, size_t word_count, bool man
 
 static int get(const struct command *command, int argc, char **argv)
 {
-    struct get_options options = {0};
+    struct get_options options = {.timeout_ms = PATIENCE_MS};
     int words = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
 

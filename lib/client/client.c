@@ -279,6 +279,8 @@ void sumac_client_describe(struct sumac_client *client, struct sumac_client_fact
         .ps_count = state.ps_count,
         .lease_ms = state.lease_ms,
         .pushes_in_flight = state.pushes_in_flight,
+        .contributed_step = state.last_step,
+        .newest_step = state.newest_step,
         .member_index = client->member_index,
         .member_count = client->member_count,
         .staleness_mean = staleness_mean > 0 ? staleness_mean : 0};

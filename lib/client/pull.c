@@ -54,6 +54,7 @@ static enum sumac_status submit(
         .after_own_pushes = !options->without_own_pushes,
         .bounded = options->bounded,
         .lag_max = options->lag_max,
+        .at_step = options->at_step,
         .timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : client->timeout_ms};
 
     assert(transfer->client == client);

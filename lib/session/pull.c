@@ -150,12 +150,14 @@ static struct pull *take_pull(struct session *session, const struct session_pull
         return NULL;
     pull->token = wanted->token;
     pull->piece_count = wanted->piece_count;
-    pull->after_own_pushes = wanted->after_own_pushes && !session->config.reader;
+    pull->after_own_pushes =
+        wanted->after_own_pushes && !session->config.reader && wanted->at_step == 0;
     pull->after_submitted = session->submitted;
     pull->after_known = session->waiting_count == 0;
     pull->bounded = wanted->bounded;
     pull->lag_max = wanted->lag_max;
     pull->clock = session->steps_finished;
+    pull->at_step = wanted->at_step;
     pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
     pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
     if (!take_block(session, pull)) {

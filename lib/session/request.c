@@ -141,6 +141,7 @@ static bool fill_request(struct session *session, struct request *request, wire_
     wire->bounded = pull->bounded;
     wire->lag_max = pull->lag_max;
     wire->clock = pull->bounded ? pull->clock : 0;
+    wire->at_step = pull->at_step;
     wire->timeout_ms =
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;
@@ -324,8 +325,9 @@ static void
 fail_request(struct session *session, struct request *request, const wire_pull_answer *answer)
 {
     assert(answer->status != 0);
+    const bool lost = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MEMBER_LOST;
     const bool ended = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED ||
-                       answer->status == SUMAC_ABORTED;
+                       (answer->status == SUMAC_ABORTED && !lost);
     if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
         ask_again(session, request);
         return;
@@ -378,6 +380,8 @@ void pull_answer(struct session *session, struct link *link, const struct sessio
         return;
     assert(request->pull != NULL);
     link->streams[SESSION_PULL_STREAM].troubled = false;
+    if (answer->step > session->newest_step)
+        session->newest_step = answer->step;
     if (answer->status != 0) {
         fail_request(session, request, answer);
         return;

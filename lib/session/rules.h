@@ -34,6 +34,7 @@
     X(clock_to_every_ps)            /* the clock is said only to the ps that the step pushed to */ \
     X(clock_with_the_commit)        /* the clock is said before its pushes are committed */        \
     X(joiner_starts_at_the_slowest) /* who joins has clock 0 */                                    \
+    X(at_step_is_exact)             /* a ps that is past a step answers a pull at it, too */       \
     X(generation)                   /* what an older stream still delivers is taken */             \
     X(acked_through)                /* refusals are forgotten before their answer was heard */     \
     X(join_nonce)                   /* a retried join opens another session */                     \

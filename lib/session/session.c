@@ -325,6 +325,7 @@ void session_read(const struct session *session, struct session_state *state)
         .pushes_in_flight = pushes_in_flight(session),
         .first_step = session->first_step,
         .last_step = session->last_step,
+        .newest_step = session->newest_step,
         .last_sequence = session->last_sequence,
         .commit_through = session->commit_through,
         .acked_through = session->acked_through,

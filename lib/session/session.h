@@ -83,6 +83,8 @@ struct session_pull {
     bool after_own_pushes; /* read your own pushes */
     bool bounded;          /* wait until no member is more than … */
     uint64_t lag_max;      /* … steps behind those that were finished before this call */
+    uint64_t at_step;      /* as each ps is after that synchronous step, which says what of one's
+                              own pushes is in it; 0: as it is */
     uint32_t timeout_ms;   /* 0: 60 000 */
 };
 
@@ -213,6 +215,7 @@ struct session_state {
     uint32_t pushes_in_flight;
     uint64_t last_sequence, commit_through, acked_through;
     uint64_t first_step, last_step; /* synchronous ones: its first, 0: none; its last so far */
+    uint64_t newest_step; /* over on some ps, as the answer to a pull at a step has said */
 };
 
 /* Gives  a session, or NULL when the source has no memory. Copies the config's strings. */

@@ -107,7 +107,8 @@ struct pull {
     bool after_own_pushes, after_known;
     bool bounded;
     uint64_t lag_max;
-    uint64_t clock;           /* the steps that were finished before it */
+    uint64_t clock; /* the steps that were finished before it */
+    uint64_t at_step;
     uint64_t after_submitted; /* pushes that the caller had made before */
     uint32_t timeout_ms;
     uint64_t deadline_us;
@@ -268,6 +269,7 @@ struct session {
     uint64_t last_sequence, commit_through, acked_through, clock;
     uint64_t steps_finished; /* by the caller: those of `clock`, and those not committed yet */
     uint64_t first_step, last_step; /* synchronous: as the join said, 0: none; the last so far */
+    uint64_t newest_step;           /* over on some ps, as answers to pulls have said */
     uint64_t last_synchronous;      /* sequence; 0: there was none */
     uint64_t held;                  /* a synchronous one that is committed; 0, or it is done */
     uint64_t run_other_before;      /* `other_before` of the last push */

@@ -586,6 +586,7 @@ decide(struct lane *lane, struct lane_session *session, const wire_decide_sessio
     lane_turn_take(lane, session);
     lane_turn_take_steps(lane);
     lane_pull_end_session(lane, session);
+    lane_pull_end_lost(lane);
     if (rule_holds(lane->config.broken, RULE_tell_closed_client))
         lane_answer_closed(lane, session);
     if (session->push_stream == NULL)

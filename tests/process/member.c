@@ -178,11 +178,9 @@ static enum sumac_status push(
     return end(member);
 }
 
-/* lag_max NULL: of no bounded lag. */
-static enum sumac_status pull(struct member *member, const char *name, const char *lag_max)
+static enum sumac_status
+pull(struct member *member, const char *name, const struct sumac_pull_options *options)
 {
-    const struct sumac_pull_options options = {
-        .bounded = lag_max != NULL, .lag_max = lag_max == NULL ? 0 : strtoull(lag_max, NULL, 10)};
     struct sumac_fetch fetch = {0};
     struct sumac_buffer *buffer = NULL;
     struct sumac_pull *under_way = NULL;
@@ -192,7 +190,7 @@ static enum sumac_status pull(struct member *member, const char *name, const cha
     if (status == SUMAC_OK)
         status = allocate(fetch.variable, &buffer, &fetch.into);
     if (status == SUMAC_OK)
-        status = sumac_client_pull(member->client, &fetch, 1, &options, &under_way, &member->error);
+        status = sumac_client_pull(member->client, &fetch, 1, options, &under_way, &member->error);
     if (status == SUMAC_OK)
         status = sumac_pull_wait(under_way, 0, &member->error);
     if (status == SUMAC_OK) {
@@ -360,6 +358,17 @@ static enum sumac_status say_who(const struct member *member)
     return SUMAC_OK;
 }
 
+static enum sumac_status say_steps(const struct member *member)
+{
+    struct sumac_client_facts facts;
+
+    sumac_client_describe(member->client, &facts);
+    printf(
+        "contributed %" PRIu64 ", newest %" PRIu64 "\n", facts.contributed_step, facts.newest_step);
+    fflush(stdout);
+    return SUMAC_OK;
+}
+
 /* What is done to its end and then said: false when the line is none of these. */
 static bool
 whole(struct member *member, char *const *words, size_t count, enum sumac_status *status)
@@ -399,8 +408,17 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
         return come(member, words, count);
     if (count == 1 && strcmp(words[0], "who") == 0)
         return say_who(member);
-    if ((count == 2 || count == 3) && strcmp(words[0], "pull") == 0)
-        return pull(member, words[1], count > 2 ? words[2] : NULL);
+    if ((count == 2 || count == 3) && strcmp(words[0], "pull") == 0) { /* w LAG_MAX */
+        const struct sumac_pull_options lag = {
+            .bounded = count > 2, .lag_max = count > 2 ? strtoull(words[2], NULL, 10) : 0};
+        return pull(member, words[1], &lag);
+    }
+    if (count == 3 && strcmp(words[0], "pull_at") == 0) {
+        const struct sumac_pull_options at = {.at_step = strtoull(words[2], NULL, 10)};
+        return pull(member, words[1], &at);
+    }
+    if (count == 1 && strcmp(words[0], "steps") == 0)
+        return say_steps(member);
     if (count == 4 && strcmp(words[0], "flood") == 0)
         return flood(member, words);
     if (count == 4 && strcmp(words[0], "train") == 0)

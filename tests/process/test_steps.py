@@ -2,53 +2,13 @@
 """Synchronous steps: every member contributes to each, they are applied as one, and a member that is gone is not waited for."""
 import json
 import os
-import re
-import time
 import unittest
 
-from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
+from cluster import BUILD, PATIENCE_S, SUMAC, Process
+from members import Members
 
 
-class Steps(unittest.TestCase):
-    def members(self, *options, workers=2, aggregation="sum"):
-        """A cluster of workers, who know a variable over both ps, in which steps are added up."""
-        self.cluster = Cluster(workers=workers, options=options)
-        self.addCleanup(self.cluster.stop)
-        members = [self.cluster.member(index) for index in range(workers)]
-        for member in members:
-            member.wait_for("^joined$")
-            self.order(member, f"create w float32 2 1 2 assign_add {aggregation}", "^created w$")
-        return members
-
-    @staticmethod
-    def order(member, line, answer):
-        """Say it, and wait for what it comes to."""
-        after = len(member.lines)
-        member.say(line)
-        return member.wait_for(answer, after)
-
-    def contribute(self, *contributions):
-        """Each member contributes (member, value, weight), and all are done."""
-        ends = []
-        for member, value, weight in contributions:
-            self.order(member, f"contribute w {value} {weight}", "^begun$")
-        for member, _, _ in contributions:
-            ends.append((member, len(member.lines)))
-            member.say("end")
-        for member, after in ends:
-            member.wait_for("^pushed$", after)
-
-    def waits(self, pattern):
-        """Until some ps says that it waits so."""
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
-            code, output = self.cluster.sumac("stats", "--json", "--interval-ms", "10")
-            self.assertEqual(code, 0, output)
-            said = [wait for ps in json.loads(output)["ps"] for wait in ps["waits"]]
-            if any(re.search(pattern, wait) for wait in said):
-                return
-        raise AssertionError(f"no ps waits for {pattern}: {said}")
-
+class Steps(Members):
     def test_a_step_waits_for_every_member_and_is_one_update(self):
         one, other = self.members()
         after = self.begun(one, "3")
@@ -58,14 +18,6 @@ class Steps(unittest.TestCase):
         self.order(other, "end", "^pushed$")
         one.wait_for("^pushed$", after)
         self.order(one, "pull w", "^pulled w 7 7 same$")
-
-    @staticmethod
-    def begun(member, value, name="w"):
-        """A contribution that is waited for; the number of the first line after it."""
-        Steps.order(member, f"contribute {name} {value} 1", "^begun$")
-        after = len(member.lines)
-        member.say("end")
-        return after
 
     def test_a_mean_is_over_the_weights(self):
         one, other = self.members(aggregation="mean")

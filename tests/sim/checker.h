@@ -154,11 +154,13 @@ struct sim_pull {
     uint64_t token;
     uint8_t asked;          /* bit per ps */
     bool own;               /* after its own pushes */
+    uint64_t at_step;       /* it is to be of the state after that one; 0: of any */
     uint64_t clock_awaited; /* of every other member: its lag is bounded; 0: it is not */
     bool over, answered;
-    uint64_t due;              /* pushes that were acknowledged when it began, a bit per column */
-    uint64_t mine;             /* the session's own, likewise */
-    uint64_t seen[SIM_PS_MAX]; /* what earlier pulls have seen there */
+    uint64_t due;               /* pushes that were acknowledged when it began, a bit per column */
+    uint64_t mine;              /* the session's own, likewise */
+    uint64_t seen[SIM_PS_MAX];  /* what earlier pulls have seen there */
+    uint64_t found[SIM_PS_MAX]; /* what it has seen itself */
     struct snapshot snapshots[SIM_PS_MAX];
     uint32_t versions_at[SIM_PS_MAX][ROWS];   /* a piece of that row */
     uint64_t versions_told[SIM_PS_MAX][ROWS]; /* to anybody, before it began */
@@ -368,8 +370,12 @@ bool checker_may_differ(const struct world *world, const struct sim_push *push);
 /* A client says so to a ps. */
 void checker_commits(
     struct world *world, const struct sim_session *life, const wire_push_request *request);
+/* The last step that anybody has contributed to, or was about to. */
+uint64_t checker_last_step(const struct world *world);
 /* At the end. */
 void checker_sums(struct world *world, uint32_t ps);
+/* At the end: of each step that ps holds a pull saw all or nothing. */
+void checker_steps_pulled(struct world *world, const struct sim_pull *pull, uint32_t ps);
 
 /* checker_values.c: what a snapshot says. Returns the pushes applied in it, a bit per column. */
 uint64_t

@@ -121,18 +121,57 @@ add_step(const struct world *world, uint32_t ps, uint64_t step, float expected[M
         expected[i] += sum[i] / (float)weight;
 }
 
-void checker_sums(struct world *world, uint32_t ps)
+uint64_t checker_last_step(const struct world *world)
 {
     const struct checker *checker = world->checker;
-    float expected[MIX_COLUMNS] = {0}, found[MIX_COLUMNS] = {0};
     uint64_t last = 0;
 
     for (uint32_t i = 0; i < checker->push_count; i++)
         if (checker->pushes[i]->step > last)
             last = checker->pushes[i]->step;
+    return last;
+}
+
+void checker_sums(struct world *world, uint32_t ps)
+{
+    float expected[MIX_COLUMNS] = {0}, found[MIX_COLUMNS] = {0};
+    const uint64_t last = checker_last_step(world);
+
     for (uint64_t step = 1; step <= last; step++)
         add_step(world, ps, step, expected);
     if (values_peek_shard(world, ps, MIX, 0, found, sizeof found) &&
         memcmp(found, expected, sizeof found) != 0)
         checker_violation(world, "a step is not the sum of its contributions in worker order");
+}
+
+/* ---- pulls */
+
+/* The contributions to that step. */
+static uint64_t made_of(const struct world *world, uint64_t step)
+{
+    const struct checker *checker = world->checker;
+    uint64_t pushes = 0;
+
+    for (uint32_t i = 0; i < checker->push_count; i++)
+        pushes |= checker->pushes[i]->step == step ? 1ull << i : 0;
+    return pushes;
+}
+
+void checker_steps_pulled(struct world *world, const struct sim_pull *pull, uint32_t ps)
+{
+    const struct checker *checker = world->checker;
+    const uint64_t last = checker_last_step(world);
+
+    if (!pull->answered || (pull->asked >> ps & 1) == 0 || checker->state_lost)
+        return;
+    for (uint64_t step = 1; step <= last; step++) {
+        const uint64_t whole = made_of(world, step) & checker->applied[ps];
+        const uint64_t found = made_of(world, step) & pull->found[ps];
+        if (found != 0 && found != whole)
+            checker_violation(world, "a pull has part of a step");
+        if (pull->at_step != 0 && found != (step <= pull->at_step ? whole : 0))
+            checker_violation(
+                world, step <= pull->at_step ? "a pull at a step lacks one up to it"
+                                             : "a pull at a step has a later one");
+    }
 }

@@ -53,6 +53,8 @@
     X(step_differs, "refused for another's")                                                       \
     X(step_lost, "failed for a loss")                                                              \
     X(step_joined, "members that joined between steps")                                            \
+    X(at_step_read, "pulls at a step")                                                             \
+    X(at_step_late, "that came too late")                                                          \
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \

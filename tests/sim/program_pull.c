@@ -10,6 +10,7 @@
 
 #define PULL_TIMEOUT_MS 250000u
 #define HURRY_MS_MAX 300u
+#define AT_STEP_MS_MAX 3000u
 #define READER_TIMEOUT_MS 40000u
 
 static void
@@ -93,6 +94,20 @@ static void bound_lag(
     pull->clock_awaited = finished > wanted->lag_max ? finished - wanted->lag_max : 0;
 }
 
+/* A step that may be over, or one that may want something of whoever asks. */
+static void ask_at_step(struct world *world, struct sim_pull *pull, struct session_pull *wanted)
+{
+    const uint64_t last = checker_last_step(world);
+
+    if (!world_has(world, FAULT_STEPS) || last == 0 || !world_chance(world, 50))
+        return;
+    pull->hurried = true;
+    pull->own = false; /* the step says which are in it */
+    const uint64_t latest = last > 1 ? 3 : 2;
+    pull->at_step = wanted->at_step = last + 2 - latest + world_below(world, (uint32_t)latest);
+    wanted->timeout_ms = world_between(world, 1, AT_STEP_MS_MAX);
+}
+
 /* Whether it is over by then or not. */
 static void cancel(struct world *world, const struct event *event)
 {
@@ -138,6 +153,7 @@ void program_pull(struct world *world, struct client *client)
         .timeout_ms = timeout_ms(world, client, pull),
     };
     bound_lag(world, client, pull, &wanted);
+    ask_at_step(world, pull, &wanted);
     struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &wanted};
     client->pulls_open++;
     client_step(world, client, &event);

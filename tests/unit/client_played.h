@@ -52,7 +52,8 @@ struct played {
     bool non_finite_allowed, left_done;
     double weight;
     int function; /* that the part names first */
-    uint64_t clock, based_on, started_at_us, after_sequence, pull_clock, lag_max;
+    uint64_t clock, based_on, started_at_us, after_sequence, pull_clock, lag_max, at_step;
+    uint64_t newest_step; /* that it answers a pull with */
     bool bounded;
     /* The last barrier, and how it is answered: as over, or with an error of the call. */
     struct played_barrier {
@@ -329,6 +330,7 @@ static inline void say_pulled(struct rpc_call *call)
         answer.last = true;
         answer.status = SUMAC_NOT_FOUND;
         answer.reason = (Sumac__V1__Reason)SUMAC_REASON_UNKNOWN_VARIABLE;
+        answer.step = played->newest_step;
         answer.message = (char *)(uintptr_t) "it was deleted";
     }
     played->greets_pulls = false;
@@ -347,6 +349,7 @@ static inline void answer_pull(struct rpc_call *call, const struct wire_received
         played->pull_timeout_ms = request->timeout_ms;
         played->bounded = request->bounded;
         played->lag_max = request->lag_max;
+        played->at_step = request->at_step;
         played->pull_clock = request->clock;
         played->asked_pull = request->request;
     }

@@ -406,6 +406,24 @@ static void a_pull_says_how_far_others_may_be_behind(void **state)
     assert_int_equal(played->pull_clock, 2);
 }
 
+static void a_pull_says_at_which_step_and_the_facts_which_is_the_newest(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_client_facts facts;
+
+    pull(played, NULL);
+    assert_int_equal(played->at_step, 0);
+    push(played, &(struct sumac_push_options){.synchronous = true});
+    played->newest_step = 12;
+    pull(played, &(struct sumac_pull_options){.at_step = 7});
+    assert_int_equal(played->at_step, 7);
+
+    sumac_client_describe(&played->client, &facts);
+
+    assert_int_equal(facts.newest_step, 12);
+    assert_int_equal(facts.contributed_step, 1);
+}
+
 static void a_lag_that_says_nothing_is_refused(void **state)
 {
     struct played *const played = *state;
@@ -535,6 +553,7 @@ int main(void)
         cmocka_unit_test(who_was_told_only_itself_does_not_name_all),
         played_test(a_pull_says_how_long_it_waits_and_behind_which_push),
         played_test(a_pull_says_how_far_others_may_be_behind),
+        played_test(a_pull_says_at_which_step_and_the_facts_which_is_the_newest),
         played_test(a_lag_that_says_nothing_is_refused),
     };
 

@@ -202,6 +202,106 @@ static void a_refused_contribution_is_voided_and_holds_back_like_any(void **stat
     talk_close(&talk);
 }
 
+/* ---- pulls at a step */
+
+static void pull_at(struct talk *talk, uint64_t at_step)
+{
+    const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
+    const struct session_pull wanted = {
+        .token = 99,
+        .pieces = &piece,
+        .piece_count = 1,
+        .after_own_pushes = true,
+        .at_step = at_step};
+
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_WRITABLE,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
+}
+
+static const wire_pull_request *asked(const struct talk *talk)
+{
+    return talk_find(talk, SESSION_EFFECT_SEND_PULL)->pull_request;
+}
+
+static void refuse_pull(
+    struct talk *talk, uint64_t request, enum sumac_status status, enum sumac_reason reason,
+    uint64_t step)
+{
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+
+    answer.request = request;
+    answer.last = true;
+    answer.status = (uint32_t)status;
+    answer.reason = (Sumac__V1__Reason)reason;
+    answer.message = "no";
+    answer.step = step;
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PULL_ANSWER,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[0][SESSION_PULL_STREAM],
+                  .pull_answer = &answer});
+}
+
+/* It may have pushed for the next one already. */
+static void a_pull_at_a_step_waits_for_that_and_for_no_push(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    contribute(&talk, 1, 0, 1);
+
+    pull_at(&talk, 7);
+    assert_int_equal(asked(&talk)->at_step, 7);
+    assert_int_equal(asked(&talk)->after_sequence, 0);
+    refuse_pull(&talk, asked(&talk)->request, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_SHARD, 0);
+
+    pull_at(&talk, 0);
+    assert_int_equal(asked(&talk)->at_step, 0);
+    assert_int_equal(asked(&talk)->after_sequence, 1);
+    talk_close(&talk);
+}
+
+static void the_newest_step_that_an_answer_said_is_known(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    pull_at(&talk, 3);
+    refuse_pull(&talk, asked(&talk)->request, SUMAC_OUT_OF_RANGE, SUMAC_REASON_STEP_OVER, 9);
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_STEP_OVER);
+    assert_int_equal(talk_state(&talk).newest_step, 9);
+
+    pull_at(&talk, 3); /* another ps is not as far */
+    refuse_pull(&talk, asked(&talk)->request, SUMAC_OUT_OF_RANGE, SUMAC_REASON_STEP_OVER, 8);
+
+    assert_int_equal(talk_state(&talk).newest_step, 9);
+    talk_close(&talk);
+}
+
+/* Another try would come to nothing else. */
+static void a_step_that_is_never_over_is_asked_for_once(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    pull_at(&talk, 3);
+    refuse_pull(&talk, asked(&talk)->request, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST, 2);
+
+    const struct session_effect *over = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_non_null(over);
+    assert_int_equal(over->error.status, SUMAC_ABORTED);
+    assert_int_equal(over->error.reason, SUMAC_REASON_MEMBER_LOST);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +312,9 @@ int main(void)
         cmocka_unit_test(what_is_pushed_after_one_that_is_not_done_is_not_eager),
         cmocka_unit_test(a_ps_where_a_contribution_waits_is_not_lost),
         cmocka_unit_test(a_refused_contribution_is_voided_and_holds_back_like_any),
+        cmocka_unit_test(a_pull_at_a_step_waits_for_that_and_for_no_push),
+        cmocka_unit_test(the_newest_step_that_an_answer_said_is_known),
+        cmocka_unit_test(a_step_that_is_never_over_is_asked_for_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

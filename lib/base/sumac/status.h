@@ -79,6 +79,7 @@ enum sumac_status {
     X(WRONG_STEP, 26)                                                                              \
     X(STEP_DIFFERS, 27)                                                                            \
     X(ZERO_WEIGHT, 28)                                                                             \
+    X(STEP_OVER, 29)                                                                               \
     X(PS_MISSING, 32)                                                                              \
     X(VIEW_ENDED, 33)                                                                              \
     X(TIMED_OUT, 34)                                                                               \

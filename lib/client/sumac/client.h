@@ -243,7 +243,7 @@ struct sumac_push_options {
      * weights, with SUM their sum, with ONLY_FIRST_REPLICA that of the first. All members push the
      * same variables and rows with the same functions. Of half types the tensors are float32. */
     bool synchronous;
-    bool earlier_pull;       /* computed from the pull before the last one: for the staleness */
+    bool earlier_pull; /* computed from the pull before the last one: for the staleness */
 };
 
 /* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the
@@ -300,7 +300,14 @@ struct sumac_pull_options {
      * count. Who pulls so before each step is never more than lag_max + 1 steps ahead of the
      * slowest. */
     bool bounded;
-    uint64_t lag_max;    /* with `bounded` */
+    uint64_t lag_max; /* with `bounded` */
+    /* Read a synchronous step: the values as they are on every ps after this step and before the
+     * next, for which the pull waits. All contributions to the steps up to it are in them, one's
+     * own, too (`without_own_pushes` is not looked at), and none to a later one; of other pushes
+     * what each ps has applied by then. No older state is kept: once a later step is over the pull
+     * fails (OUT_OF_RANGE, STEP_OVER), and the facts' newest_step says at which the next may be.
+     * 0: whatever is there, which is of whole steps on each ps. */
+    uint64_t at_step;
     uint32_t timeout_ms; /* then the pull is over, answered or not; 0: the client's */
 };
 
@@ -322,7 +329,10 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull(
  *          waited for again.
  * Fails    UNAVAILABLE (TIMED_OUT): it was over without an answer after the options' timeout_ms,
  *          naming the ps. NOT_FOUND: a variable was deleted. ABORTED (VIEW_ENDED): too slow a
- *          reader; pull again. */
+ *          reader; pull again. With at_step: OUT_OF_RANGE (STEP_OVER): a later step is over;
+ *          ABORTED (MEMBER_LOST): the step is never over, for a member was lost that it lacks;
+ *          FAILED_PRECONDITION (UNSUPPORTED): ps 0 does not know how many members a step has. The
+ *          text of TIMED_OUT names who is missing from the step that is next. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error *error);
 /* Is it over? Never blocks; polls the network once. */
@@ -379,7 +389,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_barrier(
     struct sumac_client *client, const struct sumac_barrier_options *options, uint64_t *round,
     struct sumac_error *error);
 
-/* The facts of the session; zeros for a reader.
+/* The facts of the session; zeros for a reader, but for the cluster's and newest_step.
  *
  * Who this member is among all: the chief is 0, worker i is i, or i + 1 beside a chief; and how
  * many the cluster lists. A count of 0: unknown, as the cluster lists some of its workers only.
@@ -389,6 +399,10 @@ struct sumac_client_facts {
     uint32_t ps_count, lease_ms;
     uint32_t pushes_in_flight;
     uint32_t member_index, member_count;
+    /* Synchronous steps: the last one that this member has made a contribution for, 0: none; and
+     * the newest one that is over on some ps, as the answers to pulls at a step have said, 0: none
+     * has. */
+    uint64_t contributed_step, newest_step;
     double staleness_mean; /* of the latest pushes: versions that a shard gained between pull and
                               push */
 };

@@ -70,6 +70,16 @@ void lane_step_watch(struct lane *lane);
  * nobody. Returns text. */
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes);
 
+/* The last step that is over here. */
+uint64_t lane_step_last(const struct lane *lane);
+/* Is the state after that step here, whole, and nothing of the one after it? */
+bool lane_step_is_newest(const struct lane *lane, uint64_t step);
+/* Does it lack a member that was lost, as those after it do? Then it is never over. */
+bool lane_step_is_lost(const struct lane *lane, uint64_t step);
+/* SUMAC_OK, or why no step comes after which something could be read. */
+enum sumac_status lane_step_check_readable(
+    const struct lane *lane, uint64_t request, uint64_t step, struct sumac_error *error);
+
 /* A shard of the part for which vector work of another operation goes on, or NULL. */
 const struct shard *lane_operation_blocking(const struct lane *lane, const struct lane_part *part);
 void lane_operation_drop_all(struct lane *lane);

@@ -127,6 +127,17 @@ bool step_fails(const struct lane *lane, uint64_t step)
 
 /* ---- is it whole? ---- */
 
+uint64_t lane_step_last(const struct lane *lane) { return lane->turns->last_step; }
+
+/* While one is applied, its shards are let go one after the other. */
+bool lane_step_is_newest(const struct lane *lane, uint64_t step)
+{
+    assert(step > 0);
+    return step == lane->turns->last_step && lane->turns->step.state == OPERATION_OVER;
+}
+
+bool lane_step_is_lost(const struct lane *lane, uint64_t step) { return step_fails(lane, step); }
+
 struct lane_part *step_first(const struct lane *lane, uint64_t step)
 {
     assert(lane->turns != NULL);
@@ -252,6 +263,7 @@ void step_end(struct lane *lane, uint64_t step)
     assert(lane->turns->step.parts.first == NULL);
     lane->turns->last_step = step;
     lane->turns->step_over = true;
+    lane->turns_taken = true; /* for pulls at it, though nothing is written */
 }
 
 /* ---- what is said of it ---- */
@@ -273,6 +285,27 @@ void step_say_weightless(const struct lane_part *part, struct sumac_error *error
         "push %" PRIu64 " of %s counts for nothing: all contributions to synchronous step %" PRIu64
         " weigh 0; give each the number of examples that it stands for",
         part->sequence, part->session->task, part->step);
+}
+
+enum sumac_status lane_step_check_readable(
+    const struct lane *lane, uint64_t request, uint64_t step, struct sumac_error *error)
+{
+    assert(step > 0);
+    if (lane->step_members == 0)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            "pull %" PRIu64 " is at synchronous step %" PRIu64
+            ", and ps %u does not know how many members a step has: list them in the cluster "
+            "configuration of ps 0, or start it with --members",
+            request, step, lane->index);
+    if (step_fails(lane, step))
+        return fail(
+            error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_LOST,
+            "pull %" PRIu64 " is at synchronous step %" PRIu64
+            ", which is never over: it lacks the contribution of %s, which was lost; start the run "
+            "again, or start ps 0 with --on-loss continue",
+            request, step, lane->turns->lost_task);
+    return SUMAC_OK;
 }
 
 static void name_missing(

@@ -59,6 +59,7 @@ struct lane_stream {
     uint32_t active_pulls;
     uint64_t mark_seen, readable_seen; /* as they were looked at; the session's and the lane's */
     uint64_t clock_awaited; /* the least of the slowest member that one waits for; 0: none does */
+    uint64_t step_awaited;  /* the first step whose end one waits for; 0: none does */
     uint64_t said_us;       /* when the last message of pulls was given out; 0: none was */
 };
 

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pull.c -- pulls: what is asked for, what it waits for, and how long.
+/* pull.c -- pulls: what is asked for, and for how long it may wait (pull_waits.c says for what).
  *
- * A pull is answered when the session's mark has reached its after_sequence, no member is more
- * steps behind than its lag_max, and no shard of it is busy, or has yet to be assigned by its
- * creator. It never holds up a push. Its answer is put together when the stream can take it
- * (pulled.c).
+ * It never holds up a push. Its answer is put together when the stream can take it (pulled.c).
  */
 #include "pull_state.h"
 
@@ -17,72 +14,7 @@
 #define TIMEOUT_MS_DEFAULT 60000u
 #define PIECES_READ_AT_ONCE                                                                        \
     1024u                       /* of a pull that has more, each is looked up as steps have time */
-#define SLOW_NAMED_MAX 3u       /* members that a wait is for */
 #define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
-
-bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
-{
-    return pull->bytes > lane->config.copied_pull_bytes_max ||
-           pull->piece_count > PIECES_PER_ANSWER_MAX;
-}
-
-/* Without the rule apply_in_one_operation: in the middle of one, too. */
-static bool is_readable(const struct lane *lane, const struct shard *shard)
-{
-    if (is_busy(shard) && rule_holds(lane->config.broken, RULE_apply_in_one_operation))
-        return false;
-    return shard->unassigned == NULL;
-}
-
-/* A shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL:
- * none. */
-static const struct shard *find_unready(struct lane *lane, struct lane_pull *pull)
-{
-    if (pull->unready_piece < pull->piece_count) { /* most often it is that one still */
-        const struct shard *shard = pull->pieces[pull->unready_piece].shard;
-        if (!is_readable(lane, shard))
-            return shard;
-    }
-    uint32_t i = 0;
-    while (i < pull->piece_count && is_readable(lane, pull->pieces[i].shard))
-        lane_pull_fetch_ahead(pull, i++);
-    lane->work += i / PIECES_PER_WORK;
-    if (i == pull->piece_count)
-        return NULL;
-    pull->unready_piece = i;
-    return pull->pieces[i].shard;
-}
-
-/* A session that has been forgotten was closed, and its waiting pulls were answered then. */
-static bool waits_for_push(const struct lane_stream *stream, const struct lane_pull *pull)
-{
-    assert(pull->request != 0);
-    return stream->session != NULL && stream->session->mark < pull->after_sequence;
-}
-
-/* Bounded lag. */
-static bool waits_for_clock(const struct lane *lane, const struct lane_pull *pull)
-{
-    return pull->clock_awaited > lane_session_slowest_clock(lane, UINT64_MAX) &&
-           rule_holds(lane->config.broken, RULE_lag_is_bounded);
-}
-
-void lane_pull_await_clock(
-    const struct lane *lane, struct lane_stream *stream, const struct lane_pull *pull)
-{
-    const uint64_t awaited = stream->clock_awaited;
-
-    if (waits_for_clock(lane, pull) && (awaited == 0 || pull->clock_awaited < awaited))
-        stream->clock_awaited = pull->clock_awaited;
-}
-
-bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
-{
-    if (pull->error.status != SUMAC_OK || pull->active)
-        return true;
-    return !lane_pull_is_being_read(pull) && !waits_for_push(stream, pull) &&
-           !waits_for_clock(lane, pull) && find_unready(lane, pull) == NULL;
-}
 
 /* A time that the tick must not miss, of a pull or a stream that a look under way may have passed
  * already. */
@@ -94,36 +26,13 @@ static void note_due(struct lane *lane, uint64_t due_us)
         lane->pulls->due_next_us = due_us;
 }
 
-bool lane_pull_is_put_off(
-    const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull)
-{
-    return stream->active_pulls > 0 && !pull->active && pull->error.status == SUMAC_OK &&
-           lane_pull_is_long(lane, pull);
-}
-
-bool lane_pull_is_to_be_said(
-    const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull)
-{
-    uint32_t i = 0;
-
-    if (pull->error.status != SUMAC_OK || lane_pull_is_being_read(pull))
-        return true;
-    if (lane_pull_is_put_off(lane, stream, pull))
-        return false;
-    if (pull->fixed)
-        return pull->record <= lane->recorded;
-    while (i < pull->piece_count && is_readable(lane, pull->pieces[i].shard))
-        i++;
-    return i == pull->piece_count && !waits_for_push(stream, pull) && !waits_for_clock(lane, pull);
-}
-
 void lane_pull_look_again(const struct lane *lane, struct lane_stream *stream)
 {
     stream->unlooked = stream->pulls.first;
     stream->put_off = NULL;
     stream->readable_seen = lane->readable;
     stream->mark_seen = stream->session == NULL ? 0 : stream->session->mark;
-    stream->clock_awaited = 0;
+    stream->clock_awaited = stream->step_awaited = 0;
 }
 
 /* Others' pushes are none of them: thousands may wait for one that never comes. */
@@ -133,8 +42,10 @@ void lane_pull_wake(struct lane *lane, struct lane_stream *stream)
 
     const bool overtaken = stream->clock_awaited > 0 &&
                            stream->clock_awaited <= lane_session_slowest_clock(lane, UINT64_MAX);
+    const bool stepped = stream->step_awaited > 0 && stream->step_awaited <= lane_step_last(lane);
 
-    if (stream->readable_seen != lane->readable || stream->mark_seen != mark || overtaken)
+    if (stream->readable_seen != lane->readable || stream->mark_seen != mark || overtaken ||
+        stepped)
         lane_pull_look_again(lane, stream);
     if (stream->unlooked != NULL)
         lane_stream_attend(lane, stream);
@@ -382,6 +293,8 @@ static void check_request(
             "pull %" PRIu64 " waits for push %" PRIu64 " of session %s, which is closed on ps %u%s",
             request->request, request->after_sequence, session->task, lane->index,
             wire_close_cause_print(&session->cause, cause));
+    else if (request->at_step > 0)
+        (void)lane_step_check_readable(lane, request->request, request->at_step, error);
 }
 
 /* False: there is no room for it, not even to say so. */
@@ -449,6 +362,7 @@ static void add(struct lane *lane, struct lane_stream *stream, const wire_pull_r
         pull->after_sequence = request->after_sequence;
         if (request->bounded && request->clock > request->lag_max)
             pull->clock_awaited = request->clock - request->lag_max;
+        pull->at_step = request->at_step;
         pull->timeout_ms = request->timeout_ms == 0 ? TIMEOUT_MS_DEFAULT : request->timeout_ms;
         pull->started_us = lane->now_us;
         pull->deadline_us = lane->now_us + (uint64_t)pull->timeout_ms * 1000;
@@ -576,62 +490,20 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
     }
 }
 
-/* Who is behind, how far, and when each was last heard from. */
-static void
-describe_slow(struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
+void lane_pull_end_lost(struct lane *lane)
 {
-    uint32_t named = 0, others = 0;
-    size_t used = text_print(text, text_bytes, "step %" PRIu64 " of", pull->clock_awaited);
-
-    for (const struct lane_session *session = lane->sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        lane->work++;
-        if (!lane_session_is_behind(lane, session, pull->clock_awaited))
-            continue;
-        if (named == SLOW_NAMED_MAX) {
-            others++;
-            continue;
+    if (!lane_step_is_lost(lane, UINT64_MAX))
+        return;
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
+        for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
+            next = pull->in_stream.next;
+            if (pull->at_step != 0 && !pull->fixed && pull->error.status == SUMAC_OK &&
+                lane_step_check_readable(lane, pull->request, pull->at_step, &pull->error) !=
+                    SUMAC_OK)
+                note_failed(lane, stream, pull);
         }
-        used += text_print_line(
-            text + used, text_bytes - used,
-            "%s %s, which has finished %" PRIu64 " on ps %u and was last heard from %s ago",
-            (named++ == 0 ? "" : ";"), session->task, session->clock, lane->index,
-            text_time_us(lane->now_us - session->heard_us).text);
     }
-    if (others > 0)
-        (void)text_print(text + used, text_bytes - used, "; and %u more", others);
-}
-
-/* For what it waits, or waited. Who creates a variable only ps 0 knows. */
-static void describe_wait(
-    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
-    size_t text_bytes)
-{
-    const struct lane_session *session = stream->session;
-    const struct shard *shard = NULL;
-
-    if (waits_for_push(stream, pull))
-        (void)text_print_line(
-            text, text_bytes,
-            "push %" PRIu64 " of %s, whose part for ps %u %s; its mark is %" PRIu64
-            ", last heard from %s ago",
-            pull->after_sequence, session->task, lane->index,
-            lane_turn_whereabouts(session, pull->after_sequence), session->mark,
-            text_time_us(lane->now_us - session->heard_us).text);
-    else if (waits_for_clock(lane, pull))
-        describe_slow(lane, pull, text, text_bytes);
-    else if ((shard = find_unready(lane, pull)) == NULL)
-        (void)text_print_line(text, text_bytes, "its reader");
-    else if (is_busy(shard))
-        (void)text_print_line(
-            text, text_bytes, "variable %s, whose shard on ps %u is being updated",
-            shard->variable->name, lane->index);
-    else
-        (void)text_print_line(
-            text, text_bytes,
-            "variable %s, which its creator has not assigned yet on ps %u; who that is and when it "
-            "was last heard from ps 0 says to an equal create that waits",
-            shard->variable->name, lane->index);
 }
 
 static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
@@ -640,7 +512,7 @@ static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pu
 
     assert(pull->error.status == SUMAC_OK);
     assert(!pull->active);
-    describe_wait(lane, stream, pull, wait, sizeof wait);
+    lane_pull_describe_wait(lane, stream, pull, wait, sizeof wait);
     (void)fail(
         &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
         "pull %" PRIu64 " has waited %s for %s", pull->request, text_time_ms(pull->timeout_ms).text,
@@ -747,7 +619,7 @@ static void say_waits_of(
             reply->waits_left_out++;
             continue;
         }
-        describe_wait(lane, stream, pull, text, sizeof text);
+        lane_pull_describe_wait(lane, stream, pull, text, sizeof text);
         reply->waits[reply->n_waits++] = out_text(
             &lane->out, "pull %" PRIu64 " has waited %s for %s", pull->request,
             text_time_us(lane->now_us - pull->started_us).text, text);

@@ -16,6 +16,8 @@ void lane_pull_drop_all(struct lane *lane, struct lane_stream *stream);
 void lane_pull_end_session(struct lane *lane, struct lane_session *session);
 /* It is deleted: what its creator has not assigned yet nobody waits for. */
 void lane_pull_end_variable(struct lane *lane, const struct variable *variable);
+/* A member may be lost, and steps with it that pulls wait for. */
+void lane_pull_end_lost(struct lane *lane);
 void lane_pull_tick(struct lane *lane);
 /* What its pulls wait for may be there. */
 void lane_pull_wake(struct lane *lane, struct lane_stream *stream);

@@ -24,6 +24,7 @@ struct lane_pull {
     uint64_t request;
     uint64_t after_sequence;
     uint64_t clock_awaited; /* of the slowest member; 0: it waits for nobody's */
+    uint64_t at_step;       /* it is to be of the state after that one; 0: of any */
     uint64_t started_us, deadline_us;
     uint32_t timeout_ms;
     struct pull_piece *pieces;
@@ -86,9 +87,13 @@ bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lan
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull);
 /* A message was given out: its reader has a while to take it. */
 void lane_pull_said(struct lane *lane, struct lane_stream *stream);
-/* It was passed: if it waits for the slowest member, its stream is looked at again for that. */
-void lane_pull_await_clock(
+/* It was passed: if it waits for the slowest member, or is at a step, its stream is looked at again
+ * for that. */
+void lane_pull_await(
     const struct lane *lane, struct lane_stream *stream, const struct lane_pull *pull);
+/* Its step is over, and so is a later one: *error is why it is not answered otherwise. */
+bool lane_pull_is_late(
+    const struct lane *lane, const struct lane_pull *pull, struct sumac_error *error);
 /* Its shards are to be covered. */
 void lane_pull_open_view(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
 /* It is long, and another of its stream is under way. */
@@ -99,6 +104,10 @@ void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct la
 void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull);
 bool lane_pull_is_ready(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
+/* For what, and for whom, it waits, or waited. */
+void lane_pull_describe_wait(
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
+    size_t text_bytes);
 
 /* Take the room of a pull with so many pieces. False: there is none, and *error says how much there
  * is. */

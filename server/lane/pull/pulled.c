@@ -56,6 +56,8 @@ static bool is_due(struct lane *lane, struct lane_stream *stream, struct lane_pu
         return false;
     if (pull->error.status != SUMAC_OK)
         return true;
+    if (!pull->fixed && lane_pull_is_late(lane, pull, &pull->error))
+        return true;
     if (!pull->fixed)
         fix(lane, stream, pull);
     return pull->record <= lane->recorded;
@@ -81,7 +83,7 @@ static struct lane_pull *choose(struct lane *lane, struct lane_stream *stream)
             lane_stream_attend(lane, stream); /* what it reads was chosen, and took that long */
             left = left == NULL ? pull : left;
         } else {
-            lane_pull_await_clock(lane, stream, pull);
+            lane_pull_await(lane, stream, pull);
         }
         stream->unlooked = pull->in_stream.next;
     }
@@ -262,6 +264,7 @@ static bool add_versions(struct lane *lane, wire_pull_answer *answer, const stru
 static void say_error(struct lane *lane, wire_pull_answer *answer, const struct lane_pull *pull)
 {
     assert(pull->error.status != SUMAC_OK);
+    answer->step = pull->at_step == 0 ? 0 : lane_step_last(lane);
     answer->status = (uint32_t)pull->error.status;
     answer->reason = (Sumac__V1__Reason)pull->error.reason;
     answer->message = out_text(&lane->out, "%s", pull->error.text);
@@ -308,6 +311,8 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
     assert(pull->active || !is_long);
     if (first && !add_versions(lane, message->answer, pull))
         return false;
+    if (first)
+        message->answer->step = pull->at_step;
     message->answer->position = pull->position;
     message->lends = pull->active || (lane->store.deleted_count > 0 && reads_deleted(lane, pull));
     return compose(lane, message, pull, is_long ? lane->config.pull_chunk_bytes : pull->bytes);

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pull_waits.c -- what a pull waits for, and whom.
+ *
+ * A pull is answered when the session's mark has reached its after_sequence, no member is more
+ * steps behind than its lag_max, the synchronous step that it is at is the newest, and no shard of
+ * it is busy, or has yet to be assigned by its creator.
+ */
+#include "pull_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "error.h"
+#include "text.h"
+
+#define SLOW_NAMED_MAX 3u /* members that a wait is for */
+
+bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
+{
+    return pull->bytes > lane->config.copied_pull_bytes_max ||
+           pull->piece_count > PIECES_PER_ANSWER_MAX;
+}
+
+/* Without the rule apply_in_one_operation: in the middle of one, too. */
+static bool is_readable(const struct lane *lane, const struct shard *shard)
+{
+    if (is_busy(shard) && rule_holds(lane->config.broken, RULE_apply_in_one_operation))
+        return false;
+    return shard->unassigned == NULL;
+}
+
+/* A shard that cannot be read yet: it is being updated, or its creator has not assigned it. NULL:
+ * none. */
+static const struct shard *find_unready(struct lane *lane, struct lane_pull *pull)
+{
+    if (pull->unready_piece < pull->piece_count) { /* most often it is that one still */
+        const struct shard *shard = pull->pieces[pull->unready_piece].shard;
+        if (!is_readable(lane, shard))
+            return shard;
+    }
+    uint32_t i = 0;
+    while (i < pull->piece_count && is_readable(lane, pull->pieces[i].shard))
+        lane_pull_fetch_ahead(pull, i++);
+    lane->work += i / PIECES_PER_WORK;
+    if (i == pull->piece_count)
+        return NULL;
+    pull->unready_piece = i;
+    return pull->pieces[i].shard;
+}
+
+/* A session that has been forgotten was closed, and its waiting pulls were answered then. */
+static bool waits_for_push(const struct lane_stream *stream, const struct lane_pull *pull)
+{
+    assert(pull->request != 0);
+    return stream->session != NULL && stream->session->mark < pull->after_sequence;
+}
+
+/* Bounded lag. */
+static bool waits_for_clock(const struct lane *lane, const struct lane_pull *pull)
+{
+    return pull->clock_awaited > lane_session_slowest_clock(lane, UINT64_MAX) &&
+           rule_holds(lane->config.broken, RULE_lag_is_bounded);
+}
+
+static bool is_late(const struct lane *lane, const struct lane_pull *pull)
+{
+    return pull->at_step != 0 && pull->at_step < lane_step_last(lane) &&
+           rule_holds(lane->config.broken, RULE_at_step_is_exact);
+}
+
+/* For the end of a step. */
+static bool waits_for_step(const struct lane *lane, const struct lane_pull *pull)
+{
+    if (pull->at_step == 0 || pull->at_step < lane_step_last(lane))
+        return false;
+    return !lane_step_is_newest(lane, pull->at_step);
+}
+
+bool lane_pull_is_late(
+    const struct lane *lane, const struct lane_pull *pull, struct sumac_error *error)
+{
+    assert(!pull->fixed); /* what it reads is of its step */
+    if (!is_late(lane, pull))
+        return false;
+    (void)fail(
+        error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_STEP_OVER,
+        "pull %" PRIu64 " is at synchronous step %" PRIu64 ", and step %" PRIu64
+        " is over on ps %u, which keeps no older state: pull at that one, or a later one",
+        pull->request, pull->at_step, lane_step_last(lane), lane->index);
+    return true;
+}
+
+static void note_least(uint64_t *least, uint64_t awaited)
+{
+    assert(awaited > 0);
+    if (*least == 0 || awaited < *least)
+        *least = awaited;
+}
+
+void lane_pull_await(
+    const struct lane *lane, struct lane_stream *stream, const struct lane_pull *pull)
+{
+    const uint64_t last = lane_step_last(lane);
+
+    assert(pull->error.status == SUMAC_OK);
+    if (waits_for_clock(lane, pull))
+        note_least(&stream->clock_awaited, pull->clock_awaited);
+    if (pull->at_step != 0 && !pull->fixed) /* or it is late then, whatever else it waits for */
+        note_least(&stream->step_awaited, pull->at_step > last ? pull->at_step : last + 1);
+}
+
+bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
+{
+    if (pull->error.status != SUMAC_OK || pull->active)
+        return true;
+    if (lane_pull_is_being_read(pull))
+        return false;
+    return is_late(lane, pull) || (!waits_for_push(stream, pull) && !waits_for_clock(lane, pull) &&
+                                   !waits_for_step(lane, pull) && find_unready(lane, pull) == NULL);
+}
+
+bool lane_pull_is_put_off(
+    const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull)
+{
+    return stream->active_pulls > 0 && !pull->active && pull->error.status == SUMAC_OK &&
+           lane_pull_is_long(lane, pull);
+}
+
+bool lane_pull_is_to_be_said(
+    const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull)
+{
+    uint32_t i = 0;
+
+    if (pull->error.status != SUMAC_OK || lane_pull_is_being_read(pull))
+        return true;
+    if (lane_pull_is_put_off(lane, stream, pull))
+        return false;
+    if (pull->fixed)
+        return pull->record <= lane->recorded;
+    if (is_late(lane, pull))
+        return true;
+    while (i < pull->piece_count && is_readable(lane, pull->pieces[i].shard))
+        i++;
+    return i == pull->piece_count && !waits_for_push(stream, pull) &&
+           !waits_for_clock(lane, pull) && !waits_for_step(lane, pull);
+}
+
+/* Who is missing from the step that is next. */
+static void
+describe_step(const struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
+{
+    const uint64_t next = lane_step_last(lane) + 1;
+    char missing[256];
+
+    assert(pull->at_step + 1 >= next);
+    (void)lane_step_missing(lane, missing, sizeof missing);
+    (void)text_print_line(
+        text, text_bytes, "synchronous step %" PRIu64 "; step %" PRIu64 " waits on ps %u for %s",
+        pull->at_step, next, lane->index, *missing == 0 ? "its turn" : missing);
+}
+
+/* Who is behind, how far, and when each was last heard from. */
+static void
+describe_slow(struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
+{
+    uint32_t named = 0, others = 0;
+    size_t used = text_print(text, text_bytes, "step %" PRIu64 " of", pull->clock_awaited);
+
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        lane->work++;
+        if (!lane_session_is_behind(lane, session, pull->clock_awaited))
+            continue;
+        if (named == SLOW_NAMED_MAX) {
+            others++;
+            continue;
+        }
+        used += text_print_line(
+            text + used, text_bytes - used,
+            "%s %s, which has finished %" PRIu64 " on ps %u and was last heard from %s ago",
+            (named++ == 0 ? "" : ";"), session->task, session->clock, lane->index,
+            text_time_us(lane->now_us - session->heard_us).text);
+    }
+    if (others > 0)
+        (void)text_print(text + used, text_bytes - used, "; and %u more", others);
+}
+
+/* For what it waits, or waited. Who creates a variable only ps 0 knows. */
+void lane_pull_describe_wait(
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
+    size_t text_bytes)
+{
+    const struct lane_session *session = stream->session;
+    const struct shard *shard = NULL;
+
+    if (waits_for_push(stream, pull))
+        (void)text_print_line(
+            text, text_bytes,
+            "push %" PRIu64 " of %s, whose part for ps %u %s; its mark is %" PRIu64
+            ", last heard from %s ago",
+            pull->after_sequence, session->task, lane->index,
+            lane_turn_whereabouts(session, pull->after_sequence), session->mark,
+            text_time_us(lane->now_us - session->heard_us).text);
+    else if (waits_for_clock(lane, pull))
+        describe_slow(lane, pull, text, text_bytes);
+    else if (waits_for_step(lane, pull))
+        describe_step(lane, pull, text, text_bytes);
+    else if ((shard = find_unready(lane, pull)) == NULL)
+        (void)text_print_line(text, text_bytes, "its reader");
+    else if (is_busy(shard))
+        (void)text_print_line(
+            text, text_bytes, "variable %s, whose shard on ps %u is being updated",
+            shard->variable->name, lane->index);
+    else
+        (void)text_print_line(
+            text, text_bytes,
+            "variable %s, which its creator has not assigned yet on ps %u; who that is and when it "
+            "was last heard from ps 0 says to an equal create that waits",
+            shard->variable->name, lane->index);
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pulls at a synchronous step: every ps answers with the state after it, or says that a later one is over, or who is missing."""
+import json
+import unittest
+
+from cluster import SUMAC, Cluster, Process
+from members import Members
+
+
+class AtStep(Members):
+    def get(self, *arguments):
+        return self.cluster.sumac("get", "w", "--json", *arguments)
+
+    def test_a_step_is_read_while_members_wait_for_the_next(self):
+        one, other = self.members()
+        after = self.begun(one, "3")
+        self.waits("for worker 1")
+        reader = self.cluster.add(Process([SUMAC, "get", "w", "--json", "--at-step", "1", "--timeout-ms", "100000", "--ps",
+                                           self.cluster.addresses()[0]]))
+        self.waits(r"^pull [0-9]+ has waited .* for synchronous step 1; step 1 waits on ps [01] for worker 1 \(last heard from .* ago\)$")
+        self.order(other, "contribute w 4 1", "^begun$")
+        self.order(other, "end", "^pushed$")
+        one.wait_for("^pushed$", after)
+        self.assertEqual(reader.wait(), 0, reader.text())           # of both ps, whichever is heard first
+        self.assertEqual(json.loads(reader.text())["values"], [[7], [7]])
+        after = self.begun(one, "10")                               # the next has begun
+        self.waits("for worker 1")
+        self.assertEqual(json.loads(self.get("--at-step", "1")[1])["values"], [[7], [7]])
+        self.order(other, "pull_at w 1", "^pulled w 7 7 same$")
+        self.order(other, "contribute w 10 1", "^begun$")
+        self.order(other, "end", "^pushed$")
+        one.wait_for("^pushed$", after)
+        self.order(one, "pull_at w 2", "^pulled w 27 27 same$")
+
+    def test_a_step_that_is_over_is_refused_with_the_newest(self):
+        one, other = self.members()
+        for _ in range(3):
+            self.contribute((one, "1", "1"), (other, "1", "1"))
+        code, output = self.get("--at-step", "2")
+        self.assertEqual(code, 2, output)
+        self.assertRegex(output, "^sumac get: .*pull [0-9]+ is at synchronous step 2, and step 3 is over on ps [01], which keeps no "
+                                 "older state: pull at that one, or a later one")
+        self.order(one, "steps", "^contributed 3, newest 0$")
+        self.order(one, "pull_at w 1", "^refused OUT_OF_RANGE STEP_OVER .* step 3 is over")
+        self.order(one, "steps", "^contributed 3, newest 3$")
+        self.order(one, "pull_at w 3", "^pulled w 6 6 same$")
+
+    def test_a_step_that_does_not_come_in_time_names_who_is_missing(self):
+        one, _ = self.members()
+        self.begun(one, "1")
+        self.waits("for worker 1")
+        code, output = self.get("--at-step", "2", "--timeout-ms", "8000")
+        self.assertGreaterEqual(code, 128, output)
+        self.assertRegex(output, r"has waited [78][.0-9]* s for synchronous step 2; step 1 waits on ps [01] for worker 1 \(last heard "
+                                 r"from .* ago\)")
+
+    def test_without_members_there_is_no_step_to_read(self):
+        self.cluster = Cluster(ps=1, workers=0)
+        self.addCleanup(self.cluster.stop)
+        self.cluster.workers = 1
+        observer = self.cluster.member(observer=True)
+        observer.wait_for("^joined$")
+        self.order(observer, "create w float32 2 1 1 assign_add sum", "^created w$")
+        code, output = self.get("--at-step", "1")
+        self.assertEqual(code, 2, output)
+        self.assertRegex(output, "is at synchronous step 1, and ps 0 does not know how many members a step has: .*start it with --members")
+        code, output = self.get("--at-step", "0")
+        self.assertEqual(code, 2, output)
+        self.assertIn("--at-step", output)
+
+
+if __name__ == "__main__":
+    unittest.main()
