@@ -12,7 +12,8 @@
 #include "text.h"
 
 #define WAITED_FOR_BYTES 448u
-#define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
+#define ASKING_MS_MIN 1000u /* who waits for less asks nobody who is missing */
+#define RELEASE_US 200u     /* gRPC's own threads tell of released bytes; nothing arrives then */
 
 struct transfer *transfer_take(struct sumac_client *client)
 {
@@ -357,8 +358,10 @@ static const char *waited_for_text(const struct transfer *transfer, char *text, 
     return text;
 }
 
-/* Until it is over or the time is, with a line now and then: for whom, and how much longer. */
-static bool wait_and_say(struct transfer *transfer, const char *noun, uint64_t until_us)
+/* Until it is over or the time is, with a line now and then: for whom, and how much longer until it
+ * is given up. */
+static bool
+wait_and_say(struct transfer *transfer, const char *noun, uint64_t until_us, uint64_t given_up_us)
 {
     struct sumac_client *client = transfer->client;
 
@@ -371,7 +374,7 @@ static bool wait_and_say(struct transfer *transfer, const char *noun, uint64_t u
         char peer[WAITED_FOR_BYTES];
         client_log(
             client, "a %s waits for %s; gives up in %s", noun,
-            waited_for_text(transfer, peer, sizeof peer), client_time_until(until_us).text);
+            waited_for_text(transfer, peer, sizeof peer), client_time_until(given_up_us).text);
     }
 }
 
@@ -388,17 +391,24 @@ enum sumac_status transfer_wait(
     uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
     if (until_us < transfer->ends_us && transfer->ends_us - until_us <= END_US)
         until_us = transfer->ends_us;
-    bool done = wait_and_say(transfer, noun, until_us);
+    char missing[SUMAC_ERROR_TEXT_BYTES] = "";
+    const bool asks = timeout_ms >= ASKING_MS_MIN;
+    const uint32_t patience_ms = asks ? timeout_ms - client_ps_patience_ms(timeout_ms) : 0;
+    bool done = wait_and_say(transfer, noun, until_us - (uint64_t)patience_ms * 1000, until_us);
+    if (!done && asks)
+        client_ask_missing(transfer, patience_ms, missing, sizeof missing);
+    done = done || wait_and_say(transfer, noun, until_us, until_us);
     while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
         (void)client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);
     done = done && transfer_is_done(transfer);
     enum sumac_status status = SUMAC_OK;
     if (!done) {
         char peer[WAITED_FOR_BYTES];
+        const char *const waits = *missing != '\0' ? missing : "it waits for ";
         status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "the %s was not over within %s; it waits for %s", noun, text_time_ms(timeout_ms).text,
-            waited_for_text(transfer, peer, sizeof peer));
+            "the %s was not over within %s; %s%s", noun, text_time_ms(timeout_ms).text, waits,
+            *missing != '\0' ? "" : waited_for_text(transfer, peer, sizeof peer));
     } else {
         assert(transfer->over);
         status = transfer->error.status;

@@ -74,6 +74,8 @@ static void split(struct session *session, struct pull *pull, const struct sessi
 {
     uint32_t place = 0;
 
+    if (wanted->piece_count == 0 && wanted->at_step != 0)
+        request_add(session, pull, &session->links[wanted->ps], 0, 0);
     for (uint32_t i = 0; i < session->link_count && place < wanted->piece_count; i++) {
         struct link *link = &session->links[i];
         const uint32_t count = link->piece_scratch;
@@ -96,6 +98,7 @@ check_pieces(struct session *session, const struct session_pull *wanted, struct 
 {
     for (uint32_t i = 0; i < session->link_count; i++)
         session->links[i].piece_scratch = 0;
+    assert(wanted->ps < session->link_count);
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t ps = wanted->pieces[i].ps;
         if (ps >= session->link_count) {

@@ -85,6 +85,7 @@ struct session_pull {
     uint64_t lag_max;      /* … steps behind those that were finished before this call */
     uint64_t at_step;      /* as each ps is after that synchronous step, which says what of one's
                               own pushes is in it; 0: as it is */
+    uint32_t ps;           /* of no pieces, at a step: who is asked what the step waits for */
     uint32_t timeout_ms;   /* 0: 60 000 */
 };
 
@@ -238,6 +239,9 @@ struct session_trouble {
     const char *text; /* lent until the next step */
 };
 
+/* The step of the synchronous push of that token, and a ps that has its part, committed, and is not
+ * done with it: there it waits for others. False: it waits for something else, or is over. */
+bool session_find_step(const struct session *session, uint64_t token, uint32_t *ps, uint64_t *step);
 /* Of the push or pull of that token. False: no ps that it waits for has ended its stream. */
 bool session_find_trouble(
     const struct session *session, uint64_t token, struct session_trouble *trouble);

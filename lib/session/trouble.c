@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trouble.c -- why the last stream to a ps ended, until its ps accepts something on the next one:
- * what a wait for that ps says. */
+/* trouble.c -- what a wait for a ps says: why the last stream to it ended, until it accepts
+ * something on the next one; and which step it waits with. */
 #include "state.h"
 
 #include <assert.h>
@@ -64,14 +64,23 @@ static const struct link *find_among_waiting(const struct session *session, uint
     return NULL;
 }
 
-static const struct link *find_of_push(const struct session *session, uint64_t token)
+static const struct push *find_sent(const struct session *session, uint64_t token)
 {
     assert(token != 0);
     for (uint64_t n = session->acked_through + 1; n <= session->last_sequence; n++) {
         const struct push *push = session->window[n % WINDOW].push;
         if (push != NULL && push->token == token)
-            return find_among_pushes(session, n);
+            return push;
     }
+    return NULL;
+}
+
+static const struct link *find_of_push(const struct session *session, uint64_t token)
+{
+    const struct push *sent = find_sent(session, token);
+
+    if (sent != NULL)
+        return find_among_pushes(session, sent->sequence);
     for (const struct push *push = session->waiting.first; push != NULL;
          push = push->among_waiting.next)
         if (push->token == token)
@@ -86,6 +95,22 @@ static const struct link *find_of_pull(const struct pull *pull)
         if (request->link->streams[SESSION_PULL_STREAM].troubled)
             return request->link;
     return NULL;
+}
+
+bool session_find_step(const struct session *session, uint64_t token, uint32_t *ps, uint64_t *step)
+{
+    const struct push *push = find_sent(session, token);
+
+    if (push == NULL || !push->synchronous || push->sequence > session->commit_through)
+        return false;
+    for (uint32_t i = 0; i < push->part_count; i++) {
+        if (push->parts[i].done)
+            continue;
+        *ps = push->parts[i].link->ps;
+        *step = push->step;
+        return true;
+    }
+    return false;
 }
 
 bool session_find_trouble(

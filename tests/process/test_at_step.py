@@ -17,7 +17,7 @@ class AtStep(Members):
         self.waits("for worker 1")
         reader = self.cluster.add(Process([SUMAC, "get", "w", "--json", "--at-step", "1", "--timeout-ms", "100000", "--ps",
                                            self.cluster.addresses()[0]]))
-        self.waits(r"^pull [0-9]+ has waited .* for synchronous step 1; step 1 waits on ps [01] for worker 1 \(last heard from .* ago\)$")
+        self.waits(r"^pull [0-9]+ has waited .* for synchronous step 1, which waits on ps [01] for worker 1 \(last heard from .* ago\)$")
         self.order(other, "contribute w 4 1", "^begun$")
         self.order(other, "end", "^pushed$")
         one.wait_for("^pushed$", after)
@@ -53,6 +53,22 @@ class AtStep(Members):
         self.assertGreaterEqual(code, 128, output)
         self.assertRegex(output, r"has waited [78][.0-9]* s for synchronous step 2; step 1 waits on ps [01] for worker 1 \(last heard "
                                  r"from .* ago\)")
+
+    def test_a_push_that_is_not_over_in_time_names_who_is_missing(self):
+        self.cluster = Cluster(workers=3)
+        self.addCleanup(self.cluster.stop)
+        one, *others = [self.cluster.member(index, timeout_ms=8000) for index in range(3)]
+        for member in (one, *others):
+            member.wait_for("^joined$")
+        self.order(one, "create w float32 2 1 2 assign_add sum", "^created w$")
+        after = self.begun(one, "1")
+        one.wait_for(r"^refused DEADLINE_EXCEEDED TIMED_OUT the push was not over within 8 s; ps [01]: it waits for synchronous step 1, "
+                     r"which waits on ps [01] for worker 1 \(last heard from .* ago\), worker 2 \(last heard from .* ago\)$", after)
+        for member in others:                                       # it is under way still
+            self.order(member, "create w float32 2 1 2 assign_add sum", "^created w$")
+            self.order(member, "contribute w 1 1", "^begun$")
+        self.order(one, "end", "^pushed$")
+        self.order(one, "pull w", "^pulled w 3 3 same$")
 
     def test_without_members_there_is_no_step_to_read(self):
         self.cluster = Cluster(ps=1, workers=0)

@@ -8,6 +8,7 @@
 struct asked {
     uint64_t request, at_step, shard, after_sequence;
     uint64_t clock; /* of everybody; 0: the pull is not bounded */
+    bool of_nothing;
 };
 
 static wire_pull_request *fill(struct talk *talk, const struct asked *asked)
@@ -25,7 +26,7 @@ static wire_pull_request *fill(struct talk *talk, const struct asked *asked)
     pull.bounded = asked->clock > 0;
     pull.clock = asked->clock;
     pull.pieces = pieces;
-    pull.n_pieces = 1;
+    pull.n_pieces = asked->of_nothing ? 0 : 1;
     return &pull;
 }
 
@@ -314,6 +315,47 @@ static void a_wait_names_who_is_missing(void **state)
                          "worker 2 (last heard from 80 s ago)");
 }
 
+static void who_asks_for_nothing_asks_who_is_missing(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 3);
+    const struct asked asked = {.request = 1, .at_step = 2, .of_nothing = true};
+    struct lane_event event = {.kind = LANE_EVENT_PULL, .stream = members.pull};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    take(talk, &members, 3, 1);
+    contribute(talk, members.push[3], 2, (float[]){1}, 1);
+    event.pull_request = fill(talk, &asked);
+    talk_step(talk, &event);
+    const struct lane_event late = {
+        .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
+
+    const wire_pull_answer *answer = answer_to(talk, &late);
+
+    assert_int_equal((int)answer->reason, SUMAC_REASON_TIMED_OUT);
+    assert_string_equal(
+        answer->message, "it waits for synchronous step 2, which waits on ps 1 for worker 1 (last "
+                         "heard from 60 s ago), worker 2 (last heard from 60 s ago)");
+}
+
+static void who_asks_for_nothing_at_a_step_that_is_over_hears_that(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+    const struct asked asked = {.request = 8, .at_step = 1, .of_nothing = true};
+    struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = members.pull, .now_us = talk->now_us};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    take(talk, &members, 1, 1);
+    event.pull_request = fill(talk, &asked);
+
+    const wire_pull_answer *answer = answer_to(talk, &event);
+
+    assert_true(answer->last);
+    assert_int_equal(answer->status, SUMAC_OK);
+}
+
 static void who_waits_for_a_step_is_not_looked_at_for_anything_else(void **state)
 {
     enum { waiting = 300 };
@@ -357,6 +399,8 @@ int main(void)
         talk_test(a_ps_that_takes_no_steps_says_how_it_would),
         talk_test(steps_that_lack_a_lost_member_are_waited_for_no_longer),
         talk_test(a_wait_names_who_is_missing),
+        talk_test(who_asks_for_nothing_asks_who_is_missing),
+        talk_test(who_asks_for_nothing_at_a_step_that_is_over_hears_that),
         talk_test(who_waits_for_a_step_is_not_looked_at_for_anything_else),
     };
 

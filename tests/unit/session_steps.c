@@ -247,6 +247,79 @@ static void refuse_pull(
                   .pull_answer = &answer});
 }
 
+static bool waits_at(const struct talk *talk, uint64_t token, uint32_t *ps, uint64_t *step)
+{
+    return session_find_step(talk->session, token, ps, step);
+}
+
+static void a_ps_that_waits_for_others_is_known_with_the_step(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint32_t ps = 9;
+    uint64_t step = 9;
+
+    talk_open(&talk, 2);
+    contribute(&talk, 1, 0, 1);
+    contribute(&talk, 2, 0, 1);
+    writable(&talk, 2);
+    talk_staged(&talk, 0, 1);
+    assert_false(waits_at(&talk, 1, &ps, &step)); /* for ps 1, which has not staged it */
+    talk_staged(&talk, 1, 1);
+    assert_true(waits_at(&talk, 1, &ps, &step));
+    assert_int_equal(ps, 0);
+    assert_int_equal(step, 1);
+    assert_false(waits_at(&talk, 2, &ps, &step)); /* behind the first */
+    assert_false(waits_at(&talk, 3, &ps, &step));
+
+    talk_done(&talk, 0, 1);
+    assert_true(waits_at(&talk, 1, &ps, &step));
+    assert_int_equal(ps, 1);
+    talk_done(&talk, 1, 1);
+
+    assert_false(waits_at(&talk, 1, &ps, &step));
+    talk_close(&talk);
+}
+
+static void what_pushes_alone_waits_with_no_step(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
+    const struct session_push push = {.token = 1, .pieces = &piece, .piece_count = 1};
+    uint32_t ps;
+    uint64_t step;
+
+    talk_open(&talk, 1);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    talk_staged(&talk, 0, 1);
+
+    assert_false(waits_at(&talk, 1, &ps, &step));
+    talk_close(&talk);
+}
+
+static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_pull wanted = {.token = 99, .at_step = 3, .ps = 1, .timeout_ms = 500};
+
+    talk_open(&talk, 2);
+
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+    talk_step(
+        &talk, (struct session_event){
+                   .kind = SESSION_EVENT_STREAM_WRITABLE,
+                   .ps = 1,
+                   .stream_kind = SESSION_PULL_STREAM,
+                   .generation = talk.generation[1][SESSION_PULL_STREAM]});
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_SEND_PULL)->ps, 1);
+    assert_int_equal(asked(&talk)->n_pieces, 0);
+    assert_int_equal(asked(&talk)->at_step, 3);
+    talk_close(&talk);
+}
+
 /* It may have pushed for the next one already. */
 static void a_pull_at_a_step_waits_for_that_and_for_no_push(void **state)
 {
@@ -312,6 +385,9 @@ int main(void)
         cmocka_unit_test(what_is_pushed_after_one_that_is_not_done_is_not_eager),
         cmocka_unit_test(a_ps_where_a_contribution_waits_is_not_lost),
         cmocka_unit_test(a_refused_contribution_is_voided_and_holds_back_like_any),
+        cmocka_unit_test(a_ps_that_waits_for_others_is_known_with_the_step),
+        cmocka_unit_test(what_pushes_alone_waits_with_no_step),
+        cmocka_unit_test(a_pull_of_nothing_at_a_step_asks_one_ps),
         cmocka_unit_test(a_pull_at_a_step_waits_for_that_and_for_no_push),
         cmocka_unit_test(the_newest_step_that_an_answer_said_is_known),
         cmocka_unit_test(a_step_that_is_never_over_is_asked_for_once),

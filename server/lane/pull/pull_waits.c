@@ -154,9 +154,16 @@ describe_step(const struct lane *lane, const struct lane_pull *pull, char *text,
 
     assert(pull->at_step + 1 >= next);
     (void)lane_step_missing(lane, missing, sizeof missing);
-    (void)text_print_line(
-        text, text_bytes, "synchronous step %" PRIu64 "; step %" PRIu64 " waits on ps %u for %s",
-        pull->at_step, next, lane->index, *missing == 0 ? "its turn" : missing);
+    const char *const who = *missing == 0 ? "its turn" : missing;
+    if (pull->at_step == next)
+        (void)text_print_line(
+            text, text_bytes, "synchronous step %" PRIu64 ", which waits on ps %u for %s", next,
+            lane->index, who);
+    else
+        (void)text_print_line(
+            text, text_bytes,
+            "synchronous step %" PRIu64 "; step %" PRIu64 " waits on ps %u for %s", pull->at_step,
+            next, lane->index, who);
 }
 
 /* Who is behind, how far, and when each was last heard from. */
