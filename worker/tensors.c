@@ -12,16 +12,22 @@
 
 static uint64_t aligned(uint64_t bytes) { return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT; }
 
+/* Of the variable's own type, or of that which all are to have. */
+static enum sumac_dtype dtype_of(const struct sumac_variable *variable, enum sumac_dtype as)
+{
+    return as == SUMAC_DTYPE_UNSPECIFIED ? sumac_variable_dtype(variable) : as;
+}
+
 /* The bytes of all of them; a variable's shape was checked when it was created. */
-static enum sumac_status
-measure(struct sumac_variable *const *variables, uint32_t count, uint64_t *total)
+static enum sumac_status measure(
+    struct sumac_variable *const *variables, uint32_t count, enum sumac_dtype as, uint64_t *total)
 {
     assert(*total == 0);
     for (uint32_t i = 0; i < count; i++) {
         const struct sumac_shape shape = sumac_variable_shape(variables[i]);
         uint64_t elements = 0, bytes = 0;
         const enum sumac_status status =
-            sumac_shape_size(&shape, sumac_variable_dtype(variables[i]), &elements, &bytes);
+            sumac_shape_size(&shape, dtype_of(variables[i], as), &elements, &bytes);
         if (status != SUMAC_OK)
             return status;
         *total += aligned(bytes);
@@ -29,15 +35,15 @@ measure(struct sumac_variable *const *variables, uint32_t count, uint64_t *total
     return SUMAC_OK;
 }
 
-static enum sumac_status lay_out(struct tensors *tensors, struct sumac_variable *const *variables)
+static enum sumac_status
+lay_out(struct tensors *tensors, struct sumac_variable *const *variables, enum sumac_dtype as)
 {
     uint64_t offset_bytes = 0;
 
     for (uint32_t i = 0; i < tensors->count; i++) {
         const struct sumac_shape shape = sumac_variable_shape(variables[i]);
         const enum sumac_status status = sumac_tensor_view(
-            tensors->buffer, offset_bytes, sumac_variable_dtype(variables[i]), &shape,
-            &tensors->items[i]);
+            tensors->buffer, offset_bytes, dtype_of(variables[i], as), &shape, &tensors->items[i]);
         if (status != SUMAC_OK)
             return status;
         offset_bytes += aligned(sumac_tensor_bytes(&tensors->items[i]));
@@ -58,25 +64,39 @@ give_up(struct tensors *made, enum sumac_status status, uint64_t bytes, struct s
         "no memory for %" PRIu64 " bytes of values or gradients of %u variables", bytes, count);
 }
 
-enum sumac_status tensors_init(
+static enum sumac_status make(
     struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
-    uint32_t count, struct sumac_error *error)
+    uint32_t count, enum sumac_dtype as, struct sumac_error *error)
 {
     struct tensors made = {.count = count};
     uint64_t bytes = 0;
-    enum sumac_status status = measure(variables, count, &bytes);
+    enum sumac_status status = measure(variables, count, as, &bytes);
 
     if (status == SUMAC_OK)
         status = device == NULL ? sumac_buffer_create(bytes, &made.buffer)
                                 : device_buffer_create(device, bytes, &made.buffer);
     if (status == SUMAC_OK) {
         made.items = calloc(count, sizeof *made.items);
-        status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : lay_out(&made, variables);
+        status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : lay_out(&made, variables, as);
     }
     if (status != SUMAC_OK)
         return give_up(&made, status, bytes, error);
     *tensors = made;
     return SUMAC_OK;
+}
+
+enum sumac_status tensors_init(
+    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    uint32_t count, struct sumac_error *error)
+{
+    return make(tensors, device, variables, count, SUMAC_DTYPE_UNSPECIFIED, error);
+}
+
+enum sumac_status tensors_init_float32(
+    struct tensors *tensors, struct sumac_variable *const *variables, uint32_t count,
+    struct sumac_error *error)
+{
+    return make(tensors, NULL, variables, count, SUMAC_FLOAT32, error);
 }
 
 enum sumac_status tensors_mirror(

@@ -25,6 +25,7 @@
 #include "create.h"
 #include "device.h"
 #include "error.h"
+#include "reduce.h"
 #include "tensors.h"
 
 /* One replica and its device. */
@@ -47,6 +48,7 @@ struct source {
 struct place {
     struct tensors gradients;
     struct tensors written;  /* the same, where replica 0's device writes them */
+    struct tensors widened;  /* of `halves`: what is pushed of them */
     struct sumac_push *push; /* NULL: the place is free */
 };
 
@@ -67,6 +69,10 @@ struct sumac_worker {
     void **source_data;          /* (pushed_count, replicas) */
     uint64_t *source_elements;   /* (pushed_count, replicas) */
     double *weights;             /* (replicas) */
+    /* Of those that are pushed in synchronous steps the ones of half types, which contribute
+     * float32: (half_count), in their order. */
+    struct sumac_variable **halves;
+    uint32_t half_count;
     uint64_t steps;
     pid_t process; /* whose threads the devices are */
 };
@@ -178,15 +184,6 @@ read_synchronous(struct sumac_worker_options *options, struct sumac_error *error
         return SUMAC_OK;
     options->sequential = true;
     options->pushes_in_flight = 1;
-    for (uint32_t i = 0; i < options->pushed_count; i++) {
-        const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
-        if (sumac_dtype_kind(dtype) == SUMAC_KIND_HALF)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-                "%s is of type %s, whose synchronous contributions are float32: push it apart from "
-                "the worker, or make it a float32",
-                sumac_variable_name(options->variables[i]), sumac_dtype_name(dtype));
-    }
     return SUMAC_OK;
 }
 
@@ -198,6 +195,15 @@ static void fill_in(struct sumac_worker_options *options)
         options->reduce = SUMAC_REDUCE_MEAN;
     if (options->pushes_in_flight == 0)
         options->pushes_in_flight = 1;
+}
+
+/* Is a contribution of float32 to that variable, which is of a half type? */
+static bool is_widened(const struct sumac_worker *worker, uint32_t variable)
+{
+    assert(variable < worker->options.pushed_count);
+    return worker->options.synchronous &&
+           sumac_dtype_kind(sumac_variable_dtype(worker->options.variables[variable])) ==
+               SUMAC_KIND_HALF;
 }
 
 static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_error *error)
@@ -223,6 +229,13 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
         worker->source_data == NULL || worker->source_elements == NULL || worker->weights == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
+    worker->halves = calloc(options->pushed_count, sizeof(void *));
+    if (worker->halves == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
+    for (uint32_t v = 0; v < options->pushed_count; v++)
+        if (is_widened(worker, v))
+            worker->halves[worker->half_count++] = options->variables[v];
     for (uint32_t v = 0; v < options->pushed_count; v++)
         worker->sources[v] = (struct source){
             .data = &worker->source_data[(size_t)v * options->replicas],
@@ -243,6 +256,10 @@ static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_
     for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
         status = tensors_init(
             &worker->places[i].gradients, NULL, options->variables, options->pushed_count, error);
+    for (uint32_t i = 0; status == SUMAC_OK && worker->half_count > 0 && i < place_count(worker);
+         i++)
+        status = tensors_init_float32(
+            &worker->places[i].widened, worker->halves, worker->half_count, error);
     return status;
 }
 
@@ -488,7 +505,7 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
         worker->weights[i] = weight;
         sum += weight;
     }
-    if (sum == 0 && worker->options.reduce == SUMAC_REDUCE_MEAN)
+    if (sum == 0 && worker->options.reduce == SUMAC_REDUCE_MEAN && !worker->options.synchronous)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "step %" PRIu64 " has no mean: the weights of all %u replicas are 0", worker->steps,
@@ -499,12 +516,14 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
 }
 
 /* All replicas have written their gradients: the group has nobody to wait for. */
-static enum sumac_status
-reduce(struct sumac_worker *worker, const struct place *place, struct sumac_error *error)
+static enum sumac_status reduce(
+    struct sumac_worker *worker, const struct place *place, double weight,
+    struct sumac_error *error)
 {
+    const bool has_mean = weight > 0 || worker->options.reduce == SUMAC_REDUCE_SUM;
     enum sumac_status status = SUMAC_OK;
 
-    if (worker->group == NULL)
+    if (worker->group == NULL || !has_mean)
         return SUMAC_OK;
     for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++) {
         const struct source *source = &worker->sources[v];
@@ -558,33 +577,55 @@ SCALE(float)
 SCALE(double)
 #undef SCALE
 
-/* A contribution is the sum over what it stands for: of a mean, so many times that. */
+/* So many times the mean is the sum; 0 times it, nothing, whatever it would have been. */
+static void scale(const struct sumac_tensor *tensor, double weight)
+{
+    const uint64_t count = sumac_tensor_bytes(tensor) / sumac_dtype_bytes(tensor->dtype);
+
+    if (weight <= 0)
+        memset(sumac_tensor_data(tensor), 0, sumac_tensor_bytes(tensor));
+    else if (tensor->dtype == SUMAC_FLOAT32)
+        scale_float(sumac_tensor_data(tensor), count, weight);
+    else if (tensor->dtype == SUMAC_FLOAT64)
+        scale_double(sumac_tensor_data(tensor), count, weight);
+}
+
+/* A contribution is the sum over what it stands for, of half types in float32. */
 static void make_sums(const struct sumac_worker *worker, const struct place *place, double weight)
 {
-    if (!worker->options.synchronous || worker->options.reduce != SUMAC_REDUCE_MEAN ||
-        (weight >= 1 && weight <= 1))
-        return;
-    for (uint32_t i = 0; i < worker->options.pushed_count; i++) {
+    const bool scales =
+        worker->options.reduce == SUMAC_REDUCE_MEAN && !(weight >= 1 && weight <= 1);
+    uint32_t half = 0;
+
+    for (uint32_t i = 0; worker->options.synchronous && i < worker->options.pushed_count; i++) {
         const struct sumac_tensor *tensor = &place->gradients.items[i];
-        const uint64_t count = sumac_tensor_bytes(tensor) / sumac_dtype_bytes(tensor->dtype);
-        if (tensor->dtype == SUMAC_FLOAT32)
-            scale_float(sumac_tensor_data(tensor), count, weight);
-        else if (tensor->dtype == SUMAC_FLOAT64)
-            scale_double(sumac_tensor_data(tensor), count, weight);
+        if (is_widened(worker, i)) {
+            const struct sumac_tensor *wide = &place->widened.items[half++];
+            const uint64_t count = sumac_tensor_bytes(wide) / sizeof(float);
+            reduce_widen(tensor->dtype, sumac_tensor_data(tensor), sumac_tensor_data(wide), count);
+            tensor = wide;
+        }
+        if (scales)
+            scale(tensor, weight);
     }
+    assert(half == worker->half_count);
 }
 
 static enum sumac_status
 push(struct sumac_worker *worker, struct place *place, double weight, struct sumac_error *error)
 {
+    uint32_t half = 0;
+
     assert(place->push == NULL);
     for (uint32_t i = 0; i < worker->options.pushed_count; i++)
         worker->deltas[i] = (struct sumac_delta){
             .variable = worker->options.variables[i],
-            .value = place->gradients.items[i],
+            .value =
+                is_widened(worker, i) ? place->widened.items[half++] : place->gradients.items[i],
         };
     const struct sumac_push_options options = {
         .weight = weight,
+        .weightless = worker->options.synchronous && weight <= 0,
         .finishes_step = true,
         .synchronous = worker->options.synchronous,
         .earlier_pull = pulls_early(worker), /* the next step's has been made meanwhile */
@@ -658,7 +699,7 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = weigh(worker, &weight, error);
     if (status != SUMAC_OK)
         return status;
-    status = reduce(worker, place, error);
+    status = reduce(worker, place, weight, error);
     if (status == SUMAC_OK)
         status = fetch_gradients(worker, place, error);
     if (status == SUMAC_OK)
@@ -700,6 +741,8 @@ static void settle(struct sumac_worker *worker)
         if (drain(worker, 0, NULL) == SUMAC_DEADLINE_EXCEEDED) {
             struct place *place = &worker->places[worker->applied % place_count(worker)];
             (void)sumac_buffer_ref(place->gradients.buffer);
+            if (worker->half_count > 0)
+                (void)sumac_buffer_ref(place->widened.buffer);
             worker->applied++;
         }
     if (end_pull(worker, NULL) == SUMAC_DEADLINE_EXCEEDED)
@@ -716,6 +759,7 @@ static void free_tensors(struct sumac_worker *worker)
     }
     for (uint32_t i = 0; worker->places != NULL && i < place_count(worker); i++) {
         tensors_deinit(&worker->places[i].written);
+        tensors_deinit(&worker->places[i].widened);
         tensors_deinit(&worker->places[i].gradients);
     }
     tensors_deinit(&worker->values[0]);
@@ -734,6 +778,7 @@ void sumac_worker_destroy(struct sumac_worker *worker)
     for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++)
         device_close(worker->runners[i].device);
     free(worker->weights);
+    free(worker->halves);
     free(worker->source_elements);
     free(worker->source_data);
     free(worker->sources);

@@ -129,7 +129,7 @@ enum sumac_status sumac_client_push(
     static const struct sumac_push_options ordinary = {.weight = 1};
     const struct sumac_push_options *wanted = options != NULL ? options : &ordinary;
     struct session_push made = {
-        .weight = wanted->weight > 0 ? wanted->weight : 1,
+        .weight = wanted->weight > 0 || wanted->weightless ? wanted->weight : 1,
         .non_finite_allowed = wanted->non_finite_allowed,
         .finishes_step = wanted->finishes_step,
         .synchronous = wanted->synchronous};
@@ -155,6 +155,12 @@ enum sumac_status sumac_client_push(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "push: weight is %g; give how many examples or replicas the deltas stand for",
             wanted->weight);
+    if (wanted->weightless && (!wanted->synchronous || wanted->weight > 0))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "push: weightless beside weight %g%s; a synchronous contribution without a weight adds "
+            "nothing to its step, and no other push is so",
+            wanted->weight, wanted->synchronous ? "" : ", and not synchronous");
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     client_lock(client);

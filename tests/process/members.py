@@ -51,9 +51,9 @@ class Members(unittest.TestCase):
         raise AssertionError(f"no ps waits for {pattern}: {said}")
 
     @staticmethod
-    def begun(member, value, name="w"):
+    def begun(member, value, weight="1"):
         """A contribution that is waited for; the number of the first line after it."""
-        Members.order(member, f"contribute {name} {value} 1", "^begun$")
+        Members.order(member, f"contribute w {value} {weight}", "^begun$")
         after = len(member.lines)
         member.say("end")
         return after

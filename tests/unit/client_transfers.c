@@ -374,6 +374,29 @@ static void pull(struct played *played, const struct sumac_pull_options *options
     assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_VARIABLE);
 }
 
+static void only_a_contribution_may_weigh_nothing(void **state)
+{
+    struct played *const played = *state;
+    static const struct sumac_push_options wrong[] = {
+        {.weightless = true}, {.weightless = true, .synchronous = true, .weight = 2}};
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    struct sumac_push *made = NULL;
+    struct sumac_error error = {0};
+
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(
+            sumac_client_push(&played->client, &delta, 1, &wrong[i], &made, &error),
+            SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, "weightless beside weight"));
+    }
+    push(played, &(struct sumac_push_options){.synchronous = true});
+    assert_true(played->weight >= 1 && played->weight <= 1);
+
+    push(played, &(struct sumac_push_options){.synchronous = true, .weightless = true});
+
+    assert_true(played->weight >= 0 && played->weight <= 0);
+}
+
 static void a_pull_says_how_long_it_waits_and_behind_which_push(void **state)
 {
     struct played *const played = *state;
@@ -552,6 +575,7 @@ int main(void)
         cmocka_unit_test(as_many_ps_as_are_the_most_are_taken),
         cmocka_unit_test(who_was_told_only_itself_does_not_name_all),
         played_test(a_pull_says_how_long_it_waits_and_behind_which_push),
+        played_test(only_a_contribution_may_weigh_nothing),
         played_test(a_pull_says_how_far_others_may_be_behind),
         played_test(a_pull_says_at_which_step_and_the_facts_which_is_the_newest),
         played_test(a_lag_that_says_nothing_is_refused),

@@ -539,13 +539,6 @@ static void steps_are_synchronous_where_that_can_be(void **state)
     assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
     assert_false(fixture.client.synchronous);
     sumac_worker_destroy(worker);
-
-    fixture.options.synchronous = true;
-    fixture.client.variables[0].dtype = SUMAC_BFLOAT16;
-    assert_int_equal(
-        sumac_worker_create(&fixture.options, &worker, &error), SUMAC_INVALID_ARGUMENT);
-    assert_int_equal(error.reason, SUMAC_REASON_WRONG_DATA_TYPE);
-    assert_non_null(strstr(error.text, "synchronous contributions are float32"));
 }
 
 static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state)

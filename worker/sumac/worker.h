@@ -58,8 +58,10 @@ struct sumac_worker_options {
     /* A step's push is this worker's contribution to a synchronous step: the update is that of all
      * members together, and the next step computes on it. Each waits for its push then, as with
      * `sequential`, and pushes_in_flight is 1. The variables' aggregation (not NONE, where there
-     * are others) says how contributions become one; none that is pushed is of a half type. false:
-     * as the environment's SUMAC_SYNCHRONOUS says, which `sumac run --synchronous` sets to 1. */
+     * are others) says how contributions become one. Gradients of half types are of those types as
+     * ever; what becomes of them is contributed in float32. A step whose weights are all 0
+     * contributes nothing, and the others' is made without it. false: as the environment's
+     * SUMAC_SYNCHRONOUS says, which `sumac run --synchronous` sets to 1. */
     bool synchronous;
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
 };
@@ -79,7 +81,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
  *
  * Fails    with what a replica returned, what a ps refused (an earlier step's push, too: it was
  *          applied nowhere), or what ended the session. FAILED_PRECONDITION: MEAN, and all weights
- *          are 0. The step's own push is not made then; another step may be tried. Of a child of
+ *          are 0, where steps are not synchronous; (ZERO_WEIGHT) where they are, and all members'
+ *          are. The step's own push is not made then; another step may be tried. Of a child of
  *          the process that made the worker: FAILED_PRECONDITION, always.
  * Threads  one at a time. */
 SUMAC_API SUMAC_CHECKED enum sumac_status

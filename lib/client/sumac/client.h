@@ -243,6 +243,10 @@ struct sumac_push_options {
      * weights, with SUM their sum, with ONLY_FIRST_REPLICA that of the first. All members push the
      * same variables and rows with the same functions. Of half types the tensors are float32. */
     bool synchronous;
+    /* With `synchronous`: the weight is 0, and this contribution adds nothing, though it counts as
+     * come: for a member that has no examples in a step. Its deltas are to be finite all the same.
+     * When all of a step are so it is refused (FAILED_PRECONDITION, ZERO_WEIGHT). */
+    bool weightless;
     bool earlier_pull; /* computed from the pull before the last one: for the staleness */
 };
 
@@ -252,7 +256,8 @@ struct sumac_push_options {
  * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than
  * DEADLINE_EXCEEDED; the arrays.
  * Gives    *push; ends with sumac_push_wait, at the latest with the client.
- * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, an unknown function or hyperparameter,
+ * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, `weightless` beside a weight or without
+ *          `synchronous`, an unknown function or hyperparameter,
  *          another client's variable, a tensor without memory. OUT_OF_RANGE: rows, a tensor that
  *          ends past its buffer. What a ps refuses, the wait tells. RESOURCE_EXHAUSTED
  *          (PART_TOO_LARGE): larger than the staging a ps grants, with both figures. */
