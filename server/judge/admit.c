@@ -174,6 +174,23 @@ static enum sumac_status refuse_members(
         listing_end(&given), judge_tasks_text(judge, JUDGE_TASKS_LISTED));
 }
 
+/* Where ps 0 lists none it may have been told how many begin the synchronous steps. */
+static enum sumac_status check_member_count(
+    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+{
+    const uint32_t told = judge->config->step_members;
+
+    assert(request->task != NULL); /* of a member */
+    if (told == 0 || request->n_members == 0 || request->members_partial ||
+        request->n_members == told)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "its configuration lists %zu chiefs and workers, and ps 0 was started with --members %u: "
+        "give both the same number, or list no workers",
+        request->n_members, told);
+}
+
 /* A list that is whole contradicts what it leaves out; one that is not contradicts nothing by
  * that. */
 static enum sumac_status
@@ -306,6 +323,8 @@ judge_join_admit(struct judge *judge, const wire_join_request *request, struct s
 
     if (status == SUMAC_OK)
         status = check_ps(judge, request, error);
+    if (status == SUMAC_OK && member)
+        status = check_member_count(judge, request, error);
     if (status == SUMAC_OK && member)
         status = check_members(judge, request, error);
     if (status == SUMAC_OK && member)

@@ -42,6 +42,19 @@ class Halves(unittest.TestCase):
         self.assertEqual(self.step("float16", ("3c00", "2"), ("7e00", "0")), "sum 4200 4200, mean 4000 4000")     # 2, 1; nan
 
 
+class HowMany(unittest.TestCase):
+    def test_a_member_that_knows_of_others_than_ps_0_was_told_is_refused(self):
+        cluster = Cluster(workers=0, options=["--members", "2"])
+        self.addCleanup(cluster.stop)
+        cluster.workers = 3
+        member = cluster.member()
+        member.wait_for("^refused FAILED_PRECONDITION WRONG_CLUSTER .*lists 3 chiefs and workers, and ps 0 was started with --members 2: ")
+        self.assertEqual(member.wait(), 2)
+        cluster.workers = 2
+        for index in range(2):
+            cluster.member(index).wait_for("^joined$")
+
+
 class Weights(Members):
     def test_a_contribution_of_weight_0_adds_nothing_and_has_come(self):
         one, other = self.members(aggregation="mean")

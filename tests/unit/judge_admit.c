@@ -516,6 +516,40 @@ static void members_that_several_joins_name_are_counted_together(void **state)
     world_free(world);
 }
 
+/* Both would wait for steps of other members. */
+static void a_list_of_another_length_than_ps_0_was_told_is_refused_with_both(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t named;
+        const char *answer; /* NULL: it is taken */
+    } rows[] = {
+        {3,
+         "FAILED_PRECONDITION WRONG_CLUSTER join of worker 0: its configuration lists 3 chiefs and "
+         "workers, and ps 0 was started with --members 2: give both the same number, or list no "
+         "workers"},
+        {1,
+         "FAILED_PRECONDITION WRONG_CLUSTER join of worker 0: its configuration lists 1 chiefs and "
+         "workers, and ps 0 was started with --members 2: give both the same number, or list no "
+         "workers"},
+        {2, NULL},
+        {0, NULL},
+    };
+    struct world *world = world_prepare(1, 0);
+
+    world->config.step_members = 2;
+    world_begin(world);
+    world_forget(world);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        join_naming(world, rows[i].named);
+        if (rows[i].answer != NULL)
+            world_expect_answer(world, rows[i].answer);
+        else
+            assert_int_equal(world_answer(world, world->calls)->status, SUMAC_OK);
+    }
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -537,6 +571,7 @@ int main(void)
         cmocka_unit_test(a_join_that_no_client_makes_is_refused_with_what_is_wrong),
         cmocka_unit_test(a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps),
         cmocka_unit_test(members_that_several_joins_name_are_counted_together),
+        cmocka_unit_test(a_list_of_another_length_than_ps_0_was_told_is_refused_with_both),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
