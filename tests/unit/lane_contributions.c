@@ -54,6 +54,35 @@ static void a_members_steps_are_numbered_one_after_the_other(void **state)
         "synchronous step 1027, which is a later one; its next one is 3");
 }
 
+static void the_log_names_a_refused_contribution_once(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    struct talk_part late = contribution(1, (float[]){1}, 1), other = late;
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_forget(talk);
+    talk->shows_logs = true;
+    late.step = 3;
+    other.function = UPDATE_ASSIGN_SUB;
+
+    talk_part(talk, members.push[2], &late);
+    other.sequence = 2;
+    other.previous = 1;
+    talk_part(talk, members.push[2], &other);
+
+    talk_expect(
+        talk, "log ps 1 refused push 1 of worker 2: is for synchronous step 3, which is a later "
+              "one; its next one is 1: a member's steps are numbered one after the other\n"
+              "refused 1 WRONG_STEP\n"
+              "log ps 1 refused push 2 of worker 2: its contribution to synchronous step 1, has "
+              "function assign_sub for variable v10, where that of worker 1 has function "
+              "assign_add for variable v10: all members push the same variables and rows in the "
+              "same order, with the same functions and hyperparameters\n"
+              "refused 2 STEP_DIFFERS\n");
+}
+
 static void an_observer_takes_part_in_no_step(void **state)
 {
     struct talk *const talk = *state;
@@ -178,8 +207,12 @@ static void a_contribution_that_differs_is_refused_with_both_values(void **state
                  "bytes at 0 of shard 10 of variable v10"},
         {&shorter, "has 8 bytes at 0 of shard 10 of variable v10, where that of worker 1 has 16 "
                    "bytes"},
-        {&function, "has function assign_add for variable v10, where that of worker 1 has sgd"},
-        {&hyper, "has learning_rate 0.5 for variable v10, where that of worker 1 has 0.01"},
+        {&function,
+         "has function assign_add for variable v10, where that of worker 1 has function sgd for "
+         "variable v10: "},
+        {&hyper,
+         "has learning_rate 0.5 for variable v10, where that of worker 1 has learning_rate 0.01 "
+         "for variable v10: "},
         {&more, "has 16 bytes at 0 of shard 11 of variable v11, where that of worker 1 has 1 "
                 "piece for ps 1"},
         {&none, "has 0 pieces for ps 1, where that of worker 1 has 16 bytes at 0"},
@@ -663,6 +696,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_members_steps_are_numbered_one_after_the_other),
+        talk_test(the_log_names_a_refused_contribution_once),
         talk_test(an_observer_takes_part_in_no_step),
         talk_test(a_contribution_carries_no_commit_of_its_own),
         talk_test(a_weight_is_none_or_one_that_float32_can_divide_by),

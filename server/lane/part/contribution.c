@@ -225,6 +225,23 @@ static const char *run_text(struct lane *lane, const struct lane_part *part, uin
         at->bytes * widens, at->offset * widens, shard->id, shard->variable->name);
 }
 
+static const char *
+hyperparameter_text(struct lane *lane, uint32_t hyperparameter, double value, const char *variable)
+{
+    assert(hyperparameter > 0);
+    return out_text(
+        &lane->out, "%s %g for variable %.200s", update_hyperparameter_name(hyperparameter), value,
+        variable);
+}
+
+static const char *
+function_text(struct lane *lane, const struct lane_part *part, const struct run *run)
+{
+    return out_text(
+        &lane->out, "function %s for variable %.200s", lane_run_function(part, run)->name,
+        part->entries[run->entry].shard->variable->name);
+}
+
 /* True: they are the same. */
 static bool compare_hyperparameters(
     struct lane *lane, struct lane_part *part, const struct lane_part *held, uint32_t run)
@@ -241,11 +258,8 @@ static bool compare_hyperparameters(
             memcmp(&given.value[i], &wanted.value[i], sizeof given.value[i]) == 0)
             continue;
         differ(
-            lane, part, held,
-            out_text(
-                &lane->out, "%s %g for variable %.200s", update_hyperparameter_name(i),
-                given.value[i], variable),
-            out_text(&lane->out, "%g", wanted.value[i]));
+            lane, part, held, hyperparameter_text(lane, i, given.value[i], variable),
+            hyperparameter_text(lane, i, wanted.value[i], variable));
         return false;
     }
     return true;
@@ -267,11 +281,7 @@ compare_run(struct lane *lane, struct lane_part *part, const struct lane_part *h
     }
     if (lane_run_function(part, given) != lane_run_function(held, wanted)) {
         differ(
-            lane, part, held,
-            out_text(
-                &lane->out, "function %s for variable %.200s", lane_run_function(part, given)->name,
-                shard->variable->name),
-            lane_run_function(held, wanted)->name);
+            lane, part, held, function_text(lane, part, given), function_text(lane, held, wanted));
         return false;
     }
     return compare_hyperparameters(lane, part, held, run);

@@ -450,11 +450,14 @@ text_after_name(struct lane *lane, const struct lane_part *part, const char *tex
 {
     const uint64_t sequence = part->sequence;
     const char *whole =
-        out_text(&lane->out, "push %" PRIu64 " of %s: ", sequence, part->session->task);
+        out_text(&lane->out, "push %" PRIu64 " of %s", sequence, part->session->task);
     const char *number = out_text(&lane->out, "push %" PRIu64 " ", sequence);
 
-    if (strncmp(text, whole, strlen(whole)) == 0)
-        return text + strlen(whole);
+    if (strncmp(text, whole, strlen(whole)) == 0) {
+        const char *rest = text + strlen(whole); /* ": …", ", …", " …" */
+        const size_t between = strspn(rest, ":, ");
+        return between > 0 ? rest + between : text;
+    }
     return strncmp(text, number, strlen(number)) == 0 ? text + strlen(number) : text;
 }
 
