@@ -87,10 +87,14 @@ static void reopen(struct judge *judge, struct judge_held *held)
 
 void judge_held_say(struct judge *judge)
 {
+    uint32_t fresh = 0; /* of this step: what they point to lies in its arena */
+
     assert(judge->recorded <= judge->last_record);
     for (struct judge_held *held = judge->held.last; held != NULL && held->record == 0;
-         held = held->in_judge.prev)
+         held = held->in_judge.prev) {
         held->record = judge->last_record;
+        fresh++;
+    }
     while (judge->held.first != NULL && judge->held.first->record <= judge->recorded) {
         struct judge_held *held = judge->held.first;
         if (held->reply == NULL)
@@ -98,8 +102,8 @@ void judge_held_say(struct judge *judge)
         judge_answer(judge, held->call, held->reply, &held->error);
         give(judge, held);
     }
-    for (struct judge_held *held = judge->held.last; held != NULL && held->reply != NULL;
-         held = held->in_judge.prev)
+    for (struct judge_held *held = judge->held.last; held != NULL && fresh > 0;
+         held = held->in_judge.prev, fresh--)
         keep(judge, held);
 }
 
