@@ -174,15 +174,16 @@ static enum sumac_status refuse_members(
         listing_end(&given), judge_tasks_text(judge, JUDGE_TASKS_LISTED));
 }
 
-/* Where ps 0 lists none it may have been told how many begin the synchronous steps. */
+/* Where ps 0 lists none it may have been told how many begin the synchronous steps: those who do
+ * list as many. */
 static enum sumac_status check_member_count(
     const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
     const uint32_t told = judge->config->step_members;
 
     assert(request->task != NULL); /* of a member */
-    if (told == 0 || request->n_members == 0 || request->members_partial ||
-        request->n_members == told)
+    if (told == 0 || judge->initials >= told || request->n_members == 0 ||
+        request->members_partial || request->n_members == told)
         return SUMAC_OK;
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,

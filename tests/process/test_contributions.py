@@ -53,6 +53,8 @@ class HowMany(unittest.TestCase):
         cluster.workers = 2
         for index in range(2):
             cluster.member(index).wait_for("^joined$")
+        cluster.workers = 3                                     # the run has grown: it comes later
+        cluster.member(2).wait_for("^joined$")
 
 
 class Weights(Members):
