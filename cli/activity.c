@@ -16,6 +16,7 @@ static void add_session(struct activity *client, const wire_session_stats *sessi
     client->pull_bytes += session->pull_bytes;
     client->refused += session->refused;
     client->non_finite += session->non_finite;
+    client->late += session->late;
     client->duplicates += session->duplicates;
     client->steps = session->clock > client->steps ? session->clock : client->steps;
     client->weight = session->weight > client->weight ? session->weight : client->weight;
@@ -35,6 +36,7 @@ static void fill_ps(struct activity *ps, const wire_stats_reply *reply)
         .pull_bytes = reply->pull_bytes,
         .refused = reply->refused,
         .non_finite = reply->non_finite,
+        .late = reply->late,
         .duplicates = reply->duplicates,
     };
     (void)text_print_line(ps->name, sizeof ps->name, "ps %u", reply->ps);

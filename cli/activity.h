@@ -13,7 +13,7 @@ struct activity {
     uint64_t steps, heard_ms; /* of a client: steps finished; when a ps last heard from it, ago */
     bool is_member;           /* a worker or chief that is open */
     uint64_t lag;             /* of a member: the steps that it is ahead of the slowest */
-    uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, duplicates;
+    uint64_t pushes, push_bytes, pulls, pull_bytes, refused, non_finite, late, duplicates;
     double weight;
     struct histogram staleness, push_us, pull_us;
     /* Per second, lately; NAN: not known, it was not seen before, or not by the same ps. */

@@ -18,10 +18,11 @@
 struct ps_words {
     struct ps_options server;
     uint32_t port, index;
-    const char *on_loss; /* NULL: not given */
+    const char *on_loss, *step_deadline; /* NULL: not given */
 };
 
 #define STAGING_BYTES_MIN 65536u
+#define STEP_DEADLINE_MS_MAX 86400000u /* a day */
 #define PULLS_BYTES_MIN 1048576u
 #define GRPC_MEMORY_BYTES_MIN 8388608u /* with less it answers nobody */
 #define LEASE_MS_MIN 500u   /* a client renews thrice in it, and a busy machine takes its time */
@@ -99,6 +100,14 @@ static const struct option_row rows[] = {
      "of synchronous steps that lack a worker which was lost: continue, without it, or fail, and "
      "all after it (continue)",
      OPTION_TEXT, .offset = offsetof(struct ps_words, on_loss)},
+    {"quorum", "K",
+     "a synchronous step is taken when K of its members have contributed and --step-deadline is "
+     "over, or all have; what comes later is late, and counts nowhere (all)",
+     OPTION_COUNT, SERVER(quorum)},
+    {"step-deadline", "MS|auto",
+     "with --quorum: how long after its first contribution a step waits for more than K; auto: "
+     "twice what the last 16 steps took to the K-th, by their median (auto)",
+     OPTION_TEXT, .offset = offsetof(struct ps_words, step_deadline)},
 };
 
 static const struct option_group groups[] = {
@@ -239,6 +248,34 @@ static bool take_on_loss(struct ps_words *words)
     return false;
 }
 
+/* 0: as soon as there are enough. */
+static bool take_step_deadline(struct ps_words *words)
+{
+    const char *const given = words->step_deadline == NULL ? "auto" : words->step_deadline;
+    char *end = NULL;
+
+    words->server.step_deadline_ms = PS_STEP_DEADLINE_AUTO;
+    if (words->step_deadline != NULL && words->server.quorum == 0) {
+        fprintf(
+            stderr,
+            "sumac ps: --step-deadline %s is of steps with a quorum; give --quorum K, too\n",
+            given);
+        return false;
+    }
+    if (strcmp(given, "auto") == 0)
+        return true;
+    const unsigned long ms = strtoul(given, &end, 10);
+    words->server.step_deadline_ms = (uint32_t)ms;
+    if (given[0] >= '0' && given[0] <= '9' && *end == '\0' && ms <= STEP_DEADLINE_MS_MAX)
+        return true;
+    fprintf(
+        stderr,
+        "sumac ps: --step-deadline %s is neither auto nor a whole number of milliseconds, 0 to "
+        "%u\n",
+        given, STEP_DEADLINE_MS_MAX);
+    return false;
+}
+
 static int serve(const struct command *command, int argc, char **argv)
 {
     struct ps_words words = {.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID};
@@ -251,7 +288,7 @@ static int serve(const struct command *command, int argc, char **argv)
         fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
         return EXIT_MISUSED;
     }
-    if (!check(&words.server) || !take_on_loss(&words))
+    if (!check(&words.server) || !take_on_loss(&words) || !take_step_deadline(&words))
         return EXIT_MISUSED;
     struct sumac_cluster cluster;
     struct sumac_error error = {0};

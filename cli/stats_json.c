@@ -43,6 +43,7 @@ static struct value *activity_to_json(const struct activity *activity)
     value_put(json, "pull_bytes_per_s", value_real(activity->pull_bytes_rate));
     value_put(json, "refused", value_number(activity->refused));
     value_put(json, "non_finite", value_number(activity->non_finite));
+    value_put(json, "late", value_number(activity->late));
     value_put(json, "duplicates", value_number(activity->duplicates));
     value_put(json, "push_us", histogram_to_json(&activity->push_us));
     value_put(json, "pull_us", histogram_to_json(&activity->pull_us));

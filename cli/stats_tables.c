@@ -311,6 +311,11 @@ static void print_oddities(const struct activity *client, FILE *file)
             file,
             "%s: %" PRIu64 " parts refused, %" PRIu64 " of them for values that are not finite\n",
             client->name, client->refused, client->non_finite);
+    if (client->late > 0)
+        fprintf(
+            file,
+            "%s: %" PRIu64 " contributions came late: a synchronous step was taken without each\n",
+            client->name, client->late);
     if (client->duplicates > 0)
         fprintf(
             file, "%s: %" PRIu64 " parts came again and were passed over\n", client->name,

@@ -23,6 +23,7 @@ enum {
 
 #define PS_THREADS_DEFAULT UINT32_MAX /* as many as there are processors to spare, at most 3 */
 #define PS_THREADS_MAX 64u
+#define PS_STEP_DEADLINE_AUTO UINT32_MAX
 
 struct ps_options {
     const struct sumac_cluster *cluster; /* names this task, of job ps; borrowed */
@@ -31,18 +32,21 @@ struct ps_options {
     uint32_t port;         /* 0: one that is free; the line that is logged says which */
     uint32_t threads;      /* of the compute pool, beside the lane's own */
     /* 0: the default, given here. */
-    uint32_t lease_ms;        /* 10 000 */
-    uint32_t rejoin_ms;       /* 10 000 */
-    uint32_t rejoin_first_ms; /* 60 000 */
-    uint32_t ps_lost_ms;      /* 60 000 */
-    uint32_t report_ms;       /* 5 000 */
-    uint32_t terminate_ms;    /* 5 000 */
-    uint32_t members;         /* of synchronous steps: as many as are listed */
-    bool loss_fails;          /* a synchronous step that lacks a member which was lost fails */
-    uint32_t sessions_max;    /* the listed chiefs and workers and 8 more, at least 32 */
-    uint32_t streams_max;     /* 1 024 calls on one connection */
-    uint32_t connections_max; /* four for each session, at least 1 024; as many as there are
-                                 descriptors for */
+    uint32_t lease_ms;         /* 10 000 */
+    uint32_t rejoin_ms;        /* 10 000 */
+    uint32_t rejoin_first_ms;  /* 60 000 */
+    uint32_t ps_lost_ms;       /* 60 000 */
+    uint32_t report_ms;        /* 5 000 */
+    uint32_t terminate_ms;     /* 5 000 */
+    uint32_t members;          /* of synchronous steps: as many as are listed */
+    bool loss_fails;           /* a synchronous step that lacks a member which was lost fails */
+    uint32_t quorum;           /* a synchronous step is taken with so many contributions; 0: all */
+    uint32_t step_deadline_ms; /* … so long after its first one; PS_STEP_DEADLINE_AUTO: by what the
+                                  last steps took */
+    uint32_t sessions_max;     /* the listed chiefs and workers and 8 more, at least 32 */
+    uint32_t streams_max;      /* 1 024 calls on one connection */
+    uint32_t connections_max;  /* four for each session, at least 1 024; as many as there are
+                                  descriptors for */
     uint32_t calls_max; /* 32 for each session, at least 4096, at most 16 384; half are streams' */
     uint64_t staging_bytes_max; /* 2304 MiB: each of 32 sessions a part of 64 MiB */
     uint64_t view_bytes_max;    /* as much as the variables take */
@@ -53,7 +57,7 @@ struct ps_options {
 
 #define PS_OPTIONS_INIT                                                                            \
     {                                                                                              \
-        .threads = PS_THREADS_DEFAULT                                                              \
+        .threads = PS_THREADS_DEFAULT, .step_deadline_ms = PS_STEP_DEADLINE_AUTO                   \
     }
 
 /* Run until the run has ended or SIGTERM or SIGINT has been obeyed; a second signal ends it at

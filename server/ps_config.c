@@ -148,6 +148,35 @@ static enum sumac_status take_addresses(
     return SUMAC_OK;
 }
 
+/* It is ps 0 that takes the steps. */
+static enum sumac_status check_quorum(
+    const struct ps_options *options, const struct lane_config *lane, struct sumac_error *error)
+{
+    const uint32_t listed = lane->members_partial ? 0 : lane->member_count;
+    const uint32_t members = options->members != 0 ? options->members : listed;
+
+    if (options->quorum == 0)
+        return SUMAC_OK;
+    if (options->loss_fails)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "--quorum %u does without a worker that is lost, and --on-loss fail does not; give one "
+            "of the two",
+            options->quorum);
+    if (options->cluster->task_index == 0 && members == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "--quorum %u, and how many members a synchronous step has is not known; list all "
+            "workers in TF_CONFIG, or give --members N",
+            options->quorum);
+    if (members != 0 && options->quorum > members)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "--quorum %u, and a synchronous step has %u members; give at most as many",
+            options->quorum, members);
+    return SUMAC_OK;
+}
+
 static enum sumac_status take_members(
     const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
 {
@@ -178,7 +207,7 @@ static enum sumac_status take_members(
             options->members, count);
     config->lane.members_jobs = config->members_jobs;
     config->lane.members_indices = config->members_indices;
-    return SUMAC_OK;
+    return check_quorum(options, &config->lane, error);
 }
 
 static enum sumac_status take_port(
@@ -223,6 +252,8 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->terminate_ms = options->terminate_ms;
     lane->step_members = options->members;
     lane->loss_fails = options->loss_fails;
+    lane->step_quorum = options->quorum;
+    lane->step_deadline_ms = options->step_deadline_ms;
     lane->sessions_max = options->sessions_max;
     lane->connections_max = options->connections_max;
     lane->calls_max = options->calls_max;

@@ -61,6 +61,7 @@ struct sumac_worker {
     uint32_t current;                    /* which of them the last step ran on */
     struct place *places;                /* a ring, (pushes_in_flight + 1) */
     uint64_t pushed, applied;    /* pushes made, and waited for; push i is in place i % places */
+    uint64_t late;               /* of them, those that a synchronous step was taken without */
     struct sumac_pull *pull;     /* under way into values[1 - current], or NULL */
     bool pulled;                 /* values[1 - current] is complete */
     struct sumac_fetch *fetches; /* (variable_count) */
@@ -362,6 +363,15 @@ enum sumac_status sumac_worker_create(
 
 /* ---- pushes and pulls */
 
+/* True: the synchronous step was taken without this worker, which goes on with the next one. */
+static bool is_late(struct sumac_worker *worker, const struct sumac_error *error)
+{
+    if (error->reason != SUMAC_REASON_STEP_LATE)
+        return false;
+    worker->late++;
+    return true;
+}
+
 /* Wait for the oldest pushes until no more than `left` are under way. A push that failed is over as
  * well. */
 static enum sumac_status
@@ -371,14 +381,18 @@ drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
     while (worker->pushed - worker->applied > left) {
         struct place *place = &worker->places[worker->applied % place_count(worker)];
         assert(place->push != NULL);
+        struct sumac_error why = {0};
         const enum sumac_status status =
-            sumac_push_wait(place->push, worker->options.timeout_ms, error);
-        if (status == SUMAC_DEADLINE_EXCEEDED)
-            return status; /* it is still under way */
-        place->push = NULL;
-        worker->applied++;
-        if (status != SUMAC_OK)
-            return status;
+            sumac_push_wait(place->push, worker->options.timeout_ms, &why);
+        if (status != SUMAC_DEADLINE_EXCEEDED) { /* else it is still under way */
+            place->push = NULL;
+            worker->applied++;
+        }
+        if (status == SUMAC_OK || is_late(worker, &why))
+            continue;
+        if (error != NULL)
+            *error = why;
+        return status;
     }
     return SUMAC_OK;
 }

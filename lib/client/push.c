@@ -122,6 +122,15 @@ static enum sumac_status submit(
     return transfer->error.status;
 }
 
+/* A contribution to a step that is over already would be late. */
+static uint64_t open_step(const struct sumac_client *client)
+{
+    struct session_state state;
+
+    session_read(client->session, &state);
+    return state.open_step;
+}
+
 enum sumac_status sumac_client_push(
     struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
     const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error)
@@ -164,6 +173,8 @@ enum sumac_status sumac_client_push(
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     client_lock(client);
+    if (wanted->synchronous)
+        made.step_least = open_step(client);
     struct transfer *transfer = transfer_take(client);
     enum sumac_status status = transfer == NULL
                                    ? fail(

@@ -128,6 +128,8 @@ static void on_done(struct session *session, struct link *link, const wire_done 
             push->versions[push->places[i]] = done->versions[push->ordinals[i]];
     assert(part->first_piece + part->piece_count <= push->piece_count);
     part_remove(session, part);
+    if (done->open_step > session->open_step)
+        session->open_step = done->open_step;
     part->done = true;
     link_touch(session, link); /* there may be room for the next one */
     push->done_count++;

@@ -182,6 +182,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     push->non_finite_allowed = wanted->non_finite_allowed;
     push->finishes_step = wanted->finishes_step;
     push->synchronous = wanted->synchronous;
+    push->step = wanted->step_least;
     push->piece_count = wanted->piece_count;
     push->part_count = participants;
     if (!take_block(session, push)) {
@@ -293,7 +294,9 @@ static void admit(struct session *session, struct push *push)
     session->run_ps = only;
     push->synchronous_before = session->last_synchronous;
     if (push->synchronous) {
-        push->step = ++session->last_step;
+        if (push->step <= session->last_step)
+            push->step = session->last_step + 1;
+        session->last_step = push->step;
         session->last_synchronous = push->sequence;
     }
     assert(place_of(session, push->sequence)->push == NULL);

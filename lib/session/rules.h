@@ -47,6 +47,9 @@
     X(steps_wait_for_the_new_member) /* steps go on while ps 0 asks where a member begins */       \
     X(first_step_is_the_judges)      /* each ps lets it begin after its own last step */           \
     X(loss_counts_from_final)        /* a loss counts from when ps 0 closes the session */         \
+    X(quorum_is_ordered)             /* each ps takes the first contributions that are enough */   \
+    X(late_is_late_everywhere)       /* a ps sums a late one, too, when it has it by then */       \
+    X(quorum_says_again)             /* who has come, and what was taken, is said only once */     \
     X(time_jump) /* a suspended ps 0 takes its own sleep for everyone's silence */
 
 enum rule {
@@ -57,10 +60,7 @@ enum rule {
 };
 
 /* The set of broken rules that this one alone makes. */
-static inline uint64_t rule_bit(enum rule rule)
-{
-    return UINT64_C(1) << rule;
-}
+static inline uint64_t rule_bit(enum rule rule) { return UINT64_C(1) << rule; }
 
 /* Does this rule hold under the set of broken ones? */
 static inline bool rule_holds(uint64_t broken, enum rule rule)

@@ -326,6 +326,7 @@ void session_read(const struct session *session, struct session_state *state)
         .first_step = session->first_step,
         .last_step = session->last_step,
         .newest_step = session->newest_step,
+        .open_step = session->open_step,
         .last_sequence = session->last_sequence,
         .commit_through = session->commit_through,
         .acked_through = session->acked_through,

@@ -74,6 +74,7 @@ struct session_push {
     /* The member's contribution to its next synchronous step: a sum, of `weight`, with a part on
      * every ps. No push after it is committed, and none is applied, before it is done. */
     bool synchronous;
+    uint64_t step_least; /* for this step at least: session_state.open_step, when it was made */
 };
 
 struct session_pull {
@@ -217,6 +218,7 @@ struct session_state {
     uint64_t last_sequence, commit_through, acked_through;
     uint64_t first_step, last_step; /* synchronous ones: its first, 0: none; its last so far */
     uint64_t newest_step; /* over on some ps, as the answer to a pull at a step has said */
+    uint64_t open_step; /* with a quorum: those before it are over, as far as it has heard */
 };
 
 /* Gives  a session, or NULL when the source has no memory. Copies the config's strings. */

@@ -67,7 +67,7 @@ struct push {
     bool non_finite_allowed;
     bool finishes_step;
     bool synchronous;
-    uint64_t step;               /* of a synchronous one, with its sequence */
+    uint64_t step;               /* of a synchronous one, with its sequence; before, the least */
     uint64_t synchronous_before; /* the last sequence before it of such a one; 0: none */
     bool refused;
     struct sumac_error *error;    /* of the refusal, from the pool; NULL: none heard */
@@ -270,6 +270,7 @@ struct session {
     uint64_t steps_finished; /* by the caller: those of `clock`, and those not committed yet */
     uint64_t first_step, last_step; /* synchronous: as the join said, 0: none; the last so far */
     uint64_t newest_step;           /* over on some ps, as answers to pulls have said */
+    uint64_t open_step;             /* with a quorum: a ps has said that those before it are over */
     uint64_t last_synchronous;      /* sequence; 0: there was none */
     uint64_t held;                  /* a synchronous one that is committed; 0, or it is done */
     uint64_t run_other_before;      /* `other_before` of the last push */

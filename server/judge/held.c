@@ -46,6 +46,7 @@ static void keep(struct judge *judge, struct judge_held *held)
     const wire_message *reply = held->reply;
 
     assert(held->bytes == NULL);
+    held->kept = true;
     held->reply = NULL;
     if (reply == NULL)
         return;
@@ -87,14 +88,10 @@ static void reopen(struct judge *judge, struct judge_held *held)
 
 void judge_held_say(struct judge *judge)
 {
-    uint32_t fresh = 0; /* of this step: what they point to lies in its arena */
-
     assert(judge->recorded <= judge->last_record);
     for (struct judge_held *held = judge->held.last; held != NULL && held->record == 0;
-         held = held->in_judge.prev) {
+         held = held->in_judge.prev)
         held->record = judge->last_record;
-        fresh++;
-    }
     while (judge->held.first != NULL && judge->held.first->record <= judge->recorded) {
         struct judge_held *held = judge->held.first;
         if (held->reply == NULL)
@@ -102,8 +99,8 @@ void judge_held_say(struct judge *judge)
         judge_answer(judge, held->call, held->reply, &held->error);
         give(judge, held);
     }
-    for (struct judge_held *held = judge->held.last; held != NULL && fresh > 0;
-         held = held->in_judge.prev, fresh--)
+    for (struct judge_held *held = judge->held.last; held != NULL && !held->kept;
+         held = held->in_judge.prev)
         keep(judge, held);
 }
 

@@ -222,6 +222,7 @@ void judge_join_complete(struct judge *judge, struct judge_session *session)
             judge, "ps 0 opened the session of %s, attempt %" PRIu64, session->label,
             session->attempt);
     answer(judge, session);
+    judge_steps_consider(judge);
 }
 
 /* ---- the request ---- */

@@ -264,6 +264,7 @@ static void ticked(struct judge *judge, const struct judge_event *event)
         judge_joins_tick(judge);
         judge_calls_tick(judge);
         judge_barriers_tick(judge);
+        judge_steps_tick(judge);
         judge_orders_tick(judge);
     }
     judge_peers_tick(judge);

@@ -94,6 +94,7 @@ static void same_cluster(const struct pair *pair)
     same(pair, a->member_joined, b->member_joined, "that a member has joined", whom);
     same(pair, a->members_whole, b->members_whole, "that all members are listed", whom);
     same(pair, a->initials, b->initials, "members that begin with step 1", whom);
+    same(pair, a->step_taken, b->step_taken, "the last step that was taken", whom);
     same(pair, a->some_left_done, b->some_left_done, "that one has left as done", whom);
     same(pair, a->observers, b->observers, "how many observers", whom);
     same(pair, a->attempts_forgotten, b->attempts_forgotten, "the attempts forgotten", whom);
@@ -135,6 +136,8 @@ same_ends(const struct pair *pair, const struct judge_session *a, const struct j
         same(pair, a->start_clock, b->start_clock, "the clock that it starts at", a->label);
     if (a->state < JUDGE_SESSION_DECIDING)
         return;
+    same(pair, a->made_step, b->made_step, "the last step that it contributed to", a->label);
+    same(pair, a->made_sequence, b->made_sequence, "its last contribution", a->label);
     same(pair, a->final, b->final, "final", a->label);
     same(pair, a->acked_through, b->acked_through, "acked_through", a->label);
     same_voided(pair, a->voided, b->voided, a->label);
@@ -162,6 +165,7 @@ same_session(const struct pair *pair, const struct judge_session *a, const struc
     same(pair, a->attempt, b->attempt, "the attempt", whom);
     same(pair, a->initial, b->initial, "which of those that begin with step 1", whom);
     same(pair, a->first_step, b->first_step, "the first step", whom);
+    same(pair, a->taken_step, b->taken_step, "the last step that was taken with it", whom);
     same(pair, a->done, b->done, "that it is done", whom);
     same(pair, a->left, b->left, "that its client left", whom);
     same(pair, a->last_sequence, b->last_sequence, "the last push", whom);

@@ -64,6 +64,7 @@
 #define JUDGE_AGAIN_MS 1000u   /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
+#define JUDGE_STEP_TIMES 16u   /* of the last steps, by which the next one's deadline goes */
 #define JUDGE_MASK_WORDS (LANE_PS_MAX / 64u)
 
 /* A set of ps. */
@@ -113,6 +114,7 @@ struct judge_held {
     LINKS(struct judge_held) in_judge;
     uint64_t call;
     uint64_t record;           /* all up to it; 0: that of the present step */
+    bool kept;                 /* it is of an earlier step */
     const wire_message *reply; /* in the step's arena, … */
     const wire_type *type;     /* … and beyond the step these bytes; NULL: the error */
     uint8_t *bytes;
@@ -180,8 +182,14 @@ struct judge_session {
     uint32_t initial;     /* of the members that begin with synchronous step 1 the i-th; 0: none */
     uint64_t seen_step;   /* the largest of what the ps answered to `open` */
     uint64_t first_step;  /* from which on it is a member; 0: it is none, or not known yet */
-    uint64_t join_call;   /* 0: nobody waits */
-    uint64_t leave_call;  /* 0: nobody waits */
+    /* With a quorum. */
+    uint64_t come_step;     /* the last that it has come to, as far as some ps has said, and … */
+    bool come_voided;       /* … whether with nothing that counts */
+    uint64_t taken_step;    /* the last that was taken with what it has */
+    uint64_t made_step;     /* settled: the last that it has made a contribution to, and … */
+    uint64_t made_sequence; /* … which, where its turn was not over; 0: it was, or it is voided */
+    uint64_t join_call;     /* 0: nobody waits */
+    uint64_t leave_call;    /* 0: nobody waits */
     bool done;
     bool left;              /* its client's leave settled it, … */
     uint64_t last_sequence; /* … which named this push as its last */
@@ -198,6 +206,7 @@ enum judge_order_kind {
     JUDGE_ORDER_CLOSE,
     JUDGE_ORDER_DECIDE,
     JUDGE_ORDER_MEMBERSHIP,
+    JUDGE_ORDER_TAKE,
     JUDGE_ORDER_ADD_SHARDS,
     JUDGE_ORDER_PUBLISH,
     JUDGE_ORDER_DELETE,
@@ -241,6 +250,7 @@ struct judge_peer {
     uint64_t silent_us;  /* since when an answer, or a stream, is missing; 0: nothing is */
     uint32_t unanswered; /* orders given on this stream, hello included */
     bool ended;          /* it ended its last stream as it exited */
+    uint64_t step_over;  /* with a quorum: the last synchronous step that is over there */
     struct judge_order *next_order;
 };
 
@@ -357,6 +367,17 @@ struct judge {
     bool member_joined;     /* a member has been open */
     uint32_t initials;      /* members that begin with synchronous step 1 and have been opened */
     uint64_t memberless_since_us;
+
+    /* With a quorum, of synchronous steps (quorum.c). */
+    struct judge_row step_row;
+    uint64_t step_taken;     /* the last */
+    bool step_without_order; /* there was no memory for the order that says so */
+    /* Of the next one: since when something that counts has come (0: it has not), and whether that
+     * is enough. */
+    uint64_t step_first_us;
+    bool step_enough;
+    uint64_t step_times_us[JUDGE_STEP_TIMES]; /* from the one to the other, of the last steps */
+    uint32_t step_times;                      /* how many there were */
 
     uint64_t cluster_id;
     uint64_t secret; /* told the other ps alone */
@@ -517,6 +538,8 @@ void judge_order_open(struct judge *judge, struct judge_session *session);
 /* False: there is no memory for it yet. */
 bool judge_order_variable(
     struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable);
+/* To take the synchronous step that was taken last. */
+void judge_order_take(struct judge *judge);
 /* Append the order to end, for these. It needs no memory. */
 void judge_order_end(struct judge *judge, const struct judge_mask *pending);
 const wire_peer_order *judge_order_pack(struct judge *judge, const struct judge_order *order);
@@ -573,6 +596,7 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id);
 /* voided.c */
 /* False: no memory, or more than JUDGE_VOIDED_MAX. */
 bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence);
+bool judge_voided_has(const struct judge_voided *set, uint64_t sequence);
 void judge_voided_drop(struct judge *judge, struct judge_voided **set);
 /* Of one that holds what every ps may remember. */
 uint64_t judge_voided_bytes_max(const struct judge *judge);
@@ -615,6 +639,22 @@ void judge_first_step_complete(struct judge *judge, struct judge_session *sessio
 uint32_t judge_step_members(const struct judge *judge);
 /* Joins of observers end when a ps does not appear: the run, which has not begun, does not. */
 void judge_joins_tick(struct judge *judge);
+
+/* quorum.c */
+/* Is it time to take the next step? After whatever may make it so. */
+void judge_steps_consider(struct judge *judge);
+void judge_steps_tick(struct judge *judge);
+/* The judge begins with its records: the ps hear again what was taken. */
+void judge_steps_begin_again(struct judge *judge);
+void judge_steps_reported(struct judge *judge, uint32_t ps, const wire_peer_report *report);
+/* What a ps says of a session that is closed. False: what is voided cannot be kept for want of
+ * memory. */
+bool judge_steps_close_reported(
+    struct judge *judge, struct judge_session *session, const wire_close_report *close);
+/* All of them have. */
+void judge_steps_closed(struct judge *judge, struct judge_session *session);
+/* Does a step need what a settled session has made? */
+bool judge_steps_need(const struct judge *judge, const struct judge_session *session);
 
 /* settle.c */
 /* Its client left it as done, and lacks no push that it has made; when all ps have closed it. */

@@ -97,10 +97,17 @@ void judge_order_open(struct judge *judge, struct judge_session *session)
 void judge_orders_begin_again(struct judge *judge)
 {
     assert(judge->orders.first == NULL);
+    judge_steps_begin_again(judge);
     if (judge->member_joined && add(judge, JUDGE_ORDER_MEMBERSHIP) == NULL)
         judge->membership_told = 0;
     judge->variable_without_order = true;
     judge_orders_tick(judge);
+}
+
+void judge_order_take(struct judge *judge)
+{
+    assert(judge->step_taken > 0);
+    judge->step_without_order = add(judge, JUDGE_ORDER_TAKE) == NULL;
 }
 
 /* There is never more than one: ps 0 tells itself when the others have answered. */
@@ -145,6 +152,8 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
             order->session->final);
     case JUDGE_ORDER_MEMBERSHIP:
         return "to hear who the members are";
+    case JUDGE_ORDER_TAKE:
+        return judge_text(judge, "to take synchronous step %" PRIu64, judge->step_taken);
     case JUDGE_ORDER_ADD_SHARDS:
         return judge_text(judge, "to make its shards of %.200s", order->variable->name);
     case JUDGE_ORDER_PUBLISH:
@@ -190,6 +199,7 @@ static void complete(
         judge_end_complete(judge);
         break;
     case JUDGE_ORDER_MEMBERSHIP:
+    case JUDGE_ORDER_TAKE:
     case JUDGE_ORDER_KINDS:
         break;
     }
@@ -201,6 +211,7 @@ static const char *const order_names[JUDGE_ORDER_KINDS] = {
     [JUDGE_ORDER_CLOSE] = "close",
     [JUDGE_ORDER_DECIDE] = "decide",
     [JUDGE_ORDER_MEMBERSHIP] = "membership",
+    [JUDGE_ORDER_TAKE] = "take",
     [JUDGE_ORDER_ADD_SHARDS] = "add_shards",
     [JUDGE_ORDER_PUBLISH] = "publish",
     [JUDGE_ORDER_DELETE] = "delete",
@@ -472,6 +483,28 @@ static bool pack_membership(struct judge *judge, wire_peer_order *message)
     return true;
 }
 
+static bool pack_take(struct judge *judge, wire_peer_order *message)
+{
+    size_t count = 0;
+
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        count += session->taken_step == judge->step_taken;
+    wire_take_step *take = arena_take(&judge->said->arena, sizeof *take);
+    wire_bytes *ids = arena_take(&judge->said->arena, count * sizeof *ids + 1);
+    if (take == NULL || ids == NULL)
+        return false;
+    *take = (wire_take_step)WIRE_TAKE_STEP_INIT;
+    take->step = judge->step_taken;
+    take->session_ids = ids;
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        if (session->taken_step == judge->step_taken)
+            ids[take->n_session_ids++] = (wire_bytes){JUDGE_ID_BYTES, session->id};
+    message->take = take;
+    return true;
+}
+
 static bool pack_add_shards(
     struct judge *judge, const struct judge_variable *variable, wire_peer_order *message)
 {
@@ -539,6 +572,8 @@ pack_body(struct judge *judge, const struct judge_order *order, wire_peer_order 
         return pack_decide(judge, order->session, message);
     case JUDGE_ORDER_MEMBERSHIP:
         return pack_membership(judge, message);
+    case JUDGE_ORDER_TAKE:
+        return pack_take(judge, message);
     case JUDGE_ORDER_ADD_SHARDS:
         return pack_add_shards(judge, order->variable, message);
     case JUDGE_ORDER_PUBLISH:

@@ -217,6 +217,7 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
     hello->coordinator_incarnation = judge->config->incarnation;
     hello->coordinator_secret = judge->secret;
     hello->step_members = judge_step_members(judge);
+    hello->quorum = judge->config->step_quorum;
     hello->index = ps;
     hello->n_ps_addresses = hello->n_ps_incarnations = judge->ps_count;
     hello->ps_addresses = addresses;
@@ -524,6 +525,7 @@ void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report 
         judge_renewed(judge, &report->renewed[i]);
     for (size_t i = 0; i < report->n_assigned; i++)
         judge_assigned(judge, ps, report->assigned[i]);
+    judge_steps_reported(judge, ps, report);
     if (report->answers != 0 && report->answers == peer->hello) {
         hear_hello(judge, ps, report);
         return;

@@ -61,7 +61,7 @@ static bool write_rows(struct judge *judge, struct span *body)
             row->record = judge->last_record + 1;
             if (!judge_row_write(judge, kind, row, &body[count++]))
                 return false;
-            if (kind == JUDGE_ROW_CLUSTER || kind == JUDGE_ROW_PS)
+            if (kind == JUDGE_ROW_CLUSTER || kind == JUDGE_ROW_PS || kind == JUDGE_ROW_STEP)
                 judge->cluster_record = row->record;
         }
     }

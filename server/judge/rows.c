@@ -341,6 +341,9 @@ static const struct field session_fields[] = {
     NUMBER(judge_session, start_clock),
     NUMBER(judge_session, initial),
     NUMBER(judge_session, first_step),
+    NUMBER(judge_session, taken_step),
+    NUMBER(judge_session, made_step),
+    NUMBER(judge_session, made_sequence),
     NUMBER(judge_session, done),
     NUMBER(judge_session, left),
     NUMBER(judge_session, last_sequence),
@@ -619,6 +622,42 @@ static void forget_barrier(struct judge *judge, struct row_reader *reader)
         judge_barrier_forget(judge, barrier);
 }
 
+/* ---- synchronous steps of K of N ---- */
+
+/* Its number, and whose contributions it is made of. */
+static void put_step(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    uint64_t count = 0;
+
+    assert(object == &judge->step_row);
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        count += session->taken_step == judge->step_taken;
+    put_number(writer, judge->step_taken);
+    put_number(writer, count);
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        if (session->taken_step == judge->step_taken)
+            put_bytes(writer, session->id, JUDGE_ID_BYTES);
+}
+
+static void take_step(struct judge *judge, struct row_reader *reader)
+{
+    judge->step_taken = take_number(reader);
+    const uint64_t count = take_number(reader);
+
+    for (uint64_t i = 0; i < count && !reader->failed; i++) {
+        const uint8_t *id = take_bytes(reader, JUDGE_ID_BYTES);
+        struct judge_session *session =
+            id == NULL ? NULL : judge_session_find(judge, id, JUDGE_ID_BYTES);
+        reader->failed |= session == NULL;
+        if (session != NULL)
+            session->taken_step = judge->step_taken;
+    }
+    read_row(judge, &judge->step_row);
+    judge->cluster_record = judge->step_row.record;
+}
+
 /* ---- one row ---- */
 
 static const struct {
@@ -632,6 +671,7 @@ static const struct {
     [JUDGE_ROW_TASK] = {put_task, take_task, put_task_name, forget_task},
     [JUDGE_ROW_SESSION] = {put_session, take_session, put_session_id, forget_session},
     [JUDGE_ROW_VARIABLE] = {put_variable, take_variable, put_variable_id, forget_variable},
+    [JUDGE_ROW_STEP] = {put_step, take_step, NULL, NULL},
     [JUDGE_ROW_BARRIER] = {put_barrier, take_barrier, put_barrier_name, forget_barrier},
 };
 

@@ -249,11 +249,10 @@ void judge_sessions_forget_oldest(struct judge *judge)
         if (session->state != JUDGE_SESSION_SETTLED || session->orders > 0)
             continue;
         settled++;
-        if (oldest == NULL)
+        if (oldest == NULL && !judge_steps_need(judge, session))
             oldest = session;
     }
-    assert((settled > 0) == (oldest != NULL));
-    if (settled > judge_settled_max(judge))
+    if (settled > judge_settled_max(judge) && oldest != NULL)
         judge_session_forget(judge, oldest);
 }
 

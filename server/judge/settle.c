@@ -24,7 +24,7 @@ void judge_settle(
     assert(session->voided == NULL); /* nobody has reported it yet */
     session->state = JUDGE_SESSION_CLOSING;
     session->cause = *cause;
-    session->final = session->acked_through = 0;
+    session->final = session->acked_through = session->made_step = session->made_sequence = 0;
     judge_session_changed(judge, session);
     judge_calls_of_session_fail(judge, session);
     judge_barriers_of_session_fail(judge, session);
@@ -38,6 +38,8 @@ bool judge_close_reported(
     const wire_close_report *close = report->close_report;
     if (close == NULL || session->state != JUDGE_SESSION_CLOSING)
         return true;
+    if (!judge_steps_close_reported(judge, session, close))
+        return false;
     if (close->commit_through > session->final)
         session->final = close->commit_through;
     if (close->acked_through > session->acked_through)
@@ -56,6 +58,7 @@ void judge_close_complete(struct judge *judge, struct judge_session *session)
     session->state = JUDGE_SESSION_DECIDING;
     judge_session_changed(judge, session);
     judge_order_session(judge, JUDGE_ORDER_DECIDE, session);
+    judge_steps_closed(judge, session);
 }
 
 /* Does every push count that its client has made, as far as it says? Of a session that something

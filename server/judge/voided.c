@@ -50,6 +50,13 @@ static uint32_t place_of(const struct judge_voided *set, uint64_t sequence)
     return low;
 }
 
+bool judge_voided_has(const struct judge_voided *set, uint64_t sequence)
+{
+    const uint32_t place = place_of(set, sequence);
+
+    return set != NULL && place < set->count && set->sequence[place] == sequence;
+}
+
 bool judge_voided_add(struct judge *judge, struct judge_voided **set, uint64_t sequence)
 {
     const uint32_t place = place_of(*set, sequence);

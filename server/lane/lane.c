@@ -426,8 +426,10 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     else if (!event->follows)
         arena_reset(&lane->arena);
     out_reset(&lane->out);
-    if (!event->follows)
+    if (!event->follows) {
         lane->work = 0;
+        lane->shows_blocks = false;
+    }
     lane->event = event;
     if (event->now_us > lane->now_us)
         lane->now_us = event->now_us;

@@ -40,7 +40,9 @@
 #define LANE_VOIDED_PER_SESSION_MAX                                                                \
     1024u /* remembered by a ps until acked_through: as many may be under way */
 #define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
-#define LANE_QUIET_MS 3000u     /* a sign of life comes each second: by then one is really late */
+#define LANE_DEADLINE_AUTO                                                                         \
+    UINT32_MAX /* of a step with a quorum: by what the last ones took (judge/quorum.c) */
+#define LANE_QUIET_MS 3000u /* a sign of life comes each second: by then one is really late */
 #define LANE_REPORTS_APART_MAX 12u /* report_ms between lines of a wait that has no limit */
 #define LANE_PULLS_BYTES_MAX 67108864u
 #define LANE_STREAMS_MAX 8192u
@@ -64,6 +66,9 @@ struct lane_config {
     /* Of ps 0: how many members begin with synchronous step 1; 0: the listed ones, if that list is
      * whole. Do steps fail that lack a member which was lost? */
     uint32_t step_members;
+    /* Of ps 0: a synchronous step is taken with so many contributions, or more; 0: with all. */
+    uint32_t step_quorum;
+    uint32_t step_deadline_ms; /* after its first one, or LANE_DEADLINE_AUTO */
     bool loss_fails;
     uint64_t incarnation;     /* random, not 0 */
     const char *version;      /* of the program, for Stats */

@@ -50,6 +50,7 @@ void lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t 
     lane->coordinator_incarnation = hello->coordinator_incarnation;
     lane->coordinator_secret = hello->coordinator_secret;
     lane->step_members = hello->step_members;
+    lane->step_quorum = hello->quorum;
     for (uint32_t i = 0; i < hello->n_ps_incarnations && i < LANE_PS_MAX; i++) {
         if (i != lane->index && hello->ps_incarnations[i] != 0)
             lane->ps_incarnations[i] = hello->ps_incarnations[i];
@@ -294,6 +295,7 @@ static bool obey_hello(struct lane *lane, struct lane_stream *stream, const wire
     (void)lane_record_order(lane, RECORD_HELLO, NULL, order->number, &hello->base);
     lane_report_answer(lane, order->number, NULL);
     lane_reports_assigned_again(lane);
+    lane_step_say_again(lane);
     return true;
 }
 
@@ -430,6 +432,25 @@ obey_first_step(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     if (session != NULL && session->first_step == 0 && !session->closed) {
         lane_step_begins(lane, session, first->step);
         (void)lane_record_order(lane, RECORD_FIRST_STEP, session, 0, &first->base);
+    }
+    lane_report_answer(lane, order->number, NULL);
+    lane_turn_take_steps(lane);
+}
+
+/* What a synchronous step is made of, where there is a quorum. */
+static void obey_take(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+{
+    const wire_take_step *taken = order->take;
+    struct sumac_error error;
+
+    assert(stream == lane->coordinator);
+    for (size_t i = 0; i < taken->n_session_ids; i++) {
+        if (!check_id(lane, order->number, &taken->session_ids[i], &error))
+            return;
+    }
+    if (lane_step_take(lane, taken, &error) != SUMAC_OK) {
+        lane_report_answer(lane, order->number, &error);
+        return;
     }
     lane_report_answer(lane, order->number, NULL);
     lane_turn_take_steps(lane);
@@ -691,6 +712,7 @@ static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_
         {order->decide, obey_decide},
         {order->membership, obey_membership},
         {order->first_step, obey_first_step},
+        {order->take, obey_take},
         {order->end, obey_end},
         {order->freeze, obey_unsupported},
         {order->cut, obey_unsupported},

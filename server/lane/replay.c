@@ -171,6 +171,17 @@ replay_first_step(struct lane *lane, struct lane_session *session, const struct 
 }
 
 static bool
+replay_take(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    const wire_take_step *taken = (const wire_take_step *)record->message;
+    struct sumac_error error;
+    (void)session;
+
+    assert(taken != NULL);
+    return taken->step == lane->step_over + 1 && lane_step_take(lane, taken, &error) == SUMAC_OK;
+}
+
+static bool
 replay_voided(struct lane *lane, struct lane_session *session, const struct record *record)
 {
     const wire_refused *refused = (const wire_refused *)record->message;
@@ -218,6 +229,7 @@ static const struct {
     [RECORD_FIRST_STEP] = {&sumac__v1__first_step__descriptor, true, replay_first_step},
     [RECORD_VOIDED] = {&sumac__v1__refused__descriptor, true, replay_voided},
     [RECORD_STEP] = {&sumac__v1__take_step__descriptor, false, replay_step},
+    [RECORD_TAKE] = {&sumac__v1__take_step__descriptor, false, replay_take},
 };
 
 static enum sumac_status refuse(const struct lane *lane, const char *why, struct sumac_error *error)

@@ -57,6 +57,7 @@ static void same_steps(const struct pair *pair, const struct turns *a, const str
     const bool over = state == OPERATION_RAISING || state == OPERATION_FREEING;
 
     same(pair, a->last_step + over, b->last_step, "the last step", "the lane");
+    same(pair, a->taken_step, b->taken_step, "the last step that ps 0 took", "the lane");
     same(pair, a->step_begun, b->step_begun, "members that begin with step 1", "the lane");
     same(pair, a->fails_from, b->fails_from, "the first step that fails", "the lane");
 }
@@ -79,6 +80,7 @@ static void same_cluster(const struct pair *pair)
     same(pair, a->ps_count, b->ps_count, "how many ps", whom);
     same_steps(pair, a->turns, b->turns);
     same(pair, a->step_members, b->step_members, "how many members a step has", whom);
+    same(pair, a->step_quorum, b->step_quorum, "how many a step needs", whom);
     for (uint32_t i = 0; i < a->ps_count && check_is_good(pair->check); i++) {
         same(pair, a->ps_incarnations[i], b->ps_incarnations[i], "the incarnation of a ps", whom);
         same_text(pair, a->ps_addresses[i], b->ps_addresses[i], "address of a ps", whom);

@@ -60,6 +60,7 @@ static wire_session_stats *pack_session(struct lane *lane, struct lane_session *
     message->pull_bytes = counts->pull_bytes;
     message->refused = counts->refused;
     message->non_finite = counts->non_finite;
+    message->late = counts->late;
     message->duplicates = counts->duplicates;
     message->clock = session->clock;
     message->weight = session->weight;
@@ -213,6 +214,7 @@ static bool pack_own(struct lane *lane, const struct lane_event *event, wire_sta
     reply->pull_bytes = numbers.counts.pull_bytes;
     reply->refused = numbers.counts.refused;
     reply->non_finite = numbers.counts.non_finite;
+    reply->late = numbers.counts.late;
     reply->duplicates = numbers.counts.duplicates;
     reply->variables = numbers.variables;
     reply->shards = numbers.shards;

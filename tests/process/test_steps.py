@@ -96,6 +96,15 @@ class Steps(Members):
         self.assertEqual(code, 0, output)
         self.assertEqual(json.loads(output)["values"], [[total], [total]])
 
+    def test_a_step_of_two_of_three_does_not_wait_for_the_third(self):
+        one, two, three = self.members("--quorum", "2", "--step-deadline", "0", workers=3)
+        self.contribute((one, "3", "1"), (two, "4", "1"))
+        self.order(three, "pull w", "^pulled w 7 7 same$")
+        self.order(three, "contribute w 100 1", "^begun$")
+        self.order(three, "end", "^refused ABORTED STEP_LATE .*worker 2.*step 1 ")
+        self.contribute((two, "1", "1"), (three, "1", "1"))
+        self.order(one, "pull w", "^pulled w 9 9 same$")
+
     def test_the_digits_are_learnt_alike_every_time(self):
         losses = []
         for _ in range(2):

@@ -306,6 +306,9 @@ void checker_pushed(
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE &&
         effect->error.reason == SUMAC_REASON_STEP_DIFFERS && checker_may_differ(world, push))
         push->defect = DEFECT_OF_STEP;
+    if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE &&
+        effect->error.reason == SUMAC_REASON_STEP_LATE)
+        checker_late(world, push);
     if (effect->error.reason == SUMAC_REASON_MEMBER_LOST && !world->loss_fails)
         checker_violation(world, "a step fails for a loss that it is to go on without");
     made_if(world, MADE_step_lost, effect->error.reason == SUMAC_REASON_MEMBER_LOST);
@@ -330,7 +333,8 @@ void checker_pushed(
 
 bool checker_may_be_void(const struct world *world, const struct sim_push *push)
 {
-    const bool of_step = push->step != 0 && (world_has(world, FAULT_REFUSE) || world->loss_fails);
+    const bool of_step = push->step != 0 && (world_has(world, FAULT_REFUSE) || world->loss_fails ||
+                                             world->quorum != 0);
 
     if (push->fate ==
         FATE_OK) /* that it is committed its session's end says; a loss fails it yet */

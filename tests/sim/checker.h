@@ -21,6 +21,7 @@
 
 #define COLUMNS 60u   /* pushes of one run */
 #define LIVES_MAX 24u /* sessions of one run */
+#define STEPS_MAX 64u /* synchronous ones of one run; with a quorum they may leave some out */
 #define SEED_VALUE 7
 #define SIM_CALL_KINDS 8u
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
@@ -69,6 +70,7 @@ enum defect {
     DEFECTS,
     DEFECT_NO_MEMORY = DEFECTS, /* not the client's: a ps had no room for its part */
     DEFECT_OF_STEP,             /* nor: its contribution is unlike one that was held for its step */
+    DEFECT_LATE,                /* nor: its step was taken without it */
 };
 
 enum fate { FATE_UNDER_WAY, FATE_OK, FATE_REFUSED, FATE_CLOSED, FATE_UNKNOWN };
@@ -115,6 +117,7 @@ struct sim_push {
     uint64_t token, sequence; /* sequence 0: too large to get one */
     bool seed, finishes_step;
     uint64_t step;        /* of a synchronous one; 0: it is another */
+    uint64_t step_before; /* its session's last one before it */
     bool differs;         /* it has more than a contribution to that step should have */
     uint8_t participants; /* bit per ps */
     uint8_t ledger[SIM_PS_MAX], grad[SIM_PS_MAX]; /* rows: bit 0 and 1 */
@@ -176,6 +179,12 @@ struct round_seen {
     char message[SUMAC_ERROR_TEXT_BYTES];
 };
 
+/* What a synchronous step is made of, as some ps was told first. */
+struct step_seen {
+    bool taken;
+    uint32_t sessions; /* a bit for each life */
+};
+
 struct checker {
     uint32_t violations;
     char first[SIM_VIOLATION_BYTES];
@@ -222,6 +231,7 @@ struct checker {
     uint32_t arrivals[SIM_CLIENTS_MAX]; /* at the barrier, by task */
     uint32_t rounds_passed;
     struct round_seen rounds[SIM_ROUNDS_MAX];
+    struct step_seen steps[STEPS_MAX];
 };
 
 struct checker *checker_make(struct world *world);
@@ -376,6 +386,12 @@ uint64_t checker_last_step(const struct world *world);
 void checker_sums(struct world *world, uint32_t ps);
 /* At the end: of each step that ps holds a pull saw all or nothing. */
 void checker_steps_pulled(struct world *world, const struct sim_pull *pull, uint32_t ps);
+/* ps 0 says to some ps what a step is made of. */
+void checker_takes(struct world *world, const wire_take_step *taken);
+/* A contribution is refused for having come late. */
+void checker_late(struct world *world, struct sim_push *push);
+/* At the end: is it applied where its step is made of it, and nowhere where not? */
+void checker_quorum(struct world *world, uint32_t ps);
 
 /* checker_values.c: what a snapshot says. Returns the pushes applied in it, a bit per column. */
 uint64_t

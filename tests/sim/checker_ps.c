@@ -399,6 +399,8 @@ void checker_effect(
     }
     for (uint32_t i = 0; i < effect->payload_count; i++)
         world->checker->lent[ps->index] += effect->payload[i].hold != 0;
+    if (effect->kind == LANE_EFFECT_ORDER && effect->order->take != NULL)
+        checker_takes(world, effect->order->take);
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->end != NULL)
         world->checker->end_said = true;
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL &&

@@ -96,6 +96,8 @@ static void check_values(struct world *world, uint32_t ps)
         checker_sums(world, ps);
     for (uint32_t i = 0; i < world->checker->pull_count; i++)
         checker_steps_pulled(world, world->checker->pulls[i], ps);
+    if (world->quorum != 0)
+        checker_quorum(world, ps);
     if ((checker->seen[ps] & ~checker->applied[ps]) != 0)
         checker_violation(world, "a pull has seen a push that is not applied");
 }

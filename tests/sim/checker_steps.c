@@ -81,6 +81,81 @@ void checker_commits(
     }
 }
 
+/* ---- K of N */
+
+static uint32_t life_bit(const struct world *world, const uint8_t id[16])
+{
+    const struct checker *checker = world->checker;
+
+    for (uint32_t i = 0; i < checker->life_count; i++)
+        if (checker->lives[i]->joined && memcmp(checker->lives[i]->id, id, 16) == 0)
+            return 1u << i;
+    return 0;
+}
+
+void checker_takes(struct world *world, const wire_take_step *taken)
+{
+    uint32_t sessions = 0;
+
+    if (taken->step == 0 || taken->step >= STEPS_MAX) {
+        checker_violation(world, "a step is taken that nobody can have come to");
+        return;
+    }
+    struct step_seen *seen = &world->checker->steps[taken->step];
+    for (size_t i = 0; i < taken->n_session_ids; i++)
+        sessions |= life_bit(world, taken->session_ids[i].data);
+    made_if(world, MADE_step_taken, !seen->taken);
+    if (seen->taken && seen->sessions != sessions)
+        checker_violation(world, "a step is taken twice, with others");
+    *seen = (struct step_seen){.taken = true, .sessions = sessions};
+}
+
+static bool is_taken(const struct world *world, const struct sim_push *push)
+{
+    const struct step_seen *seen = &world->checker->steps[push->step];
+
+    return seen->taken && (seen->sessions >> push->session->number & 1) != 0;
+}
+
+void checker_late(struct world *world, struct sim_push *push)
+{
+    push->defect = DEFECT_LATE;
+    made(world, MADE_step_late);
+    if (world->quorum == 0 || push->step == 0)
+        checker_violation(world, "a push is late for no step with a quorum");
+}
+
+/* How many of the step count there. */
+static uint32_t count_applied(const struct world *world, uint32_t ps, uint64_t step)
+{
+    const struct checker *checker = world->checker;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < checker->push_count; i++)
+        count += checker->pushes[i]->step == step && (checker->applied[ps] >> i & 1) != 0;
+    return count;
+}
+
+void checker_quorum(struct world *world, uint32_t ps)
+{
+    const struct checker *checker = world->checker;
+
+    /* What ps 0 tells itself nobody sees. */
+    for (uint32_t i = 0; world->ps_count > 1 && i < checker->push_count; i++) {
+        const struct sim_push *push = checker->pushes[i];
+        const bool applied = (checker->applied[ps] >> i & 1) != 0;
+        if (push->step == 0 || (push->participants >> ps & 1) == 0)
+            continue;
+        if (applied && !is_taken(world, push))
+            checker_violation(world, "a step counts a contribution that it is not made of");
+        if (push->defect == DEFECT_LATE && is_taken(world, push))
+            checker_violation(world, "a contribution is late though its step is made of it");
+        made_if(
+            world, MADE_step_short,
+            applied && count_applied(world, ps, push->step) < world->member_count);
+    }
+}
+
 /* ---- the sums */
 
 /* The contribution after that one in worker order, of those to the step that are applied there. */

@@ -169,6 +169,8 @@ static enum sumac_reason reason_of(const struct world *world, const struct sim_p
         return SUMAC_REASON_MALFORMED;
     case DEFECT_OF_STEP:
         return SUMAC_REASON_STEP_DIFFERS;
+    case DEFECT_LATE:
+        return SUMAC_REASON_STEP_LATE;
     case DEFECT_NONE:
     case DEFECTS:
         break;
@@ -188,6 +190,6 @@ void checker_refused(
         error->reason == SUMAC_REASON_STEP_DIFFERS && checker_may_differ(world, push);
     if (error->reason != reason_of(world, push) && !of_step)
         checker_violation(world, "a push is refused for another reason than it has given");
-    if (!of_step && strstr(error->text, name) == NULL)
+    if (!of_step && push->defect != DEFECT_LATE && strstr(error->text, name) == NULL)
         checker_violation(world, "a refusal does not name the ps");
 }

@@ -40,6 +40,13 @@ const struct plan plans[] = {
     {"steps3", 3,
      FAULT_STEPS | FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_SLEEP | FAULT_JOIN |
          FAULT_PULLS},
+    {"quorum", 2, FAULT_STEPS | FAULT_QUORUM | FAULT_DROP | FAULT_REFUSE | FAULT_STALL},
+    {"quorum2", 3,
+     FAULT_STEPS | FAULT_QUORUM | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_STALL |
+         FAULT_QUIT},
+    {"quorum3", 3,
+     FAULT_STEPS | FAULT_QUORUM | FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_SLEEP |
+         FAULT_JOIN | FAULT_PULLS},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -58,6 +65,16 @@ const struct plan *plan_of(uint64_t seed)
 static uint32_t one_of(struct world *world, const uint32_t *values, uint32_t count)
 {
     return values[world_below(world, count)];
+}
+
+/* Steps that lack somebody are what it is for. */
+static void draw_quorum(struct world *world)
+{
+    static const uint32_t deadlines_ms[] = {0, LANE_DEADLINE_AUTO, 50, 2000};
+
+    world->loss_fails = false;
+    world->quorum = world_between(world, 1, world->member_count);
+    world->step_deadline_ms = one_of(world, deadlines_ms, 4);
 }
 
 void faults_draw(struct world *world)
@@ -113,6 +130,9 @@ void faults_draw(struct world *world)
     world->orders_late_us = world_has(world, FAULT_STEPS) && world_chance(world, 50)
                                 ? world_below(world, 60) * world->delay_us_max
                                 : 0;
+    world->quorum = 0;
+    if (world_has(world, FAULT_QUORUM))
+        draw_quorum(world);
 }
 
 /* ---- faults */
@@ -251,6 +271,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_QUIT:
     case FAULT_BARRIERS:
     case FAULT_STEPS:
+    case FAULT_QUORUM:
         break;
     }
 }
@@ -281,6 +302,15 @@ static bool trapped(struct world *world, enum fault fault, uint32_t percent)
 void faults_after_send(struct world *world, struct stream *stream)
 {
     if (trapped(world, FAULT_DROP, 3))
+        network_cut(world, stream);
+}
+
+/* What comes of synchronous steps is said once, and again on a new stream alone. */
+void faults_after_report(struct world *world, struct stream *stream, const wire_peer_report *report)
+{
+    const bool says_it = report->n_contributed > 0 || report->step_over > 0;
+
+    if (says_it && world_has(world, FAULT_QUORUM) && trapped(world, FAULT_DROP, 12))
         network_cut(world, stream);
 }
 

@@ -5,6 +5,7 @@
 #define SIM_FAULTS_H
 
 #include "network.h"
+#include "wire.h"
 #include "world.h"
 
 /* The sizes of a run. */
@@ -13,6 +14,9 @@ void faults_draw(struct world *world);
 void faults_maybe(struct world *world);
 /* right after a client has sent a push message, or a ps has got one. */
 void faults_after_send(struct world *world, struct stream *stream);
+/* right after a ps has said something to ps 0. */
+void faults_after_report(
+    struct world *world, struct stream *stream, const wire_peer_report *report);
 void faults_after_delivery(struct world *world, struct stream *stream);
 
 #endif

@@ -55,6 +55,9 @@
     X(step_joined, "members that joined between steps")                                            \
     X(at_step_read, "pulls at a step")                                                             \
     X(at_step_late, "that came too late")                                                          \
+    X(step_taken, "steps that ps 0 took")                                                          \
+    X(step_short, "contributions to one that lacks some")                                          \
+    X(step_late, "that came late")                                                                 \
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \

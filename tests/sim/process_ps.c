@@ -83,6 +83,8 @@ static void configure(struct world *world, struct ps *ps)
         .staging_bytes_max = (uint64_t)SIM_GRANT_BYTES * SIM_SESSIONS_OPEN_MAX,
         .records = world->records,
         .loss_fails = world->loss_fails,
+        .step_quorum = world->quorum,
+        .step_deadline_ms = world->step_deadline_ms,
         .inline_bytes = world->inline_bytes,
         .copied_pull_bytes_max = world->copied_pull_bytes_max,
         .pull_chunk_bytes = world->pull_chunk_bytes,

@@ -209,7 +209,10 @@ static void over(struct world *world, const struct event *event)
     const bool back = !left && !world->twin && !world->checker->state_lost &&
                       client->life->joined && !world->checker->ps_exited && world_chance(world, 80);
 
-    const bool awaited = checker_is_awaited(world, client) && !world->checker->ps_exited;
+    /* Of two that are one task, one: else they end each other's joins for ever. */
+    const bool is_twin = world->twin && client->index == world->client_count - 1;
+    const bool awaited =
+        checker_is_awaited(world, client) && !world->checker->ps_exited && !is_twin;
     client_die(world, client, back || awaited);
 }
 

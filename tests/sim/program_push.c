@@ -39,6 +39,7 @@ void program_submit(
         .function_count = function_count,
         .weight = push->step == 0 ? 1 : steps_weight(client->task),
         .synchronous = push->step != 0,
+        .step_least = push->step,
         .finishes_step = world_chance(world, 50),
     };
     struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
@@ -50,7 +51,8 @@ void program_submit(
         push->finishes_step = false;
     if (push->sequence != 0 && push->fate == FATE_REFUSED) { /* at once: it has no number */
         client->life->sequence--;
-        client->life->last_step -= push->step != 0;
+        if (push->step != 0)
+            client->life->last_step = push->step_before;
         push->sequence = 0;
     }
 }

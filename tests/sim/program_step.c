@@ -47,9 +47,21 @@ static void spoil(struct world *world, struct sim_push *push)
     }
 }
 
+/* Those that are over, as it has heard, are left out. */
+static uint64_t next_step(const struct client *client)
+{
+    struct session_state state;
+
+    session_read(client->session, &state);
+    return state.open_step > client->life->last_step ? state.open_step
+                                                     : client->life->last_step + 1;
+}
+
 void program_contribute(struct world *world, struct client *client, struct sim_push *push)
 {
-    push->step = ++client->life->last_step;
+    push->step_before = client->life->last_step;
+    push->step = next_step(client);
+    client->life->last_step = push->step;
     push->sequence = ++client->life->sequence;
     push->differs = world_has(world, FAULT_REFUSE) && world_chance(world, 15);
     const uint32_t chosen = steps_participants(world, push->step);

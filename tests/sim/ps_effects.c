@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "faults.h"
 #include "journal.h"
 
 /* A job of the compute pool. */
@@ -118,6 +119,8 @@ static void carry_out_message(
         assert(stream != NULL && stream->ps == ps->index);
         trace_message(world, name, world->processes[stream->caller].name, "says", message);
         network_send(world, stream, WAY_TO_CALLER, message, cargo, cargo_count);
+        if (effect->kind == LANE_EFFECT_REPORT)
+            faults_after_report(world, stream, effect->report);
         break;
     case LANE_EFFECT_CLOSE_STREAM:
         assert(stream != NULL && stream->ps == ps->index);

@@ -53,6 +53,7 @@ enum fault {
     FAULT_SHORTAGE = 4096,  /* a process gets no memory, once or for a while */
     FAULT_BARRIERS = 8192,  /* members wait for each other */
     FAULT_STEPS = 16384,    /* members push synchronously, too */
+    FAULT_QUORUM = 32768,   /* and do not wait for all of them */
 };
 
 struct plan {
@@ -125,12 +126,14 @@ struct world {
         settled_max;             /* that a ps keeps; 0: as many as ever */
     uint32_t ended_per_step_max; /* shards, by an operation of its own; likewise */
     bool records;
-    bool shuffles;           /* parts overtake each other */
-    bool twin_waits;         /* to be started while another attempt is at work */
-    bool twin;               /* the last client is another attempt of a member's task */
-    bool ps0_told_itself;    /* and nobody else: whom there are it learns of those who join */
-    bool slotted;            /* there are variables with slots */
-    bool loss_fails;         /* synchronous steps that lack a member which was lost */
+    bool shuffles;        /* parts overtake each other */
+    bool twin_waits;      /* to be started while another attempt is at work */
+    bool twin;            /* the last client is another attempt of a member's task */
+    bool ps0_told_itself; /* and nobody else: whom there are it learns of those who join */
+    bool slotted;         /* there are variables with slots */
+    bool loss_fails;      /* synchronous steps that lack a member which was lost */
+    uint32_t quorum;      /* of synchronous steps; 0: all members */
+    uint32_t step_deadline_ms;
     bool seeded;             /* there is a variable whose value its creator assigns */
     bool barrier_listed;     /* its tasks are named */
     uint64_t orders_late_us; /* what ps 0 says takes so much longer */

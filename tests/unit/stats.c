@@ -57,6 +57,7 @@ static void fill_session(struct told *told, uint32_t ps, uint32_t place, const c
     session->refused = from + 5;
     session->non_finite = from + 6;
     session->duplicates = from + 7;
+    session->late = from + 14;
     session->clock = from + 8;
     session->weight = (double)from + 9;
     session->last_heard_ms = from + 10;
@@ -104,6 +105,7 @@ static void fill_ps(struct told *told, uint32_t ps)
     reply->refused = from + 5;
     reply->non_finite = from + 6;
     reply->duplicates = from + 7;
+    reply->late = from + 14;
     reply->uptime_ms = from + 8;
     reply->position = from + 9;
     reply->variables = from + 10;
@@ -174,6 +176,7 @@ static void what_a_client_did_at_several_ps_is_added_up(void **state)
     assert_int_equal(worker->refused, 3010);
     assert_int_equal(worker->non_finite, 3012);
     assert_int_equal(worker->duplicates, 3014);
+    assert_int_equal(worker->late, 3028);
     assert_int_equal(worker->steps, 2008);     /* the ps that knows most of it */
     assert_number_equal(worker->weight, 2009); /* likewise */
     assert_int_equal(worker->heard_ms, 1010);  /* the ps that heard it last */
@@ -216,6 +219,7 @@ static void a_ps_is_shown_as_it_counts_itself_and_one_that_does_not_answer_has_n
     assert_int_equal(ps->refused, 205);
     assert_int_equal(ps->non_finite, 206);
     assert_int_equal(ps->duplicates, 207);
+    assert_int_equal(ps->late, 214);
     assert_int_equal(ps->staleness.counts[2], 1);
     assert_int_equal(ps->push_us.counts[5], 1);
     assert_int_equal(ps->pull_us.counts[11], 1);
@@ -357,12 +361,15 @@ static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **sta
         "ps 1: refused 3 connections so far; 212 are open, at most 213\n"
         "worker 0: 3010 parts refused, 3012 of them for values that are not fin"
         "ite\n"
+        "worker 0: 3028 contributions came late: a synchronous step was taken without each\n"
         "worker 0: 3014 parts came again and were passed over\n"
         "worker 1: 1105 parts refused, 1106 of them for values that are not fin"
         "ite\n"
+        "worker 1: 1114 contributions came late: a synchronous step was taken without each\n"
         "worker 1: 1107 parts came again and were passed over\n"
         "observer 2: 1205 parts refused, 1206 of them for values that are not f"
         "inite\n"
+        "observer 2: 1214 contributions came late: a synchronous step was taken without each\n"
         "observer 2: 1207 parts came again and were passed over\n";
 
     assert_memory_equal(text, expected, sizeof expected - 1);
@@ -528,7 +535,8 @@ static void json_has_all_of_it(void **state)
         text, "{\"name\": \"ps 0\", \"pushes\": 111, \"push_bytes\": 122, \"pushes_per_s\": 5.0"
               ", \"push_bytes_per_s\": 10.0, \"pulls\": 133, \"pull_bytes\": 144, \"pulls_pe"
               "r_s\": 15.0, \"pull_bytes_per_s\": 20.0, \"refused\": 105, \"non_finite\": 10"
-              "6, \"duplicates\": 107, \"push_us\": {\"count\": 1, \"mean\": 20.0, \"p50\": 24."
+              "6, \"late\": 114, \"duplicates\": 107, \"push_us\": {\"count\": 1, \"mean\": 20.0, "
+              "\"p50\": 24."
               "0, \"p90\": 30.4, \"p99\": 31.84}, \"pull_us\": {\"count\": 1, \"mean\": 1500.0,"
               " \"p50\": 1536.0, \"p90\": 1945.6, \"p99\": 2037.76}, \"staleness\": {\"count\":"
               " 1, \"mean\": 3.0, \"p50\": 3.0, \"p90\": 3.8, \"p99\": 3.98}, \"address\": \"h0:"
@@ -550,7 +558,8 @@ static void json_has_all_of_it(void **state)
         text, "{\"name\": \"worker 0\", \"pushes\": 3012, \"push_bytes\": 3024, \"pushes_per_s"
               "\": 5.0, \"push_bytes_per_s\": 10.0, \"pulls\": 3036, \"pull_bytes\": 3048, \""
               "pulls_per_s\": 15.0, \"pull_bytes_per_s\": 20.0, \"refused\": 3010, \"non_fi"
-              "nite\": 3012, \"duplicates\": 3014, \"push_us\": {\"count\": 2, \"mean\": 20.0,"
+              "nite\": 3012, \"late\": 3028, \"duplicates\": 3014, \"push_us\": {\"count\": 2, "
+              "\"mean\": 20.0,"
               " \"p50\": 24.0, \"p90\": 30.4, \"p99\": 31.84}, \"pull_us\": {\"count\": 2, \"mea"
               "n\": 1500.0, \"p50\": 1536.0, \"p90\": 1945.6, \"p99\": 2037.76}, \"staleness\""
               ": {\"count\": 2, \"mean\": 3.0, \"p50\": 3.0, \"p90\": 3.8, \"p99\": 3.98}, \"att"

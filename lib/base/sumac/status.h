@@ -80,6 +80,7 @@ enum sumac_status {
     X(STEP_DIFFERS, 27)                                                                            \
     X(ZERO_WEIGHT, 28)                                                                             \
     X(STEP_OVER, 29)                                                                               \
+    X(STEP_LATE, 30)                                                                               \
     X(PS_MISSING, 32)                                                                              \
     X(VIEW_ENDED, 33)                                                                              \
     X(TIMED_OUT, 34)                                                                               \

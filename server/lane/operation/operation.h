@@ -59,6 +59,12 @@ void lane_step_opened(
 void lane_step_begins(struct lane *lane, struct lane_session *session, uint64_t step);
 /* Of the members that begin with step 1 so many have come. False: that is known. */
 bool lane_step_begin_with(struct lane *lane, uint32_t initial);
+/* With a quorum: what the next step is made of, as ps 0 says. What is over, or was said, is so
+ * again. FAILED_PRECONDITION: that one is not the next. */
+enum sumac_status
+lane_step_take(struct lane *lane, const wire_take_step *taken, struct sumac_error *error);
+/* With a quorum: ps 0 is told again of what has come, and of what is over. */
+void lane_step_say_again(struct lane *lane);
 /* ps 0 has said where it ended. */
 void lane_step_decided(
     struct lane *lane, struct lane_session *session, const wire_decide_session *decided);

@@ -68,6 +68,7 @@ struct turns {
     struct operation step; /* of the synchronous step that is being applied */
     struct contributions contributions;
     uint64_t last_step;  /* the last one that is over */
+    uint64_t taken_step; /* with a quorum: the last one that ps 0 has taken */
     uint32_t step_begun; /* members that begin with step 1, so many have come */
     bool step_over;     /* one is over, and those whose contributions it was made of wait in line */
     bool takes_on;      /* they are being taken on */
@@ -139,16 +140,27 @@ static inline struct lane_part *step_next(const struct lane_part *part)
 
     return next != NULL && next->step == part->step ? next : NULL;
 }
-/* Is it committed, and not voided? */
-bool step_counts(const struct lane_part *part);
+/* Is it committed, not voided, and one that the step is made of? */
+bool step_counts(const struct lane *lane, const struct lane_part *part);
 /* What weighs together of those that count. */
 double step_weight(const struct lane *lane, uint64_t step);
 /* A member was lost, and this step lacks its contribution. */
 bool step_fails(const struct lane *lane, uint64_t step);
+/* Is the step over without the contribution? */
+static inline bool step_is_late(const struct lane *lane, const struct lane_part *part)
+{
+    return part->step <= lane->turns->last_step;
+}
+/* Is it one that the step is made of? */
+bool step_takes(const struct lane *lane, const struct lane_session *session, uint64_t step);
+/* Its contribution has its turn, or had it. */
+void step_come(struct lane *lane, const struct lane_part *part, bool voided);
 /* Why a contribution to it counts for nothing. */
 void step_say_lost(
     const struct lane *lane, const struct lane_part *part, struct sumac_error *error);
 void step_say_weightless(const struct lane_part *part, struct sumac_error *error);
+void step_say_late(
+    const struct lane *lane, const struct lane_part *part, struct sumac_error *error);
 /* What its operation is made of: the parts that were added to it. */
 void step_sum(struct lane *lane);
 /* It is over. */

@@ -125,6 +125,67 @@ bool step_fails(const struct lane *lane, uint64_t step)
     return lane->turns->fails_from != 0 && step >= lane->turns->fails_from;
 }
 
+/* ---- K of N: ps 0 says what a step is made of ---- */
+
+enum sumac_status
+lane_step_take(struct lane *lane, const wire_take_step *taken, struct sumac_error *error)
+{
+    struct turns *turns = lane->turns;
+
+    assert(turns->taken_step <= turns->last_step + 1);
+    if (taken->step <= turns->last_step || taken->step == turns->taken_step)
+        return SUMAC_OK;
+    if (lane->step_quorum == 0 || taken->step != turns->last_step + 1)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_STEP,
+            "ps 0 takes synchronous step %" PRIu64 " of a quorum of %u, and ps %u has ended step "
+            "%" PRIu64,
+            taken->step, lane->step_quorum, lane->index, turns->last_step);
+    for (size_t i = 0; i < taken->n_session_ids; i++) {
+        struct lane_session *session = lane_session_find(lane, taken->session_ids[i].data);
+        if (session != NULL)
+            session->taken_step = taken->step;
+    }
+    turns->taken_step = taken->step;
+    lane->work += taken->n_session_ids;
+    (void)lane_record_order(lane, RECORD_TAKE, NULL, 0, &taken->base);
+    return SUMAC_OK;
+}
+
+void step_come(struct lane *lane, const struct lane_part *part, bool voided)
+{
+    if (part->step != 0)
+        lane_report_come(lane, part->session, part->step, voided);
+}
+
+/* What was made again of records was told to another ps 0, or to none. */
+static void say_again(struct lane *lane, struct lane_session *session)
+{
+    const struct lane_part *part = session->parts.first;
+
+    assert(lane->step_quorum != 0);
+    if (session->passed_step != 0)
+        lane_report_come(lane, session, session->passed_step, true);
+    if (part != NULL && part->step != 0 && part->previous == session->mark &&
+        part->sequence <= session->commit_through)
+        step_come(lane, part, lane_voided_find(session, part->sequence) != NULL);
+}
+
+void lane_step_say_again(struct lane *lane)
+{
+    struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
+
+    if (lane->step_quorum == 0 || !rule_holds(lane->config.broken, RULE_quorum_says_again))
+        return;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (struct lane_session *session = lists[i]; session != NULL;
+             session = session->in_lane.next)
+            say_again(lane, session);
+    }
+    lane_report_step_over(lane);
+    lane_reports_come_again(lane);
+}
+
 /* ---- is it whole? ---- */
 
 uint64_t lane_step_last(const struct lane *lane) { return lane->turns->last_step; }
@@ -187,6 +248,45 @@ static bool may_get_a_member(const struct lane *lane, uint64_t step)
     return false;
 }
 
+bool step_takes(const struct lane *lane, const struct lane_session *session, uint64_t step)
+{
+    assert(step > 0);
+    if (lane->step_quorum == 0 || !rule_holds(lane->config.broken, RULE_quorum_is_ordered))
+        return true;
+    return session->taken_step == step;
+}
+
+/* ps 0 has taken it: has all of it come? */
+static bool is_taken(const struct lane *lane, uint64_t step)
+{
+    assert(lane->step_quorum != 0);
+    if (lane->turns->taken_step != step)
+        return false;
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        if (session->taken_step == step && !has_come(session, step))
+            return false;
+    }
+    for (const struct lane_part *part = step_first(lane, step); part != NULL;
+         part = step_next(part)) {
+        if (part->session->taken_step == step && will_come(part) && !has_turn(part))
+            return false;
+    }
+    return true;
+}
+
+/* Without the rule quorum_is_ordered: the first that come here are enough. */
+static bool are_enough(const struct lane *lane, uint64_t step)
+{
+    uint32_t come = 0;
+
+    assert(!rule_holds(lane->config.broken, RULE_quorum_is_ordered));
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next)
+        come += is_member(session, step) && has_come(session, step);
+    return come >= lane->step_quorum;
+}
+
 bool step_is_whole(const struct lane *lane)
 {
     const uint64_t step = lane->turns->last_step + 1;
@@ -197,6 +297,9 @@ bool step_is_whole(const struct lane *lane)
         lane->turns->step.state != OPERATION_OVER || step_fails(lane, step) ||
         may_get_a_member(lane, step))
         return false;
+    if (lane->step_quorum != 0)
+        return rule_holds(lane->config.broken, RULE_quorum_is_ordered) ? is_taken(lane, step)
+                                                                       : are_enough(lane, step);
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next) {
         later = later || session->first_step > step;
@@ -219,11 +322,20 @@ bool step_is_whole(const struct lane *lane)
 
 /* ---- what it is made of ---- */
 
-bool step_counts(const struct lane_part *part)
+/* Without the rule late_is_late_everywhere: it is not in the step, and adds to it where it has come
+ * by then. */
+static bool brings_late(const struct lane *lane, const struct lane_part *part)
+{
+    assert(part->step != 0);
+    return !rule_holds(lane->config.broken, RULE_late_is_late_everywhere) && has_turn(part);
+}
+
+bool step_counts(const struct lane *lane, const struct lane_part *part)
 {
     assert(part->step != 0);
     return part->sequence <= part->session->commit_through &&
-           lane_voided_find(part->session, part->sequence) == NULL;
+           lane_voided_find(part->session, part->sequence) == NULL &&
+           (step_takes(lane, part->session, part->step) || brings_late(lane, part));
 }
 
 double step_weight(const struct lane *lane, uint64_t step)
@@ -232,7 +344,7 @@ double step_weight(const struct lane *lane, uint64_t step)
 
     for (const struct lane_part *part = step_first(lane, step); part != NULL;
          part = step_next(part))
-        weight += step_counts(part) ? part->weight : 0;
+        weight += step_counts(lane, part) ? part->weight : 0;
     return weight;
 }
 
@@ -264,6 +376,8 @@ void step_end(struct lane *lane, uint64_t step)
     lane->turns->last_step = step;
     lane->turns->step_over = true;
     lane->turns_taken = true; /* for pulls at it, though nothing is written */
+    lane->step_over = step;
+    lane_report_step_over(lane);
 }
 
 /* ---- what is said of it ---- */
@@ -276,6 +390,18 @@ void step_say_lost(const struct lane *lane, const struct lane_part *part, struct
         " and those after it lack the contribution of %s, which was lost; start the run again, or "
         "start ps 0 with --on-loss continue",
         part->sequence, part->session->task, part->step, lane->turns->lost_task);
+}
+
+void step_say_late(const struct lane *lane, const struct lane_part *part, struct sumac_error *error)
+{
+    assert(step_is_late(lane, part));
+    (void)fail(
+        error, SUMAC_ABORTED, SUMAC_REASON_STEP_LATE,
+        "push %" PRIu64 " of %s counts for nothing: synchronous step %" PRIu64
+        " was taken without it (ps 0 was started with --quorum), and step %" PRIu64
+        " is the last that is over; go on with the next one, or start ps 0 with a longer "
+        "--step-deadline",
+        part->sequence, part->session->task, part->step, lane->turns->last_step);
 }
 
 void step_say_weightless(const struct lane_part *part, struct sumac_error *error)
@@ -331,11 +457,18 @@ const char *lane_step_missing(const struct lane *lane, char *text, size_t text_b
     text[0] = '\0';
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next) {
-        if (is_member(session, step) && !has_come(session, step) && missing++ < MISSING_NAMED)
+        if (is_member(session, step) && step_takes(lane, session, step) &&
+            !has_come(session, step) && missing++ < MISSING_NAMED)
             name_missing(lane, session, text, text_bytes);
     }
     const size_t used = strlen(text);
-    if (missing > MISSING_NAMED)
+    if (lane->step_quorum != 0 && lane->turns->taken_step < step)
+        (void)text_print_line(
+            text, text_bytes,
+            "ps 0, which takes the step when all have come, or %u and its "
+            "--step-deadline is over",
+            lane->step_quorum);
+    else if (missing > MISSING_NAMED)
         (void)text_print_line(text + used, text_bytes - used, ", … %u in all", missing);
     else if (begun < members)
         (void)text_print_line(

@@ -64,7 +64,7 @@ static void wait_in_line(struct lane *lane, struct lane_session *session)
 /* Until the next step, which comes at once. */
 static void put_off(struct lane *lane, struct lane_session *session)
 {
-    assert(!lane_has_time(lane));
+    assert(!lane_may_write(lane));
     lane->turns_put_off = true;
     wait_in_line(lane, session);
 }
@@ -83,6 +83,7 @@ static void finish(struct lane *lane, struct lane_part *part)
     session->mark = part->sequence;
     if (part->step != 0)
         session->passed_step = part->step;
+    step_come(lane, part, !applied);
     if (lane->records && !applied) /* else its operation has made the record */
         (void)lane_record_applied(lane, part, 0);
     lane_answer_done(lane, session, part, !applied);
@@ -133,20 +134,22 @@ static void release(struct lane *lane, struct operation *operation)
     }
 }
 
-/* Is a shard busy that the step would write to? They all touch the same ones. */
-static bool is_blocked(const struct lane *lane, uint64_t step)
+/* The first contribution that the step is made of. NULL: there is none. */
+static struct lane_part *first_that_counts(const struct lane *lane, uint64_t step)
 {
-    const struct lane_part *first = step_first(lane, step);
+    struct lane_part *part = step_first(lane, step);
 
-    assert(first == NULL || first->step == step);
-    return first != NULL && lane_operation_blocking(lane, first) != NULL;
+    assert(part == NULL || part->step == step);
+    while (part != NULL && !step_counts(lane, part))
+        part = step_next(part);
+    return part;
 }
 
 static void add_contributions(struct lane *lane, uint64_t step)
 {
     assert(lane->turns->step.parts.first == NULL);
     for (struct lane_part *part = step_first(lane, step); part != NULL; part = step_next(part)) {
-        if (!step_counts(part))
+        if (!step_counts(lane, part))
             continue;
         lane_part_move(part, PART_APPLYING);
         part->session->applying = part;
@@ -166,7 +169,7 @@ static bool void_all(struct lane *lane, uint64_t step)
         struct sumac_error error;
         next = step_next(part);
         step_say_weightless(part, &error);
-        if (!step_counts(part))
+        if (!step_counts(lane, part))
             continue;
         const bool whole = void_contribution(lane, part, &error);
         wait_in_line(lane, session);
@@ -176,15 +179,29 @@ static bool void_all(struct lane *lane, uint64_t step)
     return true;
 }
 
+/* It is over, and those whose contributions to it wait here have their turn again: they are late.
+ */
+static void end_step(struct lane *lane, uint64_t step)
+{
+    step_end(lane, step);
+    assert(lane->step_over == step);
+    if (lane->step_quorum == 0)
+        return;
+    for (struct lane_part *part = step_first(lane, step); part != NULL; part = step_next(part)) {
+        if (part->session->applying == NULL)
+            wait_in_line(lane, part->session);
+    }
+}
+
 /* The next step, which is whole. False: it is not over yet. */
 static bool take_step(struct lane *lane)
 {
     struct operation *operation = &lane->turns->step;
     const uint64_t step = lane->turns->last_step + 1;
-    struct lane_part *first = step_first(lane, step);
+    const struct lane_part *first = first_that_counts(lane, step);
 
     assert(operation->state == OPERATION_OVER);
-    if (is_blocked(lane, step)) {
+    if (first != NULL && lane_operation_blocking(lane, first) != NULL) { /* all touch the same */
         wait_in_line(lane, first->session);
         return false;
     }
@@ -193,14 +210,14 @@ static bool take_step(struct lane *lane)
             return false;
         if (lane->records)
             (void)lane_record_step(lane, step, NULL, 0);
-        step_end(lane, step);
+        end_step(lane, step);
         return true;
     }
     add_contributions(lane, step);
     if (!lane_operation_begin(lane, operation))
         return false;
     release(lane, operation);
-    step_end(lane, step);
+    end_step(lane, step);
     return true;
 }
 
@@ -209,7 +226,7 @@ static void take_steps(struct lane *lane)
 {
     while (step_is_whole(lane)) {
         lane->work += lane->step_members / PIECES_PER_WORK;
-        if (!lane_has_time(lane)) {
+        if (!lane_may_write(lane)) {
             lane->turns->step_over = true;
             lane->turns_put_off = true;
             return;
@@ -259,15 +276,23 @@ static bool
 take_contribution(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
     struct sumac_error error;
+    const bool late = step_is_late(lane, part);
 
     assert(session->applying == NULL);
-    if (step_fails(lane, part->step)) {
-        step_say_lost(lane, part, &error);
-        if (void_contribution(lane, part, &error))
-            return true;
-        wait_in_line(lane, session);
-        return false;
+    if (late || step_fails(lane, part->step)) {
+        if (late)
+            step_say_late(lane, part, &error);
+        else
+            step_say_lost(lane, part, &error);
+        if (!void_contribution(lane, part, &error)) {
+            wait_in_line(lane, session);
+            return false;
+        }
+        session->counts.late += late;
+        lane->counts.late += late;
+        return true;
     }
+    step_come(lane, part, false);
     take_steps(lane);
     return false; /* what became of it goes on in line */
 }
@@ -351,7 +376,7 @@ static bool take_all(struct lane *lane, struct lane_session *session)
         struct lane_part *part = next_part(lane, session);
         if (part == NULL || !is_committed(session, part))
             break;
-        if (!lane_has_time(lane)) {
+        if (!lane_may_write(lane)) {
             put_off(lane, session);
             break;
         }
@@ -464,7 +489,7 @@ void lane_turn_retry_waiting(struct lane *lane)
         retry_once(lane);
         if (over) /* those who have contributed to the next one may be all that there are */
             take_steps(lane);
-    } while (turns->step_over && lane_has_time(lane));
+    } while (turns->step_over && lane_may_write(lane));
     turns->takes_on = false;
     lane->turns_put_off |= turns->step_over;
     turns->step_over = false;
@@ -478,7 +503,7 @@ static void finish_operation(struct lane *lane, struct operation *operation)
     assert(operation->state == OPERATION_OVER);
     release(lane, operation);
     if (step)
-        step_end(lane, lane->turns->last_step + 1);
+        end_step(lane, lane->turns->last_step + 1);
     lane_turn_retry_waiting(lane);
 }
 
@@ -507,7 +532,8 @@ void lane_turn_retry_stalled(struct lane *lane)
         lane->turns->lacks_memory = false;
         lane_turn_retry_waiting(lane);
     }
-    for (uint32_t tries = lane->turns->stalled; tries > 0 && lane->turns->stalled > 0; tries--) {
+    for (uint32_t tries = lane->shows_blocks ? 0 : lane->turns->stalled;
+         tries > 0 && lane->turns->stalled > 0; tries--) {
         struct operation *operation = lane_operation_retry(lane);
         if (operation != NULL)
             finish_operation(lane, operation);

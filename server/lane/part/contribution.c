@@ -76,13 +76,23 @@ static const char *what_is_wrong(uint64_t step, const struct around *around)
     return step < around->before ? ", which is an earlier one" : ", which is a later one";
 }
 
-/* Its steps have a number each, and no more of them are under way at a time. */
+/* Its steps have a number each, and no more of them are under way at a time. With a quorum steps end
+ * without a member. */
 static bool is_far_ahead(const struct lane *lane, const struct lane_session *session, uint64_t step)
 {
-    const uint64_t over = over_step(session);
+    const uint64_t of_all = lane->step_quorum != 0 ? lane->step_over : 0;
+    const uint64_t over = over_step(session) > of_all ? over_step(session) : of_all;
 
     assert(session->first_step > 0);
     return step > over && step - over > lane->config.parts_per_session_max;
+}
+
+/* With a quorum a member goes on with the first step that is not over where it is said so; and
+ * another ps may be one step ahead of this one. */
+static bool leaves_out_what_is_over(const struct lane *lane, uint64_t step)
+{
+    assert(step > 0);
+    return lane->step_quorum != 0 && step <= lane->step_over + 2;
 }
 
 /* The step is the member's next one. Else the part is refused, and contributes to none. */
@@ -95,7 +105,7 @@ static bool take_step(struct lane *lane, struct lane_part *part, uint64_t step)
 
     assert(part->step == 0);
     if (session->first_step != 0 && !far && step > around.before && step < around.after &&
-        (step == next || !around.joined)) {
+        (step == next || !around.joined || leaves_out_what_is_over(lane, step))) {
         part->step = step;
         return true;
     }

@@ -128,6 +128,7 @@ void lane_answer_done(
     answer->voided = voided && rule_holds(lane->config.broken, RULE_done_says_voided);
     answer->versions = versions;
     answer->version_count = count;
+    answer->contributes = part->step != 0 && lane->step_quorum != 0;
     for (uint32_t i = 0; i < count; i++)
         versions[i] = lane_entry_version(&part->entries[i]);
 }
@@ -193,6 +194,7 @@ static bool put_done(struct lane *lane, const struct answer *answer, wire_push_a
     done->sequence = answer->sequence;
     done->voided = answer->voided;
     done->version_epoch = lane->epoch;
+    done->open_step = answer->contributes ? lane->step_over + 1 : 0;
     done->versions = versions;
     done->n_versions = answer->version_count;
     message->done[message->n_done++] = done;

@@ -146,6 +146,12 @@ void lane_report_refusal(
 /* A sign of life, as ps 0 gave one. */
 void lane_report_alive(struct lane *lane, struct lane_stream *stream);
 void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock, uint64_t seen_step);
+/* With a quorum: the session has come to that synchronous step; of `voided` nothing counts. */
+void lane_report_come(struct lane *lane, struct lane_session *session, uint64_t step, bool voided);
+/* With a quorum: another synchronous step is over here. */
+void lane_report_step_over(struct lane *lane);
+/* Who has come to which step, all of it again. */
+void lane_reports_come_again(struct lane *lane);
 /* What the order close_number of the session is answered with, once there is memory for it. */
 void lane_report_close(struct lane *lane, struct lane_session *session);
 /* Those that there was no memory for. */

@@ -15,7 +15,7 @@ struct answer {
     uint64_t sequence, record;
     enum answer_kind kind;
     uint32_t version_count;
-    bool voided;
+    bool voided, contributes; /* of a synchronous step, with a quorum */
     uint64_t *versions;
     uint64_t room_bytes; /* what it takes of the session's grant */
 };
@@ -31,6 +31,7 @@ struct report {
     uint64_t commit_through;
     uint64_t assigned; /* a variable's id; 0: none */
     bool is_again;     /* of every variable that is assigned, from peers.again on */
+    bool is_come;      /* of what has come of synchronous steps: peers.come, and what is over */
     uint64_t record;
     uint64_t clock, seen_step;
 };
@@ -44,10 +45,15 @@ struct peers {
     uint64_t slowest_clock; /* of the members that are open; UINT64_MAX: there is none … */
     uint32_t slowest_count; /* … at it */
     uint64_t renew_due_us;
-    const struct variable *again; /* the next that ps 0 is told of after its hello, if assigned */
+    const struct variable *again;   /* the next that ps 0 is told of after its hello, if assigned */
+    LIST(struct lane_session) come; /* that ps 0 is to be told of, in this report; NULL: … */
+    struct report *come_report;     /* … there is none */
+    bool says_over;                 /* that report says the last step that is over */
 };
 
 /* stream.c: it is out, or dropped, and takes nothing of its session's grant */
 void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct answer *answer);
+/* likewise: ps 0 was told what the session has come to, or need not be */
+void lane_come_forget(struct lane *lane, struct lane_session *session);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define ASSIGNED_MAX 512u /* variables of one report */
+#define COME_MAX 512u     /* sessions of one report */
 
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
 static struct report *try_make(struct lane *lane, uint64_t number)
@@ -50,6 +51,25 @@ static wire_peer_report *new_message(struct lane *lane, uint64_t answers)
     return message;
 }
 
+/* The last contribution that it has committed: while it waits here its step may be taken with it,
+ * or without. */
+static void
+say_made(struct lane *lane, const struct lane_session *session, wire_close_report *close)
+{
+    const struct lane_part *part = session->parts.last;
+
+    assert(close->made_step == 0);
+    close->made_step = session->passed_step;
+    while (part != NULL && (part->step == 0 || part->sequence > session->commit_through)) {
+        part = part->in_session.prev;
+        lane->work++;
+    }
+    if (part == NULL || part->step <= session->passed_step)
+        return;
+    close->made_step = part->step;
+    close->made_sequence = part->sequence;
+}
+
 /* What it voided, its own refusals among them. A session that has been forgotten was decided:
  * nobody waits for it. */
 static bool pack_close(struct lane *lane, const struct report *report, wire_peer_report *message)
@@ -72,6 +92,8 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
     close->voided = voided;
     close->n_voided = count;
     close->acked_through = session == NULL ? 0 : session->acked_through;
+    if (session != NULL)
+        say_made(lane, session, close);
     message->close_report = close;
     return true;
 }
@@ -93,6 +115,31 @@ static void pack_again(struct lane *lane, wire_peer_report *message, uint64_t *a
     lane->peers->again = variable;
 }
 
+/* Who has come to which synchronous step, as many as a report takes. False: no memory. */
+static bool pack_come(struct lane *lane, wire_peer_report *message)
+{
+    struct peers *peers = lane->peers;
+    wire_contributed *contributed = arena_take(&lane->arena, COME_MAX * sizeof *contributed);
+
+    assert(message->n_contributed == 0);
+    message->contributed = arena_take(&lane->arena, COME_MAX * sizeof *message->contributed);
+    if (contributed == NULL || message->contributed == NULL)
+        return false;
+    while (peers->come.first != NULL && message->n_contributed < COME_MAX) {
+        struct lane_session *session = peers->come.first;
+        wire_contributed *one = &contributed[message->n_contributed];
+        *one = (wire_contributed)WIRE_CONTRIBUTED_INIT;
+        one->session_id = (wire_bytes){.len = sizeof session->id, .data = session->id};
+        one->step = session->come_step;
+        one->voided = session->come_voided;
+        message->contributed[message->n_contributed++] = one;
+        lane_come_forget(lane, session);
+    }
+    message->step_over = peers->says_over ? lane->step_over : 0;
+    peers->says_over = false;
+    return true;
+}
+
 /* Outlives the report. NULL: no memory. */
 static wire_peer_report *pack(struct lane *lane, const struct report *report)
 {
@@ -106,6 +153,8 @@ static wire_peer_report *pack(struct lane *lane, const struct report *report)
         pack_again(lane, message, assigned);
         return message;
     }
+    if (report->is_come)
+        return pack_come(lane, message) ? message : NULL;
     message->status = (uint32_t)report->error.status;
     message->reason = (Sumac__V1__Reason)report->error.reason;
     message->message = out_text(&lane->out, "%s", report->error.text);
@@ -220,6 +269,66 @@ void lane_reports_assigned_again(struct lane *lane)
     put_in_line(lane, lane->coordinator, report);
 }
 
+/* What is to be said of steps goes with the report that is in line, or with one that is put there;
+ * when its record is on disk. */
+static void want_come(struct lane *lane)
+{
+    struct peers *peers = lane->peers;
+
+    assert(peers->come_report == NULL || peers->come_report->is_come);
+    if (peers->come_report == NULL) {
+        peers->come_report = make(lane, 0);
+        if (peers->come_report == NULL)
+            return; /* ps 0 says hello again, and is told all of it */
+        peers->come_report->is_come = true;
+        put_in_line(lane, lane->coordinator, peers->come_report);
+    }
+    peers->come_report->record = lane->last_record;
+}
+
+static void say_come(struct lane *lane, struct lane_session *session)
+{
+    assert(session->come_step > 0);
+    if (!session->says_come) {
+        session->says_come = true;
+        LIST_APPEND(&lane->peers->come, session, in_come);
+    }
+}
+
+void lane_report_come(struct lane *lane, struct lane_session *session, uint64_t step, bool voided)
+{
+    assert(step > 0);
+    if (lane->step_quorum == 0 || session->come_step >= step)
+        return;
+    session->come_step = step;
+    session->come_voided = voided;
+    say_come(lane, session);
+    want_come(lane);
+}
+
+void lane_report_step_over(struct lane *lane)
+{
+    if (lane->step_quorum == 0)
+        return;
+    lane->peers->says_over = true;
+    want_come(lane);
+}
+
+void lane_reports_come_again(struct lane *lane)
+{
+    struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
+
+    assert(lane->step_quorum != 0);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (struct lane_session *session = lists[i]; session != NULL;
+             session = session->in_lane.next) {
+            if (session->come_step != 0)
+                say_come(lane, session);
+        }
+    }
+    want_come(lane);
+}
+
 void lane_reports_forget(struct lane *lane, const struct variable *variable)
 {
     if (lane->peers->again == variable)
@@ -290,6 +399,8 @@ static void send_alive(struct lane *lane, struct lane_stream *stream)
 
 static void remove_report(struct lane *lane, struct lane_stream *stream, struct report *report)
 {
+    if (lane->peers->come_report == report)
+        lane->peers->come_report = NULL;
     LIST_REMOVE(&stream->reports, report, in_stream);
     pool_give(&lane->peers->reports, report);
 }
@@ -309,7 +420,8 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
     const wire_peer_report *message = pack(lane, report);
     if (message == NULL)
         return;
-    const bool goes_on = report->is_again && lane->peers->again != NULL;
+    const bool goes_on = (report->is_again && lane->peers->again != NULL) ||
+                         (report->is_come && lane->peers->come.first != NULL);
     const bool says_nothing = report->is_again && message->n_assigned == 0 && !goes_on;
     if (!goes_on)
         remove_report(lane, stream, report);

@@ -144,6 +144,7 @@ static void free_session(struct lane *lane, struct lane_session *session)
     lane_session_drop_parts(lane, session, 0);
     assert(session->part_count == 0);
     lane_voided_drop(lane, session);
+    lane_come_forget(lane, session);
     for (struct lane_stream *stream = lane->streams.first; stream != NULL;
          stream = stream->in_lane.next) {
         if (stream->session != session)

@@ -91,11 +91,20 @@ void lane_answers_drop(struct lane *lane, struct lane_stream *stream)
     assert(stream->answer_count == 0);
 }
 
+void lane_come_forget(struct lane *lane, struct lane_session *session)
+{
+    if (session->says_come)
+        LIST_REMOVE(&lane->peers->come, session, in_come);
+    session->says_come = false;
+}
+
 static void drop_reports(struct lane *lane, struct lane_stream *stream)
 {
     while (stream->reports.first != NULL) {
         struct report *report = stream->reports.first;
         LIST_REMOVE(&stream->reports, report, in_stream);
+        if (lane->peers->come_report == report)
+            lane->peers->come_report = NULL;
         pool_give(&lane->peers->reports, report);
     }
 }

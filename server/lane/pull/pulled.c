@@ -128,6 +128,7 @@ static bool add_bytes(
         added->hold = (uint64_t)(uintptr_t)hold;
     } else if (bytes > lane->config.gathered_bytes_max) {
         message->copied_bytes += bytes;
+        lane->shows_blocks = true;
     }
     message->payload_count++;
     return true;

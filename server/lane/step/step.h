@@ -48,7 +48,7 @@ struct step_place {
 #define WORK_PER_US 8u
 #define WORK_ARENA_BYTES 256u  /* of messages, that make one */
 #define WORK_VECTOR_BYTES 512u /* that are copied or computed here */
-#define WORK_GIVEN_BYTES 512u /* that are given back to the system */
+#define WORK_GIVEN_BYTES 512u  /* that are given back to the system */
 #define WORK_OF_A_PART 4u
 #define WORK_OF_A_PIECE 2u   /* of a push or a pull, whose shard lies anywhere; … */
 #define WORK_OF_A_RUN 4u     /* … and when it is applied its block and values, too */
@@ -92,6 +92,11 @@ struct lane_session {
     uint64_t final;
     /* The largest of all ps: what is voided above it is in the list. */
     uint64_t decided_acked_through;
+    /* With a quorum: the last synchronous step that it has come to here, and whether with nothing
+     * that counts; ps 0 is told with the next report. */
+    uint64_t come_step;
+    bool come_voided, says_come;
+    LINKS(struct lane_session) in_come;
     /* part/ changes */
     LIST(struct lane_part) parts; /* by sequence, until they are over */
     uint32_t part_count;
@@ -112,6 +117,7 @@ struct lane_session {
     uint64_t first_step;  /* from which on it is a member; 0: it is none, or ps 0 has not said */
     bool asks_step;       /* ps 0 asks from which step on it is one: … */
     uint64_t seen_step;   /* … it was answered this one, and none above it is applied till then */
+    uint64_t taken_step;  /* with a quorum: the last one that ps 0 has taken with what it has */
     /* pull/ changes */
     uint64_t pull_bytes; /* of its pulls */
     /* push.c, operation/, peer/ change */
@@ -156,17 +162,20 @@ struct lane {
     struct lane_stream *coordinator; /* the stream that orders come on */
 
     LIST(struct lane_stream) streams;
-    LIST(struct lane_stream) attended;         /* in the order of their due */
-    uint64_t work;                             /* of this step, beside its arena; lane_has_time */
-    LIST(struct lane_pull) pulls_leaving;      /* of no stream: they let go of what they read */
-    uint64_t pulls_due_us;                     /* when a pull's time may be over */
-    bool turns_taken;                          /* in this step: what pulls wait for may be there */
-    uint64_t readable;                         /* how often shards became so */
-    bool turns_put_off;                        /* some who wait in line had no time in this step */
+    LIST(struct lane_stream) attended;    /* in the order of their due */
+    uint64_t work;                        /* of this step, beside its arena; lane_has_time */
+    LIST(struct lane_pull) pulls_leaving; /* of no stream: they let go of what they read */
+    uint64_t pulls_due_us;                /* when a pull's time may be over */
+    bool turns_taken;                     /* in this step: what pulls wait for may be there */
+    uint64_t readable;                    /* how often shards became so */
+    bool shows_blocks;  /* what this step, or those that it follows, have said lies in blocks */
+    bool turns_put_off; /* some who wait in line had no time in this step */
     LIST(struct lane_session) sessions;        /* open ones */
     LIST(struct lane_session) closed_sessions; /* newest first */
     struct step_place step_places[STEP_PLACES]; /* contributions that are staged */
     uint32_t step_members; /* that begin with synchronous step 1; 0: none is taken */
+    uint64_t step_over;    /* the last of them that is over */
+    uint32_t step_quorum;  /* not 0: ps 0 says what each of them is made of */
     bool records;          /* they are made, from START on */
     uint64_t last_record;  /* made, … */
     uint64_t recorded; /* … and on disk: what reveals a record is said when it is not beyond this */
@@ -210,6 +219,12 @@ static inline struct step_place *lane_step_place(struct lane *lane, uint64_t ste
 static inline bool lane_has_time(const struct lane *lane)
 {
     return lane_work_done(lane) < WORK_PER_STEP_MAX;
+}
+
+/* And may it write to blocks? What was said of them goes out after the step. */
+static inline bool lane_may_write(const struct lane *lane)
+{
+    return lane_has_time(lane) && !lane->shows_blocks;
 }
 
 /* How much more? */
