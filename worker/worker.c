@@ -745,6 +745,11 @@ uint64_t sumac_worker_steps(const struct sumac_worker *worker)
     return worker == NULL ? 0 : worker->steps;
 }
 
+uint64_t sumac_worker_late(const struct sumac_worker *worker)
+{
+    return worker == NULL ? 0 : worker->late;
+}
+
 /* ---- the end */
 
 /* Wait for what the network still reads or writes. What does not end within its time keeps its

@@ -105,6 +105,55 @@ class Steps(Members):
         self.contribute((two, "1", "1"), (three, "1", "1"))
         self.order(one, "pull w", "^pulled w 9 9 same$")
 
+    def test_who_was_late_goes_on_with_the_newest_step(self):
+        one, two, three = self.members("--quorum", "2", "--step-deadline", "0", workers=3)
+        for _ in range(5):
+            self.contribute((one, "1", "1"), (two, "1", "1"))
+        self.order(three, "contribute w 100 1", "^begun$")
+        self.order(three, "end", "^refused ABORTED STEP_LATE .*step 1 .*step 5 is the last that is over")
+        self.contribute((one, "1", "1"), (three, "1", "1"))          # its second, and step 6
+        self.order(three, "pull w", "^pulled w 12 12 same$")
+        code, output = self.cluster.sumac("stats", "--interval-ms", "10")
+        self.assertEqual(code, 0, output)
+        self.assertRegex(output, "worker 2: 2 contributions came late: a synchronous step was taken without each")
+
+    def test_a_step_waits_for_more_until_its_deadline(self):
+        one, two, three = self.members("--quorum", "2", "--step-deadline", "600000", workers=3)
+        ends = [(one, self.begun(one, "3")), (two, self.begun(two, "4"))]
+        self.waits(r"step 1, waits on ps [01] for ps 0, which takes the step when all have come, or 2 and its --step-deadline")
+        self.order(three, "contribute w 5 1", "^begun$")
+        self.order(three, "end", "^pushed$")
+        for member, after in ends:
+            member.wait_for("^pushed$", after)
+        self.order(one, "pull w", "^pulled w 12 12 same$")
+
+    def test_a_worker_that_is_lost_holds_up_no_step_with_a_quorum(self):
+        one, two, three = self.members("--quorum", "2", "--step-deadline", "auto", "--lease-ms", "10000", workers=3)
+        three.kill()
+        for step in range(1, 4):                                     # its lease is not over
+            self.contribute((one, "1", "1"), (two, "1", "1"))
+            self.order(one, "pull w", f"^pulled w {2 * step} {2 * step} same$")
+
+    def test_options_of_a_quorum_that_contradict_each_other(self):
+        two_workers = json.dumps({"cluster": {"ps": ["127.0.0.1:1"], "worker": ["a:1", "b:1"]}, "task": {"type": "ps", "index": 0}})
+        for options, text in (
+                (("--quorum", "0"), "--quorum.*1 to"), (("--quorum", "3"), "--quorum 3, and a synchronous step has 2 members; give at most"),
+                (("--quorum", "1", "--members", "3"), "--members 3, and TF_CONFIG lists 2"),
+                (("--quorum", "1", "--on-loss", "fail"), "--quorum 1 does without a worker that is lost"),
+                (("--step-deadline", "5"), "--step-deadline 5 is of steps with a quorum; give --quorum"),
+                (("--quorum", "1", "--step-deadline", "soon"), "--step-deadline soon is neither auto nor a whole number")):
+            with self.subTest(options=options):
+                ps = Process([SUMAC, "ps", "--port", "0", *options], {"TF_CONFIG": two_workers})
+                self.addCleanup(ps.kill)
+                self.assertEqual(ps.wait(), 2, ps.text())
+                ps.wait_for(text)
+
+    def test_the_digits_are_learnt_with_backup_workers(self):
+        run = Process([SUMAC, "run", "--ps", "2", "--workers", "3", "--ps-options", "--quorum 2", "--synchronous", "--",
+                       os.path.join(BUILD, "digits"), "--steps", "100", "--target", "0"], {"TF_CONFIG": ""})
+        self.addCleanup(run.kill)
+        self.assertEqual(run.wait(), 0, run.text())
+
     def test_the_digits_are_learnt_alike_every_time(self):
         losses = []
         for _ in range(2):

@@ -68,11 +68,11 @@ static const char *name_of(const wire_peer_order *order)
     const struct {
         const void *is;
         const char *name;
-    } names[] = {{order->hello, "hello"},      {order->open, "open"},
-                 {order->first_step, "count"}, {order->close, "close"},
-                 {order->decide, "decide"},    {order->membership, "membership"},
-                 {order->add_shards, "add"},   {order->publish, "publish"},
-                 {order->delete_, "delete"},   {order->end, "end"}};
+    } names[] = {
+        {order->hello, "hello"},    {order->open, "open"},      {order->first_step, "count"},
+        {order->close, "close"},    {order->decide, "decide"},  {order->membership, "membership"},
+        {order->take, "take"},      {order->add_shards, "add"}, {order->publish, "publish"},
+        {order->delete_, "delete"}, {order->end, "end"}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].is != NULL)

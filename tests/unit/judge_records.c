@@ -221,6 +221,43 @@ static void an_answer_that_cannot_be_kept_fails_for_memory(void **state)
     desk_expect(desk, "failed OUT_OF_MEMORY\nadd\n");
 }
 
+/* With the last member the run ends, and what somebody else waits for fails. */
+static void an_answer_is_kept_when_its_step_fails_another_call_after_it(void **state)
+{
+    struct desk *const desk = *state;
+    uint8_t member[16];
+    wire_leave_request leave = WIRE_LEAVE_REQUEST_INIT;
+
+    desk_begin(desk);
+    desk_join_as(desk, 0, 1); /* the only one that is listed */
+    memcpy(member, desk->session, sizeof member);
+    desk_joined(desk, 100);
+    desk_create(desk, "w", true);
+    desk_settle_down(desk);
+    desk_joined(desk, 101);
+    desk_create(desk, "w", true); /* it waits for what the first observer is to assign */
+    leave.session_id = (wire_bytes){sizeof member, member};
+    leave.done = true;
+    leave.last_sequence = 7;
+    desk_step(
+        desk, (struct judge_event){
+                  .kind = JUDGE_EVENT_CALL,
+                  .call = ++desk->calls,
+                  .call_kind = LANE_CALL_LEAVE,
+                  .request = &leave.base});
+    desk_write_down(desk);
+    desk_obey_one(desk);
+    desk_write_down(desk);
+    desk->text[0] = '\0';
+
+    desk_obey_one(desk); /* the session is settled */
+
+    assert_null(desk->judge->held.first->reply); /* which was in the step's memory */
+    assert_ptr_not_equal(desk->judge->held.first, desk->judge->held.last);
+    desk_write_down(desk);
+    assert_non_null(strstr(desk->text, "left at 7\nfailed "));
+}
+
 static void answers_that_wait_are_kept_within_a_bound(void **state)
 {
     struct desk *const desk = *state;
@@ -260,6 +297,7 @@ int main(void)
         desk_test(whoever_has_gone_is_not_answered_when_the_record_is_on_disk),
         desk_test(a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered),
         desk_test(an_answer_that_cannot_be_kept_fails_for_memory),
+        desk_test(an_answer_is_kept_when_its_step_fails_another_call_after_it),
         desk_test(answers_that_wait_are_kept_within_a_bound),
     };
 

@@ -70,6 +70,38 @@ static void a_judge_made_again_answers_a_repeated_leave_the_same(void **state)
     assert_non_null(strstr(desk->text, "joined 2, before 7 voided 2\n"));
 }
 
+/* A ps may not have heard it; and what each session's contribution came to does not change. */
+static void a_step_that_was_taken_is_ordered_again(void **state)
+{
+    struct desk *const desk = *state;
+    wire_contributed one = WIRE_CONTRIBUTED_INIT;
+    wire_contributed *all[] = {&one};
+    wire_peer_report report = WIRE_PEER_REPORT_INIT;
+
+    desk->config.step_quorum = desk->config.step_members = 1;
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    report.ps_incarnation = desk->config.incarnation;
+    one.session_id = (wire_bytes){16, desk->session};
+    one.step = 1;
+    report.contributed = all;
+    report.n_contributed = 1;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_REPORT, .report = &report});
+    desk_expect(desk, "record 4\n"); /* and the order waits for it */
+    desk_write_down(desk);
+    desk_expect(desk, "take\n");
+
+    desk_begin_again(desk);
+    desk->text[0] = '\0';
+    desk_settle_down(desk);
+
+    assert_non_null(strstr(desk->text, "take\n"));
+    assert_int_equal(desk->judge->step_taken, 1);
+    assert_int_equal(desk->judge->sessions.first->taken_step, 1);
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_REPORT, .report = &report});
+    assert_int_equal(desk->judge->step_taken, 1); /* once */
+}
+
 /* In whichever state, with numbers that no order had before (keep_order looks). */
 static void what_was_under_way_is_ordered_again(void **state)
 {
@@ -352,6 +384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         desk_test(a_judge_made_again_answers_a_repeated_join_and_create_the_same),
         desk_test(a_judge_made_again_answers_a_repeated_leave_the_same),
+        desk_test(a_step_that_was_taken_is_ordered_again),
         desk_test(what_was_under_way_is_ordered_again),
         desk_test(who_is_to_assign_a_variable_is_not_forgotten),
         desk_test(a_run_that_was_being_ended_is_ended_by_a_judge_made_again),

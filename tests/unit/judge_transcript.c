@@ -118,6 +118,11 @@ static void say_order_text(struct world *world, const struct world_order *order)
             transcript_say(world, " acked %" PRIu64, order->acked_through);
         transcript_say(world, "%s", order->done ? " done" : "");
         break;
+    case ORDER_TAKE:
+        transcript_say(world, "take step %" PRIu64 " of", order->final);
+        for (size_t i = 0; i < order->taken_count; i++)
+            transcript_say(world, " %u", transcript_session(world, order->taken[i]));
+        break;
     case ORDER_MEMBERSHIP:
         transcript_say(
             world, "members %zu epoch %" PRIu64, order->members, order->membership_epoch);

@@ -38,6 +38,7 @@ static void keep_hello(struct world_order *kept, const wire_peer_hello *hello)
     kept->coordinator_secret = hello->coordinator_secret;
     kept->members = hello->n_members;
     kept->initial = hello->step_members;
+    kept->final = hello->quorum;
     assert_int_equal(hello->protocol_version, WIRE_PROTOCOL_VERSION);
     assert_int_equal(hello->epoch, 1);
     assert_int_equal(hello->n_ps_incarnations, hello->n_ps_addresses);
@@ -104,6 +105,11 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
         kept.variable_id = order->delete_->variable_id;
     } else if (order->first_step != NULL || order->close != NULL || order->decide != NULL) {
         id = keep_end(&kept, order);
+    } else if (order->take != NULL) {
+        kept.kind = ORDER_TAKE;
+        kept.final = order->take->step;
+        for (size_t i = 0; i < order->take->n_session_ids && i < 8; i++)
+            memcpy(kept.taken[kept.taken_count++], order->take->session_ids[i].data, 16);
     } else if (order->membership != NULL) {
         kept.kind = ORDER_MEMBERSHIP;
         kept.membership_epoch = order->membership->membership_epoch;
@@ -394,6 +400,8 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
         close.session_id = (wire_bytes){16, (uint8_t *)order->session_id};
         close.commit_through = from->commit_through;
         close.acked_through = from->acked_through;
+        close.made_step = from->made_step;
+        close.made_sequence = from->made_sequence;
         close.voided = from->voided;
         close.n_voided = from->voided_count;
         message.close_report = &close;
@@ -629,6 +637,29 @@ void world_report_answer(struct world *world, uint32_t ps, uint64_t number)
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
 
     message.answers = number;
+    world_report(world, ps, &message);
+}
+
+void world_report_come(
+    struct world *world, uint32_t ps, uint32_t session, uint64_t step, bool voided)
+{
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+    wire_contributed one = WIRE_CONTRIBUTED_INIT;
+    wire_contributed *all[] = {&one};
+
+    one.session_id = id_of(world, session);
+    one.step = step;
+    one.voided = voided;
+    message.contributed = all;
+    message.n_contributed = 1;
+    world_report(world, ps, &message);
+}
+
+void world_report_over(struct world *world, uint32_t ps, uint64_t step)
+{
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+
+    message.step_over = step;
     world_report(world, ps, &message);
 }
 

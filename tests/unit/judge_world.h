@@ -10,6 +10,7 @@
  *     dial ps 1 · ps 1: hello 71 of 2 ps · ps 0, 1: open 1 · 1: joined 1 attempt 1 of 2 ps epoch 1
  *     · ps 0: members 1 epoch 2 · ps 0: add 1 w · ps 0: publish 1 · 2: created 1 shard 1 on ps 0
  *     · ps 1: close 1: it has left · ps 1: decide 1 at 7 voided 2 6 done · 3: left at 7
+ *     · ps 0, 1: take step 1 of 1 2
  *     · 3: round 2 passes · 3: round 2 ends DEADLINE_EXCEEDED TIMED_OUT round …
  *     · 4: ABORTED SESSION_CLOSED a newer … · ps 0: end 0 RUN_ENDED every … · exit 0 RUN_ENDED …
  */
@@ -42,6 +43,7 @@ enum world_order_kind {
     ORDER_CLOSE,
     ORDER_DECIDE,
     ORDER_MEMBERSHIP,
+    ORDER_TAKE,
     ORDER_END,
 };
 
@@ -51,9 +53,11 @@ struct world_order {
     uint64_t number;
     uint8_t session_id[16];
     uint64_t variable_id;
-    uint32_t initial; /* of an open and a decide; of a hello how many there are */
-    bool lost;        /* of a close and a decide */
-    uint64_t final;   /* or the first step */
+    uint32_t initial;     /* of an open and a decide; of a hello how many there are */
+    bool lost;            /* of a close and a decide */
+    uint64_t final;       /* or the first step; or the one that is taken, … */
+    uint8_t taken[8][16]; /* … with these sessions */
+    size_t taken_count;
     uint64_t acked_through;
     uint64_t voided[8];
     size_t voided_count;
@@ -78,7 +82,8 @@ struct world_ps {
     bool silent;             /* takes no orders: they stay on their way */
     bool mute;               /* takes orders and answers none */
     uint64_t commit_through; /* what it reports when a session is closed */
-    uint64_t acked_through;  /* likewise */
+    uint64_t made_step, made_sequence;
+    uint64_t acked_through; /* likewise */
     uint64_t voided[8];
     size_t voided_count;
     uint64_t clock, seen_step;                  /* what it answers to open */
@@ -198,6 +203,10 @@ void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_i
 /* A report that answers this order, whether or not it was given. */
 void world_report_answer(struct world *world, uint32_t ps, uint64_t number);
 void world_report_renewed(struct world *world, uint32_t ps, uint32_t session);
+/* That the session has come to a synchronous step there; that a step is over there. */
+void world_report_come(
+    struct world *world, uint32_t ps, uint32_t session, uint64_t step, bool voided);
+void world_report_over(struct world *world, uint32_t ps, uint64_t step);
 
 /* The transcript since the last time, as expected, where an … stands for any text of its line. */
 #define world_expect(world, ...) world_expect_at(world, __FILE__, __LINE__, __VA_ARGS__)

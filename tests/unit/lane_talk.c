@@ -90,6 +90,13 @@ void talk_start(struct talk *talk, const struct lane_config *config)
     talk_step(talk, &start);
     if (config->index == 0)
         return;
+    talk_hello(talk);
+    talk_recorded(talk);
+    talk_expect(talk, "report 1\n");
+}
+
+void talk_hello(struct talk *talk)
+{
     talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
     char *addresses[] = {"h0:1", "h1:1"};
     uint64_t incarnations[] = {0x1000, 0};
@@ -99,16 +106,15 @@ void talk_start(struct talk *talk, const struct lane_config *config)
     hello.epoch = EPOCH;
     hello.coordinator_incarnation = 0x1000;
     hello.coordinator_secret = TALK_SECRET;
-    hello.index = config->index;
+    hello.index = lane_config(talk->lane)->index;
     hello.n_ps_addresses = hello.n_ps_incarnations = 2;
     hello.ps_addresses = addresses;
     hello.ps_incarnations = incarnations;
     hello.step_members = talk->step_members;
+    hello.quorum = talk->quorum;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     order.hello = &hello;
     talk_order(talk, &order);
-    talk_recorded(talk);
-    talk_expect(talk, "report 1\n");
 }
 
 int talk_setup(void **state)
@@ -238,6 +244,9 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
         say(talk, " commit_through %" PRIu64, report->close_report->commit_through);
         for (size_t i = 0; i < report->close_report->n_voided; i++)
             say(talk, " voided %" PRIu64, report->close_report->voided[i]);
+        if (talk->quorum != 0 && report->close_report->made_step != 0)
+            say(talk, " made step %" PRIu64 " by %" PRIu64, report->close_report->made_step,
+                report->close_report->made_sequence);
         if (report->close_report->acked_through != 0)
             say(talk, " acked %" PRIu64, report->close_report->acked_through);
     }
@@ -245,6 +254,11 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
         say(talk, " clock %" PRIu64, report->clock);
     if (report->seen_step != 0)
         say(talk, " seen step %" PRIu64, report->seen_step);
+    for (size_t i = 0; i < report->n_contributed; i++)
+        say(talk, " %u has come to %" PRIu64 "%s", report->contributed[i]->session_id.data[0],
+            report->contributed[i]->step, report->contributed[i]->voided ? " with nothing" : "");
+    if (report->step_over != 0)
+        say(talk, " step %" PRIu64 " over", report->step_over);
     for (size_t i = 0; i < report->n_assigned; i++)
         say(talk, " assigned %" PRIu64, report->assigned[i]);
     for (size_t i = 0; i < report->n_renewed; i++)

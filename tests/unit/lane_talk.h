@@ -52,6 +52,7 @@ struct talk {
     /* Of synchronous steps, said in the hello; 0: none is taken. The first so many sessions that
      * are opened begin with step 1. */
     uint32_t step_members, initials;
+    uint32_t quorum;             /* likewise; 0: all */
     bool lost;                   /* what talk_decide says */
     uint32_t aggregation;        /* of the variables that are added */
     const char *job;             /* of the sessions that are opened; NULL: worker */
@@ -112,8 +113,12 @@ void talk_end_journal(struct talk *talk);
 /* Sixteen times that byte. */
 wire_bytes talk_id(uint8_t session, uint8_t id[16]);
 /* As ps 0. */
+/* On a new stream. */
+void talk_hello(struct talk *talk);
 void talk_order(struct talk *talk, wire_peer_order *order);
 void talk_open(struct talk *talk, uint8_t session);
+/* What a synchronous step is made of: of these sessions, a digit each. */
+void talk_take(struct talk *talk, uint64_t step, const char *sessions);
 /* From which synchronous step on it is a member. */
 void talk_first_step(struct talk *talk, uint8_t session, uint64_t step);
 void talk_close(struct talk *talk, uint8_t session);

@@ -57,6 +57,22 @@ void talk_first_step(struct talk *talk, uint8_t session, uint64_t step)
     talk_order(talk, &order);
 }
 
+void talk_take(struct talk *talk, uint64_t step, const char *sessions)
+{
+    uint8_t ids[8][16];
+    wire_bytes named[8];
+    wire_take_step take = WIRE_TAKE_STEP_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    take.step = step;
+    take.session_ids = named;
+    for (; sessions[take.n_session_ids] != 0; take.n_session_ids++)
+        named[take.n_session_ids] =
+            talk_id((uint8_t)(sessions[take.n_session_ids] - '0'), ids[take.n_session_ids]);
+    order.take = &take;
+    talk_order(talk, &order);
+}
+
 void talk_close(struct talk *talk, uint8_t session) { talk_close_for(talk, session, NULL); }
 
 void talk_close_for(struct talk *talk, uint8_t session, wire_close_cause *cause)

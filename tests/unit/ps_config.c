@@ -411,6 +411,53 @@ static void as_many_members_begin_as_are_listed_or_as_it_is_told(void **state)
     }
 }
 
+static void a_quorum_is_of_members_that_are_known_and_does_without_those_that_are_lost(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *jobs;
+        uint32_t members, quorum, index;
+        bool loss_fails;
+        const char *refused;
+    } cases[] = {
+        {"\"worker\":[\"w:1\",\"w:2\"]", 0, 2, 0, false, NULL},
+        {"\"worker\":[\"w:1\",\"w:2\"]", 0, 3, 0, false,
+         "--quorum 3, and a synchronous step has 2 members"},
+        {"\"worker\":{\"1\":\"w:1\"}", 3, 3, 0, false, NULL},
+        {"\"worker\":{\"1\":\"w:1\"}", 3, 4, 0, false,
+         "--quorum 4, and a synchronous step has 3 members"},
+        {"\"worker\":{\"1\":\"w:1\"}", 0, 1, 0, false, "give --members N"},
+        {"\"worker\":{\"1\":\"w:1\"}", 0, 1, 1, false, NULL}, /* ps 0 takes the steps */
+        {"\"worker\":[\"w:1\",\"w:2\"]", 0, 1, 0, true, "give one of the two"}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ps_options options = PS_OPTIONS_INIT;
+        struct sumac_cluster cluster;
+        struct ps_lane_config config;
+        struct sumac_error error = {0};
+        char text[256];
+        (void)snprintf(
+            text, sizeof text,
+            "{\"cluster\":{%s,\"ps\":[\"a:1\",\"b:1\"]},\"task\":{\"type\":\"ps\",\"index\":%u}}",
+            cases[i].jobs, cases[i].index);
+        options.members = cases[i].members;
+        options.quorum = cases[i].quorum;
+        options.loss_fails = cases[i].loss_fails;
+
+        const enum sumac_status status = configure(text, &options, &cluster, &config, &error);
+
+        if (cases[i].refused != NULL) {
+            assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+            assert_non_null(strstr(error.text, cases[i].refused));
+        } else {
+            assert_int_equal(status, SUMAC_OK);
+            assert_int_equal(config.lane.step_quorum, cases[i].quorum);
+            assert_int_equal(config.lane.step_deadline_ms, LANE_DEADLINE_AUTO);
+        }
+        drop(&config, &cluster);
+    }
+}
+
 static void a_sparse_map_of_ps_leaves_holes(void **state)
 {
     (void)state;
@@ -617,6 +664,8 @@ int main(void)
         cmocka_unit_test(the_members_that_it_is_told_are_not_all),
         cmocka_unit_test(a_map_of_members_with_holes_is_not_all_of_them),
         cmocka_unit_test(as_many_members_begin_as_are_listed_or_as_it_is_told),
+        cmocka_unit_test(
+            a_quorum_is_of_members_that_are_known_and_does_without_those_that_are_lost),
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
         cmocka_unit_test(a_task_that_is_no_ps_is_refused),

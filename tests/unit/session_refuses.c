@@ -109,8 +109,7 @@ static void what_begins_when_the_session_is_over_ends_as_it_did(void **state)
     assert_string_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.text, text);
 
     for (enum begun what = A_PUSH; what <= A_CALL; what++)
-        assert_refused(
-            begin(&talk, what, 0), SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED, text);
+        assert_refused(begin(&talk, what, 0), SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED, text);
 
     talk_close(&talk);
 }

@@ -134,6 +134,40 @@ static void nothing_is_committed_past_a_contribution_that_is_not_done(void **sta
     talk_close(&talk);
 }
 
+/* Its next contribution would be late. */
+static void a_session_knows_the_first_step_that_is_not_over(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_state told;
+
+    talk_open(&talk, 1);
+    contribute(&talk, 1, 0, 1);
+    assert_int_equal(sent_part(&talk, 0)->step, 1);
+    talk.open_step = 5;
+    talk_done(&talk, 0, 1);
+    session_read(talk.session, &told);
+    assert_int_equal(told.open_step, 5);
+    writable(&talk, 1);
+
+    const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
+    struct session_push push = {
+        .token = 2,
+        .pieces = &piece,
+        .piece_count = 1,
+        .weight = 3,
+        .synchronous = true,
+        .step_least = told.open_step};
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    assert_int_equal(sent_part(&talk, 0)->step, 5);
+    writable(&talk, 1);
+    push.token = 3; /* what was heard is older than what was made since */
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+
+    assert_int_equal(sent_part(&talk, 0)->step, 6);
+    talk_close(&talk);
+}
+
 static void what_is_pushed_after_one_that_is_not_done_is_not_eager(void **state)
 {
     (void)state;
@@ -382,6 +416,7 @@ int main(void)
         cmocka_unit_test(steps_are_numbered_from_the_members_first_one_on),
         cmocka_unit_test(a_contribution_is_never_eager),
         cmocka_unit_test(nothing_is_committed_past_a_contribution_that_is_not_done),
+        cmocka_unit_test(a_session_knows_the_first_step_that_is_not_over),
         cmocka_unit_test(what_is_pushed_after_one_that_is_not_done_is_not_eager),
         cmocka_unit_test(a_ps_where_a_contribution_waits_is_not_lost),
         cmocka_unit_test(a_refused_contribution_is_voided_and_holds_back_like_any),

@@ -23,6 +23,7 @@ struct talk {
     struct session_effects effects; /* of the last event */
     uint64_t now_us;
     uint64_t random;
+    uint64_t open_step; /* that talk_done says */
     /* of the streams that the session asked for last, by ps and kind */
     uint64_t generation[SESSION_PS_MAX][2];
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the last call of each method of Sessions */
@@ -370,6 +371,7 @@ talk_done_with(struct talk *talk, uint32_t ps, uint64_t sequence, uint64_t versi
     done.voided = voided;
     done.n_versions = 1;
     done.versions = &version;
+    done.open_step = talk->open_step;
     wire_done *list[] = {&done};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     answer.n_done = 1;

@@ -340,6 +340,28 @@ static void a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on
     sumac_worker_destroy(worker);
 }
 
+static void a_contribution_that_comes_late_is_counted_and_steps_go_on(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 1);
+    fixture.options.synchronous = true;
+    struct sumac_worker *worker = created(&fixture);
+    fixture.client.push_status = SUMAC_ABORTED;
+
+    const enum sumac_status late = sumac_worker_step(worker, &fixture.error); /* when */
+    const enum sumac_status next = sumac_worker_step(worker, &fixture.error);
+
+    assert_int_equal(late, SUMAC_OK); /* then */
+    assert_int_equal(next, SUMAC_OK);
+    assert_int_equal(fixture.error.status, SUMAC_OK);
+    assert_int_equal(sumac_worker_flush(worker, NULL), SUMAC_OK);
+    assert_int_equal(sumac_worker_steps(worker), 2);
+    assert_int_equal(sumac_worker_late(worker), 1);
+    sumac_worker_destroy(worker);
+}
+
 static void a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again(void **state)
 {
     (void)state;
@@ -647,6 +669,7 @@ int main(void)
         cmocka_unit_test(steps_wait_for_nobody_unless_they_are_told_to),
         cmocka_unit_test(no_more_pushes_are_under_way_than_asked_for),
         cmocka_unit_test(a_refused_push_is_told_by_the_step_that_waits_for_it_and_steps_go_on),
+        cmocka_unit_test(a_contribution_that_comes_late_is_counted_and_steps_go_on),
         cmocka_unit_test(a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again),
         cmocka_unit_test(a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed),
         cmocka_unit_test(a_mean_over_no_examples_at_all_is_refused),

@@ -124,7 +124,9 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
     client->push_status = SUMAC_OK;
     if (status != SUMAC_OK) {
         if (error != NULL)
-            *error = (struct sumac_error){status, SUMAC_REASON_NON_FINITE, "refused"};
+            *error = (struct sumac_error){
+                status, status == SUMAC_ABORTED ? SUMAC_REASON_STEP_LATE : SUMAC_REASON_NON_FINITE,
+                "refused"};
         return status;
     }
     client->variables[0].value += push->gradient;

@@ -65,6 +65,7 @@ static void nothing_is_asked_of_no_worker(void **state)
     assert_int_equal(sumac_worker_flush(NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "sumac_worker_flush: worker is NULL");
     assert_int_equal(sumac_worker_steps(NULL), 0);
+    assert_int_equal(sumac_worker_late(NULL), 0);
     assert_null(sumac_worker_values(NULL));
 }
 

@@ -60,8 +60,10 @@ struct sumac_worker_options {
      * `sequential`, and pushes_in_flight is 1. The variables' aggregation (not NONE, where there
      * are others) says how contributions become one. Gradients of half types are of those types as
      * ever; what becomes of them is contributed in float32. A step whose weights are all 0
-     * contributes nothing, and the others' is made without it. false: as the environment's
-     * SUMAC_SYNCHRONOUS says, which `sumac run --synchronous` sets to 1. */
+     * contributes nothing, and the others' is made without it. Where ps 0 has a --quorum, a step
+     * that was taken without this worker is no error: it goes on with the newest one
+     * (sumac_worker_late counts them). false: as the environment's SUMAC_SYNCHRONOUS says, which
+     * `sumac run --synchronous` sets to 1. */
     bool synchronous;
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
 };
@@ -98,6 +100,10 @@ SUMAC_API const struct sumac_tensor *sumac_worker_values(const struct sumac_work
 
 /* Steps that were finished. */
 SUMAC_API uint64_t sumac_worker_steps(const struct sumac_worker *worker);
+
+/* Of them, those whose contribution came late: the synchronous step was taken without it, and it
+ * counts nowhere (--quorum of ps 0). Of those that are over; 0 without a quorum. */
+SUMAC_API uint64_t sumac_worker_late(const struct sumac_worker *worker);
 
 /* Ends the device threads. Waits for what is under way, each at most timeout_ms: the network may
  * still be reading the gradients. NULL is fine; in a child of the process that made it, nothing is

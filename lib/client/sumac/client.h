@@ -241,7 +241,11 @@ struct sumac_push_options {
      * `weight` says how much that is (0: 1; at most 2^60). Applied with those of all other members
      * as one update, in worker order: of variables with aggregation MEAN Σ contributions ÷ Σ
      * weights, with SUM their sum, with ONLY_FIRST_REPLICA that of the first. All members push the
-     * same variables and rows with the same functions. Of half types the tensors are float32. */
+     * same variables and rows with the same functions. Of half types the tensors are float32.
+     * Where ps 0 was started with --quorum K, the step is taken with K of N (backup workers: Chen
+     * et al., "Revisiting Distributed Synchronous SGD", 2016): what comes later than that is
+     * applied nowhere, and its wait says ABORTED (STEP_LATE). Pull, and contribute to the next:
+     * that is the newest that is not over, as far as this client has heard. */
     bool synchronous;
     /* With `synchronous`: the weight is 0, and this contribution adds nothing, though it counts as
      * come: for a member that has no examples in a step. Its deltas are to be finite all the same.
@@ -271,10 +275,11 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push(
  *          waited for again. Of a synchronous push whose other contributions have not come, and a
  *          wait of a second or more, the text names who is missing, and when it was last heard
  *          from: a ps is asked for that in the wait's last second, or half of less than two.
- * Fails    the refusal's status and reason; ABORTED (SESSION_CLOSED): the session was settled, and
- *          the push is applied nowhere. OK when the session was settled with the push in it: it is
- *          decided, and a ps may be about to apply it. UNAVAILABLE, DATA_LOSS: a ps is lost, and
- *          what it had not answered may or may not have been applied. */
+ * Fails    the refusal's status and reason; ABORTED (STEP_LATE): its synchronous step was taken
+ *          without it, and it is applied nowhere; ABORTED (SESSION_CLOSED): the session was
+ *          settled, and the push is applied nowhere. OK when the session was settled with the push
+ *          in it: it is decided, and a ps may be about to apply it. UNAVAILABLE, DATA_LOSS: a ps is
+ *          lost, and what it had not answered may or may not have been applied. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error *error);
 

@@ -308,7 +308,7 @@ void lane_report_come(struct lane *lane, struct lane_session *session, uint64_t 
 
 void lane_report_step_over(struct lane *lane)
 {
-    if (lane->step_quorum == 0)
+    if (lane->step_quorum == 0 || lane->step_over == 0)
         return;
     lane->peers->says_over = true;
     want_come(lane);
@@ -326,7 +326,8 @@ void lane_reports_come_again(struct lane *lane)
                 say_come(lane, session);
         }
     }
-    want_come(lane);
+    if (lane->peers->come.first != NULL)
+        want_come(lane);
 }
 
 void lane_reports_forget(struct lane *lane, const struct variable *variable)

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_quorum.c (test) -- synchronous steps of K of N: which contributions each is made of, and
+ * when it is taken. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+/* Two ps and sessions 1, 2, 3 of three workers. */
+static struct world *begin(uint32_t quorum, uint32_t deadline_ms)
+{
+    struct world *world = world_prepare(2, 3);
+
+    world->config.step_quorum = quorum;
+    world->config.step_deadline_ms = deadline_ms;
+    world_begin(world);
+    world_all_up(world);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(world_joined(world, "worker", i, i + 1), i + 1);
+    world_forget(world);
+    return world;
+}
+
+static void over(struct world *world, uint64_t step)
+{
+    for (uint32_t ps = 0; ps < 2; ps++)
+        world_report_over(world, ps, step);
+    world_settle_down(world);
+}
+
+static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_over(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, 1000);
+
+    assert_int_equal(world_told(world, 1, ORDER_HELLO)->final, 2);
+    world_report_come(world, 0, 1, 1, false); /* all, from whichever ps */
+    world_report_come(world, 1, 3, 1, false);
+    world_report_come(world, 1, 2, 1, false);
+    world_settle_down(world);
+    world_expect(world, "ps 0, 1: take step 1 of 1 2 3\n");
+    over(world, 1);
+
+    world_report_come(world, 0, 1, 2, false);
+    world_pass(world, 3 * SECOND); /* one is not enough, however long it takes */
+    world_report_come(world, 1, 3, 2, false);
+    world_settle_down(world);
+    world_expect(world, "ps 0, 1: take step 2 of 1 3\n"); /* the time counts from the first */
+    over(world, 2);
+    world_report_come(world, 0, 2, 2, true); /* late */
+    world_report_come(world, 0, 2, 3, false);
+    world_report_come(world, 0, 3, 3, false);
+    world_settle_down(world);
+    world_expect(world, "");
+
+    world_pass(world, 2 * SECOND);
+
+    world_expect(world, "ps 0, 1: take step 3 of 2 3\n");
+    world_free(world);
+}
+
+static void what_counts_for_nothing_is_not_enough(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, 0);
+
+    world_report_come(world, 0, 1, 1, false);
+    world_report_come(world, 0, 2, 1, true);
+    world_pass(world, SECOND);
+    world_expect(world, "");
+
+    world_report_come(world, 0, 3, 1, false);
+    world_settle_down(world);
+
+    world_expect(world, "ps 0, 1: take step 1 of 1 2 3\n");
+    world_free(world);
+}
+
+/* What the others do with it is not known yet: of one step alone they have to remember who is in
+ * it. */
+static void the_next_step_is_taken_when_this_one_is_over_on_every_ps(void **state)
+{
+    (void)state;
+    struct world *world = begin(1, 0);
+
+    world_report_come(world, 0, 1, 1, false);
+    world_settle_down(world);
+    world_expect(world, "ps 0, 1: take step 1 of 1\n");
+    world_report_over(world, 0, 1);
+    world_report_come(world, 0, 1, 2, false);
+    world_settle_down(world);
+    world_expect(world, "");
+
+    world_report_over(world, 1, 1);
+    world_settle_down(world);
+
+    world_expect(world, "ps 0, 1: take step 2 of 1\n");
+    world_free(world);
+}
+
+static void no_step_is_taken_before_all_that_begin_with_it_have_come(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 2);
+
+    world->config.step_quorum = 1;
+    world_begin(world);
+    const uint32_t first = world_joined(world, "worker", 0, 1);
+    world_report_come(world, 0, first, 1, false);
+    world_settle_down(world);
+    assert_null(world_told(world, 0, ORDER_TAKE));
+
+    world_joined(world, "worker", 1, 2);
+    world_settle_down(world);
+
+    assert_non_null(world_told(world, 0, ORDER_TAKE));
+    world_free(world);
+}
+
+static void the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, LANE_DEADLINE_AUTO);
+
+    for (uint64_t step = 1; step <= 3; step++) { /* a second, ten, a second */
+        world_report_come(world, 0, 1, step, false);
+        world_pass(world, step == 2 ? 10 * SECOND : SECOND);
+        world_report_come(world, 0, 2, step, false);
+        world_report_come(world, 0, 3, step, true);
+        world_settle_down(world);
+        world_report_renewed(world, 0, 1);
+        world_report_renewed(world, 0, 2);
+        world_report_renewed(world, 0, 3);
+        over(world, step);
+    }
+    world_forget(world);
+    world_report_come(world, 0, 1, 4, false);
+    world_report_come(world, 0, 2, 4, false);
+    world_pass(world, SECOND + SECOND / 2);
+    world_expect(world, "");
+
+    world_pass(world, SECOND);
+
+    world_expect(world, "ps 0, 1: take step 4 of 1 2\n");
+    world_free(world);
+}
+
+static void a_settled_session_counts_with_what_it_has_made_and_not_without(void **state)
+{
+    (void)state;
+    for (uint64_t made = 0; made <= 1; made++) {
+        struct world *world = begin(2, 0);
+
+        world->ps[1].commit_through = 4 + made; /* of which no ps has said that it has come */
+        world->ps[1].made_step = made;
+        world->ps[1].made_sequence = made != 0 ? 5 : 0;
+        world_report_come(world, 0, 1, 1, false);
+        world_leave(world, 2, false);
+        world_report_come(world, 0, 3, 1, true);
+        world_settle_down(world);
+
+        assert_int_equal(world_told(world, 1, ORDER_TAKE)->taken_count, 2 + made);
+        world_free(world);
+    }
+}
+
+/* Its task's next attempt is told that it counts for nothing. */
+static void what_a_settled_session_has_made_too_late_is_voided(void **state)
+{
+    (void)state;
+    struct world *world = begin(1, 0);
+
+    world_report_come(world, 0, 1, 1, false);
+    world_settle_down(world); /* ps 1 has the other's, too, and has not said so */
+    world->ps[1].commit_through = 9;
+    world->ps[1].made_step = 1;
+    world->ps[1].made_sequence = 9;
+    world_forget(world);
+
+    world_leave(world, 2, false);
+    world_settle_down(world);
+
+    world_expect(
+        world, "ps 0, 1: close 2: it has left\nps 0, 1: decide 2 at 9 voided 9\n4: left at 9\n");
+    world_free(world);
+}
+
+/* It may turn out to have made a contribution. */
+static void no_step_is_taken_without_a_member_that_is_being_settled(void **state)
+{
+    (void)state;
+    struct world *world = begin(1, 0);
+
+    world->ps[1].silent = true;
+    world_leave(world, 2, false);
+    world_settle_down(world);
+    world_report_come(world, 0, 1, 1, false);
+    world_settle_down(world);
+    world_expect(world, "ps 0, 1: close 2: it has left\n");
+
+    world->ps[1].silent = false;
+    world_settle_down(world);
+
+    assert_non_null(world_told(world, 0, ORDER_TAKE));
+    world_free(world);
+}
+
+/* All left without one; who comes later begins after it. */
+static void steps_before_a_later_members_first_are_taken_with_nothing(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, 0);
+
+    world->ps[0].seen_step = 2;
+    for (uint32_t i = 1; i <= 3; i++)
+        world_leave(world, i, false);
+    world_settle_down(world);
+    world_forget(world);
+    world_joined(world, "worker", 0, 4);
+    world_settle_down(world);
+    assert_non_null(strstr(world->text, "count 4 from step 3 on"));
+    assert_int_equal(world_told(world, 1, ORDER_TAKE)->final, 1);
+    assert_int_equal(world_told(world, 1, ORDER_TAKE)->taken_count, 0);
+
+    over(world, 1);
+
+    assert_int_equal(world_told(world, 1, ORDER_TAKE)->final, 2);
+    over(world, 2);
+    assert_int_equal(world_told(world, 1, ORDER_TAKE)->final, 2); /* it is waited for */
+    world_free(world);
+}
+
+static void without_a_quorum_nobody_is_told(void **state)
+{
+    (void)state;
+    struct world *world = begin(0, 0);
+
+    for (uint32_t i = 1; i <= 3; i++)
+        world_report_come(world, 0, i, 1, false);
+    world_pass(world, SECOND);
+
+    world_expect(world, "");
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_over),
+        cmocka_unit_test(what_counts_for_nothing_is_not_enough),
+        cmocka_unit_test(the_next_step_is_taken_when_this_one_is_over_on_every_ps),
+        cmocka_unit_test(no_step_is_taken_before_all_that_begin_with_it_have_come),
+        cmocka_unit_test(the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted),
+        cmocka_unit_test(a_settled_session_counts_with_what_it_has_made_and_not_without),
+        cmocka_unit_test(what_a_settled_session_has_made_too_late_is_voided),
+        cmocka_unit_test(no_step_is_taken_without_a_member_that_is_being_settled),
+        cmocka_unit_test(steps_before_a_later_members_first_are_taken_with_nothing),
+        cmocka_unit_test(without_a_quorum_nobody_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

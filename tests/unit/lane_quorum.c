@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_quorum.c (test) -- synchronous steps of K of N: a step is made of what ps 0 says, on every
+ * ps alike, and what comes later is late. */
+#include "handlers.h"
+#include "lane_members.h"
+
+static struct members begin_quorum(struct talk *talk, uint32_t count, uint32_t quorum)
+{
+    talk->quorum = quorum;
+    struct members members = begin(talk, count);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    return members;
+}
+
+static void a_step_is_made_of_what_ps_0_says(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 3, 2);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    contribute(talk, members.push[3], 1, (float[]){4}, 1);
+    talk_expect(talk, "staged 1\nreport 1 has come to 1\nstaged 1\nreport 3 has come to 1\n");
+    assert_value_is(talk, &members, 0); /* two are enough, and it is not theirs to say */
+
+    talk_take(talk, 1, "13");
+
+    talk_expect(talk, "done 1 [1]\ndone 1 [1]\nreport 7\nreport step 1 over\n");
+    assert_value_is(talk, &members, 5);
+}
+
+/* Whose contribution ps 0 knows of from another ps. */
+static void a_step_that_is_taken_waits_for_those_that_it_is_made_of(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 3, 2);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    const struct talk_part second = contribution(1, (float[]){2}, 1);
+    talk_part(talk, members.push[2], &second);
+    talk_forget(talk);
+    talk_take(talk, 1, "12");
+    talk_expect(talk, "report 7\n");
+    contribute(talk, members.push[3], 1, (float[]){4}, 1); /* which ps 0 did not know of */
+    talk_expect(talk, "staged 1\nreport 3 has come to 1\n");
+
+    talk_commit(talk, members.push[2], 1, 0, 0);
+
+    talk_expect(
+        talk, "refused 1 STEP_LATE\ndone 1 voided\ndone 1 [1]\ndone 1 [1]\n"
+              "report 2 has come to 1 step 1 over\n");
+    assert_value_is(talk, &members, 3);
+}
+
+static void what_comes_late_is_refused_and_counts_nowhere(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 1);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_take(talk, 1, "1");
+    talk_forget(talk);
+
+    contribute(talk, members.push[2], 1, (float[]){2}, 1);
+
+    talk_expect(
+        talk,
+        "staged 1\nrefused 1 STEP_LATE\ndone 1 voided\nreport 2 has come to 1 with nothing\n");
+    assert_non_null(strstr(talk->refused, "worker 2"));
+    assert_non_null(strstr(talk->refused, "--step-deadline"));
+    assert_value_is(talk, &members, 1);
+    assert_int_equal(talk->lane->counts.late, 1);
+    assert_int_equal(talk->lane->counts.refused, 1);
+}
+
+/* It would be late for ever else. */
+static void who_was_late_goes_on_with_a_step_that_is_not_over(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 1);
+    struct talk_part part = contribution(1, (float[]){2}, 1);
+
+    for (uint64_t step = 1; step <= 3; step++) {
+        contribute(talk, members.push[1], step, (float[]){1}, 1);
+        talk_take(talk, step, "1");
+    }
+    contribute(talk, members.push[2], 1, (float[]){2}, 1);
+    talk_forget(talk);
+
+    part = contribution(2, (float[]){2}, 1);
+    part.step = 6; /* another ps may have ended one step more than this one */
+    expect_refused(talk, members.push[2], &part, "WRONG_STEP", "step 6");
+    talk_commit(talk, members.push[2], 2, 2, 0);
+    part = contribution(3, (float[]){2}, 1);
+    part.step = 5;
+    talk_forget(talk);
+    talk_part(talk, members.push[2], &part);
+    talk_commit(talk, members.push[2], 3, 0, 0);
+    talk_expect(talk, "staged 3\nreport 2 has come to 5\n");
+    talk_take(talk, 4, "2");
+    talk_take(talk, 5, "2");
+
+    talk_expect(talk, "report 9\nreport step 4 over\ndone 3 [4]\nreport 10\nreport step 5 over\n");
+    assert_value_is(talk, &members, 5);
+}
+
+static void what_is_over_or_was_said_is_obeyed_again_by_doing_nothing(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 1);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_take(talk, 1, "12"); /* it waits for the second */
+    talk_forget(talk);
+    talk_take(talk, 1, "1"); /* not so any more */
+    talk_expect(talk, "report 7\n");
+    contribute(talk, members.push[2], 1, (float[]){2}, 1);
+    talk_forget(talk);
+
+    talk_take(talk, 1, "1");
+
+    talk_expect(talk, "report 8\n");
+    assert_value_is(talk, &members, 3);
+    assert_int_equal(talk->lane->step_over, 1);
+}
+
+static void a_step_that_is_not_the_next_is_not_taken(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin_quorum(talk, 1, 1);
+
+    talk_take(talk, 2, "1");
+
+    talk_expect(talk, "report 5 error WRONG_STEP\n");
+}
+
+static void without_a_quorum_ps_0_takes_no_steps(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 0);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_expect(talk, "staged 1\n");
+
+    talk_take(talk, 1, "1");
+
+    talk_expect(talk, "report 6 error WRONG_STEP\n");
+    assert_value_is(talk, &members, 0);
+}
+
+static void a_voided_contribution_has_come_with_nothing(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 1);
+    const struct talk_part part = contribution(1, (float[]){1}, 1);
+
+    talk_part(talk, members.push[1], &part);
+    talk_commit(talk, members.push[1], 1, 1, 0);
+
+    talk_expect(talk, "staged 1\ndone 1 voided\nreport 1 has come to 1 with nothing\n");
+}
+
+/* Its stream may have lost what was said. */
+static void a_ps_0_that_says_hello_is_told_all_of_it_again(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 2);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    contribute(talk, members.push[2], 1, (float[]){1}, 1);
+    talk_take(talk, 1, "12");
+    contribute(talk, members.push[1], 2, (float[]){1}, 1);
+    talk_forget(talk);
+
+    talk_hang_up(talk, talk->coordinator);
+    talk_hello(talk);
+
+    assert_int_equal(talk_times_said(talk, "1 has come to 2"), 1);
+    assert_int_equal(talk_times_said(talk, "2 has come to 1"), 1);
+    assert_int_equal(talk_times_said(talk, "step 1 over"), 1);
+}
+
+/* What of it waits here may be in its step, or late: ps 0 knows which. */
+static void the_end_of_a_session_says_what_it_has_contributed(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 2);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    contribute(talk, members.push[2], 1, (float[]){1}, 1);
+    talk_take(talk, 1, "12");
+    contribute(talk, members.push[1], 2, (float[]){1}, 1);
+    talk_forget(talk);
+
+    talk_close(talk, 1);
+    talk_close(talk, 2);
+
+    talk_expect(
+        talk, "report 7 commit_through 2 made step 2 by 2\n"
+              "report 8 commit_through 1 made step 1 by 0\n");
+}
+
+static void a_wait_names_ps_0_until_it_has_taken_the_step(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 2);
+    char text[256];
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "ps 0, which"));
+
+    talk_take(talk, 1, "12");
+
+    assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "worker 2 "));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_step_is_made_of_what_ps_0_says),
+        talk_test(a_step_that_is_taken_waits_for_those_that_it_is_made_of),
+        talk_test(what_comes_late_is_refused_and_counts_nowhere),
+        talk_test(who_was_late_goes_on_with_a_step_that_is_not_over),
+        talk_test(what_is_over_or_was_said_is_obeyed_again_by_doing_nothing),
+        talk_test(a_step_that_is_not_the_next_is_not_taken),
+        talk_test(without_a_quorum_ps_0_takes_no_steps),
+        talk_test(a_voided_contribution_has_come_with_nothing),
+        talk_test(a_ps_0_that_says_hello_is_told_all_of_it_again),
+        talk_test(the_end_of_a_session_says_what_it_has_contributed),
+        talk_test(a_wait_names_ps_0_until_it_has_taken_the_step),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
