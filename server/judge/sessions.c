@@ -239,21 +239,24 @@ void judge_session_forget(struct judge *judge, struct judge_session *session)
     pool_give(&judge->sessions_pool, session);
 }
 
+/* Those that a synchronous step needs still stay, and are forgotten with a later one. */
 void judge_sessions_forget_oldest(struct judge *judge)
 {
-    struct judge_session *oldest = NULL;
+    struct judge_session *next = NULL;
     uint32_t settled = 0;
 
-    for (struct judge_session *session = judge->sessions.first; session != NULL;
-         session = session->in_judge.next) {
-        if (session->state != JUDGE_SESSION_SETTLED || session->orders > 0)
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        settled += session->state == JUDGE_SESSION_SETTLED && session->orders == 0;
+    for (struct judge_session *session = judge->sessions.first;
+         session != NULL && settled > judge_settled_max(judge); session = next) {
+        next = session->in_judge.next;
+        if (session->state != JUDGE_SESSION_SETTLED || session->orders > 0 ||
+            judge_steps_need(judge, session))
             continue;
-        settled++;
-        if (oldest == NULL && !judge_steps_need(judge, session))
-            oldest = session;
+        judge_session_forget(judge, session);
+        settled--;
     }
-    if (settled > judge_settled_max(judge) && oldest != NULL)
-        judge_session_forget(judge, oldest);
 }
 
 /* A list of what was voided is its session's until that is settled, and then its task's; while one

@@ -169,6 +169,33 @@ static void a_settled_session_counts_with_what_it_has_made_and_not_without(void 
     }
 }
 
+static void a_settled_session_is_remembered_while_a_step_needs_it(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 3);
+
+    world->config.step_quorum = 3;
+    world->config.settled_sessions_max = 1;
+    world_begin(world);
+    for (uint32_t i = 0; i < 3; i++)
+        world_joined(world, "worker", i, i + 1);
+    world->ps[0].commit_through = world->ps[0].made_sequence = 5;
+    world->ps[0].made_step = 1;
+    world_leave(world, 2, false);
+    world_settle_down(world);
+    world->ps[0].made_sequence = world->ps[0].made_step = 0;
+    for (uint32_t i = 4; i < 7; i++) /* others are settled since */
+        world_leave(world, world_joined(world, NULL, 0, i), false);
+    world_settle_down(world);
+
+    world_report_come(world, 0, 1, 1, false);
+    world_report_come(world, 0, 3, 1, false);
+    world_settle_down(world);
+
+    assert_int_equal(world_told(world, 0, ORDER_TAKE)->taken_count, 3);
+    world_free(world);
+}
+
 /* Its task's next attempt is told that it counts for nothing. */
 static void what_a_settled_session_has_made_too_late_is_voided(void **state)
 {
@@ -257,6 +284,7 @@ int main(void)
         cmocka_unit_test(no_step_is_taken_before_all_that_begin_with_it_have_come),
         cmocka_unit_test(the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted),
         cmocka_unit_test(a_settled_session_counts_with_what_it_has_made_and_not_without),
+        cmocka_unit_test(a_settled_session_is_remembered_while_a_step_needs_it),
         cmocka_unit_test(what_a_settled_session_has_made_too_late_is_voided),
         cmocka_unit_test(no_step_is_taken_without_a_member_that_is_being_settled),
         cmocka_unit_test(steps_before_a_later_members_first_are_taken_with_nothing),

@@ -161,6 +161,33 @@ static void a_voided_contribution_has_come_with_nothing(void **state)
     talk_expect(talk, "staged 1\ndone 1 voided\nreport 1 has come to 1 with nothing\n");
 }
 
+static void who_has_come_is_said_over_reports(void **state)
+{
+    struct talk *const talk = *state;
+
+    struct lane_config config = talk_config();
+
+    config.sessions_max = talk->step_members = 70;
+    talk->quorum = 1;
+    talk_start(talk, &config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk->deaf = talk->coordinator;
+    for (uint8_t i = 1; i <= 70; i++)
+        talk_open(talk, i);
+    for (uint8_t i = 1; i <= 70; i++) {
+        const uint64_t stream = talk_push_stream(talk, i, 1);
+        contribute(talk, stream, 1, (float[]){1}, 1);
+    }
+    talk_forget(talk);
+
+    talk->deaf = 0;
+    talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "has come to 1"), 70);
+    assert_int_equal(talk_times_said(talk, "64 has come to 1"), 1);
+    assert_int_equal(talk_times_said(talk, "report 65 has come to 1"), 1);
+}
+
 /* Its stream may have lost what was said. */
 static void a_ps_0_that_says_hello_is_told_all_of_it_again(void **state)
 {
@@ -201,6 +228,49 @@ static void the_end_of_a_session_says_what_it_has_contributed(void **state)
               "report 8 commit_through 1 made step 1 by 0\n");
 }
 
+/* As when the judge beside it says so in the step that a pull is answered in: what was answered
+ * lies in the blocks, and goes out after both. */
+static void a_step_that_follows_another_writes_to_nothing_that_it_shows(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    uint8_t id[16];
+    wire_bytes named = talk_id(1, id);
+    wire_take_step take = WIRE_TAKE_STEP_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    config.gathered_bytes_max = 1;
+    talk->quorum = talk->step_members = 1;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    const struct members members = {
+        .push = {0, talk_push_stream(talk, 1, 1)}, .pull = talk_pull_stream(talk, 0)};
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk->deaf = members.pull; /* no step is between */
+    assert_value_is(talk, &members, 0);
+    talk->deaf = 0;
+    take.step = 1;
+    take.session_ids = &named;
+    take.n_session_ids = 1;
+    order.take = &take;
+    order.number = ++talk->orders;
+
+    talk_step(
+        talk, &(struct lane_event){
+                  .kind = LANE_EVENT_ORDER,
+                  .stream = talk->coordinator,
+                  .order = &order,
+                  .follows = true});
+
+    assert_int_equal(talk->lane->step_over, 0);
+    talk_forget(talk);
+    talk_writable(talk, members.pull);
+    talk_tick(talk, 0);
+    talk_expect(talk, "done 1 [1]\nreport step 1 over\n");
+    assert_value_is(talk, &members, 1);
+}
+
 static void a_wait_names_ps_0_until_it_has_taken_the_step(void **state)
 {
     struct talk *const talk = *state;
@@ -226,8 +296,10 @@ int main(void)
         talk_test(a_step_that_is_not_the_next_is_not_taken),
         talk_test(without_a_quorum_ps_0_takes_no_steps),
         talk_test(a_voided_contribution_has_come_with_nothing),
+        talk_test(who_has_come_is_said_over_reports),
         talk_test(a_ps_0_that_says_hello_is_told_all_of_it_again),
         talk_test(the_end_of_a_session_says_what_it_has_contributed),
+        talk_test(a_step_that_follows_another_writes_to_nothing_that_it_shows),
         talk_test(a_wait_names_ps_0_until_it_has_taken_the_step),
     };
 

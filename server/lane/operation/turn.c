@@ -241,8 +241,12 @@ static void take_steps(struct lane *lane)
 /* A step is over: those who contributed to it may contribute to the next one. */
 static void take_on(struct lane *lane)
 {
-    if (lane->turns->step_over && !lane->turns->takes_on)
+    if (!lane->turns->step_over || lane->turns->takes_on)
+        return;
+    if (lane_may_write(lane))
         lane_turn_retry_waiting(lane);
+    else
+        lane->turns_put_off = true;
 }
 
 /* Contributions that wait for one that will not come have their turn again. */
@@ -491,8 +495,7 @@ void lane_turn_retry_waiting(struct lane *lane)
             take_steps(lane);
     } while (turns->step_over && lane_may_write(lane));
     turns->takes_on = false;
-    lane->turns_put_off |= turns->step_over;
-    turns->step_over = false;
+    lane->turns_put_off |= turns->step_over; /* the next step goes on with that */
 }
 
 /* Its shards are free: those who waited for them go on, then its sessions. */

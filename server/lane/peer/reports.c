@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define ASSIGNED_MAX 512u /* variables of one report */
-#define COME_MAX 512u     /* sessions of one report */
+#define COME_MAX 64u      /* sessions of one report */
 
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
 static struct report *try_make(struct lane *lane, uint64_t number)
