@@ -110,9 +110,9 @@ static void what_is_over_or_was_said_is_obeyed_again_by_doing_nothing(void **sta
     struct members members = begin_quorum(talk, 2, 1);
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
-    talk_take(talk, 1, "12"); /* it waits for the second */
+    talk_take(talk, 1, "2"); /* it waits for that one */
     talk_forget(talk);
-    talk_take(talk, 1, "1"); /* not so any more */
+    talk_take(talk, 1, "12"); /* it is not so */
     talk_expect(talk, "report 7\n");
     contribute(talk, members.push[2], 1, (float[]){2}, 1);
     talk_forget(talk);
@@ -120,7 +120,7 @@ static void what_is_over_or_was_said_is_obeyed_again_by_doing_nothing(void **sta
     talk_take(talk, 1, "1");
 
     talk_expect(talk, "report 8\n");
-    assert_value_is(talk, &members, 3);
+    assert_value_is(talk, &members, 2);
     assert_int_equal(talk->lane->step_over, 1);
 }
 
