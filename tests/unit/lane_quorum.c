@@ -104,6 +104,33 @@ static void who_was_late_goes_on_with_a_step_that_is_not_over(void **state)
     assert_value_is(talk, &members, 5);
 }
 
+/* However many it leaves out; and another ps says that one step more is over. */
+static void who_comes_after_many_steps_is_not_far_ahead(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.parts_per_session_max = 1;
+    talk->quorum = 1;
+    talk->step_members = 2;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_open(talk, 2);
+    const uint64_t first = talk_push_stream(talk, 1, 1), second = talk_push_stream(talk, 2, 1);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    for (uint64_t step = 1; step <= 5; step++) {
+        contribute(talk, first, step, (float[]){1}, 1);
+        talk_take(talk, step, "1");
+    }
+    struct talk_part part = contribution(1, (float[]){2}, 1);
+    part.step = 7;
+    talk_forget(talk);
+
+    talk_part(talk, second, &part);
+
+    talk_expect(talk, "staged 1\n");
+}
+
 static void what_is_over_or_was_said_is_obeyed_again_by_doing_nothing(void **state)
 {
     struct talk *const talk = *state;
@@ -292,6 +319,7 @@ int main(void)
         talk_test(a_step_that_is_taken_waits_for_those_that_it_is_made_of),
         talk_test(what_comes_late_is_refused_and_counts_nowhere),
         talk_test(who_was_late_goes_on_with_a_step_that_is_not_over),
+        talk_test(who_comes_after_many_steps_is_not_far_ahead),
         talk_test(what_is_over_or_was_said_is_obeyed_again_by_doing_nothing),
         talk_test(a_step_that_is_not_the_next_is_not_taken),
         talk_test(without_a_quorum_ps_0_takes_no_steps),

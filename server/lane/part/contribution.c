@@ -76,11 +76,11 @@ static const char *what_is_wrong(uint64_t step, const struct around *around)
     return step < around->before ? ", which is an earlier one" : ", which is a later one";
 }
 
-/* Its steps have a number each, and no more of them are under way at a time. With a quorum steps end
- * without a member. */
+/* Its steps have a number each, and no more of them are under way at a time. With a quorum steps
+ * end without a member. */
 static bool is_far_ahead(const struct lane *lane, const struct lane_session *session, uint64_t step)
 {
-    const uint64_t of_all = lane->step_quorum != 0 ? lane->step_over : 0;
+    const uint64_t of_all = lane->step_quorum != 0 ? lane->step_over + 1 : 0; /* on some ps */
     const uint64_t over = over_step(session) > of_all ? over_step(session) : of_all;
 
     assert(session->first_step > 0);

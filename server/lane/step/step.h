@@ -170,8 +170,8 @@ struct lane {
     uint64_t readable;                    /* how often shards became so */
     bool shows_blocks;  /* what this step, or those that it follows, have said lies in blocks */
     bool turns_put_off; /* some who wait in line had no time in this step */
-    LIST(struct lane_session) sessions;        /* open ones */
-    LIST(struct lane_session) closed_sessions; /* newest first */
+    LIST(struct lane_session) sessions;         /* open ones */
+    LIST(struct lane_session) closed_sessions;  /* newest first */
     struct step_place step_places[STEP_PLACES]; /* contributions that are staged */
     uint32_t step_members; /* that begin with synchronous step 1; 0: none is taken */
     uint64_t step_over;    /* the last of them that is over */
