@@ -25,6 +25,7 @@
 #include "create.h"
 #include "device.h"
 #include "error.h"
+#include "options.h"
 #include "reduce.h"
 #include "tensors.h"
 
@@ -85,118 +86,6 @@ static uint32_t place_count(const struct sumac_worker *worker)
 }
 
 /* ---- making one */
-
-static enum sumac_status
-check_options(const struct sumac_worker_options *options, struct sumac_error *error)
-{
-    const char *missing = options->client == NULL ? "a client"
-                          : options->step == NULL ? "a step function"
-                          : options->variable_count == 0 || options->variables == NULL
-                              ? "a variable"
-                              : NULL;
-
-    if (missing != NULL)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "a worker needs %s in its options", missing);
-    if (options->variable_count > SUMAC_TRANSFER_VARIABLES_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "variable_count is %u; a worker has at most %d", options->variable_count,
-            SUMAC_TRANSFER_VARIABLES_MAX);
-    for (uint32_t i = 0; i < options->variable_count; i++)
-        if (options->variables[i] == NULL)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "variable %u of the worker's %u is NULL", i, options->variable_count);
-    if (options->pushed_count > options->variable_count)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "pushed_count is %u, but the worker has %u variables", options->pushed_count,
-            options->variable_count);
-    if (options->replicas > SUMAC_REPLICAS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%u replicas were asked for; a worker has at most %u", options->replicas,
-            SUMAC_REPLICAS_MAX);
-    if (options->pushes_in_flight > SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%u pushes in flight were asked for; a worker has at most %u",
-            options->pushes_in_flight, SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX);
-    return SUMAC_OK;
-}
-
-static enum sumac_status check_reductions(
-    const struct device_ops *devices, const struct sumac_worker_options *options,
-    struct sumac_error *error)
-{
-    if (options->reduce != SUMAC_REDUCE_SUM && options->reduce != SUMAC_REDUCE_MEAN)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "reduce is %d, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN",
-            (int)options->reduce);
-    const struct collective_ops *collectives = devices->collectives;
-    assert(collectives != NULL);
-    for (uint32_t i = 0; i < options->pushed_count && options->replicas > 1; i++) {
-        const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
-        if (!collective_has(collectives, options->reduce, dtype))
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-                "the replicas' gradients of %s cannot be reduced by %s: it is %s; %s",
-                sumac_variable_name(options->variables[i]),
-                options->reduce == SUMAC_REDUCE_MEAN ? "MEAN" : "SUM", sumac_dtype_name(dtype),
-                sumac_dtype_kind(dtype) == SUMAC_KIND_BOOL ? "push it apart from the worker"
-                                                           : "reduce by SUM, or make it a float");
-    }
-    return SUMAC_OK;
-}
-
-/* How many replicas SUMAC_REPLICAS says, where the options say nothing. */
-static enum sumac_status read_replicas(uint32_t *replicas, struct sumac_error *error)
-{
-    const char *text = getenv("SUMAC_REPLICAS");
-    char *end = NULL;
-
-    if (*replicas != 0)
-        return SUMAC_OK;
-    const unsigned long count = text == NULL || text[0] == '\0' ? 1 : strtoul(text, &end, 10);
-    if (count == 0 || count > SUMAC_REPLICAS_MAX || (end != NULL && end[0] != '\0'))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "SUMAC_REPLICAS is %.64s; a worker has 1 to %u replicas", text, SUMAC_REPLICAS_MAX);
-    *replicas = (uint32_t)count;
-    return SUMAC_OK;
-}
-
-/* Whether SUMAC_SYNCHRONOUS says so, where the options do not. */
-static enum sumac_status
-read_synchronous(struct sumac_worker_options *options, struct sumac_error *error)
-{
-    const char *text = getenv("SUMAC_SYNCHRONOUS");
-
-    if (!options->synchronous && text != NULL && strcmp(text, "1") == 0)
-        options->synchronous = true;
-    if (!options->synchronous && text != NULL && text[0] != '\0' && strcmp(text, "0") != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
-    if (!options->synchronous)
-        return SUMAC_OK;
-    options->sequential = true;
-    options->pushes_in_flight = 1;
-    return SUMAC_OK;
-}
-
-static void fill_in(struct sumac_worker_options *options)
-{
-    if (options->pushed_count == 0)
-        options->pushed_count = options->variable_count;
-    if (options->reduce == 0)
-        options->reduce = SUMAC_REDUCE_MEAN;
-    if (options->pushes_in_flight == 0)
-        options->pushes_in_flight = 1;
-}
 
 /* Is a contribution of float32 to that variable, which is of a half type? */
 static bool is_widened(const struct sumac_worker *worker, uint32_t variable)
@@ -316,16 +205,9 @@ enum sumac_status worker_create(
     const struct device_ops *devices, const struct sumac_worker_options *options,
     struct sumac_worker **worker, struct sumac_error *error)
 {
-    struct sumac_worker_options filled = *options;
+    struct sumac_worker_options filled;
+    enum sumac_status status = worker_options_read(devices, options, &filled, error);
 
-    fill_in(&filled);
-    enum sumac_status status = read_replicas(&filled.replicas, error);
-    if (status == SUMAC_OK)
-        status = check_options(&filled, error);
-    if (status == SUMAC_OK)
-        status = read_synchronous(&filled, error);
-    if (status == SUMAC_OK)
-        status = check_reductions(devices, &filled, error);
     if (status != SUMAC_OK)
         return status;
     struct sumac_worker *made = calloc(1, sizeof *made);

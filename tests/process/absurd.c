@@ -570,6 +570,7 @@ static void try_making_workers(void)
         sumac_worker_flush(NULL, error));
     HOLDS(sumac_worker_values, "NULL", sumac_worker_values(NULL) == NULL);
     HOLDS(sumac_worker_steps, "NULL", sumac_worker_steps(NULL) == 0);
+    HOLDS(sumac_worker_late, "NULL", sumac_worker_late(NULL) == 0);
     HOLDS(sumac_worker_destroy, "NULL", (sumac_worker_destroy(NULL), true));
     HOLDS(sumac_device_name, "NULL", sumac_device_name(0, NULL, 8)[0] == '\0');
     HOLDS(sumac_device_name, "no room", sumac_device_name(0, text, 0)[0] == '\0');

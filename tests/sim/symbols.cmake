@@ -5,7 +5,7 @@
 # names: memory and text functions, mathematics, assertions, and the house's base, wire and generated messages.
 cmake_minimum_required(VERSION 3.25)
 set(ALLOWED
-    "^(mem(cpy|set|move|cmp|chr)|str(len|n?cmp|n?cpy|chr|rchr|nlen|str)|v?snprintf)$"
+    "^(mem(cpy|set|move|cmp|chr)|str(len|n?cmp|n?cpy|chr|rchr|spn|nlen|str)|v?snprintf)$"
     "^__(mem(cpy|set|move)|v?snprintf|str(n?cpy))_chk$"
     "^__(assert_fail|stack_chk_fail|popcountdi2|cpu_model|cpu_indicator_init)$"
     "^_GLOBAL_OFFSET_TABLE_$"
