@@ -358,8 +358,22 @@ static const char *waited_for_text(const struct transfer *transfer, char *text, 
     return text;
 }
 
-/* Until it is over or the time is, with a line now and then: for whom, and how much longer until it
- * is given up. */
+/* For whom it waits, and how much longer until it is given up. */
+static void say_wait(struct transfer *transfer, const char *noun, uint64_t given_up_us)
+{
+    char missing[SUMAC_ERROR_TEXT_BYTES], peer[WAITED_FOR_BYTES];
+
+    client_ask_missing(transfer, ASKING_MS_MIN, missing, sizeof missing);
+    if (transfer->over)
+        return;
+    const bool known = *missing != '\0';
+    client_log(
+        transfer->client, "a %s %s%s; gives up in %s", noun, known ? "is not over; " : "waits for ",
+        known ? missing : waited_for_text(transfer, peer, sizeof peer),
+        client_time_until(given_up_us).text);
+}
+
+/* Until it is over or the time is, with a line now and then. */
 static bool
 wait_and_say(struct transfer *transfer, const char *noun, uint64_t until_us, uint64_t given_up_us)
 {
@@ -371,10 +385,7 @@ wait_and_say(struct transfer *transfer, const char *noun, uint64_t until_us, uin
             return true;
         if (client_now_us() >= until_us)
             return false;
-        char peer[WAITED_FOR_BYTES];
-        client_log(
-            client, "a %s waits for %s; gives up in %s", noun,
-            waited_for_text(transfer, peer, sizeof peer), client_time_until(given_up_us).text);
+        say_wait(transfer, noun, given_up_us);
     }
 }
 
