@@ -281,6 +281,11 @@ void sumac_client_describe(struct sumac_client *client, struct sumac_client_fact
         .pushes_in_flight = state.pushes_in_flight,
         .contributed_step = state.last_step,
         .newest_step = state.newest_step,
+        .step_rules =
+            {.members = state.step_members,
+             .quorum = state.step_quorum,
+             .on_loss = (enum sumac_on_loss)state.on_loss,
+             .deadline_ms = state.step_deadline_ms},
         .member_index = client->member_index,
         .member_count = client->member_count,
         .staleness_mean = staleness_mean > 0 ? staleness_mean : 0};

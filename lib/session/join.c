@@ -58,6 +58,9 @@ static const wire_message *compose_join(struct session *session, const struct ca
     join->n_members = config->member_count;
     join->members = members;
     join->members_partial = config->members_partial;
+    join->step_members = config->step_members;
+    join->step_quorum = config->step_quorum;
+    join->on_loss = (Sumac__V1__OnLoss)config->on_loss;
     join->cluster_id = session->cluster_id;
     return &join->base;
 }
@@ -90,6 +93,10 @@ static void joined(struct session *session, const struct call *call, const wire_
     session->clock = session->steps_finished = reply->clock;
     session->first_step = reply->first_step;
     session->last_step = reply->first_step > 0 ? reply->first_step - 1 : 0;
+    session->step_members = reply->step_members;
+    session->step_quorum = reply->step_quorum;
+    session->on_loss = (uint32_t)reply->on_loss;
+    session->step_deadline_ms = reply->step_deadline_ms;
     session->lease_ms = reply->lease_ms;
     if (reply->ps_lost_ms > 0)
         session->config.ps_lost_ms = reply->ps_lost_ms;

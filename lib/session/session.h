@@ -40,7 +40,10 @@ struct session_config {
         *members_jobs; /* the chiefs and workers of the configuration, parallel arrays */
     const uint32_t *members_indices;
     uint32_t member_count;
-    bool members_partial;            /* there may be others beside them */
+    bool members_partial; /* there may be others beside them */
+    /* What ps 0 is taken to have been told of synchronous steps: it refuses what differs; 0: any.
+     */
+    uint32_t step_members, step_quorum, on_loss;
     const char *const *ps_addresses; /* as configured; what the ps say adds those that are not */
     uint32_t ps_count;
     uint32_t ps_lost_ms;  /* how long a ps may be silent, until the join's answer says; 0: 60 000 */
@@ -218,7 +221,8 @@ struct session_state {
     uint64_t last_sequence, commit_through, acked_through;
     uint64_t first_step, last_step; /* synchronous ones: its first, 0: none; its last so far */
     uint64_t newest_step; /* over on some ps, as the answer to a pull at a step has said */
-    uint64_t open_step; /* with a quorum: those before it are over, as far as it has heard */
+    uint64_t open_step;   /* with a quorum: those before it are over, as far as it has heard */
+    uint32_t step_members, step_quorum, on_loss, step_deadline_ms; /* as ps 0 has them */
 };
 
 /* Gives  a session, or NULL when the source has no memory. Copies the config's strings. */

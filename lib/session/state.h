@@ -271,9 +271,10 @@ struct session {
     uint64_t first_step, last_step; /* synchronous: as the join said, 0: none; the last so far */
     uint64_t newest_step;           /* over on some ps, as answers to pulls have said */
     uint64_t open_step;             /* with a quorum: a ps has said that those before it are over */
-    uint64_t last_synchronous;      /* sequence; 0: there was none */
-    uint64_t held;                  /* a synchronous one that is committed; 0, or it is done */
-    uint64_t run_other_before;      /* `other_before` of the last push */
+    uint32_t step_members, step_quorum, on_loss, step_deadline_ms; /* as ps 0 has them */
+    uint64_t last_synchronous;                                     /* sequence; 0: there was none */
+    uint64_t held;             /* a synchronous one that is committed; 0, or it is done */
+    uint64_t run_other_before; /* `other_before` of the last push */
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
     uint32_t refused_count; /* pushes in the window that are voided */
 

@@ -174,6 +174,44 @@ static enum sumac_status refuse_members(
         listing_end(&given), judge_tasks_text(judge, JUDGE_TASKS_LISTED));
 }
 
+uint32_t judge_on_loss(const struct judge *judge)
+{
+    return judge->config->loss_fails ? SUMAC__V1__ON_LOSS__ON_LOSS_FAIL
+                                     : SUMAC__V1__ON_LOSS__ON_LOSS_CONTINUE;
+}
+
+/* Who goes by other rules of synchronous steps would wait for what does not come. */
+static enum sumac_status check_step_rules(
+    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+{
+    const uint32_t members = judge_step_members(judge);
+    const uint32_t quorum = judge->config->step_quorum != 0 ? judge->config->step_quorum : members;
+    const uint32_t own = judge_on_loss(judge), given = (uint32_t)request->on_loss;
+
+    assert(quorum <= members || members == 0);
+    if (request->step_members != 0 && request->step_members != members)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "it takes synchronous steps to begin with %u members, and ps 0 with %u (--members, or "
+            "as many as its configuration lists): give both the same",
+            request->step_members, members);
+    if (request->step_quorum != 0 && request->step_quorum != quorum)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "it takes a synchronous step to need %u contributions, and ps 0 %u (--quorum, or as "
+            "many as there are members): give both the same",
+            request->step_quorum, quorum);
+    if (given != SUMAC__V1__ON_LOSS__ON_LOSS_UNSPECIFIED && given != own)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "it takes a loss to %s, and ps 0 was started with --on-loss %s: give both the same",
+            given == SUMAC__V1__ON_LOSS__ON_LOSS_FAIL       ? "fail synchronous steps"
+            : given == SUMAC__V1__ON_LOSS__ON_LOSS_CONTINUE ? "let synchronous steps go on"
+                                                            : "do what no version knows",
+            own == SUMAC__V1__ON_LOSS__ON_LOSS_FAIL ? "fail" : "continue");
+    return SUMAC_OK;
+}
+
 /* Where ps 0 lists none it may have been told how many begin the synchronous steps: those who do
  * list as many. */
 static enum sumac_status check_member_count(
@@ -326,6 +364,8 @@ judge_join_admit(struct judge *judge, const wire_join_request *request, struct s
         status = check_ps(judge, request, error);
     if (status == SUMAC_OK && member)
         status = check_member_count(judge, request, error);
+    if (status == SUMAC_OK)
+        status = check_step_rules(judge, request, error);
     if (status == SUMAC_OK && member)
         status = check_members(judge, request, error);
     if (status == SUMAC_OK && member)

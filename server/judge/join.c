@@ -91,6 +91,10 @@ static const wire_message *make_reply(struct judge *judge, const struct judge_se
     reply->lease_ms = judge->config->lease_ms;
     reply->clock = session->start_clock;
     reply->first_step = session->first_step;
+    reply->step_members = judge_step_members(judge);
+    reply->step_quorum = judge->config->step_quorum;
+    reply->on_loss = (Sumac__V1__OnLoss)judge_on_loss(judge);
+    reply->step_deadline_ms = judge->config->step_deadline_ms;
     reply->membership_epoch = judge->membership_epoch;
     reply->ps_lost_ms = judge->config->ps_lost_ms;
     const bool whole = list_ps(judge, reply) && list_previous(judge, session->task, reply);

@@ -637,6 +637,8 @@ void judge_join_complete(struct judge *judge, struct judge_session *session);
 void judge_first_step_complete(struct judge *judge, struct judge_session *session);
 /* The members that begin with synchronous step 1; 0: it is not known how many. */
 uint32_t judge_step_members(const struct judge *judge);
+/* SUMAC__V1__ON_LOSS__…, as ps 0 was told. */
+uint32_t judge_on_loss(const struct judge *judge);
 /* Joins of observers end when a ps does not appear: the run, which has not begun, does not. */
 void judge_joins_tick(struct judge *judge);
 

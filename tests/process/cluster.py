@@ -209,9 +209,9 @@ class Cluster:
     def environment(self, job, index, ps_addresses=None):
         return {"TF_CONFIG": self.config(job, index, ps_addresses)}
 
-    def member(self, index=0, ps_addresses=None, timeout_ms=0, job="worker", observer=False):
+    def member(self, index=0, ps_addresses=None, timeout_ms=0, job="worker", observer=False, rules=None):
         """A worker, the chief, or an observer, that obeys lines on its standard input (member.c)."""
-        command = [MEMBER, str(timeout_ms), *(["observer"] if observer else [])]
+        command = [MEMBER, str(timeout_ms), "observer" if observer else "member", *([rules] if rules else [])]
         return self.add(Process(command, self.environment(job, index, ps_addresses), stdin=subprocess.PIPE))
 
     def sumac(self, *arguments):

@@ -24,12 +24,13 @@
  *     come NAME [WORKERS [TIMEOUT_MS]]                  -> "came NAME ROUND": to a barrier of these
  *                                                          workers ("0,2"), or of all members ("-")
  *     make …, put …, fetch … (values.h)                 -> "made", "put", "fetched"
+ *     rules                                             -> "members N quorum K continue|fail"
  *     leave done|undone                                 -> "left"
  *
  * Its first argument, if any, bounds each call in milliseconds (0: as usual); a second one,
- * "observer", makes it one. A refusal is "refused STATUS REASON text". At the end of its input it
- * exits without leaving; it exits by sumac_exit_code when starting again is the remedy, and is so
- * for more than one call.
+ * "observer", makes it one; a third has what it takes ps 0's options for synchronous steps to be. A
+ * refusal is "refused STATUS REASON text". At the end of its input it exits without leaving; it
+ * exits by sumac_exit_code when starting again is the remedy, and is so for more than one call.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -369,6 +370,36 @@ static enum sumac_status say_steps(const struct member *member)
     return SUMAC_OK;
 }
 
+static enum sumac_status say_rules(const struct member *member)
+{
+    struct sumac_client_facts facts;
+
+    sumac_client_describe(member->client, &facts);
+    printf(
+        "members %" PRIu32 " quorum %" PRIu32 " %s\n", facts.step_rules.members,
+        facts.step_rules.quorum,
+        facts.step_rules.on_loss == SUMAC_ON_LOSS_FAIL       ? "fail"
+        : facts.step_rules.on_loss == SUMAC_ON_LOSS_CONTINUE ? "continue"
+                                                             : "any");
+    fflush(stdout);
+    return SUMAC_OK;
+}
+
+/* "MEMBERS,QUORUM,fail|continue|any", what it takes ps 0's options to be. */
+static struct sumac_step_rules read_rules(const char *text)
+{
+    char *end;
+    const uint32_t members = (uint32_t)strtoul(text, &end, 10);
+    const uint32_t quorum = (uint32_t)strtoul(end + 1, &end, 10);
+
+    return (struct sumac_step_rules){
+        .members = members,
+        .quorum = quorum,
+        .on_loss = strcmp(end, ",fail") == 0       ? SUMAC_ON_LOSS_FAIL
+                   : strcmp(end, ",continue") == 0 ? SUMAC_ON_LOSS_CONTINUE
+                                                   : SUMAC_ON_LOSS_ANY};
+}
+
 /* What is done to its end and then said: false when the line is none of these. */
 static bool
 whole(struct member *member, char *const *words, size_t count, enum sumac_status *status)
@@ -419,6 +450,8 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
     }
     if (count == 1 && strcmp(words[0], "steps") == 0)
         return say_steps(member);
+    if (count == 1 && strcmp(words[0], "rules") == 0)
+        return say_rules(member);
     if (count == 4 && strcmp(words[0], "flood") == 0)
         return flood(member, words);
     if (count == 4 && strcmp(words[0], "train") == 0)
@@ -505,6 +538,7 @@ int main(int argc, char **argv)
         .cluster = &cluster,
         .timeout_ms = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0,
         .observer = argc > 2 && strcmp(argv[2], "observer") == 0,
+        .step_rules = argc > 3 ? read_rules(argv[3]) : (struct sumac_step_rules){0},
     };
 
     if (status == SUMAC_OK)

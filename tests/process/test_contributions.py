@@ -56,6 +56,21 @@ class HowMany(unittest.TestCase):
         cluster.workers = 3                                     # the run has grown: it comes later
         cluster.member(2).wait_for("^joined$")
 
+    def test_a_member_that_goes_by_other_rules_is_refused_with_both(self):
+        cluster = Cluster(workers=3, options=["--quorum", "2"])
+        self.addCleanup(cluster.stop)
+        for rules, said in (("4,0,any", "begin with 4 members, and ps 0 with 3 "),
+                            ("0,3,any", "need 3 contributions, and ps 0 2 "),
+                            ("3,2,fail", "a loss to fail synchronous steps, and ps 0 was started with --on-loss continue: ")):
+            member = cluster.member(rules=rules)
+            member.wait_for(f"^refused FAILED_PRECONDITION WRONG_CLUSTER .*{said}")
+            self.assertEqual(member.wait(), 2)
+        for index, rules in enumerate(("3,2,continue", "0,0,any", None)):
+            member = cluster.member(index, rules=rules)
+            member.wait_for("^joined$")
+            member.say("rules")
+            member.wait_for("^members 3 quorum 2 continue$")
+
 
 class Weights(Members):
     def test_a_contribution_of_weight_0_adds_nothing_and_has_come(self):

@@ -516,6 +516,45 @@ static void members_that_several_joins_name_are_counted_together(void **state)
     world_free(world);
 }
 
+static void who_goes_by_other_rules_of_steps_is_refused_with_both(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t members, quorum, on_loss;
+        const char *text; /* NULL: it is taken */
+    } rows[] = {
+        {4, 0, 0, "synchronous steps to begin with 4 members, and ps 0 with 3"},
+        {0, 3, 0, "a synchronous step to need 3 contributions, and ps 0 2"},
+        {0, 0, 2, "a loss to fail synchronous steps, and ps 0 was started with --on-loss continue"},
+        {0, 0, 7, "a loss to do what no version knows"},
+        {3, 2, 1, NULL},
+    };
+    struct world *world = world_prepare(1, 3);
+
+    world->config.step_quorum = 2;
+    world_begin(world);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        wire_task_name name = WIRE_TASK_NAME_INIT;
+        wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+        uint8_t nonce[16] = {(uint8_t)(i + 1)};
+        name.job = "worker";
+        request.protocol_version = WIRE_PROTOCOL_VERSION;
+        request.nonce = (wire_bytes){sizeof nonce, nonce};
+        request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+        request.task = &name;
+        request.step_members = rows[i].members;
+        request.step_quorum = rows[i].quorum;
+        request.on_loss = (Sumac__V1__OnLoss)rows[i].on_loss;
+        world_join_as(world, &request);
+        world_settle_down(world);
+        const struct world_answer *answer = world_answer(world, world->calls);
+        assert_int_equal(
+            answer->status, rows[i].text == NULL ? SUMAC_OK : SUMAC_FAILED_PRECONDITION);
+        assert_true(rows[i].text == NULL || strstr(answer->text, rows[i].text) != NULL);
+    }
+    world_free(world);
+}
+
 /* Both would wait for steps of other members. */
 static void a_list_of_another_length_than_ps_0_was_told_is_refused_with_both(void **state)
 {
@@ -572,6 +611,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps),
         cmocka_unit_test(members_that_several_joins_name_are_counted_together),
         cmocka_unit_test(a_list_of_another_length_than_ps_0_was_told_is_refused_with_both),
+        cmocka_unit_test(who_goes_by_other_rules_of_steps_is_refused_with_both),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,6 +115,21 @@ struct sumac_variable_options {
     struct sumac_function function; /* name NULL: "assign" */
 };
 
+enum sumac_on_loss {
+    SUMAC_ON_LOSS_ANY = 0,
+    SUMAC_ON_LOSS_CONTINUE = 1, /* a synchronous step is made without a member that was lost */
+    SUMAC_ON_LOSS_FAIL = 2,     /* it fails, and so does each after it */
+};
+
+/* How synchronous steps are made: ps 0's --members, --quorum, --on-loss and --step-deadline. */
+struct sumac_step_rules {
+    uint32_t members; /* that begin with step 1, as many as are listed where ps 0 was told nothing;
+                         0: none are known, and no step is taken */
+    uint32_t quorum;  /* so many contributions make a step; 0: those of all members */
+    enum sumac_on_loss on_loss;
+    uint32_t deadline_ms; /* with a quorum, after the first; UINT32_MAX: as the last steps took */
+};
+
 struct sumac_client_options {
     const struct sumac_cluster *cluster; /* borrowed by open; NULL: `ps_addresses` */
     /* for a reader or an observer: one will do, it knows the others; NULL, too: the cluster is the
@@ -126,8 +141,11 @@ struct sumac_client_options {
                     pulled to pull it */
     bool observer; /* a session that holds nothing up; else: a member, the cluster's own task */
     uint32_t local_replicas; /* of this worker; 0: 1 */
-    uint32_t timeout_ms;     /* of each call; 0: 60 000 */
-    uint32_t chunk_bytes;    /* of a push's messages; 0: 256 KiB; 64 bytes to 1 MiB */
+    /* What the program takes ps 0's options to be, but for the deadline; 0: it does not mind. The
+     * join is refused (FAILED_PRECONDITION, WRONG_CLUSTER) with both where they differ. */
+    struct sumac_step_rules step_rules;
+    uint32_t timeout_ms;  /* of each call; 0: 60 000 */
+    uint32_t chunk_bytes; /* of a push's messages; 0: 256 KiB; 64 bytes to 1 MiB */
     /* Gets a line without its end, on any thread, and calls no client. NULL: stderr. */
     void (*log)(void *context, const char *line);
     void *log_context;
@@ -415,6 +433,7 @@ struct sumac_client_facts {
      * the newest one that is over on some ps, as the answers to pulls at a step have said, 0: none
      * has. */
     uint64_t contributed_step, newest_step;
+    struct sumac_step_rules step_rules; /* as ps 0 said when this client joined */
     double staleness_mean; /* of the latest pushes: versions that a shard gained between pull and
                               push */
 };
