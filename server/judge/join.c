@@ -185,7 +185,7 @@ void judge_join_opened(
 {
     if (report->clock > session->start_clock)
         session->start_clock = report->clock;
-    if (report->seen_step > session->seen_step)
+    if (report->seen_step > session->seen_step && report->seen_step < JUDGE_STEPS_MAX)
         session->seen_step = report->seen_step;
     if (report->status == 0 || session->state != JUDGE_SESSION_OPENING)
         return;

@@ -64,7 +64,8 @@
 #define JUDGE_AGAIN_MS 1000u   /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
-#define JUDGE_STEP_TIMES 16u   /* of the last steps, by which the next one's deadline goes */
+#define JUDGE_STEPS_MAX (UINT64_MAX / 2) /* no run comes so far: what says so is no step */
+#define JUDGE_STEP_TIMES 16u /* of the last steps, by which the next one's deadline goes */
 #define JUDGE_MASK_WORDS (LANE_PS_MAX / 64u)
 
 /* A set of ps. */
@@ -183,10 +184,12 @@ struct judge_session {
     uint64_t seen_step;   /* the largest of what the ps answered to `open` */
     uint64_t first_step;  /* from which on it is a member; 0: it is none, or not known yet */
     /* With a quorum. */
-    uint64_t come_step;     /* the last that it has come to, as far as some ps has said, and … */
-    bool come_voided;       /* … whether with nothing that counts */
-    uint64_t taken_step;    /* the last that was taken with what it has */
-    uint64_t made_step;     /* settled: the last that it has made a contribution to, and … */
+    uint64_t come_step; /* the last that it has come to, as far as some ps has said, and … */
+    bool come_voided;   /* … whether with nothing that counts */
+    struct judge_mask come_on; /* ps that have said so, … */
+    uint32_t come_count;       /* … so many */
+    uint64_t taken_step;       /* the last that was taken with what it has */
+    uint64_t made_step;        /* settled: the last that it has made a contribution to, and … */
     uint64_t made_sequence; /* … which, where its turn was not over; 0: it was, or it is voided */
     uint64_t join_call;     /* 0: nobody waits */
     uint64_t leave_call;    /* 0: nobody waits */

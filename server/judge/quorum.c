@@ -3,10 +3,10 @@
  *
  *   report of a ps ─► who has come to which step ─► all, or K and the deadline is over ─► take
  *
- * Every ps says whose contribution has its turn there: once on any ps, it is staged on all. The
- * step is taken once, with all that have come by then, and every ps is told the same; what comes
- * later is late, and counts nowhere. The next one is taken when this one is over on every ps, so no
- * ps has more than one to remember. docs/protocol/PROTOCOL.md, "Synchronous steps", rule 7.
+ * Every ps says whose contribution has its turn there; who has come has come on all. The step is
+ * taken once, with all that have come by then, and every ps is told the same; what comes later is
+ * late, and counts nowhere. The next one is taken when this one is over on every ps, so no ps has
+ * more than one to remember. docs/protocol/PROTOCOL.md, "Synchronous steps", rule 7.
  */
 #include "judge_state.h"
 
@@ -17,12 +17,14 @@
 
 /* ---- who has come ---- */
 
-/* The last step that it has come to; the one that it is settled with, should no ps have said so. */
-static uint64_t came_to(const struct judge_session *session)
+/* The last step that it has come to on every ps: one that lacks it would wait for it, whatever the
+ * others do. Of one that is settled it is decided. */
+static uint64_t came_to(const struct judge *judge, const struct judge_session *session)
 {
-    return session->state >= JUDGE_SESSION_DECIDING && session->made_step > session->come_step
-               ? session->made_step
-               : session->come_step;
+    assert(session->come_count <= judge->ps_count);
+    if (session->state >= JUDGE_SESSION_DECIDING)
+        return session->made_step > session->come_step ? session->made_step : session->come_step;
+    return session->come_count == judge->ps_count ? session->come_step : 0;
 }
 
 static bool is_member(const struct judge_session *session, uint64_t step)
@@ -45,14 +47,14 @@ static struct attendance look_at(const struct judge *judge, uint64_t step)
     assert(step == judge->step_taken + 1);
     for (const struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next) {
-        const uint64_t come = came_to(session);
+        const uint64_t come = came_to(judge, session);
         attendance.later |= session->first_step > step;
         if (!is_member(session, step) || (come < step && session->state >= JUDGE_SESSION_DECIDING))
             continue;
         attendance.closing |= come < step && session->state == JUDGE_SESSION_CLOSING;
         attendance.members++;
         attendance.come += come >= step;
-        attendance.counting += session->come_step == step && !session->come_voided;
+        attendance.counting += come == step && session->come_step == step && !session->come_voided;
     }
     return attendance;
 }
@@ -120,7 +122,7 @@ static void take(struct judge *judge, uint64_t step)
     assert(step == judge->step_taken + 1);
     for (struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)
-        if (is_member(session, step) && came_to(session) >= step)
+        if (is_member(session, step) && came_to(judge, session) >= step)
             session->taken_step = step;
     judge->step_taken = step;
     judge->step_first_us = 0;
@@ -160,15 +162,23 @@ void judge_steps_begin_again(struct judge *judge)
 /* ---- what is heard ---- */
 
 /* Of what it has heard of before a ps says the same, or less. */
-static void contributed(struct judge *judge, const wire_contributed *contributed)
+static void contributed(struct judge *judge, uint32_t ps, const wire_contributed *contributed)
 {
     struct judge_session *session =
         judge_session_find(judge, contributed->session_id.data, contributed->session_id.len);
 
-    if (session == NULL || contributed->step <= session->come_step)
+    if (session == NULL || contributed->step < session->come_step ||
+        contributed->step >= JUDGE_STEPS_MAX)
         return;
-    session->come_step = contributed->step;
-    session->come_voided = contributed->voided;
+    if (contributed->step > session->come_step) {
+        session->come_step = contributed->step;
+        session->come_voided = false;
+        session->come_on = (struct judge_mask){{0}};
+        session->come_count = 0;
+    }
+    session->come_voided |= contributed->voided;
+    session->come_count += !judge_mask_has(&session->come_on, ps);
+    judge_mask_add(&session->come_on, ps);
 }
 
 void judge_steps_reported(struct judge *judge, uint32_t ps, const wire_peer_report *report)
@@ -179,7 +189,7 @@ void judge_steps_reported(struct judge *judge, uint32_t ps, const wire_peer_repo
     if (report->n_contributed == 0 && report->step_over <= peer->step_over)
         return;
     for (size_t i = 0; i < report->n_contributed; i++)
-        contributed(judge, report->contributed[i]);
+        contributed(judge, ps, report->contributed[i]);
     if (report->step_over > peer->step_over)
         peer->step_over = report->step_over;
     judge_steps_consider(judge);

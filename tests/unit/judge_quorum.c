@@ -26,6 +26,13 @@ static struct world *begin(uint32_t quorum, uint32_t deadline_ms)
     return world;
 }
 
+/* Its contribution to the step has its turn on every ps. */
+static void come(struct world *world, uint32_t session, uint64_t step, bool voided)
+{
+    for (uint32_t ps = 0; ps < 2; ps++)
+        world_report_come(world, ps, session, step, voided);
+}
+
 static void over(struct world *world, uint64_t step)
 {
     for (uint32_t ps = 0; ps < 2; ps++)
@@ -39,22 +46,22 @@ static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_ove
     struct world *world = begin(2, 1000);
 
     assert_int_equal(world_told(world, 1, ORDER_HELLO)->final, 2);
-    world_report_come(world, 0, 1, 1, false); /* all, from whichever ps */
-    world_report_come(world, 1, 3, 1, false);
-    world_report_come(world, 1, 2, 1, false);
+    come(world, 1, 1, false); /* all */
+    come(world, 3, 1, false);
+    come(world, 2, 1, false);
     world_settle_down(world);
     world_expect(world, "ps 0, 1: take step 1 of 1 2 3\n");
     over(world, 1);
 
-    world_report_come(world, 0, 1, 2, false);
+    come(world, 1, 2, false);
     world_pass(world, 3 * SECOND); /* one is not enough, however long it takes */
-    world_report_come(world, 1, 3, 2, false);
+    come(world, 3, 2, false);
     world_settle_down(world);
     world_expect(world, "ps 0, 1: take step 2 of 1 3\n"); /* the time counts from the first */
     over(world, 2);
-    world_report_come(world, 0, 2, 2, true); /* late */
-    world_report_come(world, 0, 2, 3, false);
-    world_report_come(world, 0, 3, 3, false);
+    come(world, 2, 2, true); /* late */
+    come(world, 2, 3, false);
+    come(world, 3, 3, false);
     world_settle_down(world);
     world_expect(world, "");
 
@@ -64,17 +71,35 @@ static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_ove
     world_free(world);
 }
 
+/* Its client has committed it on one ps alone: the step would wait for it on the other. */
+static void who_has_come_on_one_ps_has_not_come(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, 0);
+
+    come(world, 1, 1, false);
+    world_report_come(world, 0, 2, 1, false);
+    world_report_come(world, 0, 2, 1, false); /* said again */
+    world_settle_down(world);
+    world_expect(world, "");
+
+    come(world, 3, 1, false);
+    world_settle_down(world);
+    world_expect(world, "ps 0, 1: take step 1 of 1 3\n");
+    world_free(world);
+}
+
 static void what_counts_for_nothing_is_not_enough(void **state)
 {
     (void)state;
     struct world *world = begin(2, 0);
 
-    world_report_come(world, 0, 1, 1, false);
-    world_report_come(world, 0, 2, 1, true);
+    come(world, 1, 1, false);
+    come(world, 2, 1, true);
     world_pass(world, SECOND);
     world_expect(world, "");
 
-    world_report_come(world, 0, 3, 1, false);
+    come(world, 3, 1, false);
     world_settle_down(world);
 
     world_expect(world, "ps 0, 1: take step 1 of 1 2 3\n");
@@ -88,11 +113,11 @@ static void the_next_step_is_taken_when_this_one_is_over_on_every_ps(void **stat
     (void)state;
     struct world *world = begin(1, 0);
 
-    world_report_come(world, 0, 1, 1, false);
+    come(world, 1, 1, false);
     world_settle_down(world);
     world_expect(world, "ps 0, 1: take step 1 of 1\n");
     world_report_over(world, 0, 1);
-    world_report_come(world, 0, 1, 2, false);
+    come(world, 1, 2, false);
     world_settle_down(world);
     world_expect(world, "");
 
@@ -111,7 +136,7 @@ static void no_step_is_taken_before_all_that_begin_with_it_have_come(void **stat
     world->config.step_quorum = 1;
     world_begin(world);
     const uint32_t first = world_joined(world, "worker", 0, 1);
-    world_report_come(world, 0, first, 1, false);
+    come(world, first, 1, false);
     world_settle_down(world);
     assert_null(world_told(world, 0, ORDER_TAKE));
 
@@ -128,10 +153,10 @@ static void the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted(voi
     struct world *world = begin(2, LANE_DEADLINE_AUTO);
 
     for (uint64_t step = 1; step <= 3; step++) { /* a second, ten, a second */
-        world_report_come(world, 0, 1, step, false);
+        come(world, 1, step, false);
         world_pass(world, step == 2 ? 10 * SECOND : SECOND);
-        world_report_come(world, 0, 2, step, false);
-        world_report_come(world, 0, 3, step, true);
+        come(world, 2, step, false);
+        come(world, 3, step, true);
         world_settle_down(world);
         world_report_renewed(world, 0, 1);
         world_report_renewed(world, 0, 2);
@@ -139,8 +164,8 @@ static void the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted(voi
         over(world, step);
     }
     world_forget(world);
-    world_report_come(world, 0, 1, 4, false);
-    world_report_come(world, 0, 2, 4, false);
+    come(world, 1, 4, false);
+    come(world, 2, 4, false);
     world_pass(world, SECOND + SECOND / 2);
     world_expect(world, "");
 
@@ -159,9 +184,9 @@ static void a_settled_session_counts_with_what_it_has_made_and_not_without(void 
         world->ps[1].commit_through = 4 + made; /* of which no ps has said that it has come */
         world->ps[1].made_step = made;
         world->ps[1].made_sequence = made != 0 ? 5 : 0;
-        world_report_come(world, 0, 1, 1, false);
+        come(world, 1, 1, false);
         world_leave(world, 2, false);
-        world_report_come(world, 0, 3, 1, true);
+        come(world, 3, 1, true);
         world_settle_down(world);
 
         assert_int_equal(world_told(world, 1, ORDER_TAKE)->taken_count, 2 + made);
@@ -188,8 +213,8 @@ static void a_settled_session_is_remembered_while_a_step_needs_it(void **state)
         world_leave(world, world_joined(world, NULL, 0, i), false);
     world_settle_down(world);
 
-    world_report_come(world, 0, 1, 1, false);
-    world_report_come(world, 0, 3, 1, false);
+    come(world, 1, 1, false);
+    come(world, 3, 1, false);
     world_settle_down(world);
 
     assert_int_equal(world_told(world, 0, ORDER_TAKE)->taken_count, 3);
@@ -202,7 +227,7 @@ static void what_a_settled_session_has_made_too_late_is_voided(void **state)
     (void)state;
     struct world *world = begin(1, 0);
 
-    world_report_come(world, 0, 1, 1, false);
+    come(world, 1, 1, false);
     world_settle_down(world); /* ps 1 has the other's, too, and has not said so */
     world->ps[1].commit_through = 9;
     world->ps[1].made_step = 1;
@@ -226,7 +251,7 @@ static void no_step_is_taken_without_a_member_that_is_being_settled(void **state
     world->ps[1].silent = true;
     world_leave(world, 2, false);
     world_settle_down(world);
-    world_report_come(world, 0, 1, 1, false);
+    come(world, 1, 1, false);
     world_settle_down(world);
     world_expect(world, "ps 0, 1: close 2: it has left\n");
 
@@ -268,7 +293,7 @@ static void without_a_quorum_nobody_is_told(void **state)
     struct world *world = begin(0, 0);
 
     for (uint32_t i = 1; i <= 3; i++)
-        world_report_come(world, 0, i, 1, false);
+        come(world, i, 1, false);
     world_pass(world, SECOND);
 
     world_expect(world, "");
@@ -279,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_over),
+        cmocka_unit_test(who_has_come_on_one_ps_has_not_come),
         cmocka_unit_test(what_counts_for_nothing_is_not_enough),
         cmocka_unit_test(the_next_step_is_taken_when_this_one_is_over_on_every_ps),
         cmocka_unit_test(no_step_is_taken_before_all_that_begin_with_it_have_come),

@@ -55,6 +55,24 @@ static void who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen(voi
     world_free(world);
 }
 
+/* Who takes itself for a ps may say anything. */
+static void a_step_that_no_run_comes_to_is_not_believed(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+
+    world_joined(world, "worker", 0, 1);
+    world_joined(world, "worker", 1, 2);
+    world->ps[0].seen_step = 7;
+    world->ps[1].seen_step = UINT64_MAX;
+    world_forget(world);
+
+    world_joined(world, "worker", 0, 3);
+
+    assert_int_equal(world_told(world, 1, ORDER_FIRST_STEP)->final, 8);
+    world_free(world);
+}
+
 static void without_a_list_as_many_as_ps_0_is_told_begin_with_step_1(void **state)
 {
     (void)state;
@@ -138,6 +156,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_listed_members_begin_with_step_1),
         cmocka_unit_test(who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen),
+        cmocka_unit_test(a_step_that_no_run_comes_to_is_not_believed),
         cmocka_unit_test(without_a_list_as_many_as_ps_0_is_told_begin_with_step_1),
         cmocka_unit_test(a_ps_0_that_is_not_told_counts_nobody),
         cmocka_unit_test(observers_are_not_counted),

@@ -293,6 +293,22 @@ static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
 
 /* ---- waiting */
 
+static void the_largest_step_that_there_is_is_waited_for_as_any(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    take(talk, &members, 1, 1);
+    pull_at(talk, members.pull, 8, UINT64_MAX);
+    const struct lane_event late = {
+        .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
+
+    const wire_pull_answer *answer = answer_to(talk, &late);
+
+    assert_int_equal((int)answer->reason, SUMAC_REASON_TIMED_OUT);
+}
+
 static void a_wait_names_who_is_missing(void **state)
 {
     struct talk *const talk = *state;
@@ -398,6 +414,7 @@ int main(void)
         talk_test(a_pull_at_no_step_has_whole_steps),
         talk_test(a_ps_that_takes_no_steps_says_how_it_would),
         talk_test(steps_that_lack_a_lost_member_are_waited_for_no_longer),
+        talk_test(the_largest_step_that_there_is_is_waited_for_as_any),
         talk_test(a_wait_names_who_is_missing),
         talk_test(who_asks_for_nothing_asks_who_is_missing),
         talk_test(who_asks_for_nothing_at_a_step_that_is_over_hears_that),

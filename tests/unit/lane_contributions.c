@@ -692,6 +692,30 @@ static void a_closed_session_that_waits_keeps_its_place(void **state)
     assert_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
 }
 
+/* All wait for whom no place was kept. */
+static void who_is_yet_to_join_finds_a_place(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.sessions_max = 3;
+    struct members members = begin_as(talk, 2, 3, config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 1, 0);
+    talk_forget(talk);
+
+    talk->initials = 3; /* one that comes later */
+    talk_open(talk, 4);
+    assert_non_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
+    talk_forget(talk);
+    talk->initials = 2;
+    talk_open(talk, 3);
+    assert_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
+    contribute(talk, members.push[2], 1, (float[]){1}, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -723,6 +747,7 @@ int main(void)
         talk_test(a_step_that_waits_long_is_told_of),
         talk_test(a_first_step_counts_from_1),
         talk_test(a_closed_session_that_waits_keeps_its_place),
+        talk_test(who_is_yet_to_join_finds_a_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,8 @@ void lane_step_decided(
 void lane_step_closing(struct lane *lane, struct lane_session *session, bool lost);
 /* Of a step that waits for long the log tells for whom, less and less often. */
 void lane_step_watch(struct lane *lane);
+/* So many of those that begin with step 1 have not come. */
+uint32_t lane_step_yet_to_join(const struct lane *lane);
 /* For whom a contribution to the next step waits: "worker 2 (last heard from 3.2 s ago)", "" for
  * nobody. Returns text. */
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes);

@@ -31,6 +31,14 @@ bool lane_step_begin_with(struct lane *lane, uint32_t initial)
     return true;
 }
 
+uint32_t lane_step_yet_to_join(const struct lane *lane)
+{
+    const uint32_t begun = lane->turns->step_begun;
+
+    assert(lane->index != 0 || lane->any_hello || begun == 0);
+    return lane->step_members > begun ? lane->step_members - begun : 0;
+}
+
 /* The largest step that anything here is, or was, for. */
 static uint64_t seen_step(const struct lane *lane)
 {
@@ -439,7 +447,6 @@ static void name_missing(
 {
     const size_t used = strlen(text);
     const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
-
     const bool alone = session->contributed_step == 0 && session->counts.pushes > 0;
 
     (void)text_print_line(
@@ -452,28 +459,29 @@ const char *lane_step_missing(const struct lane *lane, char *text, size_t text_b
     const uint64_t step = lane->turns->last_step + 1;
     const uint32_t begun = lane->turns->step_begun, members = lane->step_members;
     uint32_t missing = 0;
+    const bool to_take = lane->step_quorum != 0 && lane->turns->taken_step < step;
 
     assert(text_bytes > 1);
     text[0] = '\0';
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next) {
-        if (is_member(session, step) && step_takes(lane, session, step) &&
+        if (is_member(session, step) && (to_take || step_takes(lane, session, step)) &&
             !has_come(session, step) && missing++ < MISSING_NAMED)
             name_missing(lane, session, text, text_bytes);
     }
-    const size_t used = strlen(text);
-    if (lane->step_quorum != 0 && lane->turns->taken_step < step)
-        (void)text_print_line(
-            text, text_bytes,
-            "ps 0, which takes the step when all have come, or %u and its "
-            "--step-deadline is over",
-            lane->step_quorum);
-    else if (missing > MISSING_NAMED)
+    size_t used = strlen(text);
+    if (missing > MISSING_NAMED)
         (void)text_print_line(text + used, text_bytes - used, ", … %u in all", missing);
     else if (begun < members)
         (void)text_print_line(
             text + used, text_bytes - used, "%s%u of %u members that have yet to join",
             used == 0 ? "" : ", ", members - begun, members);
+    used = strlen(text);
+    if (to_take)
+        (void)text_print_line(
+            text + used, text_bytes - used,
+            "%sps 0, which takes it with %u when its --step-deadline is over",
+            used == 0 ? "" : ", or for ", lane->step_quorum);
     return text;
 }
 

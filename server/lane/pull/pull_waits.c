@@ -152,7 +152,7 @@ describe_step(const struct lane *lane, const struct lane_pull *pull, char *text,
     const uint64_t next = lane_step_last(lane) + 1;
     char missing[256];
 
-    assert(pull->at_step + 1 >= next);
+    assert(pull->at_step >= next - 1);
     (void)lane_step_missing(lane, missing, sizeof missing);
     const char *const who = *missing == 0 ? "its turn" : missing;
     if (pull->at_step == next)
