@@ -15,7 +15,7 @@
 #include "loops.h"
 
 /* Small: the processor goes on with the next tile while it waits for this one's memory. */
-#define TILE_BYTES 2048u
+#define TILE_BYTES 1024u
 #define PLACES_KEPT 64u
 
 /* Where each source has come to; of those beyond PLACES_KEPT it is looked up for each tile. */
@@ -28,6 +28,8 @@ struct sum_reader {
         const uint8_t *data;
         uint64_t together;
     } place[PLACES_KEPT];
+    const void *few[LOOPS_SUMMANDS]; /* of no more sources where they have come to, … */
+    uint64_t few_together; /* … and how much of all of them lies together from there on */
 };
 
 static bool is_half(enum sumac_dtype dtype) { return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF; }
@@ -115,6 +117,40 @@ static void fill_tile(struct sum_reader *reader, uint8_t *tile, size_t bytes)
     }
 }
 
+/* As fill_tile where all sources are read at once, which is most of all steps: as far as all of
+ * them lie together. Returns how much that is. */
+static size_t fill_few(struct sum_reader *reader, uint8_t *tile, size_t bytes)
+{
+    const struct update_slice *const slice = reader->slice;
+    const uint32_t count = slice->sources->count;
+
+    assert(count <= LOOPS_SUMMANDS);
+    if (reader->few_together == 0) {
+        reader->few_together = UINT64_MAX;
+        for (uint32_t i = 0; i < count; i++) {
+            uint64_t together = 0;
+            reader->few[i] =
+                slice->sources->find(slice->sources->context, i, slice, reader->at, &together);
+            if (together < reader->few_together)
+                reader->few_together = together;
+        }
+    }
+    if (reader->few_together < bytes)
+        bytes = (size_t)reader->few_together;
+    assert(bytes >= reader->element && bytes % reader->element == 0);
+    if (slice->divisor != 1)
+        reader->loops->mean[slice->dtype](
+            tile, reader->few, count, slice->divisor, bytes / reader->element);
+    else if (count > 1)
+        reader->loops->sum[slice->dtype](tile, reader->few, count, bytes / reader->element);
+    else
+        memcpy(tile, reader->few[0], bytes);
+    for (uint32_t i = 0; i < count; i++)
+        reader->few[i] = (const uint8_t *)reader->few[i] + bytes;
+    reader->few_together -= bytes;
+    return bytes;
+}
+
 /* The outputs and inputs of elements `first` … of the whole. */
 static void aim(const struct update_slice *whole, uint64_t first, struct update_slice *tile)
 {
@@ -150,7 +186,11 @@ void update_run_sum(const struct update_slice *slice)
         const uint64_t left = slice->count - first;
         tile.count = left < TILE_BYTES / element ? left : TILE_BYTES / element;
         reader.at = slice->source_at + first * element;
-        fill_tile(&reader, sum, (size_t)tile.count * element);
+        const size_t bytes = (size_t)tile.count * element;
+        if (slice->sources->count <= LOOPS_SUMMANDS)
+            tile.count = fill_few(&reader, sum, bytes) / element;
+        else
+            fill_tile(&reader, sum, bytes);
         aim(slice, first, &tile);
         run(&tile);
     }

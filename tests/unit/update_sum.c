@@ -16,6 +16,8 @@
 
 #define COUNT 5003u /* several tiles, and no multiple of any vector's length */
 #define SOURCES 4u
+#define MOST_SOURCES 70u
+#define BEYOND_BYTES 64u
 
 /* Contributions of COUNT elements each, which lie together for so many elements at a time; those
  * from the fifth on are the same again. */
@@ -30,12 +32,17 @@ static const uint8_t *find(
     const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
     uint64_t *together_bytes)
 {
+    static uint8_t apart[MOST_SOURCES][8 * COUNT + BEYOND_BYTES];
     const struct contributions *given = context;
     const uint64_t span = given->together[source % SOURCES] * given->element;
 
     assert_int_equal(slice->source_run, given->run);
     *together_bytes = span - at % span;
-    return given->data[source % SOURCES] + at;
+    const uint64_t left = COUNT * given->element - at;
+    const size_t bytes = (size_t)(*together_bytes < left ? *together_bytes : left);
+    memcpy(apart[source], given->data[source % SOURCES] + at, bytes);
+    memset(apart[source] + bytes, 0x55, BEYOND_BYTES); /* what follows lies elsewhere */
+    return apart[source];
 }
 
 static void fill(struct contributions *given, enum sumac_dtype dtype)
@@ -123,7 +130,7 @@ static void check_sum_of(const char *name, enum sumac_dtype dtype, uint32_t coun
 
 static void check_sum(const char *name, enum sumac_dtype dtype)
 {
-    static const uint32_t counts[] = {1, 2, 3, 4, 5, 7, 8, 70};
+    static const uint32_t counts[] = {1, 2, 3, 4, 5, 7, 8, MOST_SOURCES};
 
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         check_sum_of(name, dtype, counts[i]);
