@@ -4,7 +4,7 @@ import json
 import os
 import unittest
 
-from cluster import BUILD, PATIENCE_S, SUMAC, Process
+from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
 from members import Members
 
 
@@ -153,6 +153,25 @@ class Steps(Members):
                        os.path.join(BUILD, "digits"), "--steps", "100", "--target", "0"], {"TF_CONFIG": ""})
         self.addCleanup(run.kill)
         self.assertEqual(run.wait(), 0, run.text())
+
+    def test_room_for_one_step_and_a_half_is_enough_and_for_less_than_one_is_said(self):
+        """Each member has a grant of its own: what another has staged takes nothing of it."""
+        self.cluster = Cluster(ps=1, workers=2, options=["--sessions-max", "8", "--staging-max", "14M"])    # grants of 1.75 MiB
+        self.addCleanup(self.cluster.stop)
+        members = [self.cluster.member(index) for index in range(2)]
+        for member in members:
+            member.wait_for("^joined$")
+            self.order(member, "create w float32 262144 1 1 assign_add sum", "^created w$")     # contributions of 1 MiB and an eighth
+            self.order(member, "create large float32 524288 1 1 assign_add sum", "^created large$")
+        self.order(members[0], "contribute large 1 1", "^refused RESOURCE_EXHAUSTED PART_TOO_LARGE .* takes 2229440 bytes .* granted 1835008 ")
+        for member in members:
+            member.say("train w 1 3")
+            member.say("leave undone")
+        steps = [int(member.wait_for("^trained (.*)$").group(1)) for member in members]
+        self.assertGreater(min(steps), 1)
+        code, output = self.cluster.sumac_once("get", "w", "--slice", "0:1", "--json")
+        self.assertEqual(code, 0, output)
+        self.assertEqual(json.loads(output)["values"], [[sum(steps)]])
 
     def test_the_digits_are_learnt_alike_every_time(self):
         losses = []
