@@ -222,6 +222,20 @@ class Cluster:
         process = self.add(Process([SUMAC, *arguments, "--ps", self.addresses()[0]]))
         return process.wait(), process.text()
 
+    def stats(self):
+        code, output = self.sumac("stats", "--json", "--interval-ms", "10")
+        assert code == 0, output
+        return json.loads(output)
+
+    def wait_for_wait(self, pattern):
+        """Until some ps says that it waits so; returns the statistics in which it does."""
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            stats = self.stats()
+            if any(re.search(pattern, wait) for ps in stats["ps"] for wait in ps["waits"]):
+                return stats
+        raise AssertionError(f"no ps waits for {pattern}: {[ps['waits'] for ps in stats['ps']]}")
+
     def stop(self):
         for process in self.processes:
             process.kill()

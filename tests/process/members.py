@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Members of synchronous steps, each of which a test tells what to contribute, and when (member.c)."""
-import json
-import re
-import time
 import unittest
 
-from cluster import PATIENCE_S, Cluster
+from cluster import Cluster
 
 
 class Members(unittest.TestCase):
@@ -40,15 +37,7 @@ class Members(unittest.TestCase):
             member.wait_for("^pushed$", after)
 
     def waits(self, pattern):
-        """Until some ps says that it waits so."""
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
-            code, output = self.cluster.sumac("stats", "--json", "--interval-ms", "10")
-            self.assertEqual(code, 0, output)
-            said = [wait for ps in json.loads(output)["ps"] for wait in ps["waits"]]
-            if any(re.search(pattern, wait) for wait in said):
-                return
-        raise AssertionError(f"no ps waits for {pattern}: {said}")
+        return self.cluster.wait_for_wait(pattern)
 
     @staticmethod
     def begun(member, value, weight="1"):

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Barriers: members wait for each other by name, round after round; who is missing is named, and a round ends for all alike."""
-import json
-import re
 import signal
-import time
 import unittest
 
-from cluster import PATIENCE_S, Cluster
+from cluster import Cluster
 
 LEASE = ["--lease-ms", "10000"]
 
@@ -28,22 +25,11 @@ class Barrier(unittest.TestCase):
             member.say(line)
         return after
 
-    def waits(self, pattern):
-        """Until ps 0 says that it waits so."""
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
-            code, output = self.cluster.sumac("stats", "--json", "--interval-ms", "10")
-            self.assertEqual(code, 0, output)
-            waits = [wait for ps in json.loads(output)["ps"] for wait in ps["waits"]]
-            if any(re.search(pattern, wait) for wait in waits):
-                return
-        raise AssertionError(f"no ps waits for {pattern}: {waits}")
-
     def test_rounds_pass_when_all_have_come(self):
         members = self.members(3)
         for round in (1, 2, 3):
             after = self.come(members[:2], "come epoch")
-            self.waits(f"^round {round} of barrier epoch waits for worker 2, last heard from .* ago; 2 of 3 tasks have come, "
+            self.cluster.wait_for_wait(f"^round {round} of barrier epoch waits for worker 2, last heard from .* ago; 2 of 3 tasks have come, "
                        "it gives up in .* s$")
             self.assertEqual([member.lines[at:] for member, at in zip(members, after)], [[], []])
             after += self.come(members[2:], "come epoch")
@@ -65,20 +51,20 @@ class Barrier(unittest.TestCase):
     def test_a_deadline_ends_the_round_for_all_and_names_who_is_missing(self):
         members = self.members(3)
         after = self.come(members[:1], "come epoch - 60000")
-        self.waits("1 of 3 tasks have come")
+        self.cluster.wait_for_wait("1 of 3 tasks have come")
         after += self.come(members[1:2], "come epoch - 8000")
         for member, at in zip(members, after):
             member.wait_for("^refused DEADLINE_EXCEEDED TIMED_OUT round 1 of barrier epoch has waited 7 s for worker 2, last heard from "
                             ".* ago; 2 of 3 tasks have come$", at)
         self.come(members[:2], "come epoch")
-        self.waits("^round 2 of barrier epoch waits for worker 2")
+        self.cluster.wait_for_wait("^round 2 of barrier epoch waits for worker 2")
 
     def test_who_is_killed_or_leaves_ends_the_round_and_is_named(self):
         for end in ("kill", "leave undone", "leave done"):
             with self.subTest(end=end):
                 members = self.members(3, options=LEASE)
                 after = self.come(members[:2], "come epoch")
-                self.waits("2 of 3 tasks have come")
+                self.cluster.wait_for_wait("2 of 3 tasks have come")
                 if end == "kill":
                     members[2].kill()
                 else:
@@ -105,7 +91,7 @@ class Barrier(unittest.TestCase):
     def test_an_arrival_outlives_its_process(self):
         members = self.members(2)
         self.come(members[:1], "come epoch")
-        self.waits("1 of 2 tasks have come")
+        self.cluster.wait_for_wait("1 of 2 tasks have come")
         members[0].kill()
         members[1].say("come epoch")
         members[1].wait_for("^came epoch 1$")
@@ -120,7 +106,7 @@ class Barrier(unittest.TestCase):
     def test_sigterm_ends_the_wait(self):
         members = self.members(2)
         self.come(members[:1], "come epoch")
-        self.waits("1 of 2 tasks have come")
+        self.cluster.wait_for_wait("1 of 2 tasks have come")
         self.cluster.ps[0].signal(signal.SIGTERM)
         members[0].wait_for("^refused UNAVAILABLE TERMINATED ")
         self.assertGreaterEqual(members[0].wait(), 128)

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounded lag and staleness: who pulls with it waits for the slowest, is told who that is, and goes on when it leaves or is lost."""
-import json
 import os
-import re
-import time
 import unittest
 
-from cluster import BUILD, PATIENCE_S, Cluster, Process
+from cluster import BUILD, Cluster, Process
 
 
 class Lag(unittest.TestCase):
@@ -28,21 +25,6 @@ class Lag(unittest.TestCase):
         member.say(line)
         return member.wait_for(answer, after)
 
-    def stats(self):
-        code, output = self.cluster.sumac("stats", "--json", "--interval-ms", "10")
-        self.assertEqual(code, 0, output)
-        return json.loads(output)
-
-    def waits(self, pattern):
-        """Until some ps says that it waits so."""
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
-            stats = self.stats()
-            said = [wait for ps in stats["ps"] for wait in ps["waits"] if re.search(pattern, wait)]
-            if said:
-                return stats
-        raise AssertionError(f"no ps waits for {pattern}: {stats['ps']}")
-
     def test_nobody_is_more_than_the_lag_and_a_step_ahead(self):
         for lag_max in (0, 1, 3):
             with self.subTest(lag_max=lag_max):
@@ -52,7 +34,7 @@ class Lag(unittest.TestCase):
                     self.order(fast, "step w 1", "^stepped$")
                 after = len(fast.lines)
                 fast.say(f"pull w {lag_max}")
-                stats = self.waits("^pull [0-9]+ has waited .* for step 1 of worker 1, which has finished 0 on ps [01] and "
+                stats = self.cluster.wait_for_wait("^pull [0-9]+ has waited .* for step 1 of worker 1, which has finished 0 on ps [01] and "
                                    "was last heard from .* ago$")
                 self.assertEqual({client["name"]: client["lag"] for client in stats["clients"]},
                                  {"worker 0": lag_max + 1, "worker 1": 0})
@@ -80,7 +62,7 @@ class Lag(unittest.TestCase):
                 self.order(fast, "step w 1", "^stepped$")
                 after = len(fast.lines)
                 fast.say("pull w 0")
-                self.waits("for step 1 of worker 1")
+                self.cluster.wait_for_wait("for step 1 of worker 1")
                 if end == "leave":
                     self.order(slow, "leave done", "^left$")
                 else:
@@ -97,7 +79,7 @@ class Lag(unittest.TestCase):
             for member in (one, other):
                 self.order(member, "push w 1", "^pushed$")
                 self.order(member, "pull w", "^pulled")
-        for counted in (*self.stats()["ps"], *self.stats()["clients"]):
+        for counted in (*self.cluster.stats()["ps"], *self.cluster.stats()["clients"]):
             staleness = counted["staleness"]
             self.assertEqual(staleness["mean"], 1, counted)
             self.assertGreaterEqual(staleness["count"], 4)

@@ -86,6 +86,33 @@ class Lost(unittest.TestCase):
         self.assertRegex(cluster.ps[1 - victim].text(), says)
         self.assertTrue(fresh.running())        # it belongs to no run, and waits for the next one
 
+    def check_ends_waits(self, victim):
+        """One contribution and one arrival are all that came: both wait for a member that does neither."""
+        cluster = self.cluster(workers=3, options=["--ps-lost-ms", str(LONG_MS)])
+        contributor, comer, third = members = [cluster.member(index, timeout_ms=LONG_MS) for index in range(3)]
+        for member in members:
+            member.wait_for("^joined$")
+        ask(contributor, "create w float32 2 1 2 assign_add sum", "created")
+        ask(contributor, "contribute w 1 1", "begun")
+        contributor.say("end")
+        comer.say("come epoch")
+        for pattern in ("synchronous step 1, waits on ps [01] for worker", "round 1 of barrier epoch waits for worker"):
+            cluster.wait_for_wait(pattern)
+        cluster.ps[victim].kill()
+        cluster.start_ps(victim)
+        says = SAYS.format(ps=victim, port=cluster.ports[victim])
+        for member in (contributor, comer):
+            member.wait_for(r"^refused DATA_LOSS STATE_LOST .*" + says, patience_s=TOLD_WITHIN_S)
+            self.assertGreaterEqual(member.wait(), 128)
+        third.say("pull w")
+        third.wait_for(r"^refused DATA_LOSS STATE_LOST .*" + says, patience_s=TOLD_WITHIN_S)
+
+    def test_open_steps_and_barriers_end_with_ps_0s_state(self):
+        self.check_ends_waits(0)
+
+    def test_open_steps_and_barriers_end_with_another_pss_state(self):
+        self.check_ends_waits(1)
+
     def test_ps_0_comes_back_empty(self):
         self.check_restarted(0)
 
