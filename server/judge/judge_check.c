@@ -129,6 +129,10 @@ static void check_sessions(const struct sums *sums)
     check_same(sums->check, judge->sessions_by_id.count, listed, "sessions by id", "the judge");
     check_same(
         sums->check, judge->sessions_by_nonce.count, listed, "sessions by nonce", "the judge");
+    if (listed > judge_sessions_max(judge))
+        check_object(
+            sums->check, "%" PRIu64 " sessions are kept, and %" PRIu64 " are counted with", listed,
+            judge_sessions_max(judge));
 }
 
 /* ---- orders ---- */

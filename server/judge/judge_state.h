@@ -619,6 +619,13 @@ static inline uint32_t judge_settled_max(const struct judge *judge)
     return given != 0 ? given : JUDGE_SETTLED_MAX;
 }
 
+/* Open ones, and settled ones that are remembered. A settled one that a synchronous step needs has
+ * its place on the ps until then, as if it were open (server/lane/orders.c, check_places). */
+static inline uint64_t judge_sessions_max(const struct judge *judge)
+{
+    return (uint64_t)judge->config->sessions_max + judge_settled_max(judge);
+}
+
 /* admit.c */
 /* Is it a join at all? */
 enum sumac_status judge_join_check(

@@ -263,13 +263,12 @@ void judge_sessions_forget_oldest(struct judge *judge)
  * grows there are two. */
 uint64_t judge_sessions_bytes_max(const struct judge *judge)
 {
-    const uint64_t sessions_max = judge->config->sessions_max;
-    const uint64_t lists = sessions_max + judge->tasks_pool.used + 1;
+    const uint64_t sessions_max = judge_sessions_max(judge);
+    const uint64_t lists = judge->config->sessions_max + judge->tasks_pool.used + 1;
 
-    return (sessions_max + judge_settled_max(judge)) * sizeof(struct judge_session) +
+    return sessions_max * sizeof(struct judge_session) +
            judge->tasks_pool.used * sizeof(struct judge_task) +
-           (2 * (sessions_max + judge_settled_max(judge)) + judge->tasks_pool.used) *
-               ID_MAP_ENTRY_BYTES_MAX +
+           (2 * sessions_max + judge->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
            lists * judge_voided_bytes_max(judge) + judge_held_bytes_max(judge) +
            judge_barriers_bytes_max(judge);
 }
