@@ -219,6 +219,7 @@ void judge_join_complete(struct judge *judge, struct judge_session *session)
         return;
     }
     session->state = JUDGE_SESSION_OPEN;
+    session->opened = true;
     judge_session_changed(judge, session);
     session->heard_us = judge->now_us;
     if (!judge_run_is_over(judge))

@@ -166,6 +166,7 @@ same_session(const struct pair *pair, const struct judge_session *a, const struc
     same(pair, a->initial, b->initial, "which of those that begin with step 1", whom);
     same(pair, a->first_step, b->first_step, "the first step", whom);
     same(pair, a->taken_step, b->taken_step, "the last step that was taken with it", whom);
+    same(pair, a->opened, b->opened, "that it was open", whom);
     same(pair, a->done, b->done, "that it is done", whom);
     same(pair, a->left, b->left, "that its client left", whom);
     same(pair, a->last_sequence, b->last_sequence, "the last push", whom);

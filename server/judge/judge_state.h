@@ -193,6 +193,7 @@ struct judge_session {
     uint64_t made_sequence; /* … which, where its turn was not over; 0: it was, or it is voided */
     uint64_t join_call;     /* 0: nobody waits */
     uint64_t leave_call;    /* 0: nobody waits */
+    bool opened;            /* at every ps: its client may have heard of it, and have contributed */
     bool done;
     bool left;              /* its client's leave settled it, … */
     uint64_t last_sequence; /* … which named this push as its last */

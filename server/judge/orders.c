@@ -410,10 +410,12 @@ pack_first_step(struct judge *judge, const struct judge_session *session, wire_p
     return true;
 }
 
-/* Do the steps that lack its contribution fail? Not when its client said that it leaves. */
+/* Do the steps that lack its contribution fail? Not when its client said that it leaves, nor when a
+ * ps could not open it: they wait for its task's next attempt. */
 static bool is_lost(const struct judge *judge, const struct judge_session *session)
 {
-    return judge->config->loss_fails && session->first_step != 0 && !session->left;
+    return judge->config->loss_fails && session->opened && session->first_step != 0 &&
+           !session->left;
 }
 
 static bool

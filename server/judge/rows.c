@@ -344,6 +344,7 @@ static const struct field session_fields[] = {
     NUMBER(judge_session, taken_step),
     NUMBER(judge_session, made_step),
     NUMBER(judge_session, made_sequence),
+    NUMBER(judge_session, opened),
     NUMBER(judge_session, done),
     NUMBER(judge_session, left),
     NUMBER(judge_session, last_sequence),

@@ -26,7 +26,7 @@ bool checker_is_awaited(const struct world *world, const struct client *client)
 {
     const struct checker *checker = world->checker;
 
-    if (!world_has(world, FAULT_STEPS) || !client->member)
+    if (!world_has(world, FAULT_STEPS) || !client->member || checker->state_lost)
         return false;
     for (uint32_t i = 0; i < checker->life_count; i++)
         if (checker->lives[i]->joined && world->clients[checker->lives[i]->client]->member &&

@@ -47,6 +47,9 @@ const struct plan plans[] = {
     {"quorum3", 3,
      FAULT_STEPS | FAULT_QUORUM | FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_SLEEP |
          FAULT_JOIN | FAULT_PULLS},
+    {"steps4", 1, FAULT_STEPS | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
+    {"quorum4", 1,
+     FAULT_STEPS | FAULT_QUORUM | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];

@@ -39,6 +39,7 @@ struct client {
     uint32_t known_then, found;   /* variables that there were when a list began, and it has had */
     uint64_t listed_through;      /* the last id of its pages so far */
     uint32_t list_limit;          /* of a page; 0: as many as an answer takes */
+    bool seeds;                   /* it assigns the seed, for which others wait */
     uint32_t creates, scratches;  /* variables of its own: under way, and there */
     uint32_t pushes_left, pulls_left;
     uint32_t looks_left; /* of a reader, for what there is */

@@ -192,7 +192,7 @@ void program_begin(struct world *world, struct client *client)
     (void)world;
     client->phase = PHASE_STARTING;
     client->variable = 0;
-    client->assigns = false;
+    client->assigns = client->seeds = false;
     client->scratches = 0;
     client->calling = 0;
     client->coming = client->heard_round = 0;
@@ -228,6 +228,13 @@ static void seed_again(struct world *world, const struct event *event)
     program_push_seed(world, world->clients[event->number]);
 }
 
+static void seeded(struct world *world, struct client *client, const struct sim_push *push)
+{
+    client->seeds = push->defect == DEFECT_NO_MEMORY;
+    if (client->seeds)
+        world_after(world, SEED_RETRY_US, process_number(client), seed_again, client->index, NULL);
+}
+
 void program_effect(struct world *world, struct client *client, const struct session_effect *effect)
 {
     struct session_state state;
@@ -251,10 +258,8 @@ void program_effect(struct world *world, struct client *client, const struct ses
         client->pushes_open--;
         session_read(client->session, &state);
         checker_pushed(world, checker_find_push(world, effect->token), effect, state.ended);
-        if (checker_find_push(world, effect->token)->defect == DEFECT_NO_MEMORY &&
-            checker_find_push(world, effect->token)->seed)
-            world_after(
-                world, SEED_RETRY_US, process_number(client), seed_again, client->index, NULL);
+        if (checker_find_push(world, effect->token)->seed)
+            seeded(world, client, checker_find_push(world, effect->token));
         break;
     case SESSION_EFFECT_PULLED:
         client->pulls_open--;

@@ -64,7 +64,7 @@ void program_push_seed(struct world *world, struct client *client)
 
     if (push == NULL)
         return;
-    push->seed = true;
+    push->seed = client->seeds = true;
     push->sequence = ++client->life->sequence;
     push->data_bytes = world->ps_count * SEED_COLUMNS * sizeof(int64_t);
     push->data = world_take(world, push->data_bytes);
@@ -211,6 +211,14 @@ static wire_function *const *name_functions(struct world *world)
     return functions;
 }
 
+/* Those that have ended with a run do not come again, and the next one's steps would wait. And who
+ * waits for the seed contributes to none, and it comes behind the step. */
+static bool may_contribute(const struct world *world, const struct client *client)
+{
+    return world_has(world, FAULT_STEPS) && client->member && !world->checker->state_lost &&
+           !(client->seeds && world_has(world, FAULT_SHORTAGE));
+}
+
 void program_push(struct world *world, struct client *client)
 {
     struct sim_push *push = checker_push(world, client->life);
@@ -218,7 +226,7 @@ void program_push(struct world *world, struct client *client)
     client->pushes_left--;
     if (push == NULL)
         return;
-    if (world_has(world, FAULT_STEPS) && client->member && world_chance(world, 60)) {
+    if (may_contribute(world, client) && world_chance(world, 60)) {
         program_contribute(world, client, push);
         return;
     }

@@ -151,6 +151,26 @@ static void who_is_settled_without_having_left_is_lost_where_losses_fail(void **
     }
 }
 
+/* It has contributed nothing, and a ps that never had it would go on where others fail. */
+static void who_was_not_opened_at_every_ps_is_not_lost(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 1);
+
+    world->config.loss_fails = true;
+    world_begin(world);
+    world_all_up(world);
+    world->ps[1].full = true;
+
+    (void)world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+
+    assert_int_equal(world_told(world, 0, ORDER_OPEN)->initial, 1);
+    assert_int_equal(world_told(world, 0, ORDER_CLOSE)->lost, false);
+    assert_int_equal(world_told(world, 0, ORDER_DECIDE)->lost, false);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +181,7 @@ int main(void)
         cmocka_unit_test(a_ps_0_that_is_not_told_counts_nobody),
         cmocka_unit_test(observers_are_not_counted),
         cmocka_unit_test(who_is_settled_without_having_left_is_lost_where_losses_fail),
+        cmocka_unit_test(who_was_not_opened_at_every_ps_is_not_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -384,7 +384,7 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
                               order->kind == ORDER_DECIDE;
     from->adds += order->kind == ORDER_ADD_SHARDS;
     const bool bad = order->kind == ORDER_ADD_SHARDS && from->adds == from->bad_add;
-    if ((needs_memory && from->out_of_memory) || bad) {
+    if ((needs_memory && from->out_of_memory) || (order->kind == ORDER_OPEN && from->full) || bad) {
         message.status = SUMAC_RESOURCE_EXHAUSTED;
         message.reason = (Sumac__V1__Reason)SUMAC_REASON_OUT_OF_MEMORY;
         message.message = (char *)"no memory";

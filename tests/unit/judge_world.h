@@ -91,6 +91,7 @@ struct world_ps {
     bool never_ends;                            /* answers everything but end */
     const char *refuses;                        /* answers a hello with this; NULL: takes it */
     bool out_of_memory;                         /* cannot make shards, close or decide */
+    bool full;                                  /* cannot open a session */
     uint32_t adds, bad_add;                     /* shards asked for; which it cannot make, from 1 */
     struct world_order queue[WORLD_ORDERS_MAX]; /* not answered */
     size_t queued;
