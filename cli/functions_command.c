@@ -67,19 +67,29 @@ static void print_dtypes(const struct update_function *function)
     putchar('\n');
 }
 
+static void print_slots(const struct update_function *function)
+{
+    const uint32_t count = function->slot_count;
+    bool zeros = true;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t from = function->slot_from[i];
+        printf("%s%s", i == 0 ? "  slots: " : ", ", function->slot_names[i]);
+        if (from != 0)
+            printf(" (%s at first)", update_hyperparameter_name(from));
+        if (i + 1 == count && function->last_slot_if != 0)
+            printf(" (with %s)", update_hyperparameter_name(function->last_slot_if));
+        zeros = zeros && from == 0;
+    }
+    if (count > 0)
+        puts(zeros ? " (zeros at first)" : "");
+}
+
 static void print_function(const struct update_function *function)
 {
     printf("%s\n  %s\n", function->name, function->rule);
     print_dtypes(function);
-    bool zeros = true;
-    for (uint32_t i = 0; i < function->slot_count; i++) {
-        printf("%s%s", i == 0 ? "  slots: " : ", ", function->slot_names[i]);
-        if (function->slot_initial[i] != 0)
-            printf(" (%g at first)", function->slot_initial[i]);
-        zeros = zeros && function->slot_initial[i] == 0;
-    }
-    if (function->slot_count > 0)
-        puts(zeros ? " (zeros at first)" : "");
+    print_slots(function);
     for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
         if (!takes(function, number))
             continue;
@@ -87,7 +97,7 @@ static void print_function(const struct update_function *function)
         printf(
             "  %s%s%s: %g by default, %s\n", symbol, symbol[0] == '\0' ? "" : " = ",
             update_hyperparameter_name(number), function->defaults[number],
-            update_hyperparameter_range(number));
+            update_hyperparameter_range(function, number));
     }
 }
 
@@ -112,7 +122,7 @@ static struct value *hyperparameters_value(const struct update_function *functio
             continue;
         struct value *one = value_object();
         value_put(one, "default", value_real(function->defaults[number]));
-        value_put(one, "range", value_text(update_hyperparameter_range(number)));
+        value_put(one, "range", value_text(update_hyperparameter_range(function, number)));
         value_put(all, update_hyperparameter_name(number), one);
     }
     return all;

@@ -55,7 +55,8 @@ static inline float float32_of_float16(uint16_t half)
     const uint32_t magnitude = ((uint32_t)half & 0x7fffu) << 13;
     const uint32_t sign = ((uint32_t)half & 0x8000u) << 16;
     const uint32_t finite = bits_of_float32(float32_of_bits(magnitude) * 0x1p112f);
-    const uint32_t special = magnitude | 0x7f800000u;
+    const uint32_t nan = magnitude > 0x0f800000u ? 0x7fc00000u : 0x7f800000u;
+    const uint32_t special = magnitude | nan;
 
     return float32_of_bits(sign | (magnitude >= 0x0f800000u ? special : finite));
 }

@@ -4,6 +4,7 @@
 #include "update.h"
 
 #include <assert.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,20 +15,39 @@ struct range {
     const char *name;
     double least, most;
     bool most_excluded;
-    bool whole; /* 0 or 1 */
+    bool whole;
     const char *text, *symbol;
 };
 
+#define BUFFER_SIZE_MAX 65536
+
+#define AT_LEAST_ZERO 0, HUGE_VAL, true, false, "finite and at least 0"
+#define ONE_OR_ZERO 0, 1, false, true, "0 or 1"
+#define UP_TO_ONE 0, 1, false, false, "in [0, 1]"
+#define BELOW_ONE 0, 1, true, false, "in [0, 1)"
+
 /* By HyperparameterName's number. */
 static const struct range ranges[] = {
-    [UPDATE_HYPERPARAMETER_LEARNING_RATE] =
-        {"learning_rate", 0, HUGE_VAL, true, false, "finite and at least 0", "η"},
-    [UPDATE_HYPERPARAMETER_MOMENTUM] = {"momentum", 0, 1, false, false, "in [0, 1]", "μ"},
-    [UPDATE_HYPERPARAMETER_NESTEROV] = {"nesterov", 0, 1, false, true, "0 or 1", ""},
-    [UPDATE_HYPERPARAMETER_BETA_1] = {"beta_1", 0, 1, true, false, "in [0, 1)", "β₁"},
-    [UPDATE_HYPERPARAMETER_BETA_2] = {"beta_2", 0, 1, true, false, "in [0, 1)", "β₂"},
-    [UPDATE_HYPERPARAMETER_EPSILON] =
-        {"epsilon", 0, HUGE_VAL, true, false, "finite and at least 0", "ε"},
+    [UPDATE_HYPERPARAMETER_LEARNING_RATE] = {"learning_rate", AT_LEAST_ZERO, "η"},
+    [UPDATE_HYPERPARAMETER_MOMENTUM] = {"momentum", UP_TO_ONE, "μ"},
+    [UPDATE_HYPERPARAMETER_NESTEROV] = {"nesterov", ONE_OR_ZERO, ""},
+    [UPDATE_HYPERPARAMETER_BETA_1] = {"beta_1", BELOW_ONE, "β₁"},
+    [UPDATE_HYPERPARAMETER_BETA_2] = {"beta_2", BELOW_ONE, "β₂"},
+    [UPDATE_HYPERPARAMETER_EPSILON] = {"epsilon", AT_LEAST_ZERO, "ε"},
+    [UPDATE_HYPERPARAMETER_RHO] = {"rho", UP_TO_ONE, "ρ"},
+    [UPDATE_HYPERPARAMETER_CENTERED] = {"centered", ONE_OR_ZERO, ""},
+    [UPDATE_HYPERPARAMETER_INITIAL_ACCUMULATOR_VALUE] =
+        {"initial_accumulator_value", AT_LEAST_ZERO, ""},
+    [UPDATE_HYPERPARAMETER_WEIGHT_DECAY] = {"weight_decay", AT_LEAST_ZERO, "λ"},
+    [UPDATE_HYPERPARAMETER_LEARNING_RATE_POWER] =
+        {"learning_rate_power", -DBL_MAX, 0, false, false, "finite and at most 0", "p"},
+    [UPDATE_HYPERPARAMETER_L1] = {"l1", AT_LEAST_ZERO, ""},
+    [UPDATE_HYPERPARAMETER_L2] = {"l2", AT_LEAST_ZERO, ""},
+    [UPDATE_HYPERPARAMETER_L2_SHRINKAGE] = {"l2_shrinkage", AT_LEAST_ZERO, ""},
+    [UPDATE_HYPERPARAMETER_BIAS_CORRECTION] = {"bias_correction", ONE_OR_ZERO, ""},
+    [UPDATE_HYPERPARAMETER_BUFFER_SIZE] =
+        {"buffer_size", 1, BUFFER_SIZE_MAX, false, true, "whole and in [1, 65536]", "N"},
+    [UPDATE_HYPERPARAMETER_MOMENTUM_ACTIVATION] = {"momentum_activation", UP_TO_ONE, "c"},
 };
 _Static_assert(
     sizeof ranges / sizeof ranges[0] == UPDATE_HYPERPARAMETERS_MAX + 1,
@@ -44,10 +64,13 @@ const char *update_hyperparameter_symbol(uint32_t number)
     return ranges[number].symbol;
 }
 
-const char *update_hyperparameter_range(uint32_t number)
+const char *update_hyperparameter_range(const struct update_function *function, uint32_t number)
 {
     assert(number > 0 && number <= UPDATE_HYPERPARAMETERS_MAX);
-    return ranges[number].text;
+    if ((function->above_zero >> number & 1u) == 0)
+        return ranges[number].text;
+    assert(ranges[number].most > DBL_MAX);
+    return "finite and above 0";
 }
 
 uint32_t update_hyperparameter_find(const char *name)
@@ -59,14 +82,18 @@ uint32_t update_hyperparameter_find(const char *name)
 }
 
 /* NaN is in no range. */
-static bool in_range(const struct range *range, double value)
+static bool in_range(const struct update_function *function, uint32_t number, double value)
 {
+    const struct range *const range = &ranges[number];
+
     assert(range->least < range->most);
+    if ((function->above_zero >> number & 1u) != 0 && value == 0)
+        return false;
     if (!(value >= range->least && value <= range->most))
         return false;
     if (range->most_excluded && value == range->most)
         return false;
-    return !range->whole || value == 0 || value == 1;
+    return !range->whole || value == floor(value);
 }
 
 enum sumac_status update_hyperparameters_check(
@@ -78,13 +105,13 @@ enum sumac_status update_hyperparameters_check(
             continue;
         const double value = merged->value[i];
         const double rounded = dtype == SUMAC_FLOAT64 ? value : (double)(float)value;
-        if (!in_range(&ranges[i], rounded))
+        if (!in_range(function, i, rounded))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
                 "hyperparameter %s of %s is %.17g, which is %.9g in the arithmetic of a %s "
                 "variable; it must be %s",
                 ranges[i].name, function->name, value, rounded, sumac_dtype_name(dtype),
-                ranges[i].text);
+                update_hyperparameter_range(function, i));
     }
     return SUMAC_OK;
 }
@@ -124,7 +151,7 @@ static enum sumac_status read_one(
 {
     const uint32_t number = (uint32_t)given->name;
     const char *const name = update_hyperparameter_name(number);
-    char known[128];
+    char known[256];
 
     if (name == NULL)
         return fail(
@@ -139,11 +166,11 @@ static enum sumac_status read_one(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
             "hyperparameter %s of %s is given twice", name, function->name);
-    if (!in_range(&ranges[number], given->value))
+    if (!in_range(function, number, given->value))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
             "hyperparameter %s of %s is %.9g; it must be %s", name, function->name, given->value,
-            ranges[number].text);
+            update_hyperparameter_range(function, number));
     *seen |= 1u << number;
     value[number] = given->value;
     return SUMAC_OK;

@@ -18,6 +18,9 @@
 typedef void update_loop(const struct update_slice *slice);
 typedef bool update_copy(void *restrict out, const void *restrict in, size_t bytes);
 typedef bool update_scan(const void *data, size_t bytes);
+/* half types to float32 and back, rounded to nearest, ties to even */
+typedef void update_widen(float *restrict out, const void *restrict from, size_t count);
+typedef void update_narrow(void *restrict to, const float *restrict in, size_t count);
 /* of 2 to LOOPS_SUMMANDS in their order, one of which may be `sum`; … */
 typedef void
 update_sum(void *sum, const void *const *summands, uint32_t summand_count, size_t count);
@@ -26,9 +29,12 @@ typedef void update_mean(
     void *sum, const void *const *summands, uint32_t summand_count, double divisor, size_t count);
 
 struct loops {
-    const char *name; /* of the instruction set: "plain", "avx2", "avx512" */
-    update_loop *run[LOOPS_FUNCTIONS][LOOPS_DTYPES];      /* NULL: not on this type */
-    update_loop *run_wide[LOOPS_FUNCTIONS][LOOPS_DTYPES]; /* half types: a gradient of float32 */
+    const char *name; /* of the instruction set: "plain", "avx2", "avx512", … */
+    update_loop *run[LOOPS_FUNCTIONS][LOOPS_DTYPES]; /* NULL: not on this type */
+    update_loop *assign_wide[LOOPS_DTYPES]; /* half types: by a gradient of float32, assign, … */
+    update_loop *run_wide[LOOPS_DTYPES];    /* … and whatever function the slice has */
+    update_widen *widen[LOOPS_DTYPES];      /* half types only */
+    update_narrow *narrow[LOOPS_DTYPES];    /* likewise */
     update_sum *sum[LOOPS_DTYPES];          /* of contributions: half types add float32; not bool */
     update_mean *mean[LOOPS_DTYPES];        /* likewise; float types only */
     update_copy *copy_finite[LOOPS_DTYPES]; /* float types only */
@@ -39,7 +45,17 @@ extern const struct loops loops_plain;
 #if defined(__x86_64__)
 extern const struct loops loops_avx2;
 extern const struct loops loops_avx512;
+extern const struct loops loops_avx512bf16;
 #endif
+
+/* What runs a function on a variable of the type by a gradient of update_contribution_dtype. */
+static inline update_loop *
+loops_wide(const struct loops *loops, uint32_t function, enum sumac_dtype dtype)
+{
+    if (loops->run_wide[dtype] == NULL)
+        return loops->run[function][dtype];
+    return function == UPDATE_ASSIGN ? loops->assign_wide[dtype] : loops->run_wide[dtype];
+}
 
 /* The fastest table that this processor can run. */
 const struct loops *loops_select(void);

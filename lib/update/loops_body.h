@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "half.h"
+#include "power.h"
 
 #if defined(__clang__)
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
@@ -52,21 +53,25 @@ typedef double IN_MEMORY element_float64;
 #define ELEMENT element_float32
 #define LOOP(name) name##_float32
 #define SQUARE_ROOT sqrtf
+#define MAGNITUDE fabsf
 #include "loops_float.h"
 #undef FLOAT
 #undef ELEMENT
 #undef LOOP
 #undef SQUARE_ROOT
+#undef MAGNITUDE
 
 #define FLOAT double
 #define ELEMENT element_float64
 #define LOOP(name) name##_float64
 #define SQUARE_ROOT sqrt
+#define MAGNITUDE fabs
 #include "loops_float.h"
 #undef FLOAT
 #undef ELEMENT
 #undef LOOP
 #undef SQUARE_ROOT
+#undef MAGNITUDE
 
 /* Integers wrap around: two's complement is the same arithmetic for signed and unsigned types. */
 #define INTEGER_LOOP(name, element, operator)                                                      \
@@ -88,54 +93,33 @@ INTEGER_LOOP(assign_sub_bytes1, element8, -)
 INTEGER_LOOP(assign_sub_bytes2, element16, -)
 INTEGER_LOOP(assign_sub_bytes4, element32, -)
 INTEGER_LOOP(assign_sub_bytes8, element64, -)
+INTEGER_LOOP(multiply_bytes1, element8, *)
+INTEGER_LOOP(multiply_bytes2, element16, *)
+INTEGER_LOOP(multiply_bytes4, element32, *)
+INTEGER_LOOP(multiply_bytes8, element64, *)
 
-/* Half types compute in float32 and round once. */
-#define HALF_LOOP(name, half, operator)                                                            \
-    static void name##_##half(const struct update_slice *slice)                                    \
+/* Which of two is the smaller one depends on the sign. */
+#define ORDER_LOOP(name, type, operator)                                                           \
+    static void name##_##type(const struct update_slice *slice)                                    \
     {                                                                                              \
-        element16 *const out = slice->value_out;                                                   \
-        const element16 *const in = slice->value_in;                                               \
-        const element16 *const restrict gradient = slice->gradient;                                \
+        typedef type##_t IN_MEMORY element;                                                        \
+        element *const out = slice->value_out;                                                     \
+        const element *const in = slice->value_in;                                                 \
+        const element *const restrict gradient = slice->gradient;                                  \
         const size_t count = slice->count;                                                         \
         INDEPENDENT                                                                                \
         for (size_t i = 0; i < count; i++)                                                         \
-            out[i] = half##_of_float32(                                                            \
-                float32_of_##half(in[i]) operator float32_of_##half(gradient[i]));                 \
+            out[i] = gradient[i] operator in[i] ? gradient[i] : in[i];                             \
     }
-HALF_LOOP(assign_add, float16, +)
-HALF_LOOP(assign_sub, float16, -)
-HALF_LOOP(assign_add, bfloat16, +)
-HALF_LOOP(assign_sub, bfloat16, -)
+#define ORDER_BOOL(name)
+#define ORDER_INT(name) ORDER_LOOP(min, name, <) ORDER_LOOP(max, name, >)
+#define ORDER_UINT(name) ORDER_LOOP(min, name, <) ORDER_LOOP(max, name, >)
+#define ORDER_HALF(name)
+#define ORDER_FLOAT(name)
+#define ORDER(NAME, number, bytes, kind, name, numpy) ORDER_##kind(name)
+SUMAC_DTYPE_LIST(ORDER)
 
-/* The same with a gradient of float32, as several contributions make it. */
-#define WIDE_LOOP(name, half, operator)                                                            \
-    static void name##_wide_##half(const struct update_slice *slice)                               \
-    {                                                                                              \
-        element16 *const out = slice->value_out;                                                   \
-        const element16 *const in = slice->value_in;                                               \
-        const element_float32 *const restrict gradient = slice->gradient;                          \
-        const size_t count = slice->count;                                                         \
-        INDEPENDENT                                                                                \
-        for (size_t i = 0; i < count; i++)                                                         \
-            out[i] = half##_of_float32(float32_of_##half(in[i]) operator gradient[i]);             \
-    }
-WIDE_LOOP(assign_add, float16, +)
-WIDE_LOOP(assign_sub, float16, -)
-WIDE_LOOP(assign_add, bfloat16, +)
-WIDE_LOOP(assign_sub, bfloat16, -)
-
-#define WIDE_ASSIGN(half)                                                                          \
-    static void assign_wide_##half(const struct update_slice *slice)                               \
-    {                                                                                              \
-        element16 *const restrict out = slice->value_out;                                          \
-        const element_float32 *const restrict gradient = slice->gradient;                          \
-        const size_t count = slice->count;                                                         \
-        INDEPENDENT                                                                                \
-        for (size_t i = 0; i < count; i++)                                                         \
-            out[i] = half##_of_float32(gradient[i]);                                               \
-    }
-WIDE_ASSIGN(float16)
-WIDE_ASSIGN(bfloat16)
+#include "loops_half.h"
 
 /* Contributions: integers wrap around. */
 #define INTEGER_SUM(name, element, type)                                                           \
@@ -198,33 +182,57 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
 #define FLOAT_BOOL(loop, name) NULL
 #define FLOAT_INT(loop, name) NULL
 #define FLOAT_UINT(loop, name) NULL
-#define FLOAT_HALF(loop, name) NULL
+#define FLOAT_HALF(loop, name) tiles_##name
 #define FLOAT_FLOAT(loop, name) loop##_##name
+#define NUMBER_BOOL(loop, name, bytes) NULL
+#define NUMBER_INT(loop, name, bytes) loop##_bytes##bytes
+#define NUMBER_UINT(loop, name, bytes) loop##_bytes##bytes
+#define NUMBER_HALF(loop, name, bytes) tiles_##name
+#define NUMBER_FLOAT(loop, name, bytes) loop##_##name
+#define ORDERED_BOOL(loop, name) NULL
+#define ORDERED_INT(loop, name) loop##_##name
+#define ORDERED_UINT(loop, name) loop##_##name
+#define ORDERED_HALF(loop, name) tiles_##name
+#define ORDERED_FLOAT(loop, name) loop##_##name
 #define FINITE_BOOL(loop, name) NULL
 #define FINITE_INT(loop, name) NULL
 #define FINITE_UINT(loop, name) NULL
 #define FINITE_HALF(loop, name) loop##_##name
 #define FINITE_FLOAT(loop, name) loop##_##name
-
 #define WIDE_BOOL(loop, name) NULL
 #define WIDE_INT(loop, name) NULL
 #define WIDE_UINT(loop, name) NULL
-#define WIDE_HALF(loop, name) loop##_wide_##name
+#define WIDE_HALF(loop, name) loop##_##name
 #define WIDE_FLOAT(loop, name) NULL
 
 #define ASSIGN(NAME, number, bytes, kind, name, numpy) [number] = assign,
 #define ASSIGN_ADD(NAME, number, bytes, kind, name, numpy)                                         \
-    [number] = SUM_##kind(assign_add, name, bytes),
+    [number] = NUMBER_##kind(assign_add, name, bytes),
 #define ASSIGN_SUB(NAME, number, bytes, kind, name, numpy)                                         \
-    [number] = SUM_##kind(assign_sub, name, bytes),
+    [number] = NUMBER_##kind(assign_sub, name, bytes),
 #define SGD(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(sgd, name),
 #define MOMENTUM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(momentum, name),
 #define ADAM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adam, name),
-#define ASSIGN_WIDE(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(assign, name),
-#define ASSIGN_ADD_WIDE(NAME, number, bytes, kind, name, numpy)                                    \
-    [number] = WIDE_##kind(assign_add, name),
-#define ASSIGN_SUB_WIDE(NAME, number, bytes, kind, name, numpy)                                    \
-    [number] = WIDE_##kind(assign_sub, name),
+#define ADAGRAD(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adagrad, name),
+#define RMSPROP(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(rmsprop, name),
+#define ADAMW(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adamw, name),
+#define FTRL(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(ftrl, name),
+#define NADAM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(nadam, name),
+#define ADAMAX(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adamax, name),
+#define ADADELTA(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adadelta, name),
+#define LION(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(lion, name),
+#define YOGI(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(yogi, name),
+#define DELAYED_NESTEROV(NAME, number, bytes, kind, name, numpy)                                   \
+    [number] = FLOAT_##kind(delayed_nesterov, name),
+#define MULTIPLY(NAME, number, bytes, kind, name, numpy)                                           \
+    [number] = NUMBER_##kind(multiply, name, bytes),
+#define DIVIDE(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(divide, name),
+#define MIN(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(min, name),
+#define MAX(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(max, name),
+#define NARROW(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(assign_wide, name),
+#define TILES_WIDE(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(tiles_wide, name),
+#define WIDENED(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(widen, name),
+#define NARROWED(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(narrow, name),
 #define ADD(NAME, number, bytes, kind, name, numpy) [number] = SUM_##kind(sum, name, bytes),
 #define MEAN(NAME, number, bytes, kind, name, numpy) [number] = FINITE_##kind(mean, name),
 #define COPY_FINITE(NAME, number, bytes, kind, name, numpy)                                        \
@@ -240,10 +248,10 @@ const struct loops LOOPS_TABLE = {
             UPDATE_FUNCTION_LIST(X)
 #undef X
         },
-    .run_wide =
-        {[UPDATE_ASSIGN] = {SUMAC_DTYPE_LIST(ASSIGN_WIDE)},
-         [UPDATE_ASSIGN_ADD] = {SUMAC_DTYPE_LIST(ASSIGN_ADD_WIDE)},
-         [UPDATE_ASSIGN_SUB] = {SUMAC_DTYPE_LIST(ASSIGN_SUB_WIDE)}},
+    .assign_wide = {SUMAC_DTYPE_LIST(NARROW)},
+    .run_wide = {SUMAC_DTYPE_LIST(TILES_WIDE)},
+    .widen = {SUMAC_DTYPE_LIST(WIDENED)},
+    .narrow = {SUMAC_DTYPE_LIST(NARROWED)},
     .sum = {SUMAC_DTYPE_LIST(ADD)},
     .mean = {SUMAC_DTYPE_LIST(MEAN)},
     .copy_finite = {SUMAC_DTYPE_LIST(COPY_FINITE)},

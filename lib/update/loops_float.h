@@ -1,45 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loops_float.h -- the loops of one float type: included by loops_body.h with FLOAT, its
- * arithmetic's type, ELEMENT, the same as it lies in memory, LOOP(name), and SQUARE_ROOT.
+ * arithmetic's type, ELEMENT, the same as it lies in memory, LOOP(name), and SQUARE_ROOT, MAGNITUDE
+ * and POWER.
  *
  * `out` may be `in`, and nothing else overlaps: element i of the outputs depends on element i of
  * the inputs only, which is what INDEPENDENT tells the vectoriser. θ is value, g gradient
  * (docs/ARCHITECTURE.md, "Update functions").
  */
 
-static void LOOP(assign_add)(const struct update_slice *slice)
-{
-    ELEMENT *const out = slice->value_out;
-    const ELEMENT *const in = slice->value_in;
+/* The arrays and numbers of a slice, by the names that the loops have for them. */
+#define VALUES(slice)                                                                              \
+    ELEMENT *const out = (slice)->value_out;                                                       \
+    const ELEMENT *const in = (slice)->value_in;                                                   \
+    const ELEMENT *const restrict gradient = (slice)->gradient;                                    \
+    const size_t count = (slice)->count
+#define SLOT(slice, number, name)                                                                  \
+    ELEMENT *const name##_out = (slice)->slot_out[number];                                         \
+    const ELEMENT *const name##_in = (slice)->slot_in[number];                                     \
+    assert(name##_in != NULL && name##_out != NULL)
+#define NUMBER(slice, name, PLACE) const FLOAT name = (FLOAT)(slice)->scalar[UPDATE_SCALAR_##PLACE]
 
-    const ELEMENT *const restrict gradient = slice->gradient;
-    const size_t count = slice->count;
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++)
-        out[i] = in[i] + gradient[i];
-}
-
-static void LOOP(assign_sub)(const struct update_slice *slice)
-{
-    ELEMENT *const out = slice->value_out;
-    const ELEMENT *const in = slice->value_in;
-
-    const ELEMENT *const restrict gradient = slice->gradient;
-    const size_t count = slice->count;
-    INDEPENDENT
-    for (size_t i = 0; i < count; i++)
-        out[i] = in[i] - gradient[i];
-}
+/* θ = θ operator g */
+#define BINARY(name, expression)                                                                   \
+    static void LOOP(name)(const struct update_slice *slice)                                       \
+    {                                                                                              \
+        VALUES(slice);                                                                             \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++)                                                         \
+            out[i] = expression;                                                                   \
+    }
+BINARY(assign_add, in[i] + gradient[i])
+BINARY(assign_sub, in[i] - gradient[i])
+BINARY(multiply, in[i] * gradient[i])
+BINARY(divide, in[i] / gradient[i])
+BINARY(min, gradient[i] < in[i] ? gradient[i] : in[i])
+BINARY(max, gradient[i] > in[i] ? gradient[i] : in[i])
 
 /* θ −= η·g */
 static void LOOP(sgd)(const struct update_slice *slice)
 {
-    ELEMENT *const out = slice->value_out;
-    const ELEMENT *const in = slice->value_in;
-
-    const ELEMENT *const restrict gradient = slice->gradient;
-    const size_t count = slice->count;
-    const FLOAT rate = (FLOAT)slice->scalar[UPDATE_SCALAR_RATE];
+    VALUES(slice);
+    NUMBER(slice, rate, RATE);
     INDEPENDENT
     for (size_t i = 0; i < count; i++)
         out[i] = in[i] - rate * gradient[i];
@@ -48,15 +49,10 @@ static void LOOP(sgd)(const struct update_slice *slice)
 /* a = μ·a + g; θ −= η·a */
 static void LOOP(momentum_plain)(const struct update_slice *slice)
 {
-    ELEMENT *const out = slice->value_out;
-    const ELEMENT *const in = slice->value_in;
-    ELEMENT *const accumulator_out = slice->slot_out[0];
-    const ELEMENT *const accumulator_in = slice->slot_in[0];
-
-    const ELEMENT *const restrict gradient = slice->gradient;
-    const size_t count = slice->count;
-    const FLOAT rate = (FLOAT)slice->scalar[UPDATE_SCALAR_RATE];
-    const FLOAT momentum = (FLOAT)slice->scalar[UPDATE_SCALAR_MOMENTUM];
+    VALUES(slice);
+    SLOT(slice, 0, accumulator);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, momentum, MOMENTUM);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT a = momentum * accumulator_in[i] + gradient[i];
@@ -68,15 +64,10 @@ static void LOOP(momentum_plain)(const struct update_slice *slice)
 /* a = μ·a + g; θ −= η·(g + μ·a) */
 static void LOOP(momentum_nesterov)(const struct update_slice *slice)
 {
-    ELEMENT *const out = slice->value_out;
-    const ELEMENT *const in = slice->value_in;
-    ELEMENT *const accumulator_out = slice->slot_out[0];
-    const ELEMENT *const accumulator_in = slice->slot_in[0];
-
-    const ELEMENT *const restrict gradient = slice->gradient;
-    const size_t count = slice->count;
-    const FLOAT rate = (FLOAT)slice->scalar[UPDATE_SCALAR_RATE];
-    const FLOAT momentum = (FLOAT)slice->scalar[UPDATE_SCALAR_MOMENTUM];
+    VALUES(slice);
+    SLOT(slice, 0, accumulator);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, momentum, MOMENTUM);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT g = gradient[i];
@@ -88,33 +79,94 @@ static void LOOP(momentum_nesterov)(const struct update_slice *slice)
 
 static void LOOP(momentum)(const struct update_slice *slice)
 {
-    assert(slice->slot_in[0] != NULL && slice->slot_out[0] != NULL);
     if (slice->flag)
         LOOP(momentum_nesterov)(slice);
     else
         LOOP(momentum_plain)(slice);
 }
 
+/* a += g²; θ −= η·g/(√a + ε) */
+static void LOOP(adagrad)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, accumulator);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, epsilon, EPSILON);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT a = accumulator_in[i] + g * g;
+        accumulator_out[i] = a;
+        out[i] = in[i] - rate * g / (SQUARE_ROOT(a) + epsilon);
+    }
+}
+
+/* s = ρ·s + (1 − ρ)·g²; u = μ·u + η·g/√(s + ε); θ −= u */
+static void LOOP(rmsprop_plain)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, rms);
+    SLOT(slice, 1, momentum);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, mu, MOMENTUM);
+    NUMBER(slice, rho, RHO);
+    NUMBER(slice, one_less_rho, ONE_LESS_RHO);
+    NUMBER(slice, epsilon, EPSILON);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT s = rho * rms_in[i] + one_less_rho * (g * g);
+        const FLOAT u = mu * momentum_in[i] + rate * g / SQUARE_ROOT(s + epsilon);
+        rms_out[i] = s;
+        momentum_out[i] = u;
+        out[i] = in[i] - u;
+    }
+}
+
+/* The same with c = ρ·c + (1 − ρ)·g and √(s − c² + ε) */
+static void LOOP(rmsprop_centered)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, rms);
+    SLOT(slice, 1, momentum);
+    SLOT(slice, 2, mean);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, mu, MOMENTUM);
+    NUMBER(slice, rho, RHO);
+    NUMBER(slice, one_less_rho, ONE_LESS_RHO);
+    NUMBER(slice, epsilon, EPSILON);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT s = rho * rms_in[i] + one_less_rho * (g * g);
+        const FLOAT c = rho * mean_in[i] + one_less_rho * g;
+        const FLOAT u = mu * momentum_in[i] + rate * g / SQUARE_ROOT(s - c * c + epsilon);
+        rms_out[i] = s;
+        mean_out[i] = c;
+        momentum_out[i] = u;
+        out[i] = in[i] - u;
+    }
+}
+
+static void LOOP(rmsprop)(const struct update_slice *slice)
+{
+    if (slice->flag)
+        LOOP(rmsprop_centered)(slice);
+    else
+        LOOP(rmsprop_plain)(slice);
+}
+
 /* m += (g − m)(1 − β₁); v += (g² − v)(1 − β₂); θ −= η·√(1 − β₂ᵗ)/(1 − β₁ᵗ) · m/(√v + ε); the rate
  * is all that precedes m. */
 static void LOOP(adam)(const struct update_slice *slice)
 {
-    ELEMENT *const out = slice->value_out;
-    const ELEMENT *const in = slice->value_in;
-    ELEMENT *const m_out = slice->slot_out[0];
-    const ELEMENT *const m_in = slice->slot_in[0];
-    ELEMENT *const v_out = slice->slot_out[1];
-    const ELEMENT *const v_in = slice->slot_in[1];
-
-    const ELEMENT *const restrict gradient = slice->gradient;
-    const size_t count = slice->count;
-    const FLOAT rate = (FLOAT)slice->scalar[UPDATE_SCALAR_RATE];
-    const FLOAT one_less_beta_1 = (FLOAT)slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_1];
-    const FLOAT one_less_beta_2 = (FLOAT)slice->scalar[UPDATE_SCALAR_ONE_LESS_BETA_2];
-    const FLOAT epsilon = (FLOAT)slice->scalar[UPDATE_SCALAR_EPSILON];
-
-    assert(m_in != NULL && m_out != NULL);
-    assert(v_in != NULL && v_out != NULL);
+    VALUES(slice);
+    SLOT(slice, 0, m);
+    SLOT(slice, 1, v);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
+    NUMBER(slice, epsilon, EPSILON);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT g = gradient[i];
@@ -124,6 +176,229 @@ static void LOOP(adam)(const struct update_slice *slice)
         v_out[i] = v;
         out[i] = in[i] - rate * m / (SQUARE_ROOT(v) + epsilon);
     }
+}
+
+/* θ −= η·λ·θ, then adam; the decay is η·λ */
+static void LOOP(adamw)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, m);
+    SLOT(slice, 1, v);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, decay, DECAY);
+    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
+    NUMBER(slice, epsilon, EPSILON);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT m = m_in[i] + (g - m_in[i]) * one_less_beta_1;
+        const FLOAT v = v_in[i] + (g * g - v_in[i]) * one_less_beta_2;
+        const FLOAT decayed = in[i] - decay * in[i];
+        m_out[i] = m;
+        v_out[i] = v;
+        out[i] = decayed - rate * m / (SQUARE_ROOT(v) + epsilon);
+    }
+}
+
+/* n′ = n + g²; z += g + 2·l2s·θ − (n′^−p − n^−p)/η·θ; q = n′^−p/η + 2·l2; θ = (sign(z)·l1 − z)/q
+ * where |z| > l1, else 0 */
+#define FTRL(name, POWER_OF)                                                                       \
+    static void LOOP(name)(const struct update_slice *slice)                                       \
+    {                                                                                              \
+        VALUES(slice);                                                                             \
+        SLOT(slice, 0, accumulator);                                                               \
+        SLOT(slice, 1, linear);                                                                    \
+        NUMBER(slice, rate, RATE);                                                                 \
+        NUMBER(slice, l1, L1);                                                                     \
+        NUMBER(slice, twice_l2, TWICE_L2);                                                         \
+        NUMBER(slice, twice_shrinkage, TWICE_L2_SHRINKAGE);                                        \
+        const double power = slice->scalar[UPDATE_SCALAR_POWER];                                   \
+        (void)power;                                                                               \
+        INDEPENDENT                                                                                \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            const FLOAT g = gradient[i], value = in[i];                                            \
+            const FLOAT n = accumulator_in[i] + g * g;                                             \
+            const FLOAT after = POWER_OF(n, power), before = POWER_OF(accumulator_in[i], power);   \
+            const FLOAT z =                                                                        \
+                linear_in[i] + (g + twice_shrinkage * value - (after - before) / rate * value);    \
+            const FLOAT q = after / rate + twice_l2;                                               \
+            const FLOAT size = MAGNITUDE(z);                                                       \
+            const FLOAT moved = ((z > 0 ? l1 : -l1) - z) / q;                                      \
+            accumulator_out[i] = n;                                                                \
+            linear_out[i] = z;                                                                     \
+            out[i] = size > l1 ? moved : 0;                                                        \
+        }                                                                                          \
+    }
+#define ROOT(n, power) SQUARE_ROOT(n)
+#define ANY_POWER(n, power) (FLOAT) power_real((double)(n), power)
+FTRL(ftrl_root, ROOT)
+FTRL(ftrl_any, ANY_POWER)
+#undef ROOT
+#undef ANY_POWER
+#undef FTRL
+
+static void LOOP(ftrl)(const struct update_slice *slice)
+{
+    if (slice->flag)
+        LOOP(ftrl_root)(slice);
+    else
+        LOOP(ftrl_any)(slice);
+}
+
+/* m, v as adam's; θ −= η·√(1 − β₂ᵗ)·(β₁·m/(1 − β₁ᵗ⁺¹) + (1 − β₁)·g/(1 − β₁ᵗ))/(√v + ε); the rates
+ * are all that precedes m and g. */
+static void LOOP(nadam)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, m);
+    SLOT(slice, 1, v);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, ahead_rate, AHEAD_RATE);
+    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
+    NUMBER(slice, epsilon, EPSILON);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT m = m_in[i] + (g - m_in[i]) * one_less_beta_1;
+        const FLOAT v = v_in[i] + (g * g - v_in[i]) * one_less_beta_2;
+        m_out[i] = m;
+        v_out[i] = v;
+        out[i] = in[i] - (rate * m + ahead_rate * g) / (SQUARE_ROOT(v) + epsilon);
+    }
+}
+
+/* m += (g − m)(1 − β₁); v = max(β₂·v, |g|); θ −= η/(1 − β₁ᵗ) · m/(v + ε) */
+static void LOOP(adamax)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, m);
+    SLOT(slice, 1, v);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    NUMBER(slice, beta_2, BETA_2);
+    NUMBER(slice, epsilon, EPSILON);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT m = m_in[i] + (g - m_in[i]) * one_less_beta_1;
+        const FLOAT size = MAGNITUDE(g), faded = beta_2 * v_in[i];
+        const FLOAT v = size > faded ? size : faded;
+        m_out[i] = m;
+        v_out[i] = v;
+        out[i] = in[i] - rate * m / (v + epsilon);
+    }
+}
+
+/* a = ρ·a + (1 − ρ)·g²; u = g·√(d + ε)/√(a + ε); d = ρ·d + (1 − ρ)·u²; θ −= η·u */
+static void LOOP(adadelta)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, accumulator);
+    SLOT(slice, 1, delta);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, rho, RHO);
+    NUMBER(slice, one_less_rho, ONE_LESS_RHO);
+    NUMBER(slice, epsilon, EPSILON);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT a = rho * accumulator_in[i] + one_less_rho * (g * g);
+        const FLOAT u = g * SQUARE_ROOT(delta_in[i] + epsilon) / SQUARE_ROOT(a + epsilon);
+        accumulator_out[i] = a;
+        delta_out[i] = rho * delta_in[i] + one_less_rho * (u * u);
+        out[i] = in[i] - rate * u;
+    }
+}
+
+/* u = sign(β₁·m + (1 − β₁)·g); θ −= η·(u + λ·θ); m = β₂·m + (1 − β₂)·g */
+static void LOOP(lion)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, m);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, decay, DECAY);
+    NUMBER(slice, beta_1, BETA_1);
+    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    NUMBER(slice, beta_2, BETA_2);
+    NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT ahead = beta_1 * m_in[i] + one_less_beta_1 * g;
+        const FLOAT u = ahead > 0 ? 1 : ahead < 0 ? -1 : ahead;
+        m_out[i] = beta_2 * m_in[i] + one_less_beta_2 * g;
+        out[i] = in[i] - rate * (u + decay * in[i]);
+    }
+}
+
+/* adam with v −= (1 − β₂)·sign(v − g²)·g² */
+static void LOOP(yogi)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, m);
+    SLOT(slice, 1, v);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, one_less_beta_1, ONE_LESS_BETA_1);
+    NUMBER(slice, one_less_beta_2, ONE_LESS_BETA_2);
+    NUMBER(slice, epsilon, EPSILON);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT m = m_in[i] + (g - m_in[i]) * one_less_beta_1;
+        const FLOAT above = v_in[i] - g * g;
+        const FLOAT sign = above > 0 ? 1 : above < 0 ? -1 : above;
+        const FLOAT v = v_in[i] - one_less_beta_2 * sign * (g * g);
+        m_out[i] = m;
+        v_out[i] = v;
+        out[i] = in[i] - rate * m / (SQUARE_ROOT(v) + epsilon);
+    }
+}
+
+/* d += g; θ −= η·(c·μ·m + g/N); the rates are all that precedes m and g. */
+static void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, momentum);
+    SLOT(slice, 1, delayed);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, gradient_rate, GRADIENT_RATE);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i], m = momentum_in[i];
+        momentum_out[i] = m;
+        delayed_out[i] = delayed_in[i] + g;
+        out[i] = in[i] - (rate * m + gradient_rate * g);
+    }
+}
+
+/* m = μ·m + (d + g)/N; d = 0; θ −= η·((1 − c·N + c)·μ·m + g/N) */
+static void LOOP(delayed_nesterov_moving)(const struct update_slice *slice)
+{
+    VALUES(slice);
+    SLOT(slice, 0, momentum);
+    SLOT(slice, 1, delayed);
+    NUMBER(slice, rate, RATE);
+    NUMBER(slice, gradient_rate, GRADIENT_RATE);
+    NUMBER(slice, mu, MOMENTUM);
+    NUMBER(slice, share, SHARE);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT g = gradient[i];
+        const FLOAT m = mu * momentum_in[i] + share * (delayed_in[i] + g);
+        momentum_out[i] = m;
+        delayed_out[i] = 0;
+        out[i] = in[i] - (rate * m + gradient_rate * g);
+    }
+}
+
+static void LOOP(delayed_nesterov)(const struct update_slice *slice)
+{
+    if (slice->flag)
+        LOOP(delayed_nesterov_moving)(slice);
+    else
+        LOOP(delayed_nesterov_between)(slice);
 }
 
 static void LOOP(sum)(void *sum, const void *const *summands, uint32_t summand_count, size_t count)
@@ -142,3 +417,8 @@ static void LOOP(mean)(
     assert(by > 0);
     SUM_LOOPS(ELEMENT, FLOAT, / by)
 }
+
+#undef VALUES
+#undef SLOT
+#undef NUMBER
+#undef BINARY

@@ -8,7 +8,16 @@
 
 #if defined(__x86_64__)
 
-static bool has_avx2(void) { return __builtin_cpu_supports("avx2") != 0; }
+/* With it comes the conversion of half types, which clang 14's builtin has no name for: no
+ * processor has AVX2 without. */
+static bool has_avx2(void)
+{
+#if !defined(__clang__)
+    if (__builtin_cpu_supports("f16c") == 0)
+        return false;
+#endif
+    return __builtin_cpu_supports("avx2") != 0;
+}
 
 static bool has_avx512(void)
 {
@@ -16,8 +25,15 @@ static bool has_avx512(void)
            __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
 }
 
+static bool has_avx512bf16(void)
+{
+    return has_avx512() && __builtin_cpu_supports("avx512bf16") != 0;
+}
+
 const struct loops *loops_select(void)
 {
+    if (has_avx512bf16())
+        return &loops_avx512bf16;
     if (has_avx512())
         return &loops_avx512;
     return has_avx2() ? &loops_avx2 : &loops_plain;
@@ -29,7 +45,9 @@ const struct loops *loops_at(uint32_t index)
         return &loops_plain;
     if (index == 1 && has_avx2())
         return &loops_avx2;
-    return index == 2 && has_avx512() ? &loops_avx512 : NULL;
+    if (index == 2 && has_avx512())
+        return &loops_avx512;
+    return index == 3 && has_avx512bf16() ? &loops_avx512bf16 : NULL;
 }
 
 #else

@@ -32,11 +32,9 @@ struct sum_reader {
     uint64_t few_together; /* … and how much of all of them lies together from there on */
 };
 
-static bool is_half(enum sumac_dtype dtype) { return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF; }
-
 enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype)
 {
-    return is_half(dtype) ? SUMAC_FLOAT32 : dtype;
+    return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF ? SUMAC_FLOAT32 : dtype;
 }
 
 bool update_can_add(enum sumac_dtype dtype) { return loops_plain.sum[dtype] != NULL; }
@@ -155,13 +153,14 @@ static size_t fill_few(struct sum_reader *reader, uint8_t *tile, size_t bytes)
 static void aim(const struct update_slice *whole, uint64_t first, struct update_slice *tile)
 {
     const size_t bytes = (size_t)first * sumac_dtype_bytes(whole->dtype);
+    const size_t slot_bytes = (size_t)first * sumac_dtype_bytes(update_slot_dtype(whole->dtype));
 
     assert(first < whole->count);
     tile->value_out = (uint8_t *)whole->value_out + bytes;
     tile->value_in = (const uint8_t *)whole->value_in + bytes;
-    for (uint32_t i = 0; i < whole->function->slot_count; i++) {
-        tile->slot_out[i] = (uint8_t *)whole->slot_out[i] + bytes;
-        tile->slot_in[i] = (const uint8_t *)whole->slot_in[i] + bytes;
+    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX && whole->slot_out[i] != NULL; i++) {
+        tile->slot_out[i] = (uint8_t *)whole->slot_out[i] + slot_bytes;
+        tile->slot_in[i] = (const uint8_t *)whole->slot_in[i] + slot_bytes;
     }
 }
 
@@ -169,9 +168,7 @@ void update_run_sum(const struct update_slice *slice)
 {
     _Alignas(64) uint8_t sum[TILE_BYTES];
     const struct loops *const loops = loops_select();
-    const uint32_t number = slice->function->number;
-    update_loop *const run = is_half(slice->dtype) ? loops->run_wide[number][slice->dtype]
-                                                   : loops->run[number][slice->dtype];
+    update_loop *const run = loops_wide(loops, slice->function->number, slice->dtype);
     const size_t element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype));
     struct sum_reader reader = {.slice = slice, .loops = loops, .element = element};
     struct update_slice tile = *slice;

@@ -19,7 +19,7 @@
 #include "sumac/tensor.h"
 #include "wire.h"
 
-#define UPDATE_SLOTS_MAX 2
+#define UPDATE_SLOTS_MAX 3
 
 /* What there is, in the order of the numbers on the wire, which have no gaps: a row of functions.c
  * for each function, of hyperparameters.c for each hyperparameter. */
@@ -29,14 +29,39 @@
     X(ASSIGN_SUB)                                                                                  \
     X(SGD)                                                                                         \
     X(MOMENTUM)                                                                                    \
-    X(ADAM)
+    X(ADAM)                                                                                        \
+    X(ADAGRAD)                                                                                     \
+    X(RMSPROP)                                                                                     \
+    X(ADAMW)                                                                                       \
+    X(FTRL)                                                                                        \
+    X(NADAM)                                                                                       \
+    X(ADAMAX)                                                                                      \
+    X(ADADELTA)                                                                                    \
+    X(LION)                                                                                        \
+    X(YOGI)                                                                                        \
+    X(DELAYED_NESTEROV)                                                                            \
+    X(MULTIPLY)                                                                                    \
+    X(DIVIDE)                                                                                      \
+    X(MIN)                                                                                         \
+    X(MAX)
 #define UPDATE_HYPERPARAMETER_LIST(X)                                                              \
     X(LEARNING_RATE)                                                                               \
     X(MOMENTUM)                                                                                    \
     X(NESTEROV)                                                                                    \
     X(BETA_1)                                                                                      \
     X(BETA_2)                                                                                      \
-    X(EPSILON)
+    X(EPSILON)                                                                                     \
+    X(RHO)                                                                                         \
+    X(CENTERED)                                                                                    \
+    X(INITIAL_ACCUMULATOR_VALUE)                                                                   \
+    X(WEIGHT_DECAY)                                                                                \
+    X(LEARNING_RATE_POWER)                                                                         \
+    X(L1)                                                                                          \
+    X(L2)                                                                                          \
+    X(L2_SHRINKAGE)                                                                                \
+    X(BIAS_CORRECTION)                                                                             \
+    X(BUFFER_SIZE)                                                                                 \
+    X(MOMENTUM_ACTIVATION)
 
 /* The numbers of UpdateFunction and HyperparameterName on the wire. */
 enum {
@@ -72,24 +97,40 @@ struct update_function {
     const char *rule; /* one line, in the letters of update_hyperparameter_symbol */
     uint32_t slot_count;
     const char *slot_names[UPDATE_SLOTS_MAX];
-    double slot_initial[UPDATE_SLOTS_MAX]; /* what every element of a slot starts from */
+    /* What every element of a slot starts from: a hyperparameter's number; 0: zeros. */
+    uint32_t slot_from[UPDATE_SLOTS_MAX];
+    uint32_t last_slot_if;    /* a hyperparameter without which there is no last slot; 0: it is */
     bool counts_steps;        /* its rule has t: a shard counts the pushes it was applied in */
     uint32_t dtypes;          /* bit per sumac_dtype it may be applied to */
     uint32_t hyperparameters; /* bit per HyperparameterName it takes */
+    uint32_t above_zero;      /* of these, those that must not be 0 */
     double defaults[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
     /* What its loops need beside the rate: hyperparameters as their type rounds them, (1 +
      * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: the rate is all. */
     void (*prepare)(const double *rounded, uint64_t step, struct update_slice *slice);
 };
 
-/* What scalar[] holds for the loops; they round it to their own type. */
+/* What scalar[] holds for the loops; they round it to their own type. A place serves one loop for
+ * one thing and another for another. */
 enum {
     UPDATE_SCALAR_RATE = 0, /* η; adam's with its bias correction, η·√(1 − β₂ᵗ)/(1 − β₁ᵗ) */
     UPDATE_SCALAR_MOMENTUM = 1,
     UPDATE_SCALAR_ONE_LESS_BETA_1 = 1,
+    UPDATE_SCALAR_POWER = 1, /* ftrl's −p */
     UPDATE_SCALAR_ONE_LESS_BETA_2 = 2,
+    UPDATE_SCALAR_ONE_LESS_RHO = 2,
+    UPDATE_SCALAR_L1 = 2,
+    UPDATE_SCALAR_GRADIENT_RATE = 2, /* delayed_nesterov's η/N */
     UPDATE_SCALAR_EPSILON = 3,
-    UPDATE_SCALARS = 4,
+    UPDATE_SCALAR_TWICE_L2 = 3,
+    UPDATE_SCALAR_SHARE = 3, /* delayed_nesterov's 1/N */
+    UPDATE_SCALAR_BETA_1 = 4,
+    UPDATE_SCALAR_RHO = 4,
+    UPDATE_SCALAR_TWICE_L2_SHRINKAGE = 4,
+    UPDATE_SCALAR_AHEAD_RATE = 4, /* nadam's, of the gradient */
+    UPDATE_SCALAR_BETA_2 = 5,
+    UPDATE_SCALAR_DECAY = 6, /* λ; adamw's η·λ */
+    UPDATE_SCALARS = 7,
 };
 
 /* Contributions that become one gradient, in the order in which they are added up. */
@@ -117,7 +158,7 @@ struct update_slice {
     void *slot_out[UPDATE_SLOTS_MAX];
     const void *slot_in[UPDATE_SLOTS_MAX];
     double scalar[UPDATE_SCALARS];        /* as update_prepare made them */
-    bool flag;                            /* nesterov */
+    bool flag;                            /* which of the function's two loops it is */
     const struct update_sources *sources; /* NULL: `gradient` it is */
     uint64_t source_at;                   /* its first byte in their run, … */
     uint32_t source_run;                  /* … which find knows by this number */
@@ -147,9 +188,10 @@ enum sumac_status update_hyperparameters_check(
 /* "learning_rate"; NULL for an unknown number. The number of a name; 0 for an unknown name. */
 const char *update_hyperparameter_name(uint32_t number);
 uint32_t update_hyperparameter_find(const char *name);
-/* Its letter in a function's rule, "η"; "" for one that has none. Its range, "in [0, 1)". */
+/* Its letter in a function's rule, "η"; "" for one that has none. Its range for that function, "in
+ * [0, 1)". */
 const char *update_hyperparameter_symbol(uint32_t number);
-const char *update_hyperparameter_range(uint32_t number);
+const char *update_hyperparameter_range(const struct update_function *function, uint32_t number);
 /* "learning_rate, momentum": those that the function has, "none" of one that has none, into `text`.
  * Lends  text. */
 const char *
@@ -162,6 +204,19 @@ enum sumac_status update_check(
     const struct update_function *function, const struct update_function *own,
     enum sumac_dtype dtype, const char *variable, struct sumac_error *error);
 
+/* How many slots a variable has that is created with `function` and these hyperparameters, and what
+ * their elements are: float32 where the variable is of a half type, else as the variable's. */
+uint32_t update_slot_count(
+    const struct update_function *function, const struct update_hyperparameters *hyperparameters);
+enum sumac_dtype update_slot_dtype(enum sumac_dtype dtype);
+
+/* May a push that is applied with `merged` be applied to a variable that was created with the same
+ * function and `own`? Fails  FAILED_PRECONDITION (MISSING_SLOTS): it needs a slot that `own` does
+ * not. */
+enum sumac_status update_check_slots(
+    const struct update_function *function, const struct update_hyperparameters *own,
+    const struct update_hyperparameters *merged, const char *variable, struct sumac_error *error);
+
 /* Fill in scalar[] and flag: hyperparameters rounded to the type of the arithmetic (float64 for
  * float64 variables, else float32). `step` is t of a function that counts_steps: 1 in the first
  * push that applies it to a shard. */
@@ -170,10 +225,11 @@ void update_prepare(
     const struct update_hyperparameters *hyperparameters, uint64_t step,
     struct update_slice *slice);
 
-/* Give `count` elements of a slot (0 … slot_count - 1) what they start from. */
+/* Give `count` elements of a slot (0 … update_slot_count() - 1) of a variable of `dtype` what they
+ * start from: elements of update_slot_dtype. */
 void update_fill_slot(
-    const struct update_function *function, uint32_t slot, enum sumac_dtype dtype, uint64_t count,
-    void *out);
+    const struct update_function *function, uint32_t slot, enum sumac_dtype dtype,
+    const struct update_hyperparameters *hyperparameters, uint64_t count, void *out);
 
 /* Run one slice. Threads  any; touches only what the slice names. */
 void update_run(const struct update_slice *slice);

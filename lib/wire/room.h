@@ -14,14 +14,14 @@
 
 #define WIRE_PART_COST_BYTES 1024u    /* each part, with its answers */
 #define WIRE_PIECE_COST_BYTES 192u    /* each of its pieces */
-#define WIRE_FUNCTION_COST_BYTES 128u /* each of its functions */
+#define WIRE_FUNCTION_COST_BYTES 256u /* each of its functions */
 #define WIRE_ROUNDED_BYTES                                                                         \
     1048576u /* memory comes in sizes: of the last so many bytes an eighth more is taken */
 
 /* In words, for those who are told that they have taken too much. */
 #define WIRE_COST_TEXT                                                                             \
     "a part takes its bytes, an eighth more of the last 1048576 of them, and 1024; each piece of " \
-    "it 192, each function 128"
+    "it 192, each function 256"
 
 static inline uint64_t wire_part_cost(uint64_t bytes, uint64_t pieces, uint64_t functions)
 {

@@ -22,10 +22,11 @@ static struct block **place_of(const struct block *block)
 static struct block *
 make(struct store *store, struct shard *shard, uint32_t list, uint32_t index, taker *take_bytes)
 {
+    const uint32_t widens = list == STORE_VALUE ? 1 : shard->variable->slot_widens;
     const uint32_t block_bytes = shard->variable->block_bytes;
     const uint64_t offset = (uint64_t)index * block_bytes;
     const uint64_t left = shard->bytes - offset;
-    const uint32_t bytes = left < block_bytes ? (uint32_t)left : block_bytes;
+    const uint32_t bytes = (left < block_bytes ? (uint32_t)left : block_bytes) * widens;
     struct block *block = take_bytes(&store->bytes, sizeof *block);
 
     assert(offset < shard->bytes);

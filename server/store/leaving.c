@@ -47,10 +47,10 @@ void store_leave_shard(struct store *store, struct shard *shard)
 
     assert(shard->users == 0 && shard->views == 0);
     assert(variable->placements[shard->placement].here == shard);
-    assert(store->state_bytes >= shard->bytes * shard->list_count);
+    assert(store->state_bytes >= store_lists_bytes(variable, shard->bytes));
     assert(store->shard_count > 0);
     store_assigned_over(store, shard);
-    store->state_bytes -= shard->bytes * shard->list_count;
+    store->state_bytes -= store_lists_bytes(variable, shard->bytes);
     store->leaving_bytes += shard->fill_bytes + shard->unassigned_bytes;
     store->shard_count--;
     variable->placements[shard->placement].here = NULL;
@@ -112,17 +112,15 @@ static void free_shard(struct store *store, struct shard *shard)
 /* The block that was made last, with what is kept of it. */
 static uint64_t free_block(struct store *store, struct shard *shard)
 {
-    const uint64_t list = (shard->fill_bytes - 1) / shard->bytes;
-    const uint64_t index = (shard->fill_bytes - 1) % shard->bytes / shard->variable->block_bytes;
-    const uint64_t left = list * shard->bytes + index * shard->variable->block_bytes;
-    uint64_t bytes = shard->fill_bytes - left;
+    const struct list_byte last = store_list_byte(shard, shard->fill_bytes - 1);
+    uint64_t bytes = shard->fill_bytes - last.before_block;
 
-    assert(list < shard->list_count && index < shard->block_count);
-    if (list == STORE_VALUE)
-        bytes += store_assignable_give(store, shard, (uint32_t)index);
+    assert(last.list < shard->list_count && last.index < shard->block_count);
+    if (last.list == STORE_VALUE)
+        bytes += store_assignable_give(store, shard, last.index);
     assert(store->leaving_bytes >= bytes);
-    drop_blocks(store, shard, &shard->list[list][index]);
-    shard->fill_bytes = left;
+    drop_blocks(store, shard, &shard->list[last.list][last.index]);
+    shard->fill_bytes = last.before_block;
     store->leaving_bytes -= bytes;
     return bytes;
 }

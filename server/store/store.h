@@ -3,7 +3,8 @@
  * slots as lists of blocks.
  *
  *   shard ─┬─ list[0]:     | block 0 | block 1 | … | last |   its value: blocks of block_bytes, the
- *          └─ list[1 + i]: | block 0 | block 1 | … | last |   last as needed; its slots, likewise
+ *          └─ list[1 + i]: | block 0 | block 1 | … | last |   last as needed; its slots, likewise,
+ *                                                            of the same elements each
  *
  * A block knows its place – its shard, list and index – and the position it was born at. Long pulls
  * open a view of a position, and count nothing on its blocks. A view covers shards: their values,
@@ -74,8 +75,10 @@ struct variable {
     uint32_t held_count, made_count;    /* which are made as they are filled */
     uint32_t here_count, leaving_count; /* of them, made and not left; left and not given back */
     uint32_t fill_at;                   /* the placement that filling has come to */
-    uint32_t block_bytes;               /* of its shards' blocks, but the last of each list */
-    uint32_t unassigned_shards;         /* of them, not wholly assigned by its creator yet */
+    uint32_t block_bytes; /* of the blocks of its values, but each shard's last; … */
+    uint32_t slot_widens; /* … a slot has so many bytes for each of the value's */
+    uint32_t slot_count;
+    uint32_t unassigned_shards; /* of them, not wholly assigned by its creator yet */
     bool published;
     bool deleted;
     bool filled;         /* every shard here has its initial value */
@@ -102,7 +105,7 @@ struct shard {
     uint32_t placement; /* its number in the variable */
     uint64_t row_bytes;
     uint64_t first_element;               /* in the whole variable */
-    uint32_t list_count;                  /* 1 + the slots of its variable's function */
+    uint32_t list_count;                  /* 1 + its variable's slot_count */
     uint32_t block_count;                 /* of each list */
     struct block **list[STORE_LISTS_MAX]; /* (list_count, block_count) */
     uint64_t step_count;       /* pushes applied by its variable's function, if that counts_steps */
@@ -260,6 +263,36 @@ static inline struct block_byte store_block_byte(const struct shard *shard, uint
 
     return (struct block_byte){
         .index = (uint32_t)(at / block_bytes), .within = (uint32_t)(at % block_bytes)};
+}
+/* The bytes of one of a shard's lists; of all of them. */
+static inline uint64_t store_list_bytes(const struct shard *shard, uint32_t list)
+{
+    return list == STORE_VALUE ? shard->bytes : shard->bytes * shard->variable->slot_widens;
+}
+static inline uint64_t store_lists_bytes(const struct variable *variable, uint64_t shard_bytes)
+{
+    return shard_bytes * (1 + (uint64_t)variable->slot_count * variable->slot_widens);
+}
+/* Where a byte of all lists, one after the other, is: in which list, in which block of it, and how
+ * many bytes of all are before that block. */
+struct list_byte {
+    uint32_t list, index;
+    uint64_t before_block, within;
+};
+static inline struct list_byte store_list_byte(const struct shard *shard, uint64_t at)
+{
+    const uint64_t slot_bytes = shard->bytes * shard->variable->slot_widens;
+    const bool in_slot = at >= shard->bytes;
+    const uint64_t before = in_slot ? (at - shard->bytes) / slot_bytes : 0;
+    const uint64_t block_bytes =
+        (uint64_t)shard->variable->block_bytes * (in_slot ? shard->variable->slot_widens : 1);
+    const uint64_t in_list = in_slot ? at - shard->bytes - before * slot_bytes : at;
+
+    return (struct list_byte){
+        .list = (uint32_t)(in_slot ? 1 + before : STORE_VALUE),
+        .index = (uint32_t)(in_list / block_bytes),
+        .before_block = at - in_list % block_bytes,
+        .within = in_list % block_bytes};
 }
 void store_let_go(struct store *store, struct shard *shard);
 

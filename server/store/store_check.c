@@ -54,14 +54,15 @@ check_list(const struct shard *shard, uint32_t list, struct store_sums *sums, st
             return;
         if (block->shard != shard || block->list != list || block->index != i)
             check_object(check, "variable %s: block %u is another place's", variable->name, i);
-        if (block->bytes > variable->block_bytes)
+        if (block->bytes >
+            variable->block_bytes * (list == STORE_VALUE ? 1 : variable->slot_widens))
             check_object(
                 check, "variable %s: block %u has %u bytes", variable->name, i, block->bytes);
         check_place(shard, block, sums, check);
         bytes += block->bytes;
         sums->lent += block->lent;
     }
-    check_same(check, shard->bytes, bytes, "bytes in blocks", variable->name);
+    check_same(check, store_list_bytes(shard, list), bytes, "bytes in blocks", variable->name);
 }
 
 /* What is kept of blocks that are not assigned yet. */
@@ -108,10 +109,11 @@ static void check_shard(
     struct check *check)
 {
     const struct variable *variable = shard->variable;
-    const uint32_t slots = variable->definition.function->slot_count;
+    const uint32_t slots =
+        update_slot_count(variable->definition.function, &variable->definition.hyperparameters);
 
     sums->shards++;
-    sums->state_bytes += shard->bytes * shard->list_count;
+    sums->state_bytes += store_lists_bytes(variable, shard->bytes);
     sums->users_mix += store_mix(shard) * shard->users;
     sums->views_mix += store_mix(shard) * shard->views;
     if (shard->slot_views > shard->views || shard->views > shard->users)
@@ -248,9 +250,8 @@ static void check_leaving(const struct store *store, struct store_sums *sums, st
             bytes += variable->own_bytes;
         bytes += shard->fill_bytes + shard->unassigned_bytes;
         for (uint64_t at = 0; at < shard->fill_bytes;) {
-            const uint64_t list = at / shard->bytes;
-            const struct block *block =
-                shard->list[list][at % shard->bytes / shard->variable->block_bytes];
+            const struct list_byte here = store_list_byte(shard, at);
+            const struct block *block = shard->list[here.list][here.index];
             check_place(shard, block, sums, check);
             sums->lent += block->lent;
             at += block->bytes;

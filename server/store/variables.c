@@ -82,8 +82,7 @@ static bool copy_name(struct store *store, struct variable *variable, const wire
  * creator is to assign. */
 static uint64_t state_bytes_of(const struct variable *variable, uint64_t shard_bytes)
 {
-    return shard_bytes * (1 + variable->definition.function->slot_count) +
-           store_assignable_bytes(variable, shard_bytes);
+    return store_lists_bytes(variable, shard_bytes) + store_assignable_bytes(variable, shard_bytes);
 }
 
 /* The shard of a placement, in the place that was promised to it, without its blocks' bytes. False:
@@ -105,7 +104,7 @@ static bool make_shard(struct store *store, struct variable *variable, struct pl
         .layout_epoch = placement->layout_epoch,
         .variable = variable,
         .bytes = placement->bytes,
-        .list_count = 1 + variable->definition.function->slot_count};
+        .list_count = 1 + variable->slot_count};
     const uint64_t element_bytes = sumac_dtype_bytes(variable->definition.dtype);
     assert(element_bytes > 0);
     shard->row_bytes = placement->rows == 0 ? 0 : placement->bytes / placement->rows;
@@ -116,7 +115,7 @@ static bool make_shard(struct store *store, struct variable *variable, struct pl
             sized_pool_take_zeroed(&store->bytes, shard->block_count * sizeof *shard->list[i]);
         complete = complete && shard->list[i] != NULL;
     }
-    store->state_bytes += shard->bytes * shard->list_count;
+    store->state_bytes += store_lists_bytes(variable, shard->bytes);
     store->shard_count++;
     variable->here_count++;
     placement->here = shard;
@@ -198,7 +197,7 @@ assignable_bytes_of(const struct variable *variable, const wire_variable *given,
 static uint64_t
 own_bytes_of(const struct variable *variable, const wire_variable *given, uint32_t this_ps)
 {
-    const uint64_t lists = 1 + variable->definition.function->slot_count;
+    const uint64_t slots = variable->slot_count;
     uint64_t bytes =
         VARIABLE_OWN_BYTES + strlen(given->name) + given->n_shards * PLACEMENT_OWN_BYTES;
 
@@ -208,10 +207,18 @@ own_bytes_of(const struct variable *variable, const wire_variable *given, uint32
         const uint64_t blocks = store_blocks_of(variable, given->shards[i]->bytes);
         const uint64_t last = given->shards[i]->bytes % variable->block_bytes;
         const uint64_t bits = store_assignable_bytes(variable, given->shards[i]->bytes);
-        bytes += SHARD_OWN_BYTES + lists * (blocks * BLOCK_OWN_BYTES + 64 + last / 8) + bits / 8 +
-                 (bits > 0 ? 128 : 0);
+        bytes += SHARD_OWN_BYTES + (1 + slots) * (blocks * BLOCK_OWN_BYTES + 64) +
+                 (1 + slots * variable->slot_widens) * (last / 8) + bits / 8 + (bits > 0 ? 128 : 0);
     }
     return bytes;
+}
+
+static const char *slots_text(const struct variable *variable)
+{
+    if (variable->slot_count == 0)
+        return "";
+    return variable->slot_widens == 1 ? ", and their slots as much each"
+                                      : ", and their slots, which are float32, twice as much each";
 }
 
 /* Is there room for this ps's shards, with their slots? Memory that is only promised is not found
@@ -221,7 +228,7 @@ static enum sumac_status check_room(
     uint32_t this_ps, struct sumac_error *error)
 {
     assert(variable->definition.function != NULL);
-    const uint64_t lists = 1 + variable->definition.function->slot_count;
+    const uint64_t times = store_lists_bytes(variable, 1);
     uint64_t bytes = 0;
     for (size_t i = 0; i < given->n_shards; i++)
         bytes += given->shards[i]->ps == this_ps ? given->shards[i]->bytes : 0;
@@ -232,14 +239,13 @@ static enum sumac_status check_room(
     const uint64_t taken = store->state_bytes + store->own_bytes;
     const uint64_t free_bytes = bytes_max > taken ? bytes_max - taken : 0;
     const uint64_t beside = variable->own_bytes + assignable_bytes_of(variable, given, this_ps);
-    if (beside <= free_bytes && bytes <= (free_bytes - beside) / lists)
+    if (beside <= free_bytes && bytes <= (free_bytes - beside) / times)
         return SUMAC_OK;
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "variable %s: ps %u has room for %" PRIu64 " bytes more (of %" PRIu64 ", its --state-max), "
         "its shards have %" PRIu64 "%s, and what is kept beside them %" PRIu64,
-        given->name, this_ps, free_bytes, bytes_max, bytes,
-        lists > 1 ? ", and their slots as much each" : "", beside);
+        given->name, this_ps, free_bytes, bytes_max, bytes, slots_text(variable), beside);
 }
 
 /* What this variable, which may be half made, takes of the state by what is in use. */
@@ -249,7 +255,7 @@ static uint64_t in_use_by(const struct variable *variable)
 
     for (uint32_t i = 0; i < variable->made_count; i++) {
         const struct shard *shard = &variable->shards[i];
-        bytes += shard->bytes * shard->list_count;
+        bytes += store_lists_bytes(variable, shard->bytes);
         if (shard->unassigned != NULL)
             bytes += store_assignable_bytes(variable, shard->bytes);
     }
@@ -317,7 +323,11 @@ enum sumac_status store_add(
         return refuse_memory(store, given->name, in_use_bytes, error);
     variable->id = given->variable_id;
     variable->definition = definition;
-    variable->block_bytes = store->block_bytes;
+    variable->slot_count = update_slot_count(definition.function, &definition.hyperparameters);
+    variable->slot_widens = sumac_dtype_bytes(update_slot_dtype(definition.dtype)) /
+                            sumac_dtype_bytes(definition.dtype);
+    variable->block_bytes =
+        variable->slot_count == 0 ? store->block_bytes : store->block_bytes / variable->slot_widens;
     variable->own_bytes = own_bytes_of(variable, given, this_ps);
     known = check_room(store, variable, given, this_ps, error);
     if (known != SUMAC_OK) {
@@ -356,17 +366,18 @@ make_block(struct store *store, struct shard *shard, uint32_t list, uint32_t ind
     return block;
 }
 
-/* Give the bytes of one list from `within` on their initial value, to the end of the block or of
- * the slice. Returns how many; 0: no memory. */
-static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t list, uint64_t within)
+/* Give the bytes from `at` on, of all lists one after the other, their initial value, to the end of
+ * the block or of the slice. Returns how many; 0: no memory. */
+static uint64_t fill_slice(struct store *store, struct shard *shard, uint64_t at)
 {
     const struct variable *variable = shard->variable;
-    const struct block_byte first = store_block_byte(shard, within);
+    const struct list_byte first = store_list_byte(shard, at);
 
-    assert(list < shard->list_count);
+    assert(first.list < shard->list_count);
     assert(first.index < shard->block_count);
-    const struct block *block = first.within == 0 ? make_block(store, shard, list, first.index)
-                                                  : shard->list[list][first.index];
+    const struct block *block = first.within == 0
+                                    ? make_block(store, shard, first.list, first.index)
+                                    : shard->list[first.list][first.index];
     if (block == NULL)
         return 0;
     uint8_t *data = block->data + first.within;
@@ -374,10 +385,11 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     if (bytes > FILL_SLICE_BYTES)
         bytes = FILL_SLICE_BYTES;
     const uint64_t element_bytes = sumac_dtype_bytes(variable->definition.dtype);
-    if (list != STORE_VALUE) {
+    if (first.list != STORE_VALUE) {
         update_fill_slot(
-            variable->definition.function, list - 1, variable->definition.dtype,
-            bytes / element_bytes, data);
+            variable->definition.function, first.list - 1, variable->definition.dtype,
+            &variable->definition.hyperparameters, bytes / (element_bytes * variable->slot_widens),
+            data);
         return bytes;
     }
     wire_initializer initializer = WIRE_INITIALIZER_INIT;
@@ -385,9 +397,9 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
     initializer.a = variable->definition.initializer.a;
     initializer.b = variable->definition.initializer.b;
     initializer.seed = variable->definition.initializer.seed;
-    store_assignable_fill(shard, within, bytes);
+    store_assignable_fill(shard, at, bytes);
     initializer_fill(
-        &initializer, variable->definition.dtype, shard->first_element + within / element_bytes,
+        &initializer, variable->definition.dtype, shard->first_element + at / element_bytes,
         bytes / element_bytes, data);
     return bytes;
 }
@@ -396,10 +408,10 @@ static uint64_t fill_slice(struct store *store, struct shard *shard, uint32_t li
  * `bytes_max`. False: no memory. */
 static bool fill_shard(struct store *store, struct shard *shard, uint64_t bytes_max, uint64_t *done)
 {
-    while (shard->fill_bytes < shard->bytes * shard->list_count && *done < bytes_max) {
-        const uint64_t filled = fill_slice(
-            store, shard, (uint32_t)(shard->fill_bytes / shard->bytes),
-            shard->fill_bytes % shard->bytes);
+    const uint64_t all_bytes = store_lists_bytes(shard->variable, shard->bytes);
+
+    while (shard->fill_bytes < all_bytes && *done < bytes_max) {
+        const uint64_t filled = fill_slice(store, shard, shard->fill_bytes);
         if (filled == 0)
             return false;
         shard->fill_bytes += filled;
@@ -426,7 +438,7 @@ enum sumac_status store_fill(
         const struct shard *here = placement->here;
         if (complete && here != NULL)
             complete = fill_shard(store, placement->here, bytes_max, done);
-        if (here == NULL || here->fill_bytes == here->bytes * here->list_count)
+        if (here == NULL || here->fill_bytes == store_lists_bytes(variable, here->bytes))
             variable->fill_at++;
     }
     if (!complete)

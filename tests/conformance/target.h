@@ -38,9 +38,10 @@ void target_delete(void);
 enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error);
 /* Copy the value out: as many bytes as `initial` has. */
 enum sumac_status target_read(void *value, struct sumac_error *error);
-/* How many slots there are; the bytes of the one of that name, NULL for none. Lends  until the next
- * push. */
+/* How many slots there are, and of what type; the bytes of the one of that name, NULL for none.
+ * Lends  until the next push. */
 size_t target_slots(void);
+enum sumac_dtype target_slot_dtype(void);
 const void *target_slot(const char *name);
 
 #endif

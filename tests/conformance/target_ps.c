@@ -137,6 +137,8 @@ enum sumac_status target_read(void *value, struct sumac_error *error)
 
 size_t target_slots(void) { return 0; }
 
+enum sumac_dtype target_slot_dtype(void) { return SUMAC_DTYPE_UNSPECIFIED; }
+
 const void *target_slot(const char *name)
 {
     (void)name;

@@ -56,16 +56,19 @@ read_hyperparameters(const struct target_variable *variable, struct sumac_error 
     return status;
 }
 
-/* Slots begin as zeros. */
 static enum sumac_status allocate(const struct case_tensor *initial, struct sumac_error *error)
 {
-    const size_t bytes = initial->bytes > 0 ? (size_t)initial->bytes : 1;
+    const size_t slot_bytes = (size_t)initial->elements * sumac_dtype_bytes(target_slot_dtype());
 
-    now.value = malloc(bytes);
+    now.value = malloc((size_t)initial->bytes + 1);
     bool complete = now.value != NULL;
-    for (uint32_t i = 0; i < now.function->slot_count; i++) {
-        now.slots[i] = calloc(1, bytes);
+    for (uint32_t i = 0; i < target_slots(); i++) {
+        now.slots[i] = malloc(slot_bytes + 1);
         complete = complete && now.slots[i] != NULL;
+        if (now.slots[i] != NULL)
+            update_fill_slot(
+                now.function, i, initial->dtype, &now.hyperparameters, initial->elements,
+                now.slots[i]);
     }
     if (!complete)
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
@@ -107,7 +110,7 @@ enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_e
         .value_in = now.value,
         .gradient = gradient->data};
 
-    for (uint32_t i = 0; i < now.function->slot_count; i++) {
+    for (uint32_t i = 0; i < target_slots(); i++) {
         slice.slot_out[i] = now.slots[i];
         slice.slot_in[i] = now.slots[i];
     }
@@ -123,11 +126,13 @@ enum sumac_status target_read(void *value, struct sumac_error *error)
     return SUMAC_OK;
 }
 
-size_t target_slots(void) { return now.function->slot_count; }
+size_t target_slots(void) { return update_slot_count(now.function, &now.hyperparameters); }
+
+enum sumac_dtype target_slot_dtype(void) { return update_slot_dtype(now.variable->initial->dtype); }
 
 const void *target_slot(const char *name)
 {
-    for (uint32_t i = 0; i < now.function->slot_count; i++) {
+    for (uint32_t i = 0; i < target_slots(); i++) {
         if (strcmp(now.function->slot_names[i], name) == 0)
             return now.slots[i];
     }

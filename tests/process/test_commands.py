@@ -353,7 +353,7 @@ class Words(unittest.TestCase):
         self.assertEqual(self.completed("ps", "--sta"), ["--staging-max", "--state-max"])
         self.assertEqual(self.completed("ps", "--port", ""), [])
         self.assertEqual(self.completed("functions", "assign"), ["assign", "assign_add", "assign_sub"])
-        self.assertEqual(self.completed("functions", "ad"), ["adam"])
+        self.assertEqual(self.completed("functions", "adam"), ["adam", "adamw", "adamax"])
         for command in ("man", "help"):
             self.assertEqual(self.completed(command, "st"), ["stats"])
         self.assertEqual(self.completed("completion", ""), ["bash", "--help"])

@@ -169,7 +169,7 @@ class Refused(Talk):
         self.refused(numpy.ones(2, numpy.float32), "NOT_FOUND", "UNKNOWN_VARIABLE", "nobody", name="nobody")
 
     def test_an_unknown_function_is_named(self):
-        self.refused(numpy.ones((4, 2), numpy.float32), "INVALID_ARGUMENT", "UNKNOWN_FUNCTION", "adagrad", "sgd", more="adagrad")
+        self.refused(numpy.ones((4, 2), numpy.float32), "INVALID_ARGUMENT", "UNKNOWN_FUNCTION", "lamb", "sgd", more="lamb")
 
     def test_an_unknown_hyperparameter_is_named(self):
         self.refused(numpy.ones((4, 2), numpy.float32), "INVALID_ARGUMENT", "BAD_HYPERPARAMETER", "warmth",
@@ -232,7 +232,7 @@ class Refused(Talk):
     def test_names_and_shapes_that_are_none(self):
         for line, mention in (("make w/part_1 float32 2 1 assign", "w/part_1"), (f"make {'x' * 1025} float32 2 1 assign", "1024"),
                               ("make x float32 4294967296,4294967296 1 assign", "shape"), ("make x quaternion 2 1 assign", "dtype|type"),
-                              ("make x float32 2 1 adagrad", "adagrad"), ("make x int32 2 1 adam", "adam.*int32|int32.*adam")):
+                              ("make x float32 2 1 lamb", "lamb"), ("make x int32 2 1 adam", "adam.*int32|int32.*adam")):
             answer = self.ask(line, "refused INVALID_ARGUMENT [A-Z_]+ (.*)")
             self.assertRegex(answer.group(1), mention)
 

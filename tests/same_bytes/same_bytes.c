@@ -59,8 +59,8 @@ static void run_steps(
         .value_in = state->value,
         .value_out = state->value,
         .gradient = state->gradient,
-        .slot_in = {state->slots[0], state->slots[1]},
-        .slot_out = {state->slots[0], state->slots[1]},
+        .slot_in = {state->slots[0], state->slots[1], state->slots[2]},
+        .slot_out = {state->slots[0], state->slots[1], state->slots[2]},
     };
     for (uint64_t step = 1; step <= STEPS; step++) {
         draw_elements(dtype, step + 1, state->gradient);

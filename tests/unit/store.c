@@ -42,31 +42,68 @@ static void the_size_of_blocks_is_a_variables_own(void **state)
     expect_consistent(store);
 }
 
-/* No function of the table starts from anything but zeros: a row of the test's own does. */
 static void slots_start_from_what_their_function_says(void **state)
 {
     struct fixture *fixture = *state;
-    const struct update_function *const adam = update_find(UPDATE_ADAM);
-    struct update_function ramp = *adam;
-    struct variable *added = NULL;
-    struct sumac_error error;
-
-    ramp.slot_initial[1] = 0.25;
-    assert_int_equal(
-        try_add(
-            &fixture->store, 3, ELEMENTS, UPDATE_ADAM, SUMAC__V1__INITIALIZER__KIND__KIND_ONES,
-            &added),
-        SUMAC_OK);
-    added->definition.function = &ramp; /* given */
-
-    assert_int_equal(fill(&fixture->store, added, &error), SUMAC_OK); /* when */
-
-    added->definition.function = adam;
+    const struct variable *const given = add(&fixture->store, 3, ELEMENTS, UPDATE_FTRL); /* when */
     const struct shard *shard = store_shard(&fixture->store, 3);
+
+    assert_int_equal(given->slot_count, 2);
     assert_number_equal(first_of(shard->list[STORE_VALUE][2]), 1); /* then */
-    assert_number_equal(first_of(shard->list[1][2]), 0);
-    assert_number_equal(first_of(shard->list[2][0]), 0.25);
-    assert_number_equal(first_of(shard->list[2][2]), 0.25);
+    assert_number_equal(first_of(shard->list[1][0]), 0.1f);
+    assert_number_equal(first_of(shard->list[1][2]), 0.1f);
+    assert_number_equal(first_of(shard->list[2][2]), 0);
+}
+
+/* The last slot of rmsprop is there with centered alone. */
+static void a_slot_that_is_not_asked_for_is_not_kept(void **state)
+{
+    struct fixture *fixture = *state;
+
+    const struct variable *const plain = add(&fixture->store, 3, ELEMENTS, UPDATE_RMSPROP);
+
+    assert_int_equal(plain->slot_count, 2);
+    assert_int_equal(store_shard(&fixture->store, 3)->list_count, 3);
+    assert_int_equal(fixture->store.state_bytes, 3 * ELEMENTS * sizeof(float));
+}
+
+/* 40 elements of bfloat16 are 80 bytes; each block of a slot has the elements of the value's block
+ * beside it, in float32. */
+static void slots_of_a_half_type_are_float32(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct sumac_error error;
+    struct variable *half = NULL;
+    uint64_t done = 0;
+
+    assert_int_equal(
+        try_add_of(
+            store, SUMAC_BFLOAT16, 3, ELEMENTS, UPDATE_FTRL,
+            SUMAC__V1__INITIALIZER__KIND__KIND_ONES, &half, &error),
+        SUMAC_OK);
+    const uint64_t promised = store->state_bytes;
+    while (!half->filled) /* when */
+        assert_int_equal(store_fill(store, half, 1, &done, &error), SUMAC_OK);
+
+    const struct shard *shard = store_shard(store, 3);
+    assert_int_equal(promised, ELEMENTS * (2 + 4 + 4)); /* then */
+    assert_int_equal(store->state_bytes, promised);
+    assert_int_equal(shard->block_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(shard->list[STORE_VALUE][i]->bytes, i < 2 ? 32 : 16);
+        assert_int_equal(shard->list[1][i]->bytes, i < 2 ? 64 : 32);
+        const float *const last =
+            (const float *)(const void *)(shard->list[1][i]->data + shard->list[1][i]->bytes) - 1;
+        assert_number_equal(*last, 0.1f);
+        assert_number_equal(first_of(shard->list[2][i]), 0);
+    }
+    expect_consistent(store);
+    store_delete(store, half);
+    while (store_is_leaving(store))
+        (void)store_reclaim(store);
+    expect_consistent(store);
+    assert_int_equal(store->state_bytes + store->own_bytes + store->leaving_bytes, 0);
 }
 
 /* Ten rows of four in one shard, or in two of six and four rows: the same random values. */
@@ -570,6 +607,8 @@ int main(void)
         store_test(a_variable_is_cut_into_blocks),
         store_test(the_size_of_blocks_is_a_variables_own),
         store_test(slots_start_from_what_their_function_says),
+        store_test(a_slot_that_is_not_asked_for_is_not_kept),
+        store_test(slots_of_a_half_type_are_float32),
         store_test(values_do_not_depend_on_the_split),
         store_test(a_small_variable_takes_a_small_block),
         store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),

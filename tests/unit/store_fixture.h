@@ -61,10 +61,10 @@ static inline int end(void **state)
     return kept != 0;
 }
 
-/* A vector of `elements` float32, all here, with the initial value of that kind. */
-static inline enum sumac_status try_add_saying(
-    struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer,
-    struct variable **added, struct sumac_error *error)
+/* A vector of `elements` of the type, all here, with the initial value of that kind. */
+static inline enum sumac_status try_add_of(
+    struct store *store, enum sumac_dtype dtype, uint64_t id, uint64_t elements, uint32_t function,
+    int initializer, struct variable **added, struct sumac_error *error)
 {
     uint64_t shape[] = {elements};
     char name[] = "v?";
@@ -77,11 +77,11 @@ static inline enum sumac_status try_add_saying(
     name[1] = (char)('0' + id % 64);
     shard.shard_id = given.variable_id = id;
     shard.rows = elements;
-    shard.bytes = elements * sizeof(float);
+    shard.bytes = elements * sumac_dtype_bytes(dtype);
     own.function = (Sumac__V1__UpdateFunction)function;
     initial.kind = (Sumac__V1__Initializer__Kind)initializer;
     given.name = name;
-    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.data_type = (Sumac__V1__DataType)dtype;
     given.shape = shape;
     given.n_shape = 1;
     given.function = &own;
@@ -89,6 +89,13 @@ static inline enum sumac_status try_add_saying(
     given.shards = shards;
     given.n_shards = 1;
     return store_add(store, &given, 0, added, error);
+}
+
+static inline enum sumac_status try_add_saying(
+    struct store *store, uint64_t id, uint64_t elements, uint32_t function, int initializer,
+    struct variable **added, struct sumac_error *error)
+{
+    return try_add_of(store, SUMAC_FLOAT32, id, elements, function, initializer, added, error);
 }
 
 static inline enum sumac_status

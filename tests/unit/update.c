@@ -42,20 +42,24 @@ static void give(struct message *message, uint32_t name, double value)
     message->pointers[i] = &message->given[i];
 }
 
-static void the_table_has_the_six_functions_by_number_and_by_name(void **state)
+static void the_table_has_the_functions_by_number_and_by_name(void **state)
 {
     (void)state;
-    static const char *const names[] = {"assign", "assign_add", "assign_sub",
-                                        "sgd",    "momentum",   "adam"};
+    static const char *const names[] = {"assign",   "assign_add", "assign_sub", "sgd",
+                                        "momentum", "adam",       "adagrad",    "rmsprop",
+                                        "adamw",    "ftrl",       "nadam",      "adamax",
+                                        "adadelta", "lion",       "yogi",       "delayed_nesterov",
+                                        "multiply", "divide",     "min",        "max"};
+    const uint32_t count = sizeof names / sizeof names[0];
 
-    for (uint32_t i = 0; i < 6; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         assert_string_equal(update_at(i)->name, names[i]);
         assert_ptr_equal(update_find(i + 1), update_at(i));
         assert_ptr_equal(update_find_by_name(names[i]), update_at(i));
     }
-    assert_null(update_at(6));
+    assert_null(update_at(count));
     assert_null(update_find(0));
-    assert_null(update_find(7));
+    assert_null(update_find(count + 1));
     assert_null(update_find_by_name("lamb"));
     assert_null(update_find_by_name(""));
 }
@@ -90,7 +94,7 @@ static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
         const uint32_t number = (uint32_t)names->values[i].value;
         expect_name(&names->values[i], "HYPERPARAMETER_NAME_", update_hyperparameter_name(number));
         assert_non_null(update_hyperparameter_symbol(number));
-        assert_non_null(update_hyperparameter_range(number));
+        assert_non_null(update_hyperparameter_range(update_find(UPDATE_FTRL), number));
     }
 }
 
@@ -106,17 +110,55 @@ static void a_function_that_counts_its_steps_keeps_slots(void **state)
 static void a_slot_starts_from_what_its_row_says(void **state)
 {
     (void)state;
-    const struct update_function ramp = {.slot_count = 2, .slot_initial = {0, 0.5}}; /* given */
+    const struct update_function *const yogi = update_find(UPDATE_YOGI);
+    struct update_hyperparameters given;
+    struct message create;
     float zeros[300], halves[300];
     double wide[3];
 
-    update_fill_slot(&ramp, 0, SUMAC_FLOAT32, 300, zeros); /* when */
-    update_fill_slot(&ramp, 1, SUMAC_FLOAT32, 300, halves);
-    update_fill_slot(&ramp, 1, SUMAC_FLOAT64, 3, wide);
+    begin(&create); /* given */
+    give(&create, update_hyperparameter_find("initial_accumulator_value"), 0.5);
+    assert_int_equal(
+        update_hyperparameters_read(yogi, NULL, &create.function, &given, NULL), SUMAC_OK);
+
+    update_fill_slot(yogi, 0, SUMAC_FLOAT32, &given, 300, zeros); /* when */
+    update_fill_slot(yogi, 1, SUMAC_BFLOAT16, &given, 300, halves);
+    update_fill_slot(yogi, 1, SUMAC_FLOAT64, &given, 3, wide);
 
     for (int i = 0; i < 300; i++) /* then */
         assert_true(zeros[i] == 0 && halves[i] == 0.5f);
     assert_true(wide[0] == 0.5 && wide[2] == 0.5);
+    assert_int_equal(update_slot_dtype(SUMAC_FLOAT16), SUMAC_FLOAT32);
+    assert_int_equal(update_slot_dtype(SUMAC_FLOAT64), SUMAC_FLOAT64);
+}
+
+/* rmsprop's mean gradient is there with centered alone, so no push can ask for it later. */
+static void a_slot_that_is_chosen_is_there_from_the_beginning(void **state)
+{
+    (void)state;
+    const struct update_function *const rmsprop = update_find(UPDATE_RMSPROP);
+    struct update_hyperparameters plain, centered;
+    struct sumac_error error = {0};
+    struct message create;
+
+    begin(&create);
+    give(&create, update_hyperparameter_find("centered"), 1);
+    assert_int_equal(update_hyperparameters_read(rmsprop, NULL, NULL, &plain, NULL), SUMAC_OK);
+    assert_int_equal(
+        update_hyperparameters_read(rmsprop, NULL, &create.function, &centered, NULL), SUMAC_OK);
+
+    assert_int_equal(update_slot_count(rmsprop, &plain), 2);
+    assert_int_equal(update_slot_count(rmsprop, &centered), 3);
+    assert_int_equal(update_slot_count(update_find(UPDATE_ADAM), &plain), 2);
+
+    assert_int_equal(update_check_slots(rmsprop, &plain, &plain, "W", &error), SUMAC_OK);
+    assert_int_equal(update_check_slots(rmsprop, &centered, &plain, "W", &error), SUMAC_OK);
+    assert_int_equal(
+        update_check_slots(rmsprop, &plain, &centered, "W", &error), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
+    assert_string_equal(
+        error.text, "rmsprop with centered keeps the slot mean_gradient, which variable W does not "
+                    "have: create it with centered to push with it");
 }
 
 static void hyperparameters_left_out_have_their_defaults(void **state)
@@ -204,6 +246,30 @@ static void a_hyperparameter_out_of_range_is_refused_by_name(void **state)
         {UPDATE_ADAM, "beta_2", -0.1, false},
         {UPDATE_ADAM, "epsilon", -1e-9, false},
         {UPDATE_ADAM, "epsilon", 0, true},
+        {UPDATE_ADAM, "bias_correction", 2, false},
+        {UPDATE_ADAM, "initial_accumulator_value", -1, false},
+        {UPDATE_ADAM, "weight_decay", 0, false},
+        {UPDATE_ADAMW, "weight_decay", 0, true},
+        {UPDATE_ADAMW, "weight_decay", -0.1, false},
+        {UPDATE_ADAGRAD, "learning_rate", 0, true},
+        {UPDATE_ADAGRAD, "initial_accumulator_value", 0, true},
+        {UPDATE_RMSPROP, "rho", 1, true},
+        {UPDATE_RMSPROP, "rho", 1.1, false},
+        {UPDATE_RMSPROP, "centered", 0.5, false},
+        {UPDATE_FTRL, "learning_rate", 0, false},
+        {UPDATE_FTRL, "learning_rate", 1e-9, true},
+        {UPDATE_FTRL, "learning_rate_power", 0, true},
+        {UPDATE_FTRL, "learning_rate_power", 0.1, false},
+        {UPDATE_FTRL, "learning_rate_power", -(double)INFINITY, false},
+        {UPDATE_FTRL, "l1", -0.1, false},
+        {UPDATE_FTRL, "l2", -0.1, false},
+        {UPDATE_FTRL, "l2_shrinkage", -0.1, false},
+        {UPDATE_DELAYED_NESTEROV, "buffer_size", 1, true},
+        {UPDATE_DELAYED_NESTEROV, "buffer_size", 65536, true},
+        {UPDATE_DELAYED_NESTEROV, "buffer_size", 65537, false},
+        {UPDATE_DELAYED_NESTEROV, "buffer_size", 0, false},
+        {UPDATE_DELAYED_NESTEROV, "buffer_size", 2.5, false},
+        {UPDATE_DELAYED_NESTEROV, "momentum_activation", 1.5, false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct message message;
@@ -251,7 +317,8 @@ static void unknown_and_repeated_hyperparameters_are_refused(void **state)
         SUMAC_INVALID_ARGUMENT);
     assert_string_equal(
         error.text,
-        "adam has no hyperparameter momentum; it has learning_rate, beta_1, beta_2, epsilon");
+        "adam has no hyperparameter momentum; it has learning_rate, beta_1, beta_2, epsilon, "
+        "initial_accumulator_value, bias_correction");
 
     assert_int_equal(
         update_hyperparameters_read(
@@ -307,9 +374,11 @@ static void each_function_has_its_data_types(void **state)
     for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
         for (uint32_t i = 0; update_at(i) != NULL; i++) {
             const struct update_function *const function = update_at(i);
-            const bool fine = function->number == UPDATE_ASSIGN ||
-                              (function->number <= UPDATE_ASSIGN_SUB && dtype != SUMAC_BOOL) ||
-                              dtype >= SUMAC_FLOAT32;
+            const uint32_t number = function->number;
+            const bool exact = number <= UPDATE_ASSIGN_SUB || number == UPDATE_MULTIPLY ||
+                               number == UPDATE_MIN || number == UPDATE_MAX;
+            const bool fine =
+                number == UPDATE_ASSIGN || (exact && dtype != SUMAC_BOOL) || dtype >= SUMAC_FLOAT16;
 
             const enum sumac_status status =
                 update_check(function, function, (enum sumac_dtype)dtype, "v", &error);
@@ -375,10 +444,11 @@ static void nesterovs_rule_is_chosen_by_its_hyperparameter(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_table_has_the_six_functions_by_number_and_by_name),
+        cmocka_unit_test(the_table_has_the_functions_by_number_and_by_name),
         cmocka_unit_test(every_number_of_the_wire_has_a_row_of_its_name),
         cmocka_unit_test(a_function_that_counts_its_steps_keeps_slots),
         cmocka_unit_test(a_slot_starts_from_what_its_row_says),
+        cmocka_unit_test(a_slot_that_is_chosen_is_there_from_the_beginning),
         cmocka_unit_test(hyperparameters_left_out_have_their_defaults),
         cmocka_unit_test(a_push_lays_its_own_over_the_variables),
         cmocka_unit_test(another_function_takes_only_what_it_knows_of_the_variables),

@@ -20,7 +20,7 @@
 #define BYTES (8 * COUNT + 2 * GUARD)
 
 struct arrays {
-    uint8_t value[BYTES], gradient[BYTES], slot[2][BYTES];
+    uint8_t value[BYTES], gradient[BYTES], slot[UPDATE_SLOTS_MAX][BYTES];
 };
 
 /* Finite values of the type: small floats of both signs, any integer. Slots are not negative. */
@@ -51,19 +51,29 @@ static struct arrays *make_arrays(enum sumac_dtype dtype, size_t offset)
     memset(made, 0xa5, sizeof *made);
     fill(dtype, 1, false, made->value + offset);
     fill(dtype, 2, false, made->gradient + offset);
-    fill(dtype, 3, true, made->slot[0] + offset);
-    fill(dtype, 4, true, made->slot[1] + offset);
+    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
+        fill(update_slot_dtype(dtype), 3 + i, true, made->slot[i] + offset);
     return made;
 }
 
+/* A function with one hyperparameter that is not its default; NULL: with all of them. */
+struct variant {
+    const char *function, *hyperparameter;
+    double value;
+};
+
 static struct update_slice make_slice(
-    const struct update_function *function, enum sumac_dtype dtype, struct arrays *in,
-    struct arrays *out, size_t offset)
+    const struct variant *variant, enum sumac_dtype dtype, struct arrays *in, struct arrays *out,
+    size_t offset)
 {
+    const struct update_function *function = update_find_by_name(variant->function);
     struct update_hyperparameters hyperparameters;
 
+    assert_non_null(function);
     assert_int_equal(
         update_hyperparameters_read(function, NULL, NULL, &hyperparameters, NULL), SUMAC_OK);
+    if (variant->hyperparameter != NULL)
+        hyperparameters.value[update_hyperparameter_find(variant->hyperparameter)] = variant->value;
     struct update_slice slice = {
         .function = function,
         .dtype = dtype,
@@ -71,9 +81,11 @@ static struct update_slice make_slice(
         .value_in = in->value + offset,
         .value_out = out->value + offset,
         .gradient = in->gradient + offset,
-        .slot_in = {in->slot[0] + offset, in->slot[1] + offset},
-        .slot_out = {out->slot[0] + offset, out->slot[1] + offset},
     };
+    for (uint32_t i = 0; i < update_slot_count(function, &hyperparameters); i++) {
+        slice.slot_in[i] = in->slot[i] + offset;
+        slice.slot_out[i] = out->slot[i] + offset;
+    }
     update_prepare(function, dtype, &hyperparameters, 3, &slice);
     return slice;
 }
@@ -81,22 +93,22 @@ static struct update_slice make_slice(
 /* The bytes that `table` writes, in place or into spare memory, at any alignment, are `expected`'s
  * at GUARD; nothing beside them is written. */
 static void check_table(
-    const struct loops *table, const struct update_function *function, enum sumac_dtype dtype,
-    bool nesterov, const struct arrays *expected, bool spare)
+    const struct loops *table, const struct variant *variant, enum sumac_dtype dtype,
+    const struct arrays *expected, bool spare)
 {
     const size_t bytes = COUNT * sumac_dtype_bytes(dtype);
+    const size_t slot_bytes = COUNT * sumac_dtype_bytes(update_slot_dtype(dtype));
 
     for (size_t offset = GUARD; offset < GUARD + 4; offset++) {
         struct arrays *const in = make_arrays(dtype, offset);
         struct arrays *const out = spare ? make_arrays(dtype, offset) : in;
-        struct update_slice slice = make_slice(function, dtype, in, out, offset);
+        struct update_slice slice = make_slice(variant, dtype, in, out, offset);
 
-        slice.flag = nesterov;
-        table->run[function->number][dtype](&slice);
+        table->run[slice.function->number][dtype](&slice);
 
         assert_memory_equal(out->value + offset, expected->value + GUARD, bytes);
-        for (uint32_t s = 0; s < function->slot_count; s++)
-            assert_memory_equal(out->slot[s] + offset, expected->slot[s] + GUARD, bytes);
+        for (uint32_t s = 0; s < UPDATE_SLOTS_MAX; s++)
+            assert_memory_equal(out->slot[s] + offset, expected->slot[s] + GUARD, slot_bytes);
         assert_int_equal(out->value[offset - 1], 0xa5);
         assert_int_equal(out->value[offset + bytes], 0xa5);
         if (spare)
@@ -105,19 +117,16 @@ static void check_table(
     }
 }
 
-static void
-check_function(const struct update_function *function, enum sumac_dtype dtype, bool nesterov)
+static void check_variant(const struct variant *variant, enum sumac_dtype dtype)
 {
     struct arrays *const expected = make_arrays(dtype, GUARD);
-    struct update_slice slice = make_slice(function, dtype, expected, expected, GUARD);
-
-    slice.flag = nesterov;
-    loops_plain.run[function->number][dtype](&slice);
-
+    struct update_slice slice = make_slice(variant, dtype, expected, expected, GUARD);
     const struct loops *table;
+
+    loops_plain.run[slice.function->number][dtype](&slice);
     for (uint32_t t = 0; (table = loops_at(t)) != NULL; t++) {
-        check_table(table, function, dtype, nesterov, expected, false);
-        check_table(table, function, dtype, nesterov, expected, true);
+        check_table(table, variant, dtype, expected, false);
+        check_table(table, variant, dtype, expected, true);
     }
     free(expected);
 }
@@ -125,14 +134,23 @@ check_function(const struct update_function *function, enum sumac_dtype dtype, b
 static void every_table_gives_the_bits_of_the_plain_one(void **state)
 {
     (void)state;
+    static const struct variant others[] = {
+        {"momentum", "nesterov", 1},
+        {"rmsprop", "centered", 1},
+        {"ftrl", "learning_rate_power", -0.3},
+        {"ftrl", "l1", 1},
+        {"delayed_nesterov", "buffer_size", 3},
+    };
     const struct update_function *function;
 
     for (uint32_t f = 0; (function = update_at(f)) != NULL; f++)
         for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++)
             if ((function->dtypes >> dtype & 1u) != 0)
-                check_function(function, (enum sumac_dtype)dtype, false);
-    check_function(update_find(UPDATE_MOMENTUM), SUMAC_FLOAT32, true);
-    check_function(update_find(UPDATE_MOMENTUM), SUMAC_FLOAT64, true);
+                check_variant(
+                    &(struct variant){.function = function->name}, (enum sumac_dtype)dtype);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        for (int dtype = SUMAC_FLOAT16; dtype <= SUMAC_FLOAT64; dtype++)
+            check_variant(&others[i], (enum sumac_dtype)dtype);
 }
 
 static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
@@ -144,56 +162,6 @@ static void the_table_for_this_machine_is_the_last_that_it_can_run(void **state)
         last = loops_at(i);
 
     assert_ptr_equal(loops_select(), last);
-}
-
-/* The rules, element by element, in the arithmetic of the type. */
-static void float32_rules_are_those_of_the_book(void **state)
-{
-    (void)state;
-    struct arrays *const before = make_arrays(SUMAC_FLOAT32, 0);
-    struct arrays *const after = make_arrays(SUMAC_FLOAT32, 0);
-    const float *const theta = (const float *)before->value;
-    const float *const g = (const float *)before->gradient;
-    const float *const slot_0 = (const float *)before->slot[0];
-    const float *const slot_1 = (const float *)before->slot[1];
-    const float *const result = (const float *)after->value;
-    const float *const kept_0 = (const float *)after->slot[0];
-    const float *const kept_1 = (const float *)after->slot[1];
-
-    struct update_slice slice =
-        make_slice(update_find(UPDATE_SGD), SUMAC_FLOAT32, before, after, 0);
-    update_run(&slice);
-    for (size_t i = 0; i < COUNT; i++)
-        assert_true(fabsf(result[i] - (theta[i] - 0.01f * g[i])) <= 1e-6f);
-
-    slice = make_slice(update_find(UPDATE_MOMENTUM), SUMAC_FLOAT32, before, after, 0);
-    for (int nesterov = 0; nesterov <= 1; nesterov++) {
-        slice.flag = nesterov;
-        memset(after->slot[0], 0, sizeof after->slot[0]);
-        update_run(&slice);
-        for (size_t i = 0; i < COUNT; i++) {
-            const float a = 0.9f * slot_0[i] + g[i];
-            const float step = nesterov ? g[i] + 0.9f * a : a;
-            assert_true(fabsf(result[i] - (theta[i] - 0.01f * step)) <= 1e-6f);
-            assert_true(fabsf(kept_0[i] - a) <= 1e-6f);
-        }
-    }
-
-    slice = make_slice(update_find(UPDATE_ADAM), SUMAC_FLOAT32, before, after, 0);
-    slice.scalar[UPDATE_SCALAR_EPSILON] = 0.1;
-    update_run(&slice);
-    for (size_t i = 0; i < COUNT; i++) {
-        const double m = (double)slot_0[i] + ((double)g[i] - (double)slot_0[i]) * 0.1;
-        const double v =
-            (double)slot_1[i] + ((double)g[i] * (double)g[i] - (double)slot_1[i]) * 0.001;
-        const double rate = 0.001 * sqrt(1 - pow(0.999, 3)) / (1 - pow(0.9, 3));
-        const double expected = (double)theta[i] - rate * m / (sqrt(v) + 0.1);
-        assert_true(fabs((double)result[i] - expected) <= 1e-6);
-        assert_true(fabs((double)kept_0[i] - m) <= 1e-6);
-        assert_true(fabs((double)kept_1[i] - v) <= 1e-6);
-    }
-    free(before);
-    free(after);
 }
 
 /* Every float16 and bfloat16 is a float32 and comes back as itself; halfway cases go to the even
@@ -226,6 +194,41 @@ static void halves_survive_and_round_to_even(void **state)
     assert_int_equal(bfloat16_of_float32(float32_of_bits(0x3f808000u)), 0x3f80);
     assert_int_equal(bfloat16_of_float32(float32_of_bits(0x3f818000u)), 0x3f82);
     assert_int_equal(bfloat16_of_float32(float32_of_bits(0x7f7fffffu)), 0x7f80);
+}
+
+/* Whatever a processor's conversions are, they give the bits of half.h: of each half type's number,
+ * and of float32 around every one of them and around every middle between two. */
+static void every_table_converts_halves_alike(void **state)
+{
+    (void)state;
+    static uint16_t halves[65536], back[4 * 65536];
+    static float wide[65536], near[4 * 65536];
+    const struct loops *table;
+
+    for (uint32_t t = 0; (table = loops_at(t)) != NULL; t++) {
+        for (int i = 0; i < 2; i++) {
+            const enum sumac_dtype dtype = i == 0 ? SUMAC_FLOAT16 : SUMAC_BFLOAT16;
+            for (uint32_t half = 0; half < 65536; half++)
+                halves[half] = (uint16_t)half;
+            table->widen[dtype](wide, halves, 65536);
+            for (uint32_t half = 0; half < 65536; half++) {
+                const uint16_t given = (uint16_t)half;
+                const float expected =
+                    i == 0 ? float32_of_float16(given) : float32_of_bfloat16(given);
+                const uint32_t bits = bits_of_float32(expected);
+                const uint32_t middle = bits + (i == 0 ? 0x1000u : 0x8000u);
+                assert_int_equal(bits_of_float32(wide[half]), bits);
+                near[4 * half] = expected;
+                near[4 * half + 1] = float32_of_bits(middle);
+                near[4 * half + 2] = float32_of_bits(middle - 1);
+                near[4 * half + 3] = float32_of_bits(middle + 1);
+            }
+            table->narrow[dtype](back, near, 4 * 65536 - 1); /* an end that is no vector's */
+            for (uint32_t k = 0; k < 4 * 65536 - 1; k++)
+                assert_int_equal(
+                    back[k], i == 0 ? float16_of_float32(near[k]) : bfloat16_of_float32(near[k]));
+        }
+    }
 }
 
 /* 1 + 2^-11 is halfway between two float16: the sum in float32 is rounded once, to even. */
@@ -321,8 +324,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_table_gives_the_bits_of_the_plain_one),
         cmocka_unit_test(the_table_for_this_machine_is_the_last_that_it_can_run),
-        cmocka_unit_test(float32_rules_are_those_of_the_book),
         cmocka_unit_test(halves_survive_and_round_to_even),
+        cmocka_unit_test(every_table_converts_halves_alike),
         cmocka_unit_test(half_sums_are_rounded_once),
         cmocka_unit_test(one_element_that_is_not_finite_is_found_anywhere),
         cmocka_unit_test(integers_are_always_finite),

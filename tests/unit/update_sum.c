@@ -274,9 +274,9 @@ static void every_table_rounds_wide_gradients_alike(void **state)
 
                 fill(&given, dtype);
                 memcpy(value, given.data[1], sizeof value);
-                loops_plain.run_wide[f][dtype](&slice);
+                loops_wide(&loops_plain, f, dtype)(&slice);
                 slice.value_out = other;
-                table->run_wide[f][dtype](&slice);
+                loops_wide(table, f, dtype)(&slice);
                 assert_memory_equal(other, plain, sizeof plain);
             }
         }

@@ -6,17 +6,24 @@
 #include <string.h>
 
 /* What all slices of a run share. */
-static struct update_slice prepare(const struct lane_part *part, const struct run *run)
+struct prepared {
+    struct update_slice slice;
+    uint32_t list_count; /* of the shard's lists, those that its function writes */
+};
+
+static struct prepared prepare(const struct lane_part *part, const struct run *run)
 {
     const struct shard *shard = part->entries[run->entry].shard;
     const struct variable *variable = shard->variable;
-    struct update_slice slice = {
-        .function = lane_run_function(part, run), .dtype = variable->definition.dtype};
     const struct update_hyperparameters merged = lane_run_hyperparameters(part, run);
+    struct prepared made = {
+        .slice = {.function = lane_run_function(part, run), .dtype = variable->definition.dtype}};
 
     assert(variable->filled);
-    update_prepare(slice.function, slice.dtype, &merged, shard->step_count + 1, &slice);
-    return slice;
+    made.list_count = 1 + update_slot_count(made.slice.function, &merged);
+    update_prepare(
+        made.slice.function, made.slice.dtype, &merged, shard->step_count + 1, &made.slice);
+    return made;
 }
 
 /* A place in a run's staged bytes. */
@@ -158,16 +165,18 @@ static void aim(struct update_slice *slice, const struct target *target, uint64_
 {
     slice->value_out = target->out[STORE_VALUE]->data + within;
     slice->value_in = target->in[STORE_VALUE]->data + within;
+    assert(target->list_count <= 1 + target->shard->variable->slot_count);
+    const uint64_t in_slot = within * target->shard->variable->slot_widens;
     for (uint32_t i = 0; i + 1 < target->list_count; i++) {
-        slice->slot_out[i] = target->out[1 + i]->data + within;
-        slice->slot_in[i] = target->in[1 + i]->data + within;
+        slice->slot_out[i] = target->out[1 + i]->data + in_slot;
+        slice->slot_in[i] = target->in[1 + i]->data + in_slot;
     }
 }
 
 /* The slices of one run within one block, from the operation's next byte on. False: no memory. */
 static bool cut_block(
     struct lane *lane, struct batch *batch, struct operation *operation,
-    const struct update_slice *prepared)
+    const struct prepared *prepared)
 {
     const struct run *run = &operation->part->runs[operation->run];
     struct shard *shard = operation->part->entries[run->entry].shard;
@@ -178,11 +187,11 @@ static bool cut_block(
     uint64_t within = first.within;
     const uint64_t room = block_bytes - within;
     const uint64_t end = within + (left < room ? left : room);
-    const uint64_t element = sumac_dtype_bytes(prepared->dtype);
+    const uint64_t element = sumac_dtype_bytes(prepared->slice.dtype);
     struct target target = {
         .shard = shard,
         .index = first.index,
-        .list_count = 1 + prepared->function->slot_count,
+        .list_count = prepared->list_count,
         .whole = within == 0 && end == block_bytes};
 
     assert(first.index < shard->block_count);
@@ -200,7 +209,7 @@ static bool cut_block(
             bytes = cursor.chunk->used - cursor.offset;
         assert(bytes > 0 && batch->count < batch->capacity);
         struct update_slice *slice = &batch->slices[batch->count++];
-        *slice = *prepared;
+        *slice = prepared->slice;
         slice->count = bytes / element;
         aim(slice, &target, within);
         if (cursor.chunk != NULL)
@@ -255,7 +264,7 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
         if (batch->number != 0)
             lane->work += WORK_OF_A_RUN;
         part->entries[run->entry].counted |= lane_run_function(part, run)->counts_steps;
-        const struct update_slice prepared = prepare(part, run);
+        const struct prepared prepared = prepare(part, run);
         while (operation->byte < run->bytes) {
             if (batch->capacity - batch->count < SLICES_PER_BLOCK_MAX ||
                 batch->capacity - batch->held_count < STORE_LISTS_MAX ||

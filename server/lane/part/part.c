@@ -539,17 +539,15 @@ const struct update_function *lane_run_function(const struct lane_part *part, co
                               : part->functions[run->function - 1].function;
 }
 
-struct update_hyperparameters
-lane_run_hyperparameters(const struct lane_part *part, const struct run *run)
+struct update_hyperparameters lane_part_hyperparameters(
+    const struct lane_part *part, uint32_t function, const struct definition *own)
 {
-    const struct definition *own = &part->entries[run->entry].shard->variable->definition;
     struct update_hyperparameters merged = own->hyperparameters;
 
-    assert(run->entry < part->entry_count);
-    assert(run->function <= part->function_count);
-    if (run->function == 0)
+    assert(function <= part->function_count);
+    if (function == 0)
         return merged;
-    const struct part_function *named = &part->functions[run->function - 1];
+    const struct part_function *named = &part->functions[function - 1];
     if (named->function != own->function)
         return named->given; /* given over the defaults already */
     for (uint32_t i = 0; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
@@ -557,6 +555,14 @@ lane_run_hyperparameters(const struct lane_part *part, const struct run *run)
             merged.value[i] = named->given.value[i];
     }
     return merged;
+}
+
+struct update_hyperparameters
+lane_run_hyperparameters(const struct lane_part *part, const struct run *run)
+{
+    assert(run->entry < part->entry_count);
+    return lane_part_hyperparameters(
+        part, run->function, &part->entries[run->entry].shard->variable->definition);
 }
 
 /* Pieces that continue each other are one run by now. */

@@ -185,6 +185,9 @@ lane_run_function(const struct lane_part *part, const struct run *run);
  * its defaults. */
 struct update_hyperparameters
 lane_run_hyperparameters(const struct lane_part *part, const struct run *run);
+/* The same of a function by its number in the part (0: the variable's own), for a variable. */
+struct update_hyperparameters lane_part_hyperparameters(
+    const struct lane_part *part, uint32_t function, const struct definition *own);
 void lane_part_move(struct lane_part *part, enum lane_part_state to);
 /* It is over, wherever it was, and its memory is given back. */
 void lane_part_destroy(struct lane *lane, struct lane_part *part);

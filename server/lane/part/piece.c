@@ -140,6 +140,21 @@ static struct shard *find_shard(struct lane *lane, struct lane_part *part, const
     return shard;
 }
 
+/* Does the variable have the slots that its function needs with what the part says of it? */
+static enum sumac_status check_slots(
+    const struct lane_part *part, uint32_t function, const struct variable *variable,
+    struct sumac_error *error)
+{
+    const struct definition *own = &variable->definition;
+
+    assert(function > 0 && function <= part->function_count);
+    assert(own->function != NULL);
+    if (part->functions[function - 1].function != own->function || own->function->last_slot_if == 0)
+        return SUMAC_OK;
+    const struct update_hyperparameters merged = lane_part_hyperparameters(part, function, own);
+    return update_check_slots(own->function, &own->hyperparameters, &merged, variable->name, error);
+}
+
 /* One that the part names beside the variable's own, by its number in the part. */
 static bool check_function(
     struct lane *lane, struct lane_part *part, const struct shard *shard, uint32_t function)
@@ -157,11 +172,12 @@ static bool check_function(
         return false;
     }
     const struct part_function *named = &part->functions[function - 1];
-    if (update_check(
-            named->function, variable->definition.function, variable->definition.dtype,
-            variable->name, &error) == SUMAC_OK &&
-        update_hyperparameters_check(
-            named->function, variable->definition.dtype, &named->given, &error) == SUMAC_OK)
+    const struct definition *own = &variable->definition;
+    if (update_check(named->function, own->function, own->dtype, variable->name, &error) ==
+            SUMAC_OK &&
+        update_hyperparameters_check(named->function, own->dtype, &named->given, &error) ==
+            SUMAC_OK &&
+        check_slots(part, function, variable, &error) == SUMAC_OK)
         return true;
     lane_part_refuse_as(lane, part, &error);
     return false;
