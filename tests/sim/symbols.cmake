@@ -7,7 +7,7 @@ cmake_minimum_required(VERSION 3.25)
 set(ALLOWED
     "^(mem(cpy|set|move|cmp|chr)|str(len|n?cmp|n?cpy|chr|rchr|spn|nlen|str)|v?snprintf)$"
     "^__(mem(cpy|set|move)|v?snprintf|str(n?cpy))_chk$"
-    "^__(assert_fail|stack_chk_fail|popcountdi2|cpu_model|cpu_indicator_init)$"
+    "^__(assert_fail|stack_chk_fail|popcountdi2|cpu_model|cpu_features2|cpu_indicator_init)$"
     "^_GLOBAL_OFFSET_TABLE_$"
     "^(sqrt|pow|exp|exp2|log|log2|sin|cos|sincos|floor|ceil|fabs|frexp|ldexp|l?l?rint|l?l?round|trunc|fmod|fma)f?$"
     "^__(asan|ubsan|tsan)_.*$|^__st(art|op)_asan_globals$"
