@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* update.c -- `bench/update [--json] [--megabytes N] [--rounds N] [--threads N]`: how near the
- * update functions come to the memory's bandwidth.
+/* update.c -- `bench/update [--json] [--only TEXT] [--megabytes N] [--rounds N] [--threads N]`: how
+ * near the update functions come to the memory's bandwidth.
  *
- * Every kernel runs once in each round, in turn, so that a slow moment of the machine hits all
- * alike; the medians over the rounds are compared with a triad's of the same round count, on as
- * many threads. GB/s is 1e9 bytes touched a second. Touched bytes of a float32 element are what the
- * formula reads and writes, 4 bytes each:
+ * Every kernel (with --only, whose name has that text) runs once in each round, in turn, so that a
+ * slow moment of the machine hits all alike; the medians over the rounds are compared with a
+ * triad's of the same round count, on as many threads. GB/s is 1e9 bytes touched a second. Touched
+ * bytes of an element are what the formula reads and writes: g; θ, which all but assign read, and
+ * write; each slot, read and written, but delayed_nesterov's momentum, which between two of its
+ * moves is read alone. An element of θ and g has 4 bytes, of a half type 2, of a slot 4:
  *
  *   triad       a = b + s·c       reads b, c              writes a           12
  *   assign      θ = g             reads g                 writes θ            8
- *   assign_add  θ += g            reads θ, g              writes θ           12
- *   sgd         θ −= η·g          reads θ, g              writes θ           12
- *   momentum                      reads θ, g, a           writes θ, a        20
- *   adam                          reads θ, g, m, v        writes θ, m, v     28
+ *   sgd         θ −= η·g          reads θ, g              writes θ           12, of a half type 6
+ *   momentum                      reads θ, g, a           writes θ, a        20, of a half type 14
+ *   adam                          reads θ, g, m, v        writes θ, m, v     28, of a half type 22
  *   copy        out = in          reads in                writes out          8
  *
  * In place, the line that is written was read before; into spare blocks, and in the triad, the
  * processor reads it as well (write-allocate: 16 bytes move for a triad's 12), which no column
- * counts. The work is cut into slices of 1 MiB, as a ps does it; copy_finite is compared with
- * memcpy, in pieces of 256 KiB, as they arrive.
+ * counts. The work is cut into slices of 256 Ki elements, as a ps does it; copy_finite is compared
+ * with memcpy, in pieces of 256 KiB, as they arrive.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -30,18 +31,25 @@
 
 #include "compute_pool.h"
 
-#define SLICE_BYTES ((size_t)1 << 20)
+#define SLICE_ELEMENTS ((size_t)1 << 18)
 #define CHUNK_BYTES ((size_t)1 << 18)
 #define ROUNDS_MAX 101u
 #define THREADS_MAX 64u
-#define ARRAYS 7u /* θ, g, m, v, and spare ones for θ, m, v */
+#define KERNELS_MAX 256u
+#define NAME_BYTES 40u
+
+/* θ, g and the slots, spare ones of θ and the slots but the last, and the half types' θ and g. */
+enum { VALUE, GRADIENT, SLOT, SPARE = SLOT + UPDATE_SLOTS_MAX, ARRAYS = SPARE + UPDATE_SLOTS_MAX };
+enum { HALF_VALUE, HALF_GRADIENT, HALVES };
 
 enum kind { TRIAD, UPDATE, MEMCPY, COPY_FINITE };
 
 struct kernel {
-    const char *name;
+    char name[NAME_BYTES];
     enum kind kind;
-    uint32_t function;
+    const struct update_function *function;
+    struct update_hyperparameters hyperparameters;
+    enum sumac_dtype dtype;
     bool spare;
     uint32_t bytes_per_element;
     bool wide; /* on all threads */
@@ -53,10 +61,14 @@ struct bench {
     size_t bytes, elements;
     uint32_t rounds, threads;
     float *array[ARRAYS];
+    uint16_t *half[2][HALVES]; /* of float16, of bfloat16 */
     struct update_slice *slices;
     uint32_t slice_count;
     struct compute_pool *pool;
 };
+
+static struct kernel kernels[KERNELS_MAX];
+static size_t kernel_count;
 
 static double now_seconds(void)
 {
@@ -89,8 +101,8 @@ static void *run_share(void *context)
 
     float *const *const array = share->bench->array;
     triad(
-        array[4] + share->first, array[0] + share->first, array[1] + share->first, 0.5f,
-        share->count);
+        array[SPARE] + share->first, array[VALUE] + share->first, array[GRADIENT] + share->first,
+        0.5f, share->count);
     return NULL;
 }
 
@@ -109,28 +121,42 @@ static void run_triad(const struct bench *bench, uint32_t threads)
         (void)pthread_join(shares[i].thread, NULL);
 }
 
+/* Every kernel begins with the same numbers, so that none is left what another made of them. */
+static void fill_again(struct bench *bench)
+{
+    for (size_t i = 0; i < bench->elements; i++)
+        bench->array[VALUE][i] = 0.5f;
+    for (uint32_t slot = 0; slot < UPDATE_SLOTS_MAX; slot++)
+        for (size_t i = 0; i < bench->elements; i++)
+            bench->array[SLOT + slot][i] = 1;
+}
+
 static void prepare_slices(struct bench *bench, const struct kernel *kernel)
 {
-    const struct update_function *const function = update_find(kernel->function);
-    struct update_hyperparameters hyperparameters;
-
-    if (update_hyperparameters_read(function, NULL, NULL, &hyperparameters, NULL) != SUMAC_OK)
-        abort();
+    const struct update_function *const function = kernel->function;
+    const bool is_half = sumac_dtype_bytes(kernel->dtype) == 2;
+    uint16_t *const *const half = bench->half[kernel->dtype == SUMAC_BFLOAT16];
     float *const *const array = bench->array;
+
     for (uint32_t i = 0; i < bench->slice_count; i++) {
-        const size_t first = i * (SLICE_BYTES / sizeof(float));
-        const size_t out = kernel->spare ? 4 : 0, slot_out = kernel->spare ? 5 : 2;
-        bench->slices[i] = (struct update_slice){
+        const size_t first = i * SLICE_ELEMENTS;
+        struct update_slice *const slice = &bench->slices[i];
+        *slice = (struct update_slice){
             .function = function,
-            .dtype = SUMAC_FLOAT32,
-            .count = SLICE_BYTES / sizeof(float),
-            .value_in = array[0] + first,
-            .value_out = array[out] + first,
-            .gradient = array[1] + first,
-            .slot_in = {array[2] + first, array[3] + first},
-            .slot_out = {array[slot_out] + first, array[slot_out + 1] + first},
-        };
-        update_prepare(function, SUMAC_FLOAT32, &hyperparameters, 1000, &bench->slices[i]);
+            .dtype = kernel->dtype,
+            .count = SLICE_ELEMENTS,
+            .value_in = array[VALUE] + first,
+            .value_out = array[kernel->spare ? SPARE : VALUE] + first,
+            .gradient = array[GRADIENT] + first};
+        if (is_half) {
+            slice->value_in = slice->value_out = half[HALF_VALUE] + first;
+            slice->gradient = half[HALF_GRADIENT] + first;
+        }
+        for (uint32_t s = 0; s < update_slot_count(function, &kernel->hyperparameters); s++) {
+            slice->slot_in[s] = array[SLOT + s] + first;
+            slice->slot_out[s] = array[kernel->spare ? SPARE + 1 + s : SLOT + s] + first;
+        }
+        update_prepare(function, kernel->dtype, &kernel->hyperparameters, 1001, slice);
     }
 }
 
@@ -149,8 +175,8 @@ static void run_update(struct bench *bench, bool wide)
 
 static void run_copy(const struct bench *bench, bool finite)
 {
-    uint8_t *const out = (uint8_t *)bench->array[4];
-    const uint8_t *const in = (const uint8_t *)bench->array[1];
+    uint8_t *const out = (uint8_t *)bench->array[SPARE];
+    const uint8_t *const in = (const uint8_t *)bench->array[GRADIENT];
 
     for (size_t at = 0; at < bench->bytes; at += CHUNK_BYTES) {
         if (!finite)
@@ -162,6 +188,7 @@ static void run_copy(const struct bench *bench, bool finite)
 
 static void measure(struct bench *bench, struct kernel *kernel, uint32_t round)
 {
+    fill_again(bench);
     if (kernel->kind == UPDATE)
         prepare_slices(bench, kernel);
     const double start = now_seconds();
@@ -195,31 +222,95 @@ static void find_median(struct kernel *kernel, uint32_t rounds)
     kernel->median = kernel->gigabytes_per_second[rounds / 2];
 }
 
-#define ON(threads_wide)                                                                           \
-    {"triad", TRIAD, 0, false, 12, threads_wide, {0}, 0},                                          \
-        {"assign", UPDATE, UPDATE_ASSIGN, false, 8, threads_wide, {0}, 0},                         \
-        {"assign_add", UPDATE, UPDATE_ASSIGN_ADD, false, 12, threads_wide, {0}, 0},                \
-        {"sgd", UPDATE, UPDATE_SGD, false, 12, threads_wide, {0}, 0},                              \
-        {"momentum", UPDATE, UPDATE_MOMENTUM, false, 20, threads_wide, {0}, 0},                    \
-        {"adam", UPDATE, UPDATE_ADAM, false, 28, threads_wide, {0}, 0},                            \
-        {"sgd spare", UPDATE, UPDATE_SGD, true, 12, threads_wide, {0}, 0},                         \
-        {"momentum spare", UPDATE, UPDATE_MOMENTUM, true, 20, threads_wide, {0}, 0},               \
-    {                                                                                              \
-        "adam spare", UPDATE, UPDATE_ADAM, true, 28, threads_wide, {0}, 0                          \
-    }
+static struct kernel *add(const char *name, enum kind kind, uint32_t bytes, bool wide)
+{
+    struct kernel *const kernel = &kernels[kernel_count++];
 
-static struct kernel kernels[] = {
-    ON(false),
-    {"memcpy", MEMCPY, 0, false, 8, false, {0}, 0},
-    {"copy_finite", COPY_FINITE, 0, false, 8, false, {0}, 0},
-    ON(true),
-};
-#define KERNELS (sizeof kernels / sizeof kernels[0])
+    if (kernel_count > KERNELS_MAX)
+        abort();
+    *kernel = (struct kernel){.kind = kind, .bytes_per_element = bytes, .wide = wide};
+    (void)snprintf(kernel->name, sizeof kernel->name, "%s", name);
+    return kernel;
+}
+
+static uint32_t touched_bytes(const struct kernel *kernel)
+{
+    const uint32_t slots = update_slot_count(kernel->function, &kernel->hyperparameters);
+    const uint32_t of_value = kernel->function->number == UPDATE_ASSIGN ? 2 : 3;
+    const uint32_t not_written = kernel->function->number == UPDATE_DELAYED_NESTEROV;
+
+    return of_value * sumac_dtype_bytes(kernel->dtype) +
+           (2 * slots - not_written) * sumac_dtype_bytes(update_slot_dtype(kernel->dtype));
+}
+
+/* A function with its defaults, but for one hyperparameter that `with` names (NULL: none). */
+static void
+add_update(const char *function, enum sumac_dtype dtype, bool wide, const char *with, double value)
+{
+    struct kernel *const kernel = add(function, UPDATE, 0, wide);
+
+    kernel->function = update_find_by_name(function);
+    kernel->dtype = dtype;
+    if (update_hyperparameters_read(kernel->function, NULL, NULL, &kernel->hyperparameters, NULL) !=
+        SUMAC_OK)
+        abort();
+    if (with != NULL)
+        kernel->hyperparameters.value[update_hyperparameter_find(with)] = value;
+    kernel->bytes_per_element = touched_bytes(kernel);
+    if (dtype != SUMAC_FLOAT32)
+        (void)snprintf(
+            kernel->name, sizeof kernel->name, "%s %s", function, sumac_dtype_name(dtype));
+    else if (with != NULL)
+        (void)snprintf(kernel->name, sizeof kernel->name, "%s %s %g", function, with, value);
+}
+
+static void add_spare(const char *function, bool wide)
+{
+    add_update(function, SUMAC_FLOAT32, wide, NULL, 0);
+    struct kernel *const kernel = &kernels[kernel_count - 1];
+    kernel->spare = true;
+    (void)snprintf(kernel->name, sizeof kernel->name, "%s spare", function);
+}
+
+static void add_kernels(bool wide)
+{
+    const struct update_function *function = NULL;
+
+    (void)add("triad", TRIAD, 12, wide);
+    for (uint32_t i = 0; (function = update_at(i)) != NULL; i++)
+        add_update(function->name, SUMAC_FLOAT32, wide, NULL, 0);
+    add_update("momentum", SUMAC_FLOAT32, wide, "nesterov", 1);
+    add_update("rmsprop", SUMAC_FLOAT32, wide, "centered", 1);
+    add_update("ftrl", SUMAC_FLOAT32, wide, "learning_rate_power", -0.3);
+    add_spare("sgd", wide);
+    add_spare("momentum", wide);
+    add_spare("adam", wide);
+    for (uint32_t i = 0; (function = update_at(i)) != NULL; i++) {
+        add_update(function->name, SUMAC_FLOAT16, wide, NULL, 0);
+        add_update(function->name, SUMAC_BFLOAT16, wide, NULL, 0);
+    }
+    if (wide)
+        return;
+    (void)add("memcpy", MEMCPY, 8, false);
+    (void)add("copy_finite", COPY_FINITE, 8, false);
+}
+
+/* Of the kernels, the yardsticks and those whose name has the text. */
+static void choose(const char *only)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < kernel_count; i++)
+        if (kernels[i].kind == TRIAD || kernels[i].kind == MEMCPY ||
+            strstr(kernels[i].name, only) != NULL)
+            kernels[kept++] = kernels[i];
+    kernel_count = kept;
+}
 
 /* What a kernel is compared with: the triad on as many threads, or memcpy. */
 static const struct kernel *yardstick(const struct kernel *kernel)
 {
-    for (size_t i = 0; i < KERNELS; i++) {
+    for (size_t i = 0; i < kernel_count; i++) {
         const enum kind wanted = kernel->kind == COPY_FINITE ? MEMCPY : TRIAD;
         if (kernels[i].kind == wanted && kernels[i].wide == kernel->wide)
             return &kernels[i];
@@ -230,12 +321,12 @@ static const struct kernel *yardstick(const struct kernel *kernel)
 static void print_text(const struct bench *bench)
 {
     printf(
-        "%zu MiB arrays of float32, medians of %u rounds, %u thread%s beside the owner's\n",
-        bench->bytes >> 20, bench->rounds, bench->threads, bench->threads == 1 ? "" : "s");
-    printf("%-16s %8s %8s %8s\n", "kernel", "threads", "GB/s", "ratio");
-    for (size_t i = 0; i < KERNELS; i++)
+        "%zu Mi elements, medians of %u rounds, %u thread%s beside the owner's\n",
+        bench->elements >> 20, bench->rounds, bench->threads, bench->threads == 1 ? "" : "s");
+    printf("%-32s %8s %8s %8s\n", "kernel", "threads", "GB/s", "ratio");
+    for (size_t i = 0; i < kernel_count; i++)
         printf(
-            "%-16s %8u %8.2f %8.2f\n", kernels[i].name, kernels[i].wide ? bench->threads + 1 : 1,
+            "%-32s %8u %8.2f %8.2f\n", kernels[i].name, kernels[i].wide ? bench->threads + 1 : 1,
             kernels[i].median, kernels[i].median / yardstick(&kernels[i])->median);
 }
 
@@ -243,7 +334,7 @@ static void print_json(const struct bench *bench)
 {
     printf(
         "{\"megabytes\": %zu, \"rounds\": %u, \"kernels\": [", bench->bytes >> 20, bench->rounds);
-    for (size_t i = 0; i < KERNELS; i++)
+    for (size_t i = 0; i < kernel_count; i++)
         printf(
             "%s\n  {\"kernel\": \"%s\", \"threads\": %u, \"gigabytes_per_second\": %.3f, "
             "\"against\": \"%s\", \"ratio\": %.3f}",
@@ -253,29 +344,47 @@ static void print_json(const struct bench *bench)
     printf("\n]}\n");
 }
 
-static void make_arrays(struct bench *bench)
+static void *make_array(size_t bytes, enum sumac_dtype dtype, size_t elements, uint64_t seed)
 {
-    bench->elements = bench->bytes / sizeof(float);
-    bench->slice_count = (uint32_t)(bench->bytes / SLICE_BYTES);
-    bench->slices = calloc(bench->slice_count, sizeof *bench->slices);
+    void *const array = aligned_alloc(4096, bytes);
     wire_initializer draw = WIRE_INITIALIZER_INIT;
+
+    if (array == NULL) {
+        fprintf(stderr, "bench/update: no memory for an array of %zu bytes\n", bytes);
+        exit(1);
+    }
     draw.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_UNIFORM;
     draw.a = 0.25;
     draw.b = 1;
-    for (uint32_t i = 0; i < ARRAYS; i++) {
-        bench->array[i] = aligned_alloc(4096, bench->bytes);
-        if (bench->array[i] == NULL || bench->slices == NULL) {
-            fprintf(
-                stderr, "bench/update: no memory for %u arrays of %zu bytes\n", ARRAYS,
-                bench->bytes);
-            exit(1);
-        }
-        draw.seed = i;
-        initializer_fill(&draw, SUMAC_FLOAT32, 0, bench->elements, bench->array[i]);
-    }
+    draw.seed = seed;
+    initializer_fill(&draw, dtype, 0, elements, array);
+    return array;
 }
 
-static bool read_options(int argc, char **argv, struct bench *bench, bool *json)
+static void make_arrays(struct bench *bench)
+{
+    bench->elements = bench->bytes / sizeof(float);
+    bench->slice_count = (uint32_t)(bench->elements / SLICE_ELEMENTS);
+    bench->slices = calloc(bench->slice_count, sizeof *bench->slices);
+    if (bench->slices == NULL)
+        abort();
+    for (uint32_t i = 0; i < ARRAYS; i++)
+        bench->array[i] = make_array(bench->bytes, SUMAC_FLOAT32, bench->elements, i);
+    for (uint32_t i = 0; i < 2 * HALVES; i++)
+        bench->half[i / HALVES][i % HALVES] = make_array(
+            bench->bytes / 2, i < HALVES ? SUMAC_FLOAT16 : SUMAC_BFLOAT16, bench->elements, i);
+}
+
+static void free_arrays(struct bench *bench)
+{
+    for (uint32_t i = 0; i < ARRAYS; i++)
+        free(bench->array[i]);
+    for (uint32_t i = 0; i < 2 * HALVES; i++)
+        free(bench->half[i / HALVES][i % HALVES]);
+    free(bench->slices);
+}
+
+static bool read_options(int argc, char **argv, struct bench *bench, bool *json, const char **only)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0) {
@@ -284,6 +393,10 @@ static bool read_options(int argc, char **argv, struct bench *bench, bool *json)
         }
         if (i + 1 == argc)
             return false;
+        if (strcmp(argv[i], "--only") == 0) {
+            *only = argv[++i];
+            continue;
+        }
         const unsigned long number = strtoul(argv[i + 1], NULL, 10);
         if (strcmp(argv[i], "--megabytes") == 0 && number >= 1 && number <= 4096)
             bench->bytes = number << 20;
@@ -309,29 +422,33 @@ int main(int argc, char **argv)
                                : (uint32_t)(cores - 1),
     };
     bool json = false;
+    const char *only = NULL;
 
-    if (!read_options(argc, argv, &bench, &json)) {
+    if (!read_options(argc, argv, &bench, &json, &only)) {
         fprintf(
-            stderr, "usage: bench/update [--json] [--megabytes N] [--rounds N] [--threads N]\n");
+            stderr, "usage: bench/update [--json] [--only TEXT] [--megabytes N] [--rounds N] "
+                    "[--threads N]\n");
         return 2;
     }
+    add_kernels(false);
+    add_kernels(true);
+    if (only != NULL)
+        choose(only);
     make_arrays(&bench);
     if (!compute_pool_create(bench.threads, &bench.pool)) {
         fprintf(stderr, "bench/update: cannot start %u threads\n", bench.threads);
         return 1;
     }
     for (uint32_t round = 0; round < bench.rounds; round++)
-        for (size_t i = 0; i < KERNELS; i++)
+        for (size_t i = 0; i < kernel_count; i++)
             measure(&bench, &kernels[i], round);
-    for (size_t i = 0; i < KERNELS; i++)
+    for (size_t i = 0; i < kernel_count; i++)
         find_median(&kernels[i], bench.rounds);
     if (json)
         print_json(&bench);
     else
         print_text(&bench);
     compute_pool_destroy(bench.pool);
-    for (uint32_t i = 0; i < ARRAYS; i++)
-        free(bench.array[i]);
-    free(bench.slices);
+    free_arrays(&bench);
     return 0;
 }

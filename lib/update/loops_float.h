@@ -364,10 +364,11 @@ static void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
     SLOT(slice, 1, delayed);
     NUMBER(slice, rate, RATE);
     NUMBER(slice, gradient_rate, GRADIENT_RATE);
+    if (momentum_out != momentum_in)
+        memcpy(momentum_out, momentum_in, count * sizeof *momentum_out);
     INDEPENDENT
     for (size_t i = 0; i < count; i++) {
         const FLOAT g = gradient[i], m = momentum_in[i];
-        momentum_out[i] = m;
         delayed_out[i] = delayed_in[i] + g;
         out[i] = in[i] - (rate * m + gradient_rate * g);
     }

@@ -44,16 +44,25 @@ static inline double power_log2(double x)
     return k + (f - (half_square - s * (half_square + r))) * 1.44269504088896340736;
 }
 
-/* 2^t, |t| < 1000: 2^n e^(ln2·r), |r| <= 1/2, by its series. */
+/* 2^t, |t| < 1000: 2^n e^(ln2·r), |r| <= 1/2, by its series: 1, 1/2!, 1/3!, … */
 static inline double power_exp2(double t)
 {
     const double n = floor(t + 0.5);
     const double r = (t - n) * 6.93147180559945309417e-01;
-    double series = 1;
+    const double high =
+        2.48015873015873015658e-05 +
+        r * (2.75573192239858925110e-06 +
+             r * (2.75573192239858882758e-07 +
+                  r * (2.50521083854417202239e-08 +
+                       r * (2.08767569878681001866e-09 +
+                            r * (1.60590438368216133409e-10 + r * 1.14707455977297245073e-11)))));
+    const double low = 0.5 + r * (1.66666666666666657415e-01 +
+                                  r * (4.16666666666666643537e-02 +
+                                       r * (8.33333333333333321769e-03 +
+                                            r * (1.38888888888888894189e-03 +
+                                                 r * (1.98412698412698412526e-04 + r * high)))));
 
-    for (int i = 14; i > 0; i--)
-        series = 1 + series * r / i;
-    return series * power_of_bits((uint64_t)((int64_t)n + 1023) << 52);
+    return (1 + r * (1 + r * low)) * power_of_bits((uint64_t)((int64_t)n + 1023) << 52);
 }
 
 static inline double power_real(double x, double y)
@@ -73,7 +82,10 @@ static inline double power_real(double x, double y)
         return HUGE_VAL;
     if (t < -1074)
         return 0;
-    return power_exp2(t / 2) * power_exp2(t / 2);
+    if (t < 1000 && t > -1000)
+        return power_exp2(t);
+    const double root = power_exp2(t / 2); /* 2^n alone would be beyond the type */
+    return root * root;
 }
 
 #endif
