@@ -135,8 +135,8 @@ static void prepare_slices(struct bench *bench, const struct kernel *kernel)
 {
     const struct update_function *const function = kernel->function;
     const bool is_half = sumac_dtype_bytes(kernel->dtype) == 2;
-    uint16_t *const *const half = bench->half[kernel->dtype == SUMAC_BFLOAT16];
-    float *const *const array = bench->array;
+    uint16_t *const *half = bench->half[kernel->dtype == SUMAC_BFLOAT16];
+    float *const *array = bench->array;
 
     for (uint32_t i = 0; i < bench->slice_count; i++) {
         const size_t first = i * SLICE_ELEMENTS;
