@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* same_bytes.c -- `same_bytes FILE`: 1000 steps of every update function on every type it takes,
  * with fixed pseudo-random inputs, by every table of loops that this processor runs, and every
- * random initializer. Writes a line for each: function, type, and the digests (XXH3-64) of the
- * value and the slots after the last step.
+ * random initializer, and expressions likewise. Writes a line for each: function, type, and the
+ * digests (XXH3-64) of the value and the slots after the last step.
  *
  * The file must not depend on the compiler that built the program, nor on the processor. It fails
  * at once when two tables of loops disagree.
@@ -14,11 +14,14 @@
 
 #include <xxhash.h>
 
+#include "expression_loops.h"
+#include "expression_rows.h"
 #include "loops.h"
 #include "random.h"
 
 #define ELEMENTS 1027u
 #define STEPS 1000u
+#define EXPRESSION_STEPS 100u
 
 struct state {
     uint64_t value[ELEMENTS], slots[UPDATE_SLOTS_MAX][ELEMENTS], gradient[ELEMENTS];
@@ -183,6 +186,78 @@ static void write_initializers(FILE *file)
     }
 }
 
+/* Every function of the language, of elements that stay numbers. */
+static const struct expression_row every_function = {
+    .name = "every function",
+    .text = "slots: m = 0, v = 1\n"
+            "u = exp(-abs(g)) + tanh(value) * rsqrt(1 + g * g)\n"
+            "w = log(1 + abs(value)) + pow(1 + abs(g), 0.3 * tanh(m)) / step\n"
+            "m = clip(0.9 * m + u, min(g, -1), max(value, 1))\n"
+            "v = where(g > value, v - 0.1 * w, sqrt(abs(v)) + sign(g) * 0.01)\n"
+            "value = 0.99 * value - 0.01 * (m + v)\n"};
+
+static void run_expression(
+    const struct expression_loops *table, const struct expression_row *row, enum sumac_dtype dtype,
+    struct state *state)
+{
+    static struct expression expression;
+    static struct expression_plan plan;
+
+    if (expression_read(row->text, strlen(row->text), &expression, NULL) != SUMAC_OK)
+        abort();
+    memset(state, 0, sizeof *state);
+    draw_elements(dtype, 1, state->value);
+    struct expression_slice slice = {
+        .count = ELEMENTS,
+        .value_in = state->value,
+        .value_out = state->value,
+        .gradient = state->gradient,
+        .gradient_dtype = dtype};
+    for (uint32_t s = 0; s < expression.slot_count; s++)
+        slice.slot_in[s] = slice.slot_out[s] = state->slots[s];
+    for (uint64_t step = 1; step <= EXPRESSION_STEPS; step++) {
+        draw_elements(dtype, step + 1, state->gradient);
+        expression_plan(&expression, dtype, expression.defaults, step, &plan);
+        expression_run_with(table, &plan, &slice);
+    }
+}
+
+/* False: the tables disagree. */
+static bool write_expression(FILE *file, const struct expression_row *row, enum sumac_dtype dtype)
+{
+    static struct state states[2];
+    const struct expression_loops *table;
+
+    run_expression(&expression_loops_plain, row, dtype, &states[0]);
+    for (uint32_t t = 1; (table = expression_loops_at(t)) != NULL; t++) {
+        run_expression(table, row, dtype, &states[1]);
+        if (memcmp(&states[0], &states[1], sizeof states[0]) != 0) {
+            fprintf(
+                stderr, "the expression %s of %s differs between the loops plain and %s\n",
+                row->name, sumac_dtype_name(dtype), table->name);
+            return false;
+        }
+    }
+    fprintf(
+        file, "expression %s%s%s %s %016" PRIx64 "\n", row->name, row->fixed_to > 0 ? " " : "",
+        row->fixed_to > 0 ? row->fixed : "", sumac_dtype_name(dtype),
+        XXH3_64bits(&states[0], sizeof states[0]));
+    return true;
+}
+
+static bool write_expressions(FILE *file)
+{
+    bool agreed = true;
+
+    for (int number = SUMAC_FLOAT16; number <= SUMAC_FLOAT64; number++) {
+        const enum sumac_dtype dtype = (enum sumac_dtype)number;
+        for (size_t i = 0; i < EXPRESSION_ROWS; i++)
+            agreed = write_expression(file, &expression_rows[i], dtype) && agreed;
+        agreed = write_expression(file, &every_function, dtype) && agreed;
+    }
+    return agreed;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) {
@@ -194,7 +269,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "same_bytes: cannot write %s\n", argv[1]);
         return 2;
     }
-    const bool agreed = write_all(file);
+    const bool agreed = write_all(file) && write_expressions(file);
     write_means(file);
     write_initializers(file);
     return fclose(file) == 0 && agreed ? 0 : 1;
