@@ -4,7 +4,7 @@
  *
  *   hyperparameters: learning_rate = 0.01        read         plan (one push)         run (tiles)
  *   value = value - learning_rate * g      ──►  nodes   ──►  instructions, with  ──►  loops over
- *                                                            numbers folded           1 KiB each
+ *                                                            numbers folded           tiles
  *
  * The language is in docs/EXPRESSIONS.md. Whatever the text, reading it ends soon and says what is
  * wrong where, and running it touches its elements alone: there are no loops, no addresses and no
