@@ -73,6 +73,15 @@ struct sumac_variable {
 /* What the end of a pull may take beyond its time: who waits for it so long hears why. */
 #define END_US 1000000u
 
+/* Rows of a pull by index, in the transfer's memory: each once, those of a shard together. */
+struct gathered {
+    struct gathered *next;
+    uint8_t *into;          /* (count, row_bytes): the caller's */
+    const uint8_t *values;  /* (so many as differ, row_bytes) */
+    const uint32_t *places; /* (count), of each in `values` */
+    uint64_t count, row_bytes;
+};
+
 /* A push or a pull under way. Taken from the client's free list, so that a client in its stride
  * allocates nothing. */
 struct transfer {
@@ -83,8 +92,9 @@ struct transfer {
     struct session_piece *pieces;
     struct variable_shard **shards; /* of each piece */
     uint32_t piece_count, piece_capacity;
-    bool over;        /* the session has said PUSHED or PULLED */
-    uint64_t ends_us; /* a pull is over by then, its ps has said why; 0: no end */
+    struct gathered *gathered; /* of a pull: rows that go to their places when it is over */
+    bool over;                 /* the session has said PUSHED or PULLED */
+    uint64_t ends_us;          /* a pull is over by then, its ps has said why; 0: no end */
     /* A reference on the bytes being pushed; NULL: the caller keeps them. */
     struct sumac_buffer *kept;
     atomic_uint lent; /* runs of the caller's bytes that gRPC holds */
@@ -268,16 +278,38 @@ struct selection {
     const struct sumac_tensor *tensor;
     bool has_rows;
     struct sumac_range rows;
-    size_t index;      /* in the caller's array */
-    uint32_t function; /* of a push */
+    const struct sumac_tensor *indices; /* NULL: a range */
+    size_t index;                       /* in the caller's array */
+    uint32_t function;                  /* of a push */
     bool earlier_pull; /* of a push: computed from the values of the pull before the last */
     bool synchronous;  /* likewise: half types are given as float32 */
-    const char *verb;  /* "push", "pull" */
+    bool pulls;
+    const char *verb; /* "push", "pull" */
 };
 /* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT,
  * OUT_OF_RANGE. */
 enum sumac_status selection_add(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
+/* The next piece of the transfer, for that shard. NULL: no memory. */
+struct session_piece *transfer_add_piece(
+    struct transfer *transfer, const struct selection *selection, struct variable_shard *shard);
+/* The type that a tensor for the selection has. */
+enum sumac_dtype selection_dtype(const struct selection *selection);
+/* Bytes of one row of it. */
+uint64_t selection_row_bytes(const struct selection *selection);
+/* Its dtype and shape, of so many rows, its memory. Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */
+enum sumac_status
+selection_check_tensor(const struct selection *selection, uint64_t rows, struct sumac_error *error);
+
+/* slices.c: as selection_add, of one with indices whose variable was checked */
+enum sumac_status
+slices_add(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
+/* The same of a pull. */
+enum sumac_status
+slices_ask(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
+/* What has been pulled goes to where the caller wants it. */
+void slices_give(struct transfer *transfer);
+
 /* Do the `bytes` of a tensor lie within its memory, on the host? `what` is done with it for the
  * variable `name`.
  * Fails  INVALID_ARGUMENT, OUT_OF_RANGE. */

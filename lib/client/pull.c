@@ -20,6 +20,8 @@ static enum sumac_status add_fetches(
             .tensor = &fetches[i].into,
             .has_rows = fetches[i].has_rows,
             .rows = fetches[i].rows,
+            .indices = fetches[i].indices,
+            .pulls = true,
             .verb = "pull"};
         const enum sumac_status status = selection_add(transfer, &selection, error);
         if (status != SUMAC_OK)

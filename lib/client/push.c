@@ -65,6 +65,7 @@ static enum sumac_status add_deltas(
             .tensor = &delta->value,
             .has_rows = delta->has_rows,
             .rows = delta->rows,
+            .indices = delta->indices,
             .function = delta->function != NULL ? push->function_count : 0,
             .earlier_pull = deltas->earlier_pull,
             .synchronous = deltas->synchronous,

@@ -33,6 +33,7 @@ struct transfer *transfer_take(struct sumac_client *client)
     transfer->piece_count = transfer->piece_capacity = 0;
     transfer->pieces = NULL;
     transfer->shards = NULL;
+    transfer->gathered = NULL;
     transfer->over = false;
     transfer->ends_us = 0;
     transfer->kept = NULL;
@@ -90,13 +91,13 @@ static bool reserve(struct transfer *transfer)
     return true;
 }
 
-/* The shape that a tensor for this selection has. */
-static struct sumac_shape expected_shape(const struct selection *selection)
+/* The shape that a tensor for so many rows of this selection has. */
+static struct sumac_shape expected_shape(const struct selection *selection, uint64_t rows)
 {
     struct sumac_shape shape = selection->variable->shape;
 
-    if (selection->has_rows && shape.rank > 0)
-        shape.extent[0] = selection->rows.count;
+    if (shape.rank > 0)
+        shape.extent[0] = rows;
     return shape;
 }
 
@@ -133,8 +134,7 @@ enum sumac_status client_check_memory(
     return SUMAC_OK;
 }
 
-/* The type that a tensor for it has. */
-static enum sumac_dtype expected_dtype(const struct selection *selection)
+enum sumac_dtype selection_dtype(const struct selection *selection)
 {
     const enum sumac_dtype own = selection->variable->dtype;
     const bool half = sumac_dtype_kind(own) == SUMAC_KIND_HALF;
@@ -142,14 +142,13 @@ static enum sumac_dtype expected_dtype(const struct selection *selection)
     return selection->synchronous && half ? SUMAC_FLOAT32 : own;
 }
 
-/* Bytes of one row of such a tensor. */
-static uint64_t expected_row_bytes(const struct selection *selection)
+uint64_t selection_row_bytes(const struct selection *selection)
 {
     const struct sumac_variable *variable = selection->variable;
 
     assert(sumac_dtype_bytes(variable->dtype) > 0);
     return variable->row_bytes / sumac_dtype_bytes(variable->dtype) *
-           sumac_dtype_bytes(expected_dtype(selection));
+           sumac_dtype_bytes(selection_dtype(selection));
 }
 
 /* The variable is there, is of this client, and has these rows. */
@@ -184,26 +183,21 @@ static enum sumac_status check_rows(
     return SUMAC_OK;
 }
 
-static enum sumac_status check(
-    const struct selection *selection, const struct sumac_client *client, struct sumac_range *rows,
-    struct sumac_error *error)
+enum sumac_status
+selection_check_tensor(const struct selection *selection, uint64_t rows, struct sumac_error *error)
 {
     const struct sumac_variable *variable = selection->variable;
     const struct sumac_tensor *tensor = selection->tensor;
+    const enum sumac_dtype dtype = selection_dtype(selection);
+    const struct sumac_shape shape = expected_shape(selection, rows);
     char expected[128], given[128];
-    const enum sumac_status status = check_rows(selection, client, rows, error);
 
-    if (status != SUMAC_OK)
-        return status;
-    const enum sumac_dtype dtype = expected_dtype(selection);
     if (tensor->dtype != dtype)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s of %s: expected %s, given %s%s", selection->verb, variable->name,
             sumac_dtype_name(dtype), sumac_dtype_name(tensor->dtype),
             dtype == variable->dtype ? "" : "; a synchronous push of a half type is float32");
-    assert(rows->first <= variable->rows && rows->count <= variable->rows - rows->first);
-    const struct sumac_shape shape = expected_shape(selection);
     if (!sumac_shape_equal(&shape, &tensor->shape))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
@@ -211,8 +205,7 @@ static enum sumac_status check(
             sumac_shape_print(&shape, expected, sizeof expected),
             sumac_shape_print(&tensor->shape, given, sizeof given));
     return client_check_memory(
-        tensor, rows->count * expected_row_bytes(selection), selection->verb, variable->name,
-        error);
+        tensor, rows * selection_row_bytes(selection), selection->verb, variable->name, error);
 }
 
 /* The part of `rows` that a shard has. False: none. */
@@ -228,40 +221,55 @@ overlap(const struct variable_shard *shard, struct sumac_range rows, struct suma
     return end > first;
 }
 
+struct session_piece *transfer_add_piece(
+    struct transfer *transfer, const struct selection *selection, struct variable_shard *shard)
+{
+    assert(client_is_locked(transfer->client));
+    if (!reserve(transfer))
+        return NULL;
+    transfer->shards[transfer->piece_count] = shard;
+    struct session_piece *piece = &transfer->pieces[transfer->piece_count++];
+    *piece = (struct session_piece){
+        .ps = shard->ps,
+        .shard_id = shard->shard_id,
+        .layout_epoch = shard->layout_epoch,
+        .kind = WIRE_PIECE_VALUES,
+        .function = selection->function,
+        .based_on = selection->earlier_pull ? shard->earlier_version : shard->version};
+    return piece;
+}
+
 enum sumac_status selection_add(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
 {
     struct sumac_variable *variable = selection->variable;
-    struct sumac_range rows, common;
-    const enum sumac_status status = check(selection, transfer->client, &rows, error);
+    struct sumac_range rows = {.first = 0}, common;
+    enum sumac_status status = check_rows(selection, transfer->client, &rows, error);
 
+    if (status == SUMAC_OK && selection->indices != NULL)
+        return selection->pulls ? slices_ask(transfer, selection, error)
+                                : slices_add(transfer, selection, error);
+    if (status == SUMAC_OK)
+        status = selection_check_tensor(selection, rows.count, error);
     if (status != SUMAC_OK)
         return status;
-    assert(client_is_locked(transfer->client));
-    const uint64_t row_bytes = expected_row_bytes(selection);
+    const uint64_t row_bytes = selection_row_bytes(selection);
     uint8_t *data = sumac_tensor_data(selection->tensor);
     uint64_t covered = 0;
     for (uint32_t i = 0; i < variable->shard_count; i++) {
         struct variable_shard *shard = &variable->shards[i];
         if (!overlap(shard, rows, &common))
             continue;
-        if (!reserve(transfer))
+        struct session_piece *piece = transfer_add_piece(transfer, selection, shard);
+        if (piece == NULL)
             return fail(
                 error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
                 "no memory for a %s of %s", selection->verb, variable->name);
         assert(common.first >= shard->first_row);
         covered += common.count;
-        transfer->shards[transfer->piece_count] = shard;
-        transfer->pieces[transfer->piece_count++] = (struct session_piece){
-            .ps = shard->ps,
-            .shard_id = shard->shard_id,
-            .layout_epoch = shard->layout_epoch,
-            .kind = WIRE_PIECE_VALUES,
-            .function = selection->function,
-            .based_on = selection->earlier_pull ? shard->earlier_version : shard->version,
-            .offset_bytes = (common.first - shard->first_row) * row_bytes,
-            .bytes = common.count * row_bytes,
-            .data = data + (common.first - rows.first) * row_bytes};
+        piece->offset_bytes = (common.first - shard->first_row) * row_bytes;
+        piece->bytes = common.count * row_bytes;
+        piece->data = data + (common.first - rows.first) * row_bytes;
     }
     assert(covered == rows.count); /* all of the tensor's bytes, and each once */
     return SUMAC_OK;
@@ -423,6 +431,8 @@ enum sumac_status transfer_wait(
     } else {
         assert(transfer->over);
         status = transfer->error.status;
+        if (status == SUMAC_OK)
+            slices_give(transfer);
         if (status != SUMAC_OK && error != NULL)
             *error = transfer->error;
         transfer_give(transfer);

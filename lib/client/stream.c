@@ -270,11 +270,13 @@ static bool reserve_payload(struct sumac_client *client, uint32_t count)
     return true;
 }
 
-/* Small runs are copied into the message; of larger ones the push counts how many gRPC holds. */
-static void do_send_push(struct sumac_client *client, const struct session_effect *effect)
+/* Small runs are copied into the message; of larger ones the transfer counts how many gRPC holds.
+ */
+static void do_send(
+    struct sumac_client *client, const struct session_effect *effect, const wire_message *message)
 {
     assert(effect->ps < client->peer_count);
-    struct rpc_call *call = client->peers[effect->ps].streams[SESSION_PUSH_STREAM].call;
+    struct rpc_call *call = client->peers[effect->ps].streams[effect->stream_kind].call;
     if (call == NULL || !rpc_call_writable(call))
         return; /* it has just ended, and the session will be told */
     if (!reserve_payload(client, effect->payload_count)) {
@@ -293,15 +295,19 @@ static void do_send_push(struct sumac_client *client, const struct session_effec
         client->payload[i].released = transfer_released;
         client->payload[i].context = transfer;
     }
-    rpc_call_send(call, &effect->push_request->base, client->payload, effect->payload_count);
+    rpc_call_send(call, message, client->payload, effect->payload_count);
+}
+
+static void do_send_push(struct sumac_client *client, const struct session_effect *effect)
+{
+    assert(effect->stream_kind == SESSION_PUSH_STREAM);
+    do_send(client, effect, &effect->push_request->base);
 }
 
 static void do_send_pull(struct sumac_client *client, const struct session_effect *effect)
 {
-    assert(effect->ps < client->peer_count);
-    struct rpc_call *call = client->peers[effect->ps].streams[SESSION_PULL_STREAM].call;
-    if (call != NULL && rpc_call_writable(call))
-        rpc_call_send(call, &effect->pull_request->base, NULL, 0);
+    assert(effect->stream_kind == SESSION_PULL_STREAM);
+    do_send(client, effect, &effect->pull_request->base);
 }
 
 static void do_transferred(const struct sumac_client *client, const struct session_effect *effect)

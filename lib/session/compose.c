@@ -20,6 +20,7 @@ struct draft {
     wire_part *parts[PARTS_PER_MESSAGE_MAX];
     uint32_t part_count;
     uint32_t piece_count;
+    uint32_t row_count; /* by index */
     uint32_t function_count;
     struct session_bytes *payload;
     uint32_t payload_count, payload_capacity;
@@ -45,34 +46,95 @@ static bool reserve_payload(struct session *session, struct draft *draft, uint32
     return true;
 }
 
-/* Bytes of a piece, from `offset` on, that still fit: all of them, or a multiple of 64, so whole
- * elements. */
-static uint64_t bytes_that_fit(const struct session_piece *piece, uint64_t offset, uint64_t room)
+/* What still fits into a message. */
+struct room {
+    uint64_t bytes;
+    uint32_t pieces, rows;
+    bool empty; /* it has no payload yet: what is larger than a message should be goes all the same
+                 */
+};
+
+static struct room room_of(const struct draft *draft, const struct link *link)
 {
-    assert(offset <= piece->bytes);
-    const uint64_t rest = piece->bytes - offset;
-    return rest <= room ? rest : room / 64 * 64;
+    const uint64_t used = draft->payload_bytes, most = link->chunk_bytes;
+
+    assert(draft->piece_count <= WIRE_PUSH_PIECES_MAX);
+    assert(draft->row_count <= WIRE_PUSH_ROWS_MAX);
+    return (struct room){
+        .bytes = used < most ? most - used : 0,
+        .pieces = WIRE_PUSH_PIECES_MAX - draft->piece_count,
+        .rows = WIRE_PUSH_ROWS_MAX - draft->row_count,
+        .empty = used == 0};
 }
 
-/* How many pieces the next chunk of the part being sent has in this message. */
-static uint32_t count_pieces(const struct draft *draft, const struct link *link)
+/* As they are on the wire: indices and values. */
+static uint32_t wire_pieces_of(const struct session_piece *piece)
 {
-    assert(draft->payload_bytes <= link->chunk_bytes);
+    return piece->rows == NULL ? 1 : 2;
+}
+
+/* How many rows of a piece by rows go together, from `offset` of its values on. */
+static uint64_t
+rows_of(const struct session *session, const struct session_piece *piece, uint64_t offset)
+{
+    const uint64_t left = (piece->bytes - offset) / piece->row_bytes;
+    const uint64_t most = rows_together(session, piece);
+
+    return left < most ? left : most;
+}
+
+/* The next of a piece, from `offset` on, if it fits: all that is left or a multiple of 64 bytes, so
+ * whole elements; of one by rows a pair, which is not cut. False: it does not. */
+static bool take_next(
+    const struct session *session, const struct session_piece *piece, uint64_t offset,
+    struct room *room, uint64_t *bytes)
+{
+    const uint64_t rest = piece->bytes - offset;
+    uint64_t taken = rest <= room->bytes ? rest : room->bytes / 64 * 64;
+
+    assert(offset <= piece->bytes);
+    if (room->pieces < wire_pieces_of(piece))
+        return false;
+    if (piece->rows != NULL) {
+        const uint64_t rows = rows_of(session, piece, offset);
+        taken = rows * (sizeof(int64_t) + piece->row_bytes);
+        if (rows > room->rows || (taken > room->bytes && !room->empty))
+            return false;
+        *bytes = rows * piece->row_bytes;
+        room->rows -= (uint32_t)rows;
+    } else {
+        *bytes = taken;
+    }
+    if (taken == 0 && rest > 0)
+        return false;
+    room->bytes -= taken < room->bytes ? taken : room->bytes;
+    room->pieces -= wire_pieces_of(piece);
+    room->empty = room->empty && taken == 0;
+    return true;
+}
+
+/* How many pieces of the wire the next chunk of the part being sent has in this message. */
+static uint32_t
+count_pieces(const struct session *session, const struct draft *draft, const struct link *link)
+{
     const struct part *part = link->sending;
+    struct room room = room_of(draft, link);
+    uint64_t offset = link->sending_offset, bytes;
+    uint32_t count = 0;
+
     assert(part != NULL);
     const struct session_piece *pieces = &part->push->pieces[part->first_piece];
-    uint64_t room = link->chunk_bytes - draft->payload_bytes;
-    const uint32_t max = WIRE_PUSH_PIECES_MAX - draft->piece_count;
-    uint64_t offset = link->sending_offset;
-    uint32_t count = 0;
-    for (uint32_t i = link->sending_piece; i < part->piece_count && count < max; i++) {
-        const uint64_t bytes = bytes_that_fit(&pieces[i], offset, room);
-        if (bytes == 0 && pieces[i].bytes > 0)
+    for (uint32_t i = link->sending_piece; i < part->piece_count;) {
+        if (!take_next(session, &pieces[i], offset, &room, &bytes))
             break;
-        count++;
-        room -= bytes;
-        if (offset + bytes < pieces[i].bytes)
-            break;
+        count += wire_pieces_of(&pieces[i]);
+        offset += bytes;
+        if (offset < pieces[i].bytes) {
+            if (pieces[i].rows == NULL)
+                break;
+            continue;
+        }
+        i++;
         offset = 0;
     }
     return count;
@@ -111,30 +173,64 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->functions = (wire_function **)(uintptr_t)push->functions;
 }
 
-/* The pieces [sending_piece, + count) of the part being sent, as far as they fit. */
-static void fill_pieces(struct draft *draft, struct link *link, wire_piece *wire, uint32_t count)
+static void
+add_payload(struct draft *draft, const struct link *link, const void *data, uint64_t bytes)
+{
+    draft->payload_bytes += bytes;
+    if (bytes == 0)
+        return;
+    assert(draft->payload_count < draft->payload_capacity);
+    draft->payload[draft->payload_count++] = (struct session_bytes){
+        .bytes = {.data = data, .bytes = bytes}, .token = link->sending->push->token};
+}
+
+/* Some of the piece being sent, as one piece of the wire, or as two. Returns how many. */
+static uint32_t
+fill_piece(struct draft *draft, const struct link *link, wire_piece *wire, uint64_t bytes)
+{
+    const struct session_piece *piece =
+        &link->sending->push->pieces[link->sending->first_piece + link->sending_piece];
+    const uint64_t offset = link->sending_offset;
+
+    *wire = (wire_piece)WIRE_PIECE_INIT;
+    wire->shard_id = piece->shard_id;
+    wire->layout_epoch = piece->layout_epoch;
+    wire->function = piece->function;
+    wire->based_on = piece->based_on;
+    wire->kind = SUMAC__V1__PIECE__KIND__KIND_VALUES;
+    if (piece->rows != NULL) {
+        const uint64_t first = offset / piece->row_bytes, rows = bytes / piece->row_bytes;
+        wire[1] = wire[0];
+        wire->kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+        wire->offset_bytes = first * sizeof *piece->rows;
+        wire->bytes = rows * sizeof *piece->rows;
+        add_payload(draft, link, piece->rows + first, wire->bytes);
+        draft->row_count += (uint32_t)rows;
+        wire++;
+    }
+    wire->offset_bytes = piece->offset_bytes + offset;
+    wire->bytes = bytes;
+    if (bytes > 0)
+        add_payload(draft, link, piece->data + offset, bytes);
+    return wire_pieces_of(piece);
+}
+
+/* So many pieces of the wire, of the part being sent, from sending_piece on. */
+static void fill_pieces(
+    const struct session *session, struct draft *draft, struct link *link, wire_piece *wire,
+    uint32_t count)
 {
     const struct part *part = link->sending;
-    const uint64_t token = part->push->token;
+    uint64_t bytes;
 
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count;) {
         const struct session_piece *piece =
             &part->push->pieces[part->first_piece + link->sending_piece];
-        const uint64_t offset = link->sending_offset;
-        const uint64_t bytes =
-            bytes_that_fit(piece, offset, link->chunk_bytes - draft->payload_bytes);
-        wire[i] = (wire_piece)WIRE_PIECE_INIT;
-        wire[i].shard_id = piece->shard_id;
-        wire[i].layout_epoch = piece->layout_epoch;
-        wire[i].kind = (Sumac__V1__Piece__Kind)piece->kind;
-        wire[i].function = piece->function;
-        wire[i].based_on = piece->based_on;
-        wire[i].offset_bytes = piece->offset_bytes + offset;
-        wire[i].bytes = bytes;
-        draft->payload_bytes += bytes;
-        if (bytes > 0)
-            draft->payload[draft->payload_count++] = (struct session_bytes){
-                .bytes = {.data = piece->data + offset, .bytes = bytes}, .token = token};
+        struct room room = room_of(draft, link);
+        const bool fits = take_next(session, piece, link->sending_offset, &room, &bytes);
+        assert(fits);
+        (void)fits;
+        i += fill_piece(draft, link, &wire[i], bytes);
         link->sending_offset += bytes;
         if (link->sending_offset == piece->bytes) {
             link->sending_piece++;
@@ -162,11 +258,11 @@ static wire_part *add_part(struct session *session, struct draft *draft, uint64_
 static bool add_chunk(struct session *session, struct draft *draft, struct link *link)
 {
     struct part *part = link->sending;
-    const uint32_t count = count_pieces(draft, link);
+    const uint32_t count = count_pieces(session, draft, link);
 
     if (count == 0 && part->piece_count > 0)
         return false;
-    assert(link->sending_piece + count <= part->piece_count);
+    assert(draft->piece_count + count <= WIRE_PUSH_PIECES_MAX);
     const bool first = link->sending_piece == 0 && link->sending_offset == 0;
     wire_piece *pieces = step_take(session, count * sizeof *pieces);
     wire_piece **pointers = step_take(session, count * sizeof *pointers);
@@ -178,7 +274,7 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
     if (first)
         fill_header(session, part, wire);
     draft->function_count += (uint32_t)wire->n_functions;
-    fill_pieces(draft, link, pieces, count);
+    fill_pieces(session, draft, link, pieces, count);
     for (uint32_t i = 0; i < count; i++)
         pointers[i] = &pieces[i];
     wire->n_pieces = count;
@@ -390,7 +486,7 @@ void compose_pushes(struct session *session, struct link *link)
     if (!stream->greeted || session->phase == PHASE_SETTLING)
         return;         /* to the hello of a closed session its ps answers how it ended */
     struct draft draft; /* its arrays are filled as far as its counts say */
-    draft.part_count = draft.piece_count = draft.function_count = 0;
+    draft.part_count = draft.piece_count = draft.row_count = draft.function_count = 0;
     draft.payload = NULL;
     draft.payload_count = draft.payload_capacity = 0;
     draft.payload_bytes = 0;

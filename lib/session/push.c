@@ -153,6 +153,22 @@ static bool number_shards(struct session *session, struct push *push, struct par
     return whole;
 }
 
+/* Its bytes, and, of one by rows, what it takes beside them and its pairs of pieces. */
+static void measure_piece(
+    const struct session *session, const struct session_piece *piece, struct part *part,
+    uint64_t *wire_pieces)
+{
+    part->bytes += piece->bytes;
+    if (piece->rows == NULL)
+        return;
+    assert(piece->row_bytes > 0 && piece->bytes % piece->row_bytes == 0);
+    const uint64_t rows = piece->bytes / piece->row_bytes, most = rows_together(session, piece);
+    const uint64_t pairs = rows == 0 ? 1 : rows / most + (rows % most != 0);
+    part->bytes += rows * sizeof(int64_t);
+    part->room_bytes += wire_rows_cost(rows, piece->row_bytes) + wire_list_cost(piece->row_bytes);
+    *wire_pieces += 2 * pairs - 1;
+}
+
 static bool measure_parts(struct session *session, struct push *push)
 {
     assert(push->part_count <= push->piece_count || push->synchronous);
@@ -160,9 +176,10 @@ static bool measure_parts(struct session *session, struct push *push)
         struct part *part = &push->parts[p];
         if (!number_shards(session, push, part))
             return false;
+        uint64_t wire_pieces = part->piece_count;
         for (uint32_t i = 0; i < part->piece_count; i++)
-            part->bytes += push->pieces[part->first_piece + i].bytes;
-        part->room_bytes = wire_part_cost(part->bytes, part->piece_count, push->function_count);
+            measure_piece(session, &push->pieces[part->first_piece + i], part, &wire_pieces);
+        part->room_bytes += wire_part_cost(part->bytes, wire_pieces, push->function_count);
     }
     return true;
 }

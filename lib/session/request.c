@@ -120,9 +120,13 @@ fill_pieces(struct session *session, const struct request *request, wire_pull_re
         pieces[i] = (wire_piece)WIRE_PIECE_INIT;
         pieces[i].shard_id = piece->shard_id;
         pieces[i].layout_epoch = piece->layout_epoch;
-        pieces[i].kind = (Sumac__V1__Piece__Kind)piece->kind;
+        pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_VALUES;
         pieces[i].offset_bytes = piece->offset_bytes;
         pieces[i].bytes = piece->bytes;
+        if (piece->rows != NULL) {
+            pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+            pieces[i].bytes = piece->bytes / piece->row_bytes * sizeof *piece->rows;
+        }
         pointers[i] = &pieces[i];
     }
     wire->n_pieces = request->piece_count;
@@ -149,8 +153,34 @@ static bool fill_request(struct session *session, struct request *request, wire_
     return fill_pieces(session, request, wire);
 }
 
+/* The indices of the rows that a request names. NULL: it names none, or there is no memory. */
+static const struct session_bytes *
+list_indices(struct session *session, const struct request *request, uint32_t *count)
+{
+    struct session_bytes *runs = NULL;
+
+    *count = 0;
+    for (uint32_t i = 0; i < request->piece_count; i++) {
+        const struct session_piece *piece = &request->pull->pieces[request->first_piece + i];
+        if (piece->rows == NULL || piece->bytes == 0)
+            continue;
+        if (runs == NULL)
+            runs = step_take(session, request->piece_count * sizeof *runs);
+        if (runs == NULL)
+            return NULL;
+        runs[(*count)++] = (struct session_bytes){
+            .bytes =
+                {.data = (const uint8_t *)piece->rows,
+                 .bytes = piece->bytes / piece->row_bytes * sizeof *piece->rows},
+            .token = request->pull->token};
+    }
+    return runs;
+}
+
 /* The next message: a cancellation before a request. False: there is nothing to say. */
-static bool fill_message(struct session *session, struct link *link, wire_pull_request *wire)
+static bool fill_message(
+    struct session *session, struct link *link, wire_pull_request *wire,
+    const struct request **filled)
 {
     if (link->cancels_due > 0) {
         struct request *request = link->requests.first;
@@ -169,6 +199,7 @@ static bool fill_message(struct session *session, struct link *link, wire_pull_r
     if (link->pulls_max != 0 && link->sent_requests >= link->pulls_max)
         return false;
     link->request_cursor = request->in_link.next;
+    *filled = request;
     return fill_request(session, request, wire);
 }
 
@@ -187,7 +218,8 @@ void compose_pulls(struct session *session, struct link *link)
     if (wire == NULL || hello == NULL)
         return;
     *wire = (wire_pull_request)WIRE_PULL_REQUEST_INIT;
-    if (!fill_message(session, link, wire))
+    const struct request *filled = NULL; /* of a cancellation: none */
+    if (!fill_message(session, link, wire, &filled))
         return;
     if (!stream->hello_sent) {
         *hello = (wire_hello)WIRE_HELLO_INIT;
@@ -200,6 +232,8 @@ void compose_pulls(struct session *session, struct link *link)
     effect->stream_kind = SESSION_PULL_STREAM;
     effect->generation = stream->generation;
     effect->pull_request = wire;
+    if (filled != NULL)
+        effect->payload = list_indices(session, filled, &effect->payload_count);
     stream->writable = false;
     session->sent_us = session->now_us;
 }

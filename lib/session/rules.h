@@ -50,7 +50,9 @@
     X(quorum_is_ordered)             /* each ps takes the first contributions that are enough */   \
     X(late_is_late_everywhere)       /* a ps sums a late one, too, when it has it by then */       \
     X(quorum_says_again)             /* who has come, and what was taken, is said only once */     \
-    X(time_jump) /* a suspended ps 0 takes its own sleep for everyone's silence */
+    X(repeated_rows_are_summed)      /* a row's occurrences are applied one after the other */     \
+    X(last_of_a_row_wins) /* of several that are assigned to one row the first counts */           \
+    X(time_jump)          /* a suspended ps 0 takes its own sleep for everyone's silence */
 
 enum rule {
 #define X(name) RULE_##name,

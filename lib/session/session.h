@@ -63,6 +63,10 @@ struct session_piece {
     uint64_t offset_bytes; /* in the shard */
     uint64_t bytes;
     uint8_t *data; /* the caller's: read by a push until it is done, written by a pull */
+    /* Of WIRE_PIECE_ROW_INDICES, else NULL: rows of the shard, whose values, of row_bytes (not 0)
+     * each, are the data, from offset 0 on. Read until the push or the pull is over. */
+    const int64_t *rows;
+    uint64_t row_bytes;
 };
 
 struct session_push {
@@ -161,7 +165,7 @@ enum session_effect_kind {
     SESSION_EFFECT_CLOSE_STREAM, /* ps, stream_kind, generation */
     SESSION_EFFECT_SEND_PUSH, /* ps, generation, push_request, payload: the stream is not writable
                                  until told */
-    SESSION_EFFECT_SEND_PULL, /* ps, generation, pull_request */
+    SESSION_EFFECT_SEND_PULL, /* ps, generation, pull_request, payload */
     SESSION_EFFECT_PUSHED,   /* token, error (status OK: applied everywhere), versions (in the order
                               of the pieces) */
     SESSION_EFFECT_PULLED,   /* token, error, versions (in the order of the pieces) */

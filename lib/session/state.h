@@ -398,6 +398,17 @@ void trouble_tell(
     const struct session *session, const struct link *link, enum session_stream_kind kind,
     struct sumac_error *error);
 
+/* Of a piece by rows, how many a pair of indices and values has in one message: the last one may
+ * have fewer. */
+static inline uint64_t
+rows_together(const struct session *session, const struct session_piece *piece)
+{
+    const uint64_t fitting = session->config.chunk_bytes / (sizeof(int64_t) + piece->row_bytes);
+    const uint64_t most = fitting < WIRE_PUSH_ROWS_MAX ? fitting : WIRE_PUSH_ROWS_MAX;
+
+    return most == 0 ? 1 : most;
+}
+
 /* push.c */
 void push_accept(struct session *session, const struct session_push *wanted);
 /* Number what waits, as far as grants are known. */

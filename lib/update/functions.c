@@ -39,7 +39,11 @@
 /* By number; none has 0. */
 static const struct update_function functions[] = {
     [UPDATE_ASSIGN] =
-        {.number = UPDATE_ASSIGN, .name = "assign", .rule = "θ = g", .dtypes = EVERY_DTYPE},
+        {.number = UPDATE_ASSIGN,
+         .name = "assign",
+         .rule = "θ = g",
+         .repeats = UPDATE_REPEATS_LAST_WINS,
+         .dtypes = EVERY_DTYPE},
     [UPDATE_ASSIGN_ADD] =
         {.number = UPDATE_ASSIGN_ADD, .name = "assign_add", .rule = "θ += g", .dtypes = NUMBERS},
     [UPDATE_ASSIGN_SUB] =
@@ -211,13 +215,29 @@ static const struct update_function functions[] = {
               DEFAULT(MOMENTUM_ACTIVATION, 0)},
          .prepare = prepare_delayed_nesterov},
     [UPDATE_MULTIPLY] =
-        {.number = UPDATE_MULTIPLY, .name = "multiply", .rule = "θ *= g", .dtypes = NUMBERS},
+        {.number = UPDATE_MULTIPLY,
+         .name = "multiply",
+         .rule = "θ *= g",
+         .repeats = UPDATE_REPEATS_IN_TURN,
+         .dtypes = NUMBERS},
     [UPDATE_DIVIDE] =
-        {.number = UPDATE_DIVIDE, .name = "divide", .rule = "θ /= g", .dtypes = FLOATS},
+        {.number = UPDATE_DIVIDE,
+         .name = "divide",
+         .rule = "θ /= g",
+         .repeats = UPDATE_REPEATS_IN_TURN,
+         .dtypes = FLOATS},
     [UPDATE_MIN] =
-        {.number = UPDATE_MIN, .name = "min", .rule = "θ = min(θ, g)", .dtypes = NUMBERS},
+        {.number = UPDATE_MIN,
+         .name = "min",
+         .rule = "θ = min(θ, g)",
+         .repeats = UPDATE_REPEATS_IN_TURN,
+         .dtypes = NUMBERS},
     [UPDATE_MAX] =
-        {.number = UPDATE_MAX, .name = "max", .rule = "θ = max(θ, g)", .dtypes = NUMBERS},
+        {.number = UPDATE_MAX,
+         .name = "max",
+         .rule = "θ = max(θ, g)",
+         .repeats = UPDATE_REPEATS_IN_TURN,
+         .dtypes = NUMBERS},
 };
 _Static_assert(
     sizeof functions / sizeof functions[0] == UPDATE_FUNCTIONS_MAX + 1,
@@ -342,6 +362,10 @@ static bool are_apart(const void *one, const void *other, size_t bytes)
 
 void update_run(const struct update_slice *slice)
 {
+    if (slice->rows != NULL) {
+        update_run_rows(slice);
+        return;
+    }
     if (slice->sources != NULL) {
         update_run_sum(slice);
         return;

@@ -91,6 +91,14 @@ struct update_hyperparameters {
 
 struct update_slice;
 
+/* What becomes of a row that occurs several times in one push by rows (SEMANTICS decision 21). */
+enum update_repeats {
+    UPDATE_REPEATS_SUM,     /* its occurrences are summed, in their order, and the sum is applied */
+    UPDATE_REPEATS_IN_TURN, /* they are applied one after the other: products, quotients, extremes
+                             */
+    UPDATE_REPEATS_LAST_WINS /* of them the last one is applied */
+};
+
 struct update_function {
     uint32_t number;  /* UpdateFunction on the wire */
     const char *name; /* "adam" */
@@ -99,11 +107,12 @@ struct update_function {
     const char *slot_names[UPDATE_SLOTS_MAX];
     /* What every element of a slot starts from: a hyperparameter's number; 0: zeros. */
     uint32_t slot_from[UPDATE_SLOTS_MAX];
-    uint32_t last_slot_if;    /* a hyperparameter without which there is no last slot; 0: it is */
-    bool counts_steps;        /* its rule has t: a shard counts the pushes it was applied in */
-    uint32_t dtypes;          /* bit per sumac_dtype it may be applied to */
-    uint32_t hyperparameters; /* bit per HyperparameterName it takes */
-    uint32_t above_zero;      /* of these, those that must not be 0 */
+    uint32_t last_slot_if; /* a hyperparameter without which there is no last slot; 0: it is */
+    bool counts_steps;     /* its rule has t: a shard counts the pushes it was applied in */
+    enum update_repeats repeats;                     /* of a row in one push by rows */
+    uint32_t dtypes;                                 /* bit per sumac_dtype it may be applied to */
+    uint32_t hyperparameters;                        /* bit per HyperparameterName it takes */
+    uint32_t above_zero;                             /* of these, those that must not be 0 */
     double defaults[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
     /* What its loops need beside the rate: hyperparameters as their type rounds them, (1 +
      * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: the rate is all. */
@@ -144,6 +153,12 @@ struct update_sources {
     const void *context;
 };
 
+/* Of a push by rows, one occurrence of a row: where its value and slots lie, and its gradient. */
+struct __attribute__((may_alias)) update_row {
+    uint8_t *at[1 + UPDATE_SLOTS_MAX];
+    const uint8_t *gradient;
+};
+
 /* One contiguous run of elements: out = f(in, gradient). The outputs may be the inputs (in place),
  * or spare blocks; no other pointers may overlap. No pointer need be aligned. With `sources` the
  * gradient is (source 0 + source 1 + …) ÷ divisor, in the type of update_contribution_dtype: summed
@@ -163,6 +178,15 @@ struct update_slice {
     uint64_t source_at;                   /* its first byte in their run, … */
     uint32_t source_run;                  /* … which find knows by this number */
     double divisor;                       /* 1: none */
+    /* Not NULL: it is of rows of `count` elements each, and the pointers above are none. Of one row
+     * all occurrences lie together, in their order; with `wide_rows` a half type's gradient is in
+     * float32. More of the last row comes with a later slice: then `carries`, and its sum so far is
+     * left in `carry`, (count, update_contribution_dtype), from which the slice goes on that is
+     * `carried`. */
+    const struct update_row *rows;
+    void *carry;
+    uint32_t row_count; /* occurrences */
+    bool wide_rows, carried, carries;
 };
 
 /* The row with this number on the wire, or with this name; NULL: there is none. update_at gives the
@@ -242,6 +266,27 @@ bool update_can_add(enum sumac_dtype dtype);
 bool update_can_divide(enum sumac_dtype dtype);
 /* sum.c: run one that has sources. As update_run, which calls it. */
 void update_run_sum(const struct update_slice *slice);
+
+/* rows.c: run one that is of rows. As update_run, which calls it. */
+void update_run_rows(const struct update_slice *slice);
+
+/* A row's occurrence in what one message brings: the row, and its place there, as a number by which
+ * they are put in order. */
+#define UPDATE_ROW_PLACE_BITS 16u
+#define UPDATE_ROWS_TOGETHER_MAX (1u << UPDATE_ROW_PLACE_BITS)
+#define UPDATE_ROW_MAX (UINT64_MAX >> UPDATE_ROW_PLACE_BITS)
+static inline uint64_t update_row_key(uint64_t row, uint32_t place)
+{
+    return row << UPDATE_ROW_PLACE_BITS | place;
+}
+static inline uint64_t update_row_of(uint64_t key) { return key >> UPDATE_ROW_PLACE_BITS; }
+static inline uint32_t update_place_of(uint64_t key)
+{
+    return (uint32_t)(key & (UPDATE_ROWS_TOGETHER_MAX - 1));
+}
+/* Put keys whose places ascend in the order of their rows; those of one row keep theirs. `scratch`
+ * has as many. */
+void update_rows_order(uint64_t *restrict keys, uint64_t *restrict scratch, uint32_t count);
 
 /* Copy received bytes to staging; false if the data type is a float and any element is not finite.
  * `bytes` are whole elements: one that straddles two spans is put together by the caller. No

@@ -44,6 +44,7 @@ static void give(void *context, void *data)
 bool wire_has_payload(const wire_type *type)
 {
     return type == &sumac__v1__push_request__descriptor ||
+           type == &sumac__v1__pull_request__descriptor ||
            type == &sumac__v1__pull_answer__descriptor;
 }
 

@@ -111,7 +111,7 @@ enum lane_event_kind {
     LANE_EVENT_STREAM_WRITABLE, /* stream: opened for answers, or the last one is out */
     LANE_EVENT_STREAM_CLOSED,   /* stream: gone, from either side */
     LANE_EVENT_PUSH,            /* stream, push_request, payload */
-    LANE_EVENT_PULL,            /* stream, pull_request */
+    LANE_EVENT_PULL,            /* stream, pull_request, payload */
     LANE_EVENT_ORDER,           /* stream, order: from ps 0 */
     LANE_EVENT_REPORT,          /* * ps, report: to ps 0, from that ps */
     LANE_EVENT_PEER_UP, /* * ps: the stream to it is writable (each time: the last order is out) */

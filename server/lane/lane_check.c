@@ -53,6 +53,32 @@ static void name_shard(struct sums *sums, const struct shard *shard)
 
 static const char *whose(const struct lane_part *part) { return part->session->task; }
 
+/* Keys ascend, and name rows of the shard. Returns the bytes of the indices. */
+static uint64_t check_rows(
+    struct sums *sums, const struct lane_part *part, const struct run *run,
+    const struct shard *shard)
+{
+    const uint64_t rows_max = shard->variable->placements[shard->placement].rows;
+    uint64_t count = 0;
+
+    for (const struct row_piece *rows = run->list->first; rows != NULL; rows = rows->next) {
+        for (uint32_t i = 0; i < rows->count; i++) {
+            if (update_row_of(rows->keys[i]) >= rows_max ||
+                (i > 0 && rows->keys[i - 1] >= rows->keys[i]))
+                check_object(
+                    sums->check, "push %" PRIu64 " of %s: rows of %s are not in order",
+                    part->sequence, whose(part), shard->variable->name);
+        }
+        count += rows->count;
+        if (rows->next == NULL && rows != run->list->last)
+            check_object(
+                sums->check, "push %" PRIu64 " of %s: a list of rows ends before its last",
+                part->sequence, whose(part));
+    }
+    check_same(sums->check, run->list->row_count, count, "rows of a list", whose(part));
+    return count * sizeof(int64_t);
+}
+
 /* What is staged is what the runs name, in chunks that are the part's. */
 static void check_runs(struct sums *sums, const struct lane_part *part)
 {
@@ -72,7 +98,9 @@ static void check_runs(struct sums *sums, const struct lane_part *part)
         if (shard == NULL)
             continue;
         bytes += run->bytes * lane_part_widens(part, shard);
-        if (run->bytes > shard->bytes || run->offset > shard->bytes - run->bytes)
+        if (run->by_rows)
+            bytes += check_rows(sums, part, run, shard);
+        else if (run->bytes > shard->bytes || run->offset > shard->bytes - run->bytes)
             check_object(
                 sums->check, "push %" PRIu64 " of %s: run %u ends past its shard of %s",
                 part->sequence, whose(part), i, shard->variable->name);

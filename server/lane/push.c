@@ -161,7 +161,12 @@ static void take_piece(
         lane_staging_skip(payload, piece->bytes);
         return;
     }
-    const struct run *run = lane_piece_take(lane, part, piece);
+    if ((int)piece->kind == WIRE_PIECE_ROW_INDICES) {
+        lane_rows_take_indices(lane, part, piece, payload);
+        return;
+    }
+    const struct run *run = part->row_open == NULL ? lane_piece_take(lane, part, piece)
+                                                   : lane_rows_take_values(lane, part, piece);
     if (run == NULL) {
         lane_staging_skip(payload, piece->bytes);
         return;
@@ -170,7 +175,10 @@ static void take_piece(
     const struct payload before = *payload;
     const enum sumac_dtype own = part->entries[run->entry].shard->variable->definition.dtype;
     const enum sumac_dtype dtype = part->step == 0 ? own : update_contribution_dtype(own);
-    if (!lane_staging_copy(lane, part, payload, piece->bytes, dtype, &finite)) {
+    const struct staged staged = {
+        .dtype = dtype,
+        .unit = run->by_rows ? lane_row_bytes(part, part->entries[run->entry].shard) : 1};
+    if (!lane_staging_copy(lane, part, payload, piece->bytes, &staged, &finite)) {
         lane_part_refuse_memory(lane, part);
         *payload = before;
         lane_staging_skip(payload, piece->bytes);
@@ -361,6 +369,8 @@ static bool receive(
             store_shard_comes(&lane->store, header->pieces[i + STORE_SHARDS_AHEAD]->shard_id);
         take_piece(lane, part, header->pieces[i], payload);
     }
+    if (part->row_open != NULL)
+        lane_rows_check_message(lane, part);
     if (header->last)
         end(lane, stream, part);
     return stream->state != STREAM_ENDED;
@@ -391,6 +401,7 @@ static bool check_payload(
     uint64_t named = 0, came = 0;
     bool overflow = false;
 
+    lane_rows_expect(lane, WIRE_PUSH_ROWS_MAX);
     for (size_t i = 0; i < request->n_parts; i++) {
         for (size_t j = 0; j < request->parts[i]->n_pieces; j++)
             overflow = __builtin_add_overflow(named, request->parts[i]->pieces[j]->bytes, &named) ||
@@ -528,6 +539,7 @@ bool lane_push_replay(
         return false;
     begin_new(lane, part, header);
     lane_piece_mark(lane, part);
+    lane_rows_expect(lane, UINT64_MAX); /* as they came in several messages */
     for (size_t i = 0; i < header->n_pieces; i++)
         take_piece(lane, part, header->pieces[i], payload);
     check_whole(lane, part);

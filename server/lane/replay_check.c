@@ -109,11 +109,33 @@ static uint8_t next_byte(struct reader *reader)
     return reader->chunk->data[reader->offset++];
 }
 
+/* As many rows, and the same, in the same order; their values are compared by the store's. */
+static void same_rows(
+    const struct pair *pair, const struct row_list *was, const struct row_list *is,
+    const char *whom)
+{
+    const struct row_piece *a = was->first, *b = is->first;
+
+    same(pair, was->row_count, is->row_count, "the rows of a list", whom);
+    for (; a != NULL && b != NULL && check_is_good(pair->check); a = a->next, b = b->next) {
+        same(pair, a->count, b->count, "the rows of a piece", whom);
+        if (a->count == b->count && memcmp(a->keys, b->keys, a->count * sizeof *a->keys) != 0)
+            differ(pair, "rows", whom);
+    }
+}
+
 static void same_run(
     const struct pair *pair, const struct lane_part *a, const struct lane_part *b, uint32_t i,
     const char *whom)
 {
     const struct run *was = &a->runs[i], *is = &b->runs[i];
+
+    if (was->by_rows && is->by_rows) {
+        same(pair, was->bytes, is->bytes, "the bytes of a run", whom);
+        same(pair, was->function, is->function, "the function of a run", whom);
+        same_rows(pair, was->list, is->list, whom);
+        return;
+    }
     struct reader of_a = {was->chunk, was->chunk_offset}, of_b = {is->chunk, is->chunk_offset};
 
     same(pair, shard_of(a, was)->id, shard_of(b, is)->id, "the shard of a run", whom);

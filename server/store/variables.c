@@ -305,6 +305,21 @@ static bool enlist(struct store *store, struct variable *variable)
     return true;
 }
 
+/* A block has whole rows, where it has room for one: so a row lies together. */
+static uint32_t block_bytes_of(const struct store *store, const struct variable *variable)
+{
+    const struct definition *definition = &variable->definition;
+    const uint32_t most =
+        variable->slot_count == 0 ? store->block_bytes : store->block_bytes / variable->slot_widens;
+    uint64_t row_bytes = sumac_dtype_bytes(definition->dtype);
+
+    for (uint32_t i = 1; i < definition->shape.rank; i++) {
+        if (__builtin_mul_overflow(row_bytes, definition->shape.extent[i], &row_bytes))
+            return most;
+    }
+    return row_bytes == 0 || row_bytes > most ? most : (uint32_t)(most / row_bytes * row_bytes);
+}
+
 enum sumac_status store_add(
     struct store *store, const wire_variable *given, uint32_t this_ps, struct variable **added,
     struct sumac_error *error)
@@ -326,8 +341,7 @@ enum sumac_status store_add(
     variable->slot_count = update_slot_count(definition.function, &definition.hyperparameters);
     variable->slot_widens = sumac_dtype_bytes(update_slot_dtype(definition.dtype)) /
                             sumac_dtype_bytes(definition.dtype);
-    variable->block_bytes =
-        variable->slot_count == 0 ? store->block_bytes : store->block_bytes / variable->slot_widens;
+    variable->block_bytes = block_bytes_of(store, variable);
     variable->own_bytes = own_bytes_of(variable, given, this_ps);
     known = check_room(store, variable, given, this_ps, error);
     if (known != SUMAC_OK) {

@@ -36,6 +36,9 @@ enum sumac_status target_create(const struct target_variable *variable, struct s
 void target_delete(void);
 /* Apply the variable's function to a gradient. */
 enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error);
+/* Apply it to the rows that `indices` name: int64, a row of `values` for each. */
+enum sumac_status target_push_rows(
+    const struct case_tensor *values, const struct case_tensor *indices, struct sumac_error *error);
 /* Copy the value out: as many bytes as `initial` has. */
 enum sumac_status target_read(void *value, struct sumac_error *error);
 /* How many slots there are, and of what type; the bytes of the one of that name, NULL for none.

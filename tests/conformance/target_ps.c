@@ -104,20 +104,32 @@ void target_delete(void)
     now.variable = NULL;
 }
 
-enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error)
+static enum sumac_status
+push(const struct case_tensor *gradient, const struct sumac_tensor *rows, struct sumac_error *error)
 {
-    struct sumac_delta delta = {.variable = now.variable};
+    struct sumac_delta delta = {.variable = now.variable, .indices = rows};
     enum sumac_status status = wrap(gradient, gradient->data, &delta.value, error);
 
     if (status != SUMAC_OK)
         return status;
     const struct sumac_push_options options = {.non_finite_allowed = true};
-    struct sumac_push *push = NULL;
-    status = sumac_client_push(now.client, &delta, 1, &options, &push, error);
-    if (status == SUMAC_OK)
-        status = sumac_push_wait(push, 60000, error);
+    status = sumac_client_push_and_wait(now.client, &delta, 1, &options, error);
     sumac_buffer_unref(delta.value.buffer);
     return status;
+}
+
+enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error)
+{
+    return push(gradient, NULL, error);
+}
+
+enum sumac_status target_push_rows(
+    const struct case_tensor *values, const struct case_tensor *indices, struct sumac_error *error)
+{
+    const struct sumac_tensor rows =
+        sumac_tensor_over(indices->data, indices->dtype, indices->shape);
+
+    return push(values, &rows, error);
 }
 
 enum sumac_status target_read(void *value, struct sumac_error *error)

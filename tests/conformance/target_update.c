@@ -99,6 +99,48 @@ void target_delete(void)
     memset(&now, 0, sizeof now);
 }
 
+/* As the lane does with rows of one message. */
+enum sumac_status target_push_rows(
+    const struct case_tensor *values, const struct case_tensor *indices, struct sumac_error *error)
+{
+    const struct case_tensor *initial = now.variable->initial;
+    const uint32_t count = (uint32_t)indices->elements;
+    const uint64_t columns = initial->elements / initial->shape.extent[0];
+    const uint64_t row_bytes = columns * sumac_dtype_bytes(initial->dtype);
+    uint64_t *keys = calloc(2 * (size_t)count + 1, sizeof *keys);
+    struct update_row *rows = calloc((size_t)count + 1, sizeof *rows);
+    struct update_slice slice = {
+        .function = now.function,
+        .dtype = initial->dtype,
+        .count = columns,
+        .rows = rows,
+        .row_count = count,
+        .divisor = 1};
+
+    if (keys == NULL || rows == NULL) {
+        free(keys);
+        free(rows);
+        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
+    }
+    for (uint32_t i = 0; i < count; i++)
+        keys[i] = update_row_key((uint64_t)((const int64_t *)indices->data)[i], i);
+    update_rows_order(keys, keys + count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const size_t at = (size_t)(update_row_of(keys[i]) * row_bytes);
+        rows[i].at[0] = (uint8_t *)now.value + at;
+        for (uint32_t j = 0; j < target_slots(); j++)
+            rows[i].at[1 + j] =
+                (uint8_t *)now.slots[j] +
+                at / sumac_dtype_bytes(initial->dtype) * sumac_dtype_bytes(target_slot_dtype());
+        rows[i].gradient = (const uint8_t *)values->data + update_place_of(keys[i]) * row_bytes;
+    }
+    update_prepare(now.function, slice.dtype, &now.hyperparameters, ++now.pushes, &slice);
+    update_run(&slice);
+    free(keys);
+    free(rows);
+    return SUMAC_OK;
+}
+
 enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error)
 {
     (void)error;

@@ -5,8 +5,8 @@
  *   {"fn": NAME, "hyperparameters": {NAME: NUMBER or BOOL}, "initial": TENSOR, "gradients": [TENSOR
  * or {"slices": …}, …], "expect": {"value": TENSOR, "slots": {NAME: TENSOR}}}
  *
- * Left to others, and counted: sparse gradients, and, when the target is the loops alone, gradients
- * of another dtype or shape, which the lane refuses.
+ * Left to others, and counted: when the target is the loops alone, gradients of another dtype or
+ * shape, which the lane refuses.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const char *const expect_keys[] = {"value", "slots", NULL};
 
 /* Why cases are left. */
 struct left {
-    size_t sparse, need_a_ps;
+    size_t need_a_ps;
 };
 
 struct one_case {
@@ -30,7 +30,8 @@ struct one_case {
     struct target_variable variable;
     struct target_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
     struct case_tensor initial;
-    struct case_tensor gradients[GRADIENTS_MAX];
+    struct case_tensor gradients[GRADIENTS_MAX]; /* of slices their values */
+    struct case_tensor indices[GRADIENTS_MAX];   /* without data: it is no slices */
     size_t gradient_count;
     json_t *expect, *error;
     bool exactly;
@@ -65,9 +66,15 @@ static bool read_gradients(struct one_case *one, json_t *given)
     {
         if (i == GRADIENTS_MAX)
             return cases_fail(one->run, "more than %d gradients", GRADIENTS_MAX);
-        if (!case_tensor_read(one->run, gradient, &one->gradients[i]))
-            return false;
+        json_t *slices = json_object_get(gradient, "slices");
         one->gradient_count++;
+        if (slices != NULL &&
+            !case_tensor_read(one->run, json_object_get(slices, "indices"), &one->indices[i]))
+            return false;
+        if (!case_tensor_read(
+                one->run, slices == NULL ? gradient : json_object_get(slices, "values"),
+                &one->gradients[i]))
+            return false;
     }
     return true;
 }
@@ -94,26 +101,31 @@ static void deinit_case(struct one_case *one)
     case_tensor_deinit(&one->initial);
     for (size_t i = 0; i < one->gradient_count; i++)
         case_tensor_deinit(&one->gradients[i]);
+    for (size_t i = 0; i < one->gradient_count; i++)
+        case_tensor_deinit(&one->indices[i]);
 }
 
-static bool is_sparse(const json_t *given)
+/* The shape of the variable, or a row of it for each index, which is one of its rows. */
+static bool fits(const struct one_case *one, size_t i)
 {
-    size_t i = 0;
-    json_t *gradient = NULL;
+    struct sumac_shape shape = one->initial.shape;
+    const int64_t *indices = one->indices[i].data;
 
-    json_array_foreach(json_object_get(given, "gradients"), i, gradient)
-    {
-        if (json_object_get(gradient, "slices") != NULL)
-            return true;
+    if (indices == NULL)
+        return sumac_shape_equal(&one->gradients[i].shape, &shape);
+    for (uint64_t j = 0; j < one->indices[i].elements; j++) {
+        if (shape.rank == 0 || (uint64_t)indices[j] >= shape.extent[0])
+            return false;
     }
-    return false;
+    shape.extent[0] = one->indices[i].elements;
+    return one->indices[i].dtype == SUMAC_INT64 &&
+           sumac_shape_equal(&one->gradients[i].shape, &shape);
 }
 
 static bool some_gradient_does_not_fit(const struct one_case *one)
 {
     for (size_t i = 0; i < one->gradient_count; i++) {
-        if (one->gradients[i].dtype != one->initial.dtype ||
-            !sumac_shape_equal(&one->gradients[i].shape, &one->initial.shape))
+        if (one->gradients[i].dtype != one->initial.dtype || !fits(one, i))
             return true;
     }
     return false;
@@ -192,7 +204,10 @@ static bool push_all(struct one_case *one, void *before, void *after)
         struct sumac_error error = {0};
         if (target_read(before, &error) != SUMAC_OK)
             return cases_fail(one->run, "read: %s", error.text);
-        const enum sumac_status status = target_push(&one->gradients[i], &error);
+        const enum sumac_status status =
+            one->indices[i].data == NULL
+                ? target_push(&one->gradients[i], &error)
+                : target_push_rows(&one->gradients[i], &one->indices[i], &error);
         if (status != SUMAC_OK)
             return refusal_matches(one, status, &error) &&
                    value_matches(one, &unchanged, after, true);
@@ -222,9 +237,7 @@ static enum cases_result run_case(struct cases_run *run, json_t *given, void *co
     size_t *why = NULL;
     bool passed = false;
 
-    if (is_sparse(given))
-        why = &left->sparse;
-    else if (!read_case(&one, given))
+    if (!read_case(&one, given))
         passed = false;
     else if (!target_checks_gradients && some_gradient_does_not_fit(&one))
         why = &left->need_a_ps;
@@ -255,6 +268,6 @@ int main(int argc, char **argv)
     cases_each(file, &run, case_keys, run_case, &left);
     target_close();
     json_decref(file);
-    printf("left: %zu sparse, %zu that need a ps\n", left.sparse, left.need_a_ps);
+    printf("left: %zu that need a ps\n", left.need_a_ps);
     return cases_finish(&run);
 }

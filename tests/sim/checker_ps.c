@@ -98,7 +98,7 @@ static void check_stats(struct world *world, uint32_t ps, const wire_stats_reply
         checker_violation(world, "more is staged than there is room for");
     check_views(world, ps, stats);
     for (size_t i = 0; i < stats->n_sessions; i++)
-        if (stats->sessions[i]->staged_bytes > SIM_GRANT_BYTES)
+        if (stats->sessions[i]->staged_bytes > world_grant(world))
             checker_violation(world, "a session has more staged than it was granted");
 }
 

@@ -50,6 +50,9 @@ const struct plan plans[] = {
     {"steps4", 1, FAULT_STEPS | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
     {"quorum4", 1,
      FAULT_STEPS | FAULT_QUORUM | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
+    {"rows", 2, FAULT_ROWS | FAULT_DROP | FAULT_REFUSE | FAULT_STALL | FAULT_PULLS},
+    {"rows2", 2, FAULT_ROWS | FAULT_STEPS | FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_PULLS},
+    {"rows3", 1, FAULT_ROWS | FAULT_SHORTAGE | FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -275,6 +278,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_BARRIERS:
     case FAULT_STEPS:
     case FAULT_QUORUM:
+    case FAULT_ROWS:
         break;
     }
 }

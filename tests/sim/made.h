@@ -41,6 +41,10 @@
     X(call_timed_out, "calls that met their deadline")                                             \
     X(slotted, "parts for slots")                                                                  \
     X(in_runs, "pieces in several runs")                                                           \
+    X(by_rows, "pushed by rows")                                                                   \
+    X(rows_overlap, "over a range, or under one")                                                  \
+    X(step_by_rows, "contributions by rows")                                                       \
+    X(pulled_rows, "pulled by rows")                                                               \
     X(checked, "parts with a checksum")                                                            \
     X(corrupted, "corrupted pushes")                                                               \
     X(reader, "readers without a session")                                                         \

@@ -80,7 +80,7 @@ static void configure(struct world *world, struct ps *ps)
         .report_ms = 5000,
         .terminate_ms = 5000,
         .sessions_max = SIM_SESSIONS_OPEN_MAX,
-        .staging_bytes_max = (uint64_t)SIM_GRANT_BYTES * SIM_SESSIONS_OPEN_MAX,
+        .staging_bytes_max = (uint64_t)world_grant(world) * SIM_SESSIONS_OPEN_MAX,
         .records = world->records,
         .loss_fails = world->loss_fails,
         .step_quorum = world->quorum,

@@ -66,6 +66,10 @@ static void define(struct world *world, enum variable which, struct creation *cr
 
     creation->shape[0] = rows;
     creation->shape[1] = columns[which];
+    if (world_has(world, FAULT_ROWS) && (which == LAST || which == MIX)) {
+        creation->shape[0] *= columns[which]; /* each shard has as many rows */
+        creation->shape[1] = 1;
+    }
     creation->initializer = (wire_initializer)WIRE_INITIALIZER_INIT;
     creation->initializer.kind = (Sumac__V1__Initializer__Kind)initializer;
     creation->partitioner = (wire_partitioner)WIRE_PARTITIONER_INIT;

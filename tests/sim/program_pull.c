@@ -38,6 +38,20 @@ static void want_row(
     want(pieces, &pull->piece_count, checker_shard(world, variable, ps, nth[row]), data);
 }
 
+/* The same, each row by its index. */
+static void by_rows(struct world *world, struct session_piece *piece)
+{
+    const uint64_t count = piece->bytes / sizeof(int64_t);
+    int64_t *indices = world_take(world, count * sizeof *indices);
+
+    made(world, MADE_pulled_rows);
+    for (uint64_t i = 0; i < count; i++)
+        indices[i] = (int64_t)i;
+    piece->kind = WIRE_PIECE_ROW_INDICES;
+    piece->rows = indices;
+    piece->row_bytes = sizeof *indices;
+}
+
 /* The piece that was wanted last, in two ranges. */
 static void split(struct world *world, struct sim_pull *pull, struct session_piece *pieces)
 {
@@ -69,6 +83,8 @@ want_ps(struct world *world, struct sim_pull *pull, uint32_t ps, struct session_
     for (uint32_t row = 0; row < 2; row++)
         want_row(world, pull, GRAD, ps, ROW_GRAD_0 + row, pieces, snapshot->grad[row]);
     want_row(world, pull, LAST, ps, ROW_LAST, pieces, snapshot->last);
+    if (world_has(world, FAULT_ROWS) && world_chance(world, 50))
+        by_rows(world, &pieces[pull->piece_count - 1]);
     snapshot->has_slots = world->slotted && world_chance(world, 60);
     if (snapshot->has_slots) {
         want_row(world, pull, SLOW, ps, ROW_SLOW, pieces, snapshot->slow);

@@ -129,15 +129,58 @@ put_runs(struct world *world, struct sim_push *push, const struct sim_shard *sha
     return data + sizeof first + sizeof second;
 }
 
+struct session_piece *program_put_rows(
+    struct world *world, struct sim_push *push, const struct sim_shard *shard,
+    const struct sim_rows *rows)
+{
+    int64_t *indices = world_take(world, rows->count * sizeof *indices);
+
+    memcpy(indices, rows->indices, rows->count * sizeof *indices);
+    struct session_piece *piece =
+        program_put_piece(push, shard, 0, rows->count * rows->row_bytes, rows->data);
+    piece->kind = WIRE_PIECE_ROW_INDICES;
+    piece->rows = indices;
+    piece->row_bytes = rows->row_bytes;
+    return piece;
+}
+
+/* The session's element of `last`: alone, or as a row that is assigned twice, of which the last
+ * counts, now and then before a range of the same element, or behind one. */
+static uint8_t *put_last(struct world *world, struct sim_push *push, uint32_t ps, uint8_t *data)
+{
+    const struct sim_shard *shard = checker_shard(world, LAST, ps, 0);
+    const int64_t row = (int64_t)push->session->number;
+    const int64_t right = push->number + 1, wrong = right + 1000;
+    const uint64_t at = (uint64_t)row * sizeof right;
+    const bool by_rows = world_has(world, FAULT_ROWS) && world_chance(world, 70);
+    const bool behind = by_rows && world_chance(world, 25);
+    const bool before = by_rows && !behind && world_chance(world, 25);
+    const struct sim_rows rows = {
+        .indices = (const int64_t[]){row, row}, .count = 2, .row_bytes = sizeof right};
+
+    made_if(world, MADE_by_rows, by_rows);
+    made_if(world, MADE_rows_overlap, behind || before);
+    if (behind) {
+        program_put_piece(push, shard, at, sizeof wrong, data);
+        data = put_number(push, data, wrong);
+    }
+    if (by_rows) {
+        program_put_rows(world, push, shard, &rows)->data = data;
+        data = put_number(push, put_number(push, data, wrong), before ? wrong : right);
+    }
+    if (!by_rows || before) {
+        program_put_piece(push, shard, at, sizeof right, data);
+        data = put_number(push, data, right);
+    }
+    return data;
+}
+
 static uint8_t *put_slotted(struct world *world, struct sim_push *push, uint32_t ps, uint8_t *data)
 {
     push->ledger[ps] = 1;
     data = put_one(world, push, LEDGER, checker_shard(world, LEDGER, ps, 0), data);
     data = slots_put(world, push, ps, data);
-    program_put_piece(
-        push, checker_shard(world, LAST, ps, 0), push->session->number * sizeof(int64_t),
-        sizeof(int64_t), data);
-    return put_number(push, data, push->number + 1);
+    return put_last(world, push, ps, data);
 }
 
 static uint8_t *put_part(struct world *world, struct sim_push *push, uint32_t ps, uint8_t *data)
@@ -160,10 +203,7 @@ static uint8_t *put_part(struct world *world, struct sim_push *push, uint32_t ps
             data = put_one(world, push, GRAD, checker_shard(world, GRAD, ps, row), data);
     }
     push->wide = wide;
-    program_put_piece(
-        push, checker_shard(world, LAST, ps, 0), push->session->number * sizeof(int64_t),
-        sizeof(int64_t), data);
-    return put_number(push, data, push->number + 1);
+    return put_last(world, push, ps, data);
 }
 
 /* Spoil one piece on the ps that is to refuse. */
@@ -234,9 +274,13 @@ void program_push(struct world *world, struct client *client)
     push->wide = world_chance(world, 30);
     if (world_has(world, FAULT_REFUSE) && world_chance(world, 30))
         push->defect = (enum defect)world_between(world, 1, DEFECTS - 1);
+    if ((push->defect == DEFECT_TOO_LARGE || push->defect == DEFECT_CORRUPTED) &&
+        world_has(world, FAULT_ROWS))
+        push->defect = DEFECT_UNKNOWN_SHARD; /* the grant has room, and nothing has a checksum */
     push->slotted = push->defect == DEFECT_NONE && world->slotted && world_chance(world, 30);
     push->wide = push->wide && !push->slotted;
     push->has_checksum = push->defect == DEFECT_CORRUPTED || world_chance(world, 15);
+    push->has_checksum = push->has_checksum && !world_has(world, FAULT_ROWS);
     push->in_runs =
         push->defect == DEFECT_NONE && !push->wide && !push->slotted && world_chance(world, 25);
     do

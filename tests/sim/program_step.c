@@ -6,7 +6,7 @@
 #include "process_client.h"
 #include "program_transfers.h"
 
-#define PART_BYTES_MAX ((2 * COLUMNS + MIX_COLUMNS) * 8u)
+#define PART_BYTES_MAX ((2 * COLUMNS + 2 * MIX_COLUMNS) * 8u)
 
 /* A contribution has the whole row: all members' cover the same elements. */
 static uint8_t *
@@ -25,9 +25,28 @@ static uint8_t *put_values(
     uint8_t *data)
 {
     const struct sim_shard *shard = checker_shard(world, MIX, ps, 0);
+    float *const values = (float *)(void *)data;
 
+    if (world_has(world, FAULT_ROWS) && push->step % 2 == 0) {
+        /* backwards, and each once more, with nothing to add */
+        int64_t indices[2 * MIX_COLUMNS];
+        for (uint32_t i = 0; i < 2 * MIX_COLUMNS; i++) {
+            indices[i] = MIX_COLUMNS - 1 - i % MIX_COLUMNS;
+            values[i] =
+                i < MIX_COLUMNS ? steps_value(client->task, push->step, (uint32_t)indices[i]) : 0;
+        }
+        made(world, MADE_step_by_rows);
+        program_put_rows(
+            world, push, shard,
+            &(struct sim_rows){
+                .indices = indices,
+                .count = 2 * MIX_COLUMNS,
+                .row_bytes = sizeof *values,
+                .data = data});
+        return data + 2 * shard->bytes;
+    }
     for (uint32_t i = 0; i < MIX_COLUMNS; i++)
-        ((float *)(void *)data)[i] = steps_value(client->task, push->step, i);
+        values[i] = steps_value(client->task, push->step, i);
     program_put_piece(push, shard, 0, shard->bytes, data);
     return data + shard->bytes;
 }

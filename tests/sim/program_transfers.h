@@ -21,6 +21,17 @@ void program_submit(
 struct session_piece *program_put_piece(
     struct sim_push *push, const struct sim_shard *shard, uint64_t offset_bytes, uint64_t bytes,
     uint8_t *data);
+/* Rows of a shard by index, and their values. */
+struct sim_rows {
+    const int64_t *indices; /* copied */
+    uint32_t count;
+    uint64_t row_bytes;
+    uint8_t *data;
+};
+/* The same by rows. */
+struct session_piece *program_put_rows(
+    struct world *world, struct sim_push *push, const struct sim_shard *shard,
+    const struct sim_rows *rows);
 /* One ps or several, a bit each. */
 uint32_t program_some_ps(struct world *world);
 

@@ -45,6 +45,11 @@ bool world_has(const struct world *world, enum fault fault)
     return (world->plan->faults & (uint32_t)fault) != 0;
 }
 
+uint32_t world_grant(const struct world *world)
+{
+    return world_has(world, FAULT_ROWS) ? SIM_ROWS_GRANT_BYTES : SIM_GRANT_BYTES;
+}
+
 void *world_take(struct world *world, size_t bytes)
 {
     void *data = arena_take_zeroed(&world->arena, bytes == 0 ? 1 : bytes);

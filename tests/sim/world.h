@@ -32,10 +32,11 @@
 #define SIM_WAIT_US 60000000u       /* of a client, for a ps or an answer */
 /* What would be tried after the wait is not tried any more. */
 #define SIM_PATIENCE_US (SIM_WAIT_US - SIM_BACKOFF_US_MAX)
-#define SIM_SESSIONS_OPEN_MAX 8u /* at one time */
-#define SIM_GRANT_BYTES 3400u    /* of staging, to each session at each ps: a part or two */
-#define WINDOW_MAX 4u            /* pushes of one client at a time */
-#define SIM_START_US 5000000000u /* no clock begins at 0 */
+#define SIM_SESSIONS_OPEN_MAX 8u    /* at one time */
+#define SIM_GRANT_BYTES 3400u       /* of staging, to each session at each ps: a part or two */
+#define SIM_ROWS_GRANT_BYTES 16384u /* the same where they push rows by index */
+#define WINDOW_MAX 4u               /* pushes of one client at a time */
+#define SIM_START_US 5000000000u    /* no clock begins at 0 */
 
 enum fault {
     FAULT_DROP = 1,         /* connections are cut, unary calls lost */
@@ -54,6 +55,7 @@ enum fault {
     FAULT_BARRIERS = 8192,  /* members wait for each other */
     FAULT_STEPS = 16384,    /* members push synchronously, too */
     FAULT_QUORUM = 32768,   /* and do not wait for all of them */
+    FAULT_ROWS = 65536,     /* some pushes and pulls name rows by index */
 };
 
 struct plan {
@@ -161,6 +163,8 @@ uint32_t world_run(struct world *world, uint64_t seed, const struct plan *plan, 
 void world_drop(struct world *world);
 
 bool world_has(const struct world *world, enum fault fault);
+/* Of staging, to each session at each ps. */
+uint32_t world_grant(const struct world *world);
 
 /* Randomness. */
 uint64_t world_bits(struct world *world);

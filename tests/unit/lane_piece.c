@@ -305,7 +305,7 @@ static void a_piece_of_a_kind_or_codec_that_is_not_known_is_refused(void **state
     const int identity = SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY;
     const uint64_t stream = begin(talk);
 
-    send_odd(talk, stream, 1, WIRE_PIECE_ROW_INDICES, identity);
+    send_odd(talk, stream, 1, WIRE_PIECE_ROW_INDICES, 99);
     send_odd(talk, stream, 2, WIRE_PIECE_SLOT_VALUE, identity);
     send_odd(talk, stream, 3, 99, identity);
     send_odd(talk, stream, 4, WIRE_PIECE_VALUES, 99);

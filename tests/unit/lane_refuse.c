@@ -384,8 +384,8 @@ static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **sta
         "log ps 1 refused push 1 of worker 1: takes 9920 bytes of staging on ps 1 so far, "
         "beside 0 of parts that are not done there and 0 of answers that were not read; the "
         "session's grant is 8192 bytes (0 MiB; a part takes its bytes, an eighth more of the last "
-        "1048576 of them, and 1024; each piece of it 192, each function 256): push less at once, "
-        "or "
+        "1048576 of them, and 1024; each piece of it 192, each function 256; a row "
+        "by index 9 and an eighth more): push less at once, or "
         "start the ps with a --staging-max of 4M, or with less than its --sessions-max 4\n"
         "refused 1 PART_TOO_LARGE\n");
 }

@@ -506,7 +506,7 @@ static void a_pull_of_many_pieces_is_refused_for_one_of_them(void **state)
     const uint64_t stream = talk_pull_stream(talk, 1);
     unknown.shard_id = VARIABLE + 1;
     odd.shard_id = stale.shard_id = beyond.shard_id = VARIABLE;
-    odd.kind = (Sumac__V1__Piece__Kind)(WIRE_PIECE_VALUES + 1);
+    odd.kind = (Sumac__V1__Piece__Kind)WIRE_PIECE_SLOT_VALUE;
     stale.layout_epoch = 7;
     beyond.offset_bytes = 400;
 

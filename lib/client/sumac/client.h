@@ -249,6 +249,15 @@ struct sumac_delta {
     bool has_rows;             /* push these rows of the first axis only */
     struct sumac_range rows;
     const struct sumac_function *function; /* NULL: the variable's own, as created */
+    /* Not NULL: push these rows of the first axis only (TensorFlow's IndexedSlices, and with
+     * `function` its scatter_add, scatter_update, …): int64, of one axis, `value` has one row for
+     * each. Any order, in any shard; beside no `rows`. Rows that occur several times in one delta
+     * are summed first, in their order; of several that are assigned the last wins. The function is
+     * then applied to those rows alone: other rows, and their slots, stay as they are; adam's t
+     * counts the pushes that its shard has a row in, and those that name no row at all. Of a
+     * synchronous push each member has rows of its own: they are taken together, in worker order.
+     */
+    const struct sumac_tensor *indices;
 };
 
 struct sumac_push_options {
@@ -280,9 +289,11 @@ struct sumac_push_options {
  * Gives    *push; ends with sumac_push_wait, at the latest with the client.
  * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, `weightless` beside a weight or without
  *          `synchronous`, an unknown function or hyperparameter,
- *          another client's variable, a tensor without memory. OUT_OF_RANGE: rows, a tensor that
- *          ends past its buffer. What a ps refuses, the wait tells. RESOURCE_EXHAUSTED
- *          (PART_TOO_LARGE): larger than the staging a ps grants, with both figures. */
+ *          another client's variable, a tensor without memory; `indices` that are not int64 of one
+ *          axis, or of a row that the variable has not, rows of more than 1 MiB by index.
+ *          OUT_OF_RANGE: rows, a tensor that ends past its buffer. What a ps refuses, the wait
+ * tells. RESOURCE_EXHAUSTED (PART_TOO_LARGE): larger than the staging a ps grants, with both
+ * figures. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push(
     struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
     const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error);
@@ -320,6 +331,11 @@ struct sumac_fetch {
     struct sumac_tensor into; /* written; of the variable's dtype and shape, or of `rows` of it */
     bool has_rows;            /* pull these rows of the first axis only */
     struct sumac_range rows;
+    /* Not NULL: pull these rows of the first axis only (TensorFlow's gather, embedding_lookup):
+     * int64, of one axis, `into` gets one row for each, in their order. Any order, in any shard,
+     * beside no `rows`; one that occurs several times is sent once. At most 65 536 different ones
+     * of one ps in a pull. Read until the pull is over. */
+    const struct sumac_tensor *indices;
 };
 
 struct sumac_pull_options {
@@ -347,7 +363,8 @@ struct sumac_pull_options {
  * DEADLINE_EXCEEDED; the array.
  * Gives    *pull; ends with sumac_pull_wait, at the latest with the client.
  * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory;
- *          `bounded` of a reader, which has no steps; lag_max without `bounded`.
+ *          `bounded` of a reader, which has no steps; lag_max without `bounded`; `indices` as in
+ *          a push.
  *          OUT_OF_RANGE: rows, a tensor that ends past its buffer. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,

@@ -23,6 +23,7 @@
 
 #define SLICES_INLINE 64u
 #define ASSIGNED_AT_ONCE_BYTES 16384u /* of a run: as long as a shard's new version takes */
+#define ROWS_INLINE_MAX 4096u         /* by index */
 #define TO(state) (1u << (state))
 
 static const uint32_t moves[] = {
@@ -60,7 +61,7 @@ const struct shard *lane_operation_blocking(const struct lane *lane, const struc
 }
 
 /* The value of a variable that its creator assigns is there when all of it has been assigned. From
- * `byte` of the run on. */
+ * `byte` of the run on; of one by rows the row that this byte of its rows is of. */
 static void
 note_assigned(struct lane *lane, struct shard *shard, const struct run *run, uint64_t byte)
 {
@@ -68,9 +69,19 @@ note_assigned(struct lane *lane, struct shard *shard, const struct run *run, uin
     const uint64_t left = run->bytes - byte;
 
     assert(definition_is_assigned(&variable->definition));
-    store_assigned(
-        &lane->store, shard, run->offset + byte,
-        left < ASSIGNED_AT_ONCE_BYTES ? left : ASSIGNED_AT_ONCE_BYTES);
+    if (run->by_rows) {
+        const struct row_piece *piece = run->list->first;
+        uint64_t row = byte / shard->row_bytes;
+        for (; row >= piece->count; piece = piece->next)
+            row -= piece->count;
+        store_assigned(
+            &lane->store, shard, update_row_of(piece->keys[row]) * shard->row_bytes,
+            shard->row_bytes);
+    } else {
+        store_assigned(
+            &lane->store, shard, run->offset + byte,
+            left < ASSIGNED_AT_ONCE_BYTES ? left : ASSIGNED_AT_ONCE_BYTES);
+    }
     if (shard->unassigned == NULL)
         lane->readable++;
     if (variable->unassigned_shards > 0)
@@ -139,6 +150,7 @@ static void rewind_to_first(struct operation *operation)
     operation->run = operation->entry = 0;
     operation->byte = 0;
     operation->assigns = false;
+    rows_rewind(operation);
 }
 
 static void take_next_part(struct operation *operation)
@@ -170,8 +182,10 @@ note_run(struct lane *lane, struct operation *operation, const struct run *run, 
         if (shard->unassigned == NULL ||
             lane_run_function(operation->part, run)->number != UPDATE_ASSIGN)
             break;
+        if (run->bytes == 0)
+            break;
         note_assigned(lane, shard, run, operation->byte);
-        operation->byte += ASSIGNED_AT_ONCE_BYTES;
+        operation->byte += run->by_rows ? shard->row_bytes : ASSIGNED_AT_ONCE_BYTES;
     } while (operation->byte < run->bytes);
     operation->byte = 0;
     return true;
@@ -268,11 +282,12 @@ static bool run_inline(struct lane *lane, struct operation *operation)
 {
     struct update_slice slices[SLICES_INLINE];
     struct block *held[SLICES_INLINE];
-    struct batch batch = {.slices = slices, .held = held, .capacity = SLICES_INLINE};
+    struct batch batch = {.slices = slices, .held = held};
 
     assert(operation->state == OPERATION_RUNNING);
     do {
         batch.count = 0;
+        batch.capacity = SLICES_INLINE; /* rows have taken places at its end */
         slices_fill(lane, &batch, operation);
         for (uint32_t i = 0; i < batch.count; i++)
             update_run(&slices[i]);
@@ -331,6 +346,8 @@ static uint32_t slices_wanted(const struct operation *operation)
         wanted += 4 * (part->bytes / SLICE_BYTES);
         for (uint32_t i = 0; i < part->run_count && wanted < SLICES_PER_OPERATION_MAX; i++) {
             const struct shard *shard = part->entries[part->runs[i].entry].shard;
+            if (part->runs[i].by_rows)
+                wanted += rows_places(part->runs[i].list->row_count);
             wanted += store_blocks_of(shard->variable, part->runs[i].bytes) + 1;
         }
     }
@@ -454,18 +471,19 @@ void lane_operation_remove(struct operation *operation, struct lane_part *part)
 /* Is it done here, in this step? Then that takes its time. */
 static bool is_small(struct lane *lane, const struct operation *operation)
 {
-    uint64_t bytes = 0, runs = 0, entries = 0;
+    uint64_t bytes = 0, runs = 0, entries = 0, rows = 0;
 
     for (const struct lane_part *part = operation->parts.first; part != NULL;
          part = part->in_operation.next) {
         bytes += part->bytes;
         runs += part->run_count;
         entries += part->entry_count;
+        rows += part->row_count;
     }
-    if (bytes > lane->config.inline_bytes || runs > RUNS_INLINE_MAX || entries > RUNS_INLINE_MAX ||
-        entries > lane->config.ended_per_step_max)
+    if (bytes > lane->config.inline_bytes || rows > ROWS_INLINE_MAX || runs > RUNS_INLINE_MAX ||
+        entries > RUNS_INLINE_MAX || entries > lane->config.ended_per_step_max)
         return false;
-    lane->work += bytes / WORK_VECTOR_BYTES + WORK_OF_A_RUN * runs;
+    lane->work += bytes / WORK_VECTOR_BYTES + WORK_OF_A_RUN * runs + rows;
     return true;
 }
 

@@ -3,6 +3,8 @@
 #ifndef LANE_OPERATION_STATE_H
 #define LANE_OPERATION_STATE_H
 
+#include <assert.h>
+
 #include "operation.h"
 
 #define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
@@ -41,9 +43,12 @@ struct operation {
     struct lane_part *part;        /* of them, the one that has yet to be cut into slices, … */
     uint32_t run;                  /* … from here on, … */
     uint64_t byte;                 /* … in that run; then the one whose shards have yet … */
+    struct row_piece *rows;        /* of a run by rows, those to come (rows.c), … */
     uint32_t entry;                /* … to get their version, or to be let go, from here on */
     bool assigns;                  /* some of them have yet to be assigned: its runs say what of */
     bool counts;                   /* all have their versions, which say so from now on */
+    bool takes_rows;               /* … which have been put together, … */
+    bool carries_row;              /* … and of the next one some occurrences are summed already */
     struct lane_compute compute;   /* what is out, … */
     struct block **held;           /* … and the old blocks that it reads */
     uint32_t capacity, held_count; /* of both arrays; 0: there was no memory for them */
@@ -108,6 +113,32 @@ static inline void fetch_work_ahead(const struct lane_part *part, uint32_t entry
 static inline struct operation *operation_of(struct lane_session *session)
 {
     return (struct operation *)(void *)session->of_operation;
+}
+
+/* What all slices of a run share. */
+struct prepared {
+    struct update_slice slice;
+    uint32_t list_count; /* of the shard's lists, those that its function writes */
+};
+
+/* A place in staged bytes, … */
+struct cursor {
+    const struct chunk *chunk;
+    uint64_t offset;
+};
+
+/* … so many bytes behind the begin of a chunk. */
+static inline struct cursor staged_place(const struct chunk *chunk, uint64_t offset)
+{
+    struct cursor cursor = {.chunk = chunk, .offset = offset};
+
+    assert(cursor.chunk != NULL);
+    while (cursor.offset >= cursor.chunk->used && cursor.chunk->in_part.next != NULL) {
+        cursor.offset -= cursor.chunk->used;
+        cursor.chunk = cursor.chunk->in_part.next;
+    }
+    assert(cursor.offset < cursor.chunk->used);
+    return cursor;
 }
 
 /* operation.c: one operation, from its first slice to its last */
@@ -175,5 +206,19 @@ const uint8_t *slices_contribution(
     const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
     uint64_t *together_bytes);
 void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation);
+
+/* rows.c: runs by rows */
+/* Of the present run, the slices of as many rows as the batch takes. True: of all. */
+bool rows_fill(
+    struct lane *lane, struct batch *batch, struct operation *operation,
+    const struct prepared *prepared);
+/* Its rows are over, or begin anew. */
+static inline void rows_rewind(struct operation *operation)
+{
+    operation->rows = NULL;
+    operation->takes_rows = operation->carries_row = false;
+}
+/* How many places for slices its rows take. */
+uint64_t rows_places(uint64_t row_count);
 
 #endif

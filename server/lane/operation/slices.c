@@ -5,12 +5,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* What all slices of a run share. */
-struct prepared {
-    struct update_slice slice;
-    uint32_t list_count; /* of the shard's lists, those that its function writes */
-};
-
 static struct prepared prepare(const struct lane_part *part, const struct run *run)
 {
     const struct shard *shard = part->entries[run->entry].shard;
@@ -26,23 +20,9 @@ static struct prepared prepare(const struct lane_part *part, const struct run *r
     return made;
 }
 
-/* A place in a run's staged bytes. */
-struct cursor {
-    const struct chunk *chunk;
-    uint64_t offset;
-};
-
 static struct cursor place_in_chunks(const struct run *run, uint64_t byte)
 {
-    struct cursor cursor = {.chunk = run->chunk, .offset = run->chunk_offset + byte};
-
-    assert(cursor.chunk != NULL);
-    while (cursor.offset >= cursor.chunk->used && cursor.chunk->in_part.next != NULL) {
-        cursor.offset -= cursor.chunk->used;
-        cursor.chunk = cursor.chunk->in_part.next;
-    }
-    assert(cursor.offset < cursor.chunk->used);
-    return cursor;
+    return staged_place(run->chunk, run->chunk_offset + byte);
 }
 
 /* Where byte `at` of a contribution to the slice's run lies: those that weigh nothing are not
@@ -83,11 +63,13 @@ static void sum_up(const struct operation *operation, uint64_t byte, struct upda
 static bool depends(
     const struct batch *batch, const struct lane_part *part, const struct run *run, uint64_t byte)
 {
-    const uint64_t first = run->offset + byte, beyond = run->offset + run->bytes;
+    struct shard *shard = part->entries[run->entry].shard;
+    const uint64_t first = run->by_rows ? 0 : run->offset + byte;
+    const uint64_t beyond = run->by_rows ? shard->bytes : run->offset + run->bytes;
 
-    assert(byte < run->bytes);
+    assert(run->by_rows || byte < run->bytes);
     assert(batch->number != 0);
-    struct shard_work *work = work_of(part->entries[run->entry].shard);
+    struct shard_work *work = work_of(shard);
     if (work->batch != batch->number) {
         work->batch = batch->number;
         work->batch_first = first;
@@ -265,6 +247,13 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
             lane->work += WORK_OF_A_RUN;
         part->entries[run->entry].counted |= lane_run_function(part, run)->counts_steps;
         const struct prepared prepared = prepare(part, run);
+        if (run->by_rows) {
+            if (!rows_fill(lane, batch, operation, &prepared))
+                return;
+            operation->run++;
+            operation->byte = 0;
+            continue;
+        }
         while (operation->byte < run->bytes) {
             if (batch->capacity - batch->count < SLICES_PER_BLOCK_MAX ||
                 batch->capacity - batch->held_count < STORE_LISTS_MAX ||

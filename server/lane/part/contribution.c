@@ -229,6 +229,10 @@ static const char *run_text(struct lane *lane, const struct lane_part *part, uin
             part->run_count == 1 ? "piece" : "pieces", lane->index);
     const struct run *at = &part->runs[run];
     const struct shard *shard = part->entries[at->entry].shard;
+    if (at->by_rows)
+        return out_text(
+            &lane->out, "rows by index of shard %" PRIu64 " of variable %.200s", shard->id,
+            shard->variable->name);
     const uint64_t widens = lane_part_widens(part, shard); /* as they were sent */
     return out_text(
         &lane->out, "%" PRIu64 " bytes at %" PRIu64 " of shard %" PRIu64 " of variable %.200s",
@@ -284,8 +288,10 @@ compare_run(struct lane *lane, struct lane_part *part, const struct lane_part *h
     }
     const struct run *given = &part->runs[run], *wanted = &held->runs[run];
     const struct shard *shard = part->entries[given->entry].shard;
-    if (shard != held->entries[wanted->entry].shard || given->offset != wanted->offset ||
-        given->bytes != wanted->bytes) {
+    const bool same_rows = /* which rows they name by index is each one's own affair */
+        given->by_rows || (given->offset == wanted->offset && given->bytes == wanted->bytes);
+    if (shard != held->entries[wanted->entry].shard || given->by_rows != wanted->by_rows ||
+        !same_rows) {
         differ(lane, part, held, run_text(lane, part, run), run_text(lane, held, run));
         return false;
     }

@@ -262,6 +262,29 @@ void lane_part_let_go(struct lane *lane, struct lane_part *part, uint32_t entry)
     store_let_go(&lane->store, shard);
 }
 
+static void free_list(struct lane *lane, struct row_list *list)
+{
+    for (struct row_piece *piece = list->first, *next; piece != NULL; piece = next) {
+        next = piece->next;
+        sized_pool_give(&lane->bytes, piece, row_piece_bytes(piece->count));
+    }
+    sized_pool_give(&lane->bytes, list, sizeof *list + list->carry_bytes);
+}
+
+static void free_rows(struct lane *lane, struct lane_part *part)
+{
+    for (uint32_t i = 0; i < part->run_count && part->row_list_count > 0; i++) {
+        if (!part->runs[i].by_rows)
+            continue;
+        free_list(lane, part->runs[i].list);
+        part->row_list_count--;
+    }
+    assert(part->row_list_count == 0);
+    part->row_open = NULL;
+    part->row_piece_count = 0;
+    part->row_count = 0;
+}
+
 void lane_part_empty(struct lane *lane, struct lane_part *part)
 {
     assert(part->session->staged_bytes >= part->room_bytes);
@@ -282,6 +305,7 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
             store_let_go(&lane->store, part->entries[i].shard);
     }
     sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);
+    free_rows(lane, part);
     sized_pool_give(&lane->bytes, part->runs, part->run_capacity * sizeof *part->runs);
     sized_pool_give(&lane->bytes, part->functions, part->function_count * sizeof *part->functions);
     if (part->checksum_state != NULL)
@@ -570,7 +594,7 @@ bool lane_part_check_run(struct lane *lane, struct lane_part *part)
 {
     const struct run *run = part->run_count == 0 ? NULL : &part->runs[part->run_count - 1];
 
-    if (run == NULL || lane_run_function(part, run)->slot_count == 0)
+    if (run == NULL || run->by_rows || lane_run_function(part, run)->slot_count == 0)
         return true;
     const struct shard *shard = part->entries[run->entry].shard;
     const struct variable *variable = shard->variable;

@@ -44,12 +44,38 @@ struct chunk {
     uint32_t bytes, used;
 };
 
+/* Rows that one message brings for a list: their indices and their values, as they were sent. */
+struct row_piece {
+    struct row_piece *next; /* of the list */
+    struct chunk *indices, *values;
+    uint32_t indices_offset, values_offset;
+    uint32_t count;
+    /* operation/ changes, as it takes the rows of several in their order: */
+    uint32_t taken;                 /* of the keys */
+    struct row_piece *left, *right; /* whose next rows come no sooner than this one's */
+    uint64_t ordinal;               /* before that of a piece whose occurrences come later */
+    uint64_t keys[];                /* of its rows, in their order (update_row_key) */
+};
+
+/* All the rows of a run, and room for one that is summed: as its contributions' type has it. */
+struct row_list {
+    struct row_piece *first, *last;
+    uint64_t row_count;
+    uint64_t carry_bytes;
+    _Alignas(16) uint8_t carry[];
+};
+
 struct run {
-    struct chunk *chunk; /* where its bytes begin, … */
+    struct chunk *chunk; /* where its bytes begin; of one by rows NULL; … */
     uint32_t chunk_offset;
-    uint32_t entry;         /* … and the shard they are for */
-    uint32_t function;      /* 0: the variable's own; i: the part's functions[i - 1] */
-    uint64_t offset, bytes; /* in the shard */
+    uint32_t entry;    /* … and the shard they are for */
+    uint32_t function; /* 0: the variable's own; i: the part's functions[i - 1] */
+    bool by_rows;
+    union {
+        uint64_t offset;       /* in the shard */
+        struct row_list *list; /* of one by rows */
+    };
+    uint64_t bytes; /* of the shard, or as many as the list's rows have there */
 };
 
 struct entry {
@@ -119,6 +145,9 @@ struct lane_part {
     uint32_t piece_count;
     uint32_t run_count, run_capacity;
     struct run *runs;
+    uint32_t row_list_count, row_piece_count;
+    uint64_t row_count;         /* of all lists */
+    struct row_piece *row_open; /* its indices are here, and its values are next */
     uint32_t entry_count, entry_capacity;
     struct entry *entries; /* `counted` of each operation/ sets */
     uint32_t function_count;
@@ -249,9 +278,29 @@ void lane_contribution_replay_refused(struct lane_part *part, uint64_t step);
 bool lane_contribution_void(
     struct lane *lane, const struct lane_part *part, const struct sumac_error *error);
 
+struct payload {
+    const struct span *spans;
+    size_t count;
+    size_t next; /* the span at hand, … */
+    size_t used; /* … and what is used of it */
+};
+
 /* piece.c: the checks of one piece, and the run it becomes or continues, whose bytes follow. NULL:
  * the part is refused, or the piece is empty: it touches its shard and has no run. */
 struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wire_piece *piece);
+/* rows.c: rows by index, in lists. A message has whole pairs: indices, then values. */
+/* Indices: checked, put in order, and kept, and their bytes are used. */
+void lane_rows_take_indices(
+    struct lane *lane, struct lane_part *part, const wire_piece *piece, struct payload *payload);
+/* Values of the indices before them. The run whose rows they are, and their bytes follow; NULL: the
+ * part is refused, or they have none. */
+struct run *
+lane_rows_take_values(struct lane *lane, struct lane_part *part, const wire_piece *piece);
+/* The message ends: is the last pair whole? Else it is refused. */
+void lane_rows_check_message(struct lane *lane, struct lane_part *part);
+/* A message with so many indices is next. */
+void lane_rows_expect(struct lane *lane, uint64_t indices);
+
 /* A duplicate's piece: only which shard it touches, for the versions in its answer. They are said
  * in the order of its shards, and so end before the first that was deleted since; one that is not
  * applied yet has none. Without memory, or room in the grant, the part is dropped. */
@@ -268,17 +317,21 @@ void lane_piece_mark(struct lane *lane, struct lane_part *part);
  * the caller's still. */
 bool lane_staging_add(struct lane *lane, struct lane_part *part, const struct chunk *given);
 
-struct payload {
-    const struct span *spans;
-    size_t count;
-    size_t next; /* the span at hand, … */
-    size_t used; /* … and what is used of it */
+struct staged {
+    enum sumac_dtype dtype;
+    uint64_t
+        unit; /* so many bytes lie in one chunk: a row of those by index; 1: they lie anywhere */
 };
 /* Copy the next bytes of the payload to the end of the part. False: no memory. *finite is set to
  * false, never to true. */
 bool lane_staging_copy(
     struct lane *lane, struct lane_part *part, struct payload *payload, uint64_t bytes,
-    enum sumac_dtype dtype, bool *finite);
+    const struct staged *staged, bool *finite);
+/* Of a row by index, as it is sent. */
+static inline uint64_t lane_row_bytes(const struct lane_part *part, const struct shard *shard)
+{
+    return shard->row_bytes * lane_part_widens(part, shard);
+}
 void lane_staging_skip(struct payload *payload, uint64_t bytes);
 
 /* records.c: what is written down (records.h) */

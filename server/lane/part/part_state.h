@@ -14,10 +14,27 @@ struct parts {
     LIST(struct chunk) recorded;   /* of parts that are over: records of this step lie in them */
     uint64_t last;                 /* number of a part */
     uint64_t marking;              /* number of the part whose marks are on its shards (piece.c) */
+    uint64_t rows_left;            /* of those that a message may bring */
 };
 
-/* Make sure that a run of some bytes can begin here, aligned. False: no memory. */
-bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes);
+static inline size_t row_piece_bytes(uint32_t count)
+{
+    return sizeof(struct row_piece) + count * sizeof(uint64_t);
+}
+
+/* piece.c: what rows.c needs of it, too */
+/* What can be said of a piece without its shard. */
+bool lane_piece_check(struct lane *lane, struct lane_part *part, const wire_piece *piece);
+/* Its shard, with all that is to be right of it and the function; NULL: the part is refused. */
+struct shard *
+lane_piece_check_shard(struct lane *lane, struct lane_part *part, const wire_piece *piece);
+/* A new run of the shard, empty yet. NULL: the part is refused. */
+struct run *lane_piece_add_run(
+    struct lane *lane, struct lane_part *part, struct shard *shard, const wire_piece *piece);
+
+/* Make sure that a run of some bytes can begin here, aligned, the first `unit` of them together.
+ * False: no memory. */
+bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes, uint64_t unit);
 
 /* checksum.c */
 void *lane_checksum_begin(struct lane *lane);

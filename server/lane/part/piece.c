@@ -210,7 +210,7 @@ static bool check_range(
 }
 
 /* What can be said of a piece without its shard. */
-static bool check_piece(struct lane *lane, struct lane_part *part, const wire_piece *piece)
+bool lane_piece_check(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     assert(part->received <= part->bytes);
     if (part->piece_count == LANE_PIECES_PER_PART_MAX) {
@@ -232,12 +232,13 @@ static bool check_piece(struct lane *lane, struct lane_part *part, const wire_pi
         lane_part_given(part, "more");
         return false;
     }
-    if ((int)piece->kind == WIRE_PIECE_VALUES &&
+    if (((int)piece->kind == WIRE_PIECE_VALUES || (int)piece->kind == WIRE_PIECE_ROW_INDICES) &&
         piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY)
         return true;
     lane_part_refuse(
         lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-        "push %" PRIu64 ": a piece of kind %d, codec %d; ps %u takes values as they are",
+        "push %" PRIu64
+        ": a piece of kind %d, codec %d; ps %u takes values and row indices as they are",
         part->sequence, (int)piece->kind, (int)piece->codec, lane->index);
     return false;
 }
@@ -254,23 +255,63 @@ static struct run *continued(struct lane_part *part, uint32_t entry, const wire_
     struct run *last = part->run_count == 0 ? NULL : &part->runs[part->run_count - 1];
 
     assert(last == NULL || last->entry < part->entry_count);
-    if (last == NULL || last->entry != entry || last->function != piece->function ||
+    if (last == NULL || last->by_rows || last->entry != entry ||
+        last->function != piece->function ||
         (last->offset + last->bytes) * lane_part_widens(part, part->entries[entry].shard) !=
             piece->offset_bytes)
         return NULL;
     return last;
 }
 
+struct shard *
+lane_piece_check_shard(struct lane *lane, struct lane_part *part, const wire_piece *piece)
+{
+    struct shard *shard = find_shard(lane, part, piece);
+
+    if (shard == NULL ||
+        (piece->function != 0 && !check_function(lane, part, shard, piece->function)))
+        return NULL;
+    assert(part->state == PART_RECEIVING);
+    return shard;
+}
+
+/* The part touches the shard; an empty piece of values adds no run. */
+struct run *lane_piece_add_run(
+    struct lane *lane, struct lane_part *part, struct shard *shard, const wire_piece *piece)
+{
+    const bool by_rows = (int)piece->kind == WIRE_PIECE_ROW_INDICES;
+
+    if (!lane_part_take_room(lane, part, PIECE_ROOM_BYTES)) {
+        lane_part_refuse_room(lane, part, PIECE_ROOM_BYTES);
+        return NULL;
+    }
+    const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
+    if (entry == UINT32_MAX)
+        return no_memory(lane, part);
+    if (piece->bytes == 0 && !by_rows)
+        return NULL; /* a run is never empty: it would have no place in the chunks */
+    if (!lane_part_check_run(lane, part))
+        return NULL;
+    if (part->run_count == part->run_capacity) {
+        struct run *runs = grown(lane, part->runs, RUNS_FIRST, &part->run_capacity, sizeof *runs);
+        if (runs == NULL)
+            return no_memory(lane, part);
+        part->runs = runs;
+    }
+    struct run *run = &part->runs[part->run_count];
+    *run = (struct run){.entry = entry, .function = piece->function, .by_rows = by_rows};
+    return run;
+}
+
 /* The whole of an assigned variable's value comes in order, once. */
 struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
     assert(part->state == PART_RECEIVING);
-    if (!check_piece(lane, part, piece))
+    assert(part->row_open == NULL);
+    if (!lane_piece_check(lane, part, piece))
         return NULL;
-    struct shard *shard = find_shard(lane, part, piece);
-    if (shard == NULL ||
-        (piece->function != 0 && !check_function(lane, part, shard, piece->function)) ||
-        !check_range(lane, part, shard, piece) ||
+    struct shard *shard = lane_piece_check_shard(lane, part, piece);
+    if (shard == NULL || !check_range(lane, part, shard, piece) ||
         (part->step != 0 && !lane_contribution_check_variable(lane, part, shard->variable)))
         return NULL;
     const struct shard_touch *touch = touch_of(shard);
@@ -284,34 +325,17 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
     }
     if (touched && piece->bytes == 0)
         return NULL;
-    if (!lane_part_take_room(lane, part, PIECE_ROOM_BYTES)) {
-        lane_part_refuse_room(lane, part, PIECE_ROOM_BYTES);
+    run = lane_piece_add_run(lane, part, shard, piece);
+    if (run == NULL)
         return NULL;
-    }
-    const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
-    if (entry == UINT32_MAX)
-        return no_memory(lane, part);
-    if (piece->bytes == 0)
-        return NULL; /* a run is never empty: it would have no place in the chunks */
-    if (!lane_part_check_run(lane, part))
-        return NULL;
-    if (part->run_count == part->run_capacity) {
-        struct run *runs = grown(lane, part->runs, RUNS_FIRST, &part->run_capacity, sizeof *runs);
-        if (runs == NULL)
-            return no_memory(lane, part);
-        part->runs = runs;
-    }
-    if (!lane_staging_align(lane, part, piece->bytes))
+    if (!lane_staging_align(lane, part, piece->bytes, 1))
         return no_memory(lane, part);
     assert(part->chunks.last != NULL);
     assert(part->chunks.last->used % RUN_ALIGNMENT_BYTES == 0);
-    run = &part->runs[part->run_count++];
-    *run = (struct run){
-        .chunk = part->chunks.last,
-        .chunk_offset = part->chunks.last->used,
-        .entry = entry,
-        .function = piece->function,
-        .offset = piece->offset_bytes / lane_part_widens(part, shard),
-        .bytes = piece->bytes / lane_part_widens(part, shard)};
+    part->run_count++;
+    run->chunk = part->chunks.last;
+    run->chunk_offset = part->chunks.last->used;
+    run->offset = piece->offset_bytes / lane_part_widens(part, shard);
+    run->bytes = piece->bytes / lane_part_widens(part, shard);
     return run;
 }

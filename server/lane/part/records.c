@@ -119,6 +119,7 @@ piece_of(const struct lane_part *part, const struct entry *entry, const struct r
     piece.based_on = entry->based_on;
     if (run == NULL)
         return piece;
+    assert(!run->by_rows);
     assert(run->bytes > 0 && run->bytes <= entry->shard->bytes);
     piece.function = run->function;
     piece.offset_bytes = run->offset * lane_part_widens(part, entry->shard);
@@ -126,11 +127,37 @@ piece_of(const struct lane_part *part, const struct entry *entry, const struct r
     return piece;
 }
 
-/* A run is a piece, and so is a shard that has none, in its place among the others: their order is
- * that of the versions which the client is told. */
+/* The indices of some rows of a run, and their values. Returns the pieces there are then. */
+static size_t
+rows_of(const struct lane_part *part, const struct run *run, wire_piece *pieces, size_t count)
+{
+    const struct entry *entry = &part->entries[run->entry];
+    const uint64_t row_bytes = lane_row_bytes(part, entry->shard);
+    uint64_t row = 0;
+
+    assert(run->by_rows);
+    for (const struct row_piece *rows = run->list->first; rows != NULL; rows = rows->next) {
+        wire_piece *indices = &pieces[count++], *values = &pieces[count++];
+        *indices = piece_of(part, entry, NULL);
+        indices->function = run->function;
+        *values = *indices;
+        indices->kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+        indices->offset_bytes = row * sizeof(int64_t);
+        indices->bytes = rows->count * sizeof(int64_t);
+        values->offset_bytes = row * row_bytes;
+        values->bytes = rows->count * row_bytes;
+        row += rows->count;
+    }
+    assert(row == run->list->row_count);
+    return count;
+}
+
+/* A run is a piece, one by rows as many pairs as came, and so is a shard that has none, in its
+ * place among the others: their order is that of the versions which the client is told. */
 static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_part *message)
 {
-    const size_t most = (size_t)part->run_count + part->entry_count;
+    const size_t most =
+        (size_t)part->run_count + part->entry_count + 2 * (size_t)part->row_piece_count;
     wire_piece *pieces = arena_take(&lane->arena, most * sizeof *pieces);
     wire_piece **pointers = arena_take(&lane->arena, most * sizeof *pointers);
     size_t count = 0;
@@ -145,7 +172,10 @@ static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_pa
             pieces[count++] = piece_of(part, &part->entries[named], NULL);
         if (run == NULL)
             break;
-        pieces[count++] = piece_of(part, &part->entries[run->entry], run);
+        if (run->by_rows)
+            count = rows_of(part, run, pieces, count);
+        else
+            pieces[count++] = piece_of(part, &part->entries[run->entry], run);
         named += named == run->entry;
     }
     assert(count <= most);
@@ -156,16 +186,12 @@ static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_pa
     return true;
 }
 
-/* A run's bytes, chunk by chunk. Returns the spans there are then. */
-static uint32_t
-add_run(const struct lane_part *part, const struct run *run, struct span *spans, uint32_t count)
+/* Staged bytes, chunk by chunk. Returns the spans there are then. */
+static uint32_t add_bytes(
+    const struct chunk *chunk, uint32_t offset, uint64_t bytes_staged, struct span *spans,
+    uint32_t count)
 {
-    const struct chunk *chunk = run->chunk;
-    uint32_t offset = run->chunk_offset;
-
-    const uint64_t widens = lane_part_widens(part, part->entries[run->entry].shard);
-
-    for (uint64_t left = run->bytes * widens; left > 0; chunk = chunk->in_part.next, offset = 0) {
+    for (uint64_t left = bytes_staged; left > 0; chunk = chunk->in_part.next, offset = 0) {
         assert(chunk != NULL && offset <= chunk->used);
         const uint64_t here = chunk->used - offset;
         const uint64_t bytes = left < here ? left : here;
@@ -176,9 +202,25 @@ add_run(const struct lane_part *part, const struct run *run, struct span *spans,
     return count;
 }
 
+static uint32_t
+add_run(const struct lane_part *part, const struct run *run, struct span *spans, uint32_t count)
+{
+    const struct shard *shard = part->entries[run->entry].shard;
+    const uint64_t widens = lane_part_widens(part, shard), row_bytes = lane_row_bytes(part, shard);
+
+    if (!run->by_rows)
+        return add_bytes(run->chunk, run->chunk_offset, run->bytes * widens, spans, count);
+    for (const struct row_piece *rows = run->list->first; rows != NULL; rows = rows->next) {
+        count = add_bytes(
+            rows->indices, rows->indices_offset, rows->count * sizeof(int64_t), spans, count);
+        count = add_bytes(rows->values, rows->values_offset, rows->count * row_bytes, spans, count);
+    }
+    return count;
+}
+
 static bool list_bytes(struct lane *lane, const struct lane_part *part, struct record *record)
 {
-    uint32_t most = part->run_count, count = 0;
+    uint32_t most = part->run_count + 2 * part->row_piece_count, count = 0;
 
     for (const struct chunk *chunk = part->chunks.first; chunk != NULL; chunk = chunk->in_part.next)
         most++;

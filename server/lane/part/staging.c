@@ -26,8 +26,9 @@ bool lane_staging_add(struct lane *lane, struct lane_part *part, const struct ch
     return true;
 }
 
-/* A new chunk of the pool's at the end, for `bytes` or as much as a chunk holds. */
-static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes)
+/* A new chunk of the pool's at the end, for `bytes` or as much as a chunk holds; for one that is
+ * large, if `unit` bytes are to lie together. */
+static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes, uint64_t unit)
 {
     assert(part->received <= part->bytes);
     assert(bytes > 0);
@@ -36,6 +37,8 @@ static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes)
         wanted = bytes;
     if (wanted > STAGING_CHUNK_BYTES)
         wanted = STAGING_CHUNK_BYTES;
+    if (unit > STAGING_CHUNK_BYTES / 8) /* less than an eighth of the others is left over */
+        wanted = unit;
     const uint32_t rounded = (uint32_t)sized_pool_bytes(wanted);
     const struct chunk chunk = {
         .owner = &lane->parts->pool_owner,
@@ -49,18 +52,19 @@ static bool add_chunk(struct lane *lane, struct lane_part *part, uint64_t bytes)
     return false;
 }
 
-bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes)
+bool lane_staging_align(struct lane *lane, struct lane_part *part, uint64_t bytes, uint64_t unit)
 {
     struct chunk *chunk = part->chunks.last;
 
     assert(bytes > 0);
     if (chunk != NULL) {
         chunk->used = (chunk->used + RUN_ALIGNMENT_BYTES - 1) & ~(RUN_ALIGNMENT_BYTES - 1);
-        if (chunk->used < chunk->bytes)
+        if (chunk->used < chunk->bytes && chunk->bytes - chunk->used >= unit)
             return true;
-        chunk->used = chunk->bytes;
+        if (chunk->used > chunk->bytes)
+            chunk->used = chunk->bytes;
     }
-    return add_chunk(lane, part, bytes);
+    return add_chunk(lane, part, bytes, unit);
 }
 
 /* The next bytes of the payload that lie together, at most `wanted`; of elements as many as are
@@ -120,19 +124,24 @@ static bool copy_to_chunk(
 
 bool lane_staging_copy(
     struct lane *lane, struct lane_part *part, struct payload *payload, uint64_t bytes,
-    enum sumac_dtype dtype, bool *finite)
+    const struct staged *staged, bool *finite)
 {
+    const uint64_t unit = staged->unit;
+
     assert(part->state == PART_RECEIVING);
+    assert(unit > 0);
     while (bytes > 0) {
         struct chunk *chunk = part->chunks.last;
-        if (chunk == NULL || chunk->used == chunk->bytes) {
-            if (!add_chunk(lane, part, bytes))
+        if (chunk == NULL || chunk->bytes - chunk->used < unit) {
+            if (!add_chunk(lane, part, bytes, unit))
                 return false;
             chunk = part->chunks.last;
         }
         const uint64_t room = chunk->bytes - chunk->used;
-        const uint64_t count = room < bytes ? room : bytes;
-        if (!copy_to_chunk(part, payload, count, dtype))
+        uint64_t count = bytes;
+        if (room < bytes)
+            count = unit == 1 ? room : room / unit * unit;
+        if (!copy_to_chunk(part, payload, count, staged->dtype))
             *finite = false;
         part->received += count;
         bytes -= count;

@@ -25,6 +25,7 @@ static wire_limits *make_limits(struct lane *lane)
     limits->pull_request_bytes_max = WIRE_PULL_BYTES_MAX;
     limits->streams_per_session_max = lane_place_share(lane);
     limits->pieces_per_message_max = WIRE_PUSH_PIECES_MAX;
+    limits->rows_per_message_max = WIRE_PUSH_ROWS_MAX;
     return limits;
 }
 

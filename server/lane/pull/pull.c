@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "error.h"
 #include "text.h"
@@ -159,8 +160,63 @@ void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct la
 
 static bool is_plain(const wire_piece *given)
 {
-    return (int)given->kind == WIRE_PIECE_VALUES &&
+    return ((int)given->kind == WIRE_PIECE_VALUES || (int)given->kind == WIRE_PIECE_ROW_INDICES) &&
            given->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY;
+}
+
+/* The rows that a piece names, the next indices of the pull. *bytes: of their values. */
+static bool read_rows(
+    struct lane_pull *pull, const struct shard *shard, const wire_piece *given, uint64_t *bytes,
+    struct sumac_error *error)
+{
+    const struct variable *variable = shard->variable;
+    const uint64_t rows = variable->placements[shard->placement].rows;
+    const uint64_t count = given->bytes / sizeof *pull->indices;
+    const uint32_t first = pull->indices_read;
+
+    assert(first <= pull->index_count);
+    if (given->bytes % sizeof *pull->indices != 0 || given->offset_bytes != 0 ||
+        count > pull->index_count - first) {
+        (void)fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "variable %s: %" PRIu64 " bytes of row indices at %" PRIu64
+            ", where %u int64 of 8 bytes are left in the payload: a list comes whole, from 0 on",
+            variable->name, given->bytes, given->offset_bytes, pull->index_count - first);
+        return false;
+    }
+    for (uint32_t i = first; i < first + count; i++) {
+        if ((uint64_t)pull->indices[i] < rows) /* nor below 0 */
+            continue;
+        (void)fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "pull of row %" PRId64 " of shard %" PRIu64 " of variable %s, which has %" PRIu64
+            " rows: 0 to %" PRIu64,
+            pull->indices[i], shard->id, variable->name, rows, rows == 0 ? 0 : rows - 1);
+        return false;
+    }
+    pull->indices_read += (uint32_t)count;
+    *bytes = count * shard->row_bytes;
+    return true;
+}
+
+static bool read_range(
+    const struct shard *shard, const wire_piece *given, uint64_t *bytes, struct sumac_error *error)
+{
+    const struct variable *variable = shard->variable;
+    const uint64_t element = sumac_dtype_bytes(variable->definition.dtype);
+    const uint64_t left =
+        given->offset_bytes > shard->bytes ? 0 : shard->bytes - given->offset_bytes;
+
+    *bytes = given->bytes == 0 ? left : given->bytes;
+    if (given->offset_bytes <= shard->bytes && *bytes <= left &&
+        given->offset_bytes % element == 0 && *bytes % element == 0)
+        return true;
+    (void)fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a shard of %" PRIu64 " bytes of %s",
+        variable->name, given->bytes, given->offset_bytes, shard->bytes,
+        sumac_dtype_name(variable->definition.dtype));
+    return false;
 }
 
 static bool read_piece(
@@ -192,22 +248,15 @@ static bool read_piece(
             variable->name, (int)given->kind, (int)given->codec, lane->index);
         return false;
     }
-    const uint64_t element = sumac_dtype_bytes(variable->definition.dtype);
-    const uint64_t left =
-        given->offset_bytes > shard->bytes ? 0 : shard->bytes - given->offset_bytes;
-    const uint64_t bytes = given->bytes == 0 ? left : given->bytes;
-    if (given->offset_bytes > shard->bytes || bytes > left || given->offset_bytes % element != 0 ||
-        bytes % element != 0) {
-        (void)fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-            "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a shard of %" PRIu64 " bytes of %s",
-            variable->name, given->bytes, given->offset_bytes, shard->bytes,
-            sumac_dtype_name(variable->definition.dtype));
+    const bool by_rows = (int)given->kind == WIRE_PIECE_ROW_INDICES;
+    const uint64_t offset = by_rows ? PULL_BY_ROWS | pull->indices_read : given->offset_bytes;
+    uint64_t bytes = 0;
+    if (by_rows ? !read_rows(pull, shard, given, &bytes, error)
+                : !read_range(shard, given, &bytes, error))
         return false;
-    }
     store_use(shard);
     pull->pieces[pull->piece_count++] =
-        (struct pull_piece){.shard = shard, .offset = given->offset_bytes, .bytes = bytes};
+        (struct pull_piece){.shard = shard, .offset = offset, .bytes = bytes};
     pull->bytes += bytes;
     return true;
 }
@@ -223,7 +272,9 @@ static void keep_pieces(struct lane *lane, struct lane_pull *pull, const wire_pu
         given = request->pieces[pull->kept_count];
         struct pull_piece *kept = &pull->pieces[pull->kept_count++];
         kept->shard_id = given->shard_id;
-        kept->offset = given->offset_bytes;
+        const bool by_rows = (int)given->kind == WIRE_PIECE_ROW_INDICES;
+        kept->offset = given->offset_bytes < PULL_BY_ROWS ? given->offset_bytes : PULL_BY_ROWS - 1;
+        kept->offset |= by_rows ? PULL_BY_ROWS : 0;
         kept->bytes = given->bytes;
         kept->layout_epoch = given->layout_epoch;
     } while (pull->kept_count < pull->piece_capacity && is_plain(given));
@@ -246,7 +297,9 @@ bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lan
                 &lane->store, pull->pieces[pull->piece_count + STORE_SHARDS_AHEAD].shard_id);
         const struct pull_piece *kept = &pull->pieces[pull->piece_count];
         piece.shard_id = kept->shard_id;
-        piece.offset_bytes = kept->offset;
+        piece.offset_bytes = kept->offset & ~PULL_BY_ROWS;
+        piece.kind = lane_pull_is_by_rows(kept) ? SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES
+                                                : SUMAC__V1__PIECE__KIND__KIND_VALUES;
         piece.bytes = kept->bytes;
         piece.layout_epoch = (uint32_t)kept->layout_epoch;
         if (pull->piece_count + 1 == pull->kept_count) {
@@ -262,6 +315,43 @@ bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lan
     return false;
 }
 
+static uint64_t payload_bytes_of(const struct lane_event *event)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < event->payload_spans; i++)
+        bytes += event->payload[i].bytes;
+    return bytes;
+}
+
+/* Of all pieces by rows; UINT32_MAX: more than there may be. */
+static uint64_t indices_of(const wire_pull_request *request)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < request->n_pieces; i++) {
+        const wire_piece *piece = request->pieces[i];
+        if ((int)piece->kind != WIRE_PIECE_ROW_INDICES)
+            continue;
+        if (piece->bytes > WIRE_PULL_BYTES_MAX)
+            return UINT32_MAX;
+        bytes += piece->bytes;
+    }
+    return bytes / sizeof(int64_t);
+}
+
+/* As they came. */
+static void copy_indices(const struct lane *lane, struct lane_pull *pull)
+{
+    uint8_t *to = (uint8_t *)pull->indices;
+
+    assert(payload_bytes_of(lane->event) == pull->index_count * sizeof *pull->indices);
+    for (size_t i = 0; i < lane->event->payload_spans; i++) {
+        memcpy(to, lane->event->payload[i].data, lane->event->payload[i].bytes);
+        to += lane->event->payload[i].bytes;
+    }
+}
+
 /* What can be said of a pull without looking at its pieces. */
 static void check_request(
     struct lane *lane, const struct lane_stream *stream, const wire_pull_request *request,
@@ -269,6 +359,7 @@ static void check_request(
 {
     char cause[CLOSE_CAUSE_TEXT_BYTES];
     const struct lane_session *session = stream->session;
+    const uint64_t payload_bytes = payload_bytes_of(lane->event);
 
     if (request->view_id != 0)
         (void)fail(
@@ -280,6 +371,17 @@ static void check_request(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
             "pull %" PRIu64 " has %zu pieces, at most %u are taken", request->request,
             request->n_pieces, WIRE_PULL_PIECES_MAX);
+    else if (payload_bytes > WIRE_PULL_ROWS_MAX * sizeof(int64_t))
+        (void)fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            "pull %" PRIu64 " names %" PRIu64 " rows by index, at most %u are taken",
+            request->request, payload_bytes / sizeof(int64_t), WIRE_PULL_ROWS_MAX);
+    else if (payload_bytes != indices_of(request) * sizeof(int64_t))
+        (void)fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "pull %" PRIu64 ": pieces of %" PRIu64 " row indices with a payload of %" PRIu64
+            " bytes",
+            request->request, indices_of(request), payload_bytes);
     else if (request->after_sequence > 0 && session == NULL)
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
@@ -297,6 +399,14 @@ static void check_request(
         (void)lane_step_check_readable(lane, request->request, request->at_step, error);
 }
 
+/* It keeps nothing but its error. */
+static bool refuse_at_once(struct lane *lane, struct lane_pull *pull)
+{
+    assert(pull->error.status != SUMAC_OK);
+    pull->index_count = 0;
+    return lane_pull_take_last_room(lane, pull);
+}
+
 /* False: there is no room for it, not even to say so. */
 static bool read_request(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull,
@@ -304,12 +414,16 @@ static bool read_request(
 {
     assert(pull->room_bytes == 0);
     check_request(lane, stream, request, &pull->error);
+    if (pull->error.status == SUMAC_OK)
+        pull->index_count = (uint32_t)indices_of(request);
     if (pull->error.status != SUMAC_OK ||
         !lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error))
-        return lane_pull_take_last_room(lane, pull);
+        return refuse_at_once(lane, pull);
     pull->piece_capacity = (uint32_t)request->n_pieces;
     pull->pieces = sized_pool_take(&lane->bytes, pull->piece_capacity * sizeof *pull->pieces);
-    if (pull->pieces == NULL) {
+    if (pull->index_count > 0)
+        pull->indices = sized_pool_take(&lane->bytes, pull->index_count * sizeof *pull->indices);
+    if (pull->pieces == NULL || (pull->indices == NULL && pull->index_count > 0)) {
         (void)fail(
             &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for a pull: it holds %" PRIu64
@@ -318,6 +432,8 @@ static bool read_request(
             lane->index, lane->bytes.held_bytes, lane->bytes.held_bytes_max);
         return true;
     }
+    copy_indices(lane, pull);
+    lane->work += pull->index_count / PIECES_PER_WORK;
     if (request->n_pieces > PIECES_READ_AT_ONCE) {
         keep_pieces(lane, pull, request);
         return true;

@@ -69,9 +69,10 @@ static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
 /* What a pull takes before it has memory for its pieces. */
 static uint64_t own_bytes(void) { return sized_pool_bytes(sizeof(struct lane_pull)); }
 
-static uint64_t bytes_of(uint64_t pieces)
+static uint64_t bytes_of(uint64_t pieces, uint64_t indices)
 {
-    return own_bytes() + sized_pool_bytes(pieces * sizeof(struct pull_piece));
+    return own_bytes() + sized_pool_bytes(pieces * sizeof(struct pull_piece)) +
+           (indices == 0 ? 0 : sized_pool_bytes(indices * sizeof(int64_t)));
 }
 
 /* Do its pulls take the room of readers? */
@@ -149,7 +150,7 @@ bool lane_pull_take_room(
     struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error)
 {
-    const uint64_t bytes = bytes_of(pieces);
+    const uint64_t bytes = bytes_of(pieces, pull->index_count);
     const bool shared = is_reader(session) || beyond_share(lane, session->pull_bytes + bytes) > 0;
 
     assert(pull->room_bytes == 0);

@@ -3,16 +3,22 @@
 #ifndef LANE_PULL_STATE_H
 #define LANE_PULL_STATE_H
 
+#include <assert.h>
+
 #include "pull.h"
 
 #define PIECES_PER_ANSWER_MAX 2048u
+
+#define PULL_BY_ROWS (UINT64_C(1) << 63) /* no shard is so large */
+#define ROWS_PER_ANSWER_MAX 8192u        /* by index: each lies anywhere */
 
 struct pull_piece {
     union {
         struct shard *shard;
         uint64_t shard_id; /* while it is only kept, … */
     };
-    uint64_t offset, bytes;
+    uint64_t offset; /* or, of one by rows, where its indices begin, with PULL_BY_ROWS */
+    uint64_t bytes;
     union {
         uint64_t version;      /* that is read, once `fixed` */
         uint64_t layout_epoch; /* … likewise */
@@ -29,6 +35,8 @@ struct lane_pull {
     uint32_t timeout_ms;
     struct pull_piece *pieces;
     uint32_t piece_count, piece_capacity;
+    int64_t *indices; /* of rows, for the pieces that name some, one after the other */
+    uint32_t index_count, indices_read;
     uint32_t
         kept_count; /* pieces behind piece_count, up to this one, have not been looked at yet; */
     int32_t kept_kind, kept_codec; /* the last one's: the others' are values as they are */
@@ -61,6 +69,23 @@ struct pulls {
     uint64_t look;        /* … which goes on at this stream; 0: none is under way */
     struct pool holds;
 };
+
+static inline bool lane_pull_is_by_rows(const struct pull_piece *piece)
+{
+    return (piece->offset & PULL_BY_ROWS) != 0;
+}
+/* Of a piece by rows, where the shard has byte `at` of what is answered, and how much of the row is
+ * left there. */
+static inline uint64_t lane_pull_row_at(
+    const struct lane_pull *pull, const struct pull_piece *piece, uint64_t at, uint64_t *left)
+{
+    const uint64_t row_bytes = piece->shard->row_bytes, within = at % row_bytes;
+
+    assert(at < piece->bytes);
+    *left = row_bytes - within;
+    return (uint64_t)pull->indices[(piece->offset & ~PULL_BY_ROWS) + at / row_bytes] * row_bytes +
+           within;
+}
 
 /* Bytes lent to the driver. Its address is the number that RELEASED gives back. */
 struct hold {

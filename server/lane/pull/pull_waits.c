@@ -18,7 +18,7 @@
 bool lane_pull_is_long(const struct lane *lane, const struct lane_pull *pull)
 {
     return pull->bytes > lane->config.copied_pull_bytes_max ||
-           pull->piece_count > PIECES_PER_ANSWER_MAX;
+           pull->piece_count > PIECES_PER_ANSWER_MAX || pull->index_count > ROWS_PER_ANSWER_MAX;
 }
 
 /* Without the rule apply_in_one_operation: in the middle of one, too. */

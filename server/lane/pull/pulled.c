@@ -134,13 +134,11 @@ static bool add_bytes(
     return true;
 }
 
-/* Some of the piece at hand, block by block. */
-static bool add_run(
+/* Bytes of a shard that lie together in it, block by block. */
+static bool add_together(
     struct lane *lane, struct message *message, const struct lane_pull *pull,
-    const struct pull_piece *piece, uint64_t bytes)
+    const struct pull_piece *piece, uint64_t at, uint64_t bytes)
 {
-    uint64_t at = piece->offset + pull->next_byte;
-
     while (bytes > 0) {
         const struct block_byte first = store_block_byte(piece->shard, at);
         struct block *block =
@@ -159,9 +157,70 @@ static bool add_run(
     return true;
 }
 
+#define ROWS_AHEAD 8u
+
+/* The rows that follow lie anywhere: the bytes of one that comes soon are fetched. */
+STORE_FETCHES
+static inline void
+fetch_row_ahead(const struct lane_pull *pull, const struct pull_piece *piece, uint64_t next_byte)
+{
+    const uint64_t ahead = next_byte + ROWS_AHEAD * piece->shard->row_bytes;
+    uint64_t left;
+
+    if (ahead >= piece->bytes || pull->active)
+        return;
+    const struct block_byte first =
+        store_block_byte(piece->shard, lane_pull_row_at(pull, piece, ahead, &left));
+    __builtin_prefetch(piece->shard->list[STORE_VALUE][first.index]->data + first.within);
+}
+
+/* Some of the piece at hand. */
+static bool add_run(
+    struct lane *lane, struct message *message, const struct lane_pull *pull,
+    const struct pull_piece *piece, uint64_t bytes)
+{
+    if (!lane_pull_is_by_rows(piece))
+        return add_together(lane, message, pull, piece, piece->offset + pull->next_byte, bytes);
+    for (uint64_t done = 0, here; done < bytes; done += here) {
+        const uint64_t at = lane_pull_row_at(pull, piece, pull->next_byte + done, &here);
+        fetch_row_ahead(pull, piece, pull->next_byte + done);
+        if (here > bytes - done)
+            here = bytes - done;
+        if (!add_together(lane, message, pull, piece, at, here))
+            return false;
+        lane->work++;
+    }
+    return true;
+}
+
+/* Of a piece's bytes, from `next_byte` on, as many as one message takes, and in how many runs. */
+static uint64_t measure_piece(
+    const struct lane *lane, const struct pull_piece *piece, uint64_t next_byte, uint64_t most,
+    uint32_t *runs)
+{
+    const struct variable *variable = piece->shard->variable;
+    const uint64_t wanted = piece->bytes - next_byte, row_bytes = piece->shard->row_bytes;
+    uint64_t taken = wanted < most ? wanted : most;
+
+    assert(next_byte <= piece->bytes);
+    if (!lane_pull_is_by_rows(piece) || taken == 0) {
+        *runs += (uint32_t)store_blocks_of(variable, taken) + 1;
+        return taken;
+    }
+    if (taken / row_bytes > ROWS_PER_ANSWER_MAX)
+        taken = ROWS_PER_ANSWER_MAX * row_bytes - next_byte % row_bytes;
+    if (row_bytes <= lane->config.gathered_bytes_max) /* all of them are one run */
+        *runs += 2;
+    else
+        *runs += (uint32_t)((taken / row_bytes + 2) * (store_blocks_of(variable, row_bytes) + 1));
+    return taken;
+}
+
 /* How many pieces, and at most how many runs, the next message has; *bytes is the bound, then what
  * it comes to. */
-static void measure(const struct lane_pull *pull, uint64_t *bytes, uint32_t *pieces, uint32_t *runs)
+static void measure(
+    const struct lane *lane, const struct lane_pull *pull, uint64_t *bytes, uint32_t *pieces,
+    uint32_t *runs)
 {
     uint64_t left = *bytes, next_byte = pull->next_byte;
 
@@ -172,8 +231,7 @@ static void measure(const struct lane_pull *pull, uint64_t *bytes, uint32_t *pie
         lane_pull_fetch_ahead(pull, i);
         if (*pieces == PIECES_PER_ANSWER_MAX || (left == 0 && wanted > 0))
             break;
-        const uint64_t taken = wanted < left ? wanted : left;
-        *runs += (uint32_t)store_blocks_of(pull->pieces[i].shard->variable, taken) + 1;
+        const uint64_t taken = measure_piece(lane, &pull->pieces[i], next_byte, left, runs);
         left -= taken;
         (*pieces)++;
         next_byte = 0;
@@ -195,7 +253,7 @@ add_piece(struct lane *lane, struct message *message, const struct lane_pull *pu
     *said = (wire_piece)WIRE_PIECE_INIT;
     said->shard_id = piece->shard->id;
     said->layout_epoch = piece->shard->layout_epoch;
-    said->offset_bytes = piece->offset + pull->next_byte;
+    said->offset_bytes = (lane_pull_is_by_rows(piece) ? 0 : piece->offset) + pull->next_byte;
     said->bytes = bytes;
     message->answer->pieces[message->answer->n_pieces++] = said;
     return said;
@@ -222,7 +280,7 @@ compose(struct lane *lane, struct message *message, struct lane_pull *pull, uint
 {
     uint32_t pieces, runs;
 
-    measure(pull, &bytes, &pieces, &runs);
+    measure(lane, pull, &bytes, &pieces, &runs);
     lane->work += WORK_OF_A_PIECE * (uint64_t)pieces;
     message->answer->pieces = arena_take(&lane->arena, pieces * sizeof *message->answer->pieces);
     message->payload = arena_take(&lane->arena, runs * sizeof *message->payload);

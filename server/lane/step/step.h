@@ -54,6 +54,7 @@ struct step_place {
 #define WORK_OF_A_RUN 4u     /* … and when it is applied its block and values, too */
 #define ENTRIES_PER_WORK 4u  /* of parts, that are dropped; */
 #define PIECES_PER_WORK 8u   /* of pulls, that are looked at, kept or let go of */
+#define ROWS_PER_WORK 1u     /* by index, that are put together with others */
 #define WORK_OF_AN_ERROR 16u /* its sentence */
 #define STEP_MEMORY_BYTES_MAX                                                                      \
     (8 * FLUSHED_BYTES_MAX) /* of memory: that, the event's own doing, an answer, rounding up */
@@ -63,7 +64,7 @@ struct step_place {
 /* The words that the store keeps of a shard for its user: operation's, then part's. */
 #define SHARD_OPERATION_WORDS 4u
 #define SHARD_PART_WORDS 2u
-#define SESSION_OPERATION_WORDS 16u
+#define SESSION_OPERATION_WORDS 17u
 
 _Static_assert(
     SHARD_OPERATION_WORDS + SHARD_PART_WORDS <= STORE_USER_WORDS,

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_rows_pull.c -- pulls of rows by index: answered in the order asked for, in as many messages
+ * as it takes, and refused where there is no such row. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "assert_number.h"
+#include "step.h"
+#include "lane_talk.h"
+
+#define TABLE 5u
+#define ROWS 40u
+#define COLUMNS 3u
+#define INDICES_MAX 256u
+
+static float table[ROWS * COLUMNS];
+
+/* A table whose element i is i. */
+static uint64_t begin_with(struct talk *talk, struct lane_config config)
+{
+    config.staging_bytes_max = 4u << 20;
+    for (uint32_t i = 0; i < ROWS * COLUMNS; i++)
+        table[i] = (float)i;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_add(talk, TABLE, ROWS, COLUMNS, SUMAC_FLOAT32, UPDATE_ASSIGN, WIRE_INITIALIZER_ZEROS);
+    const struct talk_part part = {
+        .sequence = 1,
+        .eager = true,
+        .shard = TABLE,
+        .shards = 1,
+        .values = table,
+        .count = ROWS * COLUMNS};
+    talk_part(talk, talk_push_stream(talk, 1, 1), &part);
+    const uint64_t stream = talk_pull_stream(talk, 0);
+    talk_forget(talk);
+    return stream;
+}
+
+static uint64_t begin(struct talk *talk) { return begin_with(talk, talk_config()); }
+
+static void pull_rows_as(
+    struct talk *talk, uint64_t stream, const int64_t *indices, uint32_t count, uint64_t bytes)
+{
+    wire_piece piece = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&piece};
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const uint8_t *data = (const uint8_t *)indices;
+    const size_t payload = count * sizeof *indices, first = payload / 3;
+    const struct span spans[] = {{data, first}, {data + first, payload - first}}; /* torn */
+    struct lane_event event = {.kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &request};
+
+    piece.shard_id = TABLE;
+    piece.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    piece.bytes = bytes;
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = 1;
+    event.payload = spans;
+    event.payload_spans = count == 0 ? 0 : 2;
+    talk_step(talk, &event);
+}
+
+static void pull_rows(struct talk *talk, uint64_t stream, const int64_t *indices, uint32_t count)
+{
+    pull_rows_as(talk, stream, indices, count, count * sizeof *indices);
+}
+
+static void expect_rows(const struct talk *talk, const int64_t *indices, uint32_t count)
+{
+    assert_int_equal(talk->pulled_bytes, count * COLUMNS * sizeof(float));
+    for (uint32_t i = 0; i < count; i++)
+        assert_memory_equal(
+            talk->pulled + i * COLUMNS * sizeof(float), table + indices[i] * COLUMNS,
+            COLUMNS * sizeof(float));
+}
+
+static void rows_come_in_the_order_asked_for(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const int64_t indices[] = {39, 0, 7, 7};
+
+    pull_rows(talk, stream, indices, 4);
+
+    talk_expect(talk, "pulled 7 [1] 117 118 119 0 1 2 21 22 23 21 22 23\n");
+    expect_rows(talk, indices, 4);
+}
+
+static void pull_many(struct talk *talk, uint64_t stream, uint32_t count)
+{
+    int64_t indices[INDICES_MAX];
+
+    for (uint32_t i = 0; i < count; i++)
+        indices[i] = (i * 17 + 3) % ROWS;
+    pull_rows(talk, stream, indices, count);
+    assert_true(talk->pulled_messages >= count / 5);
+    expect_rows(talk, indices, count);
+    talk_forget(talk);
+}
+
+static void many_rows_come_in_several_messages(void **state)
+{
+    struct talk *const talk = *state;
+
+    pull_many(talk, begin(talk), INDICES_MAX);
+}
+
+static void rows_too_large_to_be_copied_are_lent_one_by_one(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.gathered_bytes_max = 8;
+    pull_many(talk, begin_with(talk, config), 40);
+
+    assert_int_not_equal(talk->pulled_lent, 0);
+}
+
+static void expect_refused(struct talk *talk, const char *reason)
+{
+    char said[64];
+
+    (void)snprintf(said, sizeof said, "pulled 7 error %s\n", reason);
+    talk_expect(talk, said);
+    assert_int_equal(store_shard(&talk->lane->store, TABLE)->users, 0);
+}
+
+static void what_is_no_row_of_the_shard_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    pull_rows(talk, stream, (int64_t[]){1, ROWS}, 2);
+    expect_refused(talk, "WRONG_SHAPE");
+    pull_rows(talk, stream, (int64_t[]){-1}, 1);
+    expect_refused(talk, "WRONG_SHAPE");
+    pull_rows_as(talk, stream, (int64_t[]){1, 2}, 2, 12); /* one and a half */
+    expect_refused(talk, "MALFORMED");
+    pull_rows_as(talk, stream, (int64_t[]){1, 2}, 2, 24); /* three */
+    expect_refused(talk, "MALFORMED");
+    pull_rows_as(talk, stream, (int64_t[]){1, 2}, 2, UINT64_MAX);
+    expect_refused(talk, "MALFORMED");
+}
+
+static void a_pull_names_so_many_rows_at_most(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    static int64_t indices[WIRE_PULL_ROWS_MAX + 1];
+
+    pull_rows(talk, stream, indices, WIRE_PULL_ROWS_MAX + 1);
+
+    expect_refused(talk, "TOO_MANY_PIECES");
+}
+
+static void a_pull_of_no_rows_is_answered(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    pull_rows(talk, stream, NULL, 0);
+
+    talk_expect(talk, "pulled 7 [1]\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(rows_come_in_the_order_asked_for),
+        talk_test(many_rows_come_in_several_messages),
+        talk_test(rows_too_large_to_be_copied_are_lent_one_by_one),
+        talk_test(what_is_no_row_of_the_shard_is_refused),
+        talk_test(a_pull_names_so_many_rows_at_most),
+        talk_test(a_pull_of_no_rows_is_answered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
