@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows_worker.c -- `sumac run --ps N --workers 1 -- bench/rows_worker [ROWS]`: how many rows a
+ * second go from a worker, over the wire, into a table of ROWS rows of 64 float32 with momentum.
+ *
+ * Pushes of 4096 rows, drawn from the first 10⁶ of them, eight under way at a time, for five
+ * seconds.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "sumac/client.h"
+
+#define COLUMNS 64u
+#define ROWS_PER_PUSH 4096u
+#define DRAWN_FROM_MAX 1000000u
+#define UNDER_WAY 8u
+#define SECONDS 5.0
+
+static int64_t indices[UNDER_WAY][ROWS_PER_PUSH];
+static float values[UNDER_WAY][ROWS_PER_PUSH * COLUMNS];
+static struct sumac_tensor rows[UNDER_WAY];
+static uint64_t state = 1;
+
+static double now_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static enum sumac_status begin(
+    struct sumac_client *client, struct sumac_variable *variable, uint32_t place, uint64_t from,
+    struct sumac_push **push, struct sumac_error *error)
+{
+    const struct sumac_delta delta = {
+        .variable = variable,
+        .value =
+            sumac_tensor_over(values[place], SUMAC_FLOAT32, SUMAC_SHAPE(ROWS_PER_PUSH, COLUMNS)),
+        .indices = &rows[place]};
+
+    for (uint32_t i = 0; i < ROWS_PER_PUSH; i++) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        indices[place][i] = (int64_t)((state >> 33) % from);
+    }
+    rows[place] = sumac_tensor_over(indices[place], SUMAC_INT64, SUMAC_SHAPE(ROWS_PER_PUSH));
+    return sumac_client_push(client, &delta, 1, NULL, push, error);
+}
+
+int main(int argc, char **argv)
+{
+    const uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
+    const uint64_t from = count < DRAWN_FROM_MAX ? count : DRAWN_FROM_MAX;
+    const struct sumac_variable_options options = {
+        .name = "table",
+        .dtype = SUMAC_FLOAT32,
+        .shape = SUMAC_SHAPE(count, COLUMNS),
+        .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
+        .function = {.name = "momentum"}};
+    struct sumac_push *pushes[UNDER_WAY] = {NULL};
+    struct sumac_client *client = NULL;
+    struct sumac_variable *variable = NULL;
+    struct sumac_error error = {0};
+    uint64_t made = 0, over = 0;
+    enum sumac_status status = sumac_client_open(NULL, &client, &error);
+
+    if (status == SUMAC_OK)
+        status = sumac_client_create(client, &options, &variable, &error);
+    const double start = now_seconds();
+    while (status == SUMAC_OK && now_seconds() - start < SECONDS) {
+        struct sumac_push **const place = &pushes[made % UNDER_WAY];
+        if (made >= UNDER_WAY) {
+            status = sumac_push_wait(*place, 0, &error);
+            over++;
+        }
+        if (status == SUMAC_OK)
+            status = begin(client, variable, (uint32_t)(made % UNDER_WAY), from, place, &error);
+        made++;
+    }
+    for (; status == SUMAC_OK && over < made; over++)
+        status = sumac_push_wait(pushes[over % UNDER_WAY], 0, &error);
+    const double seconds = now_seconds() - start;
+    if (status == SUMAC_OK)
+        printf(
+            "%" PRIu64 " pushes of %u rows into %" PRIu64 " in %.1f s: %.2f M rows/s\n", made,
+            ROWS_PER_PUSH, count, seconds, (double)made * ROWS_PER_PUSH / seconds / 1e6);
+    if (status == SUMAC_OK)
+        status = sumac_client_leave(client, SUMAC_LEAVING_DONE, &error);
+    if (status != SUMAC_OK)
+        (void)fprintf(stderr, "%s\n", error.text);
+    sumac_client_close(client);
+    return status == SUMAC_OK ? 0 : 1;
+}
