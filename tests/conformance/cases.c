@@ -31,29 +31,37 @@ json_t *cases_load(const char *path)
         fprintf(stderr, "%s:%d:%d: %s\n", path, where.line, where.column, where.text);
         return NULL;
     }
-    const struct cases_run run = {.case_id = path};
+    struct cases_run run = {.case_id = path};
     if (cases_keys_known(&run, file, "the file", file_keys) &&
         json_integer_value(json_object_get(file, "format")) == 1 &&
         json_is_array(json_object_get(file, "cases")))
         return file;
-    fprintf(stderr, "%s: not a file of cases of format 1\n", path);
+    fprintf(
+        stderr, "%s: not a file of cases of format 1%s%s\n", path, run.why[0] != '\0' ? ": " : "",
+        run.why);
     json_decref(file);
     return NULL;
 }
 
-bool cases_fail(const struct cases_run *run, const char *format, ...)
+bool cases_fail(struct cases_run *run, const char *format, ...)
 {
-    fprintf(stderr, "%s: ", run->case_id);
+    if (run->why[0] != '\0')
+        return false;
     va_list arguments;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    (void)vsnprintf(run->why, sizeof run->why, format, arguments);
     va_end(arguments);
-    fputc('\n', stderr);
     return false;
 }
 
+enum cases_result cases_skip(struct cases_run *run, const char *why)
+{
+    (void)cases_fail(run, "%s", why);
+    return CASES_SKIPPED;
+}
+
 bool cases_keys_known(
-    const struct cases_run *run, json_t *object, const char *what, const char *const *keys)
+    struct cases_run *run, json_t *object, const char *what, const char *const *keys)
 {
     const char *key = NULL;
     json_t *value = NULL;
@@ -66,7 +74,7 @@ bool cases_keys_known(
     return true;
 }
 
-static bool case_keys_known(const struct cases_run *run, json_t *one, const char *const *keys)
+static bool case_keys_known(struct cases_run *run, json_t *one, const char *const *keys)
 {
     const char *key = NULL;
     json_t *value = NULL;
@@ -81,6 +89,19 @@ static bool case_keys_known(const struct cases_run *run, json_t *one, const char
     return true;
 }
 
+static void tell(struct cases_run *run, enum cases_result result)
+{
+    static const char *const words[] = {
+        [CASES_PASSED] = "PASS", [CASES_FAILED] = "FAIL", [CASES_SKIPPED] = "SKIP"};
+
+    printf(
+        "%s %s%s%s\n", words[result], run->case_id, result == CASES_PASSED ? "" : ": ",
+        result == CASES_PASSED ? "" : run->why);
+    run->passed += result == CASES_PASSED;
+    run->failed += result == CASES_FAILED;
+    run->skipped += result == CASES_SKIPPED;
+}
+
 void cases_each(
     const json_t *file, struct cases_run *run, const char *const *keys,
     enum cases_result (*run_case)(struct cases_run *run, json_t *one, void *context), void *context)
@@ -92,17 +113,17 @@ void cases_each(
     {
         const char *op = json_string_value(json_object_get(one, "op"));
         const char *id = json_string_value(json_object_get(one, "id"));
-        run->case_id = id != NULL ? id : "a case without an id";
-        if (op != NULL && id != NULL && strcmp(op, run->op) != 0) {
+        run->case_id = id != NULL ? id : "without an id";
+        run->why[0] = '\0';
+        if (op == NULL || id == NULL) {
+            (void)cases_fail(run, "the case lacks its \"id\" or its \"op\"");
+            tell(run, CASES_FAILED);
+        } else if (strcmp(op, run->op) == 0)
+            tell(run, case_keys_known(run, one, keys) ? run_case(run, one, context) : CASES_FAILED);
+        else if (run->skips_others)
+            tell(run, cases_skip(run, "its operation is not run by this program yet"));
+        else
             run->other_ops++;
-            continue;
-        }
-        enum cases_result result = CASES_FAILED;
-        if (op != NULL && id != NULL && case_keys_known(run, one, keys))
-            result = run_case(run, one, context);
-        run->passed += result == CASES_PASSED;
-        run->failed += result == CASES_FAILED;
-        run->left += result == CASES_LEFT;
     }
 }
 
@@ -121,32 +142,32 @@ static bool mentions(const char *text, const char *part)
 }
 
 bool cases_error_matches(
-    const struct cases_run *run, json_t *expected, enum sumac_status status, const char *text)
+    struct cases_run *run, json_t *expected, enum sumac_status status, const char *text)
 {
     if (!cases_keys_known(run, expected, "\"error\"", error_keys))
         return false;
     const char *code = json_string_value(json_object_get(expected, "code"));
     if (code == NULL || strcmp(code, sumac_status_name(status)) != 0)
         return cases_fail(
-            run, "answered %s (%s), expected %s", sumac_status_name(status), text,
-            code != NULL ? code : "a code");
+            run, "expected %s, got %s: %s", code != NULL ? code : "a code that it lacks",
+            sumac_status_name(status), text);
     size_t i = 0;
     json_t *part = NULL;
     json_array_foreach(json_object_get(expected, "mentions"), i, part)
     {
         if (!json_is_string(part) || !mentions(text, json_string_value(part)))
             return cases_fail(
-                run, "the message \"%s\" does not mention \"%s\"", text, json_string_value(part));
+                run, "expected a message that mentions %s, got %s", json_string_value(part), text);
     }
     return true;
 }
 
 int cases_finish(const struct cases_run *run)
 {
-    printf(
-        "%s: %zu passed, %zu failed, %zu left; %zu cases of other operations\n", run->op,
-        run->passed, run->failed, run->left, run->other_ops);
+    if (run->other_ops > 0)
+        printf("%zu cases of other operations than %s were left\n", run->other_ops, run->op);
     if (run->passed + run->failed == 0)
-        fprintf(stderr, "%s: no case was run\n", run->op);
+        fprintf(stderr, "no case of %s was run\n", run->op);
+    printf("%zu passed, %zu failed, %zu skipped\n", run->passed, run->failed, run->skipped);
     return run->failed > 0 || run->passed == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

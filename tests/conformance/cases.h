@@ -18,19 +18,21 @@
 /* What became of the cases of one operation. */
 struct cases_run {
     const char *op;
-    size_t passed, failed;
-    size_t left;         /* cases of the operation that the runner leaves to another */
-    size_t other_ops;    /* cases of the file that are of another operation */
+    bool skips_others; /* says so of the cases of another operation, too */
+    size_t passed, failed, skipped;
+    size_t other_ops;    /* cases of another operation of which nothing was said */
     const char *case_id; /* the case that is being run; lent */
+    char why[1024];      /* it failed, or was skipped: the first that was said of it */
 };
 
-enum cases_result { CASES_PASSED, CASES_FAILED, CASES_LEFT };
+enum cases_result { CASES_PASSED, CASES_FAILED, CASES_SKIPPED };
 
 /* Load a file. NULL, said on stderr: it cannot be read, or is not of format 1. Release with
  * json_decref. */
 json_t *cases_load(const char *path);
 
-/* Run `run_case` over every case of `run->op`; it says why a case failed.
+/* Run `run_case` over every case of `run->op`, and print PASS id, FAIL id: why or SKIP id: why of
+ * each.
  * `keys` are what a case of this operation may have beside id, op, expect, error, exact, source,
  * decision, note. */
 void cases_each(
@@ -38,20 +40,23 @@ void cases_each(
     enum cases_result (*run_case)(struct cases_run *run, json_t *one, void *context),
     void *context);
 
-/* Say on stderr, after the case's id, what is wrong with it; returns false. */
-bool cases_fail(const struct cases_run *run, const char *format, ...)
+/* Say what is wrong with the case: "expected …, got …". Returns  false. */
+bool cases_fail(struct cases_run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Say why it is not run. Returns  CASES_SKIPPED. */
+enum cases_result cases_skip(struct cases_run *run, const char *why);
 
 /* Has `object` no key but these (NULL-terminated)? Says which it has. */
 bool cases_keys_known(
-    const struct cases_run *run, json_t *object, const char *what, const char *const *keys);
+    struct cases_run *run, json_t *object, const char *what, const char *const *keys);
 
 /* Is this the status and message that `expected`, {"code": NAME, "mentions": [TEXT, …]}, asks for?
  * Says why not. */
 bool cases_error_matches(
-    const struct cases_run *run, json_t *expected, enum sumac_status status, const char *text);
+    struct cases_run *run, json_t *expected, enum sumac_status status, const char *text);
 
-/* Print the counts; the program's exit code: failure too if nothing was run. */
+/* Print the counts, "N passed, N failed, N skipped". Returns  the program's exit code: failure too
+ * if nothing was run. */
 int cases_finish(const struct cases_run *run);
 
 #endif

@@ -27,7 +27,7 @@ static void take_given(json_t *given, const char *name, int64_t *parameter)
         *parameter = json_integer_value(json_object_get(given, name));
 }
 
-static bool read_rule(const struct cases_run *run, json_t *given, struct placement_rule *rule)
+static bool read_rule(struct cases_run *run, json_t *given, struct placement_rule *rule)
 {
     *rule = placement_rule_of(WIRE_PARTITIONER_NONE);
     if (!json_is_object(given))
@@ -64,7 +64,7 @@ static enum sumac_dtype read_dtype(json_t *one)
 
 /* ---- partition ---- */
 
-static bool counts_match(const struct cases_run *run, json_t *expected, uint64_t shard_count)
+static bool counts_match(struct cases_run *run, json_t *expected, uint64_t shard_count)
 {
     for (size_t axis = 0; axis < json_array_size(expected); axis++) {
         const uint64_t count = axis == 0 ? shard_count : 1;
@@ -77,8 +77,7 @@ static bool counts_match(const struct cases_run *run, json_t *expected, uint64_t
     return true;
 }
 
-static bool
-rows_match(const struct cases_run *run, json_t *expected, uint64_t rows, uint64_t shard_count)
+static bool rows_match(struct cases_run *run, json_t *expected, uint64_t rows, uint64_t shard_count)
 {
     uint64_t first = 0;
 
@@ -148,8 +147,8 @@ static const struct placed *find_placed(const struct placed_list *list, const ch
 }
 
 static bool place(
-    const struct cases_run *run, json_t *create, const struct placement_rule *rule,
-    uint32_t ps_count, uint64_t *counter, struct placed_list *list)
+    struct cases_run *run, json_t *create, const struct placement_rule *rule, uint32_t ps_count,
+    uint64_t *counter, struct placed_list *list)
 {
     struct sumac_shape shape;
     uint64_t shard_count = 1;
@@ -176,8 +175,7 @@ static bool place(
     return true;
 }
 
-static bool
-shards_match(const struct cases_run *run, json_t *expected, const struct placed_list *list)
+static bool shards_match(struct cases_run *run, json_t *expected, const struct placed_list *list)
 {
     if (list->count != json_array_size(expected))
         return cases_fail(run, "%zu shards, expected %zu", list->count, json_array_size(expected));

@@ -13,9 +13,6 @@
 
 #define HYPERPARAMETERS_MAX 16
 
-const bool target_checks_gradients = true;
-const bool target_shows_slots = false;
-
 static struct {
     struct sumac_cluster cluster;
     struct sumac_client *client;
@@ -23,7 +20,7 @@ static struct {
     struct sumac_variable *variable;
 } now;
 
-enum sumac_status target_open(struct sumac_error *error)
+static enum sumac_status open_target(struct sumac_error *error)
 {
     enum sumac_status status = sumac_cluster_from_environment(NULL, &now.cluster, error);
 
@@ -36,7 +33,7 @@ enum sumac_status target_open(struct sumac_error *error)
     return status;
 }
 
-void target_close(void)
+static void close_target(void)
 {
     struct sumac_error error = {0};
 
@@ -63,7 +60,7 @@ static enum sumac_status wrap(
     return fail(error, status, SUMAC_REASON_UNSPECIFIED, "no tensor over a case's bytes");
 }
 
-enum sumac_status target_create(const struct target_variable *variable, struct sumac_error *error)
+static enum sumac_status create(const struct target_variable *variable, struct sumac_error *error)
 {
     struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
     const size_t count = variable->hyperparameter_count;
@@ -94,7 +91,7 @@ enum sumac_status target_create(const struct target_variable *variable, struct s
     return status;
 }
 
-void target_delete(void)
+static void delete_variable(void)
 {
     struct sumac_error error = {0};
 
@@ -118,12 +115,12 @@ push(const struct case_tensor *gradient, const struct sumac_tensor *rows, struct
     return status;
 }
 
-enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error)
+static enum sumac_status push_dense(const struct case_tensor *gradient, struct sumac_error *error)
 {
     return push(gradient, NULL, error);
 }
 
-enum sumac_status target_push_rows(
+static enum sumac_status push_rows(
     const struct case_tensor *values, const struct case_tensor *indices, struct sumac_error *error)
 {
     const struct sumac_tensor rows =
@@ -132,7 +129,7 @@ enum sumac_status target_push_rows(
     return push(values, &rows, error);
 }
 
-enum sumac_status target_read(void *value, struct sumac_error *error)
+static enum sumac_status read_value(void *value, struct sumac_error *error)
 {
     struct sumac_fetch fetch = {.variable = now.variable};
     enum sumac_status status = wrap(now.definition->initial, value, &fetch.into, error);
@@ -147,12 +144,11 @@ enum sumac_status target_read(void *value, struct sumac_error *error)
     return status;
 }
 
-size_t target_slots(void) { return 0; }
-
-enum sumac_dtype target_slot_dtype(void) { return SUMAC_DTYPE_UNSPECIFIED; }
-
-const void *target_slot(const char *name)
-{
-    (void)name;
-    return NULL;
-}
+const struct target target_ps = {
+    .open = open_target,
+    .close = close_target,
+    .create = create,
+    .delete = delete_variable,
+    .push = push_dense,
+    .push_rows = push_rows,
+    .read = read_value};

@@ -8,9 +8,6 @@
 #include "target.h"
 #include "update.h"
 
-const bool target_checks_gradients = false; /* the lane does, before it calls a loop */
-const bool target_shows_slots = true;
-
 static struct {
     const struct target_variable *variable;
     const struct update_function *function;
@@ -20,13 +17,13 @@ static struct {
     uint64_t pushes;
 } now;
 
-enum sumac_status target_open(struct sumac_error *error)
+static enum sumac_status open_target(struct sumac_error *error)
 {
     (void)error;
     return SUMAC_OK;
 }
 
-void target_close(void) {}
+static void close_target(void) {}
 
 static enum sumac_status
 read_hyperparameters(const struct target_variable *variable, struct sumac_error *error)
@@ -56,13 +53,17 @@ read_hyperparameters(const struct target_variable *variable, struct sumac_error 
     return status;
 }
 
+static size_t count_slots(void) { return update_slot_count(now.function, &now.hyperparameters); }
+
+static enum sumac_dtype slot_dtype(void) { return update_slot_dtype(now.variable->initial->dtype); }
+
 static enum sumac_status allocate(const struct case_tensor *initial, struct sumac_error *error)
 {
-    const size_t slot_bytes = (size_t)initial->elements * sumac_dtype_bytes(target_slot_dtype());
+    const size_t slot_bytes = (size_t)initial->elements * sumac_dtype_bytes(slot_dtype());
 
     now.value = malloc((size_t)initial->bytes + 1);
     bool complete = now.value != NULL;
-    for (uint32_t i = 0; i < target_slots(); i++) {
+    for (uint32_t i = 0; i < count_slots(); i++) {
         now.slots[i] = malloc(slot_bytes + 1);
         complete = complete && now.slots[i] != NULL;
         if (now.slots[i] != NULL)
@@ -76,7 +77,7 @@ static enum sumac_status allocate(const struct case_tensor *initial, struct suma
     return SUMAC_OK;
 }
 
-enum sumac_status target_create(const struct target_variable *variable, struct sumac_error *error)
+static enum sumac_status create(const struct target_variable *variable, struct sumac_error *error)
 {
     now.variable = variable;
     now.function = update_find_by_name(variable->function);
@@ -91,7 +92,7 @@ enum sumac_status target_create(const struct target_variable *variable, struct s
     return status == SUMAC_OK ? allocate(variable->initial, error) : status;
 }
 
-void target_delete(void)
+static void delete_variable(void)
 {
     free(now.value);
     for (size_t i = 0; i < UPDATE_SLOTS_MAX; i++)
@@ -99,11 +100,38 @@ void target_delete(void)
     memset(&now, 0, sizeof now);
 }
 
+/* A ps and its clients refuse what does not fit before a loop sees it. */
+static enum sumac_status refuse(struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE, "a gradient does not fit %s",
+        now.variable->name);
+}
+
+static bool rows_fit(const struct case_tensor *values, const struct case_tensor *indices)
+{
+    struct sumac_shape shape = now.variable->initial->shape;
+    const int64_t *const rows = indices->data;
+
+    if (shape.rank == 0 || indices->dtype != SUMAC_INT64 ||
+        values->dtype != now.variable->initial->dtype)
+        return false;
+    for (uint64_t i = 0; i < indices->elements; i++) {
+        if ((uint64_t)rows[i] >= shape.extent[0])
+            return false;
+    }
+    shape.extent[0] = indices->elements;
+    return sumac_shape_equal(&values->shape, &shape);
+}
+
 /* As the lane does with rows of one message. */
-enum sumac_status target_push_rows(
+static enum sumac_status push_rows(
     const struct case_tensor *values, const struct case_tensor *indices, struct sumac_error *error)
 {
     const struct case_tensor *initial = now.variable->initial;
+
+    if (!rows_fit(values, indices))
+        return refuse(error);
     const uint32_t count = (uint32_t)indices->elements;
     const uint64_t columns = initial->elements / initial->shape.extent[0];
     const uint64_t row_bytes = columns * sumac_dtype_bytes(initial->dtype);
@@ -128,10 +156,9 @@ enum sumac_status target_push_rows(
     for (uint32_t i = 0; i < count; i++) {
         const size_t at = (size_t)(update_row_of(keys[i]) * row_bytes);
         rows[i].at[0] = (uint8_t *)now.value + at;
-        for (uint32_t j = 0; j < target_slots(); j++)
-            rows[i].at[1 + j] =
-                (uint8_t *)now.slots[j] +
-                at / sumac_dtype_bytes(initial->dtype) * sumac_dtype_bytes(target_slot_dtype());
+        for (uint32_t j = 0; j < count_slots(); j++)
+            rows[i].at[1 + j] = (uint8_t *)now.slots[j] + at / sumac_dtype_bytes(initial->dtype) *
+                                                              sumac_dtype_bytes(slot_dtype());
         rows[i].gradient = (const uint8_t *)values->data + update_place_of(keys[i]) * row_bytes;
     }
     update_prepare(now.function, slice.dtype, &now.hyperparameters, ++now.pushes, &slice);
@@ -141,9 +168,11 @@ enum sumac_status target_push_rows(
     return SUMAC_OK;
 }
 
-enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_error *error)
+static enum sumac_status push_dense(const struct case_tensor *gradient, struct sumac_error *error)
 {
-    (void)error;
+    const struct case_tensor *initial = now.variable->initial;
+    const bool fits =
+        gradient->dtype == initial->dtype && sumac_shape_equal(&gradient->shape, &initial->shape);
     struct update_slice slice = {
         .function = now.function,
         .dtype = gradient->dtype,
@@ -152,7 +181,9 @@ enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_e
         .value_in = now.value,
         .gradient = gradient->data};
 
-    for (uint32_t i = 0; i < target_slots(); i++) {
+    if (!fits)
+        return refuse(error);
+    for (uint32_t i = 0; i < count_slots(); i++) {
         slice.slot_out[i] = now.slots[i];
         slice.slot_in[i] = now.slots[i];
     }
@@ -161,22 +192,30 @@ enum sumac_status target_push(const struct case_tensor *gradient, struct sumac_e
     return SUMAC_OK;
 }
 
-enum sumac_status target_read(void *value, struct sumac_error *error)
+static enum sumac_status read_value(void *value, struct sumac_error *error)
 {
     (void)error;
     memcpy(value, now.value, (size_t)now.variable->initial->bytes);
     return SUMAC_OK;
 }
 
-size_t target_slots(void) { return update_slot_count(now.function, &now.hyperparameters); }
-
-enum sumac_dtype target_slot_dtype(void) { return update_slot_dtype(now.variable->initial->dtype); }
-
-const void *target_slot(const char *name)
+static const void *find_slot(const char *name)
 {
-    for (uint32_t i = 0; i < target_slots(); i++) {
+    for (uint32_t i = 0; i < count_slots(); i++) {
         if (strcmp(now.function->slot_names[i], name) == 0)
             return now.slots[i];
     }
     return NULL;
 }
+
+const struct target target_loops = {
+    .open = open_target,
+    .close = close_target,
+    .create = create,
+    .delete = delete_variable,
+    .push = push_dense,
+    .push_rows = push_rows,
+    .read = read_value,
+    .slots = count_slots,
+    .slot_dtype = slot_dtype,
+    .slot = find_slot};

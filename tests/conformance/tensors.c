@@ -3,6 +3,7 @@
 #include "tensors.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 
 static const char *const tensor_keys[] = {"dtype", "shape", "data", NULL};
 
-static bool read_shape(const struct cases_run *run, const json_t *given, struct sumac_shape *shape)
+static bool read_shape(struct cases_run *run, const json_t *given, struct sumac_shape *shape)
 {
     if (!json_is_array(given) || json_array_size(given) > SUMAC_RANK_MAX)
         return cases_fail(run, "a tensor's shape is no list of at most %d", SUMAC_RANK_MAX);
@@ -78,7 +79,7 @@ static bool write_element(enum sumac_dtype dtype, const json_t *value, uint8_t *
     return true;
 }
 
-bool case_tensor_read(const struct cases_run *run, json_t *value, struct case_tensor *tensor)
+bool case_tensor_read(struct cases_run *run, json_t *value, struct case_tensor *tensor)
 {
     *tensor = (struct case_tensor){0};
     if (!json_is_object(value) || !cases_keys_known(run, value, "a tensor", tensor_keys))
@@ -148,9 +149,30 @@ static bool close_enough(enum sumac_dtype dtype, double expected, double actual,
     return fabs(actual - expected) <= tolerance(dtype) * fmax(1, fabs(expected));
 }
 
+/* An integer's value, or a bool's; of 64 unsigned bits as if they were signed. */
+static int64_t read_whole(enum sumac_dtype dtype, const uint8_t *at)
+{
+    const size_t bytes = sumac_dtype_bytes(dtype);
+    const unsigned unused = (unsigned)(8 * (sizeof(uint64_t) - bytes));
+    uint64_t bits = 0;
+
+    memcpy(&bits, at, bytes);
+    return sumac_dtype_kind(dtype) == SUMAC_KIND_INT ? (int64_t)(bits << unused) >> unused
+                                                     : (int64_t)bits;
+}
+
+static bool fail_of_integer(
+    struct cases_run *run, const char *what, size_t i, enum sumac_dtype dtype,
+    const uint8_t *wanted, const uint8_t *got)
+{
+    return cases_fail(
+        run, "expected %s[%zu] to be %" PRId64 ", got %" PRId64, what, i, read_whole(dtype, wanted),
+        read_whole(dtype, got));
+}
+
 bool case_tensor_equal(
-    const struct cases_run *run, const char *what, const struct case_tensor *expected,
-    const void *actual, bool exactly)
+    struct cases_run *run, const char *what, const struct case_tensor *expected, const void *actual,
+    bool exactly)
 {
     const size_t element_bytes = sumac_dtype_bytes(expected->dtype);
 
@@ -159,13 +181,13 @@ bool case_tensor_equal(
         const uint8_t *got = (const uint8_t *)actual + i * element_bytes;
         if (!sumac_dtype_is_float(expected->dtype)) {
             if (memcmp(wanted, got, element_bytes) != 0)
-                return cases_fail(run, "%s: element %zu differs", what, i);
+                return fail_of_integer(run, what, i, expected->dtype, wanted, got);
             continue;
         }
         const double should = read_element(expected->dtype, wanted);
         const double is = read_element(expected->dtype, got);
         if (!close_enough(expected->dtype, should, is, exactly))
-            return cases_fail(run, "%s: element %zu is %.17g, expected %.17g", what, i, is, should);
+            return cases_fail(run, "expected %s[%zu] to be %.17g, got %.17g", what, i, should, is);
     }
     return true;
 }

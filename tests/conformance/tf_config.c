@@ -17,8 +17,8 @@ static const char *const override_keys[] = {"task_type", "task_id", "rpc_layer",
 static const char *const expect_keys[] = {"cluster",   "task_type", "task_id",
                                           "rpc_layer", "master",    NULL};
 
-static bool read_overrides(
-    const struct cases_run *run, json_t *given, struct sumac_cluster_overrides *overrides)
+static bool
+read_overrides(struct cases_run *run, json_t *given, struct sumac_cluster_overrides *overrides)
 {
     *overrides = (struct sumac_cluster_overrides){0};
     if (given == NULL)
@@ -34,8 +34,8 @@ static bool read_overrides(
 }
 
 /* Is `text` what is expected; null stands for none? */
-static bool text_matches(
-    const struct cases_run *run, const char *what, const json_t *expected, const char *text)
+static bool
+text_matches(struct cases_run *run, const char *what, const json_t *expected, const char *text)
 {
     if (expected == NULL)
         return true;
@@ -48,8 +48,7 @@ static bool text_matches(
 }
 
 static bool job_matches(
-    const struct cases_run *run, const struct sumac_cluster *cluster, const char *name,
-    json_t *expected)
+    struct cases_run *run, const struct sumac_cluster *cluster, const char *name, json_t *expected)
 {
     const struct sumac_job *job = sumac_cluster_job(cluster, name);
 
@@ -69,8 +68,7 @@ static bool job_matches(
     return true;
 }
 
-static bool
-jobs_match(const struct cases_run *run, const struct sumac_cluster *cluster, json_t *expected)
+static bool jobs_match(struct cases_run *run, const struct sumac_cluster *cluster, json_t *expected)
 {
     if (expected == NULL)
         return true;
@@ -87,8 +85,8 @@ jobs_match(const struct cases_run *run, const struct sumac_cluster *cluster, jso
     return true;
 }
 
-static bool index_matches(
-    const struct cases_run *run, const struct sumac_cluster *cluster, const json_t *expected)
+static bool
+index_matches(struct cases_run *run, const struct sumac_cluster *cluster, const json_t *expected)
 {
     if (expected == NULL)
         return true;
@@ -99,8 +97,8 @@ static bool index_matches(
     return cases_fail(run, "task_id is %d", given ? (int)cluster->task_index : -1);
 }
 
-static bool master_matches(
-    const struct cases_run *run, const struct sumac_cluster *cluster, const json_t *expected)
+static bool
+master_matches(struct cases_run *run, const struct sumac_cluster *cluster, const json_t *expected)
 {
     if (expected == NULL)
         return true;
@@ -113,8 +111,7 @@ static bool master_matches(
     return matches;
 }
 
-static bool
-matches(const struct cases_run *run, const struct sumac_cluster *cluster, json_t *expected)
+static bool matches(struct cases_run *run, const struct sumac_cluster *cluster, json_t *expected)
 {
     return cases_keys_known(run, expected, "\"expect\"", expect_keys) &&
            jobs_match(run, cluster, json_object_get(expected, "cluster")) &&

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.c -- `sumac-conformance [--rpc] FILE…`: cases of any file of the format, run and told one
+ * by one. It knows no case. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "relay.h"
+#include "update_function.h"
+
+#define EXIT_USAGE 2
+
+static const char help[] =
+    "sumac-conformance -- run files of conformance cases, and say of each case what became of it\n"
+    "\n"
+    "Usage: sumac-conformance [--rpc] FILE...\n"
+    "\n"
+    "Prints PASS id, FAIL id: expected ..., got ... or SKIP id: why for each case, and closes "
+    "with\n"
+    "N passed, N failed, N skipped. A case of an operation that it does not run is skipped; one "
+    "that\n"
+    "it cannot express has failed. Exit code: 0 when none failed and some passed, else 1; 2 when "
+    "it\n"
+    "was called wrongly.\n"
+    "\n"
+    "Options:\n"
+    "  --rpc    through two ps, which it starts and ends, instead of the loops alone; with "
+    "TF_CONFIG\n"
+    "           as a worker of the cluster which that describes\n"
+    "  --help   this text\n"
+    "\n"
+    "Operations: update_function\n";
+
+static void run_files(char **paths, const struct target *target, struct cases_run *run)
+{
+    for (; *paths != NULL; paths++) {
+        json_t *file = cases_load(*paths);
+        run->failed += file == NULL;
+        cases_each(file, run, update_function_keys, update_function_run, (void *)(uintptr_t)target);
+        json_decref(file);
+    }
+}
+
+static int run_all(char **paths, bool rpc)
+{
+    const struct target *target = rpc ? &target_ps : &target_loops;
+    struct cases_run run = {.op = "update_function", .skips_others = true};
+    struct sumac_error error = {0};
+
+    if (target->open(&error) != SUMAC_OK) {
+        fprintf(stderr, "sumac-conformance: %s\n", error.text);
+        return EXIT_FAILURE;
+    }
+    run_files(paths, target, &run);
+    target->close();
+    return cases_finish(&run);
+}
+
+int main(int argc, char **argv)
+{
+    int first = 1;
+    bool rpc = false;
+
+    for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
+        if (strcmp(argv[first], "--help") == 0) {
+            fputs(help, stdout);
+            return EXIT_SUCCESS;
+        }
+        if (strcmp(argv[first], "--rpc") != 0) {
+            fprintf(
+                stderr, "sumac-conformance: there is no option %s; --help says which there are\n",
+                argv[first]);
+            return EXIT_USAGE;
+        }
+        rpc = true;
+    }
+    if (first == argc) {
+        fputs("sumac-conformance: it takes files of cases; --help says how\n", stderr);
+        return EXIT_USAGE;
+    }
+    const char *cluster = getenv("TF_CONFIG");
+    if (rpc && (cluster == NULL || cluster[0] == '\0'))
+        return relay_run(argc, argv);
+    return run_all(argv + first, rpc);
+}

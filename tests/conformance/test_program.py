@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What sumac-conformance says of cases, and with which exit code it ends."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv.pop(1)
+
+
+def tensor(*data):
+    return {"dtype": "float32", "shape": [len(data)], "data": list(data)}
+
+
+def case(id, *expected, **more):
+    return {"id": id, "op": "update_function", "fn": "sgd", "hyperparameters": {"learning_rate": 0.5}, "initial": tensor(1, 2),
+            "gradients": [tensor(2, 2)], "expect": {"value": tensor(*expected), "slots": {}}, **more}
+
+
+class Program(unittest.TestCase):
+    def run_with(self, *arguments):
+        ran = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=100, check=False)
+        return ran.returncode, ran.stdout.splitlines(), ran.stderr
+
+    def run_cases(self, *cases, options=(), text=None):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "cases.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(json.dumps({"format": 1, "about": "made", "cases": cases}) if text is None else text)
+            return self.run_with(*options, path)
+
+    def test_each_case_is_told_and_all_are_counted(self):
+        code, lines, _ = self.run_cases(case("a", 0, 1), case("b", 0, 3), {"id": "c", "op": "reduce", "expect": {}})
+        self.assertEqual(lines, ["PASS a", "FAIL b: expected value[1] to be 3, got 1", "SKIP c: its operation is not run by this program yet",
+                                 "1 passed, 1 failed, 1 skipped"])
+        self.assertEqual(code, 1)
+
+    def test_it_ends_with_0_when_none_failed(self):
+        code, lines, _ = self.run_cases(case("a", 0, 1), {"id": "c", "op": "reduce", "expect": {}})
+        self.assertEqual((code, lines[-1]), (0, "1 passed, 0 failed, 1 skipped"))
+
+    def test_what_it_cannot_express_has_failed(self):
+        for wrong in (case("a", 0, 1, surprise=1), case("a", 0, 1, fn=7), case("a", 0, 1, gradients=[tensor(1, 1)] * 65),
+                      case("a", 0, 1, gradients=[{"dtype": "float32", "shape": [2], "data": [1]}])):
+            code, lines, _ = self.run_cases(wrong)
+            self.assertRegex(lines[0], "^FAIL a: .")
+            self.assertEqual((code, lines[-1]), (1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_refusals_are_cases_too(self):
+        refused = case("a", 0, 1, fn="sgdd")
+        del refused["expect"]
+        for mentions, passes in (("SGDD", True), ("adam", False)):
+            code, lines, _ = self.run_cases({**refused, "error": {"code": "INVALID_ARGUMENT", "mentions": [mentions]}})
+            self.assertRegex(lines[0], "^PASS a$" if passes else "^FAIL a: expected a message that mentions adam, got .*sgdd")
+            self.assertEqual(code, 0 if passes else 1)
+
+    def test_through_two_ps_the_lines_are_the_same(self):
+        cases = case("a", 0, 1), case("b", 0, 3)
+        code, lines, said = self.run_cases(*cases, options=["--rpc"])
+        self.assertEqual(lines, self.run_cases(*cases)[1], said)
+        self.assertEqual(code, 1)
+
+    def test_what_is_no_file_of_cases_has_failed(self):
+        for text in ("{", "[]", '{"format": 2, "cases": []}'):
+            code, lines, said = self.run_cases(text=text)
+            self.assertEqual((code, lines), (1, ["0 passed, 1 failed, 0 skipped"]))
+            self.assertRegex(said, "cases.json")
+
+    def test_wrong_calls_end_with_2(self):
+        for arguments in ((), ("--rcp", "x.json")):
+            code, _, said = self.run_with(*arguments)
+            self.assertEqual(code, 2)
+            self.assertRegex(said, "--help")
+
+
+if __name__ == "__main__":
+    unittest.main()
