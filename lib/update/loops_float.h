@@ -203,7 +203,7 @@ static void LOOP(adamw)(const struct update_slice *slice)
 
 /* n′ = n + g²; z += g + 2·l2s·θ − (n′^−p − n^−p)/η·θ; q = n′^−p/η + 2·l2; θ = (sign(z)·l1 − z)/q
  * where |z| > l1, else 0 */
-#define FTRL(name, POWER_OF)                                                                       \
+#define FTRL(name, POWER_OF, VECTORISED)                                                           \
     static void LOOP(name)(const struct update_slice *slice)                                       \
     {                                                                                              \
         VALUES(slice);                                                                             \
@@ -215,7 +215,7 @@ static void LOOP(adamw)(const struct update_slice *slice)
         NUMBER(slice, twice_shrinkage, TWICE_L2_SHRINKAGE);                                        \
         const double power = slice->scalar[UPDATE_SCALAR_POWER];                                   \
         (void)power;                                                                               \
-        INDEPENDENT                                                                                \
+        VECTORISED                                                                                 \
         for (size_t i = 0; i < count; i++) {                                                       \
             const FLOAT g = gradient[i], value = in[i];                                            \
             const FLOAT n = accumulator_in[i] + g * g;                                             \
@@ -232,8 +232,8 @@ static void LOOP(adamw)(const struct update_slice *slice)
     }
 #define ROOT(n, power) SQUARE_ROOT(n)
 #define ANY_POWER(n, power) (FLOAT) power_real((double)(n), power)
-FTRL(ftrl_root, ROOT)
-FTRL(ftrl_any, ANY_POWER)
+FTRL(ftrl_root, ROOT, INDEPENDENT)
+FTRL(ftrl_any, ANY_POWER, /* with its branches: element by element */)
 #undef ROOT
 #undef ANY_POWER
 #undef FTRL
