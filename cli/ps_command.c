@@ -102,11 +102,12 @@ static const struct option_row rows[] = {
      OPTION_TEXT, .offset = offsetof(struct ps_words, on_loss)},
     {"quorum", "K",
      "a synchronous step is taken when K of its members have contributed and --step-deadline is "
-     "over, or all have; what comes later is late, and counts nowhere (all)",
+     "over, or all that are left have come to it; what comes later is late, and counts nowhere "
+     "(all)",
      OPTION_COUNT, SERVER(quorum)},
     {"step-deadline", "MS|auto",
-     "with --quorum: how long after its first contribution a step waits for more than K; auto: "
-     "twice what the last 16 steps took to the K-th, by their median (auto)",
+     "with --quorum: how long after its first contribution a step waits for more than K, at most "
+     "86400000; auto: twice what the last 16 steps took to the K-th, by their median (auto)",
      OPTION_TEXT, .offset = offsetof(struct ps_words, step_deadline)},
 };
 

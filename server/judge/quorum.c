@@ -61,7 +61,7 @@ static struct attendance look_at(const struct judge *judge, uint64_t step)
 
 /* ---- until when the others are waited for ---- */
 
-/* A slow step among many does not make the next ones wait. */
+/* Of two in the middle the shorter one: a slow step makes none but itself wait, be it the first. */
 static uint64_t median_us(const struct judge *judge)
 {
     uint64_t times[JUDGE_STEP_TIMES];
@@ -75,7 +75,7 @@ static uint64_t median_us(const struct judge *judge)
             times[at] = times[at - 1];
         times[at] = judge->step_times_us[i];
     }
-    return times[count / 2];
+    return times[(count - 1) / 2];
 }
 
 static uint64_t deadline_us(const struct judge *judge)

@@ -82,6 +82,15 @@ static bool is_waited_for(const struct judge *judge, uint32_t ps)
     return !judge->peers[ps].met || judge_peer_is_late(judge, ps);
 }
 
+/* For a member that is listed and never joined. */
+static const char *who_waits(const struct judge *judge)
+{
+    return judge->initials < judge_step_members(judge)
+               ? "synchronous steps wait until as many members as they begin with have joined, "
+                 "others for nobody"
+               : "nobody waits for that";
+}
+
 /* NULL: all that are listed have joined, or the first has only just done so. */
 static const char *absence(const struct judge *judge)
 {
@@ -92,10 +101,9 @@ static const char *absence(const struct judge *judge)
         !judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
         return NULL;
     return judge_text(
-        judge,
-        "%s has not joined, %s after the first join: synchronous steps wait for all that are "
-        "listed, others for nobody",
-        judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text);
+        judge, "%s never joined, %s after the first join: %s",
+        judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text,
+        who_waits(judge));
 }
 
 /* What ps 0 itself waits for, beside its calls. */
@@ -161,10 +169,9 @@ static void tell_absence(struct judge *judge)
         return;
     judge->absence_told = true;
     judge_log(
-        judge,
-        "%s never joined, %s after the first join; the run goes on without, but for synchronous "
-        "steps, which wait for all that are listed",
-        judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text);
+        judge, "%s never joined, %s after the first join; the run goes on: %s",
+        judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text,
+        who_waits(judge));
 }
 
 void judge_report_waits(struct judge *judge)

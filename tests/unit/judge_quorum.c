@@ -175,6 +175,28 @@ static void the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted(voi
     world_free(world);
 }
 
+/* As workers do not start together. */
+static void a_slow_first_step_makes_no_other_wait(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, LANE_DEADLINE_AUTO);
+
+    come(world, 1, 1, false);
+    world_pass(world, 5 * SECOND);
+    come(world, 2, 1, false);
+    come(world, 3, 1, true);
+    world_settle_down(world);
+    over(world, 1);
+    world_forget(world);
+
+    come(world, 1, 2, false);
+    come(world, 2, 2, false);
+    world_settle_down(world);
+
+    world_expect(world, "ps 0, 1: take step 2 of 1 2\n");
+    world_free(world);
+}
+
 static void a_settled_session_counts_with_what_it_has_made_and_not_without(void **state)
 {
     (void)state;
@@ -309,6 +331,7 @@ int main(void)
         cmocka_unit_test(the_next_step_is_taken_when_this_one_is_over_on_every_ps),
         cmocka_unit_test(no_step_is_taken_before_all_that_begin_with_it_have_come),
         cmocka_unit_test(the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted),
+        cmocka_unit_test(a_slow_first_step_makes_no_other_wait),
         cmocka_unit_test(a_settled_session_counts_with_what_it_has_made_and_not_without),
         cmocka_unit_test(a_settled_session_is_remembered_while_a_step_needs_it),
         cmocka_unit_test(what_a_settled_session_has_made_too_late_is_voided),
