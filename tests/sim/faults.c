@@ -47,6 +47,7 @@ const struct plan plans[] = {
     {"quorum3", 3,
      FAULT_STEPS | FAULT_QUORUM | FAULT_KILL | FAULT_DROP | FAULT_SUSPECT | FAULT_SLEEP |
          FAULT_JOIN | FAULT_PULLS},
+    {"loss", 0, FAULT_STEPS | FAULT_SUSPECT | FAULT_STALL}, /* for one that asks for it by name */
     {"steps4", 1, FAULT_STEPS | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
     {"quorum4", 1,
      FAULT_STEPS | FAULT_QUORUM | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},

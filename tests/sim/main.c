@@ -148,6 +148,29 @@ static int replay(struct world *world, const struct options *options, uint64_t b
 
 /* ---- a rule removed */
 
+static const struct plan *find_plan(const char *name)
+{
+    for (uint32_t i = 0; i < plan_count; i++)
+        if (strcmp(plans[i].name, name) == 0)
+            return &plans[i];
+    fprintf(stderr, "sim: no plan %s; there are", name);
+    for (uint32_t i = 0; i < plan_count; i++)
+        fprintf(stderr, " %s", plans[i].name);
+    fprintf(stderr, "\n");
+    exit(2);
+}
+
+/* What rules that few runs of other plans come to are looked for in. */
+static const char *const aims[RULE_COUNT] = {[RULE_loss_counts_from_final] = "loss"};
+
+static const struct plan *
+plan_to_break(const struct options *options, enum rule rule, uint64_t seed)
+{
+    if (options->plan != NULL)
+        return options->plan;
+    return aims[rule] != NULL ? find_plan(aims[rule]) : plan_of(seed);
+}
+
 static bool
 break_rule(struct world *world, const struct options *options, enum rule rule, bool print)
 {
@@ -157,7 +180,7 @@ break_rule(struct world *world, const struct options *options, enum rule rule, b
 
     for (; tried < options->seeds && count < BREAK_ENOUGH; tried++) {
         const uint64_t seed = options->first + tried;
-        const struct plan *plan = options->plan != NULL ? options->plan : plan_of(seed);
+        const struct plan *plan = plan_to_break(options, rule, seed);
         struct found found;
         struct found unbroken;
         if (!run(world, seed, plan, rule_bit(rule), &found) || run(world, seed, plan, 0, &unbroken))
@@ -204,18 +227,6 @@ static int break_rules(struct world *world, const struct options *options)
 }
 
 /* ---- the command line */
-
-static const struct plan *find_plan(const char *name)
-{
-    for (uint32_t i = 0; i < plan_count; i++)
-        if (strcmp(plans[i].name, name) == 0)
-            return &plans[i];
-    fprintf(stderr, "sim: no plan %s; there are", name);
-    for (uint32_t i = 0; i < plan_count; i++)
-        fprintf(stderr, " %s", plans[i].name);
-    fprintf(stderr, "\n");
-    exit(2);
-}
 
 static void parse(int count, char **arguments, struct options *options)
 {
