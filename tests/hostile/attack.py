@@ -17,6 +17,7 @@ from wire import (DEADLINE_S, Client, Ps, commit, floats, observe_pb2, part, ses
 
 SANITIZED = os.environ.get("SUMAC_SANITIZED") == "1"
 MIB = 1 << 20
+TRIES = 5  # of a stream that gives way to others
 
 # Small bounds, so that a small attack would pass them; a long lease, since the victim says nothing while it is attacked.
 OPTIONS = ["--staging-max", "16M", "--view-max", "4M", "--grpc-memory-max", "32M", "--calls-max", "1024", "--lease-ms", "300000"]
@@ -48,7 +49,7 @@ class Victim:
     def push(self):
         """One push over both ps, on new streams; returns when it is done."""
         number = self.pushed + 1
-        streams = [self.client.open_push(ps)[0] for ps in range(2)]
+        streams = [self.open_stream(ps) for ps in range(2)]
         for ps, stream in enumerate(streams):
             stream.send(part(number, self.shards[ps], floats(*[number] * 4), previous=self.pushed))
         for stream in streams:
@@ -58,6 +59,17 @@ class Victim:
             self.answer_of(stream, number, lambda answer: answer.done)
             stream.end()
         self.pushed, self.value = number, self.value + number
+
+    def open_stream(self, ps):
+        """Opened anew as often as it gives way to streams that say no hello, which is what a ps says to do."""
+        for _ in range(TRIES):
+            try:
+                return self.client.open_push(ps)[0]
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
+                    raise
+                refused = error
+        raise refused
 
     @staticmethod
     def answer_of(stream, number, kind):

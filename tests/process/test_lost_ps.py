@@ -107,7 +107,7 @@ class Lost(unittest.TestCase):
             member.wait_for(f"^refused (DATA_LOSS STATE_LOST .*{says}|{met})", patience_s=TOLD_WITHIN_S)
             self.assertGreaterEqual(member.wait(), 128)
         third.say("pull w")
-        third.wait_for(r"^refused DATA_LOSS STATE_LOST .*" + says, patience_s=TOLD_WITHIN_S)
+        third.wait_for(f"^refused (DATA_LOSS STATE_LOST .*{says}|{met})", patience_s=TOLD_WITHIN_S)
 
     def test_open_steps_and_barriers_end_with_ps_0s_state(self):
         self.check_ends_waits(0)
