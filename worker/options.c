@@ -4,11 +4,44 @@
 #include "options.h"
 
 #include <assert.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "collective.h"
 #include "error.h"
+
+/* Both are said again of every push, and a client refuses those that it cannot make: these are
+ * refused before the first step. */
+static enum sumac_status
+check_conditioning(const struct sumac_worker_options *options, struct sumac_error *error)
+{
+    const bool scales = options->loss_scale != 0, clips = options->clip_norm != 0;
+    const uint32_t count =
+        options->pushed_count == 0 ? options->variable_count : options->pushed_count;
+
+    if (scales && !(options->loss_scale >= 0x1p-127 && options->loss_scale <= 0x1p127))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "loss_scale is %g; it is what the loss was multiplied by, from 2^-127 to 2^127",
+            options->loss_scale);
+    if (clips && !(options->clip_norm > 0 && options->clip_norm <= DBL_MAX))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "clip_norm is %g; it is the largest norm that a step's push may have, or 0",
+            options->clip_norm);
+    for (uint32_t i = 0; i < count && (scales || clips); i++) {
+        const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
+        if (!sumac_dtype_is_float(dtype))
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+                "variable %s is of type %s, and the worker is to %s what it pushes, which is of a "
+                "float type then; push it apart",
+                sumac_variable_name(options->variables[i]), sumac_dtype_name(dtype),
+                scales ? "scale" : "clip");
+    }
+    return SUMAC_OK;
+}
 
 static enum sumac_status
 check_options(const struct sumac_worker_options *options, struct sumac_error *error)
@@ -48,7 +81,7 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%u pushes in flight were asked for; a worker has at most %u",
             options->pushes_in_flight, SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX);
-    return SUMAC_OK;
+    return check_conditioning(options, error);
 }
 
 static enum sumac_status check_reductions(

@@ -525,6 +525,8 @@ push(struct sumac_worker *worker, struct place *place, double weight, struct sum
         .finishes_step = true,
         .synchronous = worker->options.synchronous,
         .earlier_pull = pulls_early(worker), /* the next step's has been made meanwhile */
+        .scale = worker->options.loss_scale > 0 ? 1 / worker->options.loss_scale : 0,
+        .clip_norm = worker->options.clip_norm,
     };
     const enum sumac_status status = sumac_client_push(
         worker->options.client, worker->deltas, worker->options.pushed_count, &options,

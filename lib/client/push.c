@@ -3,11 +3,13 @@
 #include "client_state.h"
 
 #include <assert.h>
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <time.h>
 
 #include "error.h"
+#include "norm.h"
 #include "text.h"
 
 _Static_assert(offsetof(struct sumac_push, transfer) == 0, "a push is its transfer");
@@ -30,6 +32,64 @@ static enum sumac_status encode(
         functions[push->function_count++] = made;
     assert(status != SUMAC_OK || push->function_count > 0); /* 0 names the variable's own */
     return status;
+}
+
+/* ---- its scale ---- */
+
+#define SCALE_MAX 0x1p127 /* what a ps takes */
+
+static enum sumac_status
+check_scale(const struct sumac_push_options *wanted, struct sumac_error *error)
+{
+    if (!(fabs(wanted->scale) <= SCALE_MAX))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "push: scale is %g; give a finite number of at most 2^127, which every value is "
+            "multiplied by",
+            wanted->scale);
+    if (!(wanted->clip_norm >= 0 && wanted->clip_norm <= DBL_MAX))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "push: clip_norm is %g; give the largest norm that the push may have, or 0",
+            wanted->clip_norm);
+    return SUMAC_OK;
+}
+
+/* Only numbers with a fraction are scaled. */
+static enum sumac_status
+check_floats(const struct sumac_delta *deltas, size_t count, struct sumac_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!sumac_dtype_is_float(deltas[i].value.dtype))
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+                "push of %s: it is of type %s, and what is scaled, or clipped by its norm, is of a "
+                "float type; push it apart",
+                sumac_variable_name(deltas[i].variable), sumac_dtype_name(deltas[i].value.dtype));
+    return SUMAC_OK;
+}
+
+/* What is left of clipping by the norm. `deltas` are checked. The lock is not held meanwhile: it is
+ * a pass over all that is pushed. */
+static enum sumac_status clip(
+    const struct sumac_delta *deltas, size_t count, const struct sumac_push_options *wanted,
+    double *scale, struct sumac_error *error)
+{
+    const double given = wanted->scale != 0 ? fabs(wanted->scale) : 1;
+    const double stands_for = wanted->synchronous && wanted->weight > 0 ? wanted->weight : 1;
+    const double norm = norm_of(deltas, count) * given / stands_for;
+
+    assert(wanted->clip_norm > 0);
+    assert(given > 0 && stands_for > 0);
+    if (!isfinite(norm))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
+            "push: the norm of what is pushed is %g, so it cannot be clipped to %g: a value is not "
+            "finite, or too large",
+            norm, wanted->clip_norm);
+    if (norm > wanted->clip_norm)
+        *scale = (*scale != 0 ? *scale : 1) * fmax(wanted->clip_norm / norm, DBL_MIN);
+    return SUMAC_OK;
 }
 
 /* What the caller pushes. */
@@ -77,6 +137,23 @@ static enum sumac_status add_deltas(
     assert(push->function_count <= deltas->count);
     push->functions = functions;
     return SUMAC_OK;
+}
+
+/* The scale of a push whose deltas have been found right. */
+static enum sumac_status condition(
+    struct sumac_client *client, const struct deltas *deltas,
+    const struct sumac_push_options *wanted, double *scale, struct sumac_error *error)
+{
+    enum sumac_status status = check_floats(deltas->items, deltas->count, error);
+
+    assert(client_is_locked(client));
+    assert(wanted->scale != 0 || wanted->clip_norm > 0);
+    if (status != SUMAC_OK || wanted->clip_norm <= 0)
+        return status;
+    client_unlock(client);
+    status = clip(deltas->items, deltas->count, wanted, scale, error);
+    client_lock(client);
+    return status;
 }
 
 static bool has_room(void *context)
@@ -140,6 +217,7 @@ enum sumac_status sumac_client_push(
     const struct sumac_push_options *wanted = options != NULL ? options : &ordinary;
     struct session_push made = {
         .weight = wanted->weight > 0 || wanted->weightless ? wanted->weight : 1,
+        .scale = wanted->scale,
         .non_finite_allowed = wanted->non_finite_allowed,
         .finishes_step = wanted->finishes_step,
         .synchronous = wanted->synchronous};
@@ -171,6 +249,8 @@ enum sumac_status sumac_client_push(
             "push: weightless beside weight %g%s; a synchronous contribution without a weight adds "
             "nothing to its step, and no other push is so",
             wanted->weight, wanted->synchronous ? "" : ", and not synchronous");
+    if (check_scale(wanted, error) != SUMAC_OK)
+        return SUMAC_INVALID_ARGUMENT;
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     client_lock(client);
@@ -182,6 +262,8 @@ enum sumac_status sumac_client_push(
                                          error, SUMAC_RESOURCE_EXHAUSTED,
                                          SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push")
                                    : add_deltas(transfer, &all, &made, error);
+    if (status == SUMAC_OK && (wanted->scale != 0 || wanted->clip_norm > 0))
+        status = condition(client, &all, wanted, &made.scale, error);
     if (status == SUMAC_OK)
         status = submit(client, transfer, &made, error);
     if (status == SUMAC_OK)

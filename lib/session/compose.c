@@ -167,6 +167,7 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->synchronous = push->synchronous;
     wire->step = push->step;
     wire->weight = push->weight;
+    wire->scale = push->scale;
     wire->membership_epoch = session->membership_epoch;
     wire->non_finite_allowed = push->non_finite_allowed;
     wire->n_functions = push->function_count;

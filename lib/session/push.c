@@ -194,6 +194,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     push->token = wanted->token;
     push->started_at_us = session->event->wall_us;
     push->weight = wanted->weight;
+    push->scale = wanted->scale;
     push->functions = wanted->functions;
     push->function_count = wanted->function_count;
     push->non_finite_allowed = wanted->non_finite_allowed;

@@ -76,6 +76,7 @@ struct session_push {
     wire_function *const *functions; /* borrowed until PUSHED */
     uint32_t function_count;
     double weight;
+    double scale; /* 0: 1 */
     bool non_finite_allowed;
     bool finishes_step; /* the session's clock advances once this is committed */
     /* The member's contribution to its next synchronous step: a sum, of `weight`, with a part on

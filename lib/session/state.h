@@ -61,7 +61,7 @@ struct push {
     uint64_t sequence;
     uint64_t started_at_us; /* wall clock */
     uint64_t other_before;  /* the last sequence before it that has another ps than its only one */
-    double weight;
+    double weight, scale;
     wire_function *const *functions; /* borrowed */
     uint32_t function_count;
     bool non_finite_allowed;

@@ -28,7 +28,8 @@
 #define DEFAULT(name, value) [UPDATE_HYPERPARAMETER_##name] = (value)
 
 /* What adam and its kin take. */
-#define MOMENTS_HAVE (HAS(LEARNING_RATE) | HAS(BETA_1) | HAS(BETA_2) | HAS(EPSILON))
+#define MOMENTS_HAVE                                                                               \
+    (HAS(LEARNING_RATE) | HAS(BETA_1) | HAS(BETA_2) | HAS(EPSILON) | HAS(CLIP_VALUE))
 #define MOMENTS_DEFAULTS                                                                           \
     DEFAULT(LEARNING_RATE, 0.001), DEFAULT(BETA_1, 0.9), DEFAULT(BETA_2, 0.999),                   \
         DEFAULT(EPSILON, 1e-7)
@@ -53,7 +54,7 @@ static const struct update_function functions[] = {
          .name = "sgd",
          .rule = "θ −= η·g",
          .dtypes = FLOATS,
-         .hyperparameters = HAS(LEARNING_RATE),
+         .hyperparameters = HAS(LEARNING_RATE) | HAS(CLIP_VALUE),
          .defaults = {DEFAULT(LEARNING_RATE, 0.01)}},
     [UPDATE_MOMENTUM] =
         {.number = UPDATE_MOMENTUM,
@@ -62,7 +63,7 @@ static const struct update_function functions[] = {
          .slot_count = 1,
          .slot_names = {"momentum"},
          .dtypes = FLOATS,
-         .hyperparameters = HAS(LEARNING_RATE) | HAS(MOMENTUM) | HAS(NESTEROV),
+         .hyperparameters = HAS(CLIP_VALUE) | HAS(LEARNING_RATE) | HAS(MOMENTUM) | HAS(NESTEROV),
          .defaults = {DEFAULT(LEARNING_RATE, 0.01), DEFAULT(MOMENTUM, 0.9), DEFAULT(NESTEROV, 0)},
          .prepare = prepare_momentum},
     [UPDATE_ADAM] =
@@ -87,7 +88,8 @@ static const struct update_function functions[] = {
          .slot_names = {"accumulator"},
          .slot_from = {UPDATE_HYPERPARAMETER_INITIAL_ACCUMULATOR_VALUE},
          .dtypes = FLOATS,
-         .hyperparameters = HAS(LEARNING_RATE) | HAS(INITIAL_ACCUMULATOR_VALUE) | HAS(EPSILON),
+         .hyperparameters =
+             HAS(CLIP_VALUE) | HAS(LEARNING_RATE) | HAS(INITIAL_ACCUMULATOR_VALUE) | HAS(EPSILON),
          .defaults =
              {DEFAULT(LEARNING_RATE, 0.001), DEFAULT(INITIAL_ACCUMULATOR_VALUE, 0.1),
               DEFAULT(EPSILON, 1e-7)},
@@ -101,8 +103,8 @@ static const struct update_function functions[] = {
          .slot_names = {"rms", "momentum", "mean_gradient"},
          .last_slot_if = UPDATE_HYPERPARAMETER_CENTERED,
          .dtypes = FLOATS,
-         .hyperparameters =
-             HAS(LEARNING_RATE) | HAS(RHO) | HAS(MOMENTUM) | HAS(EPSILON) | HAS(CENTERED),
+         .hyperparameters = HAS(CLIP_VALUE) | HAS(LEARNING_RATE) | HAS(RHO) | HAS(MOMENTUM) |
+                            HAS(EPSILON) | HAS(CENTERED),
          .defaults =
              {DEFAULT(LEARNING_RATE, 0.001), DEFAULT(RHO, 0.9), DEFAULT(MOMENTUM, 0),
               DEFAULT(EPSILON, 1e-7), DEFAULT(CENTERED, 0)},
@@ -129,7 +131,7 @@ static const struct update_function functions[] = {
          .slot_names = {"accumulator", "linear"},
          .slot_from = {UPDATE_HYPERPARAMETER_INITIAL_ACCUMULATOR_VALUE},
          .dtypes = FLOATS,
-         .hyperparameters = HAS(LEARNING_RATE) | HAS(LEARNING_RATE_POWER) |
+         .hyperparameters = HAS(CLIP_VALUE) | HAS(LEARNING_RATE) | HAS(LEARNING_RATE_POWER) |
                             HAS(INITIAL_ACCUMULATOR_VALUE) | HAS(L1) | HAS(L2) | HAS(L2_SHRINKAGE),
          .above_zero = HAS(LEARNING_RATE),
          .defaults =
@@ -168,7 +170,7 @@ static const struct update_function functions[] = {
          .slot_count = 2,
          .slot_names = {"accumulator", "delta_accumulator"},
          .dtypes = FLOATS,
-         .hyperparameters = HAS(LEARNING_RATE) | HAS(RHO) | HAS(EPSILON),
+         .hyperparameters = HAS(CLIP_VALUE) | HAS(LEARNING_RATE) | HAS(RHO) | HAS(EPSILON),
          .defaults = {DEFAULT(LEARNING_RATE, 0.001), DEFAULT(RHO, 0.95), DEFAULT(EPSILON, 1e-7)},
          .prepare = prepare_adadelta},
     [UPDATE_LION] =
@@ -178,7 +180,8 @@ static const struct update_function functions[] = {
          .slot_count = 1,
          .slot_names = {"m"},
          .dtypes = FLOATS,
-         .hyperparameters = HAS(LEARNING_RATE) | HAS(BETA_1) | HAS(BETA_2) | HAS(WEIGHT_DECAY),
+         .hyperparameters =
+             HAS(CLIP_VALUE) | HAS(LEARNING_RATE) | HAS(BETA_1) | HAS(BETA_2) | HAS(WEIGHT_DECAY),
          .defaults =
              {DEFAULT(LEARNING_RATE, 0.0001), DEFAULT(BETA_1, 0.9), DEFAULT(BETA_2, 0.99),
               DEFAULT(WEIGHT_DECAY, 0)},
@@ -208,8 +211,8 @@ static const struct update_function functions[] = {
          .slot_names = {"momentum", "delayed"},
          .counts_steps = true,
          .dtypes = FLOATS,
-         .hyperparameters =
-             HAS(LEARNING_RATE) | HAS(MOMENTUM) | HAS(BUFFER_SIZE) | HAS(MOMENTUM_ACTIVATION),
+         .hyperparameters = HAS(CLIP_VALUE) | HAS(LEARNING_RATE) |
+                            HAS(MOMENTUM) | HAS(BUFFER_SIZE) | HAS(MOMENTUM_ACTIVATION),
          .defaults =
              {DEFAULT(LEARNING_RATE, 0.7), DEFAULT(MOMENTUM, 0.9), DEFAULT(BUFFER_SIZE, 4),
               DEFAULT(MOMENTUM_ACTIVATION, 0)},
@@ -332,6 +335,7 @@ void update_prepare(
     assert(!function->counts_steps || step > 0);
     memset(slice->scalar, 0, sizeof slice->scalar);
     slice->flag = false;
+    slice->clip = rounded[UPDATE_HYPERPARAMETER_CLIP_VALUE];
     slice->scalar[UPDATE_SCALAR_RATE] = rounded[UPDATE_HYPERPARAMETER_LEARNING_RATE];
     if (function->prepare != NULL)
         function->prepare(rounded, step, slice);
@@ -362,12 +366,14 @@ static bool are_apart(const void *one, const void *other, size_t bytes)
 
 void update_run(const struct update_slice *slice)
 {
+    const bool scaled = slice->scale < 1 || slice->scale > 1;
+
     if (slice->rows != NULL) {
         update_run_rows(slice);
         return;
     }
-    if (slice->sources != NULL) {
-        update_run_sum(slice);
+    if (slice->sources != NULL || (scaled && slice->scale != 0) || slice->clip > 0) {
+        update_run_made(slice);
         return;
     }
     update_loop *const run = loops_select()->run[slice->function->number][slice->dtype];

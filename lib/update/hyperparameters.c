@@ -48,6 +48,7 @@ static const struct range ranges[] = {
     [UPDATE_HYPERPARAMETER_BUFFER_SIZE] =
         {"buffer_size", 1, BUFFER_SIZE_MAX, false, true, "whole and in [1, 65536]", "N"},
     [UPDATE_HYPERPARAMETER_MOMENTUM_ACTIVATION] = {"momentum_activation", UP_TO_ONE, "c"},
+    [UPDATE_HYPERPARAMETER_CLIP_VALUE] = {"clip_value", AT_LEAST_ZERO, ""},
 };
 _Static_assert(
     sizeof ranges / sizeof ranges[0] == UPDATE_HYPERPARAMETERS_MAX + 1,

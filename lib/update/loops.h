@@ -16,6 +16,8 @@
 #define LOOPS_SUMMANDS 4u
 
 typedef void update_loop(const struct update_slice *slice);
+/* out = min(max(in·scale, −clip), clip); out may be in */
+typedef void update_condition(void *out, const void *in, double scale, double clip, size_t count);
 typedef bool update_copy(void *restrict out, const void *restrict in, size_t bytes);
 typedef bool update_scan(const void *data, size_t bytes);
 /* half types to float32 and back, rounded to nearest, ties to even */
@@ -35,6 +37,8 @@ struct loops {
     update_loop *run_wide[LOOPS_DTYPES];    /* … and whatever function the slice has */
     update_widen *widen[LOOPS_DTYPES];      /* half types only */
     update_narrow *narrow[LOOPS_DTYPES];    /* likewise */
+    /* by update_contribution_dtype's elements; float types only */
+    update_condition *condition[LOOPS_DTYPES];
     update_sum *sum[LOOPS_DTYPES];          /* of contributions: half types add float32; not bool */
     update_mean *mean[LOOPS_DTYPES];        /* likewise; float types only */
     update_copy *copy_finite[LOOPS_DTYPES]; /* float types only */

@@ -136,6 +136,8 @@ INTEGER_SUM(sum_bytes8, element64, uint64_t)
 #define sum_bfloat16 sum_float32
 #define mean_float16 mean_float32
 #define mean_bfloat16 mean_float32
+#define condition_float16 condition_float32
+#define condition_bfloat16 condition_float32
 
 static void assign(const struct update_slice *slice)
 {
@@ -235,6 +237,7 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
 #define NARROWED(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(narrow, name),
 #define ADD(NAME, number, bytes, kind, name, numpy) [number] = SUM_##kind(sum, name, bytes),
 #define MEAN(NAME, number, bytes, kind, name, numpy) [number] = FINITE_##kind(mean, name),
+#define CONDITION(NAME, number, bytes, kind, name, numpy) [number] = FINITE_##kind(condition, name),
 #define COPY_FINITE(NAME, number, bytes, kind, name, numpy)                                        \
     [number] = FINITE_##kind(copy_finite, name),
 #define ALL_FINITE(NAME, number, bytes, kind, name, numpy)                                         \
@@ -252,6 +255,7 @@ const struct loops LOOPS_TABLE = {
     .run_wide = {SUMAC_DTYPE_LIST(TILES_WIDE)},
     .widen = {SUMAC_DTYPE_LIST(WIDENED)},
     .narrow = {SUMAC_DTYPE_LIST(NARROWED)},
+    .condition = {SUMAC_DTYPE_LIST(CONDITION)},
     .sum = {SUMAC_DTYPE_LIST(ADD)},
     .mean = {SUMAC_DTYPE_LIST(MEAN)},
     .copy_finite = {SUMAC_DTYPE_LIST(COPY_FINITE)},

@@ -419,6 +419,22 @@ static void LOOP(mean)(
     SUM_LOOPS(ELEMENT, FLOAT, / by)
 }
 
+/* A NaN stays one: it is neither above nor below. */
+static void LOOP(condition)(void *to, const void *from, double scale, double clip, size_t count)
+{
+    ELEMENT *const out = to;
+    const ELEMENT *const in = from;
+    const FLOAT by = (FLOAT)scale, most = (FLOAT)clip;
+
+    assert(clip > 0);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++) {
+        const FLOAT scaled = in[i] * by;
+        const FLOAT below = scaled > most ? most : scaled;
+        out[i] = below < -most ? -most : below;
+    }
+}
+
 #undef VALUES
 #undef SLOT
 #undef NUMBER

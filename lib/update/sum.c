@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sum.c -- a gradient that several contributions make, and its update, in one pass over memory.
+/* sum.c -- a gradient that has to be made first – of several contributions, or scaled and clipped –
+ * and its update, in one pass over memory.
  *
  *   source 0 ··|░░░░|····        tile by tile: (source 0 + source 1 + …) ÷ divisor goes into a tile
  *   source 1 ··|░░░░|····  ──►   that stays in the first-level cache, then the function's own loop
@@ -10,6 +11,7 @@
  * bytes lie change a bit.
  */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "loops.h"
@@ -28,6 +30,7 @@ struct sum_reader {
         const uint8_t *data;
         uint64_t together;
     } place[PLACES_KEPT];
+    uint8_t (*scaled)[TILE_BYTES];   /* (LOOPS_SUMMANDS), where sources are that are scaled */
     const void *few[LOOPS_SUMMANDS]; /* of no more sources where they have come to, … */
     uint64_t few_together; /* … and how much of all of them lies together from there on */
 };
@@ -62,6 +65,24 @@ read_source(struct sum_reader *reader, uint32_t source, uint64_t at, size_t *byt
     return data;
 }
 
+/* The bytes of a source, or, where it is scaled, what is made of them at its place among the
+ * summands. */
+static const void *
+scale_source(struct sum_reader *reader, uint32_t source, uint32_t place, const void *data, size_t n)
+{
+    const struct update_sources *const sources = reader->slice->sources;
+    const double scale =
+        sources->scale_of == NULL ? 1 : sources->scale_of(sources->context, source);
+
+    assert(place < LOOPS_SUMMANDS);
+    assert(n <= TILE_BYTES);
+    if (scale >= 1 && scale <= 1)
+        return data;
+    reader->loops->condition[reader->slice->dtype](
+        reader->scaled[place], data, scale, HUGE_VAL, n / reader->element);
+    return reader->scaled[place];
+}
+
 static void go_on(struct sum_reader *reader, uint32_t source, size_t bytes)
 {
     if (source >= PLACES_KEPT)
@@ -87,6 +108,10 @@ static void add_sources(
         for (uint32_t i = 0; i < count; i++)
             summands[summand_count++] = read_source(reader, first + i, at, &taken);
         assert(taken >= reader->element && taken % reader->element == 0);
+        for (uint32_t i = 0; i < count; i++) {
+            const uint32_t place = summand_count - count + i;
+            summands[place] = scale_source(reader, first + i, place, summands[place], taken);
+        }
         if (divisor != 1)
             loops->mean[dtype](tile, summands, summand_count, divisor, taken / reader->element);
         else if (summand_count > 1)
@@ -136,17 +161,37 @@ static size_t fill_few(struct sum_reader *reader, uint8_t *tile, size_t bytes)
     if (reader->few_together < bytes)
         bytes = (size_t)reader->few_together;
     assert(bytes >= reader->element && bytes % reader->element == 0);
+    const void *summands[LOOPS_SUMMANDS];
+    for (uint32_t i = 0; i < count; i++)
+        summands[i] = scale_source(reader, i, i, reader->few[i], bytes);
     if (slice->divisor != 1)
         reader->loops->mean[slice->dtype](
-            tile, reader->few, count, slice->divisor, bytes / reader->element);
+            tile, summands, count, slice->divisor, bytes / reader->element);
     else if (count > 1)
-        reader->loops->sum[slice->dtype](tile, reader->few, count, bytes / reader->element);
+        reader->loops->sum[slice->dtype](tile, summands, count, bytes / reader->element);
     else
-        memcpy(tile, reader->few[0], bytes);
+        memcpy(tile, summands[0], bytes);
     for (uint32_t i = 0; i < count; i++)
         reader->few[i] = (const uint8_t *)reader->few[i] + bytes;
     reader->few_together -= bytes;
     return bytes;
+}
+
+/* As fill_tile, of one gradient of the variable's own type. */
+static void fill_own(const struct sum_reader *reader, uint64_t first, uint8_t *tile, size_t count)
+{
+    const struct update_slice *const slice = reader->slice;
+    const enum sumac_dtype dtype = slice->dtype;
+    const uint8_t *own =
+        (const uint8_t *)slice->gradient + (size_t)first * sumac_dtype_bytes(dtype);
+
+    if (reader->loops->widen[dtype] != NULL) {
+        reader->loops->widen[dtype]((float *)(void *)tile, own, count);
+        own = tile;
+    }
+    reader->loops->condition[dtype](
+        tile, own, slice->scale == 0 ? 1 : slice->scale, slice->clip > 0 ? slice->clip : HUGE_VAL,
+        count);
 }
 
 /* The outputs and inputs of elements `first` … of the whole. */
@@ -164,30 +209,48 @@ static void aim(const struct update_slice *whole, uint64_t first, struct update_
     }
 }
 
-void update_run_sum(const struct update_slice *slice)
+/* The gradient of the slice's elements from `first` on, as many as the tile has room for or lie
+ * together. Returns how many. */
+static uint64_t fill(struct sum_reader *reader, uint64_t first, uint64_t count, uint8_t *tile)
 {
-    _Alignas(64) uint8_t sum[TILE_BYTES];
+    const struct update_slice *const slice = reader->slice;
+    const size_t bytes = (size_t)count * reader->element;
+
+    if (slice->sources == NULL) {
+        fill_own(reader, first, tile, (size_t)count);
+        return count;
+    }
+    reader->at = slice->source_at + first * reader->element;
+    if (slice->sources->count <= LOOPS_SUMMANDS)
+        count = fill_few(reader, tile, bytes) / reader->element;
+    else
+        fill_tile(reader, tile, bytes);
+    if (slice->clip > 0)
+        reader->loops->condition[slice->dtype](tile, tile, 1, slice->clip, (size_t)count);
+    return count;
+}
+
+void update_run_made(const struct update_slice *slice)
+{
+    _Alignas(64) uint8_t gradient[TILE_BYTES], scaled[LOOPS_SUMMANDS][TILE_BYTES];
     const struct loops *const loops = loops_select();
     update_loop *const run = loops_wide(loops, slice->function->number, slice->dtype);
     const size_t element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype));
-    struct sum_reader reader = {.slice = slice, .loops = loops, .element = element};
+    struct sum_reader reader = {
+        .slice = slice, .loops = loops, .element = element, .scaled = scaled};
     struct update_slice tile = *slice;
 
     assert(run != NULL);
-    assert(slice->sources->count > 0);
-    assert(slice->sources->count == 1 || loops->sum[slice->dtype] != NULL);
-    assert(slice->divisor == 1 || loops->mean[slice->dtype] != NULL);
+    assert(slice->sources != NULL || loops->condition[slice->dtype] != NULL);
+    assert(slice->sources == NULL || slice->sources->count > 0);
+    assert(slice->sources == NULL || slice->sources->count == 1 || update_can_add(slice->dtype));
+    assert(slice->sources == NULL || slice->divisor == 1 || update_can_divide(slice->dtype));
     tile.sources = NULL;
-    tile.gradient = sum;
+    tile.gradient = gradient;
     for (uint64_t first = 0; first < slice->count; first += tile.count) {
         const uint64_t left = slice->count - first;
-        tile.count = left < TILE_BYTES / element ? left : TILE_BYTES / element;
-        reader.at = slice->source_at + first * element;
-        const size_t bytes = (size_t)tile.count * element;
-        if (slice->sources->count <= LOOPS_SUMMANDS)
-            tile.count = fill_few(&reader, sum, bytes) / element;
-        else
-            fill_tile(&reader, sum, bytes);
+        const uint64_t room = TILE_BYTES / element;
+        tile.count = fill(&reader, first, left < room ? left : room, gradient);
         aim(slice, first, &tile);
         run(&tile);
     }

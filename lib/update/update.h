@@ -61,7 +61,8 @@
     X(L2_SHRINKAGE)                                                                                \
     X(BIAS_CORRECTION)                                                                             \
     X(BUFFER_SIZE)                                                                                 \
-    X(MOMENTUM_ACTIVATION)
+    X(MOMENTUM_ACTIVATION)                                                                         \
+    X(CLIP_VALUE)
 
 /* The numbers of UpdateFunction and HyperparameterName on the wire. */
 enum {
@@ -150,6 +151,8 @@ struct update_sources {
     const uint8_t *(*find)(
         const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
         uint64_t *together_bytes);
+    /* What a source is multiplied by before it is added. NULL: none is. Threads  any. */
+    double (*scale_of)(const void *context, uint32_t source);
     const void *context;
 };
 
@@ -162,7 +165,8 @@ struct __attribute__((may_alias)) update_row {
 /* One contiguous run of elements: out = f(in, gradient). The outputs may be the inputs (in place),
  * or spare blocks; no other pointers may overlap. No pointer need be aligned. With `sources` the
  * gradient is (source 0 + source 1 + …) ÷ divisor, in the type of update_contribution_dtype: summed
- * in that order, whatever the slice's size, and never whole in memory. */
+ * in that order, whatever the slice's size, and never whole in memory. What the function sees is
+ * min(max(scale·gradient, −clip), clip), in the type of the arithmetic. */
 struct update_slice {
     const struct update_function *function;
     enum sumac_dtype dtype;
@@ -187,6 +191,8 @@ struct update_slice {
     void *carry;
     uint32_t row_count; /* occurrences */
     bool wide_rows, carried, carries;
+    double scale;                         /* 0 or 1: none; of a float type, without `sources` */
+    double clip;                          /* 0: none */
 };
 
 /* The row with this number on the wire, or with this name; NULL: there is none. update_at gives the
@@ -264,8 +270,8 @@ enum sumac_dtype update_contribution_dtype(enum sumac_dtype dtype);
 /* Can contributions of that type be added up? Can their sum be divided? */
 bool update_can_add(enum sumac_dtype dtype);
 bool update_can_divide(enum sumac_dtype dtype);
-/* sum.c: run one that has sources. As update_run, which calls it. */
-void update_run_sum(const struct update_slice *slice);
+/* sum.c: run one whose gradient has to be made first. As update_run, which calls it. */
+void update_run_made(const struct update_slice *slice);
 
 /* rows.c: run one that is of rows. As update_run, which calls it. */
 void update_run_rows(const struct update_slice *slice);

@@ -198,6 +198,8 @@ static void same_part(const struct pair *pair, const struct lane_part *a, const 
     same(pair, a->non_finite_allowed, b->non_finite_allowed, "what is allowed", whom);
     if (memcmp(&a->weight, &b->weight, sizeof a->weight) != 0)
         differ(pair, "weight", whom);
+    if (memcmp(&a->scale, &b->scale, sizeof a->scale) != 0)
+        differ(pair, "scale", whom);
     same(pair, a->entry_count, b->entry_count, "how many shards", whom);
     for (uint32_t i = 0; i < a->entry_count && check_is_good(pair->check); i++) {
         same(pair, a->entries[i].shard->id, b->entries[i].shard->id, "a shard", whom);

@@ -291,9 +291,10 @@ static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **
     assert_string_equal(
         error.text,
         "adam has no hyperparameter beta; it has learning_rate, beta_1, beta_2, epsilon, "
-        "initial_accumulator_value, bias_correction");
+        "initial_accumulator_value, bias_correction, clip_value");
     assert_int_equal(encode("sgd", "nesterov", &wire, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "sgd has no hyperparameter nesterov; it has learning_rate");
+    assert_string_equal(
+        error.text, "sgd has no hyperparameter nesterov; it has learning_rate, clip_value");
     assert_int_equal(encode("assign_add", "lr", &wire, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "assign_add has no hyperparameter lr; it has none");
 }

@@ -50,7 +50,7 @@ struct played {
     /* The last push, pull and leave. */
     uint32_t parts, leaves, pull_timeout_ms;
     bool non_finite_allowed, left_done;
-    double weight;
+    double weight, scale;
     int function; /* that the part names first */
     uint64_t clock, based_on, started_at_us, after_sequence, pull_clock, lag_max, at_step;
     uint64_t newest_step; /* that it answers a pull with */
@@ -300,6 +300,7 @@ static inline void answer_push(struct rpc_call *call, const struct wire_received
         const wire_part *part = request->parts[0];
         played->parts++;
         played->weight = part->weight;
+        played->scale = part->scale;
         played->non_finite_allowed = part->non_finite_allowed;
         played->based_on = part->pieces[0]->based_on;
         played->started_at_us = part->started_at_us;

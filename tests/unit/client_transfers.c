@@ -5,6 +5,8 @@
 
 #include "assert_number.h"
 #include "client_played.h"
+#include "half.h"
+#include "norm.h"
 
 /* ---- who it is */
 
@@ -120,6 +122,108 @@ static void a_push_says_what_its_options_say(void **state)
     push(played, &(struct sumac_push_options){.finishes_step = true});
     assert_number_equal(played->weight, 1); /* of 0 */
     assert_false(played->non_finite_allowed);
+}
+
+static void a_push_has_a_scale(void **state)
+{
+    struct played *const played = *state;
+
+    push(played, NULL);
+    assert_number_equal(played->scale, 0); /* which is none */
+    push(played, &(struct sumac_push_options){.scale = 0.125});
+    assert_number_equal(played->scale, 0.125);
+}
+
+/* √(3² + 4²) = 5 over both deltas; what is sent is 3 and 4, and the scale makes it as long as
+ * wanted. */
+static void a_push_is_clipped_by_the_norm_of_all_of_it(void **state)
+{
+    struct played *const played = *state;
+
+    static const struct {
+        struct sumac_push_options options;
+        double scale;
+    } cases[] = {
+        {{.clip_norm = 5}, 0},
+        {{.clip_norm = 6}, 0},
+        {{.clip_norm = 2.5}, 0.5},
+        {{.clip_norm = 1, .scale = -0.1}, -0.1},
+        {{.clip_norm = 1, .scale = -2}, -0.2},
+        {{.clip_norm = 0.625, .synchronous = true, .weight = 4}, 0.5},
+    };
+    float three = 3, four = 4;
+    const struct sumac_delta deltas[] = {
+        {.variable = create(played, "a"), .value = {.memory = &three, .dtype = SUMAC_FLOAT32}},
+        {.variable = create(played, "b"), .value = {.memory = &four, .dtype = SUMAC_FLOAT32}}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sumac_error error = {0};
+        if (sumac_client_push_and_wait(&played->client, deltas, 2, &cases[i].options, &error) !=
+            SUMAC_OK)
+            fail_msg("%s", error.text);
+        assert_true(fabs(played->scale - cases[i].scale) <= 1e-15);
+    }
+}
+
+static void scales_and_norms_that_make_no_sense_are_refused(void **state)
+{
+    struct played *const played = *state;
+    static const struct sumac_push_options odd[] = {
+        {.scale = NAN},    {.scale = -INFINITY}, {.scale = 0x1p128},
+        {.clip_norm = -1}, {.clip_norm = NAN},   {.clip_norm = INFINITY},
+    };
+    struct sumac_push *made = NULL;
+    struct sumac_error error = {0};
+    float infinite = INFINITY;
+    struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+
+    for (size_t i = 0; i < sizeof odd / sizeof odd[0]; i++) {
+        assert_int_equal(
+            sumac_client_push(&played->client, &delta, 1, &odd[i], &made, &error),
+            SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, i < 3 ? "scale is" : "clip_norm is"));
+    }
+    delta.value.memory = &infinite;
+    assert_int_equal(
+        sumac_client_push(
+            &played->client, &delta, 1, &(struct sumac_push_options){.clip_norm = 1}, &made,
+            &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_NON_FINITE);
+    assert_null(made);
+    assert_int_equal(played->parts, 0);
+}
+
+/* Of every float type, and of more elements than are added up at a time. */
+static void a_norm_is_that_of_every_float_type(void **state)
+{
+    (void)state;
+    static const float numbers[19] = {1,  -2,  3,  -4,  5,  -6,  7,  -8,  9, -10,
+                                      11, -12, 13, -14, 15, -16, 17, -18, 19};
+    uint16_t float16[19], bfloat16[19];
+    double float64[19];
+
+    for (size_t i = 0; i < 19; i++) {
+        float16[i] = float16_of_float32(numbers[i]);
+        bfloat16[i] = bfloat16_of_float32(numbers[i]);
+        float64[i] = (double)numbers[i];
+    }
+    const struct {
+        enum sumac_dtype dtype;
+        const void *memory;
+    } given[] = {
+        {SUMAC_FLOAT16, float16},
+        {SUMAC_BFLOAT16, bfloat16},
+        {SUMAC_FLOAT32, numbers},
+        {SUMAC_FLOAT64, float64}};
+    for (size_t i = 0; i < 4; i++) {
+        const struct sumac_delta delta = {
+            .value = {
+                .memory = (void *)(uintptr_t)given[i].memory,
+                .dtype = given[i].dtype,
+                .shape = {.rank = 1, .extent = {19}}}};
+        assert_true(fabs(norm_of(&delta, 1) - sqrt(19 * 20 * 39 / 6)) <= 1e-12);
+    }
 }
 
 static bool has_clock_2(void *context) { return ((const struct played *)context)->clock == 2; }
@@ -564,6 +668,10 @@ int main(void)
         played_test(a_push_that_finishes_a_step_moves_the_clock),
         played_test(who_leaves_unfinished_says_so),
         played_test(weights_and_counts_that_make_no_sense_are_refused),
+        played_test(a_push_has_a_scale),
+        played_test(a_push_is_clipped_by_the_norm_of_all_of_it),
+        played_test(scales_and_norms_that_make_no_sense_are_refused),
+        played_test(a_norm_is_that_of_every_float_type),
         played_test(a_push_beyond_the_most_waits_for_one_to_be_over),
         played_test(a_push_says_when_it_was_made),
         played_test(every_answer_is_heard),

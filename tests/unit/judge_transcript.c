@@ -190,8 +190,11 @@ static void say_variable(struct world *world, const wire_variable *variable)
         transcript_say(
             world, " shard %" PRIu64 " on ps %u", variable->shards[i]->shard_id,
             variable->shards[i]->ps);
-    for (size_t i = 0; i < variable->function->n_hyperparameters; i++)
-        transcript_say(world, " rate %g", variable->function->hyperparameters[i]->value);
+    for (size_t i = 0; i < variable->function->n_hyperparameters; i++) {
+        const wire_hyperparameter *one = variable->function->hyperparameters[i];
+        if (one->name == SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE)
+            transcript_say(world, " rate %g", one->value);
+    }
     transcript_say(world, "%s", variable->published ? " published" : "");
 }
 

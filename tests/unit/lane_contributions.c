@@ -304,6 +304,27 @@ static void contributions_that_weigh_nothing_together_are_voided(void **state)
     assert_value_is(talk, &members, 3);
 }
 
+/* Each member has its own scale: 2·1 + 0.5·8 + 1·16, and their mean. */
+static void contributions_are_scaled_each_by_its_own(void **state)
+{
+    static const double scales[] = {2, 0.5, 0};
+    static const float values[] = {1, 8, 16};
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 3);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, MEAN, 1);
+    for (uint32_t m = 1; m <= 3; m++) {
+        struct talk_part part = contribution(1, &values[m - 1], 1);
+        part.scale = scales[m - 1];
+        part.weight = 2;
+        talk_part(talk, members.push[m], &part);
+        talk_commit(talk, members.push[m], 1, 0, 0);
+    }
+    talk_forget(talk);
+
+    assert_value_is(talk, &members, 22.0f / 6);
+}
+
 /* ---- members come and go ---- */
 
 static void who_is_settled_without_a_contribution_is_out_of_the_step(void **state)
@@ -731,6 +752,7 @@ int main(void)
         talk_test(who_names_a_shard_without_bytes_differs_too),
         talk_test(a_voided_contribution_adds_nothing_and_has_come),
         talk_test(contributions_that_weigh_nothing_together_are_voided),
+        talk_test(contributions_are_scaled_each_by_its_own),
         talk_test(who_is_settled_without_a_contribution_is_out_of_the_step),
         talk_test(what_a_settled_member_has_committed_counts),
         talk_test(what_a_settled_member_has_committed_waits_for_its_turn),

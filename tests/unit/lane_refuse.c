@@ -241,7 +241,7 @@ static void slots_are_those_that_a_variable_was_created_with(void **state)
     static const uint32_t with_slots[] = {UPDATE_MOMENTUM, UPDATE_ADAM};
     uint64_t sequence = 0;
 
-    for (uint32_t own = UPDATE_ASSIGN; own <= UPDATE_ADAM; own++) {
+    for (uint32_t own = UPDATE_ASSIGN; own <= UPDATE_FUNCTIONS_MAX; own++) {
         talk_variable(talk, 20 + own, 4, own);
         for (uint32_t i = 0; i < 2; i++) {
             struct talk_part sent = part(sequence + 1, sequence);

@@ -559,6 +559,7 @@ static wire_part header_of(const struct talk_part *part, wire_function **functio
     header.previous = part->previous;
     header.eager = part->eager;
     header.bytes = part->declared != 0 ? part->declared : bytes;
+    header.scale = part->scale;
     header.weight = part->weight != 0 ? part->weight : part->weightless ? 0 : 1;
     header.non_finite_allowed = part->non_finite_allowed;
     header.synchronous = part->synchronous || part->step != 0;

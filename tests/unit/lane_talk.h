@@ -158,6 +158,7 @@ struct talk_part {
     uint64_t step; /* of a synchronous one */
     double weight; /* 0: 1, unless it is … */
     bool weightless;
+    double scale; /* 0: none */
     const wire_hyperparameter *hyperparameter; /* of the function */
     wire_commit *commit;                       /* in the same message; NULL: none */
 };

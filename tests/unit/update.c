@@ -161,6 +161,77 @@ static void a_slot_that_is_chosen_is_there_from_the_beginning(void **state)
                     "have: create it with centered to push with it");
 }
 
+static const struct {
+    const char *function, *name;
+    double value;
+} documented[] = {
+    {"sgd", "learning_rate", 0.01},
+    {"momentum", "learning_rate", 0.01},
+    {"momentum", "momentum", 0.9},
+    {"adam", "learning_rate", 0.001},
+    {"adam", "beta_1", 0.9},
+    {"adam", "beta_2", 0.999},
+    {"adam", "epsilon", 1e-7},
+    {"adam", "bias_correction", 1},
+    {"adagrad", "learning_rate", 0.001},
+    {"adagrad", "initial_accumulator_value", 0.1},
+    {"adagrad", "epsilon", 1e-7},
+    {"rmsprop", "learning_rate", 0.001},
+    {"rmsprop", "rho", 0.9},
+    {"rmsprop", "epsilon", 1e-7},
+    {"adamw", "learning_rate", 0.001},
+    {"adamw", "beta_1", 0.9},
+    {"adamw", "beta_2", 0.999},
+    {"adamw", "epsilon", 1e-7},
+    {"adamw", "weight_decay", 0.004},
+    {"adamw", "bias_correction", 1},
+    {"ftrl", "learning_rate", 0.001},
+    {"ftrl", "learning_rate_power", -0.5},
+    {"ftrl", "initial_accumulator_value", 0.1},
+    {"nadam", "learning_rate", 0.001},
+    {"nadam", "beta_1", 0.9},
+    {"nadam", "beta_2", 0.999},
+    {"nadam", "epsilon", 1e-7},
+    {"adamax", "learning_rate", 0.001},
+    {"adamax", "beta_1", 0.9},
+    {"adamax", "beta_2", 0.999},
+    {"adamax", "epsilon", 1e-7},
+    {"adadelta", "learning_rate", 0.001},
+    {"adadelta", "rho", 0.95},
+    {"adadelta", "epsilon", 1e-7},
+    {"lion", "learning_rate", 0.0001},
+    {"lion", "beta_1", 0.9},
+    {"lion", "beta_2", 0.99},
+    {"yogi", "learning_rate", 0.01},
+    {"yogi", "beta_1", 0.9},
+    {"yogi", "beta_2", 0.999},
+    {"yogi", "epsilon", 0.001},
+    {"yogi", "initial_accumulator_value", 1e-6},
+    {"yogi", "bias_correction", 1},
+    {"delayed_nesterov", "learning_rate", 0.7},
+    {"delayed_nesterov", "momentum", 0.9},
+    {"delayed_nesterov", "buffer_size", 4},
+};
+
+/* Each as docs/ARCHITECTURE.md has it after TensorFlow, or the function's paper; 0 where none is
+ * said. */
+static void every_default_is_the_documented_one(void **state)
+{
+    (void)state;
+    const struct update_function *function;
+
+    for (uint32_t f = 0; (function = update_at(f)) != NULL; f++) {
+        for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
+            double expected = 0;
+            for (size_t i = 0; i < sizeof documented / sizeof documented[0]; i++)
+                if (strcmp(documented[i].function, function->name) == 0 &&
+                    update_hyperparameter_find(documented[i].name) == number)
+                    expected = documented[i].value;
+            assert_true(function->defaults[number] == expected);
+        }
+    }
+}
+
 static void hyperparameters_left_out_have_their_defaults(void **state)
 {
     (void)state;
@@ -220,72 +291,78 @@ static void another_function_takes_only_what_it_knows_of_the_variables(void **st
     assert_true(merged.value[update_hyperparameter_find("learning_rate")] == 0.5);
 }
 
+static const struct {
+    uint32_t function;
+    const char *name;
+    double value;
+    bool fine;
+} ranges[] = {
+    {UPDATE_SGD, "learning_rate", 0, true},
+    {UPDATE_SGD, "learning_rate", -0.1, false},
+    {UPDATE_SGD, "learning_rate", (double)NAN, false},
+    {UPDATE_SGD, "learning_rate", (double)INFINITY, false},
+    {UPDATE_SGD, "clip_value", 0.5, true},
+    {UPDATE_SGD, "clip_value", -0.5, false},
+    {UPDATE_SGD, "clip_value", (double)INFINITY, false},
+    {UPDATE_MULTIPLY, "clip_value", 0.5, false},
+    {UPDATE_SGD, "momentum", 0.5, false},
+    {UPDATE_ASSIGN, "learning_rate", 0.5, false},
+    {UPDATE_MOMENTUM, "momentum", 1, true},
+    {UPDATE_MOMENTUM, "momentum", 1.1, false},
+    {UPDATE_MOMENTUM, "momentum", -0.1, false},
+    {UPDATE_MOMENTUM, "nesterov", 0.5, false},
+    {UPDATE_MOMENTUM, "nesterov", 1, true},
+    {UPDATE_ADAM, "beta_1", 1, false},
+    {UPDATE_ADAM, "beta_1", 0, true},
+    {UPDATE_ADAM, "beta_2", 1, false},
+    {UPDATE_ADAM, "beta_2", -0.1, false},
+    {UPDATE_ADAM, "epsilon", -1e-9, false},
+    {UPDATE_ADAM, "epsilon", 0, true},
+    {UPDATE_ADAM, "bias_correction", 2, false},
+    {UPDATE_ADAM, "initial_accumulator_value", -1, false},
+    {UPDATE_ADAM, "weight_decay", 0, false},
+    {UPDATE_ADAMW, "weight_decay", 0, true},
+    {UPDATE_ADAMW, "weight_decay", -0.1, false},
+    {UPDATE_ADAGRAD, "learning_rate", 0, true},
+    {UPDATE_ADAGRAD, "initial_accumulator_value", 0, true},
+    {UPDATE_RMSPROP, "rho", 1, true},
+    {UPDATE_RMSPROP, "rho", 1.1, false},
+    {UPDATE_RMSPROP, "centered", 0.5, false},
+    {UPDATE_FTRL, "learning_rate", 0, false},
+    {UPDATE_FTRL, "learning_rate", 1e-9, true},
+    {UPDATE_FTRL, "learning_rate_power", 0, true},
+    {UPDATE_FTRL, "learning_rate_power", 0.1, false},
+    {UPDATE_FTRL, "learning_rate_power", -(double)INFINITY, false},
+    {UPDATE_FTRL, "l1", -0.1, false},
+    {UPDATE_FTRL, "l2", -0.1, false},
+    {UPDATE_FTRL, "l2_shrinkage", -0.1, false},
+    {UPDATE_DELAYED_NESTEROV, "buffer_size", 1, true},
+    {UPDATE_DELAYED_NESTEROV, "buffer_size", 65536, true},
+    {UPDATE_DELAYED_NESTEROV, "buffer_size", 65537, false},
+    {UPDATE_DELAYED_NESTEROV, "buffer_size", 0, false},
+    {UPDATE_DELAYED_NESTEROV, "buffer_size", 2.5, false},
+    {UPDATE_DELAYED_NESTEROV, "momentum_activation", 1.5, false},
+};
+
 static void a_hyperparameter_out_of_range_is_refused_by_name(void **state)
 {
     (void)state;
-    static const struct {
-        uint32_t function;
-        const char *name;
-        double value;
-        bool fine;
-    } cases[] = {
-        {UPDATE_SGD, "learning_rate", 0, true},
-        {UPDATE_SGD, "learning_rate", -0.1, false},
-        {UPDATE_SGD, "learning_rate", (double)NAN, false},
-        {UPDATE_SGD, "learning_rate", (double)INFINITY, false},
-        {UPDATE_SGD, "momentum", 0.5, false},
-        {UPDATE_ASSIGN, "learning_rate", 0.5, false},
-        {UPDATE_MOMENTUM, "momentum", 1, true},
-        {UPDATE_MOMENTUM, "momentum", 1.1, false},
-        {UPDATE_MOMENTUM, "momentum", -0.1, false},
-        {UPDATE_MOMENTUM, "nesterov", 0.5, false},
-        {UPDATE_MOMENTUM, "nesterov", 1, true},
-        {UPDATE_ADAM, "beta_1", 1, false},
-        {UPDATE_ADAM, "beta_1", 0, true},
-        {UPDATE_ADAM, "beta_2", 1, false},
-        {UPDATE_ADAM, "beta_2", -0.1, false},
-        {UPDATE_ADAM, "epsilon", -1e-9, false},
-        {UPDATE_ADAM, "epsilon", 0, true},
-        {UPDATE_ADAM, "bias_correction", 2, false},
-        {UPDATE_ADAM, "initial_accumulator_value", -1, false},
-        {UPDATE_ADAM, "weight_decay", 0, false},
-        {UPDATE_ADAMW, "weight_decay", 0, true},
-        {UPDATE_ADAMW, "weight_decay", -0.1, false},
-        {UPDATE_ADAGRAD, "learning_rate", 0, true},
-        {UPDATE_ADAGRAD, "initial_accumulator_value", 0, true},
-        {UPDATE_RMSPROP, "rho", 1, true},
-        {UPDATE_RMSPROP, "rho", 1.1, false},
-        {UPDATE_RMSPROP, "centered", 0.5, false},
-        {UPDATE_FTRL, "learning_rate", 0, false},
-        {UPDATE_FTRL, "learning_rate", 1e-9, true},
-        {UPDATE_FTRL, "learning_rate_power", 0, true},
-        {UPDATE_FTRL, "learning_rate_power", 0.1, false},
-        {UPDATE_FTRL, "learning_rate_power", -(double)INFINITY, false},
-        {UPDATE_FTRL, "l1", -0.1, false},
-        {UPDATE_FTRL, "l2", -0.1, false},
-        {UPDATE_FTRL, "l2_shrinkage", -0.1, false},
-        {UPDATE_DELAYED_NESTEROV, "buffer_size", 1, true},
-        {UPDATE_DELAYED_NESTEROV, "buffer_size", 65536, true},
-        {UPDATE_DELAYED_NESTEROV, "buffer_size", 65537, false},
-        {UPDATE_DELAYED_NESTEROV, "buffer_size", 0, false},
-        {UPDATE_DELAYED_NESTEROV, "buffer_size", 2.5, false},
-        {UPDATE_DELAYED_NESTEROV, "momentum_activation", 1.5, false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         struct message message;
         begin(&message);
-        give(&message, update_hyperparameter_find(cases[i].name), cases[i].value);
+        give(&message, update_hyperparameter_find(ranges[i].name), ranges[i].value);
         struct update_hyperparameters merged = {.set = 77};
         struct sumac_error error = {0};
 
         const enum sumac_status status = update_hyperparameters_read(
-            update_find(cases[i].function), NULL, &message.function, &merged, &error);
+            update_find(ranges[i].function), NULL, &message.function, &merged, &error);
 
-        assert_int_equal(status, cases[i].fine ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
-        if (cases[i].fine)
+        assert_int_equal(status, ranges[i].fine ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
+        if (ranges[i].fine)
             continue;
         assert_int_equal(error.reason, SUMAC_REASON_BAD_HYPERPARAMETER);
-        assert_non_null(strstr(error.text, cases[i].name));
+        assert_non_null(strstr(error.text, ranges[i].name));
         assert_int_equal(merged.set, 77);
     }
 }
@@ -318,7 +395,7 @@ static void unknown_and_repeated_hyperparameters_are_refused(void **state)
     assert_string_equal(
         error.text,
         "adam has no hyperparameter momentum; it has learning_rate, beta_1, beta_2, epsilon, "
-        "initial_accumulator_value, bias_correction");
+        "initial_accumulator_value, bias_correction, clip_value");
 
     assert_int_equal(
         update_hyperparameters_read(
@@ -449,6 +526,7 @@ int main(void)
         cmocka_unit_test(a_function_that_counts_its_steps_keeps_slots),
         cmocka_unit_test(a_slot_starts_from_what_its_row_says),
         cmocka_unit_test(a_slot_that_is_chosen_is_there_from_the_beginning),
+        cmocka_unit_test(every_default_is_the_documented_one),
         cmocka_unit_test(hyperparameters_left_out_have_their_defaults),
         cmocka_unit_test(a_push_lays_its_own_over_the_variables),
         cmocka_unit_test(another_function_takes_only_what_it_knows_of_the_variables),

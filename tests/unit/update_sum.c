@@ -219,6 +219,71 @@ static void half_types_are_summed_in_float32_and_rounded_once(void **state)
     assert_int_equal(update_contribution_dtype(SUMAC_INT16), SUMAC_INT16);
 }
 
+static const double scales[] = {2, 1, -0.25, 1};
+
+static double scale_of(const void *context, uint32_t source)
+{
+    assert_non_null(context);
+    return scales[source % 4];
+}
+
+/* Σ scaleᵢ·cᵢ ÷ divisor, then clipped: each source scaled before it is added, in its order. */
+static void sources_are_scaled_before_they_are_added_and_clipped_after(void **state)
+{
+    (void)state;
+    static struct contributions given;
+    static float value[COUNT];
+
+    fill(&given, SUMAC_FLOAT32);
+    for (uint32_t count = 1; count <= 9; count++) {
+        const struct update_sources sources = {
+            .count = count, .find = find, .scale_of = scale_of, .context = &given};
+        struct update_slice slice = slice_of("assign", SUMAC_FLOAT32, &sources);
+        slice.divisor = 3;
+        slice.clip = 0.5;
+        slice.value_in = slice.value_out = value;
+        update_run(&slice);
+        for (uint32_t i = 0; i < COUNT; i++) {
+            float sum = 0;
+            for (uint32_t s = 0; s < count; s++) {
+                float one;
+                memcpy(&one, given.data[s % SOURCES] + 4 * i, sizeof one);
+                one *= (float)scales[s % 4];
+                sum = s == 0 ? one : sum + one;
+            }
+            sum /= 3;
+            sum = sum > 0.5f ? 0.5f : sum < -0.5f ? -0.5f : sum;
+            assert_memory_equal(&value[i], &sum, sizeof sum);
+        }
+    }
+}
+
+/* More of them than a tile has, in one go: sgd on float32, rounded. */
+static void wide_gradients_are_those_of_their_elements(void **state)
+{
+    (void)state;
+    static float wide[COUNT], gradient[COUNT];
+    static uint16_t half[COUNT], expected[COUNT];
+    struct update_slice slice = slice_of("sgd", SUMAC_FLOAT32, NULL);
+
+    for (uint32_t i = 0; i < COUNT; i++) {
+        half[i] = bfloat16_of_float32((float)(i % 100));
+        wide[i] = float32_of_bfloat16(half[i]);
+        gradient[i] = (float)i;
+    }
+    slice.value_in = slice.value_out = wide;
+    slice.gradient = gradient;
+    update_run(&slice);
+    for (uint32_t i = 0; i < COUNT; i++)
+        expected[i] = bfloat16_of_float32(wide[i]);
+
+    slice.dtype = SUMAC_BFLOAT16;
+    slice.value_in = slice.value_out = half;
+    loops_wide(loops_select(), UPDATE_SGD, SUMAC_BFLOAT16)(&slice);
+
+    assert_memory_equal(half, expected, sizeof expected);
+}
+
 /* For each type that there is: what can be added and divided, and by which bits. */
 static void every_table_adds_and_divides_alike(void **state)
 {
@@ -290,6 +355,8 @@ int main(void)
         cmocka_unit_test(contributions_are_added_in_their_order),
         cmocka_unit_test(a_mean_is_the_sum_divided_by_the_weights),
         cmocka_unit_test(half_types_are_summed_in_float32_and_rounded_once),
+        cmocka_unit_test(sources_are_scaled_before_they_are_added_and_clipped_after),
+        cmocka_unit_test(wide_gradients_are_those_of_their_elements),
         cmocka_unit_test(every_table_adds_and_divides_alike),
         cmocka_unit_test(every_table_rounds_wide_gradients_alike),
     };

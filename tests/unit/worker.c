@@ -582,6 +582,43 @@ static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state
     sumac_worker_destroy(worker);
 }
 
+static void a_worker_undoes_its_loss_scale_and_clips(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 1);
+    fixture.options.loss_scale = 1024;
+    fixture.options.clip_norm = 1.5;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    assert_true(fixture.client.last_scale == 1 / 1024.0); /* then */
+    assert_true(fixture.client.last_clip_norm == 1.5);
+    sumac_worker_destroy(worker);
+}
+
+static void loss_scales_and_norms_that_make_no_sense_are_refused(void **state)
+{
+    (void)state;
+    static const double odd[] = {-1, NAN, INFINITY};
+
+    for (size_t i = 0; i < 2 * (sizeof odd / sizeof odd[0]); i++) {
+        struct fixture fixture; /* given */
+        struct sumac_worker *worker = NULL;
+        prepare(&fixture, 1);
+        *(i % 2 == 0 ? &fixture.options.loss_scale : &fixture.options.clip_norm) = odd[i / 2];
+
+        const enum sumac_status status = /* when */
+            sumac_worker_create(&fixture.options, &worker, &fixture.error);
+
+        assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
+        assert_non_null(strstr(fixture.error.text, i % 2 == 0 ? "loss_scale" : "clip_norm"));
+        assert_null(worker);
+    }
+}
+
 static void a_weight_that_is_no_count_is_refused_by_its_replica(void **state)
 {
     (void)state;
@@ -680,6 +717,8 @@ int main(void)
         cmocka_unit_test(a_synchronous_step_pushes_a_sum_and_waits_for_the_others),
         cmocka_unit_test(steps_are_synchronous_where_that_can_be),
         cmocka_unit_test(steps_are_counted_from_0_and_each_replica_is_told_which),
+        cmocka_unit_test(a_worker_undoes_its_loss_scale_and_clips),
+        cmocka_unit_test(loss_scales_and_norms_that_make_no_sense_are_refused),
         cmocka_unit_test(a_weight_that_is_no_count_is_refused_by_its_replica),
         cmocka_unit_test(a_sum_needs_no_weight),
         cmocka_unit_test(a_worker_that_runs_ahead_of_several_pushes_waits_for_none_at_the_ps),

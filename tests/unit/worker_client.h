@@ -49,7 +49,7 @@ struct sumac_client {
     struct sumac_pull pull;
     uint32_t pulls;
     sem_t next_pull; /* posted by every pull but the first */
-    double last_weight;
+    double last_weight, last_scale, last_clip_norm;
     bool earlier_pull, without_own_pushes, synchronous;
     bool bounded;         /* every pull was */
     uint64_t lag_max[64]; /* of each, beside the steps that were pushed before it */
@@ -94,6 +94,8 @@ enum sumac_status sumac_client_push(
     *push = &client->pushes[client->pushed++];
     (*push)->gradient = ((const float *)sumac_tensor_data(&deltas[0].value))[ROWS - 1];
     client->last_weight = options->weight;
+    client->last_scale = options->scale;
+    client->last_clip_norm = options->clip_norm;
     client->earlier_pull = options->earlier_pull;
     client->synchronous = options->synchronous;
     client->last_count = count;

@@ -66,6 +66,13 @@ struct sumac_worker_options {
      * `sumac run --synchronous` sets to 1. */
     bool synchronous;
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
+    /* The loss was multiplied by this before the gradients were computed, so that those of half
+     * types don't vanish: what is pushed is divided by it on the ps. Finite, above 0; 0: 1. Float
+     * variables only. */
+    double loss_scale;
+    /* The largest norm of what a step pushes, over all variables, after loss_scale; see
+     * sumac_push_options. Of a synchronous contribution that of its mean. 0: not clipped. */
+    double clip_norm;
 };
 
 /* Starts the device threads.

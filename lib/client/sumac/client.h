@@ -279,6 +279,17 @@ struct sumac_push_options {
      * When all of a step are so it is refused (FAILED_PRECONDITION, ZERO_WEIGHT). */
     bool weightless;
     bool earlier_pull; /* computed from the pull before the last one: for the staleness */
+    /* What every value is multiplied by on the ps before its function, in the type of the
+     * arithmetic: 1 ÷ the loss scale of a loss that was scaled. Finite, at most 2^127 in magnitude;
+     * 0: 1. The values themselves are sent as they are. Float types only. */
+    double scale;
+    /* Clip by the norm of all that is pushed (tf.clip_by_global_norm; Pascanu et al., "On the
+     * difficulty of training recurrent neural networks", 2013): where √Σ(scale·value)² over all
+     * deltas – of a synchronous contribution ÷ `weight`, for it is a sum –, is larger, the scale is
+     * made smaller by as much. The norm is computed here, in float64, before the push is split.
+     * Finite, at least 0; 0: not clipped. (Clipping each element by itself is a hyperparameter of
+     * the functions, clip_value.) */
+    double clip_norm;
 };
 
 /* Push deltas to variables, all or nothing over every ps, applied exactly once, in the order of the
@@ -288,12 +299,13 @@ struct sumac_push_options {
  * DEADLINE_EXCEEDED; the arrays.
  * Gives    *push; ends with sumac_push_wait, at the latest with the client.
  * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, `weightless` beside a weight or without
- *          `synchronous`, an unknown function or hyperparameter,
- *          another client's variable, a tensor without memory; `indices` that are not int64 of one
- *          axis, or of a row that the variable has not, rows of more than 1 MiB by index.
- *          OUT_OF_RANGE: rows, a tensor that ends past its buffer. What a ps refuses, the wait
- * tells. RESOURCE_EXHAUSTED (PART_TOO_LARGE): larger than the staging a ps grants, with both
- * figures. */
+ *          `synchronous`, scale, clip_norm, either of these with a variable of no float type,
+ *          clip_norm with values that have no finite norm (NON_FINITE), an unknown function or
+ *          hyperparameter, another client's variable, a tensor without memory; `indices` that are
+ *          not int64 of one axis, or of a row that the variable has not, rows of more than 1 MiB
+ *          by index. OUT_OF_RANGE: rows, a tensor that ends past its buffer. What a ps refuses,
+ *          the wait tells. RESOURCE_EXHAUSTED (PART_TOO_LARGE): larger than the staging a ps
+ *          grants, with both figures. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push(
     struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
     const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error);

@@ -205,6 +205,7 @@ void step_end(struct lane *lane, uint64_t step);
 const uint8_t *slices_contribution(
     const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
     uint64_t *together_bytes);
+double slices_scale(const void *context, uint32_t source);
 void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation);
 
 /* rows.c: runs by rows */

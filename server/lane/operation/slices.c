@@ -14,6 +14,7 @@ static struct prepared prepare(const struct lane_part *part, const struct run *r
         .slice = {.function = lane_run_function(part, run), .dtype = variable->definition.dtype}};
 
     assert(variable->filled);
+    made.slice.scale = part->scale;
     made.list_count = 1 + update_slot_count(made.slice.function, &merged);
     update_prepare(
         made.slice.function, made.slice.dtype, &merged, shard->step_count + 1, &made.slice);
@@ -25,22 +26,36 @@ static struct cursor place_in_chunks(const struct run *run, uint64_t byte)
     return staged_place(run->chunk, run->chunk_offset + byte);
 }
 
-/* Where byte `at` of a contribution to the slice's run lies: those that weigh nothing are not
- * counted. */
+/* Those that weigh nothing are not counted. */
+static const struct lane_part *contributor(const struct operation *operation, uint32_t source)
+{
+    const struct lane_part *part = operation->parts.first;
+
+    while (part->weight <= 0 || source-- > 0)
+        part = part->in_operation.next;
+    return part;
+}
+
+/* Where byte `at` of a contribution to the slice's run lies. */
 const uint8_t *slices_contribution(
     const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
     uint64_t *together_bytes)
 {
     const struct operation *operation = context;
-    const struct lane_part *part = operation->parts.first;
+    const struct lane_part *part = contributor(operation, source);
 
-    while (part->weight <= 0 || source-- > 0)
-        part = part->in_operation.next;
     assert(slice->source_run < part->run_count);
     assert(operation->sum != NULL);
     const struct cursor cursor = place_in_chunks(&part->runs[slice->source_run], at);
     *together_bytes = cursor.chunk->used - cursor.offset;
     return cursor.chunk->data + cursor.offset;
+}
+
+double slices_scale(const void *context, uint32_t source)
+{
+    const struct operation *operation = context;
+
+    return contributor(operation, source)->scale;
 }
 
 /* A slice's gradient is what all contributions, or the first, make of it. */
@@ -52,6 +67,7 @@ static void sum_up(const struct operation *operation, uint64_t byte, struct upda
     const bool first = aggregation == SUMAC__V1__AGGREGATION__AGGREGATION_ONLY_FIRST_REPLICA;
 
     assert(operation->sum->weight > 0);
+    slice->scale = 1; /* each source has its own */
     slice->sources = first ? &operation->sum->first : &operation->sum->all;
     slice->source_run = operation->run;
     slice->source_at = byte * lane_part_widens(operation->part, shard);

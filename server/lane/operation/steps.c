@@ -371,6 +371,8 @@ void step_sum(struct lane *lane)
          part = part->in_operation.next) {
         sum->all.count += adds_something(part);
         sum->weight += part->weight;
+        if (adds_something(part) && part->scale != 1)
+            sum->all.scale_of = slices_scale;
     }
     sum->first = sum->all;
     sum->first.count = 1;

@@ -91,6 +91,8 @@ void lane_part_refuse_memory(struct lane *lane, struct lane_part *part)
         (lane->staged_bytes + lane->pull_bytes));
 }
 
+#define SCALE_MAX 0x1p127 /* that float32 has, too */
+
 static void read_functions(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     const size_t bytes = header->n_functions * sizeof *part->functions;
@@ -193,6 +195,14 @@ void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part 
             part->sequence, header->weight);
         lane_part_expected(part, "a finite number");
         lane_part_given(part, "%g", header->weight);
+    } else if (!(fabs(header->scale) <= SCALE_MAX)) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %" PRIu64
+            " has scale %g: its values are multiplied by it, so it is finite and at most 2^127",
+            part->sequence, header->scale);
+        lane_part_expected(part, "a finite number of at most 2^127");
+        lane_part_given(part, "%g", header->scale);
     } else if (header->n_functions > FUNCTIONS_PER_PART_MAX) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
@@ -229,6 +239,7 @@ struct lane_part *lane_part_create(
     part->bytes = header->bytes;
     part->first_us = lane->now_us;
     part->weight = header->weight;
+    part->scale = header->scale != 0 ? header->scale : 1;
     part->eager = header->eager && !header->synchronous;
     part->non_finite_allowed = header->non_finite_allowed;
     part->checksum = header->checksum;

@@ -243,6 +243,23 @@ bool lane_piece_check(struct lane *lane, struct lane_part *part, const wire_piec
     return false;
 }
 
+/* What is scaled is of a float type. */
+static bool check_scale(struct lane *lane, struct lane_part *part, const struct variable *variable)
+{
+    const enum sumac_dtype dtype = variable->definition.dtype;
+
+    if (part->scale == 1 || sumac_dtype_is_float(dtype))
+        return true;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        "push %" PRIu64 " has scale %g, and variable %s is of type %s: what is scaled is of a "
+        "float type; push it apart, without a scale",
+        part->sequence, part->scale, variable->name, sumac_dtype_name(dtype));
+    lane_part_expected(part, "a float type");
+    lane_part_given(part, "%s", sumac_dtype_name(dtype));
+    return false;
+}
+
 static struct run *no_memory(struct lane *lane, struct lane_part *part)
 {
     lane_part_refuse_memory(lane, part);
@@ -269,7 +286,8 @@ lane_piece_check_shard(struct lane *lane, struct lane_part *part, const wire_pie
     struct shard *shard = find_shard(lane, part, piece);
 
     if (shard == NULL ||
-        (piece->function != 0 && !check_function(lane, part, shard, piece->function)))
+        (piece->function != 0 && !check_function(lane, part, shard, piece->function)) ||
+        !check_scale(lane, part, shard->variable))
         return NULL;
     assert(part->state == PART_RECEIVING);
     return shard;

@@ -253,6 +253,7 @@ uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
     message.synchronous = part->step != 0;
     message.step = part->step;
     message.weight = part->weight;
+    message.scale = part->scale == 1 ? 0 : part->scale;
     message.non_finite_allowed = part->non_finite_allowed;
     if (!list_functions(lane, part, &message) || !list_pieces(lane, part, &message) ||
         !list_bytes(lane, part, &record))
