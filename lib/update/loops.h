@@ -22,7 +22,7 @@ typedef bool update_copy(void *restrict out, const void *restrict in, size_t byt
 typedef bool update_scan(const void *data, size_t bytes);
 /* half types to float32 and back, rounded to nearest, ties to even */
 typedef void update_widen(float *restrict out, const void *restrict from, size_t count);
-typedef void update_narrow(void *restrict to, const float *restrict in, size_t count);
+typedef void update_narrow(void *restrict to, const void *restrict from, size_t count);
 /* of 2 to LOOPS_SUMMANDS in their order, one of which may be `sum`; … */
 typedef void
 update_sum(void *sum, const void *const *summands, uint32_t summand_count, size_t count);

@@ -186,15 +186,25 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
 #define FLOAT_UINT(loop, name) NULL
 #define FLOAT_HALF(loop, name) tiles_##name
 #define FLOAT_FLOAT(loop, name) loop##_##name
+#if defined(LANES)
+#define DIRECT_HALF(loop, name) loop##_##name
+#else
+#define DIRECT_HALF(loop, name) tiles_##name
+#endif
+#define SIMPLE_BOOL(loop, name) NULL
+#define SIMPLE_INT(loop, name) NULL
+#define SIMPLE_UINT(loop, name) NULL
+#define SIMPLE_HALF(loop, name) DIRECT_HALF(loop, name)
+#define SIMPLE_FLOAT(loop, name) loop##_##name
 #define NUMBER_BOOL(loop, name, bytes) NULL
 #define NUMBER_INT(loop, name, bytes) loop##_bytes##bytes
 #define NUMBER_UINT(loop, name, bytes) loop##_bytes##bytes
-#define NUMBER_HALF(loop, name, bytes) tiles_##name
+#define NUMBER_HALF(loop, name, bytes) DIRECT_HALF(loop, name)
 #define NUMBER_FLOAT(loop, name, bytes) loop##_##name
 #define ORDERED_BOOL(loop, name) NULL
 #define ORDERED_INT(loop, name) loop##_##name
 #define ORDERED_UINT(loop, name) loop##_##name
-#define ORDERED_HALF(loop, name) tiles_##name
+#define ORDERED_HALF(loop, name) DIRECT_HALF(loop, name)
 #define ORDERED_FLOAT(loop, name) loop##_##name
 #define FINITE_BOOL(loop, name) NULL
 #define FINITE_INT(loop, name) NULL
@@ -212,7 +222,7 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
     [number] = NUMBER_##kind(assign_add, name, bytes),
 #define ASSIGN_SUB(NAME, number, bytes, kind, name, numpy)                                         \
     [number] = NUMBER_##kind(assign_sub, name, bytes),
-#define SGD(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(sgd, name),
+#define SGD(NAME, number, bytes, kind, name, numpy) [number] = SIMPLE_##kind(sgd, name),
 #define MOMENTUM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(momentum, name),
 #define ADAM(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adam, name),
 #define ADAGRAD(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(adagrad, name),
@@ -228,7 +238,7 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
     [number] = FLOAT_##kind(delayed_nesterov, name),
 #define MULTIPLY(NAME, number, bytes, kind, name, numpy)                                           \
     [number] = NUMBER_##kind(multiply, name, bytes),
-#define DIVIDE(NAME, number, bytes, kind, name, numpy) [number] = FLOAT_##kind(divide, name),
+#define DIVIDE(NAME, number, bytes, kind, name, numpy) [number] = SIMPLE_##kind(divide, name),
 #define MIN(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(min, name),
 #define MAX(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(max, name),
 #define NARROW(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(assign_wide, name),

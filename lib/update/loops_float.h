@@ -202,41 +202,50 @@ static void LOOP(adamw)(const struct update_slice *slice)
 }
 
 /* n′ = n + g²; z += g + 2·l2s·θ − (n′^−p − n^−p)/η·θ; q = n′^−p/η + 2·l2; θ = (sign(z)·l1 − z)/q
- * where |z| > l1, else 0 */
-#define FTRL(name, POWER_OF, VECTORISED)                                                           \
-    static void LOOP(name)(const struct update_slice *slice)                                       \
+ * where |z| > l1, else 0. Both loops' element, with n^−p as each has it. */
+#define FTRL_NUMBERS(slice)                                                                        \
+    VALUES(slice);                                                                                 \
+    SLOT(slice, 0, accumulator);                                                                   \
+    SLOT(slice, 1, linear);                                                                        \
+    NUMBER(slice, rate, RATE);                                                                     \
+    NUMBER(slice, l1, L1);                                                                         \
+    NUMBER(slice, twice_l2, TWICE_L2);                                                             \
+    NUMBER(slice, twice_shrinkage, TWICE_L2_SHRINKAGE)
+#define FTRL_ELEMENT(POWER_OF)                                                                     \
     {                                                                                              \
-        VALUES(slice);                                                                             \
-        SLOT(slice, 0, accumulator);                                                               \
-        SLOT(slice, 1, linear);                                                                    \
-        NUMBER(slice, rate, RATE);                                                                 \
-        NUMBER(slice, l1, L1);                                                                     \
-        NUMBER(slice, twice_l2, TWICE_L2);                                                         \
-        NUMBER(slice, twice_shrinkage, TWICE_L2_SHRINKAGE);                                        \
-        const double power = slice->scalar[UPDATE_SCALAR_POWER];                                   \
-        (void)power;                                                                               \
-        VECTORISED                                                                                 \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            const FLOAT g = gradient[i], value = in[i];                                            \
-            const FLOAT n = accumulator_in[i] + g * g;                                             \
-            const FLOAT after = POWER_OF(n, power), before = POWER_OF(accumulator_in[i], power);   \
-            const FLOAT z =                                                                        \
-                linear_in[i] + (g + twice_shrinkage * value - (after - before) / rate * value);    \
-            const FLOAT q = after / rate + twice_l2;                                               \
-            const FLOAT size = MAGNITUDE(z);                                                       \
-            const FLOAT moved = ((z > 0 ? l1 : -l1) - z) / q;                                      \
-            accumulator_out[i] = n;                                                                \
-            linear_out[i] = z;                                                                     \
-            out[i] = size > l1 ? moved : 0;                                                        \
-        }                                                                                          \
+        const FLOAT g = gradient[i], value = in[i];                                                \
+        const FLOAT n = accumulator_in[i] + g * g;                                                 \
+        const FLOAT after = POWER_OF(n), before = POWER_OF(accumulator_in[i]);                     \
+        const FLOAT z =                                                                            \
+            linear_in[i] + (g + twice_shrinkage * value - (after - before) / rate * value);        \
+        const FLOAT q = after / rate + twice_l2;                                                   \
+        const FLOAT size = MAGNITUDE(z);                                                           \
+        const FLOAT moved = ((z > 0 ? l1 : -l1) - z) / q;                                          \
+        accumulator_out[i] = n;                                                                    \
+        linear_out[i] = z;                                                                         \
+        out[i] = size > l1 ? moved : 0;                                                            \
     }
-#define ROOT(n, power) SQUARE_ROOT(n)
-#define ANY_POWER(n, power) (FLOAT) power_real((double)(n), power)
-FTRL(ftrl_root, ROOT, INDEPENDENT)
-FTRL(ftrl_any, ANY_POWER, /* with its branches: element by element */)
-#undef ROOT
+
+static void LOOP(ftrl_root)(const struct update_slice *slice)
+{
+    FTRL_NUMBERS(slice);
+    INDEPENDENT
+    for (size_t i = 0; i < count; i++)
+        FTRL_ELEMENT(SQUARE_ROOT)
+}
+
+/* No compiler vectorises it. */
+static void LOOP(ftrl_any)(const struct update_slice *slice)
+{
+    FTRL_NUMBERS(slice);
+    const double power = slice->scalar[UPDATE_SCALAR_POWER];
+#define ANY_POWER(n) (FLOAT) power_real((double)(n), power)
+    for (size_t i = 0; i < count; i++)
+        FTRL_ELEMENT(ANY_POWER)
 #undef ANY_POWER
-#undef FTRL
+}
+#undef FTRL_NUMBERS
+#undef FTRL_ELEMENT
 
 static void LOOP(ftrl)(const struct update_slice *slice)
 {

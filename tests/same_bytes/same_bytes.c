@@ -45,14 +45,28 @@ static void draw_elements(enum sumac_dtype dtype, uint64_t seed, void *out)
     }
 }
 
+/* A hyperparameter that is not its function's default; no name: all are. */
+struct variant {
+    const char *function, *name;
+    double value;
+};
+
+static const struct variant variants[] = {
+    {"momentum", "nesterov", 1},
+    {"rmsprop", "centered", 1},
+    {"ftrl", "learning_rate_power", -0.3},
+};
+
 static void run_steps(
     const struct loops *table, const struct update_function *function, enum sumac_dtype dtype,
-    bool nesterov, struct state *state)
+    const struct variant *variant, struct state *state)
 {
     struct update_hyperparameters hyperparameters;
 
     if (update_hyperparameters_read(function, NULL, NULL, &hyperparameters, NULL) != SUMAC_OK)
         abort();
+    if (variant->name != NULL)
+        hyperparameters.value[update_hyperparameter_find(variant->name)] = variant->value;
     memset(state, 0, sizeof *state);
     draw_elements(dtype, 1, state->value);
     struct update_slice slice = {
@@ -68,22 +82,23 @@ static void run_steps(
     for (uint64_t step = 1; step <= STEPS; step++) {
         draw_elements(dtype, step + 1, state->gradient);
         update_prepare(function, dtype, &hyperparameters, step, &slice);
-        slice.flag = nesterov;
         table->run[function->number][dtype](&slice);
     }
 }
 
 /* False: the tables disagree. */
 static bool write_function(
-    FILE *file, const struct update_function *function, enum sumac_dtype dtype, bool nesterov)
+    FILE *file, const struct update_function *function, enum sumac_dtype dtype,
+    const struct variant *variant)
 {
     static struct state states[2];
     const size_t bytes = ELEMENTS * sumac_dtype_bytes(dtype);
+    const size_t slot_bytes = ELEMENTS * sumac_dtype_bytes(update_slot_dtype(dtype));
     const struct loops *table;
 
-    run_steps(&loops_plain, function, dtype, nesterov, &states[0]);
+    run_steps(&loops_plain, function, dtype, variant, &states[0]);
     for (uint32_t t = 1; (table = loops_at(t)) != NULL; t++) {
-        run_steps(table, function, dtype, nesterov, &states[1]);
+        run_steps(table, function, dtype, variant, &states[1]);
         if (memcmp(&states[0], &states[1], sizeof states[0]) != 0) {
             fprintf(
                 stderr, "%s of %s differs between the loops plain and %s\n", function->name,
@@ -92,12 +107,12 @@ static bool write_function(
         }
     }
     fprintf(
-        file, "%s%s %s %016" PRIx64, function->name, nesterov ? " nesterov" : "",
+        file, "%s %s %s %016" PRIx64, function->name, variant->name == NULL ? "" : variant->name,
         sumac_dtype_name(dtype), XXH3_64bits(states[0].value, bytes));
     for (uint32_t s = 0; s < function->slot_count; s++)
         fprintf(
             file, " %s %016" PRIx64, function->slot_names[s],
-            XXH3_64bits(states[0].slots[s], bytes));
+            XXH3_64bits(states[0].slots[s], slot_bytes));
     fprintf(file, "\n");
     return true;
 }
@@ -110,11 +125,13 @@ static bool write_all(FILE *file)
         for (int dtype = SUMAC_BOOL; dtype <= SUMAC_FLOAT64; dtype++) {
             if ((function->dtypes >> dtype & 1u) == 0)
                 continue;
-            if (!write_function(file, function, (enum sumac_dtype)dtype, false))
+            const struct variant defaults = {.name = NULL};
+            if (!write_function(file, function, (enum sumac_dtype)dtype, &defaults))
                 return false;
-            if (function->number == UPDATE_MOMENTUM &&
-                !write_function(file, function, (enum sumac_dtype)dtype, true))
-                return false;
+            for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++)
+                if (strcmp(variants[i].function, function->name) == 0 &&
+                    !write_function(file, function, (enum sumac_dtype)dtype, &variants[i]))
+                    return false;
         }
     }
     return true;

@@ -86,13 +86,14 @@ static void a_part_is_applied_scaled(void **state)
 }
 
 /* Blocks of a slot hold the elements of the value's blocks, in twice the bytes: 40 bfloat16 lie in
- * five blocks of 16 bytes, a slot's in five of 32. The gradient is 1, in messages of six. */
+ * five blocks of 16 bytes, a slot's in five of 32. The gradient is 1, in messages of six; of the
+ * second push it begins within a block, with element 6. */
 static void slots_of_a_half_type_go_with_their_elements(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
     uint16_t ones[40], held[40];
-    double sum = 0.1, value = 0;
+    double sum = 0.1, value[2] = {0};
 
     talk_add(
         talk, 20, 40, 1, SUMAC_BFLOAT16, UPDATE_ADAGRAD, SUMAC__V1__INITIALIZER__KIND__KIND_ZEROS);
@@ -102,16 +103,21 @@ static void slots_of_a_half_type_go_with_their_elements(void **state)
     for (uint64_t sequence = 1; sequence <= 3; sequence++) { /* when */
         /* two of them in the place of a float32 */
         struct talk_part sent = part_of(sequence, 20, (const float *)(const void *)ones, 20);
+        sent.offset = sequence == 2 ? 3 : 0;
+        sent.count -= (uint32_t)sent.offset;
         talk_part_in_steps(talk, stream, &sent, 3);
         sum += 1;
-        value -= 0.001 / (sqrt(sum) + 1e-7);
+        value[1] -= 0.001 / (sqrt(sum) + 1e-7);
     }
+    value[0] = -0.001 / (sqrt(1.1) + 1e-7) - 0.001 / (sqrt(2.1) + 1e-7);
 
     assert_int_equal(lane_peek(talk->lane, 20, (uint8_t *)held, sizeof held), sizeof held);
     for (uint32_t i = 0; i < 40; i++) { /* then */
-        assert_int_equal(held[i], held[0]);
+        const double expected = value[i >= 6];
+        assert_int_equal(held[i], held[i < 6 ? 0 : 6]);
         /* rounded three times, to eight bits each */
-        assert_true(fabs((double)float32_of_bfloat16(held[i]) - value) < 3.0 / 512 * fabs(value));
+        assert_true(
+            fabs((double)float32_of_bfloat16(held[i]) - expected) < 3.0 / 512 * fabs(expected));
     }
 }
 

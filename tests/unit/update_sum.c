@@ -228,7 +228,7 @@ static double scale_of(const void *context, uint32_t source)
 }
 
 /* Σ scaleᵢ·cᵢ ÷ divisor, then clipped: each source scaled before it is added, in its order. */
-static void sources_are_scaled_before_they_are_added_and_clipped_after(void **state)
+static void sources_are_scaled_then_added_then_clipped(void **state)
 {
     (void)state;
     static struct contributions given;
@@ -256,6 +256,40 @@ static void sources_are_scaled_before_they_are_added_and_clipped_after(void **st
             assert_memory_equal(&value[i], &sum, sizeof sum);
         }
     }
+}
+
+/* One gradient of more than a tile, of a type that is as wide as the arithmetic's and of one that
+ * is not. */
+static void a_scaled_gradient_is_that_of_its_elements(void **state)
+{
+    (void)state;
+    static float wide[COUNT], gradient[COUNT];
+    static uint16_t half[COUNT], half_gradient[COUNT];
+    struct update_slice slice = slice_of("assign", SUMAC_FLOAT32, NULL);
+
+    for (uint32_t i = 0; i < COUNT; i++) {
+        gradient[i] = (float)(i % 100);
+        half_gradient[i] = bfloat16_of_float32(gradient[i]);
+    }
+    slice.scale = 0.25;
+    slice.clip = 20;
+    slice.value_in = slice.value_out = wide;
+    slice.gradient = gradient;
+    update_run(&slice);
+    slice.dtype = SUMAC_BFLOAT16;
+    slice.value_in = slice.value_out = half;
+    slice.gradient = half_gradient;
+    update_run(&slice);
+
+    for (uint32_t i = 0; i < COUNT; i++) {
+        const float expected = gradient[i] > 80 ? 20 : gradient[i] / 4;
+        assert_number_equal(wide[i], expected);
+        assert_int_equal(half[i], bfloat16_of_float32(expected));
+    }
+    slice.scale = 1; /* clipped alone */
+    update_run(&slice);
+    assert_int_equal(half[99], bfloat16_of_float32(20));
+    assert_int_equal(half[19], bfloat16_of_float32(19));
 }
 
 /* More of them than a tile has, in one go: sgd on float32, rounded. */
@@ -355,7 +389,8 @@ int main(void)
         cmocka_unit_test(contributions_are_added_in_their_order),
         cmocka_unit_test(a_mean_is_the_sum_divided_by_the_weights),
         cmocka_unit_test(half_types_are_summed_in_float32_and_rounded_once),
-        cmocka_unit_test(sources_are_scaled_before_they_are_added_and_clipped_after),
+        cmocka_unit_test(sources_are_scaled_then_added_then_clipped),
+        cmocka_unit_test(a_scaled_gradient_is_that_of_its_elements),
         cmocka_unit_test(wide_gradients_are_those_of_their_elements),
         cmocka_unit_test(every_table_adds_and_divides_alike),
         cmocka_unit_test(every_table_rounds_wide_gradients_alike),
