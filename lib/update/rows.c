@@ -5,10 +5,11 @@
  *
  * A row that occurs once goes through the function's own loop where it lies. One that occurs more
  * often is first summed, tile by tile, in the order of the push: as of contributions (sum.c), and
- * with the same bits. Rows of a large table lie anywhere, so those that come next are fetched while
- * this one is computed.
+ * with the same bits. So is what is scaled or clipped. Rows of a large table lie anywhere, so those
+ * that come next are fetched while this one is computed.
  */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "loops.h"
@@ -97,9 +98,12 @@ void update_rows_order(uint64_t *restrict keys, uint64_t *restrict scratch, uint
 struct occurrences {
     const struct update_slice *slice;
     const struct loops *loops;
-    size_t element; /* bytes of a sum's */
-    bool widens;    /* a half type's gradients become float32 before they are summed */
+    size_t element;  /* bytes of a sum's */
+    bool widens;     /* a half type's gradients become float32 before they are summed */
+    bool conditions; /* each row's gradient is scaled or clipped when it is whole */
 };
+
+static bool scales(double scale) { return (scale < 1 || scale > 1) && scale != 0; }
 
 static bool is_half(enum sumac_dtype dtype) { return sumac_dtype_kind(dtype) == SUMAC_KIND_HALF; }
 
@@ -109,11 +113,17 @@ read_row(const struct occurrences *all, uint32_t row, size_t first, size_t count
 {
     const struct update_slice *const slice = all->slice;
     const uint8_t *const gradient = slice->rows[row].gradient;
+    const double scale = slice->rows[row].scale;
+    const void *read = gradient + first * all->element;
 
     assert(row < slice->row_count);
-    if (!all->widens)
-        return gradient + first * all->element;
-    all->loops->widen[slice->dtype](scratch, gradient + first * sizeof(uint16_t), count);
+    if (all->widens) {
+        all->loops->widen[slice->dtype](scratch, gradient + first * sizeof(uint16_t), count);
+        read = scratch;
+    }
+    if (!scales(scale))
+        return read;
+    all->loops->condition[slice->dtype](scratch, read, scale, HUGE_VAL, count);
     return scratch;
 }
 
@@ -183,7 +193,7 @@ static bool next_tile(const struct occurrences *all, struct tile *tile)
     return left > 0;
 }
 
-/* They are summed and applied. */
+/* They are summed, and what that makes is applied. */
 static void run_summed(const struct occurrences *all, struct tile tile)
 {
     _Alignas(64) uint8_t sum[TILE_BYTES];
@@ -196,6 +206,10 @@ static void run_summed(const struct occurrences *all, struct tile tile)
     part.gradient = sum;
     while (next_tile(all, &tile)) {
         sum_rows(all, &tile, slice->divisor, sum);
+        if (all->conditions)
+            all->loops->condition[slice->dtype](
+                sum, sum, scales(slice->scale) ? slice->scale : 1,
+                slice->clip > 0 ? slice->clip : HUGE_VAL, tile.count);
         part.count = tile.count;
         aim(slice, &slice->rows[tile.begin], tile.first, &part);
         run(&part);
@@ -232,7 +246,8 @@ void update_run_rows(const struct update_slice *slice)
         .slice = slice,
         .loops = loops,
         .element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype)),
-        .widens = half && !slice->wide_rows};
+        .widens = half && !slice->wide_rows,
+        .conditions = scales(slice->scale) || slice->clip > 0};
 
     update_loop *const run = slice->wide_rows
                                  ? loops_wide(loops, slice->function->number, slice->dtype)
@@ -242,6 +257,7 @@ void update_run_rows(const struct update_slice *slice)
     struct update_slice one = *slice;
 
     assert(run != NULL);
+    assert(!all.conditions || loops->condition[slice->dtype] != NULL);
     assert(sums || (!slice->carried && !slice->carries));
     one.rows = NULL;
     one.count = slice->count;
@@ -255,7 +271,9 @@ void update_run_rows(const struct update_slice *slice)
         fetch_ahead(slice, begin, fetched);
         if (end == slice->row_count && slice->carries) {
             carry_rows(&all, (struct tile){.begin = begin, .end = end, .before = before});
-        } else if (end - begin > 1 || before != NULL || slice->divisor != 1) {
+        } else if (
+            end - begin > 1 || before != NULL || slice->divisor != 1 || all.conditions ||
+            scales(row->scale)) {
             run_summed(&all, (struct tile){.begin = begin, .end = end, .before = before});
         } else {
             one.gradient = row->gradient;

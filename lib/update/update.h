@@ -156,10 +156,13 @@ struct update_sources {
     const void *context;
 };
 
-/* Of a push by rows, one occurrence of a row: where its value and slots lie, and its gradient. */
+/* Of a push by rows, one occurrence of a row: where its value and slots lie, and its gradient.
+ * Where `wide_rows` come of several parts, it is multiplied by its own part's scale before it is
+ * summed. */
 struct __attribute__((may_alias)) update_row {
     uint8_t *at[1 + UPDATE_SLOTS_MAX];
     const uint8_t *gradient;
+    double scale; /* 0 or 1: none; of a float type */
 };
 
 /* One contiguous run of elements: out = f(in, gradient). The outputs may be the inputs (in place),
@@ -186,13 +189,13 @@ struct update_slice {
      * all occurrences lie together, in their order; with `wide_rows` a half type's gradient is in
      * float32. More of the last row comes with a later slice: then `carries`, and its sum so far is
      * left in `carry`, (count, update_contribution_dtype), from which the slice goes on that is
-     * `carried`. */
+     * `carried`. What `scale` and `clip` apply to is the sum of a row's occurrences. */
     const struct update_row *rows;
     void *carry;
     uint32_t row_count; /* occurrences */
     bool wide_rows, carried, carries;
-    double scale;                         /* 0 or 1: none; of a float type, without `sources` */
-    double clip;                          /* 0: none */
+    double scale; /* 0 or 1: none; of a float type, without `sources` */
+    double clip;  /* 0: none */
 };
 
 /* The row with this number on the wire, or with this name; NULL: there is none. update_at gives the

@@ -23,7 +23,8 @@
 /* A push by rows of one table, or of two. */
 struct rows_push {
     uint64_t sequence, table, columns, step;
-    double weight;
+    double weight, scale;
+    double clip;       /* the function's clip_value; 0: none */
     uint32_t function; /* 0: the table's own */
     const int64_t *rows;
     const float *values; /* (count, columns) */
@@ -57,12 +58,17 @@ static void send_some(
     const size_t row_bytes = push->columns * sizeof(float);
     wire_function named = WIRE_FUNCTION_INIT;
     wire_function *functions[] = {&named};
+    wire_hyperparameter clip = WIRE_HYPERPARAMETER_INIT, *clips[] = {&clip};
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&indices, &values};
     wire_part part = WIRE_PART_INIT;
     wire_part *parts[] = {&part};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
+    clip.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_CLIP_VALUE;
+    clip.value = push->clip;
+    named.hyperparameters = clips;
+    named.n_hyperparameters = push->clip > 0;
     named.function = (Sumac__V1__UpdateFunction)push->function;
     indices.shard_id = values.shard_id = push->table;
     indices.function = values.function = push->function != 0;
@@ -81,6 +87,7 @@ static void send_some(
         part.synchronous = push->step != 0;
         part.step = push->step;
         part.weight = push->weight;
+        part.scale = push->scale;
         part.functions = functions;
         part.n_functions = push->function != 0;
     }
@@ -182,6 +189,50 @@ static void repeated_rows_are_summed_in_their_order_before_the_function_sees_the
             apply_momentum(&expected[9 * COLUMNS + i], &slots[9 * COLUMNS + i], 1);
         }
     }
+    expect_values(talk, TABLE, expected, ROWS * COLUMNS);
+}
+
+/* Row 4 occurs twice, and what is clipped is its sum; row 9 occurs once. */
+static void what_rows_sum_up_to_is_scaled_then_clipped(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk, UPDATE_MOMENTUM);
+    float expected[ROWS * COLUMNS] = {0}, slots[ROWS * COLUMNS] = {0};
+
+    for (uint32_t together = 1; together <= 3; together++)
+        send(
+            talk, stream,
+            &(struct rows_push){
+                .sequence = together,
+                .table = TABLE,
+                .columns = COLUMNS,
+                .function = UPDATE_MOMENTUM,
+                .scale = -0.5,
+                .clip = 2,
+                .count = 3,
+                .together = together,
+                .rows = (int64_t[]){4, 9, 4},
+                .values = (float[]){3, 8, -1, 1, 9, -9, -1, 8, -1}});
+    send(
+        talk, stream, /* neither */
+        &(struct rows_push){
+            .sequence = 4,
+            .table = TABLE,
+            .columns = COLUMNS,
+            .count = 1,
+            .rows = (int64_t[]){9},
+            .values = (float[]){1, 9, -9}});
+
+    for (uint32_t push = 0; push < 3; push++) {
+        for (uint32_t i = 0; i < COLUMNS; i++) {
+            apply_momentum(
+                &expected[4 * COLUMNS + i], &slots[4 * COLUMNS + i], (float[]){-1, -2, 1}[i]);
+            apply_momentum(
+                &expected[9 * COLUMNS + i], &slots[9 * COLUMNS + i], (float[]){-0.5f, -2, 2}[i]);
+        }
+    }
+    for (uint32_t i = 0; i < COLUMNS; i++)
+        apply_momentum(&expected[9 * COLUMNS + i], &slots[9 * COLUMNS + i], (float[]){1, 9, -9}[i]);
     expect_values(talk, TABLE, expected, ROWS * COLUMNS);
 }
 
@@ -439,6 +490,26 @@ static void values_of_other_rows_than_were_named_are_refused(void **state)
     expect_values(talk, TABLE, nothing, ROWS * COLUMNS);
 }
 
+static void scaled_rows_of_integers_are_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk, UPDATE_MOMENTUM);
+
+    talk_add(talk, 9, ROWS, 1, SUMAC_INT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+
+    expect_refused(
+        talk, stream,
+        &(struct rows_push){
+            .sequence = 1,
+            .table = 9,
+            .columns = 1,
+            .scale = 2,
+            .count = 1,
+            .rows = (int64_t[]){1},
+            .values = (float[]){1}},
+        "WRONG_DATA_TYPE", "push 1 has scale 2, and variable v9 is of type int32");
+}
+
 static void what_is_not_finite_is_refused(void **state)
 {
     struct talk *const talk = *state;
@@ -606,6 +677,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(rows_come_in_any_order_and_the_others_stay),
         talk_test(repeated_rows_are_summed_in_their_order_before_the_function_sees_them),
+        talk_test(what_rows_sum_up_to_is_scaled_then_clipped),
         talk_test(of_several_assigned_to_one_row_the_last_wins),
         talk_test(adam_leaves_the_slots_of_other_rows_alone_and_counts_pushes),
         talk_test(any_pushes_are_what_a_plain_loop_makes_of_them),
@@ -613,6 +685,7 @@ int main(void)
         talk_test(a_row_may_be_repeated_thousands_of_times),
         talk_test(a_row_outside_is_refused_with_both_values_and_nothing_changes),
         talk_test(values_of_other_rows_than_were_named_are_refused),
+        talk_test(scaled_rows_of_integers_are_refused),
         talk_test(what_is_not_finite_is_refused),
         talk_test(pieces_that_are_no_pairs_are_refused),
         talk_test(a_message_has_so_many_rows_at_most),

@@ -16,8 +16,8 @@ struct rows_of {
     float values[4 * COLUMNS];
 };
 
-static void
-contribute_rows(struct talk *talk, uint64_t stream, uint64_t step, const struct rows_of *rows)
+static void contribute_scaled(
+    struct talk *talk, uint64_t stream, uint64_t step, const struct rows_of *rows, double scale)
 {
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&indices, &values};
@@ -37,6 +37,7 @@ contribute_rows(struct talk *talk, uint64_t stream, uint64_t step, const struct 
     part.first = part.last = part.synchronous = true;
     part.step = step;
     part.weight = rows->weight;
+    part.scale = scale;
     part.bytes = indices.bytes + values.bytes;
     part.pieces = pieces;
     part.n_pieces = 2;
@@ -44,6 +45,12 @@ contribute_rows(struct talk *talk, uint64_t stream, uint64_t step, const struct 
     request.n_parts = 1;
     talk_push(talk, stream, &request, payload, part.bytes);
     talk_commit(talk, stream, step, 0, 0);
+}
+
+static void
+contribute_rows(struct talk *talk, uint64_t stream, uint64_t step, const struct rows_of *rows)
+{
+    contribute_scaled(talk, stream, step, rows, 0);
 }
 
 static struct members
@@ -134,6 +141,29 @@ static void only_the_first_members_rows_count_where_that_is_asked_for(void **sta
     expect_rows(talk, &members, expected);
 }
 
+/* Before they are added; nobody else's rows are scaled by it. */
+static void each_member_has_its_own_scale(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin_table(talk, 3, UPDATE_ASSIGN_ADD, MEAN);
+    const struct rows_of first = {1, 2, {2, 4}, {6, 8, 16, 4}};
+    const struct rows_of second = {2, 2, {2, 2}, {1, 2, 3, 4}};
+    const struct rows_of third = {1, 2, {2, 0}, {5, 0, 4, 8}};
+    float expected[ROWS * COLUMNS] = {0};
+
+    contribute_scaled(talk, members.push[1], 1, &first, 0.5);
+    contribute_scaled(talk, members.push[2], 1, &second, -4);
+    contribute_rows(talk, members.push[3], 1, &third);
+
+    expected[0] = 1;
+    expected[1] = 2;
+    expected[2 * COLUMNS] = (3 - 16 + 5) / 4.0f;
+    expected[2 * COLUMNS + 1] = (4 - 24 + 0) / 4.0f;
+    expected[4 * COLUMNS] = 2;
+    expected[4 * COLUMNS + 1] = 0.5f;
+    expect_rows(talk, &members, expected);
+}
+
 static void rows_beside_a_range_of_another_member_are_refused(void **state)
 {
     struct talk *const talk = *state;
@@ -157,6 +187,7 @@ int main(void)
         talk_test(a_mean_divides_by_all_weights_and_who_weighs_nothing_adds_nothing),
         talk_test(a_member_without_rows_takes_part_all_the_same),
         talk_test(only_the_first_members_rows_count_where_that_is_asked_for),
+        talk_test(each_member_has_its_own_scale),
         talk_test(rows_beside_a_range_of_another_member_are_refused),
     };
 

@@ -286,7 +286,9 @@ struct sumac_push_options {
     /* Clip by the norm of all that is pushed (tf.clip_by_global_norm; Pascanu et al., "On the
      * difficulty of training recurrent neural networks", 2013): where √Σ(scale·value)² over all
      * deltas – of a synchronous contribution ÷ `weight`, for it is a sum –, is larger, the scale is
-     * made smaller by as much. The norm is computed here, in float64, before the push is split.
+     * made smaller by as much. Of rows by index each counts as it is given, repeated ones, too (so
+     * does tf.linalg.global_norm of IndexedSlices). The norm is computed here, in float64, before
+     * the push is split.
      * Finite, at least 0; 0: not clipped. (Clipping each element by itself is a hyperparameter of
      * the functions, clip_value.) */
     double clip_norm;

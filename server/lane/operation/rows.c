@@ -63,6 +63,7 @@ static void add_pieces(
         piece->taken = 0;
         piece->left = piece->right = NULL;
         piece->ordinal = ++*ordinal;
+        piece->scale = operation->sum != NULL ? part->scale : 1; /* else the slice has it */
         if (piece->count > 0)
             operation->rows = meld(operation->rows, piece);
     }
@@ -218,6 +219,8 @@ static void add_slice(struct filling *filling, bool carries)
     slice->carries = carries;
     slice->wide_rows = part->step != 0;
     slice->divisor = 1;
+    if (filling->operation->sum != NULL)
+        slice->scale = 1; /* each row has its own */
     if (filling->operation->sum != NULL && filling->shard->variable->definition.aggregation ==
                                                SUMAC__V1__AGGREGATION__AGGREGATION_MEAN)
         slice->divisor = filling->operation->sum->weight;
@@ -245,11 +248,12 @@ static void add_row(struct filling *filling, uint64_t within)
     const struct cursor staged =
         staged_place(top->values, top->values_offset + place * filling->staged_row_bytes);
     row->gradient = staged.chunk->data + staged.offset;
-    if (repeats == UPDATE_REPEATS_LAST_WINS && filling->row_count > filling->sliced &&
-        row[-1].at[0] == row->at[0])
-        row[-1].gradient = filling->last_wins ? row->gradient : row[-1].gradient;
-    else
+    row->scale = top->scale;
+    if (repeats != UPDATE_REPEATS_LAST_WINS || filling->row_count == filling->sliced ||
+        row[-1].at[0] != row->at[0])
         filling->row_count++;
+    else if (filling->last_wins)
+        row[-1] = *row;
     filling->operation->byte++;
 }
 

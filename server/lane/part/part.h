@@ -54,6 +54,7 @@ struct row_piece {
     uint32_t taken;                 /* of the keys */
     struct row_piece *left, *right; /* whose next rows come no sooner than this one's */
     uint64_t ordinal;               /* before that of a piece whose occurrences come later */
+    double scale;                   /* of its rows, before they are summed; 1: none */
     uint64_t keys[];                /* of its rows, in their order (update_row_key) */
 };
 
