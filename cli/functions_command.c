@@ -93,7 +93,7 @@ static void print_function(const struct update_function *function)
     for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
         if (!takes(function, number))
             continue;
-        const char *symbol = update_hyperparameter_symbol(number);
+        const char *symbol = update_hyperparameter_of(function, number)->symbol;
         printf(
             "  %s%s%s: %g by default, %s\n", symbol, symbol[0] == '\0' ? "" : " = ",
             update_hyperparameter_name(number), function->defaults[number],

@@ -7,7 +7,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(package_modules base cluster wire proto update rpc session client worker)
+set(package_modules base cluster wire proto expression update rpc session client worker)
 set(package_libraries grpc gpr protobuf-c jansson m pthread) # as a linker names them
 set(package_headers
     lib/base/sumac/buffer.h lib/base/sumac/status.h lib/base/sumac/tensor.h

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "loops.h"
+#include "planned.h"
 #include "prepare.h"
 
 #define BIT(number) (1u << (number))
@@ -327,13 +328,17 @@ void update_prepare(
     const double *const value = hyperparameters->value;
     double rounded[UPDATE_HYPERPARAMETERS_MAX + 1] = {0};
 
+    if (function->expression != NULL) {
+        planned_prepare(function, hyperparameters, step, slice);
+        return;
+    }
     for (uint32_t left = function->hyperparameters; left != 0; left &= left - 1) {
         const int i = __builtin_ctz(left);
         rounded[i] = dtype == SUMAC_FLOAT64 ? value[i] : (double)(float)value[i];
     }
     assert((function->dtypes & BIT(dtype)) != 0);
     assert(!function->counts_steps || step > 0);
-    memset(slice->scalar, 0, sizeof slice->scalar);
+    memset(slice->scalar, 0, UPDATE_SCALARS_OF_TABLE * sizeof *slice->scalar);
     slice->flag = false;
     slice->clip = rounded[UPDATE_HYPERPARAMETER_CLIP_VALUE];
     slice->scalar[UPDATE_SCALAR_RATE] = rounded[UPDATE_HYPERPARAMETER_LEARNING_RATE];
@@ -347,8 +352,9 @@ void update_fill_slot(
 {
     assert(slot < update_slot_count(function, hyperparameters));
     const uint32_t from = function->slot_from[slot];
-    const double value = from == 0 ? 0 : hyperparameters->value[from];
-    const int kind = value > 0 ? WIRE_INITIALIZER_CONSTANT : WIRE_INITIALIZER_ZEROS;
+    const double value = from == 0 ? function->slot_initial[slot] : hyperparameters->value[from];
+    const bool zeros = value >= 0 && value <= 0;
+    const int kind = zeros ? WIRE_INITIALIZER_ZEROS : WIRE_INITIALIZER_CONSTANT;
     wire_initializer constant = WIRE_INITIALIZER_INIT;
 
     constant.a = value;
@@ -368,6 +374,10 @@ void update_run(const struct update_slice *slice)
 {
     const bool scaled = slice->scale < 1 || slice->scale > 1;
 
+    if (slice->function->expression != NULL && slice->plan == NULL) {
+        planned_run(slice);
+        return;
+    }
     if (slice->rows != NULL) {
         update_run_rows(slice);
         return;
@@ -376,7 +386,7 @@ void update_run(const struct update_slice *slice)
         update_run_made(slice);
         return;
     }
-    update_loop *const run = loops_select()->run[slice->function->number][slice->dtype];
+    update_loop *const run = loops_own(loops_select(), slice->function, slice->dtype);
     const size_t bytes = slice->count * sumac_dtype_bytes(slice->dtype);
 
     assert(run != NULL);

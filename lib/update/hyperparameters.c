@@ -11,14 +11,6 @@
 #include "error.h"
 #include "text.h"
 
-struct range {
-    const char *name;
-    double least, most;
-    bool most_excluded;
-    bool whole;
-    const char *text, *symbol;
-};
-
 #define BUFFER_SIZE_MAX 65536
 
 #define AT_LEAST_ZERO 0, HUGE_VAL, true, false, "finite and at least 0"
@@ -27,7 +19,7 @@ struct range {
 #define BELOW_ONE 0, 1, true, false, "in [0, 1)"
 
 /* By HyperparameterName's number. */
-static const struct range ranges[] = {
+static const struct update_hyperparameter ranges[] = {
     [UPDATE_HYPERPARAMETER_LEARNING_RATE] = {"learning_rate", AT_LEAST_ZERO, "η"},
     [UPDATE_HYPERPARAMETER_MOMENTUM] = {"momentum", UP_TO_ONE, "μ"},
     [UPDATE_HYPERPARAMETER_NESTEROV] = {"nesterov", ONE_OR_ZERO, ""},
@@ -59,18 +51,20 @@ const char *update_hyperparameter_name(uint32_t number)
     return number <= UPDATE_HYPERPARAMETERS_MAX ? ranges[number].name : NULL;
 }
 
-const char *update_hyperparameter_symbol(uint32_t number)
+const struct update_hyperparameter *
+update_hyperparameter_of(const struct update_function *function, uint32_t number)
 {
     assert(number > 0 && number <= UPDATE_HYPERPARAMETERS_MAX);
-    return ranges[number].symbol;
+    return function->own == NULL ? &ranges[number] : &function->own[number];
 }
 
 const char *update_hyperparameter_range(const struct update_function *function, uint32_t number)
 {
-    assert(number > 0 && number <= UPDATE_HYPERPARAMETERS_MAX);
+    const struct update_hyperparameter *const row = update_hyperparameter_of(function, number);
+
     if ((function->above_zero >> number & 1u) == 0)
-        return ranges[number].text;
-    assert(ranges[number].most > DBL_MAX);
+        return row->range;
+    assert(row->most > DBL_MAX);
     return "finite and above 0";
 }
 
@@ -82,10 +76,20 @@ uint32_t update_hyperparameter_find(const char *name)
     return 0;
 }
 
+uint32_t update_hyperparameter_find_of(const struct update_function *function, const char *name)
+{
+    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
+        if ((function->hyperparameters >> i & 1u) != 0 &&
+            strcmp(update_hyperparameter_of(function, i)->name, name) == 0)
+            return i;
+    }
+    return 0;
+}
+
 /* NaN is in no range. */
 static bool in_range(const struct update_function *function, uint32_t number, double value)
 {
-    const struct range *const range = &ranges[number];
+    const struct update_hyperparameter *const range = update_hyperparameter_of(function, number);
 
     assert(range->least < range->most);
     if ((function->above_zero >> number & 1u) != 0 && value == 0)
@@ -111,8 +115,8 @@ enum sumac_status update_hyperparameters_check(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
                 "hyperparameter %s of %s is %.17g, which is %.9g in the arithmetic of a %s "
                 "variable; it must be %s",
-                ranges[i].name, function->name, value, rounded, sumac_dtype_name(dtype),
-                update_hyperparameter_range(function, i));
+                update_hyperparameter_of(function, i)->name, function->name, value, rounded,
+                sumac_dtype_name(dtype), update_hyperparameter_range(function, i));
     }
     return SUMAC_OK;
 }
@@ -141,7 +145,8 @@ update_hyperparameters_list(const struct update_function *function, char *text, 
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
         if ((function->hyperparameters >> i & 1u) != 0)
             used += text_print(
-                text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", ranges[i].name);
+                text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ",
+                update_hyperparameter_of(function, i)->name);
     assert(used < text_bytes);
     return text;
 }
@@ -151,14 +156,20 @@ static enum sumac_status read_one(
     double *value, struct sumac_error *error)
 {
     const uint32_t number = (uint32_t)given->name;
-    const char *const name = update_hyperparameter_name(number);
     char known[256];
 
-    if (name == NULL)
+    if (update_hyperparameter_name(number) == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
             "hyperparameter number %u of %s is not known here", number, function->name);
-    if ((function->hyperparameters >> number & 1u) == 0)
+    const bool has = (function->hyperparameters >> number & 1u) != 0;
+    if (!has && function->own != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "%s has no hyperparameter with number %u; it has %s", function->name, number,
+            update_hyperparameters_list(function, known, sizeof known));
+    const char *const name = update_hyperparameter_of(function, number)->name;
+    if (!has)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
             "%s has no hyperparameter %s; it has %s", function->name, name,

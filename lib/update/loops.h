@@ -15,7 +15,6 @@
 #define LOOPS_DTYPES (DTYPES_MAX + 1)              /* likewise */
 #define LOOPS_SUMMANDS 4u
 
-typedef void update_loop(const struct update_slice *slice);
 /* out = min(max(in·scale, −clip), clip); out may be in */
 typedef void update_condition(void *out, const void *in, double scale, double clip, size_t count);
 typedef bool update_copy(void *restrict out, const void *restrict in, size_t bytes);
@@ -52,13 +51,27 @@ extern const struct loops loops_avx512;
 extern const struct loops loops_avx512bf16;
 #endif
 
-/* What runs a function on a variable of the type by a gradient of update_contribution_dtype. */
+/* What runs a slice whose function has an expression, by a gradient of the variable's type and by
+ * one of update_contribution_dtype. */
+update_loop loops_run_expression, loops_run_expression_wide;
+
+/* What runs a function on a variable of the type, … */
 static inline update_loop *
-loops_wide(const struct loops *loops, uint32_t function, enum sumac_dtype dtype)
+loops_own(const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype)
 {
+    return function->expression != NULL ? loops_run_expression
+                                        : loops->run[function->number][dtype];
+}
+
+/* … and by a gradient of update_contribution_dtype. */
+static inline update_loop *loops_wide(
+    const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype)
+{
+    if (function->expression != NULL)
+        return loops_run_expression_wide;
     if (loops->run_wide[dtype] == NULL)
-        return loops->run[function][dtype];
-    return function == UPDATE_ASSIGN ? loops->assign_wide[dtype] : loops->run_wide[dtype];
+        return loops->run[function->number][dtype];
+    return function->number == UPDATE_ASSIGN ? loops->assign_wide[dtype] : loops->run_wide[dtype];
 }
 
 /* The fastest table that this processor can run. */

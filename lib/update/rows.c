@@ -198,7 +198,7 @@ static void run_summed(const struct occurrences *all, struct tile tile)
 {
     _Alignas(64) uint8_t sum[TILE_BYTES];
     const struct update_slice *const slice = all->slice;
-    update_loop *const run = loops_wide(all->loops, slice->function->number, slice->dtype);
+    update_loop *const run = loops_wide(all->loops, slice->function, slice->dtype);
     struct update_slice part = *slice;
 
     assert(run != NULL);
@@ -249,9 +249,8 @@ void update_run_rows(const struct update_slice *slice)
         .widens = half && !slice->wide_rows,
         .conditions = scales(slice->scale) || slice->clip > 0};
 
-    update_loop *const run = slice->wide_rows
-                                 ? loops_wide(loops, slice->function->number, slice->dtype)
-                                 : loops->run[slice->function->number][slice->dtype];
+    update_loop *const run = slice->wide_rows ? loops_wide(loops, slice->function, slice->dtype)
+                                              : loops_own(loops, slice->function, slice->dtype);
     const size_t bytes = slice->count * sumac_dtype_bytes(slice->dtype);
     const size_t fetched = bytes < FETCHED_BYTES_MAX ? bytes : FETCHED_BYTES_MAX;
     struct update_slice one = *slice;

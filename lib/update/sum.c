@@ -234,7 +234,7 @@ void update_run_made(const struct update_slice *slice)
 {
     _Alignas(64) uint8_t gradient[TILE_BYTES], scaled[LOOPS_SUMMANDS][TILE_BYTES];
     const struct loops *const loops = loops_select();
-    update_loop *const run = loops_wide(loops, slice->function->number, slice->dtype);
+    update_loop *const run = loops_wide(loops, slice->function, slice->dtype);
     const size_t element = sumac_dtype_bytes(update_contribution_dtype(slice->dtype));
     struct sum_reader reader = {
         .slice = slice, .loops = loops, .element = element, .scaled = scaled};

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "expression.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 #include "wire.h"
@@ -90,7 +91,17 @@ struct update_hyperparameters {
     uint32_t set;                                 /* bit per number that is set */
 };
 
+/* A row for each hyperparameter. */
+struct update_hyperparameter {
+    const char *name; /* "learning_rate" */
+    double least, most;
+    bool most_excluded, whole;
+    const char *range;  /* "in [0, 1)" */
+    const char *symbol; /* its letter in a function's rule, "η"; "" for one that has none */
+};
+
 struct update_slice;
+typedef void update_loop(const struct update_slice *slice);
 
 /* What becomes of a row that occurs several times in one push by rows (SEMANTICS decision 21). */
 enum update_repeats {
@@ -103,11 +114,12 @@ enum update_repeats {
 struct update_function {
     uint32_t number;  /* UpdateFunction on the wire */
     const char *name; /* "adam" */
-    const char *rule; /* one line, in the letters of update_hyperparameter_symbol */
+    const char *rule; /* one line, in the symbols of its hyperparameters; NULL: its text says it */
     uint32_t slot_count;
     const char *slot_names[UPDATE_SLOTS_MAX];
-    /* What every element of a slot starts from: a hyperparameter's number; 0: zeros. */
+    /* What every element of a slot starts from: a hyperparameter's number; 0: slot_initial. */
     uint32_t slot_from[UPDATE_SLOTS_MAX];
+    double slot_initial[UPDATE_SLOTS_MAX];
     uint32_t last_slot_if; /* a hyperparameter without which there is no last slot; 0: it is */
     bool counts_steps;     /* its rule has t: a shard counts the pushes it was applied in */
     enum update_repeats repeats;                     /* of a row in one push by rows */
@@ -118,6 +130,11 @@ struct update_function {
     /* What its loops need beside the rate: hyperparameters as their type rounds them, (1 +
      * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: the rate is all. */
     void (*prepare)(const double *rounded, uint64_t step, struct update_slice *slice);
+    /* Of a function that is not of the table, and NULL of one that is: its hyperparameters, by
+     * number, and the expression that is its rule. */
+    const struct update_hyperparameter *own;
+    const struct expression *expression;
+    const uint8_t *expression_numbers; /* of its hyperparameters, in the text's order */
 };
 
 /* What scalar[] holds for the loops; they round it to their own type. A place serves one loop for
@@ -140,7 +157,9 @@ enum {
     UPDATE_SCALAR_AHEAD_RATE = 4, /* nadam's, of the gradient */
     UPDATE_SCALAR_BETA_2 = 5,
     UPDATE_SCALAR_DECAY = 6, /* λ; adamw's η·λ */
-    UPDATE_SCALARS = 7,
+    UPDATE_SCALARS_OF_TABLE = 7,
+    /* an expression has its hyperparameters here, unrounded, in the text's order */
+    UPDATE_SCALARS = EXPRESSION_HYPERPARAMETERS_MAX,
 };
 
 /* Contributions that become one gradient, in the order in which they are added up. */
@@ -179,8 +198,10 @@ struct update_slice {
     const void *gradient;
     void *slot_out[UPDATE_SLOTS_MAX];
     const void *slot_in[UPDATE_SLOTS_MAX];
-    double scalar[UPDATE_SCALARS];        /* as update_prepare made them */
-    bool flag;                            /* which of the function's two loops it is */
+    double scalar[UPDATE_SCALARS];      /* as update_prepare made them */
+    uint64_t step;                      /* of an expression, t, … */
+    const struct expression_plan *plan; /* … and what update_run makes of these: NULL at first */
+    bool flag;                          /* which of the function's two loops it is */
     const struct update_sources *sources; /* NULL: `gradient` it is */
     uint64_t source_at;                   /* its first byte in their run, … */
     uint32_t source_run;                  /* … which find knows by this number */
@@ -218,12 +239,16 @@ enum sumac_status update_hyperparameters_check(
     const struct update_function *function, enum sumac_dtype dtype,
     const struct update_hyperparameters *merged, struct sumac_error *error);
 
-/* "learning_rate"; NULL for an unknown number. The number of a name; 0 for an unknown name. */
+/* Of the table's hyperparameters: "learning_rate"; NULL for an unknown number. The number of a
+ * name; 0 for an unknown name. */
 const char *update_hyperparameter_name(uint32_t number);
 uint32_t update_hyperparameter_find(const char *name);
-/* Its letter in a function's rule, "η"; "" for one that has none. Its range for that function, "in
- * [0, 1)". */
-const char *update_hyperparameter_symbol(uint32_t number);
+/* Of those that the function has: the row of a number, and the number of a name, 0 for one that it
+ * does not have. */
+const struct update_hyperparameter *
+update_hyperparameter_of(const struct update_function *function, uint32_t number);
+uint32_t update_hyperparameter_find_of(const struct update_function *function, const char *name);
+/* Its range for that function, "in [0, 1)". */
 const char *update_hyperparameter_range(const struct update_function *function, uint32_t number);
 /* "learning_rate, momentum": those that the function has, "none" of one that has none, into `text`.
  * Lends  text. */

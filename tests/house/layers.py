@@ -27,7 +27,7 @@ MAY_INCLUDE = {
     "lib/cluster": ["lib/base"],
     "lib/wire": ["lib/base"],
     "lib/expression": ["lib/base"],
-    "lib/update": ["lib/base", "lib/wire"],
+    "lib/update": ["lib/base", "lib/wire", "lib/expression/expression.h"],
     "lib/rpc": ["lib/base", "lib/wire"],
     "lib/session": ["lib/base", "lib/wire"],
     "lib/client": ["lib/base", "lib/wire", "lib/update/update.h", "lib/rpc", "lib/session", "lib/cluster"],

@@ -2,7 +2,7 @@
 # Lists what the cores' objects ask of others; fails when that is a socket, a clock, the heap, a thread, a file.
 #
 # cmake -DNM=nm -DARCHIVES=a.a,b.a -P symbols.cmake. What one of the archives defines is fine, and so is what ALLOWED
-# names: memory and text functions, mathematics, assertions, and the house's base, wire and generated messages.
+# names: memory and text functions, mathematics, assertions, and the house's base, expression, wire and generated messages.
 cmake_minimum_required(VERSION 3.25)
 set(ALLOWED
     "^(mem(cpy|set|move|cmp|chr)|str(len|n?cmp|n?cpy|chr|rchr|spn|nlen|str)|v?snprintf)$"
@@ -11,7 +11,7 @@ set(ALLOWED
     "^_GLOBAL_OFFSET_TABLE_$"
     "^(sqrt|pow|exp|exp2|log|log2|sin|cos|sincos|floor|ceil|fabs|frexp|ldexp|l?l?rint|l?l?round|trunc|fmod|fma)f?$"
     "^__(asan|ubsan|tsan)_.*$|^__st(art|op)_asan_globals$"
-    "^(arena|pool|sized_pool|id_map|key_map|dtype_list|reserved_array)_.*$|^fail$|^(text|utf8|half)_.*$|^sumac_(dtype|shape|status|reason|version)(_.*)?$"
+    "^expression_(plan|read|run|takes)$|^(arena|pool|sized_pool|id_map|key_map|dtype_list|reserved_array)_.*$|^fail$|^(text|utf8|half)_.*$|^sumac_(dtype|shape|status|reason|version)(_.*)?$"
     "^(sumac__v1__.*|wire_.*|protobuf_c_empty_string|XXH[0-9]*_.*)$")
 
 string(REPLACE "," ";" archives "${ARCHIVES}")

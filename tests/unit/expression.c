@@ -304,7 +304,7 @@ static void as_many_names_as_there_may_be(void **state)
     say_many(text, "hyperparameters:", "h", EXPRESSION_HYPERPARAMETERS_MAX + 1);
     assert_refused(text, "line 1, column 152: h16: there are at most 16 hyperparameters");
     say_many(text, "slots:", "s", EXPRESSION_SLOTS_MAX + 1);
-    assert_refused(text, "line 1, column 40: s4: there are at most 4 slots");
+    assert_refused(text, "line 1, column 32: s3: there are at most 3 slots");
     strcpy(text, "t0 = g\n");
     for (uint32_t i = 1; i <= EXPRESSION_TEMPORARIES_MAX; i++)
         sprintf(text + strlen(text), "t%u = t%u + g\n", i, i - 1);

@@ -93,7 +93,7 @@ static void every_number_of_the_wire_has_a_row_of_its_name(void **state)
     for (unsigned i = 1; i < names->n_values; i++) {
         const uint32_t number = (uint32_t)names->values[i].value;
         expect_name(&names->values[i], "HYPERPARAMETER_NAME_", update_hyperparameter_name(number));
-        assert_non_null(update_hyperparameter_symbol(number));
+        assert_non_null(update_hyperparameter_of(update_find(UPDATE_FTRL), number)->symbol);
         assert_non_null(update_hyperparameter_range(update_find(UPDATE_FTRL), number));
     }
 }

@@ -313,7 +313,7 @@ static void wide_gradients_are_those_of_their_elements(void **state)
 
     slice.dtype = SUMAC_BFLOAT16;
     slice.value_in = slice.value_out = half;
-    loops_wide(loops_select(), UPDATE_SGD, SUMAC_BFLOAT16)(&slice);
+    loops_wide(loops_select(), update_find(UPDATE_SGD), SUMAC_BFLOAT16)(&slice);
 
     assert_memory_equal(half, expected, sizeof expected);
 }
@@ -373,9 +373,9 @@ static void every_table_rounds_wide_gradients_alike(void **state)
 
                 fill(&given, dtype);
                 memcpy(value, given.data[1], sizeof value);
-                loops_wide(&loops_plain, f, dtype)(&slice);
+                loops_wide(&loops_plain, update_find(f), dtype)(&slice);
                 slice.value_out = other;
-                loops_wide(table, f, dtype)(&slice);
+                loops_wide(table, update_find(f), dtype)(&slice);
                 assert_memory_equal(other, plain, sizeof plain);
             }
         }

@@ -81,6 +81,7 @@ enum sumac_status {
     X(ZERO_WEIGHT, 28)                                                                             \
     X(STEP_OVER, 29)                                                                               \
     X(STEP_LATE, 30)                                                                               \
+    X(BAD_EXPRESSION, 31)                                                                          \
     X(PS_MISSING, 32)                                                                              \
     X(VIEW_ENDED, 33)                                                                              \
     X(TIMED_OUT, 34)                                                                               \

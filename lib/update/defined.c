@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* defined.c -- a text made a row of a function, and how its slices are run. */
+#include "defined.h"
+
+#include <assert.h>
+#include <float.h>
+#include <string.h>
+
+#include "error.h"
+#include "loops.h"
+#include "planned.h"
+
+#define BIT(number) (1u << (unsigned)(number))
+
+/* ---- the row ---- */
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+static bool may_follow(char c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || (c != '\0' && strchr("_-./", c) != NULL);
+}
+
+enum sumac_status update_defined_name_check(const char *name, struct sumac_error *error)
+{
+    bool good = is_letter(name[0]);
+    size_t bytes = 0;
+
+    for (; name[bytes] != '\0' && bytes <= EXPRESSION_NAME_BYTES_MAX; bytes++)
+        good = good && may_follow(name[bytes]);
+    if (!good || bytes > EXPRESSION_NAME_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "a function's name is a letter, then letters, digits, _, -, . and /, %u at most",
+            EXPRESSION_NAME_BYTES_MAX);
+    if (update_find_by_name(name) != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "%s is a function that every ps has: define yours under another name", name);
+    return SUMAC_OK;
+}
+
+/* The largest number below clip_value's that none of `taken` has. */
+static uint32_t number_left(uint32_t taken)
+{
+    uint32_t number = UPDATE_HYPERPARAMETER_CLIP_VALUE - 1;
+
+    while ((taken & BIT(number)) != 0)
+        number--;
+    assert(number > 0);
+    return number;
+}
+
+static void number_hyperparameters(struct update_defined *defined)
+{
+    const struct expression *const expression = &defined->expression;
+    struct update_function *const function = &defined->function;
+    uint32_t taken = 0;
+
+    assert(expression->hyperparameter_count <= EXPRESSION_HYPERPARAMETERS_MAX);
+    for (uint32_t i = 0; i < expression->hyperparameter_count; i++) {
+        const uint32_t number = update_hyperparameter_find(expression->hyperparameter_names[i]);
+        defined->numbers[i] = (uint8_t)number;
+        taken |= number == 0 ? 0 : BIT(number);
+    }
+    for (uint32_t i = 0; i < expression->hyperparameter_count; i++) {
+        if (defined->numbers[i] == 0)
+            defined->numbers[i] = (uint8_t)number_left(taken);
+        const uint32_t number = defined->numbers[i];
+        taken |= BIT(number);
+        function->defaults[number] = expression->defaults[i];
+        defined->own[number] = (struct update_hyperparameter){
+            .name = expression->hyperparameter_names[i],
+            .least = -DBL_MAX,
+            .most = DBL_MAX,
+            .range = "finite",
+            .symbol = ""};
+    }
+    function->hyperparameters = taken;
+}
+
+static void name_slots(struct update_defined *defined)
+{
+    const struct expression *const expression = &defined->expression;
+    struct update_function *const function = &defined->function;
+
+    function->slot_count = expression->slot_count;
+    for (uint32_t i = 0; i < expression->slot_count; i++) {
+        const uint32_t from = expression->slot_initial_from[i];
+        function->slot_names[i] = expression->slot_names[i];
+        function->slot_initial[i] = expression->slot_initial[i];
+        function->slot_from[i] = from == EXPRESSION_NONE ? 0 : defined->numbers[from];
+    }
+}
+
+static uint32_t dtypes_of_expressions(void)
+{
+    uint32_t dtypes = 0;
+
+    for (uint32_t dtype = 1; dtype <= DTYPES_MAX; dtype++)
+        dtypes |= expression_takes((enum sumac_dtype)dtype) ? BIT(dtype) : 0;
+    return dtypes;
+}
+
+enum sumac_status update_define(
+    uint32_t number, const char *name, const char *text, size_t bytes,
+    struct update_defined *defined, struct sumac_error *error)
+{
+    enum sumac_status status = update_defined_name_check(name, error);
+
+    assert(number >= UPDATE_DEFINED_FIRST);
+    if (status == SUMAC_OK)
+        status = expression_read(text, bytes, &defined->expression, error);
+    if (status != SUMAC_OK)
+        return status;
+    memcpy(defined->name, name, strlen(name) + 1);
+    memset(defined->own, 0, sizeof defined->own);
+    memset(defined->numbers, 0, sizeof defined->numbers);
+    defined->function = (struct update_function){
+        .number = number,
+        .name = defined->name,
+        .counts_steps = defined->expression.counts_steps,
+        .repeats = UPDATE_REPEATS_SUM,
+        .dtypes = dtypes_of_expressions(),
+        .own = defined->own,
+        .expression = &defined->expression,
+        .expression_numbers = defined->numbers};
+    number_hyperparameters(defined);
+    name_slots(defined);
+    return SUMAC_OK;
+}
+
+/* ---- its slices ---- */
+
+void planned_prepare(
+    const struct update_function *function, const struct update_hyperparameters *hyperparameters,
+    uint64_t step, struct update_slice *slice)
+{
+    const uint32_t count = function->expression->hyperparameter_count;
+
+    assert(!function->counts_steps || step > 0);
+    for (uint32_t i = 0; i < count; i++)
+        slice->scalar[i] = hyperparameters->value[function->expression_numbers[i]];
+    slice->step = step;
+    slice->plan = NULL;
+    slice->flag = false;
+    slice->clip = 0; /* a text clips by itself */
+}
+
+/* A microsecond, on the thread that runs the slice. */
+void planned_run(const struct update_slice *slice)
+{
+    struct expression_plan plan;
+    struct update_slice planned = *slice;
+
+    assert(slice->plan == NULL);
+    expression_plan(slice->function->expression, slice->dtype, slice->scalar, slice->step, &plan);
+    planned.plan = &plan;
+    update_run(&planned);
+}
+
+static void run_by(const struct update_slice *slice, enum sumac_dtype gradient_dtype)
+{
+    struct expression_slice run = {
+        .count = slice->count,
+        .value_out = slice->value_out,
+        .value_in = slice->value_in,
+        .gradient = slice->gradient,
+        .gradient_dtype = gradient_dtype};
+
+    assert(slice->plan != NULL);
+    for (uint32_t i = 0; i < slice->function->slot_count; i++) {
+        run.slot_out[i] = slice->slot_out[i];
+        run.slot_in[i] = slice->slot_in[i];
+    }
+    expression_run(slice->plan, &run);
+}
+
+void loops_run_expression(const struct update_slice *slice) { run_by(slice, slice->dtype); }
+
+void loops_run_expression_wide(const struct update_slice *slice)
+{
+    run_by(slice, update_contribution_dtype(slice->dtype));
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* defined.h -- update functions that are made of texts: rows as those of the table, with the
+ * expression (lib/expression) instead of a loop.
+ */
+#ifndef UPDATE_DEFINED_H
+#define UPDATE_DEFINED_H
+
+#include "expression.h"
+#include "update.h"
+
+/* The first number of one, on the wire: those below are the table's, now and later. */
+#define UPDATE_DEFINED_FIRST 64u
+
+/* It points into itself: it stays where it was made. */
+struct update_defined {
+    struct update_function function; /* what update_find gives of the table */
+    struct update_hyperparameter own[UPDATE_HYPERPARAMETERS_MAX + 1];
+    struct expression expression;
+    uint8_t numbers[EXPRESSION_HYPERPARAMETERS_MAX]; /* of its hyperparameters */
+    char name[EXPRESSION_NAME_BYTES_MAX + 1];
+};
+
+/* Is it a name for one? Letters, digits, '_', '-', '.' and '/', a letter first, no more than
+ * EXPRESSION_NAME_BYTES_MAX, and none of the table's names. Fails  INVALID_ARGUMENT (BAD_NAME). */
+enum sumac_status update_defined_name_check(const char *name, struct sumac_error *error);
+
+/* Make one of `text`, of `bytes` bytes, which is not needed afterwards. A hyperparameter has the
+ * number that its name has in the table, and the others have the largest ones below clip_value's
+ * that are left, in the text's order: wherever the text is read, they are the same. Any finite
+ * value is in range.
+ *
+ * Fails    INVALID_ARGUMENT: BAD_NAME, or BAD_EXPRESSION with line and column; *defined is then of
+ *          no use.
+ * Threads  any. */
+enum sumac_status update_define(
+    uint32_t number, const char *name, const char *text, size_t bytes,
+    struct update_defined *defined, struct sumac_error *error);
+
+#endif
