@@ -58,11 +58,13 @@ enum sumac_status definition_name_check(const char *name, struct sumac_error *er
 
 /* ---- data type ---- */
 
-static enum sumac_status
-read_dtype(const wire_variable *message, struct definition *definition, struct sumac_error *error)
+static enum sumac_status read_dtype(
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
     char known[64];
 
+    (void)functions;
     definition->dtype = (enum sumac_dtype)message->data_type;
     if (message->data_type == 0)
         return fail(
@@ -110,14 +112,16 @@ static const char *print_extents(const wire_variable *message, char text[TEXT_BY
     return text;
 }
 
-static enum sumac_status
-read_shape(const wire_variable *message, struct definition *definition, struct sumac_error *error)
+static enum sumac_status read_shape(
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
     struct sumac_shape *shape = &definition->shape;
     char text[TEXT_BYTES];
     uint64_t elements = 0;
     uint64_t bytes = 0;
 
+    (void)functions;
     assert(sumac_dtype_bytes(definition->dtype) > 0);
     if (message->n_shape > SUMAC_RANK_MAX)
         return fail(
@@ -179,10 +183,12 @@ static const char *list_names(const char *const *names, uint32_t count, char tex
 static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
 
 static enum sumac_status read_aggregation(
-    const wire_variable *message, struct definition *definition, struct sumac_error *error)
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
     char known[NAMES_BYTES];
 
+    (void)functions;
     definition->aggregation = (uint32_t)message->aggregation;
     if (definition->aggregation >= COUNT(aggregations))
         return fail(
@@ -222,10 +228,12 @@ write_aggregation(const struct definition *definition, struct arena *arena, wire
 static const char *const synchronizations[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ"};
 
 static enum sumac_status read_synchronization(
-    const wire_variable *message, struct definition *definition, struct sumac_error *error)
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
     char known[NAMES_BYTES];
 
+    (void)functions;
     definition->synchronization = (uint32_t)message->synchronization;
     if (definition->synchronization >= COUNT(synchronizations))
         return fail(
@@ -258,8 +266,10 @@ static bool write_synchronization(
 /* ---- trainable ---- */
 
 static enum sumac_status read_trainable(
-    const wire_variable *message, struct definition *definition, struct sumac_error *error)
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
+    (void)functions;
     (void)error;
     definition->trainable = message->trainable != 0;
     return SUMAC_OK;
@@ -286,13 +296,14 @@ write_trainable(const struct definition *definition, struct arena *arena, wire_v
 /* ---- function, with its hyperparameters ---- */
 
 static enum sumac_status read_function(
-    const wire_variable *message, struct definition *definition, struct sumac_error *error)
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
     const wire_function none = WIRE_FUNCTION_INIT;
     const wire_function *given = message->function == NULL ? &none : message->function;
     const uint32_t number = given->function == 0 ? UPDATE_ASSIGN : (uint32_t)given->function;
 
-    definition->function = update_find(number);
+    definition->function = functions_find(functions, number);
     if (definition->function == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
@@ -310,7 +321,7 @@ static enum sumac_status read_function(
 
 static bool same_function(const struct definition *a, const struct definition *b)
 {
-    return a->function == b->function;
+    return a->function->number == b->function->number; /* of two tables, perhaps */
 }
 
 static void print_function(const struct definition *definition, char text[TEXT_BYTES])
@@ -358,7 +369,7 @@ static bool same_number(double a, double b)
 /* The first hyperparameter of the same function in which two definitions differ; 0: none. */
 static uint32_t differing_hyperparameter(const struct definition *a, const struct definition *b)
 {
-    assert(a->function == b->function);
+    assert(a->function->number == b->function->number);
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
         const double x = a->hyperparameters.value[i];
         const double y = b->hyperparameters.value[i];
@@ -374,13 +385,15 @@ static const char *const initializers[] = {"zeros",   "ones",   "constant",
                                            "uniform", "normal", "assigned"};
 
 static enum sumac_status read_initializer(
-    const wire_variable *message, struct definition *definition, struct sumac_error *error)
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
     const wire_initializer zeros = WIRE_INITIALIZER_INIT;
     const wire_initializer *given = message->initializer == NULL ? &zeros : message->initializer;
     const uint32_t kind = (uint32_t)given->kind;
     char known[NAMES_BYTES];
 
+    (void)functions;
     if (kind >= COUNT(initializers))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
@@ -433,12 +446,14 @@ write_initializer(const struct definition *definition, struct arena *arena, wire
 /* ---- partitioner ---- */
 
 static enum sumac_status read_partitioner(
-    const wire_variable *message, struct definition *definition, struct sumac_error *error)
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
     struct sumac_error cause = {0};
     const enum sumac_status status =
         placement_rule_read(message->partitioner, &definition->partitioner, &cause);
 
+    (void)functions;
     if (status == SUMAC_OK)
         return SUMAC_OK;
     return fail(error, status, cause.reason, "%s: %s", message->name, cause.text);
@@ -499,7 +514,8 @@ struct attribute {
     const char *field; /* of the message, for an error */
     /* May rely on the rows above it. */
     enum sumac_status (*read)(
-        const wire_variable *message, struct definition *definition, struct sumac_error *error);
+        const wire_variable *message, const struct functions *functions,
+        struct definition *definition, struct sumac_error *error);
     bool (*same)(const struct definition *a, const struct definition *b);
     void (*print)(const struct definition *definition, char text[TEXT_BYTES]);
     bool (*write)(const struct definition *definition, struct arena *arena, wire_variable *message);
@@ -520,13 +536,14 @@ static const struct attribute attributes[] = {
 #define ATTRIBUTES (sizeof attributes / sizeof *attributes)
 
 enum sumac_status definition_read(
-    const wire_variable *message, struct definition *definition, struct sumac_error *error)
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error)
 {
     struct definition read = {0};
     enum sumac_status status = definition_name_check(message->name, error);
 
     for (size_t i = 0; status == SUMAC_OK && i < ATTRIBUTES; i++)
-        status = attributes[i].read(message, &read, error);
+        status = attributes[i].read(message, functions, &read, error);
     if (status == SUMAC_OK)
         *definition = read;
     return status;
@@ -549,7 +566,7 @@ enum sumac_status definition_compare(
     }
     const uint32_t number = field == NULL ? differing_hyperparameter(existing, given) : 0;
     if (number != 0) {
-        field = update_hyperparameter_name(number);
+        field = update_hyperparameter_of(existing->function, number)->name;
         (void)text_print(there, TEXT_BYTES, "%.17g", existing->hyperparameters.value[number]);
         (void)text_print(here, TEXT_BYTES, "%.17g", given->hyperparameters.value[number]);
     }

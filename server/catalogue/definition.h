@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "functions.h"
 #include "memory.h"
 #include "placement.h"
 #include "sumac/status.h"
@@ -43,10 +44,12 @@ struct definition {
 
 enum sumac_status definition_name_check(const char *name, struct sumac_error *error);
 
-/* The name, and every attribute, with the defaults of what is left out. Fails  INVALID_ARGUMENT,
- * naming the variable and what is wrong with it; *definition is left alone. */
+/* The name, and every attribute, with the defaults of what is left out; its function is one of
+ * `functions` (NULL: of the table). Fails  INVALID_ARGUMENT, naming the variable and what is wrong
+ * with it; *definition is left alone. */
 enum sumac_status definition_read(
-    const wire_variable *message, struct definition *definition, struct sumac_error *error);
+    const wire_variable *message, const struct functions *functions, struct definition *definition,
+    struct sumac_error *error);
 
 /* OK, or ALREADY_EXISTS naming the first attribute that differs, with both values. */
 enum sumac_status definition_compare(

@@ -19,17 +19,27 @@
 
 /* ---- calls that wait ---- */
 
+/* "create of w", … */
+static const char *call_text(const struct judge *judge, const struct judge_call *call)
+{
+    if (call->kind == JUDGE_CALL_DEFINE)
+        return judge_text(
+            judge, "define of %s", judge_function_known(judge, call->function)->row.name);
+    return judge_text(
+        judge, "%s of %s", call->kind == JUDGE_CALL_CREATE ? "create" : "delete",
+        call->variable->name);
+}
+
 void judge_wait_call(struct judge *judge, struct judge_call wanted, uint32_t timeout_ms)
 {
-    const char *what = wanted.kind == JUDGE_CALL_CREATE ? "create" : "delete";
-
     assert(wanted.call != 0);
-    assert(wanted.variable != NULL);
+    assert((wanted.variable != NULL) == (wanted.kind != JUDGE_CALL_DEFINE));
     if (judge->calls_pool.used >= JUDGE_CALLS_MAX) {
         judge_fail(
             judge, wanted.call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-            "%zu creates and deletes wait already, at most %u do: %s %s again later",
-            judge->calls_pool.used, JUDGE_CALLS_MAX, what, wanted.variable->name);
+            "%zu creates, deletes and defines wait already, at most %u do: the %s has to be asked "
+            "for again later",
+            judge->calls_pool.used, JUDGE_CALLS_MAX, call_text(judge, &wanted));
         judge_list_give(judge, wanted.list);
         return;
     }
@@ -37,8 +47,8 @@ void judge_wait_call(struct judge *judge, struct judge_call wanted, uint32_t tim
     if (call == NULL) {
         judge_fail(
             judge, wanted.call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps 0 has no memory to let the %s of %s wait; it goes on without an answer: ask again",
-            what, wanted.variable->name);
+            "ps 0 has no memory to let the %s wait; it goes on without an answer: ask again",
+            call_text(judge, &wanted));
         judge_list_give(judge, wanted.list);
         return;
     }
@@ -46,17 +56,19 @@ void judge_wait_call(struct judge *judge, struct judge_call wanted, uint32_t tim
     call->timeout_ms = timeout_ms == 0 ? JUDGE_CREATE_MS : timeout_ms;
     call->until_us = judge->now_us + judge_ms(call->timeout_ms);
     LIST_APPEND(&judge->calls, call, in_judge);
-    LIST_APPEND(&call->variable->waiting, call, of_variable);
+    if (call->variable != NULL)
+        LIST_APPEND(&call->variable->waiting, call, of_variable);
     judge_wake(judge, call->until_us);
 }
 
-static struct judge_call *drop_call(struct judge *judge, struct judge_call *call)
+struct judge_call *judge_call_drop(struct judge *judge, struct judge_call *call)
 {
     assert(judge->calls_pool.used > 0);
     assert(judge->calls.first != NULL);
     struct judge_call *next = call->in_judge.next;
     LIST_REMOVE(&judge->calls, call, in_judge);
-    LIST_REMOVE(&call->variable->waiting, call, of_variable);
+    if (call->variable != NULL)
+        LIST_REMOVE(&call->variable->waiting, call, of_variable);
     judge_list_give(judge, call->list);
     pool_give(&judge->calls_pool, call);
     return next;
@@ -73,7 +85,7 @@ static void fail_calls_of(
         if (call->kind != kind)
             continue;
         judge_fail(judge, call->call, error->status, error->reason, "%s", error->text);
-        (void)drop_call(judge, call);
+        (void)judge_call_drop(judge, call);
     }
 }
 
@@ -84,7 +96,7 @@ void judge_calls_fail(
     struct judge_call *call = judge->calls.first;
     while (call != NULL) {
         judge_fail(judge, call->call, status, reason, "%s", text);
-        call = drop_call(judge, call);
+        call = judge_call_drop(judge, call);
     }
 }
 
@@ -93,7 +105,7 @@ void judge_call_forget(struct judge *judge, uint64_t number)
     struct judge_call *call = judge->calls.first;
 
     while (call != NULL)
-        call = call->call == number ? drop_call(judge, call) : call->in_judge.next;
+        call = call->call == number ? judge_call_drop(judge, call) : call->in_judge.next;
 }
 
 void judge_calls_of_session_fail(struct judge *judge, const struct judge_session *session)
@@ -107,17 +119,20 @@ void judge_calls_of_session_fail(struct judge *judge, const struct judge_session
         judge_fail(
             judge, call->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "the session of %s was closed", session->label);
-        call = drop_call(judge, call);
+        call = judge_call_drop(judge, call);
     }
 }
 
-/* The first ps that has not answered the order that this variable waits for; ps_count: none. */
-static uint32_t find_slow_ps(const struct judge *judge, const struct judge_variable *variable)
+/* The first ps that has not answered the order that this call waits for; ps_count: none. */
+static uint32_t find_slow_ps(const struct judge *judge, const struct judge_call *call)
 {
     for (const struct judge_order *order = judge->orders.first; order != NULL;
          order = order->in_judge.next)
-        for (uint32_t ps = 0; order->variable == variable && ps < judge->ps_count; ps++)
-            if (judge_mask_has(&order->pending, ps))
+        for (uint32_t ps = 0; order->variable == call->variable &&
+                              order->function == call->function && ps < judge->ps_count;
+             ps++)
+            if ((call->variable != NULL || call->function != NULL) &&
+                judge_mask_has(&order->pending, ps))
                 return ps;
     return judge->ps_count;
 }
@@ -125,21 +140,20 @@ static uint32_t find_slow_ps(const struct judge *judge, const struct judge_varia
 const char *judge_call_wait(const struct judge *judge, const struct judge_call *call)
 {
     const struct judge_variable *variable = call->variable;
-    const char *what = call->kind == JUDGE_CALL_CREATE ? "create" : "delete";
-    const uint32_t slow = find_slow_ps(judge, variable);
+    const char *what = call_text(judge, call);
+    const uint32_t slow = find_slow_ps(judge, call);
+    const bool ordered = variable == NULL ? call->function->orders > 0 : variable->orders > 0;
+    const bool published = variable != NULL && variable->state == JUDGE_VARIABLE_PUBLISHED;
 
     if (slow < judge->ps_count)
+        return judge_text(judge, "%s waits for %s", what, judge_peer_text(judge, slow));
+    if (!ordered && !published)
+        return judge_text(judge, "%s waits: ps 0 has no memory for its order to the ps", what);
+    if (variable != NULL && variable->creator != NULL)
         return judge_text(
-            judge, "%s of %s waits for %s", what, variable->name, judge_peer_text(judge, slow));
-    if (variable->orders == 0 && variable->state != JUDGE_VARIABLE_PUBLISHED)
-        return judge_text(
-            judge, "%s of %s waits: ps 0 has no memory for its order to the ps", what,
-            variable->name);
-    if (variable->creator != NULL)
-        return judge_text(
-            judge, "%s of %s waits for %s to assign it, last heard from %s", what, variable->name,
+            judge, "%s waits for %s to assign it, last heard from %s", what,
             variable->creator->label, judge_ago(judge, variable->creator->heard_us));
-    return judge_text(judge, "%s of %s waits", what, variable->name);
+    return judge_text(judge, "%s waits", what);
 }
 
 void judge_calls_tick(struct judge *judge)
@@ -152,7 +166,7 @@ void judge_calls_tick(struct judge *judge)
         judge_fail(
             judge, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
             text_time_ms(call->timeout_ms).text, judge_call_wait(judge, call));
-        call = drop_call(judge, call);
+        call = judge_call_drop(judge, call);
     }
 }
 
@@ -204,7 +218,7 @@ static void answer_waiting(struct judge *judge, struct judge_variable *variable)
             continue;
         if (call->list != NULL ? judge_list_go_on(judge, call)
                                : try_answer(judge, call->call, call->session, variable))
-            (void)drop_call(judge, call);
+            (void)judge_call_drop(judge, call);
     }
 }
 
@@ -272,7 +286,7 @@ static void fail_lists_of(struct judge *judge, const struct judge_variable *vari
         judge_fail(
             judge, call->call, variable->failure.status, variable->failure.reason, "%s",
             variable->failure.text);
-        call = drop_call(judge, call);
+        call = judge_call_drop(judge, call);
     }
 }
 
@@ -307,7 +321,7 @@ void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
         if (reply != NULL)
             *reply = (wire_delete_reply)WIRE_DELETE_REPLY_INIT;
         judge_reply_or_fail(judge, call->call, reply == NULL ? NULL : &reply->base);
-        (void)drop_call(judge, call);
+        (void)judge_call_drop(judge, call);
     }
     assert(variable->orders == 0);
     judge_variable_free(judge, variable);
@@ -315,16 +329,17 @@ void judge_delete_complete(struct judge *judge, struct judge_variable *variable)
 
 /* ---- the requests ---- */
 
-static bool may_change_catalogue(struct judge *judge, uint64_t call)
+bool judge_may_change_catalogue(struct judge *judge, uint64_t call)
 {
     if (judge->terminating)
         judge_fail(
             judge, call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-            "ps 0 was told to stop (SIGTERM) and changes no variables any more");
+            "ps 0 was told to stop (SIGTERM) and changes the catalogue no more");
     else if (judge->orders_pool.used >= JUDGE_ORDERS_MAX)
         judge_fail(
             judge, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-            "%zu orders wait for the ps already, and %u are the most: create or delete later",
+            "%zu orders wait for the ps already, and %u are the most: create, delete or define "
+            "later",
             judge->orders_pool.used, JUDGE_ORDERS_MAX);
     else
         return true;
@@ -336,7 +351,7 @@ enum sumac_status judge_find_or_make(
     struct sumac_error *error)
 {
     struct definition definition;
-    enum sumac_status status = definition_read(wanted, &definition, error);
+    enum sumac_status status = definition_read(wanted, &judge->functions, &definition, error);
 
     if (status != SUMAC_OK)
         return status;
@@ -355,7 +370,7 @@ void judge_create_call(struct judge *judge, const struct judge_event *event)
     const wire_create_request *request = (const wire_create_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
 
-    if (session == NULL || !may_change_catalogue(judge, event->call))
+    if (session == NULL || !judge_may_change_catalogue(judge, event->call))
         return;
     if (request->n_variables > 0) {
         judge_create_many(judge, event, session);
@@ -385,7 +400,7 @@ void judge_delete_call(struct judge *judge, const struct judge_event *event)
     const wire_delete_request *request = (const wire_delete_request *)event->request;
     struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
 
-    if (session == NULL || !may_change_catalogue(judge, event->call))
+    if (session == NULL || !judge_may_change_catalogue(judge, event->call))
         return;
     struct judge_variable *variable = judge_variable_find(judge, request->name);
     if (variable == NULL) {

@@ -20,7 +20,7 @@ static enum sumac_status check_one(
     struct judge *judge, const wire_variable *wanted, uint32_t *fresh, struct sumac_error *error)
 {
     struct definition definition;
-    const enum sumac_status status = definition_read(wanted, &definition, error);
+    const enum sumac_status status = definition_read(wanted, &judge->functions, &definition, error);
 
     if (status != SUMAC_OK)
         return status;

@@ -86,7 +86,8 @@ struct judge *judge_create(const struct lane_config *config, const struct memory
     key_map_init(&judge->variables_by_name, memory);
     key_map_init(&judge->barriers_by_name, memory);
     id_map_init(&judge->variables_by_id, memory);
-    if (judge_effects_init(judge) && judge->peers != NULL)
+    const bool whole = functions_init(&judge->functions, memory);
+    if (judge_effects_init(judge) && judge->peers != NULL && whole)
         return judge;
     judge_destroy(judge);
     return NULL;
@@ -121,6 +122,7 @@ void judge_destroy(struct judge *judge)
     key_map_deinit(&judge->sessions_by_id);
     key_map_deinit(&judge->variables_by_name);
     id_map_deinit(&judge->variables_by_id);
+    functions_deinit(&judge->functions);
     memory_give(judge->memory, judge, sizeof *judge);
 }
 
@@ -286,7 +288,7 @@ static void terminated(struct judge *judge)
         "ps 0 was told to stop (SIGTERM) and takes no more joins");
     judge_calls_fail(
         judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-        "ps 0 was told to stop (SIGTERM) and changes no variables any more");
+        "ps 0 was told to stop (SIGTERM) and changes the catalogue no more");
     judge_barriers_fail(
         judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
         "ps 0 was told to stop (SIGTERM), and nobody comes to a barrier any more");

@@ -242,6 +242,11 @@ static void check_calls(const struct sums *sums)
 
     for (const struct judge_call *call = judge->calls.first;
          call != NULL && count <= judge->calls_pool.used; call = call->in_judge.next, count++) {
+        if (call->kind == JUDGE_CALL_DEFINE) {
+            if (call->function->state != JUDGE_FUNCTION_DEFINING || call->variable != NULL)
+                check_object(sums->check, "a define waits for what is defined");
+            continue;
+        }
         if (!has_variable(judge, call->variable) || !has_session(judge, call->session)) {
             check_object(
                 sums->check, "a call waits for a variable, or of a session, that is forgotten");

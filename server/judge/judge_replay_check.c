@@ -206,6 +206,19 @@ static void same_variable(
     same(pair, a->shard_count, b->shard_count, "how many shards", whom);
 }
 
+static void same_functions(const struct pair *pair)
+{
+    const struct functions *a = &pair->judge->functions, *b = &pair->again->functions;
+
+    same(pair, a->count, b->count, "how many functions", "the judge");
+    for (uint32_t i = 0; i < a->count && check_is_good(pair->check); i++) {
+        const struct judge_function *was = &pair->judge->defined[i], *is = &pair->again->defined[i];
+        same(pair, was->state, is->state, "the state of a function", a->known[i].row.name);
+        same_text(pair, a->known[i].row.name, b->known[i].row.name, "a function's name", "it");
+        same(pair, a->known[i].text_bytes, b->known[i].text_bytes, "a function's text", "it");
+    }
+}
+
 /* ---- barriers ---- */
 
 static void same_place(
@@ -273,5 +286,6 @@ void judge_replay_check(const struct judge *judge, const struct judge *again, st
          variable = variable == NULL ? NULL : variable->in_judge.next,
          variable_again = variable_again == NULL ? NULL : variable_again->in_judge.next)
         same_variable(&pair, variable, variable_again);
+    same_functions(&pair);
     same_barriers(&pair);
 }

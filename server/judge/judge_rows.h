@@ -21,6 +21,7 @@ enum judge_row_kind {
     JUDGE_ROW_PS,          /* its index */
     JUDGE_ROW_TASK,        /* job, index */
     JUDGE_ROW_SESSION,     /* its id, 16 bytes */
+    JUDGE_ROW_FUNCTION,    /* its number */
     JUDGE_ROW_VARIABLE,    /* its id */
     JUDGE_ROW_BARRIER,     /* its name */
     JUDGE_ROW_STEP,        /* nothing: the last one that was taken */

@@ -8,13 +8,14 @@
  *              ended
  *   sessions   from the join until well after the settle, in the order of joining
  *   variables  the catalogue, in the order of creation
- *   calls      creates and deletes that wait for an answer, oldest first
+ *   functions  update functions that were defined, by their numbers (define.c)
+ *   calls      creates, deletes and defines that wait for an answer, oldest first
  *   barriers   names under which members wait for each other (barrier.h)
  *
  * What must not be lost of these has rows in the records (judge_rows.h), one for each cluster, ps,
- * task, session, variable and barrier: whoever changes what a row says marks it as changed, and the
- * step ends with a record of all that were. Answers and orders wait until it is on disk (records.c,
- * held.c).
+ * task, session, function, variable and barrier: whoever changes what a row says marks it as
+ * changed, and the step ends with a record of all that were. Answers and orders wait until it is on
+ * disk (records.c, held.c).
  *
  * All of one step's work happens at judge->now_us and is said in judge->said. Tables are
  * bounded; all but the variables (one piece each, as large as the name needs) come
@@ -33,6 +34,7 @@
 #include "lane.h"
 #include "memory.h"
 #include "definition.h"
+#include "functions.h"
 #include "id_map.h"
 #include "key_map.h"
 #include "list.h"
@@ -211,6 +213,7 @@ enum judge_order_kind {
     JUDGE_ORDER_DECIDE,
     JUDGE_ORDER_MEMBERSHIP,
     JUDGE_ORDER_TAKE,
+    JUDGE_ORDER_DEFINE,
     JUDGE_ORDER_ADD_SHARDS,
     JUDGE_ORDER_PUBLISH,
     JUDGE_ORDER_DELETE,
@@ -225,6 +228,7 @@ struct judge_order {
     enum judge_order_kind kind;
     struct judge_session *session;   /* of open, first_step, close, decide */
     struct judge_variable *variable; /* of add_shards, publish, delete */
+    struct judge_function *function; /* of define */
     struct judge_mask pending;       /* ps that have not answered */
     struct judge_mask again;         /* of them, those that this is to be given to again, … */
     uint64_t again_us;               /* … not before this; memory was short */
@@ -288,7 +292,20 @@ struct judge_variable {
     uint32_t shard_count;
 };
 
-enum judge_call_kind { JUDGE_CALL_CREATE, JUDGE_CALL_DELETE };
+enum judge_function_state {
+    JUDGE_FUNCTION_DEFINING,
+    JUDGE_FUNCTION_DEFINED, /* every ps has it */
+    JUDGE_FUNCTION_REFUSED, /* some ps reads its text otherwise: it is of another release */
+};
+
+/* One that was defined, beside what `functions` has of it at the same place. */
+struct judge_function {
+    struct judge_row row;
+    enum judge_function_state state;
+    uint32_t orders; /* in the list that name it */
+};
+
+enum judge_call_kind { JUDGE_CALL_CREATE, JUDGE_CALL_DELETE, JUDGE_CALL_DEFINE };
 
 /* The variables of one create. */
 struct judge_list {
@@ -301,7 +318,8 @@ struct judge_call {
     LINKS(struct judge_call) of_variable;
     enum judge_call_kind kind;
     uint64_t call;
-    struct judge_variable *variable; /* of a list the one that is waited for */
+    struct judge_variable *variable; /* of a list the one that is waited for; NULL of a define */
+    struct judge_function *function; /* of a define */
     struct judge_list *list;         /* of a create of several; NULL: of one */
     struct judge_session *session;
     uint64_t until_us;
@@ -325,6 +343,8 @@ struct judge {
     struct judge_row row;
     const struct lane_config *config;
     const struct memory *memory;
+    struct functions functions; /* that variables may have; of those that were defined also this: */
+    struct judge_function defined[FUNCTIONS_MAX];
     struct pool tasks_pool, sessions_pool, orders_pool, calls_pool, waiting_pool;
 
     /* Of the present step. */
@@ -540,6 +560,7 @@ void judge_order_session(
 /* To open it, after the membership that it counts in. */
 void judge_order_open(struct judge *judge, struct judge_session *session);
 /* False: there is no memory for it yet. */
+bool judge_order_function(struct judge *judge, struct judge_function *function);
 bool judge_order_variable(
     struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable);
 /* To take the synchronous step that was taken last. */
@@ -720,6 +741,10 @@ enum sumac_status judge_find_or_make(
 /* Keep it, with its list, or fail it. It waits for its variable, for as long as it named; 0: it
  * named no time. */
 void judge_wait_call(struct judge *judge, struct judge_call wanted, uint32_t timeout_ms);
+/* May an order be added? False: the call was failed. */
+bool judge_may_change_catalogue(struct judge *judge, uint64_t call);
+/* The call was answered, or failed. Returns the one after it. */
+struct judge_call *judge_call_drop(struct judge *judge, struct judge_call *call);
 void judge_create_call(struct judge *judge, const struct judge_event *event);
 void judge_delete_call(struct judge *judge, const struct judge_event *event);
 void judge_add_answered(
@@ -738,6 +763,21 @@ void judge_calls_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
 void judge_call_forget(struct judge *judge, uint64_t call);
 const char *judge_call_wait(const struct judge *judge, const struct judge_call *call);
+
+/* define.c */
+void judge_define_call(struct judge *judge, const struct judge_event *event);
+void judge_functions_call(struct judge *judge, const struct judge_event *event);
+/* What is known of it, with its name; and as an order says it, in the step's arena. */
+const struct defined_function *
+judge_function_known(const struct judge *judge, const struct judge_function *function);
+const wire_define_function *
+judge_function_message(struct judge *judge, const struct judge_function *function);
+void judge_define_answered(
+    struct judge *judge, struct judge_function *function, uint32_t ps,
+    const wire_peer_report *report);
+void judge_define_complete(struct judge *judge, struct judge_function *function);
+/* Those that not every ps has, and that no order is on its way for, get one. */
+void judge_defines_order(struct judge *judge);
 
 /* barrier.c */
 void judge_barrier_call(struct judge *judge, const struct judge_event *event);

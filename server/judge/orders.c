@@ -76,6 +76,17 @@ bool judge_order_variable(
     return true;
 }
 
+bool judge_order_function(struct judge *judge, struct judge_function *function)
+{
+    assert(function->state == JUDGE_FUNCTION_DEFINING);
+    struct judge_order *order = add(judge, JUDGE_ORDER_DEFINE);
+    if (order == NULL)
+        return false;
+    order->function = function;
+    function->orders++;
+    return true;
+}
+
 static bool tell_membership(struct judge *judge)
 {
     const bool told = judge->membership_told == judge->membership_epoch;
@@ -100,7 +111,7 @@ void judge_orders_begin_again(struct judge *judge)
     judge_steps_begin_again(judge);
     if (judge->member_joined && add(judge, JUDGE_ORDER_MEMBERSHIP) == NULL)
         judge->membership_told = 0;
-    judge->variable_without_order = true;
+    judge->variable_without_order = true; /* variables come after the functions that they name */
     judge_orders_tick(judge);
 }
 
@@ -154,6 +165,10 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
         return "to hear who the members are";
     case JUDGE_ORDER_TAKE:
         return judge_text(judge, "to take synchronous step %" PRIu64, judge->step_taken);
+    case JUDGE_ORDER_DEFINE:
+        return judge_text(
+            judge, "to take the function %s",
+            judge_function_known(judge, order->function)->row.name);
     case JUDGE_ORDER_ADD_SHARDS:
         return judge_text(judge, "to make its shards of %.200s", order->variable->name);
     case JUDGE_ORDER_PUBLISH:
@@ -168,12 +183,13 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
     return "";
 }
 
-static void complete(
-    struct judge *judge, enum judge_order_kind kind, struct judge_session *session,
-    struct judge_variable *variable)
+static void complete(struct judge *judge, const struct judge_order *order)
 {
-    assert((session != NULL) == (kind <= JUDGE_ORDER_DECIDE));
-    switch (kind) {
+    struct judge_session *const session = order->session;
+    struct judge_variable *const variable = order->variable;
+
+    assert((session != NULL) == (order->kind <= JUDGE_ORDER_DECIDE));
+    switch (order->kind) {
     case JUDGE_ORDER_OPEN:
         judge_join_complete(judge, session);
         break;
@@ -185,6 +201,9 @@ static void complete(
         break;
     case JUDGE_ORDER_DECIDE:
         judge_decide_complete(judge, session);
+        break;
+    case JUDGE_ORDER_DEFINE:
+        judge_define_complete(judge, order->function);
         break;
     case JUDGE_ORDER_ADD_SHARDS:
         judge_add_complete(judge, variable);
@@ -212,6 +231,7 @@ static const char *const order_names[JUDGE_ORDER_KINDS] = {
     [JUDGE_ORDER_DECIDE] = "decide",
     [JUDGE_ORDER_MEMBERSHIP] = "membership",
     [JUDGE_ORDER_TAKE] = "take",
+    [JUDGE_ORDER_DEFINE] = "define",
     [JUDGE_ORDER_ADD_SHARDS] = "add_shards",
     [JUDGE_ORDER_PUBLISH] = "publish",
     [JUDGE_ORDER_DELETE] = "delete",
@@ -232,6 +252,8 @@ static bool take_answer(
         judge_join_opened(judge, order->session, ps, report);
     else if (order->kind == JUDGE_ORDER_ADD_SHARDS)
         judge_add_answered(judge, order->variable, ps, report);
+    else if (order->kind == JUDGE_ORDER_DEFINE)
+        judge_define_answered(judge, order->function, ps, report);
     else if (report->status != 0)
         judge_log(
             judge, "ps %u did not obey %s: %s", ps, order_names[order->kind], report->message);
@@ -334,6 +356,7 @@ void judge_orders_tick(struct judge *judge)
     for (struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)
         order_missing(judge, session);
+    judge_defines_order(judge);
     variables_orders_missing(judge);
     for (struct judge_order *order = judge->orders.first; order != NULL;
          order = order->in_judge.next)
@@ -369,7 +392,9 @@ void judge_order_answered(
         done.session->orders--;
     if (done.variable != NULL)
         done.variable->orders--;
-    complete(judge, done.kind, done.session, done.variable);
+    if (done.function != NULL)
+        done.function->orders--;
+    complete(judge, &done);
 }
 
 /* Like `return`, a body makes its submessage or gives up: the arena is full, and out says so. */
@@ -507,6 +532,13 @@ static bool pack_take(struct judge *judge, wire_peer_order *message)
     return true;
 }
 
+static bool
+pack_define(struct judge *judge, const struct judge_function *function, wire_peer_order *message)
+{
+    message->define = (wire_define_function *)(uintptr_t)judge_function_message(judge, function);
+    return message->define != NULL;
+}
+
 static bool pack_add_shards(
     struct judge *judge, const struct judge_variable *variable, wire_peer_order *message)
 {
@@ -576,6 +608,8 @@ pack_body(struct judge *judge, const struct judge_order *order, wire_peer_order 
         return pack_membership(judge, message);
     case JUDGE_ORDER_TAKE:
         return pack_take(judge, message);
+    case JUDGE_ORDER_DEFINE:
+        return pack_define(judge, order->function, message);
     case JUDGE_ORDER_ADD_SHARDS:
         return pack_add_shards(judge, order->variable, message);
     case JUDGE_ORDER_PUBLISH:

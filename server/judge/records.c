@@ -114,5 +114,7 @@ bool judge_order_is_recorded(const struct judge *judge, const struct judge_order
         record = order->session->row.record;
     if (order->variable != NULL && order->variable->row.record > record)
         record = order->variable->row.record;
+    if (order->function != NULL && order->function->row.record > record)
+        record = order->function->row.record;
     return record <= judge->recorded && judge_cluster_is_recorded(judge);
 }

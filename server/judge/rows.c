@@ -418,6 +418,46 @@ static void forget_session(struct judge *judge, struct row_reader *reader)
     judge_session_forget(judge, session);
 }
 
+/* ---- functions ---- */
+
+static const struct field function_fields[] = {
+    ENUMERATION(judge_function, state, JUDGE_FUNCTION_REFUSED),
+};
+
+static void put_function(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_function *function = object;
+    const struct defined_function *known = judge_function_known(judge, function);
+
+    put_number(writer, known->row.function.number);
+    put_text(writer, known->row.name);
+    put_number(writer, known->text_bytes);
+    put_bytes(writer, known->text, known->text_bytes);
+    PUT_FIELDS(writer, function_fields, function);
+}
+
+static void take_function(struct judge *judge, struct row_reader *reader)
+{
+    char name[EXPRESSION_NAME_BYTES_MAX + 1] = "";
+    struct sumac_error error;
+    const uint64_t number = take_number(reader);
+
+    take_text(reader, name, sizeof name);
+    const uint64_t bytes = take_number(reader);
+    const uint8_t *text = take_bytes(reader, bytes);
+    reader->failed |= number > UINT32_MAX;
+    if (reader->failed)
+        return;
+    reader->failed |= functions_add(
+                          &judge->functions, (uint32_t)number, name, (const char *)text,
+                          (size_t)bytes, &error) != SUMAC_OK;
+    if (reader->failed)
+        return;
+    struct judge_function *function = &judge->defined[number - UPDATE_DEFINED_FIRST];
+    TAKE_FIELDS(reader, function_fields, function);
+    read_row(judge, &function->row);
+}
+
 /* ---- variables ---- */
 
 static const struct field variable_fields[] = {
@@ -485,7 +525,7 @@ make_variable(struct judge *judge, uint64_t id, uint64_t shards_before, const st
         return NULL;
     const wire_variable *message = (const wire_variable *)received.message;
     if (id <= judge->variables_made || shards_before < judge->shards_made ||
-        definition_read(message, &definition, &error) != SUMAC_OK ||
+        definition_read(message, &judge->functions, &definition, &error) != SUMAC_OK ||
         judge_variable_find(judge, message->name) != NULL || judge->ps_count == 0)
         return NULL;
     judge->variables_made = id - 1;
@@ -671,6 +711,7 @@ static const struct {
     [JUDGE_ROW_PS] = {put_peer, take_peer, NULL, NULL},
     [JUDGE_ROW_TASK] = {put_task, take_task, put_task_name, forget_task},
     [JUDGE_ROW_SESSION] = {put_session, take_session, put_session_id, forget_session},
+    [JUDGE_ROW_FUNCTION] = {put_function, take_function, NULL, NULL},
     [JUDGE_ROW_VARIABLE] = {put_variable, take_variable, put_variable_id, forget_variable},
     [JUDGE_ROW_STEP] = {put_step, take_step, NULL, NULL},
     [JUDGE_ROW_BARRIER] = {put_barrier, take_barrier, put_barrier_name, forget_barrier},

@@ -24,6 +24,7 @@ static void init_pools(struct lane *lane)
     arena_init(&lane->arena, memory, STEP_ARENA_BYTES_MAX);
     arena_init(&lane->strings, memory, STRINGS_ARENA_BYTES_MAX);
     store_init(&lane->store, memory, lane->config.block_bytes, lane->config.view_bytes_max);
+    lane->store.functions = &lane->functions;
     if (lane->config.state_bytes_max != 0)
         store_bound_state(&lane->store, lane->config.state_bytes_max);
     sized_pool_init(&lane->bytes, memory, lane->config.staging_bytes_max);
@@ -32,8 +33,8 @@ static void init_pools(struct lane *lane)
 
 static bool init_rooms(struct lane *lane)
 {
-    return lane_part_init(lane) && lane_peer_init(lane) && lane_turn_init(lane) &&
-           lane_pull_init(lane);
+    return functions_init(&lane->functions, lane->memory) && lane_part_init(lane) &&
+           lane_peer_init(lane) && lane_turn_init(lane) && lane_pull_init(lane);
 }
 
 static void deinit_all(struct lane *lane)
@@ -44,6 +45,7 @@ static void deinit_all(struct lane *lane)
     lane_part_deinit(lane);
     sized_pool_deinit(&lane->bytes);
     store_deinit(&lane->store);
+    functions_deinit(&lane->functions);
     arena_deinit(&lane->strings);
     out_deinit(&lane->out);
     arena_deinit(&lane->arena);

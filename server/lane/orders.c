@@ -459,6 +459,21 @@ static void obey_take(struct lane *lane, struct lane_stream *stream, const wire_
     lane_turn_take_steps(lane);
 }
 
+static void obey_define(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+{
+    const wire_define_function *given = order->define;
+    const uint32_t before = lane->functions.count;
+    struct sumac_error error;
+
+    assert(stream == lane->coordinator);
+    const enum sumac_status status = functions_add(
+        &lane->functions, given->number, given->name, given->text, strlen(given->text), &error);
+    if (lane->functions.count > before)
+        (void)lane_record_order(lane, RECORD_DEFINE, NULL, 0, &given->base);
+    assert(status == SUMAC_OK || lane->functions.count == before);
+    lane_report_answer(lane, order->number, status == SUMAC_OK ? NULL : &error);
+}
+
 static void give_up_adding(struct lane *lane, struct variable *variable, struct sumac_error *error)
 {
     const uint64_t number = variable->add_number;
@@ -708,6 +723,7 @@ static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_
         void (*obey)(struct lane *, struct lane_stream *, const wire_peer_order *);
     } table[] = {
         {order->open, obey_open},
+        {order->define, obey_define},
         {order->add_shards, obey_add_shards},
         {order->publish, obey_publish},
         {order->delete_, obey_delete},

@@ -115,6 +115,19 @@ replay_delete(struct lane *lane, struct lane_session *session, const struct reco
     return variable != NULL;
 }
 
+static bool
+replay_define(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    const wire_define_function *given = (const wire_define_function *)record->message;
+    struct sumac_error error;
+    (void)session;
+
+    assert(given != NULL);
+    return functions_add(
+               &lane->functions, given->number, given->name, given->text, strlen(given->text),
+               &error) == SUMAC_OK;
+}
+
 /* ---- pushes ---- */
 
 static bool
@@ -229,6 +242,7 @@ static const struct {
     [RECORD_FIRST_STEP] = {&sumac__v1__first_step__descriptor, true, replay_first_step},
     [RECORD_VOIDED] = {&sumac__v1__refused__descriptor, true, replay_voided},
     [RECORD_STEP] = {&sumac__v1__take_step__descriptor, false, replay_step},
+    [RECORD_DEFINE] = {&sumac__v1__define_function__descriptor, false, replay_define},
     [RECORD_TAKE] = {&sumac__v1__take_step__descriptor, false, replay_take},
 };
 

@@ -364,6 +364,7 @@ void lane_replay_check(const struct lane *lane, const struct lane *again, struct
     same_cluster(&pair);
     same_sessions(&pair, lane->sessions.first, again->sessions.first);
     same_sessions(&pair, lane->closed_sessions.first, again->closed_sessions.first);
+    same(&pair, lane->functions.count, again->functions.count, "how many functions", "the lane");
     same_variables(&pair);
     if (!lane_operation_is_any(lane))
         same(&pair, lane->store.position, again->store.position, "the position", "the lane");

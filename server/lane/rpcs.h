@@ -13,7 +13,7 @@
 
 #include "wire.h"
 
-#define RPC_SMALL_BYTES_MAX 8192u                        /* a session's id, a variable's name */
+#define RPC_SMALL_BYTES_MAX 8192u                        /* a session's id, a name, a text */
 #define RPC_JOIN_BYTES_MAX 524288u                       /* 256 addresses and 4096 members */
 #define RPC_BARRIER_BYTES_MAX 16384u                     /* 512 tasks of the job worker */
 #define RPC_LIST_BYTES_MAX (WIRE_LIST_NAMES_MAX * 1200u) /* a name has at most 1024 bytes */
@@ -26,6 +26,8 @@
     X(VARIABLES, CREATE, create, CALL, WIRE_CREATE_BYTES_MAX, JUDGE)                               \
     X(VARIABLES, DELETE, delete, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                 \
     X(VARIABLES, LIST, list, CALL, RPC_LIST_BYTES_MAX, LANE)                                       \
+    X(VARIABLES, DEFINE, define, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                 \
+    X(VARIABLES, FUNCTIONS, functions, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                           \
     X(TRANSFER, PUSH, push, PUSH_STREAM, 0, LANE)                                                  \
     X(TRANSFER, PULL, pull, PULL_STREAM, WIRE_PULL_BYTES_MAX, LANE)                                \
     X(OBSERVE, STATS, stats, CALL, RPC_SMALL_BYTES_MAX, LANE)                                      \

@@ -128,6 +128,7 @@ struct view {
 
 struct store {
     const struct memory *memory;
+    const struct functions *functions; /* that variables may have; NULL: those of the table */
     struct sized_pool bytes; /* blocks, and whatever else has no fixed size */
     struct id_map shards, by_id;
     struct key_map names;

@@ -326,7 +326,7 @@ enum sumac_status store_add(
 {
     struct definition definition;
     const uint64_t in_use_bytes = store->state_bytes + store->own_bytes;
-    enum sumac_status known = definition_read(given, &definition, error);
+    enum sumac_status known = definition_read(given, store->functions, &definition, error);
 
     if (known == SUMAC_OK)
         known = check_shards(given, &definition, error);

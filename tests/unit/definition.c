@@ -66,7 +66,7 @@ static struct definition read(const wire_variable *variable)
     struct definition definition;
     struct sumac_error error = {0};
 
-    assert_int_equal(definition_read(variable, &definition, &error), SUMAC_OK);
+    assert_int_equal(definition_read(variable, NULL, &definition, &error), SUMAC_OK);
     return definition;
 }
 
@@ -222,7 +222,8 @@ static void what_is_refused_is_not_read(void **state)
 
     give(&given)->function->function = (Sumac__V1__UpdateFunction)99;
 
-    assert_int_equal(definition_read(&given.variable, &definition, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        definition_read(&given.variable, NULL, &definition, &error), SUMAC_INVALID_ARGUMENT);
 
     assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
     assert_int_equal(definition.synchronization, 77);
@@ -261,7 +262,8 @@ static void what_is_not_known_is_refused_with_what_is(void **state)
         if (attribute == 4)
             variable->partitioner->kind = (Sumac__V1__Partitioner__Kind)99;
 
-        assert_int_equal(definition_read(variable, &definition, &error), SUMAC_INVALID_ARGUMENT);
+        assert_int_equal(
+            definition_read(variable, NULL, &definition, &error), SUMAC_INVALID_ARGUMENT);
 
         error.text[strlen(said[attribute])] = '\0';
         assert_string_equal(error.text, said[attribute]);

@@ -95,6 +95,9 @@ static void say_order_text(struct world *world, const struct world_order *order)
     case ORDER_OPEN:
         transcript_say(world, "open %u", session);
         break;
+    case ORDER_DEFINE:
+        transcript_say(world, "define %" PRIu64 " %s", order->variable_id, order->text);
+        break;
     case ORDER_ADD_SHARDS:
         transcript_say(world, "add %" PRIu64 " %s", order->variable_id, order->text);
         break;
@@ -226,12 +229,25 @@ static void say_round(struct world *world, const wire_barrier_reply *reply)
             sumac_reason_name((enum sumac_reason)reply->reason), reply->message);
 }
 
+static void say_functions(struct world *world, const wire_functions_reply *reply)
+{
+    transcript_say(world, "functions");
+    for (size_t i = 0; i < reply->n_functions; i++)
+        transcript_say(
+            world, " %u %s \"%s\"", reply->functions[i]->number, reply->functions[i]->name,
+            reply->functions[i]->text);
+}
+
 static void say_reply(struct world *world, const wire_message *reply)
 {
     if (reply->descriptor == &sumac__v1__join_reply__descriptor)
         say_joined(world, (const wire_join_reply *)reply);
     else if (reply->descriptor == &sumac__v1__create_reply__descriptor)
         say_created(world, (const wire_create_reply *)reply);
+    else if (reply->descriptor == &sumac__v1__define_reply__descriptor)
+        transcript_say(world, "function %u", ((const wire_define_reply *)reply)->function->number);
+    else if (reply->descriptor == &sumac__v1__functions_reply__descriptor)
+        say_functions(world, (const wire_functions_reply *)reply);
     else if (reply->descriptor == &sumac__v1__leave_reply__descriptor)
         transcript_say(world, "left at %" PRIu64, ((const wire_leave_reply *)reply)->final);
     else if (reply->descriptor == &sumac__v1__barrier_reply__descriptor)

@@ -93,6 +93,10 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
             snprintf(
                 kept.text, sizeof kept.text, "%s %u", order->open->task->job,
                 order->open->task->index);
+    } else if (order->define != NULL) {
+        kept.kind = ORDER_DEFINE;
+        kept.variable_id = order->define->number;
+        snprintf(kept.text, sizeof kept.text, "%s", order->define->name);
     } else if (order->add_shards != NULL) {
         kept.kind = ORDER_ADD_SHARDS;
         kept.variable_id = order->add_shards->variable->variable_id;
@@ -583,6 +587,23 @@ world_create_many(struct world *world, uint32_t session, wire_variable **variabl
     request.variables = variables;
     request.n_variables = count;
     return call(world, LANE_CALL_CREATE, &request.base);
+}
+
+uint64_t world_define(struct world *world, uint32_t session, const char *name, const char *function)
+{
+    wire_define_request request = WIRE_DEFINE_REQUEST_INIT;
+
+    request.session_id = id_of(world, session);
+    request.name = (char *)(uintptr_t)name;
+    request.text = (char *)(uintptr_t)function;
+    return call(world, LANE_CALL_DEFINE, &request.base);
+}
+
+uint64_t world_functions(struct world *world)
+{
+    const wire_functions_request request = WIRE_FUNCTIONS_REQUEST_INIT;
+
+    return call(world, LANE_CALL_FUNCTIONS, &request.base);
 }
 
 uint64_t world_delete(struct world *world, uint32_t session, const char *name)

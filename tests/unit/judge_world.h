@@ -36,6 +36,7 @@ enum world_order_kind {
     ORDER_HELLO,
     ORDER_ALIVE,
     ORDER_OPEN,
+    ORDER_DEFINE, /* its number as variable_id */
     ORDER_ADD_SHARDS,
     ORDER_PUBLISH,
     ORDER_DELETE,
@@ -186,6 +187,9 @@ uint64_t world_create(
     struct world *world, uint32_t session, const wire_variable *variable, uint32_t timeout_ms);
 uint64_t
 world_create_many(struct world *world, uint32_t session, wire_variable **variables, size_t count);
+uint64_t
+world_define(struct world *world, uint32_t session, const char *name, const char *function);
+uint64_t world_functions(struct world *world);
 uint64_t world_delete(struct world *world, uint32_t session, const char *name);
 /* To that round of a barrier of `workers`, ended by UINT32_MAX; NULL: of all members. */
 struct world_arrival {

@@ -237,6 +237,24 @@ static void ask_list(struct asked *asked)
     call(asked, LANE_CALL_LIST, &request.base);
 }
 
+static void ask_define(struct asked *asked)
+{
+    wire_define_request request = WIRE_DEFINE_REQUEST_INIT;
+
+    request.session_id = session_of(asked);
+    request.name = (char *)"mine";
+    request.text = (char *)"value = value + g";
+    call(asked, LANE_CALL_DEFINE, &request.base);
+    call(asked, LANE_CALL_DEFINE, &request.base);
+}
+
+static void ask_functions(struct asked *asked)
+{
+    const wire_functions_request request = WIRE_FUNCTIONS_REQUEST_INIT;
+
+    call(asked, LANE_CALL_FUNCTIONS, &request.base);
+}
+
 static void ask_stats(struct asked *asked)
 {
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;

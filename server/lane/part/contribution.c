@@ -240,12 +240,10 @@ static const char *run_text(struct lane *lane, const struct lane_part *part, uin
 }
 
 static const char *
-hyperparameter_text(struct lane *lane, uint32_t hyperparameter, double value, const char *variable)
+hyperparameter_text(struct lane *lane, const char *name, double value, const char *variable)
 {
-    assert(hyperparameter > 0);
-    return out_text(
-        &lane->out, "%s %g for variable %.200s", update_hyperparameter_name(hyperparameter), value,
-        variable);
+    assert(name != NULL && variable != NULL);
+    return out_text(&lane->out, "%s %g for variable %.200s", name, value, variable);
 }
 
 static const char *
@@ -271,9 +269,10 @@ static bool compare_hyperparameters(
         if ((function->hyperparameters >> i & 1u) == 0 ||
             memcmp(&given.value[i], &wanted.value[i], sizeof given.value[i]) == 0)
             continue;
+        const char *const name = update_hyperparameter_of(function, i)->name;
         differ(
-            lane, part, held, hyperparameter_text(lane, i, given.value[i], variable),
-            hyperparameter_text(lane, i, wanted.value[i], variable));
+            lane, part, held, hyperparameter_text(lane, name, given.value[i], variable),
+            hyperparameter_text(lane, name, wanted.value[i], variable));
         return false;
     }
     return true;

@@ -109,7 +109,8 @@ static void read_functions(struct lane *lane, struct lane_part *part, const wire
         const wire_function *given = header->functions[i];
         struct part_function *read = &part->functions[i];
         struct sumac_error error;
-        *read = (struct part_function){.function = update_find((uint32_t)given->function)};
+        *read = (struct part_function){
+            .function = functions_find(lane->store.functions, (uint32_t)given->function)};
         if (read->function == NULL) {
             lane_part_refuse(
                 lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,

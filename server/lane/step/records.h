@@ -43,6 +43,7 @@ enum record_kind {
     RECORD_VOIDED,     /* Refused: of a contribution that is staged, when it had its turn */
     RECORD_STEP,       /* TakeStep: it is over; –, the position (0: it was made of nothing) */
     RECORD_TAKE,       /* TakeStep, as ps 0 has ordered it */
+    RECORD_DEFINE,     /* DefineFunction */
     RECORD_KINDS,
 };
 

@@ -142,6 +142,7 @@ struct lane {
     struct arena strings; /* the config's, for the lane's life */
     struct arena arena;   /* of one step */
     struct out out;
+    struct functions functions; /* that there are, as the variables' and the parts' */
     struct store store;
     struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
     struct parts *parts;     /* what each room keeps for itself */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* functions.c -- update functions by number: the table's, then the defined ones, in the order in
+ * which they were. */
+#include "functions.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "error.h"
+
+#define LINE_SHOWN 60 /* of a text, in an error */
+
+bool functions_init(struct functions *functions, const struct memory *memory)
+{
+    *functions = (struct functions){.memory = memory};
+    functions->known = memory_take(memory, FUNCTIONS_MAX * sizeof *functions->known);
+    return functions->known != NULL;
+}
+
+void functions_deinit(struct functions *functions)
+{
+    if (functions->known != NULL)
+        memory_give(functions->memory, functions->known, FUNCTIONS_MAX * sizeof *functions->known);
+    *functions = (struct functions){0};
+}
+
+const struct update_function *functions_find(const struct functions *functions, uint32_t number)
+{
+    if (number < UPDATE_DEFINED_FIRST)
+        return update_find(number);
+    const uint32_t index = number - UPDATE_DEFINED_FIRST;
+    return functions != NULL && index < functions->count ? &functions->known[index].row.function
+                                                         : NULL;
+}
+
+const struct defined_function *
+functions_find_defined(const struct functions *functions, const char *name)
+{
+    for (uint32_t i = 0; i < functions->count; i++)
+        if (strcmp(functions->known[i].row.name, name) == 0)
+            return &functions->known[i];
+    return NULL;
+}
+
+/* As much of its first line as is shown. */
+static int first_line(const char *text, size_t bytes)
+{
+    size_t shown = 0;
+
+    while (shown < bytes && shown < LINE_SHOWN && text[shown] != '\n' && text[shown] != '\r')
+        shown++;
+    while (shown < bytes && shown > 0 && ((uint8_t)text[shown] & 0xc0u) == 0x80u)
+        shown--;
+    return (int)shown;
+}
+
+/* OK: there is one with this name, and it is this one. */
+static enum sumac_status compare(
+    const struct defined_function *known, uint32_t number, const char *text, size_t bytes,
+    struct sumac_error *error)
+{
+    const bool same = known->text_bytes == bytes && memcmp(known->text, text, bytes) == 0;
+
+    if (!same)
+        return fail(
+            error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
+            "function %s exists with another text: it begins with “%.*s”, the one given with "
+            "“%.*s”; "
+            "define yours under another name",
+            known->row.name, first_line(known->text, known->text_bytes), known->text,
+            first_line(text, bytes), text);
+    if (known->row.function.number == number)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
+        "function %s has number %u, not %u", known->row.name, known->row.function.number, number);
+}
+
+enum sumac_status functions_add(
+    struct functions *functions, uint32_t number, const char *name, const char *text, size_t bytes,
+    struct sumac_error *error)
+{
+    const struct defined_function *known = functions_find_defined(functions, name);
+
+    if (known != NULL)
+        return compare(known, number, text, bytes, error);
+    if (functions->count >= FUNCTIONS_MAX)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%s: %u functions are defined, the most there may be; none is ever undefined, since "
+            "variables name them: use one of them, or start the cluster anew",
+            name, FUNCTIONS_MAX);
+    if (number != functions_next(functions))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "function %s is to have number %u, and the next one is %u", name, number,
+            functions_next(functions));
+    struct defined_function *made = &functions->known[functions->count];
+    const enum sumac_status status = update_define(number, name, text, bytes, &made->row, error);
+    if (status != SUMAC_OK)
+        return status;
+    assert(bytes <= sizeof made->text);
+    memcpy(made->text, text, bytes);
+    made->text_bytes = (uint32_t)bytes;
+    functions->count++;
+    return SUMAC_OK;
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* define.c -- Define and Functions: a text becomes an update function of the cluster.
+ *
+ * 1. The text is read; the same one under the same name is the same function, another is refused.
+ * 2. It has the next number, and every ps is told (`define`). A ps has room for all there may be,
+ * and reads the text by the same code, so none refuses it that is of this release.
+ * 3. When all have answered, so is the caller: who knows the number may use it on every ps.
+ */
+#include "judge_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "error.h"
+
+const struct defined_function *
+judge_function_known(const struct judge *judge, const struct judge_function *function)
+{
+    const ptrdiff_t index = function - judge->defined;
+
+    assert(index >= 0 && (uint32_t)index < judge->functions.count);
+    return &judge->functions.known[index];
+}
+
+/* ---- its messages ---- */
+
+/* With the NUL that a message's texts end with; NULL: the arena is full. */
+static char *copy(struct judge *judge, const char *text, size_t bytes)
+{
+    char *made = arena_take(&judge->said->arena, bytes + 1);
+
+    if (made == NULL)
+        return NULL;
+    memcpy(made, text, bytes);
+    made[bytes] = '\0';
+    return made;
+}
+
+const wire_define_function *
+judge_function_message(struct judge *judge, const struct judge_function *function)
+{
+    const struct defined_function *known = judge_function_known(judge, function);
+    wire_define_function *message = arena_take(&judge->said->arena, sizeof *message);
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_define_function)WIRE_DEFINE_FUNCTION_INIT;
+    message->number = known->row.function.number;
+    message->name = copy(judge, known->row.name, strlen(known->row.name));
+    message->text = copy(judge, known->text, known->text_bytes);
+    return message->name == NULL || message->text == NULL ? NULL : message;
+}
+
+static wire_defined_function *
+list_one(struct judge *judge, const struct judge_function *function, bool with_text)
+{
+    const struct defined_function *known = judge_function_known(judge, function);
+    wire_defined_function *message = arena_take(&judge->said->arena, sizeof *message);
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_defined_function)WIRE_DEFINED_FUNCTION_INIT;
+    message->number = known->row.function.number;
+    message->name = copy(judge, known->row.name, strlen(known->row.name));
+    if (with_text)
+        message->text = copy(judge, known->text, known->text_bytes);
+    return message->name == NULL || message->text == NULL ? NULL : message;
+}
+
+/* ---- answers ---- */
+
+/* True: there was one to give. */
+static bool try_answer(struct judge *judge, uint64_t call, const struct judge_function *function)
+{
+    if (function->state == JUDGE_FUNCTION_DEFINING)
+        return false;
+    if (function->state == JUDGE_FUNCTION_REFUSED) {
+        judge_fail(
+            judge, call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            "a ps does not take the function %s, as the log of ps 0 says: run the same release on "
+            "every ps",
+            judge_function_known(judge, function)->row.name);
+        return true;
+    }
+    wire_define_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
+    wire_defined_function *made = list_one(judge, function, false);
+    if (reply != NULL && made != NULL) {
+        *reply = (wire_define_reply)WIRE_DEFINE_REPLY_INIT;
+        reply->function = made;
+    }
+    judge_reply_or_fail(judge, call, reply == NULL || made == NULL ? NULL : &reply->base);
+    return true;
+}
+
+void judge_define_answered(
+    struct judge *judge, struct judge_function *function, uint32_t ps,
+    const wire_peer_report *report)
+{
+    assert(ps < judge->ps_count);
+    if (report->status == 0)
+        return;
+    judge_log(
+        judge, "ps %u at %s does not take the function %s: %s", ps, judge->peers[ps].address,
+        judge_function_known(judge, function)->row.name, report->message);
+    function->state = JUDGE_FUNCTION_REFUSED;
+    judge_row_changed(judge, JUDGE_ROW_FUNCTION, &function->row);
+}
+
+void judge_define_complete(struct judge *judge, struct judge_function *function)
+{
+    assert(function->orders == 0);
+    if (function->state == JUDGE_FUNCTION_DEFINING)
+        function->state = JUDGE_FUNCTION_DEFINED;
+    judge_row_changed(judge, JUDGE_ROW_FUNCTION, &function->row);
+    for (struct judge_call *call = judge->calls.first; call != NULL;) {
+        const bool answered = call->function == function && try_answer(judge, call->call, function);
+        call = answered ? judge_call_drop(judge, call) : call->in_judge.next;
+    }
+}
+
+void judge_defines_order(struct judge *judge)
+{
+    bool whole = true;
+
+    for (uint32_t i = 0; whole && i < judge->functions.count; i++) {
+        struct judge_function *function = &judge->defined[i];
+        if (function->state == JUDGE_FUNCTION_DEFINING && function->orders == 0)
+            whole = judge_order_function(judge, function);
+    }
+}
+
+/* ---- the requests ---- */
+
+/* The function of that name and text, made if there is none. */
+static enum sumac_status find_or_make(
+    struct judge *judge, const wire_define_request *request, struct judge_function **function,
+    struct sumac_error *error)
+{
+    const struct defined_function *known = functions_find_defined(&judge->functions, request->name);
+    const uint32_t number =
+        known == NULL ? functions_next(&judge->functions) : known->row.function.number;
+    const enum sumac_status status = functions_add(
+        &judge->functions, number, request->name, request->text, strlen(request->text), error);
+
+    if (status != SUMAC_OK)
+        return status;
+    *function = &judge->defined[number - UPDATE_DEFINED_FIRST];
+    if (known != NULL)
+        return SUMAC_OK;
+    judge_row_changed(judge, JUDGE_ROW_FUNCTION, &(*function)->row);
+    (void)judge_order_function(judge, *function); /* without memory for it, a tick does */
+    return SUMAC_OK;
+}
+
+void judge_define_call(struct judge *judge, const struct judge_event *event)
+{
+    const wire_define_request *request = (const wire_define_request *)event->request;
+    struct judge_session *session = judge_session_of_call(judge, event->call, &request->session_id);
+    struct judge_function *function = NULL;
+    struct sumac_error error = {0};
+
+    if (session == NULL || !judge_may_change_catalogue(judge, event->call))
+        return;
+    const uint32_t before = judge->functions.count;
+    if (find_or_make(judge, request, &function, &error) != SUMAC_OK) {
+        judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
+        return;
+    }
+    if (judge->functions.count > before)
+        judge_log(judge, "%s defines the function %s", session->label, request->name);
+    if (try_answer(judge, event->call, function))
+        return;
+    const struct judge_call call = {
+        .kind = JUDGE_CALL_DEFINE, .call = event->call, .function = function, .session = session};
+    judge_wait_call(judge, call, request->timeout_ms);
+}
+
+void judge_functions_call(struct judge *judge, const struct judge_event *event)
+{
+    const uint32_t count = judge->functions.count;
+    wire_functions_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
+    wire_defined_function **listed = arena_take(&judge->said->arena, (count + 1) * sizeof *listed);
+    bool whole = reply != NULL && listed != NULL;
+
+    if (whole) {
+        *reply = (wire_functions_reply)WIRE_FUNCTIONS_REPLY_INIT;
+        reply->functions = listed;
+    }
+    for (uint32_t i = 0; whole && i < count; i++) {
+        if (judge->defined[i].state != JUDGE_FUNCTION_DEFINED)
+            continue;
+        listed[reply->n_functions] = list_one(judge, &judge->defined[i], true);
+        whole = listed[reply->n_functions++] != NULL;
+    }
+    judge_reply_or_fail(judge, event->call, whole ? &reply->base : NULL);
+}
