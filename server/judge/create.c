@@ -8,7 +8,7 @@
  * 4. The first creator of a variable that is to be assigned is told so; later ones wait until every
  * shard is, or until the first is settled and the one that has waited longest takes its place.
  */
-#include "judge_state.h"
+#include "define.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -22,6 +22,7 @@
 /* "create of w", … */
 static const char *call_text(const struct judge *judge, const struct judge_call *call)
 {
+    assert((call->function != NULL) == (call->kind == JUDGE_CALL_DEFINE));
     if (call->kind == JUDGE_CALL_DEFINE)
         return judge_text(
             judge, "define of %s", judge_function_known(judge, call->function)->row.name);

@@ -6,7 +6,7 @@
  * and reads the text by the same code, so none refuses it that is of this release.
  * 3. When all have answered, so is the caller: who knows the number may use it on every ps.
  */
-#include "judge_state.h"
+#include "define.h"
 
 #include <assert.h>
 #include <string.h>
@@ -144,6 +144,7 @@ static enum sumac_status find_or_make(
 
     if (status != SUMAC_OK)
         return status;
+    assert(number - UPDATE_DEFINED_FIRST < judge->functions.count);
     *function = &judge->defined[number - UPDATE_DEFINED_FIRST];
     if (known != NULL)
         return SUMAC_OK;
@@ -178,6 +179,8 @@ void judge_define_call(struct judge *judge, const struct judge_event *event)
 void judge_functions_call(struct judge *judge, const struct judge_event *event)
 {
     const uint32_t count = judge->functions.count;
+
+    assert(count <= FUNCTIONS_MAX);
     wire_functions_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
     wire_defined_function **listed = arena_take(&judge->said->arena, (count + 1) * sizeof *listed);
     bool whole = reply != NULL && listed != NULL;

@@ -8,7 +8,7 @@
  * session.
  * 4. When all have answered, so is the caller.
  */
-#include "judge_state.h"
+#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>

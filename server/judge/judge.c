@@ -2,6 +2,8 @@
 /* judge.c -- one event in, its effects out: each takes note of the time, does its file's work, and
  * gives the ps what is due. */
 #include "barrier.h"
+#include "define.h"
+#include "quorum.h"
 
 #include <assert.h>
 #include <string.h>

@@ -674,22 +674,6 @@ uint32_t judge_on_loss(const struct judge *judge);
 /* Joins of observers end when a ps does not appear: the run, which has not begun, does not. */
 void judge_joins_tick(struct judge *judge);
 
-/* quorum.c */
-/* Is it time to take the next step? After whatever may make it so. */
-void judge_steps_consider(struct judge *judge);
-void judge_steps_tick(struct judge *judge);
-/* The judge begins with its records: the ps hear again what was taken. */
-void judge_steps_begin_again(struct judge *judge);
-void judge_steps_reported(struct judge *judge, uint32_t ps, const wire_peer_report *report);
-/* What a ps says of a session that is closed. False: what is voided cannot be kept for want of
- * memory. */
-bool judge_steps_close_reported(
-    struct judge *judge, struct judge_session *session, const wire_close_report *close);
-/* All of them have. */
-void judge_steps_closed(struct judge *judge, struct judge_session *session);
-/* Does a step need what a settled session has made? */
-bool judge_steps_need(const struct judge *judge, const struct judge_session *session);
-
 /* settle.c */
 /* Its client left it as done, and lacks no push that it has made; when all ps have closed it. */
 bool judge_left_as_done(const struct judge *judge, const struct judge_session *session);
@@ -763,21 +747,6 @@ void judge_calls_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
 void judge_call_forget(struct judge *judge, uint64_t call);
 const char *judge_call_wait(const struct judge *judge, const struct judge_call *call);
-
-/* define.c */
-void judge_define_call(struct judge *judge, const struct judge_event *event);
-void judge_functions_call(struct judge *judge, const struct judge_event *event);
-/* What is known of it, with its name; and as an order says it, in the step's arena. */
-const struct defined_function *
-judge_function_known(const struct judge *judge, const struct judge_function *function);
-const wire_define_function *
-judge_function_message(struct judge *judge, const struct judge_function *function);
-void judge_define_answered(
-    struct judge *judge, struct judge_function *function, uint32_t ps,
-    const wire_peer_report *report);
-void judge_define_complete(struct judge *judge, struct judge_function *function);
-/* Those that not every ps has, and that no order is on its way for, get one. */
-void judge_defines_order(struct judge *judge);
 
 /* barrier.c */
 void judge_barrier_call(struct judge *judge, const struct judge_event *event);

@@ -5,7 +5,8 @@
  * when every ps that it is for has answered; until then it is given again on every new stream, so
  * obeying one twice must do nothing.
  */
-#include "judge_state.h"
+#include "define.h"
+#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>

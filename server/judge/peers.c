@@ -6,7 +6,7 @@
  * another incarnation is nobody's. ps 0 itself is a ps like the others, whose stream stays in the
  * process; it is never missing.
  */
-#include "judge_state.h"
+#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
  * late, and counts nowhere. The next one is taken when this one is over on every ps, so no ps has
  * more than one to remember. docs/protocol/PROTOCOL.md, "Synchronous steps", rule 7.
  */
-#include "judge_state.h"
+#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c -- the rows of the judge's records (judge_rows.h), written and read. */
 #include "barrier.h"
+#include "define.h"
 
 #include <assert.h>
 #include <inttypes.h>

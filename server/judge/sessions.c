@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sessions.c -- tasks and sessions: finding, adding, forgetting. */
 #include "barrier.h"
+#include "quorum.h"
 
 #include <assert.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * 2. The largest commit_through and the union of voided are the session's end: DECIDE to every ps.
  * 3. When all have confirmed, a leave is answered, and the task's next attempt may open.
  */
-#include "judge_state.h"
+#include "quorum.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -69,10 +69,10 @@ static const char *name_of(const wire_peer_order *order)
         const void *is;
         const char *name;
     } names[] = {
-        {order->hello, "hello"},    {order->open, "open"},      {order->first_step, "count"},
-        {order->close, "close"},    {order->decide, "decide"},  {order->membership, "membership"},
-        {order->take, "take"},      {order->add_shards, "add"}, {order->publish, "publish"},
-        {order->delete_, "delete"}, {order->end, "end"}};
+        {order->hello, "hello"},     {order->open, "open"},      {order->first_step, "count"},
+        {order->close, "close"},     {order->decide, "decide"},  {order->membership, "membership"},
+        {order->take, "take"},       {order->define, "define"},  {order->add_shards, "add"},
+        {order->publish, "publish"}, {order->delete_, "delete"}, {order->end, "end"}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (names[i].is != NULL)
@@ -366,6 +366,16 @@ void desk_leave(struct desk *desk)
 
     request.session_id = (wire_bytes){16, desk->session};
     call(desk, LANE_CALL_LEAVE, &request.base);
+}
+
+void desk_define(struct desk *desk, const char *name)
+{
+    wire_define_request request = WIRE_DEFINE_REQUEST_INIT;
+
+    request.session_id = (wire_bytes){16, desk->session};
+    request.name = (char *)(uintptr_t)name;
+    request.text = (char *)"value = value + g";
+    call(desk, LANE_CALL_DEFINE, &request.base);
 }
 
 void desk_create(struct desk *desk, const char *name, bool assigned)

@@ -59,6 +59,7 @@ void desk_join_as(struct desk *desk, uint32_t worker, uint32_t nonce);
 /* Of the session that joined last. */
 void desk_renew(struct desk *desk);
 void desk_leave(struct desk *desk);
+void desk_define(struct desk *desk, const char *name);
 void desk_create(struct desk *desk, const char *name, bool assigned);
 void desk_delete(struct desk *desk, const char *name);
 /* It comes to a barrier of worker 0 and, if that is another one, of worker `last`. */

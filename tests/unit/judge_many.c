@@ -443,9 +443,9 @@ static void beyond_the_orders_that_may_wait_a_create_is_told_to_come_again(void 
     world_expect(
         many->world,
         "2: RESOURCE_EXHAUSTED BUSY 8192 orders wait for the ps already, and 8192 are the most: "
-        "create or delete later\n"
+        "create, delete or define later\n"
         "3: RESOURCE_EXHAUSTED BUSY 8192 orders wait for the ps already, and 8192 are the most: "
-        "create or delete later\n"); /* then */
+        "create, delete or define later\n"); /* then */
     created(many, 3);
 }
 

@@ -111,6 +111,7 @@ static void what_was_under_way_is_ordered_again(void **state)
     desk_joined(desk, 1);
     desk_create(desk, "added", true);
     desk_settle_down(desk);
+    desk_define(desk, "mine");
     desk_create(desk, "w", false);
     desk_join(desk, 100);
     desk_delete(desk, "added");
@@ -121,11 +122,13 @@ static void what_was_under_way_is_ordered_again(void **state)
     desk_begin_again(desk);
     desk_settle_down(desk);
 
-    const char *const orders[] = {"membership\n", "open\n",    "close\n", "decide\n",
-                                  "add\n",        "publish\n", "delete\n"};
+    const char *const orders[] = {"membership\n", "open\n",    "close\n",  "decide\n",
+                                  "add\n",        "publish\n", "delete\n", "define\n"};
     for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++)
         assert_non_null(strstr(desk->text, orders[i]));
     assert_int_equal(desk->judge->variables.last->state, JUDGE_VARIABLE_PUBLISHED);
+    assert_int_equal(desk->judge->defined[0].state, JUDGE_FUNCTION_DEFINED);
+    assert_string_equal(desk->judge->functions.known[0].row.name, "mine");
 }
 
 /* Whoever was to assign it is asked for still, and another once that one has gone. */

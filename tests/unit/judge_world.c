@@ -393,6 +393,11 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
         message.reason = (Sumac__V1__Reason)SUMAC_REASON_OUT_OF_MEMORY;
         message.message = (char *)"no memory";
     }
+    if (order->kind == ORDER_DEFINE && from->refuses_functions) {
+        message.status = SUMAC_INVALID_ARGUMENT;
+        message.reason = (Sumac__V1__Reason)SUMAC_REASON_BAD_EXPRESSION;
+        message.message = (char *)"line 1, column 9: g";
+    }
     if (order->kind == ORDER_HELLO && from->refuses != NULL) {
         message.status = SUMAC_FAILED_PRECONDITION;
         message.message = (char *)from->refuses;
@@ -437,7 +442,8 @@ static bool obey_one(struct world *world, uint32_t ps)
     memmove(&from->queue[0], &from->queue[1], from->queued * sizeof order);
     peer_up(world, ps);
     const bool answered = !from->mute && !(from->never_opens && order.kind == ORDER_OPEN) &&
-                          !(from->never_ends && order.kind == ORDER_END);
+                          !(from->never_ends && order.kind == ORDER_END) &&
+                          !(from->never_defines && order.kind == ORDER_DEFINE);
     if (answered)
         answer_order(world, ps, &order);
     if (answered && ps == 0 && order.kind == ORDER_END)

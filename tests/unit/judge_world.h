@@ -90,6 +90,8 @@ struct world_ps {
     uint64_t clock, seen_step;                  /* what it answers to open */
     bool never_opens;                           /* answers everything but open */
     bool never_ends;                            /* answers everything but end */
+    bool never_defines;                         /* answers everything but define */
+    bool refuses_functions;                     /* reads no text as ps 0 does */
     const char *refuses;                        /* answers a hello with this; NULL: takes it */
     bool out_of_memory;                         /* cannot make shards, close or decide */
     bool full;                                  /* cannot open a session */

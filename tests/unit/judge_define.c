@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_define.c (test) -- a text becomes a function of the cluster: of one number, once every ps
+ * has it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_two.h"
+
+static void a_define_is_answered_when_every_ps_has_it(void **state)
+{
+    (void)state;
+    struct two two = two_workers(); /* given */
+
+    world_forget(two.world);
+    two.world->ps[1].silent = true;
+
+    world_define(two.world, two.first, "mine", "value = g"); /* when */
+    world_define(two.world, two.second, "mine", "value = g");
+    world_functions(two.world);
+    world_settle_down(two.world);
+
+    world_expect(
+        two.world, "ps 0, 1: define 64 mine\n"
+                   "5: functions\n"); /* then: who knows its number may use it everywhere */
+    two.world->ps[1].silent = false;
+    world_settle_down(two.world);
+    world_expect(two.world, "3: function 64\n4: function 64\n");
+    world_functions(two.world);
+    world_expect(two.world, "6: functions 64 mine \"value = g\"\n");
+    world_free(two.world);
+}
+
+static void one_name_has_one_text_and_one_number(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+
+    world_define(two.world, two.first, "mine", "value = g"); /* given */
+    world_settle_down(two.world);
+    world_forget(two.world);
+
+    world_define(two.world, two.second, "mine", "value = g"); /* when */
+    world_define(two.world, two.second, "mine", "value = g ");
+    world_define(two.world, two.second, "adam", "value = g");
+    world_define(two.world, two.second, "bad", "value = g +");
+    world_define(two.world, two.second, "next", "value = g");
+    world_settle_down(two.world);
+
+    world_expect(
+        two.world,
+        "4: function 64\n"
+        "5: ALREADY_EXISTS ALREADY_EXISTS function mine exists with another text: it begins with "
+        "“value = g”, the one given with “value = g ”; define yours under another name\n"
+        "6: INVALID_ARGUMENT BAD_NAME adam is a function that every ps has: define yours under "
+        "another name\n"
+        "7: INVALID_ARGUMENT BAD_EXPRESSION line 1, column 12: the end of the text: expected a "
+        "number, a name, a function, - or ( here\n"
+        "ps 0, 1: define 65 next\n"
+        "8: function 65\n"); /* then */
+    world_free(two.world);
+}
+
+static void a_define_that_waits_too_long_says_for_whom_and_goes_on(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+
+    two.world->ps[1].never_defines = true; /* given */
+    world_forget(two.world);
+
+    world_define(two.world, two.first, "mine", "value = g"); /* when */
+    for (int i = 0; i < 61; i++) {
+        world_pass(two.world, SECOND);
+        world_report_renewed(two.world, 0, two.first);
+        world_report_renewed(two.world, 0, two.second);
+    }
+
+    assert_non_null(strstr(two.world->text, "define 64 mine\n")); /* then */
+    assert_non_null(strstr(
+        two.world->text,
+        "3: DEADLINE_EXCEEDED TIMED_OUT after 60 s define of mine waits for ps 1 at h1:1"));
+    two.world->ps[1].never_defines = false;
+    world_down(two.world, 1);
+    world_up(two.world, 1);
+    world_settle_down(two.world);
+    world_forget(two.world);
+    world_define(two.world, two.first, "mine", "value = g");
+    assert_non_null(strstr(two.world->text, "function 64\n"));
+    world_free(two.world);
+}
+
+static void a_ps_that_reads_the_text_otherwise_is_said(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+
+    two.world->ps[1].refuses_functions = true; /* given */
+    world_forget(two.world);
+
+    world_define(two.world, two.first, "mine", "value = g"); /* when */
+    world_settle_down(two.world);
+    world_define(two.world, two.second, "mine", "value = g");
+    world_functions(two.world);
+
+    world_expect(
+        two.world,
+        "ps 0, 1: define 64 mine\n"
+        "3: FAILED_PRECONDITION UNSUPPORTED a ps does not take the function mine, as the log of ps "
+        "0 says: run the same release on every ps\n"
+        "4: FAILED_PRECONDITION UNSUPPORTED a ps does not take the function mine, as the log of ps "
+        "0 says: run the same release on every ps\n"
+        "5: functions\n"); /* then */
+    world_free(two.world);
+}
+
+static void a_variable_may_have_a_function_that_was_defined(void **state)
+{
+    (void)state;
+    struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
+
+    definition.function.function = (Sumac__V1__UpdateFunction)64;
+
+    world_create(two.world, two.first, &definition.variable, 0); /* given: there is none yet */
+    assert_non_null(strstr(two.world->text, "3: INVALID_ARGUMENT UNKNOWN_FUNCTION"));
+    world_define(
+        two.world, two.first, "mine",
+        "hyperparameters: learning_rate = 1\nvalue = value + learning_rate * g");
+    world_settle_down(two.world);
+    world_forget(two.world);
+
+    world_create(two.world, two.first, &definition.variable, 0); /* when */
+    world_settle_down(two.world);
+
+    assert_non_null(strstr(two.world->text, "5: created 1")); /* then */
+    world_free(two.world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_define_is_answered_when_every_ps_has_it),
+        cmocka_unit_test(one_name_has_one_text_and_one_number),
+        cmocka_unit_test(a_define_that_waits_too_long_says_for_whom_and_goes_on),
+        cmocka_unit_test(a_ps_that_reads_the_text_otherwise_is_said),
+        cmocka_unit_test(a_variable_may_have_a_function_that_was_defined),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
