@@ -72,7 +72,8 @@ list_one(struct judge *judge, const struct judge_function *function, bool with_t
 /* True: there was one to give. */
 static bool try_answer(struct judge *judge, uint64_t call, const struct judge_function *function)
 {
-    if (function->state == JUDGE_FUNCTION_DEFINING)
+    if (function->state == JUDGE_FUNCTION_DEFINING &&
+        rule_holds(judge->config->broken, RULE_define_after_every_ps))
         return false;
     if (function->state == JUDGE_FUNCTION_REFUSED) {
         judge_fail(
@@ -142,7 +143,8 @@ static enum sumac_status find_or_make(
     const enum sumac_status status = functions_add(
         &judge->functions, number, request->name, request->text, strlen(request->text), error);
 
-    if (status != SUMAC_OK)
+    if (status != SUMAC_OK &&
+        (known == NULL || rule_holds(judge->config->broken, RULE_one_text_for_a_name)))
         return status;
     assert(number - UPDATE_DEFINED_FIRST < judge->functions.count);
     *function = &judge->defined[number - UPDATE_DEFINED_FIRST];

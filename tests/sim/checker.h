@@ -189,7 +189,8 @@ struct checker {
     uint32_t violations;
     char first[SIM_VIOLATION_BYTES];
     struct sim_variable variables[VARIABLES];
-    bool seed_assigned; /* somebody was told so */
+    bool seed_assigned;     /* somebody was told so */
+    uint32_t defined, text; /* what defines were answered with; 0: none was, and 1 + the text */
     struct sim_push *pushes[COLUMNS];
     uint32_t push_count;
     struct sim_session *lives[LIVES_MAX];

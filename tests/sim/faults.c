@@ -53,6 +53,9 @@ const struct plan plans[] = {
      FAULT_STEPS | FAULT_QUORUM | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
     {"rows", 2, FAULT_ROWS | FAULT_DROP | FAULT_REFUSE | FAULT_STALL | FAULT_PULLS},
     {"rows2", 2, FAULT_ROWS | FAULT_STEPS | FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_PULLS},
+    {"functions", 0,
+     FAULT_FUNCTIONS | FAULT_DROP | FAULT_KILL | FAULT_STALL | FAULT_JOIN | FAULT_SUSPECT |
+         FAULT_PULLS},
     {"rows3", 1, FAULT_ROWS | FAULT_SHORTAGE | FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
 };
 
@@ -280,6 +283,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_STEPS:
     case FAULT_QUORUM:
     case FAULT_ROWS:
+    case FAULT_FUNCTIONS:
         break;
     }
 }

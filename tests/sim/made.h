@@ -53,6 +53,9 @@
     X(round_passed, "rounds of barriers that passed")                                              \
     X(round_late, "that waited too long")                                                          \
     X(round_gone, "that lacked who was settled")                                                   \
+    X(function_defined, "functions defined")                                                       \
+    X(function_taken, "defines of a name that had another text")                                   \
+    X(function_used, "pieces applied by one")                                                      \
     X(step_done, "contributions to synchronous steps")                                             \
     X(step_differs, "refused for another's")                                                       \
     X(step_lost, "failed for a loss")                                                              \

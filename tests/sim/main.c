@@ -161,7 +161,11 @@ static const struct plan *find_plan(const char *name)
 }
 
 /* What rules that few runs of other plans come to are looked for in. */
-static const char *const aims[RULE_COUNT] = {[RULE_loss_counts_from_final] = "loss"};
+static const char *const aims[RULE_COUNT] = {
+    [RULE_loss_counts_from_final] = "loss",
+    [RULE_define_after_every_ps] = "functions",
+    [RULE_one_text_for_a_name] = "functions",
+};
 
 static const struct plan *
 plan_to_break(const struct options *options, enum rule rule, uint64_t seed)

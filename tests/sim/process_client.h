@@ -36,6 +36,8 @@ struct client {
     uint64_t calls_made, calling; /* the call under way; 0: none is */
     const wire_type *called;      /* its request's */
     uint64_t coming, heard_round; /* its call at the barrier, likewise; the last that it heard of */
+    uint64_t defining;            /* its define under way; 0: none is */
+    uint32_t defined, text;       /* the function's number, 0: it has none; its text in mind */
     uint32_t known_then, found;   /* variables that there were when a list began, and it has had */
     uint64_t listed_through;      /* the last id of its pages so far */
     uint32_t list_limit;          /* of a page; 0: as many as an answer takes */

@@ -6,6 +6,7 @@
 
 #include "process_client.h"
 #include "program_barrier.h"
+#include "program_define.h"
 #include "program_calls.h"
 #include "program_transfers.h"
 #include "slots.h"
@@ -176,10 +177,11 @@ static void act(struct world *world, const struct event *event)
             program_pull(world, client);
         program_call(world, client);
         program_come(world, client);
+        program_define(world, client);
         act_later(world, client);
     } else if (client->phase == PHASE_DRAINING) {
         const bool open = client->pushes_open + client->pulls_open > 0 || client->calling != 0 ||
-                          client->coming != 0;
+                          client->coming != 0 || client->defining != 0;
         if (!open && !(client->member && observers_work(world)))
             leave(world, client, true);
         else
@@ -195,7 +197,8 @@ void program_begin(struct world *world, struct client *client)
     client->assigns = client->seeds = false;
     client->scratches = 0;
     client->calling = 0;
-    client->coming = client->heard_round = 0;
+    client->coming = client->heard_round = client->defining = 0;
+    client->defined = 0;
     client->pushes_open = client->pulls_open = 0;
 }
 
@@ -251,7 +254,8 @@ void program_effect(struct world *world, struct client *client, const struct ses
         create_after(world, client, 0);
         break;
     case SESSION_EFFECT_ANSWERED:
-        if (!program_came(world, client, effect) && program_answered(world, client, effect))
+        if (!program_came(world, client, effect) && !program_defined(world, client, effect) &&
+            program_answered(world, client, effect))
             created(world, client, effect);
         break;
     case SESSION_EFFECT_PUSHED:

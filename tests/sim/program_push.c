@@ -78,7 +78,8 @@ void program_push_seed(struct world *world, struct client *client)
     program_submit(world, client, push, NULL, 0);
 }
 
-enum named { NAMED_ADAM = 1, NAMED_ASSIGN, NAMED_SUBTRACT, NAMED };
+/* The last is one that was defined. */
+enum named { NAMED_ADAM = 1, NAMED_ASSIGN, NAMED_SUBTRACT, NAMED_SUM, NAMED };
 
 static uint8_t *put_number(struct sim_push *push, uint8_t *data, int64_t number)
 {
@@ -225,6 +226,20 @@ static void put_defect(struct world *world, struct sim_push *push)
     }
 }
 
+/* It does what the variable's own function does. */
+static void apply_by_the_defined(struct world *world, struct sim_push *push)
+{
+    for (uint32_t i = 0; i < push->piece_count; i++) {
+        struct session_piece *piece = &push->pieces[i];
+        bool is_grad = false;
+        for (uint32_t row = 0; row < 2; row++)
+            is_grad |= piece->shard_id == checker_shard(world, GRAD, piece->ps, row)->id;
+        if (is_grad)
+            piece->function = NAMED_SUM;
+        made_if(world, MADE_function_used, is_grad);
+    }
+}
+
 uint32_t program_some_ps(struct world *world)
 {
     uint32_t chosen = 0;
@@ -235,12 +250,12 @@ uint32_t program_some_ps(struct world *world)
 }
 
 /* The functions that pieces may name, by number. */
-static wire_function *const *name_functions(struct world *world)
+static wire_function *const *name_functions(struct world *world, uint32_t defined)
 {
-    static const uint32_t kinds[NAMED - 1] = {
+    const uint32_t kinds[NAMED - 1] = {
         SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ADAM,
         SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN,
-        SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_SUB};
+        SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN_SUB, defined};
     wire_function **functions = world_take(world, (NAMED - 1) * sizeof *functions);
 
     for (uint32_t i = 0; i < NAMED - 1; i++) {
@@ -275,7 +290,7 @@ void program_push(struct world *world, struct client *client)
     if (world_has(world, FAULT_REFUSE) && world_chance(world, 30))
         push->defect = (enum defect)world_between(world, 1, DEFECTS - 1);
     if ((push->defect == DEFECT_TOO_LARGE || push->defect == DEFECT_CORRUPTED) &&
-        world_has(world, FAULT_ROWS))
+        world_has(world, FAULT_ROWS | FAULT_FUNCTIONS))
         push->defect = DEFECT_UNKNOWN_SHARD; /* the grant has room, and nothing has a checksum */
     push->slotted = push->defect == DEFECT_NONE && world->slotted && world_chance(world, 30);
     push->wide = push->wide && !push->slotted;
@@ -290,6 +305,8 @@ void program_push(struct world *world, struct client *client)
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         if ((chosen >> ps & 1) != 0)
             data = put_part(world, push, ps, data);
+    if (client->defined != 0)
+        apply_by_the_defined(world, push);
     put_defect(world, push);
     if (push->defect != DEFECT_TOO_LARGE)
         push->sequence = ++client->life->sequence;
@@ -298,8 +315,9 @@ void program_push(struct world *world, struct client *client)
         world->processes[process_of_client(client->index)].name, push->number, push->participants,
         push->defect == DEFECT_NONE ? "" : ", with a fault that one will refuse");
     program_submit(
-        world, client, push, name_functions(world),
-        push->defect == DEFECT_WRONG_DATA_TYPE ? NAMED_ADAM
-        : push->in_runs                        ? NAMED - 1
-                                               : 0);
+        world, client, push, name_functions(world, client->defined),
+        client->defined != 0                     ? NAMED_SUM
+        : push->defect == DEFECT_WRONG_DATA_TYPE ? NAMED_ADAM
+        : push->in_runs                          ? NAMED_SUBTRACT
+                                                 : 0);
 }

@@ -39,23 +39,24 @@
 #define SIM_START_US 5000000000u    /* no clock begins at 0 */
 
 enum fault {
-    FAULT_DROP = 1,         /* connections are cut, unary calls lost */
-    FAULT_REFUSE = 2,       /* parts that a ps will refuse */
-    FAULT_KILL = 4,         /* clients are killed */
-    FAULT_SUSPECT = 8,      /* clients are suspended for longer than a lease */
-    FAULT_PULLS = 16,       /* many pulls */
-    FAULT_SLEEP = 32,       /* ps 0 is suspended for longer than a lease */
-    FAULT_JOIN = 64,        /* ps start late, joins and creates are lost and retried */
-    FAULT_STALL = 128,      /* a connection delivers nothing for seconds */
-    FAULT_CRASH = 256,      /* a ps dies, and may come back without its state */
-    FAULT_HANG = 512,       /* a ps neither says nor takes anything from then on */
-    FAULT_TERMINATE = 1024, /* a ps is told to terminate */
-    FAULT_QUIT = 2048,      /* members leave before their task is done */
-    FAULT_SHORTAGE = 4096,  /* a process gets no memory, once or for a while */
-    FAULT_BARRIERS = 8192,  /* members wait for each other */
-    FAULT_STEPS = 16384,    /* members push synchronously, too */
-    FAULT_QUORUM = 32768,   /* and do not wait for all of them */
-    FAULT_ROWS = 65536,     /* some pushes and pulls name rows by index */
+    FAULT_DROP = 1,           /* connections are cut, unary calls lost */
+    FAULT_REFUSE = 2,         /* parts that a ps will refuse */
+    FAULT_KILL = 4,           /* clients are killed */
+    FAULT_SUSPECT = 8,        /* clients are suspended for longer than a lease */
+    FAULT_PULLS = 16,         /* many pulls */
+    FAULT_SLEEP = 32,         /* ps 0 is suspended for longer than a lease */
+    FAULT_JOIN = 64,          /* ps start late, joins and creates are lost and retried */
+    FAULT_STALL = 128,        /* a connection delivers nothing for seconds */
+    FAULT_CRASH = 256,        /* a ps dies, and may come back without its state */
+    FAULT_HANG = 512,         /* a ps neither says nor takes anything from then on */
+    FAULT_TERMINATE = 1024,   /* a ps is told to terminate */
+    FAULT_QUIT = 2048,        /* members leave before their task is done */
+    FAULT_SHORTAGE = 4096,    /* a process gets no memory, once or for a while */
+    FAULT_BARRIERS = 8192,    /* members wait for each other */
+    FAULT_STEPS = 16384,      /* members push synchronously, too */
+    FAULT_QUORUM = 32768,     /* and do not wait for all of them */
+    FAULT_ROWS = 65536,       /* some pushes and pulls name rows by index */
+    FAULT_FUNCTIONS = 131072, /* clients define a function, and push with it */
 };
 
 struct plan {

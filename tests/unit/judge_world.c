@@ -602,6 +602,7 @@ uint64_t world_define(struct world *world, uint32_t session, const char *name, c
     request.session_id = id_of(world, session);
     request.name = (char *)(uintptr_t)name;
     request.text = (char *)(uintptr_t)function;
+    request.timeout_ms = 5000;
     return call(world, LANE_CALL_DEFINE, &request.base);
 }
 
