@@ -121,12 +121,18 @@ find_same(const wire_list_reply *reply, size_t index, uint64_t variable_id)
     return NULL;
 }
 
-const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard)
+const wire_variable *page_held_variable(const struct page *page, size_t index, uint32_t ps)
 {
-    if (shard->ps >= page->answers.count || page_of(page, shard->ps) == NULL)
+    if (ps >= page->answers.count || page_of(page, ps) == NULL)
         return NULL;
     const uint64_t variable_id = page_first(page)->variables[index]->variable_id;
-    const wire_variable *held = find_same(page_of(page, shard->ps), index, variable_id);
+    return find_same(page_of(page, ps), index, variable_id);
+}
+
+const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard)
+{
+    const wire_variable *held = page_held_variable(page, index, shard->ps);
+
     for (size_t i = 0; held != NULL && i < held->n_shards; i++)
         if (held->shards[i]->shard_id == shard->shard_id)
             return held->shards[i];

@@ -38,6 +38,9 @@ static inline const wire_list_reply *page_first(const struct page *page)
     return page_of(page, page->answers.first);
 }
 
+/* The variable as that ps knows it; NULL: it has not answered, or has not got the variable (any
+ * more). `index` is the variable's in the first answer. */
+const wire_variable *page_held_variable(const struct page *page, size_t index, uint32_t ps);
 /* The shard as the ps that holds it knows it; NULL: that ps has not answered, or has not got the
  * variable (any more). `index` is the variable's in the first answer. */
 const wire_shard *page_held_shard(const struct page *page, size_t index, const wire_shard *shard);

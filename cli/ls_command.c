@@ -14,6 +14,7 @@
 #include "pattern.h"
 #include "sumac/tensor.h"
 #include "table.h"
+#include "update.h"
 #include "text.h"
 #include "unknown.h"
 
@@ -306,6 +307,28 @@ static struct value *shard_to_json(const wire_shard *shard, const wire_shard *he
     return json;
 }
 
+/* In the words of SCHEDULE's fields, those that its kind has. */
+static struct value *schedule_to_json(const wire_schedule *schedule)
+{
+    struct value *json = value_object();
+
+    value_put(json, "name", value_text(names_schedule((int)schedule->kind)));
+    if (schedule->decay_steps > 0)
+        value_put(json, "decay_steps", value_number(schedule->decay_steps));
+    if ((int)schedule->kind == UPDATE_SCHEDULE_EXPONENTIAL_DECAY) {
+        value_put(json, "decay_rate", value_real(schedule->decay_rate));
+        value_put(json, "staircase", value_bool(schedule->staircase));
+    }
+    if ((int)schedule->kind == UPDATE_SCHEDULE_COSINE_DECAY)
+        value_put(json, "alpha", value_real(schedule->alpha));
+    if (schedule->warmup_steps > 0) {
+        value_put(json, "warmup_steps", value_number(schedule->warmup_steps));
+        value_put(json, "warmup_target", value_real(schedule->warmup_target));
+    }
+    value_put(json, "first_version", value_number(schedule->first_version));
+    return json;
+}
+
 static struct value *function_to_json(const wire_function *function)
 {
     struct value *json = value_object();
@@ -316,7 +339,23 @@ static struct value *function_to_json(const wire_function *function)
         value_put(
             json, names_hyperparameter((int)function->hyperparameters[i]->name),
             value_real(function->hyperparameters[i]->value));
+    if (function != NULL && function->schedule != NULL)
+        value_put(json, "schedule", schedule_to_json(function->schedule));
     return json;
+}
+
+/* What pushes have made of its hyperparameters, as the ps of the first shard that is answered for
+ * says; NULL: nothing. */
+static const wire_function *current_of(const struct page *page, size_t index)
+{
+    const wire_variable *variable = page_first(page)->variables[index];
+
+    for (size_t i = 0; i < variable->n_shards; i++) {
+        const wire_variable *held = page_held_variable(page, index, variable->shards[i]->ps);
+        if (held != NULL)
+            return held->current;
+    }
+    return NULL;
 }
 
 static void variable_to_json(void *context, const struct page *page, size_t index)
@@ -342,6 +381,9 @@ static void variable_to_json(void *context, const struct page *page, size_t inde
         json, "synchronization", value_text(names_synchronization((int)variable->synchronization)));
     value_put(json, "trainable", value_bool(variable->trainable));
     value_put(json, "function", function_to_json(variable->function));
+    const wire_function *current = current_of(page, index);
+    if (current != NULL)
+        value_put(json, "current", function_to_json(current));
     value_put(json, "shards", shards);
     value_add(context, json);
 }

@@ -34,6 +34,13 @@ const char *names_function(int function)
     return row == NULL ? "?" : row->name;
 }
 
+const char *names_schedule(int kind)
+{
+    const char *const text = update_schedule_name((uint32_t)kind);
+
+    return text == NULL ? "?" : text;
+}
+
 const char *names_hyperparameter(int name)
 {
     const char *const text = update_hyperparameter_name((uint32_t)name);

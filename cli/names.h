@@ -11,5 +11,6 @@ const char *names_aggregation(int aggregation);
 const char *names_synchronization(int synchronization);
 const char *names_function(int function);
 const char *names_hyperparameter(int name);
+const char *names_schedule(int kind);
 
 #endif

@@ -123,7 +123,7 @@ static enum sumac_status create_variables(struct job *job, struct sumac_error *e
         if (i == STEPS || i == DONE) {
             options.dtype = i == STEPS ? SUMAC_FLOAT64 : SUMAC_INT32;
             options.function =
-                (struct sumac_function){i == STEPS ? "assign_add" : "assign", NULL, 0};
+                (struct sumac_function){.name = i == STEPS ? "assign_add" : "assign"};
             options.not_trainable = true;
         }
         if (i != DONE)

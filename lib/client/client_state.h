@@ -290,6 +290,10 @@ struct selection {
  * OUT_OF_RANGE. */
 enum sumac_status selection_add(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
+/* Pieces without bytes, for all its shards: what its function names is theirs from then on. Fails
+ * INVALID_ARGUMENT. */
+enum sumac_status selection_set(
+    struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
 /* The next piece of the transfer, for that shard. NULL: no memory. */
 struct session_piece *transfer_add_piece(
     struct transfer *transfer, const struct selection *selection, struct variable_shard *shard);

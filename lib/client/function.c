@@ -70,6 +70,25 @@ static enum sumac_status find_hyperparameter(
         "%s has no hyperparameter %.64s; it has %s", function->name, name, known);
 }
 
+/* A ps says what is wrong with it. NULL: no memory. */
+static wire_schedule *encode_schedule(const struct sumac_schedule *given, struct arena *arena)
+{
+    wire_schedule *made = arena_take(arena, sizeof *made);
+
+    if (made == NULL)
+        return NULL;
+    *made = (wire_schedule)WIRE_SCHEDULE_INIT;
+    made->kind = (Sumac__V1__Schedule__Kind)given->kind;
+    made->decay_steps = given->decay_steps;
+    made->decay_rate = given->decay_rate;
+    made->staircase = given->staircase;
+    made->alpha = given->alpha;
+    made->warmup_steps = given->warmup_steps;
+    made->warmup_target = given->warmup_target;
+    made->first_version = given->first_version;
+    return made;
+}
+
 enum sumac_status function_encode(
     const struct sumac_function *function, struct arena *arena, wire_function **wire,
     struct sumac_error *error)
@@ -102,6 +121,12 @@ enum sumac_status function_encode(
     made->function = (Sumac__V1__UpdateFunction)row->number;
     made->n_hyperparameters = count;
     made->hyperparameters = pointers;
+    if (function->schedule != NULL)
+        made->schedule = encode_schedule(function->schedule, arena);
+    if (function->schedule != NULL && made->schedule == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a function");
     *wire = made;
     return SUMAC_OK;
 }

@@ -89,6 +89,8 @@ double norm_of(const struct sumac_delta *deltas, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct sumac_tensor *const value = &deltas[i].value;
         uint64_t elements = 0, bytes = 0;
+        if (deltas[i].sets_hyperparameters)
+            continue;
         assert(sumac_dtype_is_float(value->dtype));
         if (sumac_shape_size(&value->shape, value->dtype, &elements, &bytes) == SUMAC_OK &&
             bytes > 0)

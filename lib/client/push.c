@@ -60,7 +60,7 @@ static enum sumac_status
 check_floats(const struct sumac_delta *deltas, size_t count, struct sumac_error *error)
 {
     for (size_t i = 0; i < count; i++)
-        if (!sumac_dtype_is_float(deltas[i].value.dtype))
+        if (!deltas[i].sets_hyperparameters && !sumac_dtype_is_float(deltas[i].value.dtype))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
                 "push of %s: it is of type %s, and what is scaled, or clipped by its norm, is of a "
@@ -130,7 +130,9 @@ static enum sumac_status add_deltas(
             .earlier_pull = deltas->earlier_pull,
             .synchronous = deltas->synchronous,
             .verb = "push"};
-        const enum sumac_status status = selection_add(transfer, &selection, error);
+        const enum sumac_status status = delta->sets_hyperparameters
+                                             ? selection_set(transfer, &selection, error)
+                                             : selection_add(transfer, &selection, error);
         if (status != SUMAC_OK)
             return status;
     }

@@ -275,6 +275,36 @@ enum sumac_status selection_add(
     return SUMAC_OK;
 }
 
+enum sumac_status selection_set(
+    struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
+{
+    struct sumac_variable *variable = selection->variable;
+    struct sumac_range rows;
+    const enum sumac_status status = check_rows(selection, transfer->client, &rows, error);
+
+    if (status != SUMAC_OK)
+        return status;
+    const bool has_value = selection->tensor->memory != NULL || selection->tensor->buffer != NULL;
+    if (selection->function == 0 || selection->has_rows || selection->indices != NULL || has_value)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "push of %s: it sets hyperparameters %s", variable->name,
+            selection->function == 0 ? "and names no function: give the one that the variable was "
+                                       "created with, and what is to change"
+            : has_value ? "and has a value: push that as another delta, before or after it"
+                        : "of some rows: they are the whole variable's");
+    for (uint32_t i = 0; i < variable->shard_count; i++) {
+        struct session_piece *piece = transfer_add_piece(transfer, selection, &variable->shards[i]);
+        if (piece == NULL)
+            return fail(
+                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                "no memory for a %s of %s", selection->verb, variable->name);
+        assert(piece->bytes == 0);
+        piece->kind = WIRE_PIECE_HYPERPARAMETERS;
+    }
+    return SUMAC_OK;
+}
+
 void transfer_note_pulled(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count)
 {

@@ -198,7 +198,9 @@ fill_piece(struct draft *draft, const struct link *link, wire_piece *wire, uint6
     wire->layout_epoch = piece->layout_epoch;
     wire->function = piece->function;
     wire->based_on = piece->based_on;
-    wire->kind = SUMAC__V1__PIECE__KIND__KIND_VALUES;
+    wire->kind = piece->kind == WIRE_PIECE_HYPERPARAMETERS
+                     ? SUMAC__V1__PIECE__KIND__KIND_HYPERPARAMETERS
+                     : SUMAC__V1__PIECE__KIND__KIND_VALUES;
     if (piece->rows != NULL) {
         const uint64_t first = offset / piece->row_bytes, rows = bytes / piece->row_bytes;
         wire[1] = wire[0];

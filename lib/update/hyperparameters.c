@@ -12,6 +12,7 @@
 #include "text.h"
 
 #define BUFFER_SIZE_MAX 65536
+#define DIVISOR_MIN 0x1p-64 /* a decayed rate by which something is divided */
 
 #define AT_LEAST_ZERO 0, HUGE_VAL, true, false, "finite and at least 0"
 #define ONE_OR_ZERO 0, 1, false, true, "0 or 1"
@@ -134,6 +135,8 @@ inherit(const struct update_function *function, const struct update_hyperparamet
         if ((function->hyperparameters >> i & 1u) != 0)
             inherited.value[i] =
                 (from_base >> i & 1u) != 0 ? base->value[i] : function->defaults[i];
+    if ((inherited.set & from_base) >> UPDATE_HYPERPARAMETER_LEARNING_RATE & 1u)
+        inherited.schedule = base->schedule;
     return inherited;
 }
 
@@ -149,6 +152,44 @@ update_hyperparameters_list(const struct update_function *function, char *text, 
                 update_hyperparameter_of(function, i)->name);
     assert(used < text_bytes);
     return text;
+}
+
+void update_hyperparameters_lay(
+    struct update_hyperparameters *own, const struct update_hyperparameters *given)
+{
+    const uint32_t rate = 1u << UPDATE_HYPERPARAMETER_LEARNING_RATE;
+
+    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
+        if ((given->set >> i & 1u) != 0)
+            own->value[i] = given->value[i];
+    if ((given->set & (rate | UPDATE_SCHEDULE_SET)) != 0)
+        own->schedule = given->schedule;
+}
+
+double update_learning_rate(
+    const struct update_function *function, const struct update_hyperparameters *hyperparameters,
+    uint64_t version)
+{
+    const double own = hyperparameters->value[UPDATE_HYPERPARAMETER_LEARNING_RATE];
+    const bool divides = (function->above_zero >> UPDATE_HYPERPARAMETER_LEARNING_RATE & 1u) != 0;
+
+    assert(own >= 0);
+    if (!update_schedule_is_any(&hyperparameters->schedule))
+        return own;
+    const double rate = update_schedule_rate(&hyperparameters->schedule, own, version);
+    return divides && rate < DIVISOR_MIN ? DIVISOR_MIN : rate;
+}
+
+static enum sumac_status read_schedule(
+    const struct update_function *function, const wire_schedule *given,
+    struct update_hyperparameters *read, struct sumac_error *error)
+{
+    if ((function->hyperparameters >> UPDATE_HYPERPARAMETER_LEARNING_RATE & 1u) == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "%s has no learning_rate, which a schedule is of", function->name);
+    read->set |= UPDATE_SCHEDULE_SET;
+    return update_schedule_read(given, &read->schedule, error);
 }
 
 static enum sumac_status read_one(
@@ -202,6 +243,13 @@ enum sumac_status update_hyperparameters_read(
             return status;
     }
     assert((seen & ~function->hyperparameters) == 0);
+    if ((seen >> UPDATE_HYPERPARAMETER_LEARNING_RATE & 1u) != 0)
+        result.schedule = (struct update_schedule){0};
+    if (given != NULL && given->schedule != NULL) {
+        const enum sumac_status status = read_schedule(function, given->schedule, &result, error);
+        if (status != SUMAC_OK)
+            return status;
+    }
     *merged = result;
     return SUMAC_OK;
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "expression.h"
+#include "schedule.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 #include "wire.h"
@@ -88,8 +89,10 @@ enum {
 
 struct update_hyperparameters {
     double value[UPDATE_HYPERPARAMETERS_MAX + 1]; /* by HyperparameterName's number */
-    uint32_t set;                                 /* bit per number that is set */
+    uint32_t set; /* bit per number that is set; UPDATE_SCHEDULE_SET: the schedule */
+    struct update_schedule schedule; /* of learning_rate */
 };
+#define UPDATE_SCHEDULE_SET 1u
 
 /* A row for each hyperparameter. */
 struct update_hyperparameter {
@@ -238,6 +241,16 @@ enum sumac_status update_hyperparameters_read(
 enum sumac_status update_hyperparameters_check(
     const struct update_function *function, enum sumac_dtype dtype,
     const struct update_hyperparameters *merged, struct sumac_error *error);
+
+/* Lay what `given` sets over `own`, which has the same function. A learning rate that is given
+ * alone goes by no schedule. */
+void update_hyperparameters_lay(
+    struct update_hyperparameters *own, const struct update_hyperparameters *given);
+/* learning_rate as it is in a push to a shard of that version: its own, or as its schedule has it;
+ * of a function that divides by it at least 2^-64. */
+double update_learning_rate(
+    const struct update_function *function, const struct update_hyperparameters *hyperparameters,
+    uint64_t version);
 
 /* Of the table's hyperparameters: "learning_rate"; NULL for an unknown number. The number of a
  * name; 0 for an unknown name. */

@@ -329,31 +329,45 @@ static void print_function(const struct definition *definition, char text[TEXT_B
     (void)text_print(text, TEXT_BYTES, "%s", definition->function->name);
 }
 
-static bool
-write_function(const struct definition *definition, struct arena *arena, wire_variable *message)
+wire_function *definition_write_function(
+    const struct update_function *function, const struct update_hyperparameters *values,
+    uint32_t which, struct arena *arena)
 {
-    wire_function *function = arena_take(arena, sizeof *function);
-    wire_hyperparameter *values = arena_take(arena, UPDATE_HYPERPARAMETERS_MAX * sizeof *values);
+    wire_function *message = arena_take(arena, sizeof *message);
+    wire_schedule *schedule = arena_take(arena, sizeof *schedule);
+    wire_hyperparameter *named = arena_take(arena, UPDATE_HYPERPARAMETERS_MAX * sizeof *named);
     wire_hyperparameter **pointers =
         arena_take(arena, UPDATE_HYPERPARAMETERS_MAX * sizeof *pointers);
 
-    if (function == NULL || values == NULL || pointers == NULL)
-        return false;
-    *function = (wire_function)WIRE_FUNCTION_INIT;
-    function->function = (Sumac__V1__UpdateFunction)definition->function->number;
-    function->hyperparameters = pointers;
+    if (message == NULL || schedule == NULL || named == NULL || pointers == NULL)
+        return NULL;
+    *message = (wire_function)WIRE_FUNCTION_INIT;
+    message->function = (Sumac__V1__UpdateFunction)function->number;
+    message->hyperparameters = pointers;
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
-        if ((definition->function->hyperparameters >> i & 1u) == 0)
+        if ((which >> i & 1u) == 0)
             continue;
-        wire_hyperparameter *value = &values[function->n_hyperparameters];
+        wire_hyperparameter *value = &named[message->n_hyperparameters];
         *value = (wire_hyperparameter)WIRE_HYPERPARAMETER_INIT;
         value->name = (Sumac__V1__HyperparameterName)i;
-        value->value = definition->hyperparameters.value[i];
-        pointers[function->n_hyperparameters++] = value;
+        value->value = values->value[i];
+        pointers[message->n_hyperparameters++] = value;
     }
-    assert(function->n_hyperparameters <= UPDATE_HYPERPARAMETERS_MAX);
-    message->function = function;
-    return true;
+    assert(message->n_hyperparameters <= UPDATE_HYPERPARAMETERS_MAX);
+    if ((which & UPDATE_SCHEDULE_SET) == 0)
+        return message;
+    update_schedule_write(&values->schedule, schedule);
+    message->schedule = schedule;
+    return message;
+}
+
+static bool
+write_function(const struct definition *definition, struct arena *arena, wire_variable *message)
+{
+    const struct update_hyperparameters *own = &definition->hyperparameters;
+
+    message->function = definition_write_current(definition->function, own, arena);
+    return message->function != NULL;
 }
 
 /* Bit by bit: a NaN is the same as itself. */
@@ -377,6 +391,15 @@ static uint32_t differing_hyperparameter(const struct definition *a, const struc
             return i;
     }
     return 0;
+}
+
+bool definition_same_hyperparameters(
+    const struct update_hyperparameters *a, const struct update_hyperparameters *b)
+{
+    for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++)
+        if (!same_number(a->value[i], b->value[i]))
+            return false;
+    return update_schedule_same(&a->schedule, &b->schedule);
 }
 
 /* ---- initializer ---- */
@@ -569,6 +592,13 @@ enum sumac_status definition_compare(
         field = update_hyperparameter_of(existing->function, number)->name;
         (void)text_print(there, TEXT_BYTES, "%.17g", existing->hyperparameters.value[number]);
         (void)text_print(here, TEXT_BYTES, "%.17g", given->hyperparameters.value[number]);
+    }
+    if (field == NULL &&
+        !update_schedule_same(
+            &existing->hyperparameters.schedule, &given->hyperparameters.schedule)) {
+        field = "schedule";
+        (void)update_schedule_print(&existing->hyperparameters.schedule, there, TEXT_BYTES);
+        (void)update_schedule_print(&given->hyperparameters.schedule, here, TEXT_BYTES);
     }
     if (field == NULL)
         return SUMAC_OK;

@@ -22,7 +22,8 @@
 
 #define DEFINITION_NAME_BYTES_MAX 1024u
 /* Of a variable in an answer, every number with as many bytes as it may take. */
-#define DEFINITION_VARIABLE_BYTES_MAX 320u /* without its name and its shards */
+#define DEFINITION_VARIABLE_BYTES_MAX 376u /* without its name and its shards, nor … */
+#define DEFINITION_CURRENT_BYTES_MAX 176u  /* … its function as it is by now */
 #define DEFINITION_SHARD_BYTES_MAX 70u     /* without the name of a task */
 
 /* An attribute is a member here, a row of definition.c, and a field of the message. */
@@ -60,6 +61,24 @@ enum sumac_status definition_compare(
  * to be used. */
 bool definition_write(
     const struct definition *definition, struct arena *arena, wire_variable *message);
+
+/* An update function with those hyperparameters that `which` has the bits of, UPDATE_SCHEDULE_SET
+ * with its schedule, too; or with all that it takes, as they are. NULL: the arena is full. */
+wire_function *definition_write_function(
+    const struct update_function *function, const struct update_hyperparameters *values,
+    uint32_t which, struct arena *arena);
+static inline wire_function *definition_write_current(
+    const struct update_function *function, const struct update_hyperparameters *values,
+    struct arena *arena)
+{
+    const bool any = update_schedule_is_any(&values->schedule);
+
+    return definition_write_function(
+        function, values, function->hyperparameters | (any ? UPDATE_SCHEDULE_SET : 0), arena);
+}
+/* Are all of them the same? */
+bool definition_same_hyperparameters(
+    const struct update_hyperparameters *a, const struct update_hyperparameters *b);
 
 /* Its creator gives it its value. */
 static inline bool definition_is_assigned(const struct definition *definition)

@@ -35,6 +35,17 @@ static wire_shard *pack_shard(struct lane *lane, const struct placement *placeme
     return shard;
 }
 
+/* The first of its shards here, if its hyperparameters are not those that it was created with. */
+static const struct shard *find_changed(const struct variable *variable)
+{
+    const struct shard *first = variable->made_count == 0 ? NULL : &variable->shards[0];
+
+    if (first == NULL || definition_same_hyperparameters(
+                             &first->hyperparameters, &variable->definition.hyperparameters))
+        return NULL;
+    return first;
+}
+
 /* NULL: the arena is full. */
 static wire_variable *pack_variable(struct lane *lane, struct variable *variable)
 {
@@ -55,6 +66,13 @@ static wire_variable *pack_variable(struct lane *lane, struct variable *variable
         shards[message->n_shards++] = shard;
     }
     assert(message->n_shards == variable->placement_count);
+    const struct shard *changed = find_changed(variable);
+    if (changed != NULL) {
+        message->current = definition_write_current(
+            variable->definition.function, &changed->hyperparameters, &lane->arena);
+        if (message->current == NULL)
+            return NULL;
+    }
     return definition_write(&variable->definition, &lane->arena, message) ? message : NULL;
 }
 
@@ -71,6 +89,9 @@ struct page {
 static size_t bytes_of(const struct variable *variable)
 {
     size_t bytes = DEFINITION_VARIABLE_BYTES_MAX + strlen(variable->name);
+
+    if (find_changed(variable) != NULL)
+        bytes += DEFINITION_CURRENT_BYTES_MAX;
 
     for (uint32_t i = 0; i < variable->placement_count; i++) {
         const struct shard *here = variable->placements[i].here;

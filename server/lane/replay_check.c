@@ -130,6 +130,7 @@ static void same_run(
 {
     const struct run *was = &a->runs[i], *is = &b->runs[i];
 
+    same(pair, was->sets, is->sets, "the kind of a run", whom);
     if (was->by_rows && is->by_rows) {
         same(pair, was->bytes, is->bytes, "the bytes of a run", whom);
         same(pair, was->function, is->function, "the function of a run", whom);
@@ -158,6 +159,8 @@ static void same_functions(
         same(pair, was->given.set, is->given.set, "hyperparameters", whom);
         if (memcmp(was->given.value, is->given.value, sizeof was->given.value) != 0)
             differ(pair, "value of a hyperparameter", whom);
+        if (!update_schedule_same(&was->given.schedule, &is->given.schedule))
+            differ(pair, "schedule", whom);
     }
 }
 
@@ -321,6 +324,8 @@ static void same_shard(const struct pair *pair, const struct shard *a, const str
         differ(pair, "assigned elements", whom);
     if (is_busy(a))
         return;
+    if (!definition_same_hyperparameters(&a->hyperparameters, &b->hyperparameters))
+        differ(pair, "hyperparameters", whom);
     for (uint32_t i = 0; i < a->list_count; i++)
         same_blocks(pair, a->list[i], b->list[i], a->block_count, whom);
 }

@@ -114,6 +114,8 @@ struct shard {
     uint64_t fill_bytes; /* of value and slots together, that have got their initial value; of one
                           * that leaves, that are left */
     char last_worker[STORE_TASK_TEXT_BYTES];
+    /* Those that count: as its variable was created, or as a push has changed them since. */
+    struct update_hyperparameters hyperparameters;
 };
 
 enum view_scope { VIEW_OF_VALUES, VIEW_OF_SLOTS_TOO };

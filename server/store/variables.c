@@ -104,7 +104,8 @@ static bool make_shard(struct store *store, struct variable *variable, struct pl
         .layout_epoch = placement->layout_epoch,
         .variable = variable,
         .bytes = placement->bytes,
-        .list_count = 1 + variable->slot_count};
+        .list_count = 1 + variable->slot_count,
+        .hyperparameters = variable->definition.hyperparameters};
     const uint64_t element_bytes = sumac_dtype_bytes(variable->definition.dtype);
     assert(element_bytes > 0);
     shard->row_bytes = placement->rows == 0 ? 0 : placement->bytes / placement->rows;

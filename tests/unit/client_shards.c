@@ -217,7 +217,8 @@ static void a_function_of_several_deltas_is_named_once(void **state)
     struct known known;
     struct talk talk;
     struct sumac_push *push = NULL;
-    static const struct sumac_function add_it = {.name = "assign_add"}, take = {"assign_sub", 0, 0};
+    static const struct sumac_function add_it = {.name = "assign_add"},
+                                       take = {.name = "assign_sub"};
 
     know(&known);
     client_note_process(&known.client);

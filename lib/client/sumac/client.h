@@ -73,12 +73,40 @@ struct sumac_hyperparameter {
     double value;
 };
 
+enum sumac_schedule_kind {
+    SUMAC_SCHEDULE_CONSTANT = 0,          /* base */
+    SUMAC_SCHEDULE_EXPONENTIAL_DECAY = 1, /* base·decay_rate^(s ÷ decay_steps) */
+    /* base·((1 − alpha)·(1 + cos(π·min(s, decay_steps) ÷ decay_steps)) ÷ 2 + alpha) */
+    SUMAC_SCHEDULE_COSINE_DECAY = 2,
+};
+
+/* How a variable's learning_rate goes without a push (tf.keras.optimizers.schedules), by the
+ * version that each of its shards has before a push is applied: n = version − first_version, or 0
+ * before. In the first warmup_steps of them it is learning_rate + (warmup_target −
+ * learning_rate)·n ÷ warmup_steps; then as its kind says, with s = n − warmup_steps and
+ * warmup_target as base. Without warm-up s = n, and learning_rate is the base. Every push that
+ * names a shard is one of its versions, so shards of a variable that is pushed by rows may be at
+ * different places. What a kind does not have is 0; zeroed: the rate is as it is given. */
+struct sumac_schedule {
+    enum sumac_schedule_kind kind;
+    uint64_t decay_steps;   /* of a decay: 1 to 2^53 */
+    double decay_rate;      /* of exponential decay: finite, above 0 */
+    bool staircase;         /* of exponential decay: s ÷ decay_steps is rounded down */
+    double alpha;           /* of cosine decay: 0 to 1 */
+    uint64_t warmup_steps;  /* at most 2^53 */
+    double warmup_target;   /* with warmup_steps: finite, at least 0 */
+    uint64_t first_version; /* from which version on */
+};
+
 /* An update function by name, "adam"; hyperparameters left out keep their defaults (or, in a push,
  * the variable's). */
 struct sumac_function {
     const char *name;
     const struct sumac_hyperparameter *hyperparameters;
     uint32_t hyperparameter_count;
+    /* Of learning_rate. NULL: of a variable that is created, none; in a push the variable's, but
+     * none where the push names a learning_rate. */
+    const struct sumac_schedule *schedule;
 };
 
 /* SUMAC_FUNCTION("momentum", {"learning_rate", 0.1}, {"momentum", 0.8}), with one hyperparameter at
@@ -258,6 +286,15 @@ struct sumac_delta {
      * synchronous push each member has rows of its own: they are taken together, in worker order.
      */
     const struct sumac_tensor *indices;
+    /* Change the variable's hyperparameters while training goes on: what `function`, which is the
+     * one that it was created with, names – hyperparameters, a schedule – is the variable's own
+     * from here on, and what it does not name stays. No value is given, nor rows. It is a push like
+     * any other: on all shards or none, in the order of the pushes, and of the deltas of one push;
+     * a version of each shard. A learning_rate without a schedule ends the one that there was. A
+     * create compares with what the variable was created with, whatever is changed. Refused (the
+     * wait says so) as in a create; and initial_accumulator_value, or what needs a slot that the
+     * variable was created without. */
+    bool sets_hyperparameters;
 };
 
 struct sumac_push_options {

@@ -9,13 +9,16 @@ static struct prepared prepare(const struct lane_part *part, const struct run *r
 {
     const struct shard *shard = part->entries[run->entry].shard;
     const struct variable *variable = shard->variable;
-    const struct update_hyperparameters merged = lane_run_hyperparameters(part, run);
+    struct update_hyperparameters merged = lane_run_hyperparameters(part, run);
     struct prepared made = {
         .slice = {.function = lane_run_function(part, run), .dtype = variable->definition.dtype}};
 
     assert(variable->filled);
+    assert(!run->sets);
     made.slice.scale = part->scale;
     made.list_count = 1 + update_slot_count(made.slice.function, &merged);
+    merged.value[UPDATE_HYPERPARAMETER_LEARNING_RATE] =
+        update_learning_rate(made.slice.function, &merged, shard->version);
     update_prepare(
         made.slice.function, made.slice.dtype, &merged, shard->step_count + 1, &made.slice);
     return made;
@@ -255,6 +258,12 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
             continue;
         }
         const struct run *run = &part->runs[operation->run];
+        if (run->sets) { /* the runs before it are prepared, and those after it are not */
+            part->entries[run->entry].shard->hyperparameters = lane_run_hyperparameters(part, run);
+            lane->work += WORK_OF_A_RUN;
+            operation->run++;
+            continue;
+        }
         if (batch->number != 0 && (depends(batch, part, run, operation->byte) ||
                                    (!lane_has_time(lane) && batch->count > 0)))
             return;

@@ -229,6 +229,10 @@ static const char *run_text(struct lane *lane, const struct lane_part *part, uin
             part->run_count == 1 ? "piece" : "pieces", lane->index);
     const struct run *at = &part->runs[run];
     const struct shard *shard = part->entries[at->entry].shard;
+    if (at->sets)
+        return out_text(
+            &lane->out, "hyperparameters of shard %" PRIu64 " of variable %.200s", shard->id,
+            shard->variable->name);
     if (at->by_rows)
         return out_text(
             &lane->out, "rows by index of shard %" PRIu64 " of variable %.200s", shard->id,
@@ -244,6 +248,16 @@ hyperparameter_text(struct lane *lane, const char *name, double value, const cha
 {
     assert(name != NULL && variable != NULL);
     return out_text(&lane->out, "%s %g for variable %.200s", name, value, variable);
+}
+
+static const char *
+schedule_text(struct lane *lane, const struct update_schedule *schedule, const char *variable)
+{
+    char text[UPDATE_SCHEDULE_TEXT_BYTES];
+
+    return out_text(
+        &lane->out, "schedule %s for variable %.200s",
+        update_schedule_print(schedule, text, sizeof text), variable);
 }
 
 static const char *
@@ -275,6 +289,12 @@ static bool compare_hyperparameters(
             hyperparameter_text(lane, name, wanted.value[i], variable));
         return false;
     }
+    if (!update_schedule_same(&given.schedule, &wanted.schedule)) {
+        differ(
+            lane, part, held, schedule_text(lane, &given.schedule, variable),
+            schedule_text(lane, &wanted.schedule, variable));
+        return false;
+    }
     return true;
 }
 
@@ -290,7 +310,7 @@ compare_run(struct lane *lane, struct lane_part *part, const struct lane_part *h
     const bool same_rows = /* which rows they name by index is each one's own affair */
         given->by_rows || (given->offset == wanted->offset && given->bytes == wanted->bytes);
     if (shard != held->entries[wanted->entry].shard || given->by_rows != wanted->by_rows ||
-        !same_rows) {
+        given->sets != wanted->sets || !same_rows) {
         differ(lane, part, held, run_text(lane, part, run), run_text(lane, held, run));
         return false;
     }

@@ -128,6 +128,8 @@ static void read_functions(struct lane *lane, struct lane_part *part, const wire
         read->given.set = 0;
         for (size_t j = 0; j < given->n_hyperparameters; j++)
             read->given.set |= 1u << given->hyperparameters[j]->name;
+        if (given->schedule != NULL)
+            read->given.set |= UPDATE_SCHEDULE_SET;
     }
 }
 
@@ -576,20 +578,17 @@ const struct update_function *lane_run_function(const struct lane_part *part, co
 }
 
 struct update_hyperparameters lane_part_hyperparameters(
-    const struct lane_part *part, uint32_t function, const struct definition *own)
+    const struct lane_part *part, uint32_t function, const struct shard *shard)
 {
-    struct update_hyperparameters merged = own->hyperparameters;
+    struct update_hyperparameters merged = shard->hyperparameters;
 
     assert(function <= part->function_count);
     if (function == 0)
         return merged;
     const struct part_function *named = &part->functions[function - 1];
-    if (named->function != own->function)
+    if (named->function != shard->variable->definition.function)
         return named->given; /* given over the defaults already */
-    for (uint32_t i = 0; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
-        if ((named->given.set >> i & 1u) != 0)
-            merged.value[i] = named->given.value[i];
-    }
+    update_hyperparameters_lay(&merged, &named->given);
     return merged;
 }
 
@@ -597,8 +596,7 @@ struct update_hyperparameters
 lane_run_hyperparameters(const struct lane_part *part, const struct run *run)
 {
     assert(run->entry < part->entry_count);
-    return lane_part_hyperparameters(
-        part, run->function, &part->entries[run->entry].shard->variable->definition);
+    return lane_part_hyperparameters(part, run->function, part->entries[run->entry].shard);
 }
 
 /* Pieces that continue each other are one run by now. */
@@ -606,7 +604,7 @@ bool lane_part_check_run(struct lane *lane, struct lane_part *part)
 {
     const struct run *run = part->run_count == 0 ? NULL : &part->runs[part->run_count - 1];
 
-    if (run == NULL || run->by_rows || lane_run_function(part, run)->slot_count == 0)
+    if (run == NULL || run->by_rows || run->sets || lane_run_function(part, run)->slot_count == 0)
         return true;
     const struct shard *shard = part->entries[run->entry].shard;
     const struct variable *variable = shard->variable;

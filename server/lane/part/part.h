@@ -72,6 +72,7 @@ struct run {
     uint32_t entry;    /* … and the shard they are for */
     uint32_t function; /* 0: the variable's own; i: the part's functions[i - 1] */
     bool by_rows;
+    bool sets; /* no bytes: what its function names becomes the shard's own */
     union {
         uint64_t offset;       /* in the shard */
         struct row_list *list; /* of one by rows */
@@ -216,9 +217,9 @@ lane_run_function(const struct lane_part *part, const struct run *run);
  * its defaults. */
 struct update_hyperparameters
 lane_run_hyperparameters(const struct lane_part *part, const struct run *run);
-/* The same of a function by its number in the part (0: the variable's own), for a variable. */
+/* The same of a function by its number in the part (0: the variable's own), for a shard. */
 struct update_hyperparameters lane_part_hyperparameters(
-    const struct lane_part *part, uint32_t function, const struct definition *own);
+    const struct lane_part *part, uint32_t function, const struct shard *shard);
 void lane_part_move(struct lane_part *part, enum lane_part_state to);
 /* It is over, wherever it was, and its memory is given back. */
 void lane_part_destroy(struct lane *lane, struct lane_part *part);

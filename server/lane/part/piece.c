@@ -142,16 +142,17 @@ static struct shard *find_shard(struct lane *lane, struct lane_part *part, const
 
 /* Does the variable have the slots that its function needs with what the part says of it? */
 static enum sumac_status check_slots(
-    const struct lane_part *part, uint32_t function, const struct variable *variable,
+    const struct lane_part *part, uint32_t function, const struct shard *shard,
     struct sumac_error *error)
 {
+    const struct variable *variable = shard->variable;
     const struct definition *own = &variable->definition;
 
     assert(function > 0 && function <= part->function_count);
     assert(own->function != NULL);
     if (part->functions[function - 1].function != own->function || own->function->last_slot_if == 0)
         return SUMAC_OK;
-    const struct update_hyperparameters merged = lane_part_hyperparameters(part, function, own);
+    const struct update_hyperparameters merged = lane_part_hyperparameters(part, function, shard);
     return update_check_slots(own->function, &own->hyperparameters, &merged, variable->name, error);
 }
 
@@ -177,7 +178,7 @@ static bool check_function(
             SUMAC_OK &&
         update_hyperparameters_check(named->function, own->dtype, &named->given, &error) ==
             SUMAC_OK &&
-        check_slots(part, function, variable, &error) == SUMAC_OK)
+        check_slots(part, function, shard, &error) == SUMAC_OK)
         return true;
     lane_part_refuse_as(lane, part, &error);
     return false;
@@ -209,6 +210,12 @@ static bool check_range(
     return false;
 }
 
+static bool is_pushed(Sumac__V1__Piece__Kind kind)
+{
+    return (int)kind == WIRE_PIECE_VALUES || (int)kind == WIRE_PIECE_ROW_INDICES ||
+           (int)kind == WIRE_PIECE_HYPERPARAMETERS;
+}
+
 /* What can be said of a piece without its shard. */
 bool lane_piece_check(struct lane *lane, struct lane_part *part, const wire_piece *piece)
 {
@@ -232,13 +239,13 @@ bool lane_piece_check(struct lane *lane, struct lane_part *part, const wire_piec
         lane_part_given(part, "more");
         return false;
     }
-    if (((int)piece->kind == WIRE_PIECE_VALUES || (int)piece->kind == WIRE_PIECE_ROW_INDICES) &&
-        piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY)
+    if (is_pushed(piece->kind) && piece->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY)
         return true;
     lane_part_refuse(
         lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
         "push %" PRIu64
-        ": a piece of kind %d, codec %d; ps %u takes values and row indices as they are",
+        ": a piece of kind %d, codec %d; ps %u takes values, row indices and hyperparameters as "
+        "they are",
         part->sequence, (int)piece->kind, (int)piece->codec, lane->index);
     return false;
 }
@@ -272,7 +279,7 @@ static struct run *continued(struct lane_part *part, uint32_t entry, const wire_
     struct run *last = part->run_count == 0 ? NULL : &part->runs[part->run_count - 1];
 
     assert(last == NULL || last->entry < part->entry_count);
-    if (last == NULL || last->by_rows || last->entry != entry ||
+    if (last == NULL || last->by_rows || last->sets || last->entry != entry ||
         last->function != piece->function ||
         (last->offset + last->bytes) * lane_part_widens(part, part->entries[entry].shard) !=
             piece->offset_bytes)
@@ -298,6 +305,7 @@ struct run *lane_piece_add_run(
     struct lane *lane, struct lane_part *part, struct shard *shard, const wire_piece *piece)
 {
     const bool by_rows = (int)piece->kind == WIRE_PIECE_ROW_INDICES;
+    const bool sets = (int)piece->kind == WIRE_PIECE_HYPERPARAMETERS;
 
     if (!lane_part_take_room(lane, part, PIECE_ROOM_BYTES)) {
         lane_part_refuse_room(lane, part, PIECE_ROOM_BYTES);
@@ -306,7 +314,7 @@ struct run *lane_piece_add_run(
     const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
     if (entry == UINT32_MAX)
         return no_memory(lane, part);
-    if (piece->bytes == 0 && !by_rows)
+    if (piece->bytes == 0 && !by_rows && !sets)
         return NULL; /* a run is never empty: it would have no place in the chunks */
     if (!lane_part_check_run(lane, part))
         return NULL;
@@ -317,8 +325,67 @@ struct run *lane_piece_add_run(
         part->runs = runs;
     }
     struct run *run = &part->runs[part->run_count];
-    *run = (struct run){.entry = entry, .function = piece->function, .by_rows = by_rows};
+    *run =
+        (struct run){.entry = entry, .function = piece->function, .by_rows = by_rows, .sets = sets};
     return run;
+}
+
+/* What the variable's slots have started from changes no more. */
+static bool is_over(const struct update_function *function, const struct part_function *named)
+{
+    for (uint32_t i = 0; i < function->slot_count; i++)
+        if (function->slot_from[i] != 0 && (named->given.set >> function->slot_from[i] & 1u) != 0)
+            return true;
+    return false;
+}
+
+/* Hyperparameters that become a shard's own: of its variable's function, and no bytes. The function
+ * has been checked. False: the part is refused. */
+static bool check_setting(
+    struct lane *lane, struct lane_part *part, const struct shard *shard, const wire_piece *piece)
+{
+    const struct variable *variable = shard->variable;
+    const struct update_function *own = variable->definition.function;
+    const struct part_function *named =
+        piece->function == 0 ? NULL : &part->functions[piece->function - 1];
+
+    assert(piece->function <= part->function_count);
+    if (named == NULL || piece->bytes != 0 || piece->offset_bytes != 0)
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %" PRIu64 ": a piece that sets hyperparameters of variable %s names function %u "
+            "and has %" PRIu64 " bytes: it names one of the part's functions, from 1 on, and has "
+            "none",
+            part->sequence, variable->name, piece->function, piece->bytes);
+    else if (named->function != own)
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "variable %s was created with %s, and a push sets hyperparameters of %s: those of its "
+            "own function can be set",
+            variable->name, own->name, named->function->name);
+    else if (is_over(own, named))
+        lane_part_refuse(
+            lane, part, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "variable %s: the slots of %s have started from its initial_accumulator_value: it is "
+            "given when the variable is created",
+            variable->name, own->name);
+    return part->state == PART_RECEIVING;
+}
+
+/* Of a piece that sets hyperparameters: a run of no bytes, in its place among the others. */
+static void take_setting(struct lane *lane, struct lane_part *part, const wire_piece *piece)
+{
+    struct shard *shard = lane_piece_check_shard(lane, part, piece);
+
+    if (shard == NULL || !check_setting(lane, part, shard, piece) ||
+        (part->step != 0 && !lane_contribution_check_variable(lane, part, shard->variable)))
+        return;
+    const struct run *run = lane_piece_add_run(lane, part, shard, piece);
+    if (run == NULL)
+        return;
+    assert(run->sets && run->function > 0);
+    assert(run->bytes == 0);
+    part->run_count++;
 }
 
 /* The whole of an assigned variable's value comes in order, once. */
@@ -328,6 +395,10 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
     assert(part->row_open == NULL);
     if (!lane_piece_check(lane, part, piece))
         return NULL;
+    if ((int)piece->kind == WIRE_PIECE_HYPERPARAMETERS) {
+        take_setting(lane, part, piece);
+        return NULL;
+    }
     struct shard *shard = lane_piece_check_shard(lane, part, piece);
     if (shard == NULL || !check_range(lane, part, shard, piece) ||
         (part->step != 0 && !lane_contribution_check_variable(lane, part, shard->variable)))

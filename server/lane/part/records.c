@@ -76,32 +76,17 @@ uint64_t lane_record_order(
 static bool list_functions(struct lane *lane, const struct lane_part *part, wire_part *message)
 {
     const uint32_t count = part->function_count;
-    wire_function *functions = arena_take(&lane->arena, count * sizeof *functions);
     wire_function **pointers = arena_take(&lane->arena, count * sizeof *pointers);
 
-    if (functions == NULL || pointers == NULL)
+    if (pointers == NULL)
         return false;
     assert(part->functions != NULL || count == 0);
     for (uint32_t i = 0; i < count; i++) {
-        const struct update_hyperparameters *given = &part->functions[i].given;
-        const size_t most = UPDATE_HYPERPARAMETERS_MAX;
-        wire_hyperparameter *values = arena_take(&lane->arena, most * sizeof *values);
-        wire_hyperparameter **named = arena_take(&lane->arena, most * sizeof *named);
-        if (values == NULL || named == NULL)
+        const struct part_function *named = &part->functions[i];
+        pointers[i] = definition_write_function(
+            named->function, &named->given, named->given.set, &lane->arena);
+        if (pointers[i] == NULL)
             return false;
-        functions[i] = (wire_function)WIRE_FUNCTION_INIT;
-        functions[i].function = (Sumac__V1__UpdateFunction)part->functions[i].function->number;
-        functions[i].hyperparameters = named;
-        for (uint32_t name = 1; name <= UPDATE_HYPERPARAMETERS_MAX; name++) {
-            const size_t at = functions[i].n_hyperparameters;
-            if ((given->set >> name & 1u) == 0)
-                continue;
-            values[at] = (wire_hyperparameter)WIRE_HYPERPARAMETER_INIT;
-            values[at].name = (Sumac__V1__HyperparameterName)name;
-            values[at].value = given->value[name];
-            named[functions[i].n_hyperparameters++] = &values[at];
-        }
-        pointers[i] = &functions[i];
     }
     message->functions = pointers;
     message->n_functions = count;
@@ -120,8 +105,12 @@ piece_of(const struct lane_part *part, const struct entry *entry, const struct r
     if (run == NULL)
         return piece;
     assert(!run->by_rows);
-    assert(run->bytes > 0 && run->bytes <= entry->shard->bytes);
     piece.function = run->function;
+    if (run->sets) {
+        piece.kind = SUMAC__V1__PIECE__KIND__KIND_HYPERPARAMETERS;
+        return piece;
+    }
+    assert(run->bytes > 0 && run->bytes <= entry->shard->bytes);
     piece.offset_bytes = run->offset * lane_part_widens(part, entry->shard);
     piece.bytes = run->bytes * lane_part_widens(part, entry->shard);
     return piece;

@@ -326,7 +326,10 @@ lane_rows_take_values(struct lane *lane, struct lane_part *part, const wire_piec
 
     assert(part->state == PART_RECEIVING);
     assert(rows != NULL);
-    if (!lane_piece_check(lane, part, piece) || !check_values(lane, part, last_run(part), piece))
+    if ((int)piece->kind == WIRE_PIECE_HYPERPARAMETERS)
+        lane_rows_check_message(lane, part); /* values are missing */
+    if (part->state != PART_RECEIVING || !lane_piece_check(lane, part, piece) ||
+        !check_values(lane, part, last_run(part), piece))
         return NULL;
     struct run *run = last_run(part);
     part->row_open = NULL;

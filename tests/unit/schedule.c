@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* schedule.c (test) -- learning rates by a shard's versions: Keras' formulas, written down once
+ * more with libm, and what of a schedule is refused. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "assert_number.h"
+#include "update.h"
+
+#define PI 3.14159265358979323846
+
+static struct update_schedule read(wire_schedule given)
+{
+    struct update_schedule schedule;
+    struct sumac_error error = {0};
+
+    if (update_schedule_read(&given, &schedule, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    return schedule;
+}
+
+static wire_schedule give(int kind)
+{
+    wire_schedule given = WIRE_SCHEDULE_INIT;
+
+    given.kind = (Sumac__V1__Schedule__Kind)kind;
+    if (kind != UPDATE_SCHEDULE_CONSTANT)
+        given.decay_steps = 10;
+    if (kind == UPDATE_SCHEDULE_EXPONENTIAL_DECAY)
+        given.decay_rate = 0.5;
+    return given;
+}
+
+/* The functions that are used are right to 2^-46, and a libm to its last bit. */
+static void assert_near(double given, double expected)
+{
+    if (!(fabs(given - expected) <= 0x1p-44 * fabs(expected)))
+        fail_msg("%.17g is given, and %.17g was expected", given, expected);
+}
+
+/* ---- the formulas ---- */
+
+static void no_schedule_is_the_rate_itself(void **state)
+{
+    const struct update_schedule none = {0};
+    (void)state;
+
+    for (uint64_t version = 0; version < 3; version++)
+        assert_number_equal(update_schedule_rate(&none, 0.1, version), 0.1);
+    assert_false(update_schedule_is_any(&none));
+}
+
+static void exponential_decay_is_a_power_of_its_rate(void **state)
+{
+    wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
+    (void)state;
+
+    given.decay_rate = 0.96;
+    const struct update_schedule schedule = read(given);
+    assert_number_equal(update_schedule_rate(&schedule, 0.1, 0), 0.1);
+    for (uint64_t version = 1; version < 200; version++)
+        assert_near(
+            update_schedule_rate(&schedule, 0.1, version), 0.1 * pow(0.96, (double)version / 10));
+}
+
+static void a_staircase_goes_down_at_whole_decays(void **state)
+{
+    wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
+    (void)state;
+
+    given.staircase = true;
+    const struct update_schedule schedule = read(given);
+    for (uint64_t version = 0; version < 40; version++)
+        assert_near(
+            update_schedule_rate(&schedule, 8, version), 8 / pow(2, floor((double)version / 10)));
+}
+
+static void cosine_decay_ends_at_alpha_and_stays_there(void **state)
+{
+    wire_schedule given = give(UPDATE_SCHEDULE_COSINE_DECAY);
+    (void)state;
+
+    given.alpha = 0.25;
+    const struct update_schedule schedule = read(given);
+    assert_number_equal(update_schedule_rate(&schedule, 2, 0), 2);
+    for (uint64_t version = 0; version < 10; version++) {
+        const double turned = cos(PI * (double)version / 10);
+        assert_near(
+            update_schedule_rate(&schedule, 2, version), 2 * (0.75 * 0.5 * (1 + turned) + 0.25));
+    }
+    assert_number_equal(update_schedule_rate(&schedule, 2, 10), 0.5);
+    assert_number_equal(update_schedule_rate(&schedule, 2, UINT64_MAX), 0.5);
+}
+
+/* From learning_rate to warmup_target in a line; the decay begins behind it, from there. */
+static void each_kind_is_warmed_up(void **state)
+{
+    (void)state;
+
+    for (int kind = UPDATE_SCHEDULE_CONSTANT; kind <= UPDATE_SCHEDULE_COSINE_DECAY; kind++) {
+        wire_schedule given = give(kind);
+        const struct update_schedule cold = read(given);
+        given.warmup_steps = 4;
+        given.warmup_target = 3;
+        const struct update_schedule warm = read(given);
+        assert_true(update_schedule_is_any(&warm));
+        for (uint64_t version = 0; version < 4; version++)
+            assert_number_equal(
+                update_schedule_rate(&warm, 1, version), 1 + 2 * (double)version / 4);
+        for (uint64_t version = 4; version < 30; version++)
+            assert_number_equal(
+                update_schedule_rate(&warm, 1, version),
+                update_schedule_rate(&cold, 3, version - 4));
+    }
+}
+
+static void a_schedule_begins_with_its_first_version(void **state)
+{
+    wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
+    (void)state;
+
+    const struct update_schedule from_zero = read(given);
+    given.first_version = 1000;
+    const struct update_schedule later = read(given);
+    assert_number_equal(update_schedule_rate(&later, 1, 7), 1);
+    for (uint64_t version = 0; version < 30; version++)
+        assert_number_equal(
+            update_schedule_rate(&later, 1, 1000 + version),
+            update_schedule_rate(&from_zero, 1, version));
+}
+
+/* What a rate grows to has a place in every type. */
+static void a_rate_that_grows_stays_finite(void **state)
+{
+    wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
+    (void)state;
+
+    given.decay_rate = 1e300;
+    const struct update_schedule schedule = read(given);
+    assert_number_equal(update_schedule_rate(&schedule, 1, 100), 0x1p127);
+    assert_number_equal(update_schedule_rate(&schedule, 1, UINT64_MAX), 0x1p127);
+    assert_number_equal(update_schedule_rate(&schedule, 0, 1), 0);
+}
+
+/* ---- what is given ---- */
+
+static void assert_refused(wire_schedule given, const char *words)
+{
+    struct update_schedule schedule = {.kind = 2, .decay_steps = 7};
+    struct sumac_error error = {0};
+
+    assert_int_equal(update_schedule_read(&given, &schedule, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_HYPERPARAMETER);
+    if (strstr(error.text, words) == NULL)
+        fail_msg("%s: it lacks %s", error.text, words);
+    assert_int_equal(schedule.decay_steps, 7); /* left alone */
+}
+
+#define REFUSED(its_kind, words, ...)                                                              \
+    do {                                                                                           \
+        wire_schedule given = give(UPDATE_SCHEDULE_##its_kind);                                    \
+        __VA_ARGS__;                                                                               \
+        assert_refused(given, words);                                                              \
+    } while (false)
+
+static void numbers_out_of_range_are_refused(void **state)
+{
+    (void)state;
+
+    REFUSED(COSINE_DECAY, "decay_steps of the schedule cosine_decay is 0", given.decay_steps = 0);
+    REFUSED(EXPONENTIAL_DECAY, "in [1, 2^53]", given.decay_steps = UPDATE_SCHEDULE_STEPS_MAX + 1);
+    REFUSED(
+        EXPONENTIAL_DECAY, "decay_rate of the schedule exponential_decay is 0",
+        given.decay_rate = 0);
+    REFUSED(EXPONENTIAL_DECAY, "finite and above 0", given.decay_rate = -1);
+    REFUSED(EXPONENTIAL_DECAY, "finite and above 0", given.decay_rate = (double)NAN);
+    REFUSED(EXPONENTIAL_DECAY, "finite and above 0", given.decay_rate = (double)INFINITY);
+    REFUSED(COSINE_DECAY, "in [0, 1]", given.alpha = 1.5);
+    REFUSED(COSINE_DECAY, "in [0, 1]", given.alpha = -0.5);
+    REFUSED(COSINE_DECAY, "in [0, 1]", given.alpha = (double)NAN);
+    REFUSED(CONSTANT, "at most 2^53", given.warmup_steps = UINT64_MAX);
+    REFUSED(CONSTANT, "at least 0", given.warmup_steps = 1; given.warmup_target = -1);
+    REFUSED(CONSTANT, "finite", given.warmup_steps = 1; given.warmup_target = (double)INFINITY);
+    REFUSED(CONSTANT, "schedule number 3 is not known", given.kind = (Sumac__V1__Schedule__Kind)3);
+}
+
+static void what_a_kind_does_not_have_is_refused(void **state)
+{
+    (void)state;
+
+    REFUSED(
+        CONSTANT, "decay_steps of the schedule constant is 5; it must be left out",
+        given.decay_steps = 5);
+    REFUSED(CONSTANT, "decay_rate", given.decay_rate = 0.5);
+    REFUSED(COSINE_DECAY, "decay_rate", given.decay_rate = (double)NAN);
+    REFUSED(COSINE_DECAY, "staircase", given.staircase = true);
+    REFUSED(EXPONENTIAL_DECAY, "alpha", given.alpha = 0.5);
+    REFUSED(
+        CONSTANT, "warmup_target of the schedule constant is 2; it must be 0 without",
+        given.warmup_target = 2);
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY), written;
+    char text[UPDATE_SCHEDULE_TEXT_BYTES];
+    (void)state;
+
+    given.staircase = true;
+    given.warmup_steps = 3;
+    given.warmup_target = 0.5;
+    given.first_version = 9;
+    const struct update_schedule schedule = read(given);
+    update_schedule_write(&schedule, &written);
+    const struct update_schedule again = read(written);
+    assert_true(update_schedule_same(&schedule, &again));
+    assert_string_equal(
+        update_schedule_print(&schedule, text, sizeof text),
+        "exponential_decay(decay_steps 10, decay_rate 0.5, staircase, warmup_steps 3, "
+        "warmup_target 0.5, first_version 9)");
+    given = give(UPDATE_SCHEDULE_COSINE_DECAY);
+    given.alpha = 0.5;
+    const struct update_schedule cosine = read(given);
+    update_schedule_write(&cosine, &written);
+    assert_number_equal(written.alpha, 0.5);
+    assert_number_equal(written.decay_rate, 0);
+    assert_false(update_schedule_same(&schedule, &cosine));
+    assert_int_equal(update_schedule_find("cosine_decay"), UPDATE_SCHEDULE_COSINE_DECAY);
+    assert_int_equal(update_schedule_find("linear"), -1);
+    assert_null(update_schedule_name(3));
+}
+
+/* ---- of a function ---- */
+
+static const wire_schedule *schedule_of(wire_function *function, wire_schedule *schedule)
+{
+    function->schedule = schedule;
+    return schedule;
+}
+
+static void a_schedule_is_of_a_function_that_has_a_rate(void **state)
+{
+    wire_function given = WIRE_FUNCTION_INIT;
+    wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
+    struct update_hyperparameters read;
+    struct sumac_error error = {0};
+    (void)state;
+
+    (void)schedule_of(&given, &schedule);
+    assert_int_equal(
+        update_hyperparameters_read(update_find(UPDATE_SGD), NULL, &given, &read, &error),
+        SUMAC_OK);
+    assert_true((read.set & UPDATE_SCHEDULE_SET) != 0);
+    assert_number_equal(update_learning_rate(update_find(UPDATE_SGD), &read, 5), 0.005);
+    assert_int_equal(
+        update_hyperparameters_read(update_find(UPDATE_ASSIGN_ADD), NULL, &given, &read, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "assign_add has no learning_rate"));
+}
+
+/* ftrl divides by its rate. */
+static void a_rate_that_is_divided_by_does_not_come_to_nothing(void **state)
+{
+    wire_function given = WIRE_FUNCTION_INIT;
+    wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
+    struct update_hyperparameters read;
+    struct sumac_error error = {0};
+    (void)state;
+
+    (void)schedule_of(&given, &schedule);
+    assert_int_equal(
+        update_hyperparameters_read(update_find(UPDATE_FTRL), NULL, &given, &read, &error),
+        SUMAC_OK);
+    assert_number_equal(update_learning_rate(update_find(UPDATE_FTRL), &read, 10), 0x1p-64);
+    assert_number_equal(update_learning_rate(update_find(UPDATE_SGD), &read, 10), 0);
+}
+
+/* What is laid over a variable's own: a rate alone ends its schedule, anything else leaves it. */
+static void a_rate_that_is_given_alone_goes_by_no_schedule(void **state)
+{
+    const uint32_t rate = UPDATE_HYPERPARAMETER_LEARNING_RATE,
+                   momentum = UPDATE_HYPERPARAMETER_MOMENTUM;
+    const struct update_schedule cosine = read(give(UPDATE_SCHEDULE_COSINE_DECAY));
+    const struct update_schedule steps = read(give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY));
+    const struct update_hyperparameters before = {.schedule = cosine};
+    struct update_hyperparameters given = {.schedule = {0}};
+    (void)state;
+
+    struct update_hyperparameters own = before;
+    given.set = 1u << momentum;
+    given.value[momentum] = 0.5;
+    update_hyperparameters_lay(&own, &given);
+    assert_true(update_schedule_same(&own.schedule, &cosine));
+    assert_number_equal(own.value[momentum], 0.5);
+
+    given.set = 1u << rate;
+    given.value[rate] = 2;
+    update_hyperparameters_lay(&own, &given);
+    assert_false(update_schedule_is_any(&own.schedule));
+    assert_number_equal(own.value[rate], 2);
+
+    given.set = UPDATE_SCHEDULE_SET;
+    given.schedule = steps;
+    update_hyperparameters_lay(&own, &given);
+    assert_true(update_schedule_same(&own.schedule, &steps));
+    assert_number_equal(own.value[rate], 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_schedule_is_the_rate_itself),
+        cmocka_unit_test(exponential_decay_is_a_power_of_its_rate),
+        cmocka_unit_test(a_staircase_goes_down_at_whole_decays),
+        cmocka_unit_test(cosine_decay_ends_at_alpha_and_stays_there),
+        cmocka_unit_test(each_kind_is_warmed_up),
+        cmocka_unit_test(a_schedule_begins_with_its_first_version),
+        cmocka_unit_test(a_rate_that_grows_stays_finite),
+        cmocka_unit_test(numbers_out_of_range_are_refused),
+        cmocka_unit_test(what_a_kind_does_not_have_is_refused),
+        cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(a_schedule_is_of_a_function_that_has_a_rate),
+        cmocka_unit_test(a_rate_that_is_divided_by_does_not_come_to_nothing),
+        cmocka_unit_test(a_rate_that_is_given_alone_goes_by_no_schedule),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
