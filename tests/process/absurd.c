@@ -394,7 +394,10 @@ static enum sumac_status push(struct sumac_delta delta, double weight)
 static void try_pushing(void)
 {
     const struct sumac_delta delta = {.variable = w, .value = tensor};
+    const struct sumac_schedule odd = {.kind = (enum sumac_schedule_kind)99};
     const struct sumac_function unnamed = {.name = NULL}, unknown = {.name = "nope"};
+    const struct sumac_function adam = {.name = "adam"};
+    const struct sumac_function scheduled = {.name = "sgd", .schedule = &odd};
     struct sumac_tensor changed = tensor;
     struct sumac_push *made = NULL;
 
@@ -421,6 +424,21 @@ static void try_pushing(void)
     PUSH(
         "an unknown function", INVALID_ARGUMENT, "there is no update function nope", .variable = w,
         .value = tensor, .function = &unknown);
+    PUSH(
+        "hyperparameters without a function", INVALID_ARGUMENT, "names no function", .variable = w,
+        .sets_hyperparameters = true);
+    PUSH(
+        "hyperparameters and a value", INVALID_ARGUMENT, "and has a value", .variable = w,
+        .value = tensor, .function = &adam, .sets_hyperparameters = true);
+    PUSH(
+        "hyperparameters of rows", INVALID_ARGUMENT, "of some rows", .variable = w,
+        .function = &adam, .sets_hyperparameters = true, .has_rows = true, .rows = {0, 1});
+    PUSH(
+        "hyperparameters of no variable", INVALID_ARGUMENT, "has no variable", .function = &adam,
+        .sets_hyperparameters = true);
+    PUSH(
+        "a schedule that there is not", INVALID_ARGUMENT, "schedule number 99", .variable = w,
+        .value = tensor, .function = &scheduled);
     changed.memory = NULL;
     PUSH("no memory", INVALID_ARGUMENT, "no memory", .variable = w, .value = changed);
     changed = tensor;

@@ -23,7 +23,7 @@
  *     delete NAME                                       -> "deleted"
  *     come NAME [WORKERS [TIMEOUT_MS]]                  -> "came NAME ROUND": to a barrier of these
  *                                                          workers ("0,2"), or of all members ("-")
- *     make …, put …, fetch … (values.h)                 -> "made", "put", "fetched"
+ *     make …, put …, set …, fetch … (values.h)          -> "made", "put", "set", "fetched"
  *     rules                                             -> "members N quorum K continue|fail"
  *     leave done|undone                                 -> "left"
  *
@@ -418,6 +418,9 @@ whole(struct member *member, char *const *words, size_t count, enum sumac_status
     } else if (count >= 5 && strcmp(words[0], "put") == 0) {
         *status = values_put(member->client, words, count, &member->error);
         said = "put";
+    } else if (count == 3 && strcmp(words[0], "set") == 0) {
+        *status = values_set(member->client, words, &member->error);
+        said = "set";
     } else if (count == 3 && strcmp(words[0], "fetch") == 0) {
         *status = values_fetch(member->client, words, &member->error);
         said = "fetched";

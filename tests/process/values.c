@@ -20,13 +20,43 @@ static struct sumac_shape parse_shape(const char *text)
     return shape;
 }
 
-/* "sgd,learning_rate=0.5": the text is cut into its words. */
-static struct sumac_function
-parse_function(char *text, struct sumac_hyperparameter *hyperparameters)
+/* True: it is of a schedule. */
+static bool parse_schedule(const char *name, const char *value, struct sumac_schedule *schedule)
+{
+    static const char *const kinds[] = {"constant", "exponential_decay", "cosine_decay"};
+
+    if (strcmp(name, "schedule") == 0) {
+        for (int i = 0; i < 3; i++)
+            if (strcmp(value, kinds[i]) == 0)
+                schedule->kind = (enum sumac_schedule_kind)i;
+    } else if (strcmp(name, "decay_steps") == 0) {
+        schedule->decay_steps = strtoull(value, NULL, 10);
+    } else if (strcmp(name, "decay_rate") == 0) {
+        schedule->decay_rate = strtod(value, NULL);
+    } else if (strcmp(name, "staircase") == 0) {
+        schedule->staircase = strcmp(value, "1") == 0;
+    } else if (strcmp(name, "alpha") == 0) {
+        schedule->alpha = strtod(value, NULL);
+    } else if (strcmp(name, "warmup_steps") == 0) {
+        schedule->warmup_steps = strtoull(value, NULL, 10);
+    } else if (strcmp(name, "warmup_target") == 0) {
+        schedule->warmup_target = strtod(value, NULL);
+    } else if (strcmp(name, "first_version") == 0) {
+        schedule->first_version = strtoull(value, NULL, 10);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* "sgd,learning_rate=0.5,schedule=constant": the text is cut into its words. */
+static struct sumac_function parse_function(
+    char *text, struct sumac_hyperparameter *hyperparameters, struct sumac_schedule *schedule)
 {
     struct sumac_function function = {.hyperparameters = hyperparameters};
     char *rest = NULL;
 
+    *schedule = (struct sumac_schedule){0};
     function.name = strtok_r(text, ",", &rest);
     for (char *word = strtok_r(NULL, ",", &rest);
          word != NULL && function.hyperparameter_count < HYPERPARAMETERS_MAX;
@@ -35,6 +65,10 @@ parse_function(char *text, struct sumac_hyperparameter *hyperparameters)
         if (equals == NULL)
             break;
         *equals = '\0';
+        if (parse_schedule(word, equals + 1, schedule)) {
+            function.schedule = schedule;
+            continue;
+        }
         hyperparameters[function.hyperparameter_count++] =
             (struct sumac_hyperparameter){.name = word, .value = strtod(equals + 1, NULL)};
     }
@@ -46,13 +80,14 @@ static enum sumac_status make(
     struct sumac_error *error)
 {
     struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
+    struct sumac_schedule schedule;
     const struct sumac_variable_options options = {
         .name = words[1],
         .dtype = sumac_dtype_parse(words[2]),
         .shape = parse_shape(words[3]),
         .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
         .num_shards = strtoull(words[4], NULL, 10),
-        .function = parse_function(words[5], hyperparameters),
+        .function = parse_function(words[5], hyperparameters, &schedule),
         .initializer = first != NULL ? SUMAC_INITIALIZER_ASSIGNED : SUMAC_INITIALIZER_ZEROS,
         .initial_value = first,
     };
@@ -118,6 +153,7 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
 {
     struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
     struct sumac_function function = {0};
+    struct sumac_schedule schedule;
     const struct sumac_push_options options = {
         .non_finite_allowed = count > 6 && strcmp(words[6], "any") == 0,
     };
@@ -132,7 +168,7 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
             (struct sumac_range){.first = strtoull(words[7], NULL, 10), .count = shape.extent[0]};
     enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
     if (status == SUMAC_OK && count > 5 && strcmp(words[5], "-") != 0) {
-        function = parse_function(words[5], hyperparameters);
+        function = parse_function(words[5], hyperparameters, &schedule);
         delta.function = &function;
     }
     if (status == SUMAC_OK)
@@ -145,6 +181,18 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
         status = sumac_push_wait(push, 0, error);
     sumac_buffer_unref(buffer);
     return status;
+}
+
+enum sumac_status
+values_set(struct sumac_client *client, char *const *words, struct sumac_error *error)
+{
+    struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
+    struct sumac_schedule schedule;
+    const struct sumac_function function = parse_function(words[2], hyperparameters, &schedule);
+    struct sumac_delta delta = {.function = &function, .sets_hyperparameters = true};
+    const enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
+
+    return status == SUMAC_OK ? sumac_client_push_and_wait(client, &delta, 1, NULL, error) : status;
 }
 
 enum sumac_status

@@ -25,6 +25,12 @@ values_make_of(struct sumac_client *client, char *const *words, struct sumac_err
 enum sumac_status values_put(
     struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error);
 
+/* set NAME FUNCTION[,HYPERPARAMETER=VALUE…]: what is named is the variable's from here on. A
+ * FUNCTION here, and above, may have schedule=KIND, too, and with it the numbers of struct
+ * sumac_schedule. */
+enum sumac_status
+values_set(struct sumac_client *client, char *const *words, struct sumac_error *error);
+
 /* fetch NAME FILE: pull all of it into the file. */
 enum sumac_status
 values_fetch(struct sumac_client *client, char *const *words, struct sumac_error *error);

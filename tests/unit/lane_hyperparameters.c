@@ -25,6 +25,7 @@ struct item {
     double value;
     const wire_schedule *schedule;
     uint64_t bytes, offset; /* said beside, where there are to be none */
+    bool alike;             /* it names the function of the item before it */
 };
 
 struct sent {
@@ -58,7 +59,7 @@ static void send(struct talk *talk, uint64_t stream, const struct sent *sent)
         function_pointers[i] = &functions[i];
         pieces[i] = (wire_piece)WIRE_PIECE_INIT;
         pieces[i].shard_id = item->shard;
-        pieces[i].function = item->function == OWN ? 0 : i + 1;
+        pieces[i].function = item->function == OWN ? 0 : i + 1 - item->alike;
         pieces[i].kind = item->elements == 0 ? SUMAC__V1__PIECE__KIND__KIND_HYPERPARAMETERS
                                              : SUMAC__V1__PIECE__KIND__KIND_VALUES;
         pieces[i].bytes = item->elements * sizeof(float) + item->bytes;
@@ -167,6 +168,23 @@ static void within_a_push_the_order_of_the_pieces_counts(void **state)
     assert_true(fabs((double)held[1] + 2.02) < 1e-6); /* of both pushes */
     assert_true(fabs((double)held[2] + 1.01) < 1e-6); /* of the second alone */
     talk_expect(talk, "staged 1\ndone 1 [1]\nstaged 2\ndone 2 [2]\n");
+}
+
+/* Also where both name the same function. */
+static void a_piece_goes_on_with_no_setting(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin_sgd(talk, 1, ELEMENTS);
+    const struct sent sent = {
+        .sequence = 1,
+        .items =
+            {{.shard = VARIABLE, .function = UPDATE_SGD, .name = RATE, .value = 1},
+             {.shard = VARIABLE, .elements = ELEMENTS, .function = UPDATE_SGD, .alike = true}},
+        .count = 2};
+
+    send(talk, members.push[1], &sent);
+
+    expect_held(talk, VARIABLE, -1);
 }
 
 /* Another variable's, and what other sessions have committed before, stay as they are. */
@@ -484,6 +502,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(what_a_push_sets_counts_for_those_after_it),
         talk_test(within_a_push_the_order_of_the_pieces_counts),
+        talk_test(a_piece_goes_on_with_no_setting),
         talk_test(a_push_that_waits_sets_nothing_yet),
         talk_test(what_is_not_named_stays),
         talk_test(a_push_that_comes_again_sets_nothing_again),
