@@ -54,6 +54,7 @@
     X(last_of_a_row_wins) /* of several that are assigned to one row the first counts */           \
     X(define_after_every_ps) /* a define is answered before every ps has the function */           \
     X(one_text_for_a_name)   /* another text under a name that is there is taken for it */         \
+    X(set_in_its_turn)    /* hyperparameters are set when their part is staged */                  \
     X(time_jump)          /* a suspended ps 0 takes its own sleep for everyone's silence */
 
 enum rule {

@@ -123,6 +123,10 @@ struct sim_push {
     uint8_t ledger[SIM_PS_MAX], grad[SIM_PS_MAX]; /* rows: bit 0 and 1 */
     bool wide;
     bool slotted; /* to the variables with slots, and narrow to the others */
+    /* Slotted: what it makes of the rate of `adam`, in thousandths (0: nothing), before its own
+     * gradient or behind it, and whether that goes by a schedule. */
+    uint8_t rate;
+    bool rate_first, rate_decays;
     bool in_runs; /* its column of the ledger in several pieces */
     bool has_checksum;
     enum defect defect;

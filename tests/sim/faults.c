@@ -57,6 +57,9 @@ const struct plan plans[] = {
      FAULT_FUNCTIONS | FAULT_DROP | FAULT_KILL | FAULT_STALL | FAULT_JOIN | FAULT_SUSPECT |
          FAULT_PULLS},
     {"rows3", 1, FAULT_ROWS | FAULT_SHORTAGE | FAULT_CRASH | FAULT_DROP | FAULT_PULLS},
+    {"rates", 2, FAULT_RATES | FAULT_DROP | FAULT_REFUSE | FAULT_STALL | FAULT_PULLS},
+    {"rates2", 1,
+     FAULT_RATES | FAULT_DROP | FAULT_KILL | FAULT_SUSPECT | FAULT_CRASH | FAULT_SHORTAGE},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -129,7 +132,7 @@ void faults_draw(struct world *world)
     world->pull_chunk_bytes = one_of(world, pull_chunks, 3);
     world->block_bytes = one_of(world, blocks, 2);
     world->gathered_bytes_max = one_of(world, gathered, 3);
-    world->slotted = world_chance(world, 50);
+    world->slotted = world_chance(world, 50) || world_has(world, FAULT_RATES);
     world->parts_max = one_of(world, parts, 3);
     world->voided_max = one_of(world, voided, 3);
     world->closed_max = one_of(world, closed, 3);
@@ -284,6 +287,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_QUORUM:
     case FAULT_ROWS:
     case FAULT_FUNCTIONS:
+    case FAULT_RATES:
         break;
     }
 }

@@ -40,6 +40,8 @@
     X(deleted, "variables deleted")                                                                \
     X(call_timed_out, "calls that met their deadline")                                             \
     X(slotted, "parts for slots")                                                                  \
+    X(rate_set, "rates set")                                                                       \
+    X(rate_decays, "that decay")                                                                   \
     X(in_runs, "pieces in several runs")                                                           \
     X(by_rows, "pushed by rows")                                                                   \
     X(rows_overlap, "over a range, or under one")                                                  \

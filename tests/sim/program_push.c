@@ -290,8 +290,10 @@ void program_push(struct world *world, struct client *client)
     if (world_has(world, FAULT_REFUSE) && world_chance(world, 30))
         push->defect = (enum defect)world_between(world, 1, DEFECTS - 1);
     if ((push->defect == DEFECT_TOO_LARGE || push->defect == DEFECT_CORRUPTED) &&
-        world_has(world, FAULT_ROWS | FAULT_FUNCTIONS))
+        (world_has(world, FAULT_ROWS) || world_has(world, FAULT_FUNCTIONS)))
         push->defect = DEFECT_UNKNOWN_SHARD; /* the grant has room, and nothing has a checksum */
+    if (push->defect == DEFECT_TOO_LARGE && world_has(world, FAULT_RATES))
+        push->defect = DEFECT_UNKNOWN_SHARD;
     push->slotted = push->defect == DEFECT_NONE && world->slotted && world_chance(world, 30);
     push->wide = push->wide && !push->slotted;
     push->has_checksum = push->defect == DEFECT_CORRUPTED || world_chance(world, 15);
@@ -301,6 +303,9 @@ void program_push(struct world *world, struct client *client)
     do
         push->bad_ps = world_below(world, world->ps_count);
     while ((chosen >> push->bad_ps & 1) == 0);
+    wire_function *const *rates = NULL;
+    if (push->slotted && world_has(world, FAULT_RATES) && world_chance(world, 60))
+        rates = slots_draw_rate(world, push);
     uint8_t *data = push->data = world_take(world, 4096u * world->ps_count);
     for (uint32_t ps = 0; ps < world->ps_count; ps++)
         if ((chosen >> ps & 1) != 0)
@@ -315,9 +320,9 @@ void program_push(struct world *world, struct client *client)
         world->processes[process_of_client(client->index)].name, push->number, push->participants,
         push->defect == DEFECT_NONE ? "" : ", with a fault that one will refuse");
     program_submit(
-        world, client, push, name_functions(world, client->defined),
+        world, client, push, rates != NULL ? rates : name_functions(world, client->defined),
         client->defined != 0                     ? NAMED_SUM
         : push->defect == DEFECT_WRONG_DATA_TYPE ? NAMED_ADAM
         : push->in_runs                          ? NAMED_SUBTRACT
-                                                 : 0);
+                                                 : rates != NULL);
 }

@@ -16,6 +16,8 @@
 wire_function *slots_function(struct world *world, enum variable which);
 /* The whole row of both, zeros but for the push's own column. Returns where its data ends. */
 uint8_t *slots_put(struct world *world, struct sim_push *push, uint32_t ps, uint8_t *data);
+/* What it sets of `adam`, as the only function that its pieces name. Its draws are made once. */
+wire_function *const *slots_draw_rate(struct world *world, struct sim_push *push);
 /* What a snapshot of one ps says; `applied` are those that its other rows have. */
 void slots_examine(
     struct world *world, uint32_t ps, const struct snapshot *snapshot, uint64_t applied);

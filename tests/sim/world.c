@@ -47,7 +47,10 @@ bool world_has(const struct world *world, enum fault fault)
 
 uint32_t world_grant(const struct world *world)
 {
-    return world_has(world, FAULT_ROWS | FAULT_FUNCTIONS) ? SIM_ROWS_GRANT_BYTES : SIM_GRANT_BYTES;
+    return world_has(world, FAULT_ROWS) || world_has(world, FAULT_RATES) ||
+                   world_has(world, FAULT_FUNCTIONS)
+               ? SIM_ROWS_GRANT_BYTES
+               : SIM_GRANT_BYTES;
 }
 
 void *world_take(struct world *world, size_t bytes)

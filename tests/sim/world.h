@@ -34,7 +34,7 @@
 #define SIM_PATIENCE_US (SIM_WAIT_US - SIM_BACKOFF_US_MAX)
 #define SIM_SESSIONS_OPEN_MAX 8u    /* at one time */
 #define SIM_GRANT_BYTES 3400u       /* of staging, to each session at each ps: a part or two */
-#define SIM_ROWS_GRANT_BYTES 16384u /* the same where they push rows by index */
+#define SIM_ROWS_GRANT_BYTES 16384u /* the same where they push rows by index, or set rates */
 #define WINDOW_MAX 4u               /* pushes of one client at a time */
 #define SIM_START_US 5000000000u    /* no clock begins at 0 */
 
@@ -57,6 +57,7 @@ enum fault {
     FAULT_QUORUM = 32768,     /* and do not wait for all of them */
     FAULT_ROWS = 65536,       /* some pushes and pulls name rows by index */
     FAULT_FUNCTIONS = 131072, /* clients define a function, and push with it */
+    FAULT_RATES = 262144,     /* some pushes set hyperparameters */
 };
 
 struct plan {

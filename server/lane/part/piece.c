@@ -386,6 +386,8 @@ static void take_setting(struct lane *lane, struct lane_part *part, const wire_p
     assert(run->sets && run->function > 0);
     assert(run->bytes == 0);
     part->run_count++;
+    if (!rule_holds(lane->config.broken, RULE_set_in_its_turn))
+        shard->hyperparameters = lane_part_hyperparameters(part, piece->function, shard);
 }
 
 /* The whole of an assigned variable's value comes in order, once. */
