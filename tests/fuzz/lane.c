@@ -75,6 +75,7 @@ struct message {
     wire_push_request request;
     wire_part part, *parts[1];
     wire_piece pieces[PIECES_MAX], *pointers[PIECES_MAX];
+    wire_schedule schedule;
     wire_function function, *functions[1];
     wire_hyperparameter hyperparameter, *hyperparameters[1];
     wire_commit commit;
@@ -181,7 +182,16 @@ static void make_functions(struct message *message, struct input *input)
     message->hyperparameter.value = below(input, 4) - 1.0;
     message->hyperparameters[0] = &message->hyperparameter;
     message->function.hyperparameters = message->hyperparameters;
-    message->function.n_hyperparameters = below(input, 2);
+    const uint32_t given = below(input, 4); /* a rate, a schedule, both, none */
+    message->function.n_hyperparameters = given % 2;
+    message->schedule = (wire_schedule)WIRE_SCHEDULE_INIT;
+    if (given / 2 == 1) {
+        message->schedule.kind = (Sumac__V1__Schedule__Kind)below(input, 4);
+        message->schedule.decay_steps = below(input, 3);
+        message->schedule.decay_rate = below(input, 3) / 2.0;
+        message->schedule.warmup_steps = below(input, 2);
+        message->function.schedule = &message->schedule;
+    }
     message->functions[0] = &message->function;
     message->part.functions = message->functions;
     message->part.n_functions = 1;

@@ -181,6 +181,24 @@ static void write_means(FILE *file)
     }
 }
 
+/* Rates of each kind of schedule, over versions that no table has. */
+static void write_schedules(FILE *file)
+{
+    static double rates[20000];
+    const struct update_schedule schedules[] = {
+        {.warmup_steps = 300, .warmup_target = 0.7},
+        {.kind = UPDATE_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 700, .decay = 0.96},
+        {.kind = UPDATE_SCHEDULE_COSINE_DECAY, .decay_steps = 19000, .decay = 0.01}};
+
+    for (size_t k = 0; k < 3; k++) {
+        for (uint64_t version = 0; version < 20000; version++)
+            rates[version] = update_schedule_rate(&schedules[k], 0.3, version);
+        fprintf(
+            file, "%s %016" PRIx64 "\n", update_schedule_name(schedules[k].kind),
+            XXH3_64bits(rates, sizeof rates));
+    }
+}
+
 static void write_initializers(FILE *file)
 {
     static const int kinds[] = {WIRE_INITIALIZER_UNIFORM, WIRE_INITIALIZER_NORMAL};
@@ -289,5 +307,6 @@ int main(int argc, char **argv)
     const bool agreed = write_all(file) && write_expressions(file);
     write_means(file);
     write_initializers(file);
+    write_schedules(file);
     return fclose(file) == 0 && agreed ? 0 : 1;
 }

@@ -253,6 +253,59 @@ static void a_function_of_several_deltas_is_named_once(void **state)
     forget(&known);
 }
 
+/* A piece without bytes for each shard, whatever is pushed beside it; a norm is of values. */
+static void what_sets_hyperparameters_is_of_all_shards(void **state)
+{
+    (void)state;
+    struct known known;
+    struct talk talk;
+    struct sumac_push *push = NULL;
+    struct sumac_error error = {0};
+    const struct sumac_schedule decay = {
+        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 7, .decay_rate = 0.5};
+    const struct sumac_function sgd = {.name = "sgd", .schedule = &decay};
+    const struct sumac_push_options clipped = {.clip_norm = 1};
+
+    know(&known);
+    client_note_process(&known.client);
+    talk_open(&talk, 2);
+    known.client.session = talk.session;
+    known.client.peer_count = 2;
+    known.client.wake_us = NEVER_US;
+    known.client.log = drop_line;
+    const struct sumac_tensor whole = tensor(&known, 10, SUMAC_FLOAT32);
+    struct sumac_delta deltas[] = {
+        {.variable = known.variable, .function = &sgd, .sets_hyperparameters = true},
+        {.variable = known.variable, .value = whole}};
+
+    client_unlock(&known.client);
+    assert_int_equal(sumac_client_push(&known.client, deltas, 2, &clipped, &push, NULL), SUMAC_OK);
+    deltas[0].value = whole;
+    struct sumac_push *none = NULL;
+    assert_int_equal(
+        sumac_client_push(&known.client, deltas, 2, NULL, &none, &error), SUMAC_INVALID_ARGUMENT);
+    client_lock(&known.client);
+
+    assert_non_null(strstr(error.text, "and has a value"));
+    struct transfer *const transfer = (struct transfer *)(void *)push;
+    assert_int_equal(transfer->piece_count, 4);
+    for (int i = 0; i < 4; i++) {
+        const struct session_piece *piece = &transfer->pieces[i];
+        assert_int_equal(piece->kind, i < 2 ? WIRE_PIECE_HYPERPARAMETERS : WIRE_PIECE_VALUES);
+        assert_int_equal(piece->bytes == 0, i < 2);
+        assert_int_equal(piece->function, i < 2);
+    }
+    wire_function *encoded = NULL;
+    assert_int_equal(function_encode(&sgd, &transfer->arena, &encoded, NULL), SUMAC_OK);
+    assert_int_equal(encoded->schedule->decay_steps, 7);
+    known.client.session = NULL;
+    talk_close(&talk);
+    transfer_give(transfer);
+    arena_deinit(&transfer->arena);
+    free(transfer);
+    forget(&known);
+}
+
 /* ---- layouts */
 
 /* Of a vector of ten, whose rows are split like that. */
@@ -530,6 +583,7 @@ int main(void)
         cmocka_unit_test(a_variable_that_was_made_again_is_another),
         cmocka_unit_test(a_push_may_be_based_on_the_pull_before_the_last),
         cmocka_unit_test(a_function_of_several_deltas_is_named_once),
+        cmocka_unit_test(what_sets_hyperparameters_is_of_all_shards),
         cmocka_unit_test(memory_that_cannot_be_read_is_refused),
         cmocka_unit_test(a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused),
         cmocka_unit_test(pieces_and_their_shards_are_kept_when_there_are_many),

@@ -18,6 +18,7 @@ struct given {
     wire_partitioner partitioner;
     wire_hyperparameter rate;
     wire_hyperparameter *hyperparameters[1];
+    wire_schedule schedule;
     wire_function function;
     wire_variable variable;
 };
@@ -31,6 +32,7 @@ static wire_variable *give(struct given *given)
         .initializer = WIRE_INITIALIZER_INIT,
         .partitioner = WIRE_PARTITIONER_INIT,
         .rate = WIRE_HYPERPARAMETER_INIT,
+        .schedule = WIRE_SCHEDULE_INIT,
         .function = WIRE_FUNCTION_INIT,
         .variable = WIRE_VARIABLE_INIT,
     };
@@ -47,6 +49,10 @@ static wire_variable *give(struct given *given)
     given->function.function = (Sumac__V1__UpdateFunction)UPDATE_ADAM;
     given->function.n_hyperparameters = 1;
     given->function.hyperparameters = given->hyperparameters;
+    given->schedule.kind = SUMAC__V1__SCHEDULE__KIND__KIND_COSINE_DECAY;
+    given->schedule.decay_steps = 100;
+    given->schedule.alpha = 0.5;
+    given->function.schedule = &given->schedule;
     wire_variable *variable = &given->variable;
     variable->name = name;
     variable->data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT64;
@@ -144,6 +150,8 @@ static void other_trainable(struct given *given) { given->variable.trainable = f
 static void other_seed(struct given *given) { given->initializer.seed = 8; }
 static void other_partitioner(struct given *given) { given->partitioner.max_shards = 4; }
 static void other_rate(struct given *given) { given->rate.value = 0.25; }
+static void other_schedule(struct given *given) { given->schedule.alpha = 0.25; }
+static void no_schedule(struct given *given) { given->function.schedule = NULL; }
 static void other_function(struct given *given)
 {
     given->function.function = (Sumac__V1__UpdateFunction)UPDATE_SGD;
@@ -175,6 +183,13 @@ static void each_attribute_that_differs_is_named_with_both_values(void **state)
         compared_after(other_function), "W exists with function adam, this create says sgd");
     assert_string_equal(
         compared_after(other_rate), "W exists with learning_rate 0.125, this create says 0.25");
+    assert_string_equal(
+        compared_after(other_schedule),
+        "W exists with schedule cosine_decay(decay_steps 100, alpha 0.5), this create says "
+        "cosine_decay(decay_steps 100, alpha 0.25)");
+    assert_string_equal(
+        compared_after(no_schedule),
+        "W exists with schedule cosine_decay(decay_steps 100, alpha 0.5), this create says none");
 }
 
 static void partition_fixed(struct given *given)

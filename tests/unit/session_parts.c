@@ -187,6 +187,31 @@ static void without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told(voi
     talk_close(&talk);
 }
 
+/* Without bytes, in its place among the others. */
+static void a_piece_that_sets_hyperparameters_says_so(void **state)
+{
+    (void)state;
+    struct talk talk;
+    static uint8_t data[8];
+    struct session_piece pieces[] = {
+        talk_piece(0, 10, data, sizeof data), talk_piece(0, 10, NULL, 0),
+        talk_piece(0, 10, data, sizeof data)};
+
+    talk_open(&talk, 1);
+    pieces[1].kind = WIRE_PIECE_HYPERPARAMETERS;
+    pieces[1].function = 1;
+    talk_push(&talk, 1, pieces, 3);
+
+    const wire_part *part = talk_request(&talk, 0)->parts[0];
+    assert_int_equal(part->n_pieces, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(
+            part->pieces[i]->kind, i == 1 ? WIRE_PIECE_HYPERPARAMETERS : WIRE_PIECE_VALUES);
+    assert_int_equal(part->pieces[1]->function, 1);
+    assert_int_equal(part->pieces[1]->bytes, 0);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +220,7 @@ int main(void)
         cmocka_unit_test(a_refused_push_voids_none_beside_it),
         cmocka_unit_test(what_a_ps_was_told_of_the_commit_is_not_said_again),
         cmocka_unit_test(a_chunk_has_whole_elements_of_each_piece),
+        cmocka_unit_test(a_piece_that_sets_hyperparameters_says_so),
         cmocka_unit_test(without_clock_with_the_commit_it_is_said_before_the_step_is_committed),
         cmocka_unit_test(without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told),
     };
