@@ -63,6 +63,7 @@ def rows():
            f"a {ordinal(ending)} of `--calls-max` ({calls // ending} by default), at most {answers} |")
     yield f"| parts of a session on a ps, not done | {spaced(number_of('server/lane/lane.h', 'LANE_PARTS_PER_SESSION_MAX'))} |"
     pieces = spaced(number_of("server/lane/lane.h", "LANE_PIECES_PER_PART_MAX"))
+    yield f"| pieces of a part that set hyperparameters | {number_of(lane, 'SETTINGS_PER_PART_MAX')} |"
     yield f"| pieces, functions of a part | {pieces}, {number_of(lane, 'FUNCTIONS_PER_PART_MAX')} |"
     wire = "lib/wire/wire.h"
     yield (f"| memory to unpack one message to a ps | {number_of(wire, 'WIRE_REQUEST_ARENA_BYTES_MAX') >> 20} MiB; what a PushRequest "

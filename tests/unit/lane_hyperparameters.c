@@ -330,6 +330,54 @@ static void only_a_variables_own_function_has_what_is_set(void **state)
     expect_refusal(talk, members.push[1], &sent, "UNKNOWN_FUNCTION", "number 99");
 }
 
+/* One step carries them all out. */
+static void a_push_sets_as_much_as_a_step_has_time_for(void **state)
+{
+    struct talk *const talk = *state;
+    static float nothing;
+    static wire_piece pieces[4096], *pointers[4096];
+    wire_function sgd = WIRE_FUNCTION_INIT, *functions[] = {&sgd};
+    struct lane_config config = talk_config();
+
+    config.staging_bytes_max = 64u << 20;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, VARIABLE, 4, UPDATE_SGD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    sgd.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
+    for (uint32_t i = 0; i < 4096; i++) {
+        pieces[i] = (wire_piece)WIRE_PIECE_INIT;
+        pieces[i].shard_id = VARIABLE;
+        pieces[i].function = 1;
+        pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_HYPERPARAMETERS;
+        pointers[i] = &pieces[i];
+    }
+    for (uint64_t sequence = 1; sequence <= 2; sequence++) /* the second has one more */
+        for (uint32_t message = 0; message < sequence; message++) {
+            wire_part part = WIRE_PART_INIT, *parts[] = {&part};
+            wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+            part.sequence = sequence;
+            part.previous = sequence - 1;
+            part.first = message == 0;
+            part.last = message + 1 == sequence;
+            part.eager = true;
+            part.functions = functions;
+            part.n_functions = message == 0;
+            part.pieces = pointers;
+            part.n_pieces = message == 0 ? 4096 : 1;
+            request.parts = parts;
+            request.n_parts = 1;
+            talk_push(talk, stream, &request, &nothing, 0);
+        }
+
+    talk_expect(talk, "staged 1\nrefused 2 TOO_MANY_PIECES\n");
+    for (uint32_t steps = 0; steps < 8; steps++) /* the first had a whole message to look at */
+        talk_tick(talk, 0);
+    talk_expect(talk, "done 1 [1]\ndone 2 voided\n");
+    assert_non_null(strstr(talk->refused, "more than 4096 shards of ps 1"));
+}
+
 /* A slot that is not there is not asked for by the back door; one that is there may rest. */
 static void slots_are_those_that_the_variable_was_created_with(void **state)
 {
@@ -508,6 +556,7 @@ int main(void)
         talk_test(a_push_that_comes_again_sets_nothing_again),
         talk_test(what_a_create_would_not_take_refuses_the_push),
         talk_test(only_a_variables_own_function_has_what_is_set),
+        talk_test(a_push_sets_as_much_as_a_step_has_time_for),
         talk_test(slots_are_those_that_the_variable_was_created_with),
         talk_test(a_step_sets_what_all_its_members_say),
         talk_test(members_that_set_other_schedules_differ),

@@ -20,6 +20,7 @@
 
 #define VOIDED_CAPACITY_MIN 8u /* places of a list of voided pushes, once there is one */
 #define FUNCTIONS_PER_PART_MAX 256u
+#define SETTINGS_PER_PART_MAX 4096u /* which one step carries out */
 #define ANSWERS_COST_BYTES 320u /* of WIRE_PART_COST_BYTES: staged or refused, done, done again */
 #define VERSIONS_COST_BYTES                                                                        \
     24u /* of WIRE_PIECE_COST_BYTES: its shard's version, done, done again */
@@ -146,6 +147,7 @@ struct lane_part {
     bool no_room;        /* it is DROPPED because the grant has none for its versions */
     uint64_t room_bytes; /* what it takes of the session's grant */
     uint32_t piece_count;
+    uint32_t setting_count; /* of its runs, those that set hyperparameters */
     uint32_t run_count, run_capacity;
     struct run *runs;
     uint32_t row_list_count, row_piece_count;

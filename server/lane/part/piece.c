@@ -380,9 +380,20 @@ static void take_setting(struct lane *lane, struct lane_part *part, const wire_p
     if (shard == NULL || !check_setting(lane, part, shard, piece) ||
         (part->step != 0 && !lane_contribution_check_variable(lane, part, shard->variable)))
         return;
+    if (part->setting_count == SETTINGS_PER_PART_MAX) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            "push %" PRIu64 " sets hyperparameters of more than %u shards of ps %u: set those of "
+            "some variables with another push",
+            part->sequence, SETTINGS_PER_PART_MAX, lane->index);
+        lane_part_expected(part, "%u", SETTINGS_PER_PART_MAX);
+        lane_part_given(part, "more");
+        return;
+    }
     const struct run *run = lane_piece_add_run(lane, part, shard, piece);
     if (run == NULL)
         return;
+    part->setting_count++;
     assert(run->sets && run->function > 0);
     assert(run->bytes == 0);
     part->run_count++;
