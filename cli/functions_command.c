@@ -32,8 +32,10 @@ const struct command functions_command = {
              "that it takes, its\n"
              "slots, and its hyperparameters with their defaults and ranges. A variable is created "
              "with one; a\n"
-             "push may name another that needs no slots beyond those. Asks no ps: these are this "
-             "release's.",
+             "push may name another that needs no slots beyond those. A learning_rate may go by a "
+             "schedule:\n"
+             "constant, exponential_decay or cosine_decay, with warm-up. Asks no ps: these "
+             "are this release's.",
     .examples = "  sumac functions\n"
                 "  sumac functions adam\n"
                 "  sumac functions --json\n",

@@ -290,6 +290,8 @@ struct sumac_delta {
      * one that it was created with, names – hyperparameters, a schedule – is the variable's own
      * from here on, and what it does not name stays. No value is given, nor rows. It is a push like
      * any other: on all shards or none, in the order of the pushes, and of the deltas of one push;
+     * of a synchronous push all members set the same, and all ps have it from that step on (set by
+     * another push, one ps may have a step more than the next has before it);
      * a version of each shard. A learning_rate without a schedule ends the one that there was. A
      * create compares with what the variable was created with, whatever is changed. Refused (the
      * wait says so) as in a create; and initial_accumulator_value, or what needs a slot that the

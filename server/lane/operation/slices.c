@@ -260,7 +260,7 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
         const struct run *run = &part->runs[operation->run];
         if (run->sets) { /* the runs before it are prepared, and those after it are not */
             part->entries[run->entry].shard->hyperparameters = lane_run_hyperparameters(part, run);
-            lane->work += WORK_OF_A_RUN;
+            lane->work++;
             operation->run++;
             continue;
         }
