@@ -301,8 +301,11 @@ static void what_sets_hyperparameters_is_of_all_shards(void **state)
     known.client.session = NULL;
     talk_close(&talk);
     transfer_give(transfer);
-    arena_deinit(&transfer->arena);
-    free(transfer);
+    for (struct transfer *one; (one = known.client.free_transfers) != NULL;) {
+        known.client.free_transfers = one->next; /* that of the refused push, too */
+        arena_deinit(&one->arena);
+        free(one);
+    }
     forget(&known);
 }
 
