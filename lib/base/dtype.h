@@ -17,6 +17,21 @@
 enum { DTYPES_MAX = 0 SUMAC_DTYPE_LIST(X) };
 #undef X
 
+/* sumac_dtype_bytes without a call: every piece of a push asks several times. */
+static inline uint32_t dtype_bytes(enum sumac_dtype dtype)
+{
+    switch (dtype) {
+    case SUMAC_DTYPE_UNSPECIFIED:
+        return 0;
+#define X(NAME, number, bytes, kind, name, numpy)                                                  \
+    case SUMAC_##NAME:                                                                             \
+        return bytes;
+        SUMAC_DTYPE_LIST(X)
+#undef X
+    }
+    return 0;
+}
+
 /* "1 (bool) to 13 (float64)", for whoever has named another number. Lends  text. */
 const char *dtype_list_print(char *text, size_t text_bytes);
 

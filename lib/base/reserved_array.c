@@ -13,7 +13,8 @@ bool reserved_array_init(
     struct reserved_array *array, const struct memory *memory, size_t item_bytes, uint32_t capacity)
 {
     assert(capacity > RESERVED_ARRAY_RESERVE);
-    *array = (struct reserved_array){.memory = memory, .item_bytes = item_bytes};
+    *array = (struct reserved_array){
+        .memory = memory, .item_bytes = item_bytes, .zeroed_bytes = item_bytes};
     array->items = memory_take(memory, bytes_of(array, capacity));
     array->capacity = array->items == NULL ? 0 : capacity;
     return array->items != NULL;
@@ -65,5 +66,5 @@ void *reserved_array_add_grown(struct reserved_array *array, enum reserved_place
 
     assert(at <= array->capacity);
     array->lost |= !fits && place != RESERVED_PLACE_NONE;
-    return memset(array->items + at * array->item_bytes, 0, array->item_bytes);
+    return memset(array->items + at * array->item_bytes, 0, array->zeroed_bytes);
 }

@@ -32,6 +32,7 @@ struct reserved_array {
     const struct memory *memory;
     uint8_t *items; /* capacity of them, and the one that is not read */
     size_t item_bytes;
+    size_t zeroed_bytes; /* of each, at its begin: all, unless its user says less after the init */
     uint32_t count, capacity;
     bool lost; /* something that was needed had no place */
 };
@@ -44,12 +45,12 @@ void reserved_array_deinit(struct reserved_array *array);
 /* What reserved_array_add does when only the reserve is left. */
 void *reserved_array_add_grown(struct reserved_array *array, enum reserved_place place);
 
-/* A zeroed item at the end; never NULL. Lends  it until the next one is added. */
+/* An item at the end, zeroed; never NULL. Lends  it until the next one is added. */
 static inline void *reserved_array_add(struct reserved_array *array, enum reserved_place place)
 {
     if (array->capacity - array->count <= RESERVED_ARRAY_RESERVE)
         return reserved_array_add_grown(array, place);
-    return memset(array->items + array->count++ * array->item_bytes, 0, array->item_bytes);
+    return memset(array->items + array->count++ * array->item_bytes, 0, array->zeroed_bytes);
 }
 
 static inline void reserved_array_reset(struct reserved_array *array)

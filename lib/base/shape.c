@@ -10,11 +10,10 @@
 /* By number; 0 is no dtype. */
 static const struct {
     const char *name;
-    uint32_t bytes;
     enum sumac_dtype_kind kind;
 } dtypes[] = {
-    {"unspecified", 0, SUMAC_KIND_NONE},
-#define X(NAME, number, bytes, kind, name, numpy) [number] = {#name, bytes, SUMAC_KIND_##kind},
+    {"unspecified", SUMAC_KIND_NONE},
+#define X(NAME, number, bytes, kind, name, numpy) [number] = {#name, SUMAC_KIND_##kind},
     SUMAC_DTYPE_LIST(X)
 #undef X
 };
@@ -26,10 +25,7 @@ static unsigned row_of(enum sumac_dtype dtype)
     return (unsigned)dtype <= DTYPES_MAX ? (unsigned)dtype : SUMAC_DTYPE_UNSPECIFIED;
 }
 
-uint32_t sumac_dtype_bytes(enum sumac_dtype dtype)
-{
-    return (unsigned)dtype <= DTYPES_MAX ? dtypes[dtype].bytes : 0;
-}
+uint32_t sumac_dtype_bytes(enum sumac_dtype dtype) { return dtype_bytes(dtype); }
 
 const char *sumac_dtype_name(enum sumac_dtype dtype) { return dtypes[row_of(dtype)].name; }
 

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "dtype.h"
 #include "error.h"
 #include "loops.h"
 #include "planned.h"
@@ -326,12 +327,14 @@ void update_prepare(
     const struct update_hyperparameters *hyperparameters, uint64_t step, struct update_slice *slice)
 {
     const double *const value = hyperparameters->value;
-    double rounded[UPDATE_HYPERPARAMETERS_MAX + 1] = {0};
+    double rounded[UPDATE_HYPERPARAMETERS_MAX + 1]; /* of those that it takes, … */
 
     if (function->expression != NULL) {
         planned_prepare(function, hyperparameters, step, slice);
         return;
     }
+    rounded[UPDATE_HYPERPARAMETER_LEARNING_RATE] = 0; /* … and these */
+    rounded[UPDATE_HYPERPARAMETER_CLIP_VALUE] = 0;
     for (uint32_t left = function->hyperparameters; left != 0; left &= left - 1) {
         const int i = __builtin_ctz(left);
         rounded[i] = dtype == SUMAC_FLOAT64 ? value[i] : (double)(float)value[i];
@@ -387,7 +390,7 @@ void update_run(const struct update_slice *slice)
         return;
     }
     update_loop *const run = loops_own(loops_select(), slice->function, slice->dtype);
-    const size_t bytes = slice->count * sumac_dtype_bytes(slice->dtype);
+    const size_t bytes = slice->count * dtype_bytes(slice->dtype);
 
     assert(run != NULL);
     assert(
@@ -401,8 +404,8 @@ bool update_copy_finite(
 {
     update_copy *const copy = loops_select()->copy_finite[dtype];
 
-    assert(sumac_dtype_bytes(dtype) > 0);
-    assert(bytes % sumac_dtype_bytes(dtype) == 0);
+    assert(dtype_bytes(dtype) > 0);
+    assert(bytes % dtype_bytes(dtype) == 0);
     if (copy != NULL)
         return copy(out, in, bytes);
     memcpy(out, in, bytes);
@@ -413,7 +416,7 @@ bool update_all_finite(enum sumac_dtype dtype, const void *data, size_t bytes)
 {
     update_scan *const scan = loops_select()->all_finite[dtype];
 
-    assert(sumac_dtype_bytes(dtype) > 0);
-    assert(bytes % sumac_dtype_bytes(dtype) == 0);
+    assert(dtype_bytes(dtype) > 0);
+    assert(bytes % dtype_bytes(dtype) == 0);
     return scan == NULL || scan(data, bytes);
 }

@@ -173,7 +173,7 @@ double update_learning_rate(
     const double own = hyperparameters->value[UPDATE_HYPERPARAMETER_LEARNING_RATE];
     const bool divides = (function->above_zero >> UPDATE_HYPERPARAMETER_LEARNING_RATE & 1u) != 0;
 
-    assert(own >= 0);
+    assert(own >= 0 || function->own != NULL);
     if (!update_schedule_is_any(&hyperparameters->schedule))
         return own;
     const double rate = update_schedule_rate(&hyperparameters->schedule, own, version);

@@ -32,11 +32,9 @@ static bool has_avx512bf16(void)
 
 const struct loops *loops_select(void)
 {
-    if (has_avx512bf16())
-        return &loops_avx512bf16;
-    if (has_avx512())
-        return &loops_avx512;
-    return has_avx2() ? &loops_avx2 : &loops_plain;
+    if (!has_avx512())
+        return has_avx2() ? &loops_avx2 : &loops_plain;
+    return __builtin_cpu_supports("avx512bf16") != 0 ? &loops_avx512bf16 : &loops_avx512;
 }
 
 const struct loops *loops_at(uint32_t index)

@@ -212,7 +212,6 @@ struct lane_effect {
     uint64_t at_us;
     int exit_code;
     bool serving;
-    struct sumac_error error;
     const char *text;
     const wire_push_answer *push_answer;
     const wire_pull_answer *pull_answer;
@@ -224,6 +223,7 @@ struct lane_effect {
     const struct lane_compute *compute;
     const struct span *body;
     uint32_t body_count;
+    struct sumac_error error; /* its text is not cleared beyond its end */
 };
 
 struct lane_effects {

@@ -117,8 +117,8 @@ static inline struct operation *operation_of(struct lane_session *session)
 
 /* What all slices of a run share. */
 struct prepared {
-    struct update_slice slice;
-    uint32_t list_count; /* of the shard's lists, those that its function writes */
+    struct update_slice *slice; /* the first one, in its place in the batch */
+    uint32_t list_count;        /* of the shard's lists, those that its function writes */
 };
 
 /* A place in staged bytes, … */

@@ -210,7 +210,7 @@ static void add_slice(struct filling *filling, bool carries)
 
     assert(filling->sliced < filling->row_count);
     assert(filling->batch->count < filling->batch->capacity);
-    *slice = filling->prepared->slice;
+    *slice = *filling->prepared->slice;
     slice->rows = &filling->rows[filling->sliced];
     slice->row_count = filling->row_count - filling->sliced;
     slice->count = filling->row_bytes / sumac_dtype_bytes(slice->dtype);
@@ -235,7 +235,7 @@ static void add_slice(struct filling *filling, bool carries)
 static void add_row(struct filling *filling, uint64_t within)
 {
     const struct row_piece *top = filling->operation->rows;
-    const enum update_repeats repeats = filling->prepared->slice.function->repeats;
+    const enum update_repeats repeats = filling->prepared->slice->function->repeats;
     struct update_row *row = &filling->rows[filling->row_count];
     const uint64_t place = update_place_of(top->keys[top->taken]);
 
@@ -277,7 +277,7 @@ static bool add_rows(struct lane *lane, struct filling *filling)
     if (!filling->sums)
         return true;
     if (operation->rows != NULL && next_row(operation->rows) == row &&
-        filling->prepared->slice.function->repeats == UPDATE_REPEATS_SUM)
+        filling->prepared->slice->function->repeats == UPDATE_REPEATS_SUM)
         add_slice(filling, true);
     else if (filling->row_count - filling->sliced >= filling->rows_per_slice)
         add_slice(filling, false);

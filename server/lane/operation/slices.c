@@ -5,23 +5,32 @@
 #include <assert.h>
 #include <string.h>
 
-static struct prepared prepare(const struct lane_part *part, const struct run *run)
+/* What each slice has of its own is left as it is: thousands of runs have one slice each. */
+static struct prepared prepare(
+    const struct lane_part *part, const struct run *run, const struct update_function *function,
+    struct update_slice *slice)
 {
     const struct shard *shard = part->entries[run->entry].shard;
-    const struct variable *variable = shard->variable;
-    struct update_hyperparameters merged = lane_run_hyperparameters(part, run);
-    struct prepared made = {
-        .slice = {.function = lane_run_function(part, run), .dtype = variable->definition.dtype}};
+    const enum sumac_dtype dtype = shard->variable->definition.dtype;
+    struct update_hyperparameters merged;
+    const struct update_hyperparameters *how = lane_run_hyperparameters(part, run, &merged);
 
-    assert(variable->filled);
+    assert(shard->variable->filled);
     assert(!run->sets);
-    made.slice.scale = part->scale;
-    made.list_count = 1 + update_slot_count(made.slice.function, &merged);
-    merged.value[UPDATE_HYPERPARAMETER_LEARNING_RATE] =
-        update_learning_rate(made.slice.function, &merged, shard->version);
-    update_prepare(
-        made.slice.function, made.slice.dtype, &merged, shard->step_count + 1, &made.slice);
-    return made;
+    if (update_schedule_is_any(&how->schedule)) {
+        if (how != &merged)
+            merged = *how;
+        merged.value[UPDATE_HYPERPARAMETER_LEARNING_RATE] =
+            update_learning_rate(function, how, shard->version);
+        how = &merged;
+    }
+    slice->function = function;
+    slice->dtype = dtype;
+    slice->scale = part->scale;
+    slice->sources = NULL;
+    slice->rows = NULL;
+    update_prepare(function, dtype, how, shard->step_count + 1, slice);
+    return (struct prepared){.slice = slice, .list_count = 1 + update_slot_count(function, how)};
 }
 
 static struct cursor place_in_chunks(const struct run *run, uint64_t byte)
@@ -188,7 +197,7 @@ static bool cut_block(
     uint64_t within = first.within;
     const uint64_t room = block_bytes - within;
     const uint64_t end = within + (left < room ? left : room);
-    const uint64_t element = sumac_dtype_bytes(prepared->slice.dtype);
+    const uint64_t element = dtype_bytes(prepared->slice->dtype);
     struct target target = {
         .shard = shard,
         .index = first.index,
@@ -210,7 +219,8 @@ static bool cut_block(
             bytes = cursor.chunk->used - cursor.offset;
         assert(bytes > 0 && batch->count < batch->capacity);
         struct update_slice *slice = &batch->slices[batch->count++];
-        *slice = prepared->slice;
+        if (slice != prepared->slice)
+            *slice = *prepared->slice;
         slice->count = bytes / element;
         aim(slice, &target, within);
         if (cursor.chunk != NULL)
@@ -226,6 +236,14 @@ static bool cut_block(
             cursor = (struct cursor){.chunk = cursor.chunk->in_part.next};
     }
     return true;
+}
+
+/* For what a block is cut into. */
+static bool has_room(const struct batch *batch)
+{
+    return batch->capacity - batch->count >= SLICES_PER_BLOCK_MAX &&
+           batch->capacity - batch->held_count >= STORE_LISTS_MAX &&
+           batch->copied_bytes <= COPIED_BYTES_PER_STEP_MAX;
 }
 
 static struct shard *shard_of(const struct lane_part *part, uint32_t run)
@@ -259,7 +277,9 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
         }
         const struct run *run = &part->runs[operation->run];
         if (run->sets) { /* the runs before it are prepared, and those after it are not */
-            part->entries[run->entry].shard->hyperparameters = lane_run_hyperparameters(part, run);
+            struct update_hyperparameters merged;
+            part->entries[run->entry].shard->hyperparameters =
+                *lane_run_hyperparameters(part, run, &merged);
             lane->work++;
             operation->run++;
             continue;
@@ -268,10 +288,13 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
                                    (!lane_has_time(lane) && batch->count > 0)))
             return;
         fetch_ahead(part, operation->run);
+        if (!has_room(batch))
+            return;
         if (batch->number != 0)
             lane->work += WORK_OF_A_RUN;
-        part->entries[run->entry].counted |= lane_run_function(part, run)->counts_steps;
-        const struct prepared prepared = prepare(part, run);
+        const struct update_function *function = lane_run_function(part, run);
+        part->entries[run->entry].counted |= function->counts_steps;
+        const struct prepared prepared = prepare(part, run, function, &batch->slices[batch->count]);
         if (run->by_rows) {
             if (!rows_fill(lane, batch, operation, &prepared))
                 return;
@@ -279,16 +302,14 @@ void slices_fill(struct lane *lane, struct batch *batch, struct operation *opera
             operation->byte = 0;
             continue;
         }
-        while (operation->byte < run->bytes) {
-            if (batch->capacity - batch->count < SLICES_PER_BLOCK_MAX ||
-                batch->capacity - batch->held_count < STORE_LISTS_MAX ||
-                batch->copied_bytes > COPIED_BYTES_PER_STEP_MAX)
-                return;
+        do {
             if (!cut_block(lane, batch, operation, &prepared)) {
                 batch->lacks_memory = true;
                 return;
             }
-        }
+        } while (operation->byte < run->bytes && has_room(batch));
+        if (operation->byte < run->bytes)
+            return;
         operation->run++;
         operation->byte = 0;
     }

@@ -274,25 +274,28 @@ static bool compare_hyperparameters(
 {
     const struct run *at = &part->runs[run];
     const struct update_function *function = lane_run_function(part, at);
-    const struct update_hyperparameters given = lane_run_hyperparameters(part, at);
-    const struct update_hyperparameters wanted = lane_run_hyperparameters(held, &held->runs[run]);
+    struct update_hyperparameters merged, merged_held;
+    const struct update_hyperparameters *given_how = lane_run_hyperparameters(part, at, &merged);
+    const struct update_hyperparameters *wanted_how =
+        lane_run_hyperparameters(held, &held->runs[run], &merged_held);
+    const double *given = given_how->value, *wanted = wanted_how->value;
     const char *variable = part->entries[at->entry].shard->variable->name;
 
     assert(function == lane_run_function(held, &held->runs[run]));
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {
         if ((function->hyperparameters >> i & 1u) == 0 ||
-            memcmp(&given.value[i], &wanted.value[i], sizeof given.value[i]) == 0)
+            memcmp(&given[i], &wanted[i], sizeof given[i]) == 0)
             continue;
         const char *const name = update_hyperparameter_of(function, i)->name;
         differ(
-            lane, part, held, hyperparameter_text(lane, name, given.value[i], variable),
-            hyperparameter_text(lane, name, wanted.value[i], variable));
+            lane, part, held, hyperparameter_text(lane, name, given[i], variable),
+            hyperparameter_text(lane, name, wanted[i], variable));
         return false;
     }
-    if (!update_schedule_same(&given.schedule, &wanted.schedule)) {
+    if (!update_schedule_same(&given_how->schedule, &wanted_how->schedule)) {
         differ(
-            lane, part, held, schedule_text(lane, &given.schedule, variable),
-            schedule_text(lane, &wanted.schedule, variable));
+            lane, part, held, schedule_text(lane, &given_how->schedule, variable),
+            schedule_text(lane, &wanted_how->schedule, variable));
         return false;
     }
     return true;

@@ -246,6 +246,9 @@ struct lane_part *lane_part_create(
     part->eager = header->eager && !header->synchronous;
     part->non_finite_allowed = header->non_finite_allowed;
     part->checksum = header->checksum;
+    part->runs = &part->first_run;
+    part->entries = &part->first_entry;
+    part->run_capacity = part->entry_capacity = 1;
     return part;
 }
 
@@ -318,10 +321,14 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
         if (part->entries[i].shard != NULL)
             store_let_go(&lane->store, part->entries[i].shard);
     }
-    sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);
+    if (part->entry_capacity > 1)
+        sized_pool_give(&lane->bytes, part->entries, part->entry_capacity * sizeof *part->entries);
     free_rows(lane, part);
-    sized_pool_give(&lane->bytes, part->runs, part->run_capacity * sizeof *part->runs);
-    sized_pool_give(&lane->bytes, part->functions, part->function_count * sizeof *part->functions);
+    if (part->run_capacity > 1)
+        sized_pool_give(&lane->bytes, part->runs, part->run_capacity * sizeof *part->runs);
+    if (part->functions != NULL)
+        sized_pool_give(
+            &lane->bytes, part->functions, part->function_count * sizeof *part->functions);
     if (part->checksum_state != NULL)
         (void)lane_checksum_end(lane, part->checksum_state);
     part->checksum_state = NULL;
@@ -569,34 +576,19 @@ void lane_part_given(struct lane_part *part, const char *format, ...)
     va_end(arguments);
 }
 
-const struct update_function *lane_run_function(const struct lane_part *part, const struct run *run)
+const struct update_hyperparameters *lane_part_hyperparameters(
+    const struct lane_part *part, uint32_t function, const struct shard *shard,
+    struct update_hyperparameters *merged)
 {
-    assert(run->entry < part->entry_count);
-    assert(run->function <= part->function_count);
-    return run->function == 0 ? part->entries[run->entry].shard->variable->definition.function
-                              : part->functions[run->function - 1].function;
-}
-
-struct update_hyperparameters lane_part_hyperparameters(
-    const struct lane_part *part, uint32_t function, const struct shard *shard)
-{
-    struct update_hyperparameters merged = shard->hyperparameters;
-
     assert(function <= part->function_count);
     if (function == 0)
-        return merged;
+        return &shard->hyperparameters;
     const struct part_function *named = &part->functions[function - 1];
     if (named->function != shard->variable->definition.function)
-        return named->given; /* given over the defaults already */
-    update_hyperparameters_lay(&merged, &named->given);
+        return &named->given; /* given over the defaults already */
+    *merged = shard->hyperparameters;
+    update_hyperparameters_lay(merged, &named->given);
     return merged;
-}
-
-struct update_hyperparameters
-lane_run_hyperparameters(const struct lane_part *part, const struct run *run)
-{
-    assert(run->entry < part->entry_count);
-    return lane_part_hyperparameters(part, run->function, part->entries[run->entry].shard);
 }
 
 /* Pieces that continue each other are one run by now. */

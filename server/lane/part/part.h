@@ -14,6 +14,9 @@
 #ifndef LANE_PART_H
 #define LANE_PART_H
 
+#include <assert.h>
+
+#include "dtype.h"
 #include "records.h"
 #include "room.h"
 #include "step.h"
@@ -166,6 +169,9 @@ struct lane_part {
     bool eager;
     struct refusal *refusal; /* while it is REFUSED: then the session's list has it */
     uint64_t record;         /* of its staging */
+    /* part/ changes: the arrays of a part of one shard and one run */
+    struct run first_run;
+    struct entry first_entry;
 };
 
 _Static_assert(
@@ -186,7 +192,7 @@ static inline uint64_t lane_part_widens(const struct lane_part *part, const stru
 
     return part->step == 0 || update_contribution_dtype(dtype) == dtype
                ? 1
-               : sumac_dtype_bytes(SUMAC_FLOAT32) / sumac_dtype_bytes(dtype);
+               : dtype_bytes(SUMAC_FLOAT32) / dtype_bytes(dtype);
 }
 
 static inline uint64_t lane_entry_version(const struct entry *entry)
@@ -213,15 +219,29 @@ struct lane_part *lane_part_create(
 /* Check the header of one that is RECEIVING, and take room in the session's grant. */
 void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
 /* The run's own, or the variable's. */
-const struct update_function *
-lane_run_function(const struct lane_part *part, const struct run *run);
-/* With which hyperparameters: the push's over the variable's own, or, of another function, over
- * its defaults. */
-struct update_hyperparameters
-lane_run_hyperparameters(const struct lane_part *part, const struct run *run);
-/* The same of a function by its number in the part (0: the variable's own), for a shard. */
-struct update_hyperparameters lane_part_hyperparameters(
-    const struct lane_part *part, uint32_t function, const struct shard *shard);
+static inline const struct update_function *
+lane_run_function(const struct lane_part *part, const struct run *run)
+{
+    assert(run->entry < part->entry_count);
+    assert(run->function <= part->function_count);
+    return run->function == 0 ? part->entries[run->entry].shard->variable->definition.function
+                              : part->functions[run->function - 1].function;
+}
+/* Of a function by its number in the part (0: the variable's own), for a shard: the push's
+ * hyperparameters over the shard's own, or, of another function, over its defaults. Lends  the
+ * shard's, the part's, or *merged. */
+const struct update_hyperparameters *lane_part_hyperparameters(
+    const struct lane_part *part, uint32_t function, const struct shard *shard,
+    struct update_hyperparameters *merged);
+static inline const struct update_hyperparameters *lane_run_hyperparameters(
+    const struct lane_part *part, const struct run *run, struct update_hyperparameters *merged)
+{
+    const struct shard *shard = part->entries[run->entry].shard;
+
+    assert(run->entry < part->entry_count);
+    return run->function == 0 ? &shard->hyperparameters
+                              : lane_part_hyperparameters(part, run->function, shard, merged);
+}
 void lane_part_move(struct lane_part *part, enum lane_part_state to);
 /* It is over, wherever it was, and its memory is given back. */
 void lane_part_destroy(struct lane *lane, struct lane_part *part);

@@ -36,19 +36,20 @@ static struct shard_touch *touch_of(struct shard *shard)
     return (struct shard_touch *)(void *)&shard->of_user[SHARD_OPERATION_WORDS];
 }
 
-/* A larger array in place of the full one, or the first one. NULL: no memory. */
+/* A larger array in place of the full one: the first one that has more than the one place that is
+ * the part's own has `first`. NULL: no memory. */
 static void *
 grown(struct lane *lane, void *array, uint32_t first, uint32_t *capacity, size_t object_bytes)
 {
-    const uint32_t count = *capacity, larger = count == 0 ? first : 2 * count;
+    const uint32_t count = *capacity, larger = count == 1 ? first : 2 * count;
     void *fresh = sized_pool_take(&lane->bytes, larger * object_bytes);
 
-    assert(larger > count);
+    assert(count > 0);
     if (fresh == NULL)
         return NULL;
-    if (count > 0)
-        memcpy(fresh, array, count * object_bytes);
-    sized_pool_give(&lane->bytes, array, *capacity * object_bytes);
+    memcpy(fresh, array, count * object_bytes);
+    if (count > 1)
+        sized_pool_give(&lane->bytes, array, count * object_bytes);
     *capacity = larger;
     return fresh;
 }
@@ -152,8 +153,10 @@ static enum sumac_status check_slots(
     assert(own->function != NULL);
     if (part->functions[function - 1].function != own->function || own->function->last_slot_if == 0)
         return SUMAC_OK;
-    const struct update_hyperparameters merged = lane_part_hyperparameters(part, function, shard);
-    return update_check_slots(own->function, &own->hyperparameters, &merged, variable->name, error);
+    struct update_hyperparameters merged;
+    return update_check_slots(
+        own->function, &own->hyperparameters,
+        lane_part_hyperparameters(part, function, shard, &merged), variable->name, error);
 }
 
 /* One that the part names beside the variable's own, by its number in the part. */
@@ -188,7 +191,7 @@ static bool check_range(
     struct lane *lane, struct lane_part *part, const struct shard *shard, const wire_piece *piece)
 {
     const uint64_t widens = lane_part_widens(part, shard);
-    const uint64_t element = widens * sumac_dtype_bytes(shard->variable->definition.dtype);
+    const uint64_t element = widens * dtype_bytes(shard->variable->definition.dtype);
     const uint64_t shard_bytes = widens * shard->bytes;
     const bool whole = piece->bytes % element == 0 && piece->offset_bytes % element == 0;
     const bool inside =
@@ -397,8 +400,9 @@ static void take_setting(struct lane *lane, struct lane_part *part, const wire_p
     assert(run->sets && run->function > 0);
     assert(run->bytes == 0);
     part->run_count++;
+    struct update_hyperparameters merged;
     if (!rule_holds(lane->config.broken, RULE_set_in_its_turn))
-        shard->hyperparameters = lane_part_hyperparameters(part, piece->function, shard);
+        shard->hyperparameters = *lane_part_hyperparameters(part, piece->function, shard, &merged);
 }
 
 /* The whole of an assigned variable's value comes in order, once. */

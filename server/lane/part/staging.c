@@ -93,7 +93,7 @@ next_bytes(struct payload *payload, uint64_t wanted, size_t element, const uint8
 static bool copy_to_chunk(
     struct lane_part *part, struct payload *payload, uint64_t bytes, enum sumac_dtype dtype)
 {
-    const size_t element = sumac_dtype_bytes(dtype);
+    const size_t element = dtype_bytes(dtype);
     struct chunk *chunk = part->chunks.last;
     uint8_t *out = chunk->data + chunk->used;
     size_t torn = 0; /* bytes of an element that began in the span before */

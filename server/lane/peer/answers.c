@@ -43,7 +43,7 @@ add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32
     assert(stream->kind == LANE_STREAM_PUSH);
     assert(stream->state == STREAM_GREETED);
     const uint64_t bytes =
-        ANSWER_ROOM_BYTES + (versions == 0 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
+        ANSWER_ROOM_BYTES + (versions <= 1 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
     const struct lane_session *session = stream->session;
     const uint64_t max = lane->grant_bytes + ANSWERS_BESIDE_BYTES_MAX;
     if (session->staged_bytes + session->answer_bytes + bytes > max) {
@@ -111,7 +111,7 @@ void lane_answer_done(
     assert(part->sequence <= session->mark);
     if (stream == NULL)
         return;
-    if (count > 0) {
+    if (count > 1) {
         versions = sized_pool_take_reserved(&lane->bytes, count * sizeof *versions);
         if (versions == NULL) {
             fail_for_memory(lane, stream);
@@ -120,15 +120,20 @@ void lane_answer_done(
     }
     struct answer *answer = add(lane, stream, ANSWER_DONE, count);
     if (answer == NULL) {
-        sized_pool_give(&lane->bytes, versions, count * sizeof *versions);
+        if (count > 1)
+            sized_pool_give(&lane->bytes, versions, count * sizeof *versions);
         return;
     }
     answer->sequence = part->sequence;
     answer->record = lane->last_record;
     answer->voided = voided && rule_holds(lane->config.broken, RULE_done_says_voided);
-    answer->versions = versions;
     answer->version_count = count;
     answer->contributes = part->step != 0 && lane->step_quorum != 0;
+    if (count == 1) {
+        answer->version = lane_entry_version(part->entries);
+        return;
+    }
+    answer->versions = versions;
     for (uint32_t i = 0; i < count; i++)
         versions[i] = lane_entry_version(&part->entries[i]);
 }
@@ -181,22 +186,24 @@ static bool put_staged(struct lane *lane, const struct answer *answer, wire_push
 
 static bool put_done(struct lane *lane, const struct answer *answer, wire_push_answer *message)
 {
-    wire_done *done = arena_take(&lane->arena, sizeof *done);
-    const size_t bytes = answer->version_count * sizeof(uint64_t);
-    uint64_t *versions = arena_take(&lane->arena, bytes);
+    const uint32_t count = answer->version_count;
+    wire_done *done = arena_take(&lane->arena, sizeof *done + count * sizeof(uint64_t));
 
     assert(answer->kind == ANSWER_DONE);
-    if (done == NULL || versions == NULL)
+    if (done == NULL)
         return false;
     *done = (wire_done)WIRE_DONE_INIT;
-    if (bytes > 0)
-        memcpy(versions, answer->versions, bytes);
+    uint64_t *versions = (uint64_t *)(void *)(done + 1);
+    if (count == 1)
+        *versions = answer->version;
+    else if (count > 0)
+        memcpy(versions, answer->versions, count * sizeof *versions);
     done->sequence = answer->sequence;
     done->voided = answer->voided;
     done->version_epoch = lane->epoch;
     done->open_step = answer->contributes ? lane->step_over + 1 : 0;
     done->versions = versions;
-    done->n_versions = answer->version_count;
+    done->n_versions = count;
     message->done[message->n_done++] = done;
     return true;
 }
@@ -246,11 +253,12 @@ static void fill(struct lane *lane, struct lane_stream *stream, wire_push_answer
     const size_t count = stream->answer_count;
     size_t bytes = 0;
 
-    message->staged = arena_take(&lane->arena, count * sizeof *message->staged);
-    message->refused = arena_take(&lane->arena, count * sizeof *message->refused);
-    message->done = arena_take(&lane->arena, count * sizeof *message->done);
-    if (message->staged == NULL || message->refused == NULL || message->done == NULL)
+    void **of_each_kind = arena_take(&lane->arena, 3 * count * sizeof *of_each_kind);
+    if (of_each_kind == NULL)
         return;
+    message->staged = (wire_staged **)(void *)of_each_kind;
+    message->refused = (wire_refused **)(void *)(of_each_kind + count);
+    message->done = (wire_done **)(void *)(of_each_kind + 2 * count);
     while (may_answer(lane, stream) && bytes < ANSWER_BYTES_MAX) {
         struct answer *answer = stream->answers.first;
         bool is_put = false;

@@ -16,7 +16,10 @@ struct answer {
     enum answer_kind kind;
     uint32_t version_count;
     bool voided, contributes; /* of a synchronous step, with a quorum */
-    uint64_t *versions;
+    union {
+        uint64_t *versions; /* (version_count) */
+        uint64_t version;   /* of one shard */
+    };
     uint64_t room_bytes; /* what it takes of the session's grant */
 };
 _Static_assert(4 * ANSWER_ROOM_BYTES + 64 <= ANSWERS_COST_BYTES, "a part pays for its answers");

@@ -79,8 +79,9 @@ void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct an
     stream->answer_count--;
     stream->session->answer_bytes -= answer->room_bytes;
     lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
-    sized_pool_give(
-        &lane->bytes, answer->versions, answer->version_count * sizeof *answer->versions);
+    if (answer->version_count > 1)
+        sized_pool_give(
+            &lane->bytes, answer->versions, answer->version_count * sizeof *answer->versions);
     sized_pool_give(&lane->bytes, answer, sizeof *answer);
 }
 

@@ -14,7 +14,10 @@
 bool out_init(struct out *out, const struct memory *memory, struct arena *arena)
 {
     *out = (struct out){.arena = arena};
-    return reserved_array_init(&out->effects, memory, sizeof(struct lane_effect), FIRST_CAPACITY);
+    if (!reserved_array_init(&out->effects, memory, sizeof(struct lane_effect), FIRST_CAPACITY))
+        return false;
+    out->effects.zeroed_bytes = offsetof(struct lane_effect, error.text) + 1;
+    return true;
 }
 
 void out_deinit(struct out *out) { reserved_array_deinit(&out->effects); }
