@@ -85,6 +85,51 @@ static bool skip_value(struct cursor *cursor, unsigned encoding)
     }
 }
 
+#define PAYLOAD_TAG (WIRE_PAYLOAD_FIELD << 3 | LENGTH_DELIMITED)
+_Static_assert(PAYLOAD_TAG < 0x80, "the payload's tag has one byte");
+
+/* Where the field at `at` ends, if its tag, and its length, have one byte each, it is not the
+ * payload, and it lies within the span; else 0. */
+static inline size_t field_end(const struct span *span, size_t at)
+{
+    const uint8_t *const data = span->data;
+    const size_t bytes = span->bytes, value = at + 1;
+    size_t end = 0;
+
+    if (value >= bytes || data[at] >= 0x80 || data[at] < 8 || data[at] == PAYLOAD_TAG)
+        return 0;
+    switch (data[at] & 7) {
+    case VARINT:
+        for (end = value; end < bytes && end < value + 9 && data[end] >= 0x80;)
+            end++;
+        if (end == bytes || data[end] >= 0x80)
+            return 0;
+        end++;
+        break;
+    case LENGTH_DELIMITED:
+        if (data[value] < 0x80)
+            end = value + 1 + data[value];
+        break;
+    default:
+        break;
+    }
+    return end <= bytes ? end : 0;
+}
+
+/* Over small fields, as nearly all are. */
+static void skip_small(struct cursor *cursor)
+{
+    size_t at = cursor->at;
+
+    if (cursor->span == cursor->spans_end)
+        return;
+    for (size_t end; (end = field_end(cursor->span, at)) > 0;)
+        at = end;
+    cursor->offset += at - cursor->at;
+    cursor->at = at;
+    settle(cursor);
+}
+
 static const char *note_payload(struct cursor *cursor, uint64_t field, struct split *split)
 {
     uint64_t bytes;
@@ -111,14 +156,14 @@ const char *split_find(const struct span *spans, size_t span_count, struct split
         .total = total, .field = total, .payload_begin = total, .payload_end = total};
     struct cursor cursor = {.span = spans, .spans_end = spans + span_count, .total = total};
     settle(&cursor);
-    while (cursor.offset < total) {
+    for (skip_small(&cursor); cursor.offset < total; skip_small(&cursor)) {
         const uint64_t field = cursor.offset;
         uint64_t tag;
         if (!read_varint(&cursor, &tag))
             return cut_short;
         if (tag >> 3 == 0 || tag >> 3 > 0x1fffffff)
             return "has a field whose number is out of range";
-        if (tag == (WIRE_PAYLOAD_FIELD << 3 | LENGTH_DELIMITED)) {
+        if (tag == PAYLOAD_TAG) {
             const char *wrong = note_payload(&cursor, field, split);
             if (wrong != NULL)
                 return wrong;

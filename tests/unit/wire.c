@@ -180,6 +180,55 @@ static void fields_of_every_encoding_are_stepped_over(void **state)
     }
 }
 
+/* Fields 1 to 4, whose tags have one byte, before a payload and after it; each encoding, the
+ * longest varint, a length of two bytes. */
+static void small_fields_are_stepped_over_wherever_the_message_is_cut(void **state)
+{
+    (void)state;
+    static const uint8_t small[] = {0x08, 1,    0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                    0xff, 0xff, 1,    0x12, 0,    0x12, 2,    0x7a, 0x7a, 0x1d,
+                                    0x7a, 0x7a, 0x7a, 0x7a, 0x21, 0x7a, 0x7a, 0x7a, 0x7a, 0x7a,
+                                    0x7a, 0x7a, 0x7a, 0x12, 0x82, 0,    0x7a, 0x7a, 0x08, 0x7f};
+    static const uint8_t payload[] = {0x7a, 3, 1, 2, 3};
+    uint8_t bytes[2 * sizeof small + sizeof payload];
+
+    memcpy(bytes, small, sizeof small);
+    memcpy(bytes + sizeof small, payload, sizeof payload);
+    memcpy(bytes + sizeof small + sizeof payload, small, sizeof small);
+    for (size_t cut = 0; cut <= sizeof bytes; cut++) {
+        const struct span spans[2] = {{bytes, cut}, {bytes + cut, sizeof bytes - cut}};
+        struct split split;
+        assert_null(split_find(spans, 2, &split));
+        assert_int_equal(split.field, sizeof small);
+        assert_int_equal(split.payload_begin, sizeof small + 2);
+        assert_int_equal(split.payload_end, sizeof small + sizeof payload);
+    }
+}
+
+static void a_small_field_ends_within_its_message(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t bytes[16];
+        size_t count;
+    } fields[] = {
+        {{0x08}, 1},
+        {{0x12, 3, 1, 2}, 4},
+        {{0x12}, 1},
+        {{0x08, 0xff}, 2},
+        {{0x1d, 1, 2, 3}, 4},
+        {{0x13, 1}, 2},
+        /* a varint of eleven bytes */
+        {{0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}, 12},
+    };
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const struct span span = {.data = fields[i].bytes, .bytes = fields[i].count};
+        struct split split;
+        assert_string_equal(split_find(&span, 1, &split), "is cut short in the middle of a field");
+    }
+}
+
 /* Field 100 in the lower bits of a tag, and the highest of 64 set. */
 static void the_highest_bit_of_a_tag_counts(void **state)
 {
@@ -714,6 +763,8 @@ int main(void)
         cmocka_unit_test(a_message_cut_anywhere_is_the_same_message),
         cmocka_unit_test(spans_need_not_lie_side_by_side),
         cmocka_unit_test(fields_of_every_encoding_are_stepped_over),
+        cmocka_unit_test(small_fields_are_stepped_over_wherever_the_message_is_cut),
+        cmocka_unit_test(a_small_field_ends_within_its_message),
         cmocka_unit_test(the_highest_bit_of_a_tag_counts),
         cmocka_unit_test(a_message_in_spans_of_one_byte_is_the_same_message),
         cmocka_unit_test(a_payload_may_come_before_the_other_fields),
