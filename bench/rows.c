@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c -- `bench/rows [--rows N] [--pushes N]`: what a push by rows costs beside a bare loop.
  *
- * A table of float32 rows of 64, with one slot; each push has 4096 rows, drawn from the first 10⁶
+ * A table of float32 rows of 64 with adagrad; each push has 4096 rows, drawn from the first 10⁶
  * of them (or from all, of a smaller table). The bare loop goes through them as they come, reads a
  * row, its slot and its gradient, and writes both: it neither knows of repeated rows nor checks
  * any. A push is put in the order of its rows, and then applied as a ps does it, in slices of 256
@@ -46,16 +46,16 @@ static double now_us(void)
 __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 static void
-run_bare(const struct bench *bench, float rate, float momentum)
+run_bare(const struct bench *bench, float rate, float epsilon)
 {
     for (uint32_t i = 0; i < ROWS_PER_PUSH; i++) {
         float *restrict value = bench->values + (uint64_t)bench->indices[i] * COLUMNS;
         float *restrict slot = bench->slots + (uint64_t)bench->indices[i] * COLUMNS;
         const float *restrict gradient = bench->gradients + i * COLUMNS;
         for (uint32_t j = 0; j < COLUMNS; j++) {
-            const float a = momentum * slot[j] + gradient[j];
+            const float a = slot[j] + gradient[j] * gradient[j];
             slot[j] = a;
-            value[j] -= rate * a;
+            value[j] -= rate * gradient[j] / (sqrtf(a) + epsilon);
         }
     }
 }
@@ -109,7 +109,7 @@ static void measure(struct bench *bench, uint32_t pushes)
     for (uint32_t i = 0; i < pushes; i++) {
         draw(bench);
         const double start = now_us();
-        run_bare(bench, 0.01f, 0.9f);
+        run_bare(bench, 0.001f, 1e-7f);
         bare_us[i] = now_us() - start;
         draw(bench);
         const double again = now_us();
@@ -128,7 +128,7 @@ static void measure(struct bench *bench, uint32_t pushes)
 static void make(struct bench *bench, uint64_t rows_max)
 {
     struct update_hyperparameters hyperparameters;
-    const struct update_function *function = update_find(UPDATE_MOMENTUM);
+    const struct update_function *function = update_find(UPDATE_ADAGRAD);
 
     bench->values = aligned_alloc(4096, rows_max * ROW_BYTES);
     bench->slots = aligned_alloc(4096, rows_max * ROW_BYTES);
@@ -143,7 +143,8 @@ static void make(struct bench *bench, uint64_t rows_max)
         exit(1);
     }
     memset(bench->values, 0, rows_max * ROW_BYTES);
-    memset(bench->slots, 0, rows_max * ROW_BYTES);
+    for (uint64_t i = 0; i < rows_max * COLUMNS; i++)
+        bench->slots[i] = 0.1f;
     for (uint32_t i = 0; i < ROWS_PER_PUSH * COLUMNS; i++)
         bench->gradients[i] = (float)i / ROWS_PER_PUSH - 8;
     bench->slice = (struct update_slice){

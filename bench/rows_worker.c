@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows_worker.c -- `sumac run --ps N --workers 1 -- bench/rows_worker [ROWS]`: how many rows a
- * second go from a worker, over the wire, into a table of ROWS rows of 64 float32 with momentum.
+ * second go from a worker, over the wire, into a table of ROWS rows of 64 float32 with adagrad.
  *
  * Pushes of 4096 rows, drawn from the first 10⁶ of them, eight under way at a time, for five
  * seconds.
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(count, COLUMNS),
         .partitioner = SUMAC_PARTITIONER_SHARD_PER_PS,
-        .function = {.name = "momentum"}};
+        .function = {.name = "adagrad"}};
     struct sumac_push *pushes[UNDER_WAY] = {NULL};
     struct sumac_client *client = NULL;
     struct sumac_variable *variable = NULL;

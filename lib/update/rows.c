@@ -16,6 +16,7 @@
 
 #define TILE_BYTES 1024u
 #define ROWS_AHEAD 8u
+#define ROWS_NEAR 2u
 #define LINE_BYTES 64u
 #define FETCHED_BYTES_MAX                                                                          \
     512u /* of a row: the processor sees by itself how a longer one goes on                        \
@@ -226,16 +227,23 @@ static void carry_rows(const struct occurrences *all, struct tile tile)
         sum_rows(all, &tile, 1, carry + tile.first * all->element);
 }
 
+/* Of the row far ahead the first line of its value and of each slot, with which the processor looks
+ * up their pages; when that is done, of the one that is near, the others. All lines at once would
+ * each wait for the page, and hold up what the present row reads. */
 static inline void fetch_ahead(const struct update_slice *slice, uint32_t row, size_t row_bytes)
 {
     if (slice->row_count - row <= ROWS_AHEAD)
         return;
     const struct update_row *const next = &slice->rows[row + ROWS_AHEAD];
-    for (size_t byte = 0; byte < row_bytes; byte += LINE_BYTES) {
-        for (uint32_t i = 0; i <= slice->function->slot_count && next->at[i] != NULL; i++)
-            __builtin_prefetch(next->at[i] + byte, 1);
-        __builtin_prefetch(next->gradient + byte);
+    const struct update_row *const near = &slice->rows[row + ROWS_NEAR];
+    for (uint32_t i = 0; i <= slice->function->slot_count && next->at[i] != NULL; i++)
+        __builtin_prefetch(next->at[i], 1);
+    for (uint32_t i = 0; i <= slice->function->slot_count && near->at[i] != NULL; i++) {
+        for (size_t byte = LINE_BYTES; byte < row_bytes; byte += LINE_BYTES)
+            __builtin_prefetch(near->at[i] + byte, 1);
     }
+    for (size_t byte = 0; byte < row_bytes; byte += LINE_BYTES)
+        __builtin_prefetch(next->gradient + byte);
 }
 
 void update_run_rows(const struct update_slice *slice)
