@@ -13,6 +13,7 @@
 #include "options.h"
 #include "pattern.h"
 #include "print_array.h"
+#include "row_list.h"
 #include "sumac/client.h"
 #include "wanted.h"
 
@@ -21,7 +22,7 @@
 #define BYTES_PER_MS 1024u /* a pull of much may take as long as this speed takes for it */
 
 struct get_options {
-    const char *ps, *slice, *output;
+    const char *ps, *slice, *rows, *output;
     uint32_t at_step, timeout_ms;
     bool json;
 };
@@ -29,6 +30,8 @@ struct get_options {
 static const struct option_row rows[] = {
     {"slice", "FIRST:END", "rows of the first axis, as Python slices: 0:4, :10, -3:", OPTION_TEXT,
      .offset = offsetof(struct get_options, slice)},
+    {"rows", "I,J,…", "rows of the first axis by number, in this order: 3,1,7; -1 is the last",
+     OPTION_TEXT, .offset = offsetof(struct get_options, rows)},
     {"output", "FILE",
      "write a NumPy file and print nothing: .npy for one variable, .npz for any number; - is "
      "standard output; -o FILE is the same",
@@ -79,6 +82,7 @@ const struct command get_command = {
              "a pattern, an\n"
              "array of these.",
     .examples = "  sumac get W1[0:4]\n"
+                "  sumac get embeddings --rows 3,1,7\n"
                 "  sumac get W1 -o w1.npy        then in Python: numpy.load('w1.npy')\n"
                 "  sumac get 'layer1/*' b2 -o some.npz\n"
                 "  sumac get W1 -o - | gzip > w1.npy.gz\n"
@@ -95,6 +99,7 @@ struct reading {
     const struct get_options *options;
     struct roster roster;
     struct wanted_list list;
+    struct row_list rows;        /* of each variable; none: all that the list says */
     struct sumac_fetch *fetches; /* (list.count), owned; of what is not read, nothing */
     struct array_file *file;     /* NULL: it is printed */
     bool many;                   /* several are, or may be, asked for */
@@ -163,6 +168,7 @@ pull(struct reading *reading, struct sumac_client *client, struct sumac_error *e
             status = make_room(reading, i, error);
         fetch->has_rows = item->has_rows;
         fetch->rows = item->rows;
+        fetch->indices = reading->rows.tensors != NULL ? &reading->rows.tensors[i] : NULL;
         wanted[count++] = *fetch;
         const uint64_t more_ms = item->bytes / BYTES_PER_MS;
         const uint32_t room_ms = TIMEOUT_MS_MAX - options.timeout_ms;
@@ -304,6 +310,7 @@ static void reading_deinit(struct reading *reading)
         sumac_buffer_unref(reading->fetches[i].into.buffer);
     free(reading->fetches);
     array_file_drop(reading->file);
+    row_list_deinit(&reading->rows);
     wanted_deinit(&reading->list);
     roster_deinit(&reading->roster);
 }
@@ -322,6 +329,9 @@ static bool check(const struct get_options *options, size_t word_count, bool man
         fprintf(
             stderr,
             "sumac get: --output writes a NumPy file and --json prints: leave one of them out\n");
+    else if (options->rows != NULL && options->slice != NULL)
+        fprintf(
+            stderr, "sumac get: --rows and --slice both say which rows: leave one of them out\n");
     else if (output != NULL && output[0] == '\0')
         fprintf(stderr, "sumac get: --output wants the name of a file, or -\n");
     else if (output != NULL && strcmp(output, "-") == 0 && isatty(STDOUT_FILENO) == 1)
@@ -355,9 +365,15 @@ static int get(const struct command *command, int argc, char **argv)
         return EXIT_MISUSED;
     struct sumac_error error = {0};
     int code = EXIT_FINE;
-    enum sumac_status status = roster_find(options.ps, &reading.roster, &error);
+    enum sumac_status status = SUMAC_OK;
+    if (options.rows != NULL)
+        status = row_list_parse(options.rows, &reading.rows, &error);
+    if (status == SUMAC_OK)
+        status = roster_find(options.ps, &reading.roster, &error);
     if (status == SUMAC_OK)
         status = wanted_find(&reading.roster, argv, count, options.slice, &reading.list, &error);
+    if (status == SUMAC_OK && options.rows != NULL)
+        status = row_list_apply(&reading.rows, &reading.list, &error);
     if (status == SUMAC_OK) {
         reading.fetches = calloc(reading.list.count + 1, sizeof *reading.fetches);
         if (reading.fetches == NULL)

@@ -54,6 +54,33 @@ class Getting(unittest.TestCase):
             self.assertEqual(code, 0, errors)
             self.assertTrue(output.startswith(f"w  float32  [{rows}, {COLUMNS}]\n[["), output)
 
+    def test_rows_by_number_come_in_their_order(self):
+        rows = numpy.arange(12, dtype=numpy.float32).reshape(6, 2)
+        rows.tofile(self.path("rows"))
+        ask(self.member, "make table float32 6,2 2 assign_add", "made")
+        ask(self.member, f"put table float32 6,2 {self.path('rows')}", "put")
+        code, output, errors = self.get("table", "w", "--rows", "5,0,-2,5", "--json")
+        self.assertEqual(code, 0, errors)
+        table, w = json.loads(output)
+        self.assertEqual(table["values"], rows[[5, 0, -2, 5]].tolist())
+        self.assertEqual(w["shape"], [4, COLUMNS])
+        code, _, errors = self.get("large", "w", "--rows", "3,1", "-o", self.path("rows.npz"))
+        self.assertEqual(code, 0, errors)
+        arrays = numpy.load(self.path("rows.npz"))
+        numpy.testing.assert_array_equal(arrays["w"], numpy.full((2, COLUMNS), SMALL, numpy.float32))
+        self.assertEqual(arrays["large"].shape, (2, COLUMNS))
+
+    def test_rows_by_number_that_are_none_are_named(self):
+        for rows, said in (("1,6", "row 6 of w: it has 6 rows, from 0 to 5"), ("-7", "row -7 of w"), ("1,,2", "not ,2"), ("", "not "),
+                           ("1,x", "not x")):
+            code, output, errors = self.get("w", "--rows", rows)
+            self.assertEqual((code, output), (2, ""), errors)
+            self.assertIn(said, errors)
+        for arguments, said in ((("w[0:4]", "--rows", "1"), "give them once"), (("w", "--slice", "0:2", "--rows", "1"), "both say which rows")):
+            code, _, errors = self.get(*arguments)
+            self.assertEqual(code, 2)
+            self.assertIn(said, errors)
+
     def test_rows_that_are_none_are_named(self):
         for word, said in (("w[4:4]", "the slice 4:4 of w has no rows; the variable has 6"), ("w[a:b]", "not a:b"), ("w[0:1:2]", "not 0:1:2")):
             code, output, errors = self.get(word)

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_list.c -- rows by index: read, and looked up in each variable. */
+#include "row_list.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+
+static enum sumac_status no_memory(struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for the rows");
+}
+
+enum sumac_status row_list_parse(const char *text, struct row_list *list, struct sumac_error *error)
+{
+    size_t most = 1;
+
+    for (const char *at = text; *at != '\0'; at++)
+        most += *at == ',';
+    *list = (struct row_list){.rows = calloc(most, sizeof *list->rows)};
+    if (list->rows == NULL)
+        return no_memory(error);
+    for (const char *at = text;;) {
+        char *end = NULL;
+        errno = 0;
+        const int64_t row = strtoll(at, &end, 10);
+        if (end == at || errno != 0 || (*end != ',' && *end != '\0'))
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "--rows is row numbers with commas between them, such as 3,1,7 or -1, not %.100s",
+                at);
+        list->rows[list->count++] = row;
+        if (*end == '\0')
+            return SUMAC_OK;
+        at = end + 1;
+    }
+}
+
+static enum sumac_status apply_to(
+    const struct row_list *list, struct wanted *item, int64_t *indices, struct sumac_error *error)
+{
+    if (item->shape.rank == 0 || item->has_rows)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            item->has_rows ? "%.300s has its rows, and --rows says other ones: give them once"
+                           : "%.300s is a scalar: it has no rows",
+            item->label);
+    const int64_t rows_all = (int64_t)item->shape.extent[0];
+    uint64_t elements = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const int64_t row = list->rows[i];
+        if (row >= rows_all || row < -rows_all)
+            return fail(
+                error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNSPECIFIED,
+                "row %" PRId64 " of %.300s: it has %" PRId64 " rows, from 0 to %" PRId64, row,
+                item->name, rows_all, rows_all - 1);
+        indices[i] = row < 0 ? row + rows_all : row;
+    }
+    item->shape.extent[0] = list->count;
+    return sumac_shape_size(&item->shape, item->dtype, &elements, &item->bytes) == SUMAC_OK
+               ? SUMAC_OK
+               : fail(
+                     error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+                     "%zu rows of %.300s have more bytes than can be counted", list->count,
+                     item->name);
+}
+
+enum sumac_status
+row_list_apply(struct row_list *list, struct wanted_list *wanted, struct sumac_error *error)
+{
+    list->indices = calloc(wanted->count * list->count + 1, sizeof *list->indices);
+    list->tensors = calloc(wanted->count + 1, sizeof *list->tensors);
+    if (list->indices == NULL || list->tensors == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < wanted->count; i++) {
+        int64_t *const indices = list->indices + i * list->count;
+        const enum sumac_status status = apply_to(list, &wanted->items[i], indices, error);
+        if (status != SUMAC_OK)
+            return status;
+        list->tensors[i] = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(list->count));
+    }
+    return SUMAC_OK;
+}
+
+void row_list_deinit(struct row_list *list)
+{
+    free(list->rows);
+    free(list->indices);
+    free(list->tensors);
+    *list = (struct row_list){0};
+}

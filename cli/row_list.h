@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row_list.h -- rows by index, as a command line names them: 3,1,-1. */
+#ifndef CLI_ROW_LIST_H
+#define CLI_ROW_LIST_H
+
+#include <stddef.h>
+
+#include "wanted.h"
+
+struct row_list {
+    size_t count;
+    int64_t *rows;    /* (count), owned: as given; negative ones from the end */
+    int64_t *indices; /* (variables, count), owned: of each variable the rows that they are */
+    struct sumac_tensor *tensors; /* (variables), owned: the indices of each */
+};
+
+/* Rows with commas between them, and nothing else.
+ *
+ * Gives    *list; release with row_list_deinit, also after a failure.
+ * Fails    INVALID_ARGUMENT, with what is no row. */
+enum sumac_status
+row_list_parse(const char *text, struct row_list *list, struct sumac_error *error);
+/* What is read of each variable is these rows. Each has what is read of all of it so far.
+ *
+ * Fails    INVALID_ARGUMENT: a scalar, or one whose rows are given already. OUT_OF_RANGE: a row
+ *          that it has not, with those that it has. */
+enum sumac_status
+row_list_apply(struct row_list *list, struct wanted_list *wanted, struct sumac_error *error);
+void row_list_deinit(struct row_list *list);
+
+#endif
