@@ -71,6 +71,13 @@ static void open_stream(struct world *world, struct input *input, uint32_t sessi
 
 /* ---- pushes ---- */
 
+/* Indices in a payload, and what they are: first, first + step, … */
+struct named_rows {
+    uint64_t at;
+    uint32_t count;
+    int64_t first, step;
+};
+
 struct message {
     wire_push_request request;
     wire_part part, *parts[1];
@@ -81,6 +88,8 @@ struct message {
     wire_commit commit;
     uint64_t voided[3];
     uint64_t payload_bytes;
+    struct named_rows named[PIECES_MAX];
+    uint32_t named_count;
     uint8_t payload[PAYLOAD_BYTES_MAX];
     struct span spans[2];
 };
@@ -108,10 +117,43 @@ static uint64_t bytes_of(struct input *input, const struct world_shard *shard, u
     }
 }
 
+/* A pair, indices and values, of up to 15 rows of a shard; `before` are in its list already. The
+ * rows that it has are not sure to be all right, nor is how many values come. */
+static void make_rows(
+    struct message *message, const struct world_shard *shard, uint32_t at, uint64_t before,
+    struct input *input)
+{
+    static const int64_t steps[] = {0, 1, 2, -1};
+    const uint32_t count = below(input, 16), pick = next(input);
+    const uint64_t row_bytes = shard->rows == 0 ? 0 : shard->bytes / shard->rows;
+    const uint64_t bytes = count * row_bytes + (pick == 255);
+
+    for (uint32_t i = 0; i < 2; i++) {
+        wire_piece *piece = &message->pieces[at + i];
+        *piece = (wire_piece)WIRE_PIECE_INIT;
+        piece->shard_id = shard->id;
+        piece->layout_epoch = 1;
+        piece->kind = (Sumac__V1__Piece__Kind)(i == 0 ? WIRE_PIECE_ROW_INDICES : WIRE_PIECE_VALUES);
+        piece->bytes = i == 0 ? count * sizeof(int64_t) : bytes;
+        piece->offset_bytes = i == 0 ? before * sizeof(int64_t) : before * row_bytes;
+        message->pointers[at + i] = piece;
+    }
+    if (message->payload_bytes + count * sizeof(int64_t) + bytes > PAYLOAD_BYTES_MAX) {
+        message->pieces[at].bytes = message->pieces[at + 1].bytes = 0;
+        return;
+    }
+    message->named[message->named_count++] = (struct named_rows){
+        .at = message->payload_bytes,
+        .count = count,
+        .first = shard->rows == 0 ? 0 : (int64_t)(pick / 4 % (shard->rows + (pick == 254))),
+        .step = steps[pick % 4]};
+    message->payload_bytes += count * sizeof(int64_t) + bytes;
+}
+
 static void make_pieces(struct message *message, struct world *world, struct input *input)
 {
     const uint32_t count = below(input, PIECES_MAX + 1);
-    uint64_t at = 0;
+    uint64_t at = 0, listed = 0;
     const struct world_shard *shard = NULL;
 
     for (uint32_t i = 0; i < count; i++) {
@@ -119,8 +161,14 @@ static void make_pieces(struct message *message, struct world *world, struct inp
         const uint32_t pick = next(input);
         if (shard == NULL || pick % 2 == 0) {
             shard = &world->shards[pick / 2 % WORLD_SHARDS_MAX];
-            at = 0;
+            at = listed = 0;
         }
+        if (pick >= 224 && i + 1 < count) {
+            make_rows(message, shard, i, listed, input);
+            listed += message->pieces[i++].bytes / sizeof(int64_t);
+            continue;
+        }
+        listed = 0;
         *piece = (wire_piece)WIRE_PIECE_INIT;
         piece->shard_id = shard->id;
         piece->layout_epoch = 1;
@@ -263,6 +311,12 @@ static void fill_payload(struct message *message, struct input *input)
     const uint64_t cut = pick == 13 ? message->payload_bytes / 3 : message->payload_bytes;
 
     memset(message->payload, byte, sizeof message->payload);
+    for (uint32_t i = 0; i < message->named_count; i++) {
+        const struct named_rows *named = &message->named[i];
+        int64_t row = named->first;
+        for (uint32_t j = 0; j < named->count; j++, row += named->step)
+            memcpy(message->payload + named->at + j * sizeof row, &row, sizeof row);
+    }
     message->spans[0] = (struct span){.data = message->payload, .bytes = cut};
     message->spans[1] =
         (struct span){.data = message->payload + cut, .bytes = message->payload_bytes - cut};

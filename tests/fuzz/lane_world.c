@@ -151,6 +151,7 @@ static void note_reply(struct world *world, const wire_message *reply)
         world->shards[at] = (struct world_shard){
             .id = variable->shards[i]->shard_id,
             .bytes = variable->shards[i]->bytes,
+            .rows = variable->shards[i]->rows,
             .element_bytes = (uint32_t)sumac_dtype_bytes((enum sumac_dtype)variable->data_type)};
     }
 }

@@ -47,6 +47,7 @@ struct world_session {
 
 struct world_shard {
     uint64_t id, bytes;
+    uint64_t rows;
     uint32_t element_bytes;
 };
 
