@@ -576,7 +576,8 @@ static void one_create_too_many_is_told_how_many_wait(void **state)
     world_expect(
         two.world, "ps 0, 1: add 1 v\n"
                    "4099: RESOURCE_EXHAUSTED BUSY 4096 creates, deletes and defines "
-                   "wait already, at most 4096 do: the create of v has to be asked for again later\n");
+                   "wait already, at most 4096 do: the create of v has to be asked for again "
+                   "later\n");
     world_free(two.world);
 }
 
