@@ -202,9 +202,10 @@ static enum sumac_status unpack_header(
     const wire_type *type, const uint8_t *header, size_t bytes, struct arena *arena,
     const wire_message **unpacked, struct sumac_error *error)
 {
+    /* a PullRequest is pieces above all, and has the bound of a request */
+    const bool is_bounded = wire_has_payload(type) && type != &sumac__v1__pull_request__descriptor;
     struct bounded bounded = {
-        .arena = arena,
-        .bytes_max = wire_has_payload(type) ? WIRE_HEADER_ARENA_BYTES_MAX : arena->bytes_max};
+        .arena = arena, .bytes_max = is_bounded ? WIRE_HEADER_ARENA_BYTES_MAX : arena->bytes_max};
     ProtobufCAllocator allocator = {.alloc = take, .free = give, .allocator_data = &bounded};
     const wire_message *message = protobuf_c_message_unpack(type, &allocator, bytes, header);
 

@@ -82,7 +82,7 @@ struct wire_received {
 #define WIRE_ARENA_BYTES_MAX (16u << 20)
 /* … of one to a server, whose only thread it takes: about a millisecond for a MiB, … */
 #define WIRE_REQUEST_ARENA_BYTES_MAX (4u << 20)
-/* … and of what is beside a payload, there or not. */
+/* … and of what is beside a payload, there or not, but of a PullRequest, which is pieces. */
 #define WIRE_HEADER_ARENA_BYTES_MAX (2u << 20)
 
 /* Of one message to a ps, payload and all: gRPC's own bound, that of every stock server. */
@@ -105,7 +105,7 @@ struct wire_received {
  * Borrows  spans and their bytes; *received refers to them, and to `arena`.
  * Fails    INVALID_ARGUMENT (REASON_MALFORMED): not this type, truncated, two payloads, a string
  *          that is not UTF-8 or has a NUL, a header above WIRE_HEADER_BYTES_MAX.
- *          RESOURCE_EXHAUSTED: the arena's bound, or of a type that has a payload
+ *          RESOURCE_EXHAUSTED: the arena's bound, or of a PushRequest and a PullAnswer
  *          WIRE_HEADER_ARENA_BYTES_MAX. */
 enum sumac_status wire_unpack(
     const wire_type *type, const struct span *spans, size_t span_count, struct arena *arena,
