@@ -13,14 +13,14 @@
 bool functions_init(struct functions *functions, const struct memory *memory)
 {
     *functions = (struct functions){.memory = memory};
-    functions->known = memory_take(memory, FUNCTIONS_MAX * sizeof *functions->known);
+    functions->known = memory_take(memory, FUNCTIONS_BYTES);
     return functions->known != NULL;
 }
 
 void functions_deinit(struct functions *functions)
 {
     if (functions->known != NULL)
-        memory_give(functions->memory, functions->known, FUNCTIONS_MAX * sizeof *functions->known);
+        memory_give(functions->memory, functions->known, FUNCTIONS_BYTES);
     *functions = (struct functions){0};
 }
 

@@ -27,6 +27,9 @@ struct functions {
     uint32_t count;
 };
 
+/* What is taken of memory for them, whether or not there are any. */
+#define FUNCTIONS_BYTES (FUNCTIONS_MAX * sizeof(struct defined_function))
+
 /* False: no memory; it is to be ended nevertheless. */
 bool functions_init(struct functions *functions, const struct memory *memory);
 void functions_deinit(struct functions *functions);

@@ -271,7 +271,7 @@ uint64_t judge_sessions_bytes_max(const struct judge *judge)
            judge->tasks_pool.used * sizeof(struct judge_task) +
            (2 * sessions_max + judge->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
            lists * judge_voided_bytes_max(judge) + judge_held_bytes_max(judge) +
-           judge_barriers_bytes_max(judge);
+           judge_barriers_bytes_max(judge) + FUNCTIONS_BYTES;
 }
 
 static bool is_open(const struct judge_session *session)

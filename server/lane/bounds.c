@@ -62,5 +62,6 @@ uint64_t lane_sessions_bytes_max(const struct lane *lane)
     const uint64_t empty = 2 * (uint64_t)SIZED_POOL_EMPTY_BYTES_MAX; /* of the lane, of the store */
 
     assert(lane->ps_count <= LANE_PS_MAX);
-    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max(lane) + empty;
+    return lane->config.sessions_max * session_bytes_max(lane) + closed_bytes_max(lane) + empty +
+           FUNCTIONS_BYTES;
 }
