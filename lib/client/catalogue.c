@@ -277,7 +277,10 @@ static enum sumac_status fill(
     variable->trainable = !options->not_trainable;
     variable->initializer = &creation->initializer;
     variable->partitioner = &creation->partitioner;
-    return function_encode(function, arena, &variable->function, error);
+    const enum sumac_status status = client_know_function(creation->client, function, error);
+    return status != SUMAC_OK
+               ? status
+               : function_encode(creation->client, function, arena, &variable->function, error);
 }
 
 /* For this client's session, whose id is kept in *state. */

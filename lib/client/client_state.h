@@ -8,7 +8,7 @@
  *   poll.c       who polls, and wakes the session
  *   push.c, pull.c  transfers                shards.c     rows to pieces, versions
  *   process.c    is this the process that opened it?   log.c  its lines
- *   room.c       is a variable too large for one push?
+ *   room.c       is a variable too large for one push?   define.c  functions made of texts
  *
  * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
  * something polls the network, without the lock while nothing has come; only one thread does, the
@@ -110,7 +110,8 @@ struct sumac_pull {
 };
 
 struct call_tag;
-struct client_barrier; /* barrier.c */
+struct client_barrier;  /* barrier.c */
+struct client_function; /* define.c */
 struct unary;
 
 struct sumac_client {
@@ -140,6 +141,7 @@ struct sumac_client {
     struct key_map variables_by_name;
     LIST(struct client_barrier) barriers;
     struct key_map barriers_by_name;
+    LIST(struct client_function) functions; /* that were defined, as far as it has heard */
     struct transfer *free_transfers;
     LIST(struct transfer) live_transfers;
     struct rpc_payload *payload; /* grown: of the message being sent */
@@ -264,12 +266,25 @@ void client_forget_variables(struct sumac_client *client);
 /* barrier.c */
 void client_forget_barriers(struct sumac_client *client);
 
-/* function.c */
-/* Into the arena. Fails  INVALID_ARGUMENT naming what there is, of the function's own
- * hyperparameters. */
+/* define.c -- with the lock held */
+/* The row with this name: of the table, or of a function that was defined, as far as this client
+ * has heard. NULL: none has it. */
+const struct update_function *client_function(const struct sumac_client *client, const char *name);
+/* "assign, assign_add, …", and those that were defined, into `text`. Lends  text. */
+const char *client_functions_list(const struct sumac_client *client, char *text, size_t text_bytes);
+/* Ask ps 0 for the functions that were defined, if this one (NULL: none) is not known yet. Whether
+ * it is now, client_function says. Waits. Fails  as a call; FAILED_PRECONDITION (UNSUPPORTED): this
+ * release cannot read its text. */
+enum sumac_status client_know_function(
+    struct sumac_client *client, const struct sumac_function *function, struct sumac_error *error);
+void client_forget_functions(struct sumac_client *client);
+
+/* function.c -- with the lock held */
+/* Into the arena; of those that are known. Fails  INVALID_ARGUMENT naming what there is, of the
+ * function's own hyperparameters. */
 enum sumac_status function_encode(
-    const struct sumac_function *function, struct arena *arena, wire_function **wire,
-    struct sumac_error *error);
+    const struct sumac_client *client, const struct sumac_function *function, struct arena *arena,
+    wire_function **wire, struct sumac_error *error);
 
 /* shards.c */
 /* One variable of a transfer. */

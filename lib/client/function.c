@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* function.c -- update functions and hyperparameters by name, as lib/update's table has them. */
+/* function.c -- update functions and hyperparameters by name, as lib/update's table has them, or
+ * the text of one that was defined. */
 #include "client_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
 #include "error.h"
-#include "text.h"
 #include "update.h"
 
-/* "assign, assign_add, …" */
-static const char *list_functions(char *text, size_t text_bytes)
-{
-    const struct update_function *function;
-    size_t used = 0;
-
-    assert(text_bytes > 0);
-    for (uint32_t i = 0; (function = update_at(i)) != NULL; i++)
-        used += text_print(
-            text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", function->name);
-    return text;
-}
-
 static enum sumac_status find_function(
-    const struct sumac_function *function, const struct update_function **found,
-    struct sumac_error *error)
+    const struct sumac_client *client, const struct sumac_function *function,
+    const struct update_function **found, struct sumac_error *error)
 {
-    char known[256];
+    char known[320];
 
-    *found = function->name == NULL ? NULL : update_find_by_name(function->name);
+    *found = function->name == NULL ? NULL : client_function(client, function->name);
     if (*found == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
             function->name == NULL ? "an update function is given without its name%s; there are %s"
                                    : "there is no update function %.64s; there are %s",
-            function->name == NULL ? "" : function->name, list_functions(known, sizeof known));
+            function->name == NULL ? "" : function->name,
+            client_functions_list(client, known, sizeof known));
     const uint32_t count = function->hyperparameter_count;
     if (count > 0 && function->hyperparameters == NULL)
         return fail(
@@ -56,9 +44,9 @@ static enum sumac_status find_hyperparameter(
 {
     char known[256];
 
-    *number = name == NULL ? 0 : update_hyperparameter_find(name);
+    *number = name == NULL ? 0 : update_hyperparameter_find_of(function, name);
     assert(*number <= UPDATE_HYPERPARAMETERS_MAX); /* a bit of the row's */
-    if (*number != 0 && (function->hyperparameters >> *number & 1u) != 0)
+    if (*number != 0)
         return SUMAC_OK;
     (void)update_hyperparameters_list(function, known, sizeof known);
     if (name == NULL)
@@ -90,11 +78,11 @@ static wire_schedule *encode_schedule(const struct sumac_schedule *given, struct
 }
 
 enum sumac_status function_encode(
-    const struct sumac_function *function, struct arena *arena, wire_function **wire,
-    struct sumac_error *error)
+    const struct sumac_client *client, const struct sumac_function *function, struct arena *arena,
+    wire_function **wire, struct sumac_error *error)
 {
     const struct update_function *row = NULL;
-    enum sumac_status status = find_function(function, &row, error);
+    enum sumac_status status = find_function(client, function, &row, error);
 
     if (status != SUMAC_OK)
         return status;

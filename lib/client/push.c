@@ -26,7 +26,8 @@ static enum sumac_status encode(
     wire_function **functions, struct sumac_error *error)
 {
     wire_function *made;
-    const enum sumac_status status = function_encode(function, &transfer->arena, &made, error);
+    const enum sumac_status status =
+        function_encode(transfer->client, function, &transfer->arena, &made, error);
 
     if (status == SUMAC_OK)
         functions[push->function_count++] = made;
@@ -139,6 +140,22 @@ static enum sumac_status add_deltas(
     assert(push->function_count <= deltas->count);
     push->functions = functions;
     return SUMAC_OK;
+}
+
+/* A function that this client has not heard of yet is asked for before the push is begun. */
+static enum sumac_status
+know_functions(struct sumac_client *client, const struct deltas *deltas, struct sumac_error *error)
+{
+    const struct sumac_function *last = NULL;
+    enum sumac_status status = SUMAC_OK;
+
+    for (size_t i = 0; status == SUMAC_OK && i < deltas->count; i++) {
+        const struct sumac_function *function = deltas->items[i].function;
+        if (function != last)
+            status = client_know_function(client, function, error);
+        last = function;
+    }
+    return status;
 }
 
 /* The scale of a push whose deltas have been found right. */
@@ -256,14 +273,15 @@ enum sumac_status sumac_client_push(
     if (client_check_process(client, error) != SUMAC_OK)
         return SUMAC_FAILED_PRECONDITION;
     client_lock(client);
+    enum sumac_status status = know_functions(client, &all, error);
     if (wanted->synchronous)
         made.step_least = open_step(client);
-    struct transfer *transfer = transfer_take(client);
-    enum sumac_status status = transfer == NULL
-                                   ? fail(
-                                         error, SUMAC_RESOURCE_EXHAUSTED,
-                                         SUMAC_REASON_OUT_OF_MEMORY, "no memory for a push")
-                                   : add_deltas(transfer, &all, &made, error);
+    struct transfer *transfer = status == SUMAC_OK ? transfer_take(client) : NULL;
+    if (status == SUMAC_OK)
+        status = transfer == NULL ? fail(
+                                        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+                                        "no memory for a push")
+                                  : add_deltas(transfer, &all, &made, error);
     if (status == SUMAC_OK && (wanted->scale != 0 || wanted->clip_norm > 0))
         status = condition(client, &all, wanted, &made.scale, error);
     if (status == SUMAC_OK)

@@ -4,6 +4,7 @@ sumac_unit_test(client USES client session_check)
 sumac_unit_test(client_shards USES client session_check)
 sumac_unit_test(client_catalogue USES client session_check)
 sumac_unit_test(client_transfers USES client session_check)
+sumac_unit_test(client_define USES client session_check)
 sumac_unit_test(client_barrier USES client session_check)
 sumac_unit_test(client_calls USES client session_check)
 target_link_options(unit_client_calls PRIVATE -Wl,--wrap=malloc) # says that there is none left

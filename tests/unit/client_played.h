@@ -51,7 +51,7 @@ struct played {
     uint32_t parts, leaves, pull_timeout_ms;
     bool non_finite_allowed, left_done;
     double weight, scale;
-    int function; /* that the part names first */
+    int function, hyperparameter; /* that the part names first, and the first of that one */
     uint64_t clock, based_on, started_at_us, after_sequence, pull_clock, lag_max, at_step;
     uint64_t newest_step; /* that it answers a pull with */
     bool bounded;
@@ -66,6 +66,16 @@ struct played {
         enum sumac_status refusal;
         bool mute;
     } barrier;
+    /* The last define, and the functions that it says the cluster has. */
+    struct played_functions {
+        uint32_t defines, lists, breaks, count, answer; /* so many defines break */
+        uint32_t timeout_ms;
+        const char *names[4], *texts[4];
+        uint32_t numbers[4];
+        char name[32], text[256], answered_name[32];
+        uint8_t session;
+        enum sumac_status refusal; /* of both */
+    } functions;
     /* What is not said yet of pushes: a greeting, and parts that are done, with their pieces. */
     bool greets;
     uint64_t done[ASKED_MAX];
@@ -215,6 +225,54 @@ static inline void answer_delete(struct rpc_call *call, const struct wire_receiv
         rpc_call_finish(call, played->refusal, SUMAC_REASON_UNSPECIFIED, "no");
 }
 
+static inline void answer_define(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played_functions *const functions = &((struct played *)rpc_call_user(call))->functions;
+    const wire_define_request *request = (const wire_define_request *)received->message;
+    wire_define_reply reply = WIRE_DEFINE_REPLY_INIT;
+    wire_defined_function function = WIRE_DEFINED_FUNCTION_INIT;
+
+    functions->defines++;
+    functions->timeout_ms = request->timeout_ms;
+    functions->session = request->session_id.len == 16 ? request->session_id.data[0] : 0;
+    (void)snprintf(functions->name, sizeof functions->name, "%s", request->name);
+    (void)snprintf(functions->text, sizeof functions->text, "%s", request->text);
+    function.number = functions->answer;
+    function.name = functions->answered_name[0] != '\0' ? functions->answered_name : request->name;
+    reply.function = &function;
+    if (functions->breaks > 0) {
+        functions->breaks--;
+        rpc_call_finish(call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "Socket closed");
+    } else if (functions->refusal != SUMAC_OK) {
+        rpc_call_finish(call, functions->refusal, SUMAC_REASON_MALFORMED, "it has another text");
+    } else {
+        rpc_call_send(call, &reply.base, NULL, 0);
+    }
+}
+
+static inline void answer_functions(struct rpc_call *call, const struct wire_received *received)
+{
+    struct played_functions *const functions = &((struct played *)rpc_call_user(call))->functions;
+    wire_functions_reply reply = WIRE_FUNCTIONS_REPLY_INIT;
+    wire_defined_function each[4], *all[4];
+
+    (void)received;
+    functions->lists++;
+    for (uint32_t i = 0; i < functions->count; i++) {
+        each[i] = (wire_defined_function)WIRE_DEFINED_FUNCTION_INIT;
+        each[i].number = functions->numbers[i];
+        each[i].name = (char *)(uintptr_t)functions->names[i];
+        each[i].text = (char *)(uintptr_t)functions->texts[i];
+        all[i] = &each[i];
+    }
+    reply.functions = all;
+    reply.n_functions = functions->count;
+    if (functions->refusal != SUMAC_OK)
+        rpc_call_finish(call, functions->refusal, SUMAC_REASON_MALFORMED, "no");
+    else
+        rpc_call_send(call, &reply.base, NULL, 0);
+}
+
 static inline void answer_leave(struct rpc_call *call, const struct wire_received *received)
 {
     struct played *const played = rpc_call_user(call);
@@ -305,6 +363,9 @@ static inline void answer_push(struct rpc_call *call, const struct wire_received
         played->based_on = part->pieces[0]->based_on;
         played->started_at_us = part->started_at_us;
         played->function = part->n_functions > 0 ? (int)part->functions[0]->function : 0;
+        played->hyperparameter = part->n_functions > 0 && part->functions[0]->n_hyperparameters > 0
+                                     ? (int)part->functions[0]->hyperparameters[0]->name
+                                     : 0;
         if (!played->mute && played->done_count < ASKED_MAX) {
             played->done_pieces[played->done_count] = part->n_pieces;
             played->done[played->done_count++] = part->sequence;
@@ -377,6 +438,8 @@ static inline struct played *play(void)
     played->variables[WIRE_VARIABLES_LIST].message = answer_list;
     played->variables[WIRE_VARIABLES_CREATE].message = answer_create;
     played->variables[WIRE_VARIABLES_DELETE].message = answer_delete;
+    played->variables[WIRE_VARIABLES_DEFINE].message = answer_define;
+    played->variables[WIRE_VARIABLES_FUNCTIONS].message = answer_functions;
     played->sessions[WIRE_SESSIONS_LEAVE].message = answer_leave;
     played->sessions[WIRE_SESSIONS_BARRIER].message = answer_barrier;
     played->transfers[WIRE_TRANSFER_PUSH].message = answer_push;
@@ -453,6 +516,7 @@ static inline int end(void **state)
     client_hang_up(&played->client);
     client_forget_variables(&played->client);
     client_forget_barriers(&played->client);
+    client_forget_functions(&played->client);
     client_unlock(&played->client);
     rpc_server_close(played->server);
     rpc_poller_destroy(played->client.poller);

@@ -98,8 +98,8 @@ struct sumac_schedule {
     uint64_t first_version; /* from which version on */
 };
 
-/* An update function by name, "adam"; hyperparameters left out keep their defaults (or, in a push,
- * the variable's). */
+/* An update function by name, "adam", or one that was defined (sumac_client_define);
+ * hyperparameters left out keep their defaults (or, in a push, the variable's). */
 struct sumac_function {
     const char *name;
     const struct sumac_hyperparameter *hyperparameters;
@@ -253,6 +253,31 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_find(
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_client_delete(struct sumac_client *client, const char *name, struct sumac_error *error);
 
+/* Make a text an update function of the cluster: an expression, docs/EXPRESSIONS.md, such as
+ * "value = value - 0.1 * g". From then on it is used by its name, with its hyperparameters by
+ * theirs, in sumac_variable_options and in a push, by this client and by every other one of the
+ * cluster. The same text under the same name is the same function, so each worker may define what
+ * it uses. Nothing is ever undefined, and a cluster has 64 at most.
+ *
+ * A client that meets a name which it does not know asks ps 0 for the functions of the cluster,
+ * within that create or push, and remembers the answer; a name that is not among them is asked for
+ * again the next time.
+ *
+ * name        a letter, then letters, digits, _, -, . and /, at most 63; no built-in function's.
+ * text        UTF-8 of text_bytes bytes, at most 4096, without a NUL; none need end it.
+ *
+ * Borrows  name and text, until it returns.
+ * Fails    INVALID_ARGUMENT at once: BAD_NAME; BAD_EXPRESSION, "line 3, column 9: …" with the word
+ *          and what was expected there. ALREADY_EXISTS: the name has another text.
+ *          RESOURCE_EXHAUSTED: there are 64. FAILED_PRECONDITION: a ps of another release reads the
+ *          text otherwise (UNSUPPORTED); of a reader, or after a leave (SESSION_CLOSED).
+ *          DEADLINE_EXCEEDED: not on every ps within timeout_ms; the same call again is answered by
+ *          what became of it.
+ * Threads  any; others go on beside it. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_define(
+    struct sumac_client *client, const char *name, const char *text, size_t text_bytes,
+    struct sumac_error *error);
+
 /* What it was created with; into how many shards it is split. The name is lent, until the close.
  * Threads  any. Of NULL: NULL, UNSPECIFIED, a scalar, 0. */
 SUMAC_API const char *sumac_variable_name(const struct sumac_variable *variable);
@@ -339,6 +364,7 @@ struct sumac_push_options {
  * Borrows  the tensors' bytes, until sumac_push_wait returns with another status than
  * DEADLINE_EXCEEDED; the arrays.
  * Gives    *push; ends with sumac_push_wait, at the latest with the client.
+ * Waits    for ps 0, once, where a function's name is not known yet (sumac_client_define).
  * Fails    INVALID_ARGUMENT at once: dtype, shape, weight, `weightless` beside a weight or without
  *          `synchronous`, scale, clip_norm, either of these with a variable of no float type,
  *          clip_norm with values that have no finite norm (NON_FINITE), an unknown function or

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* define.c -- update functions that are made of texts: defined at ps 0, known by name, asked for
+ * when a name is not known. */
+#include "client_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "defined.h"
+#include "error.h"
+#include "text.h"
+
+#define FUNCTIONS_MAX 64u /* that a cluster has beside the table's */
+
+/* It stays where it is until the close: its row points into itself. */
+struct client_function {
+    LINKS(struct client_function) in_client;
+    struct update_defined defined;
+};
+
+static struct client_function *find(const struct sumac_client *client, const char *name)
+{
+    struct client_function *known = client->functions.first;
+
+    assert(client_is_locked(client));
+    while (known != NULL && strcmp(known->defined.name, name) != 0)
+        known = known->in_client.next;
+    return known;
+}
+
+const struct update_function *client_function(const struct sumac_client *client, const char *name)
+{
+    const struct update_function *const row = update_find_by_name(name);
+    const struct client_function *const known = row == NULL ? find(client, name) : NULL;
+
+    return known != NULL ? &known->defined.function : row;
+}
+
+const char *client_functions_list(const struct sumac_client *client, char *text, size_t text_bytes)
+{
+    const struct update_function *row;
+    const struct client_function *known = client->functions.first;
+    size_t used = 0;
+
+    assert(text_bytes > 0);
+    for (uint32_t i = 0; (row = update_at(i)) != NULL; i++)
+        used +=
+            text_print(text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", row->name);
+    for (; known != NULL; known = known->in_client.next)
+        used += text_print(text + used, text_bytes - used, ", %s", known->defined.name);
+    return text;
+}
+
+/* A copy of the text is read, or none is made. */
+static enum sumac_status read_text(
+    const char *name, const char *text, size_t bytes, struct client_function **made,
+    struct sumac_error *error)
+{
+    struct client_function *function = calloc(1, sizeof *function);
+
+    assert(name != NULL && text != NULL);
+    if (function == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a function");
+    const enum sumac_status status =
+        update_define(UPDATE_DEFINED_FIRST, name, text, bytes, &function->defined, error);
+    if (status == SUMAC_OK)
+        *made = function;
+    else
+        free(function);
+    return status;
+}
+
+static bool is_number(uint32_t number)
+{
+    return number >= UPDATE_DEFINED_FIRST && number < UPDATE_DEFINED_FIRST + FUNCTIONS_MAX;
+}
+
+/* It has this number from now on. Takes  function: it may be known already. */
+static void learn(struct sumac_client *client, struct client_function *function, uint32_t number)
+{
+    assert(is_number(number));
+    if (find(client, function->defined.name) != NULL) {
+        free(function);
+        return;
+    }
+    function->defined.function.number = number;
+    LIST_APPEND(&client->functions, function, in_client);
+}
+
+void client_forget_functions(struct sumac_client *client)
+{
+    assert(client->session == NULL);
+    while (client->functions.first != NULL) {
+        struct client_function *function = client->functions.first;
+        LIST_REMOVE(&client->functions, function, in_client);
+        free(function);
+    }
+}
+
+/* ---- those of the cluster */
+
+struct asking {
+    struct sumac_client *client;
+    const char *name;         /* that is wanted */
+    struct sumac_error error; /* of its text; status OK: it is known, or there is none */
+};
+
+static void take_functions(void *context, const wire_message *message)
+{
+    struct asking *const asking = context;
+    const wire_functions_reply *reply = (const wire_functions_reply *)message;
+
+    assert(client_is_locked(asking->client));
+    for (size_t i = 0; i < reply->n_functions && i < FUNCTIONS_MAX; i++) {
+        const wire_defined_function *said = reply->functions[i];
+        struct client_function *made = NULL;
+        struct sumac_error error = {0};
+        if (!is_number(said->number) || find(asking->client, said->name) != NULL)
+            continue;
+        if (read_text(said->name, said->text, strlen(said->text), &made, &error) == SUMAC_OK)
+            learn(asking->client, made, said->number);
+        else if (strcmp(said->name, asking->name) == 0)
+            asking->error = error;
+    }
+}
+
+/* A ps of an earlier release has no such call, and no such functions. */
+static enum sumac_status ask_for(struct asking *asking, struct sumac_error *error)
+{
+    const wire_functions_request request = WIRE_FUNCTIONS_REQUEST_INIT;
+    const struct client_call call = {
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_FUNCTIONS,
+        .request = &request.base,
+        .take = take_functions,
+        .context = asking};
+    const enum sumac_status status = client_call(asking->client, &call, error);
+
+    assert(asking->name != NULL);
+    if (status != SUMAC_OK)
+        return status == SUMAC_UNIMPLEMENTED ? SUMAC_OK : status;
+    if (asking->error.status == SUMAC_OK)
+        return SUMAC_OK;
+    if (asking->error.status == SUMAC_RESOURCE_EXHAUSTED) {
+        if (error != NULL)
+            *error = asking->error;
+        return SUMAC_RESOURCE_EXHAUSTED;
+    }
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+        "the function %.64s of the cluster cannot be read here: %.300s: use the release of the ps",
+        asking->name, asking->error.text);
+}
+
+enum sumac_status client_know_function(
+    struct sumac_client *client, const struct sumac_function *function, struct sumac_error *error)
+{
+    struct asking asking = {.client = client};
+
+    assert(client_is_locked(client));
+    if (function == NULL || function->name == NULL ||
+        client_function(client, function->name) != NULL ||
+        update_defined_name_check(function->name, NULL) != SUMAC_OK)
+        return SUMAC_OK;
+    asking.name = function->name;
+    return ask_for(&asking, error);
+}
+
+/* ---- define */
+
+struct defining {
+    struct client_function *made;
+    uint32_t number; /* 0: ps 0 has not said one */
+};
+
+static void take_defined(void *context, const wire_message *message)
+{
+    struct defining *const defining = context;
+    const wire_define_reply *reply = (const wire_define_reply *)message;
+
+    if (reply->function != NULL &&
+        strcmp(reply->function->name, defining->made->defined.name) == 0 &&
+        is_number(reply->function->number))
+        defining->number = reply->function->number;
+}
+
+/* Ask ps 0; with the lock held. `text` ends with a NUL. */
+static enum sumac_status call_define(
+    struct sumac_client *client, struct defining *defining, char *text, struct sumac_error *error)
+{
+    struct session_state state;
+    wire_define_request request = WIRE_DEFINE_REQUEST_INIT;
+
+    assert(client_is_locked(client));
+    assert(defining->number == 0);
+    session_read(client->session, &state);
+    request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
+    request.name = defining->made->defined.name;
+    request.text = text;
+    request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
+    const struct client_call call = {
+        .service = WIRE_VARIABLES,
+        .method = WIRE_VARIABLES_DEFINE,
+        .request = &request.base,
+        .needs_session = true,
+        .waits_for_others = true,
+        .take = take_defined,
+        .context = defining};
+    const enum sumac_status status = client_call(client, &call, error);
+    if (status == SUMAC_OK && defining->number == 0)
+        return fail(
+            error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
+            "ps 0 answered the define of %s with no usable function", request.name);
+    return status;
+}
+
+/* A message's text ends at its first NUL: the rest would be lost. */
+static enum sumac_status check_text(const char *text, size_t text_bytes, struct sumac_error *error)
+{
+    const char *const nul = memchr(text, '\0', text_bytes);
+    uint32_t line = 1, column = 1;
+
+    assert(text_bytes == 0 || text != NULL);
+    if (nul == NULL)
+        return SUMAC_OK;
+    for (const char *at = text; at < nul; at++) {
+        column = *at == '\n' ? 1 : column + ((*at & 0xc0) != 0x80); /* characters of UTF-8 */
+        line += *at == '\n';
+    }
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION,
+        "line %" PRIu32 ", column %" PRIu32
+        ": a NUL, which no expression has; text_bytes counts the text without the NUL at its end",
+        line, column);
+}
+
+enum sumac_status sumac_client_define(
+    struct sumac_client *client, const char *name, const char *text, size_t text_bytes,
+    struct sumac_error *error)
+{
+    const char *const null = client == NULL ? "client"
+                             : name == NULL ? "name"
+                             : text == NULL ? "text"
+                                            : NULL;
+    struct defining defining = {.made = NULL};
+
+    if (null != NULL)
+        return fail_for_null(error, "sumac_client_define", null);
+    enum sumac_status status = client_check_process(client, error);
+    if (status == SUMAC_OK)
+        status = check_text(text, text_bytes, error);
+    if (status == SUMAC_OK)
+        status = read_text(name, text, text_bytes, &defining.made, error);
+    if (status != SUMAC_OK)
+        return status;
+    assert(text_bytes <= EXPRESSION_TEXT_BYTES_MAX); /* else it is no expression */
+    char copy[EXPRESSION_TEXT_BYTES_MAX + 1];
+    memcpy(copy, text, text_bytes);
+    copy[text_bytes] = '\0';
+    client_lock(client);
+    status = call_define(client, &defining, copy, error);
+    if (status == SUMAC_OK)
+        learn(client, defining.made, defining.number);
+    else
+        free(defining.made);
+    client_unlock(client);
+    return status;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_define.c -- functions that are made of texts: what a client asks ps 0 for, and which names
+ * it knows. */
+#include "client_played.h"
+
+static const char *const nova = "hyperparameters: learning_rate = 0.1, gain = 2\n"
+                                "slots: m = 0\n"
+                                "m = gain * m + g\n"
+                                "value = value - learning_rate * m\n";
+
+#define LEARNING_RATE SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE
+/* The first that is no name of the table's: the largest below clip_value's. */
+#define GAIN (SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_CLIP_VALUE - 1)
+
+static enum sumac_status
+define(struct played *played, const char *name, const char *text, struct sumac_error *error)
+{
+    return sumac_client_define(&played->client, name, text, strlen(text), error);
+}
+
+/* Another client has defined it. */
+static void add_function(struct played *played, uint32_t number, const char *name, const char *text)
+{
+    struct played_functions *const functions = &played->functions;
+
+    functions->numbers[functions->count] = number;
+    functions->names[functions->count] = name;
+    functions->texts[functions->count++] = text;
+}
+
+static enum sumac_status create_with(
+    struct played *played, const char *name, const struct sumac_function *function,
+    struct sumac_error *error)
+{
+    struct sumac_variable_options options = scalar(name);
+    struct sumac_variable *variable = NULL;
+
+    options.function = *function;
+    return sumac_client_create(&played->client, &options, &variable, error);
+}
+
+static enum sumac_status push_with(
+    struct played *played, struct sumac_variable *variable, const struct sumac_function *function,
+    struct sumac_error *error)
+{
+    static float one = 1;
+    const struct sumac_delta delta = {
+        .variable = variable,
+        .value = sumac_tensor_over(&one, SUMAC_FLOAT32, (struct sumac_shape){.rank = 0}),
+        .function = function};
+
+    return sumac_client_push_and_wait(&played->client, &delta, 1, NULL, error);
+}
+
+static void a_define_says_the_name_and_the_text_to_ps_0(void **state)
+{
+    struct played *const played = *state;
+
+    played->functions.answer = 64;
+
+    assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
+
+    assert_string_equal(played->functions.name, "nova");
+    assert_string_equal(played->functions.text, nova);
+    assert_int_equal(played->functions.session, 7);
+    assert_int_equal(played->functions.timeout_ms, 59000);
+}
+
+static void a_text_ends_where_its_bytes_say(void **state)
+{
+    struct played *const played = *state;
+    static const char text[] = "value = gxyz";
+
+    played->functions.answer = 64;
+
+    assert_int_equal(
+        sumac_client_define(&played->client, "set", text, strlen("value = g"), NULL), SUMAC_OK);
+
+    assert_string_equal(played->functions.text, "value = g");
+}
+
+static void what_is_defined_is_used_without_asking_for_it(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *const variable = create(played, "w");
+    const struct sumac_function function = SUMAC_FUNCTION("nova", {"gain", 0.5});
+
+    played->functions.answer = 70;
+    assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
+
+    assert_int_equal(push_with(played, variable, &function, NULL), SUMAC_OK);
+
+    assert_int_equal(played->function, 70);
+    assert_int_equal(played->hyperparameter, GAIN);
+    assert_int_equal(played->functions.lists, 0);
+}
+
+static void look_at_function(const wire_create_request *request, struct check *seen)
+{
+    const wire_function *function = request->variable->function;
+
+    if ((uint32_t)function->function != 65)
+        check_object(seen, "function %u is said", (unsigned)function->function);
+    if (function->n_hyperparameters != 1 || function->hyperparameters[0]->name != LEARNING_RATE)
+        check_object(seen, "another hyperparameter is said");
+}
+
+static void what_another_client_has_defined_is_asked_for_once(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_function function = SUMAC_FUNCTION("nova", {"learning_rate", 0.5});
+
+    add_function(played, 64, "set", "value = g");
+    add_function(played, 65, "nova", nova);
+    played->look = look_at_function;
+
+    assert_int_equal(create_with(played, "a", &function, NULL), SUMAC_OK);
+    assert_int_equal(create_with(played, "b", &function, NULL), SUMAC_OK);
+
+    assert_int_equal(played->functions.lists, 1);
+    played->look = NULL; /* and what stood beside it is known, too */
+    assert_int_equal(create_with(played, "c", &(struct sumac_function){.name = "set"}, NULL), 0);
+    assert_int_equal(played->functions.lists, 1);
+}
+
+static void a_push_asks_for_a_function_that_it_does_not_know(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *const variable = create(played, "w");
+
+    add_function(played, 66, "nova", nova);
+
+    assert_int_equal(
+        push_with(played, variable, &(struct sumac_function){.name = "nova"}, NULL), SUMAC_OK);
+
+    assert_int_equal(played->function, 66);
+    assert_int_equal(played->functions.lists, 1);
+}
+
+static void a_name_that_was_not_there_is_asked_for_again(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_function function = {.name = "nova"};
+    struct sumac_error error = {0};
+
+    add_function(played, 64, "set", "value = g");
+    assert_int_equal(create_with(played, "a", &function, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
+    assert_non_null(strstr(error.text, "there is no update function nova; there are assign, "));
+    assert_non_null(strstr(error.text, "max, set"));
+
+    add_function(played, 65, "nova", nova);
+
+    assert_int_equal(create_with(played, "a", &function, NULL), SUMAC_OK);
+    assert_int_equal(played->functions.lists, 2);
+}
+
+/* Neither a built-in one nor what cannot be a name is asked for. */
+static void only_what_may_be_defined_is_asked_for(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    assert_int_equal(create_with(played, "a", &(struct sumac_function){.name = "lion"}, NULL), 0);
+    assert_int_equal(
+        create_with(played, "b", &(struct sumac_function){.name = "no name"}, &error),
+        SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
+    assert_int_equal(played->functions.lists, 0);
+}
+
+/* A ps of a release that has no such call has no such functions. */
+static void an_earlier_ps_has_none(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    played->functions.refusal = SUMAC_UNIMPLEMENTED;
+
+    assert_int_equal(
+        create_with(played, "a", &(struct sumac_function){.name = "nova"}, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
+}
+
+static void who_cannot_ask_says_why(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_error error = {0};
+
+    played->functions.refusal = SUMAC_FAILED_PRECONDITION;
+
+    assert_int_equal(
+        push_with(played, variable, &(struct sumac_function){.name = "nova"}, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(played->parts, 0);
+}
+
+static void a_text_of_a_later_release_is_named(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    add_function(played, 64, "later", "value = sinh(g)");
+    add_function(played, 65, "nova", nova);
+
+    assert_int_equal(
+        create_with(played, "a", &(struct sumac_function){.name = "later"}, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(error.reason, SUMAC_REASON_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "later"));
+    assert_non_null(strstr(error.text, "line 1, column 9"));
+    assert_int_equal(create_with(played, "a", &(struct sumac_function){.name = "nova"}, NULL), 0);
+}
+
+static void a_hyperparameter_that_it_does_not_have_is_refused_with_its_own(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+    const struct sumac_function function = SUMAC_FUNCTION("nova", {"beta_1", 0.5});
+
+    add_function(played, 64, "nova", nova);
+
+    assert_int_equal(create_with(played, "a", &function, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_HYPERPARAMETER);
+    assert_string_equal(
+        error.text, "nova has no hyperparameter beta_1; it has learning_rate, gain");
+}
+
+static void a_text_that_is_none_is_refused_here_with_its_place(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    assert_int_equal(define(played, "nova", "\nvalue = rat * g", &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_EXPRESSION);
+    assert_non_null(strstr(error.text, "line 2, column 9: rat"));
+    assert_int_equal(define(played, "sgd", "value = g", &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_NAME);
+    assert_int_equal(
+        sumac_client_define(&played->client, "nova", "value = g\n# \xc3\xa4\0\n", 15, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_EXPRESSION);
+    assert_non_null(strstr(error.text, "line 2, column 4: a NUL"));
+
+    assert_int_equal(played->functions.defines, 0);
+}
+
+static void what_ps_0_refuses_is_not_known(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    played->functions.refusal = SUMAC_ALREADY_EXISTS;
+    assert_int_equal(define(played, "nova", nova, &error), SUMAC_ALREADY_EXISTS);
+    assert_non_null(strstr(error.text, "it has another text"));
+
+    played->functions.refusal = SUMAC_OK;
+    assert_int_equal(
+        create_with(played, "a", &(struct sumac_function){.name = "nova"}, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(played->functions.lists, 1);
+}
+
+/* It may have been carried out, and then the same is answered. */
+static void a_define_whose_answer_is_lost_is_made_again(void **state)
+{
+    struct played *const played = *state;
+
+    played->functions.answer = 64;
+    played->functions.breaks = 1;
+
+    assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
+
+    assert_int_equal(played->functions.defines, 2);
+}
+
+static void an_answer_that_is_of_another_function_is_not_believed(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        static const uint32_t numbers[] = {63, 128, 64};
+        played->functions.answer = numbers[i];
+        if (i == 2)
+            (void)snprintf(played->functions.answered_name, 32, "other");
+        assert_int_equal(define(played, "nova", nova, &error), SUMAC_INTERNAL);
+        assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+    }
+}
+
+static void the_same_again_is_the_same_function(void **state)
+{
+    struct played *const played = *state;
+
+    played->functions.answer = 64;
+
+    assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
+    assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
+
+    assert_int_equal(played->functions.defines, 2);
+    assert_ptr_equal(played->client.functions.first, played->client.functions.last);
+}
+
+static void null_is_refused(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_client *const client = &played->client;
+
+    assert_int_equal(sumac_client_define(NULL, "a", "b", 1, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(sumac_client_define(client, NULL, "b", 1, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(sumac_client_define(client, "a", NULL, 1, NULL), SUMAC_INVALID_ARGUMENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        played_test(a_define_says_the_name_and_the_text_to_ps_0),
+        played_test(a_text_ends_where_its_bytes_say),
+        played_test(what_is_defined_is_used_without_asking_for_it),
+        played_test(what_another_client_has_defined_is_asked_for_once),
+        played_test(a_push_asks_for_a_function_that_it_does_not_know),
+        played_test(a_name_that_was_not_there_is_asked_for_again),
+        played_test(only_what_may_be_defined_is_asked_for),
+        played_test(an_earlier_ps_has_none),
+        played_test(who_cannot_ask_says_why),
+        played_test(a_text_of_a_later_release_is_named),
+        played_test(a_hyperparameter_that_it_does_not_have_is_refused_with_its_own),
+        played_test(a_text_that_is_none_is_refused_here_with_its_place),
+        played_test(what_ps_0_refuses_is_not_known),
+        played_test(a_define_whose_answer_is_lost_is_made_again),
+        played_test(an_answer_that_is_of_another_function_is_not_believed),
+        played_test(the_same_again_is_the_same_function),
+        played_test(null_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
