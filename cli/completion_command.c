@@ -103,6 +103,9 @@ static void print_bash(void)
     puts("\" ;;\n"
          "    esac\n"
          "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+         "    if [ \"${COMP_WORDS[1]}\" = define ] && [ \"$COMP_CWORD\" -gt 2 ]; then\n"
+         "        COMPREPLY+=($(compgen -f -- \"$current\"))\n"
+         "    fi\n"
          "}\n"
          "complete -F _sumac sumac");
 }

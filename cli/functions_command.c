@@ -3,8 +3,10 @@
  * them by. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "cluster_functions.h"
 #include "command.h"
 #include "dtype.h"
 #include "json.h"
@@ -14,10 +16,14 @@
 #include "update.h"
 
 struct functions_options {
+    const char *ps;
     bool json;
 };
 
 static const struct option_row rows[] = {
+    {"ps", "HOST:PORT",
+     "one of a run's ps, whose own functions are listed, too (else TF_CONFIG, if there is one)",
+     OPTION_TEXT, .offset = offsetof(struct functions_options, ps)},
     {"json", NULL, "print one JSON document", OPTION_FLAG,
      .offset = offsetof(struct functions_options, json)},
 };
@@ -34,10 +40,14 @@ const struct command functions_command = {
              "with one; a\n"
              "push may name another that needs no slots beyond those. A learning_rate may go by a "
              "schedule:\n"
-             "constant, exponential_decay or cosine_decay, with warm-up. Asks no ps: these "
-             "are this release's.",
+             "constant, exponential_decay or cosine_decay, with warm-up. With --ps, or TF_CONFIG, "
+             "those that were\n"
+             "made of a text in that run (`sumac define`) come after this release's own, with "
+             "their texts; else no\n"
+             "ps is asked.",
     .examples = "  sumac functions\n"
                 "  sumac functions adam\n"
+                "  sumac functions --ps 127.0.0.1:2222\n"
                 "  sumac functions --json\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -78,18 +88,29 @@ static void print_slots(const struct update_function *function)
         const uint32_t from = function->slot_from[i];
         printf("%s%s", i == 0 ? "  slots: " : ", ", function->slot_names[i]);
         if (from != 0)
-            printf(" (%s at first)", update_hyperparameter_name(from));
+            printf(" (%s at first)", update_hyperparameter_of(function, from)->name);
+        else if (function->slot_initial[i] != 0)
+            printf(" (%g at first)", function->slot_initial[i]);
         if (i + 1 == count && function->last_slot_if != 0)
             printf(" (with %s)", update_hyperparameter_name(function->last_slot_if));
-        zeros = zeros && from == 0;
+        zeros = zeros && from == 0 && !(function->slot_initial[i] != 0);
     }
     if (count > 0)
         puts(zeros ? " (zeros at first)" : "");
 }
 
-static void print_function(const struct update_function *function)
+/* Its lines, each as far in as a rule. */
+static void print_text(const char *text)
 {
-    printf("%s\n  %s\n", function->name, function->rule);
+    while (*text != '\0') {
+        const size_t bytes = strcspn(text, "\n");
+        printf("%s%.*s\n", bytes > 0 ? "  " : "", (int)bytes, text);
+        text += bytes + (text[bytes] == '\n');
+    }
+}
+
+static void print_properties(const struct update_function *function)
+{
     print_dtypes(function);
     print_slots(function);
     for (uint32_t number = 1; number <= UPDATE_HYPERPARAMETERS_MAX; number++) {
@@ -98,9 +119,25 @@ static void print_function(const struct update_function *function)
         const char *symbol = update_hyperparameter_of(function, number)->symbol;
         printf(
             "  %s%s%s: %g by default, %s\n", symbol, symbol[0] == '\0' ? "" : " = ",
-            update_hyperparameter_name(number), function->defaults[number],
+            update_hyperparameter_of(function, number)->name, function->defaults[number],
             update_hyperparameter_range(function, number));
     }
+}
+
+static void print_function(const struct update_function *function)
+{
+    printf("%s\n  %s\n", function->name, function->rule);
+    print_properties(function);
+}
+
+static void print_defined(const struct cluster_function *function)
+{
+    printf("%s, function %" PRIu32 " of the run\n", function->name, function->number);
+    print_text(function->text);
+    if (function->readable)
+        print_properties(&function->row.function);
+    else
+        puts("  (this release cannot read the text: use that of the ps)");
 }
 
 /* ---- JSON */
@@ -125,45 +162,73 @@ static struct value *hyperparameters_value(const struct update_function *functio
         struct value *one = value_object();
         value_put(one, "default", value_real(function->defaults[number]));
         value_put(one, "range", value_text(update_hyperparameter_range(function, number)));
-        value_put(all, update_hyperparameter_name(number), one);
+        value_put(all, update_hyperparameter_of(function, number)->name, one);
     }
     return all;
+}
+
+static void put_properties(struct value *value, const struct update_function *function)
+{
+    struct value *slots = value_array();
+
+    for (uint32_t i = 0; i < function->slot_count; i++)
+        value_add(slots, value_text(function->slot_names[i]));
+    value_put(value, "dtypes", dtypes_value(function));
+    value_put(value, "slots", slots);
+    value_put(value, "hyperparameters", hyperparameters_value(function));
 }
 
 static struct value *function_value(const struct update_function *function)
 {
     struct value *value = value_object();
-    struct value *slots = value_array();
 
-    for (uint32_t i = 0; i < function->slot_count; i++)
-        value_add(slots, value_text(function->slot_names[i]));
     value_put(value, "name", value_text(function->name));
     value_put(value, "rule", value_text(function->rule));
-    value_put(value, "dtypes", dtypes_value(function));
-    value_put(value, "slots", slots);
-    value_put(value, "hyperparameters", hyperparameters_value(function));
+    put_properties(value, function);
+    return value;
+}
+
+static struct value *defined_value(const struct cluster_function *function)
+{
+    struct value *value = value_object();
+
+    value_put(value, "name", value_text(function->name));
+    value_put(value, "number", value_number(function->number));
+    value_put(value, "text", value_text(function->text));
+    if (function->readable)
+        put_properties(value, &function->row.function);
     return value;
 }
 
 /* ---- the command */
 
+/* The table's, then those of the run. */
 static const char *function_name(const void *context, size_t index)
 {
-    (void)context;
+    const struct cluster_functions *defined = context;
     const struct update_function *function = update_at((uint32_t)index);
+    uint32_t known = 0;
 
-    return function == NULL ? NULL : function->name;
+    if (function != NULL)
+        return function->name;
+    while (update_at(known) != NULL)
+        known++;
+    return index - known < defined->count ? defined->items[index - known].name : NULL;
 }
 
-static bool check_names(int count, char **names)
+static bool
+check_names(int count, char **names, const struct cluster_functions *defined, bool asked)
 {
     for (int i = 0; i < count; i++) {
-        if (update_find_by_name(names[i]) != NULL)
+        if (update_find_by_name(names[i]) != NULL ||
+            cluster_functions_find_by_name(defined, names[i]) != NULL)
             continue;
-        const char *nearest = nearest_word(names[i], function_name, NULL);
+        const char *nearest = nearest_word(names[i], function_name, defined);
         fprintf(stderr, "sumac functions: there is no update function %s; ", names[i]);
         if (nearest != NULL)
             fprintf(stderr, "did you mean %s?\n", nearest);
+        else if (!asked)
+            fprintf(stderr, "`sumac functions` lists them, and with --ps those of a run, too\n");
         else
             fprintf(stderr, "`sumac functions` lists them\n");
         return false;
@@ -171,39 +236,64 @@ static bool check_names(int count, char **names)
     return true;
 }
 
-static bool is_wanted(const struct update_function *function, int count, char **names)
+static bool is_wanted(const char *name, int count, char **names)
 {
     bool wanted = count == 0;
 
     for (int i = 0; i < count; i++)
-        wanted = wanted || strcmp(names[i], function->name) == 0;
+        wanted = wanted || strcmp(names[i], name) == 0;
     return wanted;
+}
+
+static bool print_all(int count, char **names, const struct cluster_functions *defined, bool json)
+{
+    struct value *all = value_array();
+    const char *name = NULL;
+    bool first = true;
+
+    for (uint32_t i = 0; (name = function_name(defined, i)) != NULL; i++) {
+        const struct update_function *function = update_at(i);
+        const struct cluster_function *one =
+            function == NULL ? cluster_functions_find_by_name(defined, name) : NULL;
+        if (!is_wanted(name, count, names))
+            continue;
+        value_add(all, one != NULL ? defined_value(one) : function_value(function));
+        if (!json && !first)
+            putchar('\n');
+        if (!json && one != NULL)
+            print_defined(one);
+        else if (!json)
+            print_function(function);
+        first = false;
+    }
+    const bool printed = !json || value_print(all, stdout);
+    value_free(all);
+    return printed;
 }
 
 static int list(const struct command *command, int argc, char **argv)
 {
     struct functions_options options = {0};
+    struct cluster_functions defined = {.count = 0};
+    struct roster roster = {.count = 0};
+    struct sumac_error error = {0};
     int count = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
 
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    if (!check_names(count, argv))
-        return EXIT_MISUSED;
-    struct value *all = value_array();
-    const struct update_function *function = NULL;
-    bool first = true;
-    for (uint32_t i = 0; (function = update_at(i)) != NULL; i++) {
-        if (!is_wanted(function, count, argv))
-            continue;
-        value_add(all, function_value(function));
-        if (!options.json && !first)
-            putchar('\n');
-        if (!options.json)
-            print_function(function);
-        first = false;
-    }
-    const bool printed = !options.json || value_print(all, stdout);
-    value_free(all);
-    return printed ? EXIT_FINE : EXIT_FAILED;
+    const bool asks = options.ps != NULL || getenv("TF_CONFIG") != NULL;
+    enum sumac_status status = asks ? roster_find(options.ps, &roster, &error) : SUMAC_OK;
+    if (asks && status == SUMAC_OK)
+        status = cluster_functions_ask(&roster, &defined, &error);
+    int code = EXIT_FINE;
+    if (status != SUMAC_OK)
+        code = command_failed(command, &error);
+    else if (!check_names(count, argv, &defined, asks))
+        code = EXIT_MISUSED;
+    else if (!print_all(count, argv, &defined, options.json))
+        code = EXIT_FAILED;
+    cluster_functions_deinit(&defined);
+    roster_deinit(&roster);
+    return code;
 }

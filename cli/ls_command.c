@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "catalogue.h"
+#include "cluster_functions.h"
 #include "command.h"
 #include "error.h"
 #include "json.h"
@@ -69,7 +70,9 @@ const struct command ls_command = {
 struct listing {
     struct roster roster;
     struct catalogue catalogue;
-    char **words; /* borrowed; none: everything is meant */
+    struct cluster_functions functions; /* that were defined; asked for where a variable has one */
+    bool has_defined;                   /* some variable that is meant has one */
+    char **words;                       /* borrowed; none: everything is meant */
     size_t word_count;
     bool *used; /* (word_count), owned: it names something */
     uint64_t variables, elements, bytes;
@@ -127,6 +130,9 @@ static void count(void *context, const struct page *page, size_t index)
     listing->variables++;
     listing->elements += elements_of(variable);
     listing->bytes += bytes_of(variable);
+    listing->has_defined =
+        listing->has_defined || (variable->function != NULL &&
+                                 (uint32_t)variable->function->function >= UPDATE_DEFINED_FIRST);
 }
 
 /* Names alone are asked for as such; for a pattern everything is. */
@@ -148,6 +154,8 @@ read_listing(const char *ps_option, struct listing *listing, struct sumac_error 
     if (status != SUMAC_OK)
         return status;
     each(listing, count, listing);
+    if (listing->has_defined) /* without an answer they have numbers */
+        (void)cluster_functions_ask(&listing->roster, &listing->functions, NULL);
     for (size_t i = 0; i < listing->word_count; i++)
         if (!listing->used[i])
             return fail(
@@ -159,25 +167,61 @@ read_listing(const char *ps_option, struct listing *listing, struct sumac_error 
 static void listing_deinit(struct listing *listing)
 {
     free(listing->used);
+    cluster_functions_deinit(&listing->functions);
     catalogue_deinit(&listing->catalogue);
     roster_deinit(&listing->roster);
 }
 
+/* ---- functions */
+
+/* "lion"; "64" of one that ps 0 has not told of. Lends  text, or what is the listing's. */
+static const char *
+function_name(const struct listing *listing, const wire_function *function, char text[16])
+{
+    const uint32_t number = function != NULL ? (uint32_t)function->function : 0;
+    const struct cluster_function *defined = cluster_functions_find(&listing->functions, number);
+
+    if (defined != NULL)
+        return defined->name;
+    if (number < UPDATE_DEFINED_FIRST)
+        return names_function((int)number);
+    (void)snprintf(text, 16, "%" PRIu32, number);
+    return text;
+}
+
+static const char *
+hyperparameter_name(const struct listing *listing, const wire_function *function, uint32_t number)
+{
+    const struct cluster_function *defined =
+        cluster_functions_find(&listing->functions, (uint32_t)function->function);
+
+    if (defined != NULL && defined->readable && number <= UPDATE_HYPERPARAMETERS_MAX &&
+        defined->row.own[number].name != NULL)
+        return defined->row.own[number].name;
+    return names_hyperparameter((int)number);
+}
+
 /* ---- tables */
 
-static void add_definition(struct table *table, const wire_variable *variable)
+/* What a line is added to, and for. */
+struct lines {
+    const struct listing *listing;
+    struct table table;
+};
+
+static void add_definition(struct lines *lines, const wire_variable *variable)
 {
-    char text[160];
+    struct table *const table = &lines->table;
+    char text[160], number[16];
     struct sumac_shape shape = {0};
 
     for (size_t i = 0; i < variable->n_shape && i < SUMAC_RANK_MAX; i++)
         shape.extent[shape.rank++] = variable->shape[i];
-    const int function = variable->function != NULL ? (int)variable->function->function : 0;
     table_add(table, "%s", variable->name);
     table_add(table, "%s", sumac_dtype_name((enum sumac_dtype)variable->data_type));
     table_add(table, "%s", sumac_shape_print(&shape, text, sizeof text));
     table_add(table, "%s", names_aggregation((int)variable->aggregation));
-    table_add(table, "%s", names_function(function));
+    table_add(table, "%s", function_name(lines->listing, variable->function, number));
 }
 
 static void add_bytes(struct table *table, uint64_t bytes)
@@ -233,35 +277,37 @@ static void add_versions(struct table *table, const struct page *page, size_t in
 static void add_variable(void *context, const struct page *page, size_t index)
 {
     const wire_variable *variable = page_first(page)->variables[index];
+    struct lines *const lines = context;
     char holders[PS_TEXT_BYTES];
 
-    add_definition(context, variable);
-    add_versions(context, page, index);
-    add_bytes(context, bytes_of(variable));
+    add_definition(lines, variable);
+    add_versions(&lines->table, page, index);
+    add_bytes(&lines->table, bytes_of(variable));
     print_holders(variable, holders);
-    table_add(context, "%s", holders);
+    table_add(&lines->table, "%s", holders);
 }
 
 static void add_shards(void *context, const struct page *page, size_t index)
 {
     const wire_variable *variable = page_first(page)->variables[index];
+    struct table *const table = &((struct lines *)context)->table;
 
     for (size_t i = 0; i < variable->n_shards; i++) {
         const wire_shard *shard = variable->shards[i];
         const wire_shard *held = page_held_shard(page, index, shard);
         add_definition(context, variable);
         if (held != NULL)
-            table_add(context, "%" PRIu64, held->version);
+            table_add(table, "%" PRIu64, held->version);
         else
-            table_add(context, "-");
-        add_bytes(context, shard->bytes);
-        table_add(context, "%" PRIu32, shard->ps);
+            table_add(table, "-");
+        add_bytes(table, shard->bytes);
+        table_add(table, "%" PRIu32, shard->ps);
         if (variable->n_shards > 1)
             table_add(
-                context, "%" PRIu64 ":%" PRIu64, shard->first_row, shard->first_row + shard->rows);
+                table, "%" PRIu64 ":%" PRIu64, shard->first_row, shard->first_row + shard->rows);
         else
-            table_add(context, "all");
-        table_add(context, "%s", held != NULL && held->last_worker[0] ? held->last_worker : "-");
+            table_add(table, "all");
+        table_add(table, "%s", held != NULL && held->last_worker[0] ? held->last_worker : "-");
     }
 }
 
@@ -273,12 +319,14 @@ static bool print_table(struct listing *listing, bool shards)
                                                   {.title = ">BYTES"},   {.title = "PS"},
                                                   {.title = "ROWS"},     {.title = "LAST WORKER"}};
     const size_t column_count = sizeof columns / sizeof columns[0];
-    struct table table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)};
+    struct lines lines = {
+        .listing = listing,
+        .table = {.columns = columns, .column_count = column_count - (shards ? 0 : 2)}};
     char bytes[32];
 
-    each(listing, shards ? add_shards : add_variable, &table);
-    bool printed = listing->variables == 0 || table_print(&table, 0, stdout);
-    table_deinit(&table);
+    each(listing, shards ? add_shards : add_variable, &lines);
+    bool printed = listing->variables == 0 || table_print(&lines.table, 0, stdout);
+    table_deinit(&lines.table);
     if (listing->variables == 0)
         fprintf(stderr, "sumac ls: the run has no variables yet\n");
     else
@@ -329,15 +377,16 @@ static struct value *schedule_to_json(const wire_schedule *schedule)
     return json;
 }
 
-static struct value *function_to_json(const wire_function *function)
+static struct value *function_to_json(const struct listing *listing, const wire_function *function)
 {
     struct value *json = value_object();
+    char number[16];
 
-    value_put(
-        json, "name", value_text(names_function(function != NULL ? (int)function->function : 0)));
+    value_put(json, "name", value_text(function_name(listing, function, number)));
     for (size_t i = 0; function != NULL && i < function->n_hyperparameters; i++)
         value_put(
-            json, names_hyperparameter((int)function->hyperparameters[i]->name),
+            json,
+            hyperparameter_name(listing, function, (uint32_t)function->hyperparameters[i]->name),
             value_real(function->hyperparameters[i]->value));
     if (function != NULL && function->schedule != NULL)
         value_put(json, "schedule", schedule_to_json(function->schedule));
@@ -358,8 +407,15 @@ static const wire_function *current_of(const struct page *page, size_t index)
     return NULL;
 }
 
+/* Where variables are put, and of what. */
+struct documents {
+    const struct listing *listing;
+    struct value *variables;
+};
+
 static void variable_to_json(void *context, const struct page *page, size_t index)
 {
+    const struct documents *const documents = context;
     const wire_variable *variable = page_first(page)->variables[index];
     struct value *json = value_object();
     struct value *shape = value_array();
@@ -380,19 +436,20 @@ static void variable_to_json(void *context, const struct page *page, size_t inde
     value_put(
         json, "synchronization", value_text(names_synchronization((int)variable->synchronization)));
     value_put(json, "trainable", value_bool(variable->trainable));
-    value_put(json, "function", function_to_json(variable->function));
+    value_put(json, "function", function_to_json(documents->listing, variable->function));
     const wire_function *current = current_of(page, index);
     if (current != NULL)
-        value_put(json, "current", function_to_json(current));
+        value_put(json, "current", function_to_json(documents->listing, current));
     value_put(json, "shards", shards);
-    value_add(context, json);
+    value_add(documents->variables, json);
 }
 
 static bool print_json(struct listing *listing)
 {
     struct value *json = value_object(), *variables = value_array(), *total = value_object();
 
-    each(listing, variable_to_json, variables);
+    each(
+        listing, variable_to_json, &(struct documents){.listing = listing, .variables = variables});
     value_put(total, "variables", value_number(listing->variables));
     value_put(total, "elements", value_number(listing->elements));
     value_put(total, "bytes", value_number(listing->bytes));

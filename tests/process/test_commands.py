@@ -358,6 +358,7 @@ class Words(unittest.TestCase):
             self.assertEqual(self.completed(command, "st"), ["stats"])
         self.assertEqual(self.completed("completion", ""), ["bash", "--help"])
         self.assertIn("/etc/passwd", self.completed("get", "--output", "/etc/pass"))
+        self.assertIn("/etc/passwd", self.completed("define", "lion", "/etc/pass"))
         self.assertIn("/bin/sh", self.completed("run", "--", "/bin/s"))
         code, _, errors = sumac("completion", "tcsh")
         self.assertEqual(code, 2)

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* define_command.c -- `sumac define NAME FILE`: a text becomes an update function of a run. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster_functions.h"
+#include "command.h"
+#include "json.h"
+#include "observer.h"
+#include "options.h"
+#include "sumac/client.h"
+
+#define PATIENCE_MS 10000u
+
+struct define_options {
+    const char *ps;
+    uint32_t timeout_ms;
+    bool json;
+};
+
+static const struct option_row rows[] = {
+    {"timeout-ms", "MS", "how long to wait for every ps to have it (10000)", OPTION_MS,
+     .offset = offsetof(struct define_options, timeout_ms)},
+    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
+     OPTION_TEXT, .offset = offsetof(struct define_options, ps)},
+    {"json", NULL, "print one JSON document", OPTION_FLAG,
+     .offset = offsetof(struct define_options, json)},
+};
+
+static int define(const struct command *command, int argc, char **argv);
+
+const struct command define_command = {
+    .name = "define",
+    .summary = "make a text an update function of a run",
+    .arguments = "NAME FILE",
+    .about = "Every worker of the run may then use it like a built-in function, by its name. The "
+             "FILE, - for\n"
+             "standard input, has an expression: a line of hyperparameters, a line of slots, and "
+             "what becomes of\n"
+             "an element of the variable (value) when one of a gradient (g) comes; "
+             "docs/EXPRESSIONS.md has the\n"
+             "language. The same text under the same name is the same function; another text is "
+             "refused. What is\n"
+             "wrong in the text is said as FILE:line:column. A run has 64 such functions at most, "
+             "and keeps them\n"
+             "to its end.",
+    .examples = "  sumac define lion lion.txt\n"
+                "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
+                "  sumac functions --ps 127.0.0.1:2222\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .run = define,
+};
+
+/* What is read, and what of. */
+struct text {
+    const char *name; /* of the file, in what is said */
+    size_t bytes;
+    char data[EXPRESSION_TEXT_BYTES_MAX + 1];
+};
+
+static bool read_text(const char *path, struct text *text)
+{
+    const bool standard = strcmp(path, "-") == 0;
+    FILE *const file = standard ? stdin : fopen(path, "rb");
+
+    text->name = standard ? "standard input" : path;
+    bool whole = file != NULL;
+    if (whole) {
+        text->bytes = fread(text->data, 1, sizeof text->data, file);
+        whole = ferror(file) == 0;
+    }
+    const int why = errno;
+    if (file != NULL && !standard)
+        (void)fclose(file);
+    if (!whole)
+        fprintf(stderr, "sumac define: cannot read %s: %s\n", text->name, strerror(why));
+    return whole;
+}
+
+/* As compilers do, where the error has a place. The exit code. */
+static int
+text_failed(const struct command *command, const struct text *text, const struct sumac_error *error)
+{
+    unsigned line = 0, column = 0;
+    int used = 0;
+
+    if (error->reason != SUMAC_REASON_BAD_EXPRESSION)
+        return command_failed(command, error);
+    (void)sscanf(error->text, "line %u, column %u: %n", &line, &column, &used);
+    if (used > 0)
+        fprintf(stderr, "%s:%u:%u: %s\n", text->name, line, column, error->text + used);
+    else
+        fprintf(stderr, "%s: %s\n", text->name, error->text);
+    return EXIT_MISUSED;
+}
+
+/* Its number, of what the run has now; 0: ps 0 does not say. */
+static uint32_t number_of(struct roster *roster, const char *name)
+{
+    struct cluster_functions functions = {.count = 0};
+    uint32_t number = 0;
+
+    if (cluster_functions_ask(roster, &functions, NULL) == SUMAC_OK) {
+        const struct cluster_function *made = cluster_functions_find_by_name(&functions, name);
+        number = made != NULL ? made->number : 0;
+    }
+    cluster_functions_deinit(&functions);
+    return number;
+}
+
+static bool print_defined(const char *name, uint32_t number, bool json)
+{
+    if (!json)
+        return printf("%s is function %" PRIu32 "\n", name, number) > 0;
+    struct value *value = value_object();
+    value_put(value, "name", value_text(name));
+    value_put(value, "number", value_number(number));
+    const bool printed = value_print(value, stdout);
+    value_free(value);
+    return printed;
+}
+
+static int define_in_run(
+    const struct command *command, const struct define_options *options, const char *name,
+    const struct text *text)
+{
+    struct roster roster = {.count = 0};
+    struct sumac_client *client = NULL;
+    struct sumac_error error = {0};
+    enum sumac_status status = roster_find(options->ps, &roster, &error);
+
+    if (status == SUMAC_OK)
+        status = observer_join(&roster, options->timeout_ms, &client, &error);
+    if (status == SUMAC_OK)
+        status = sumac_client_define(client, name, text->data, text->bytes, &error);
+    observer_leave(client);
+    int code = EXIT_FINE;
+    if (status != SUMAC_OK)
+        code = text_failed(command, text, &error);
+    else if (!print_defined(name, number_of(&roster, name), options->json))
+        code = EXIT_FAILED;
+    roster_deinit(&roster);
+    return code;
+}
+
+static int define(const struct command *command, int argc, char **argv)
+{
+    static struct update_defined read;
+    static struct text text;
+    struct define_options options = {.timeout_ms = PATIENCE_MS};
+    struct sumac_error error = {0};
+    int count = 0;
+    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
+
+    if (outcome != OPTIONS_GO)
+        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    if (count != 2) {
+        fprintf(
+            stderr,
+            "sumac define: give a name, and a file with its text: sumac define NAME FILE\n");
+        return EXIT_MISUSED;
+    }
+    if (!read_text(argv[1], &text))
+        return EXIT_MISUSED;
+    if (update_define(UPDATE_DEFINED_FIRST, argv[0], text.data, text.bytes, &read, &error) !=
+        SUMAC_OK)
+        return text_failed(command, &text, &error);
+    return define_in_run(command, &options, argv[0], &text);
+}
