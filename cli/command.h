@@ -27,7 +27,15 @@ enum option_kind {
     OPTION_NUMBER, /* uint32_t, decimal; 0 is a number like any other */
     OPTION_COUNT,  /* uint32_t, decimal, at least 1 */
     OPTION_MS,     /* uint32_t, milliseconds, at least 1 */
+    OPTION_LIST,   /* struct option_list: each time that it is given adds one */
     OPTION_SIZE,   /* uint64_t, bytes: 4096, 64K, 256M, 2G; at least 1, less than 16 EiB */
+};
+
+#define OPTION_LIST_MAX 32u
+
+struct option_list {
+    uint32_t count;
+    char *items[OPTION_LIST_MAX]; /* of argv */
 };
 
 /* An option: one row, read by the parser and by --help. */
@@ -76,6 +84,6 @@ const struct command *command_find(const char *name);
 int command_failed(const struct command *command, const struct sumac_error *error);
 
 extern const struct command ps_command, run_command, ls_command, get_command, stats_command,
-    functions_command, define_command, completion_command, man_command;
+    functions_command, define_command, update_command, completion_command, man_command;
 
 #endif

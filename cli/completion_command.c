@@ -41,7 +41,7 @@ static void print_arguments(const struct command *command)
         print_commands();
     else if (strcmp(command->name, "completion") == 0)
         printf("bash ");
-    else if (strcmp(command->name, "functions") == 0)
+    else if (strcmp(command->name, "functions") == 0 || strcmp(command->name, "update") == 0)
         for (uint32_t i = 0; update_at(i) != NULL; i++)
             printf("%s ", update_at(i)->name);
 }

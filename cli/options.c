@@ -73,6 +73,14 @@ bool options_parse_size(const char *text, uint64_t *bytes)
     return true;
 }
 
+static bool add(struct option_list *list, const char *value)
+{
+    if (list->count == OPTION_LIST_MAX)
+        return false;
+    list->items[list->count++] = (char *)(uintptr_t)value;
+    return true;
+}
+
 /* True: stored. */
 static bool store(const struct option_row *row, const char *value, void *target)
 {
@@ -85,6 +93,8 @@ static bool store(const struct option_row *row, const char *value, void *target)
     case OPTION_TEXT:
         *(const char **)(void *)place = value;
         return true;
+    case OPTION_LIST:
+        return add((struct option_list *)(void *)place, value);
     case OPTION_NUMBER:
     case OPTION_COUNT:
     case OPTION_MS:
@@ -109,6 +119,8 @@ static const char *wanted(const struct option_row *row, char text[WANTED_BYTES])
         break;
     case OPTION_SIZE:
         return "a size such as 4096, 64K, 256M or 2G, from 1 to 16777215T";
+    case OPTION_LIST:
+        return "a value, 32 times at most";
     case OPTION_FLAG:
     case OPTION_TEXT:
         return "a value";

@@ -19,7 +19,7 @@ static const char *const descriptors[DTYPES_MAX + 1] = {
 #undef X
 };
 
-static const char *descriptor(enum sumac_dtype dtype)
+const char *npy_descriptor(enum sumac_dtype dtype)
 {
     return (unsigned)dtype <= DTYPES_MAX ? descriptors[dtype] : "";
 }
@@ -40,8 +40,8 @@ size_t npy_header(
     memset(header, ' ', NPY_HEADER_BYTES_MAX);
     const size_t written = text_print(
         header + PREAMBLE_BYTES, NPY_HEADER_BYTES_MAX - PREAMBLE_BYTES,
-        "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", descriptor(dtype), extents,
-        comma);
+        "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", npy_descriptor(dtype),
+        extents, comma);
     const size_t used = PREAMBLE_BYTES + written;
     const size_t before = (size_t)(offset % ALIGNMENT_BYTES);
     const size_t bytes =

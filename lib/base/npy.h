@@ -22,4 +22,7 @@ size_t npy_header(
     enum sumac_dtype dtype, const struct sumac_shape *shape, uint64_t offset,
     char header[NPY_HEADER_BYTES_MAX]);
 
+/* Its 'descr', "<f4"; "" of a number that is no type. Lends  a constant string. Threads  any. */
+const char *npy_descriptor(enum sumac_dtype dtype);
+
 #endif

@@ -143,6 +143,58 @@ class Defining(unittest.TestCase):
         ask(self.member, "push late 2", "pushed")
         self.assertTrue((self.values("late") == 6).all())
 
+    def saved(self, name, array):
+        path = os.path.join(self.folder.name, name)
+        numpy.save(path, array)
+        return path
+
+    def test_any_function_is_applied_from_a_terminal(self):
+        ask(self.member, f"create t float32 {ROWS} {COLUMNS} 2 assign_add", "created t")
+        value = numpy.arange(ROWS * COLUMNS, dtype=numpy.float32).reshape(ROWS, COLUMNS)
+        path = self.saved("t_value.npy", value)
+
+        self.assertEqual(self.sumac("update", "t", "assign", "--value", path), (0, "t is at version 1\n", ""))
+        self.assertEqual(self.values("t").tobytes(), value.tobytes())
+        code, output, errors = self.sumac("update", "t", "sgd", "--value", path, "--set", "learning_rate=0.5", "--json")
+        self.assertEqual((code, errors), (0, ""))
+        self.assertEqual(json.loads(output), {"name": "t", "function": "sgd", "versions": [2, 2]})
+        self.assertEqual(self.values("t").tobytes(), (value / 2).tobytes())
+
+        self.assertEqual(self.sumac("define", "fold", "-", stdin="hyperparameters: a = 1, b = 1\nvalue = a * value + b * g")[0], 0)
+        code, output, errors = self.sumac("update", "t", "fold", "--value", path, "--set", "a=2", "--set=b=3")
+        self.assertEqual((code, output, errors), (0, "t is at version 3\n", ""))
+        self.assertEqual(self.values("t").tobytes(), (value * 4).tobytes())
+
+    def test_an_update_that_is_none_is_refused_with_what_is_expected(self):
+        ask(self.member, f"create r float32 {ROWS} {COLUMNS} 2 assign_add", "created r")
+        right = numpy.ones((ROWS, COLUMNS), numpy.float32)
+        good = self.saved("good.npy", right)
+        cut = os.path.join(self.folder.name, "cut.npy")
+        with open(good, "rb") as whole, open(cut, "wb") as file:
+            file.write(whole.read()[:-1])
+        for arguments, said in (
+                ((self.saved("double.npy", right.astype(numpy.float64)),), "has elements of type <f8; expected <f4, which is float32"),
+                ((self.saved("wide.npy", right[:4]),), "has shape [4, 4]; expected [6, 4]"),
+                ((self.saved("columns.npy", numpy.asfortranarray(right)),), "is in Fortran's order: save numpy.ascontiguousarray of it"),
+                ((cut,), "does not end where its 96 bytes of values do"),
+                ((self.file("text.npy", "no array"),), "text.npy is no .npy file: write one with numpy.save"),
+                ((good + ".none",), f"cannot read {good}.none: No such file or directory"),
+                ((good, "--set", "learning_rate"), "--set wants NAME=NUMBER, as learning_rate=0.1, not learning_rate"),
+                ((good, "--set", "learning_rate=1x"), "not learning_rate=1x"),
+                ((good, "--set", "beta_1=1"), "sgd has no hyperparameter beta_1; it has learning_rate, clip_value")):
+            code, output, errors = self.sumac("update", "r", "sgd", "--value", *arguments)
+            self.assertEqual((code, output), (2, ""), errors)
+            self.assertIn(said, errors)
+        code, _, errors = self.sumac("update", "r", "adamm", "--value", good)
+        self.assertEqual(code, 2)
+        self.assertIn("there is no update function adamm; there are assign,", errors)
+        code, _, errors = self.sumac("update", "r", "adam", "--value", good)
+        self.assertNotEqual(code, 0)
+        self.assertIn("adam", errors)
+        self.assertIn("NAME FUNCTION --value FILE", self.sumac("update", "r", "sgd")[2])
+        self.assertEqual(self.sumac("update", "nothing", "sgd", "--value", good)[0], 2)
+        self.assertTrue((self.values("r") == 0).all())
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -16,6 +16,7 @@ struct target {
     const char *ps;
     uint32_t count;
     uint64_t size;
+    struct option_list list;
 };
 
 static const struct option_row rows[] = {
@@ -23,6 +24,7 @@ static const struct option_row rows[] = {
     {"ps", "HOST:PORT", "", OPTION_TEXT, .offset = offsetof(struct target, ps)},
     {"sessions-max", "N", "", OPTION_COUNT, .offset = offsetof(struct target, count)},
     {"staging-max", "SIZE", "", OPTION_SIZE, .offset = offsetof(struct target, size)},
+    {"set", "WORD", "", OPTION_LIST, .offset = offsetof(struct target, list)},
 };
 static const struct command ordinary = {
     .name = "ls",
@@ -68,6 +70,28 @@ static void options_and_words_may_be_mixed(void **state)
     assert_int_equal(count, 2);
     assert_string_equal(words[0], "W1");
     assert_string_equal(words[1], "W2");
+}
+
+static void a_list_has_each_value_in_turn_and_an_end(void **state)
+{
+    (void)state;
+    char name[] = "ls", a[] = "--set=a", b[] = "--set=b";
+    char *words[OPTION_LIST_MAX + 3] = {name};
+    struct target target = {0};
+    int count = 0;
+
+    for (uint32_t i = 1; i <= OPTION_LIST_MAX; i++)
+        words[i] = i % 2 == 1 ? a : b;
+
+    assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_GO);
+
+    assert_int_equal(target.list.count, OPTION_LIST_MAX);
+    assert_string_equal(target.list.items[0], "a");
+    assert_string_equal(target.list.items[1], "b");
+    for (uint32_t i = 0; i <= OPTION_LIST_MAX + 1; i++)
+        words[i] = i == 0 ? name : a;
+    target.list.count = 0;
+    assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_BAD);
 }
 
 static void after_two_dashes_everything_is_a_word(void **state)
@@ -224,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_and_words_may_be_mixed),
+        cmocka_unit_test(a_list_has_each_value_in_turn_and_an_end),
         cmocka_unit_test(after_two_dashes_everything_is_a_word),
         cmocka_unit_test(another_programs_options_are_left_to_it),
         cmocka_unit_test(what_is_wrong_is_refused),

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* update_command.c -- `sumac update NAME FUNCTION --value FILE`: an update function applied to a
+ * variable, from a terminal. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "array_input.h"
+#include "catalogue.h"
+#include "command.h"
+#include "error.h"
+#include "json.h"
+#include "observer.h"
+#include "options.h"
+#include "sumac/client.h"
+#include "update.h"
+
+#define PATIENCE_MS 10000u
+
+struct update_options {
+    const char *ps, *value;
+    struct option_list set;
+    uint32_t timeout_ms;
+    bool json;
+};
+
+static const struct option_row rows[] = {
+    {"value", "FILE",
+     "what is pushed: a .npy of the variable's type and shape; - is standard input", OPTION_TEXT,
+     .offset = offsetof(struct update_options, value)},
+    {"set", "NAME=NUMBER", "a hyperparameter, else the variable's own; as often as there are",
+     OPTION_LIST, .offset = offsetof(struct update_options, set)},
+    {"timeout-ms", "MS", "how long to wait until it is applied (10000)", OPTION_MS,
+     .offset = offsetof(struct update_options, timeout_ms)},
+    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
+     OPTION_TEXT, .offset = offsetof(struct update_options, ps)},
+    {"json", NULL, "print one JSON document", OPTION_FLAG,
+     .offset = offsetof(struct update_options, json)},
+};
+
+static int update(const struct command *command, int argc, char **argv);
+
+const struct command update_command = {
+    .name = "update",
+    .summary = "apply an update function to a variable",
+    .arguments = "NAME FUNCTION",
+    .about = "Pushes the values of a file to a variable as a worker would, on all of its ps or on "
+             "none, with any\n"
+             "function: a built-in one, or one that was defined in the run (`sumac functions` "
+             "lists them); one\n"
+             "with slots needs a variable that was created with them. Joins as an observer, which "
+             "holds nobody up,\n"
+             "and is no part of synchronous steps. Prints the variable's version afterwards, of "
+             "shards that differ\n"
+             "the lowest and the highest; in JSON name, function, and versions, of each shard. The "
+             "file is as\n"
+             "`sumac get -o` writes it.",
+    .examples = "  sumac update W1 assign --value w1.npy\n"
+                "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
+                "  sumac update W1 lion --value - --json < gradient.npy\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .run = update,
+};
+
+/* What is asked for. */
+struct wanted_update {
+    const struct update_options *options;
+    const char *name;
+    struct sumac_function function;
+    struct sumac_hyperparameter set[OPTION_LIST_MAX];
+};
+
+/* "learning_rate=0.1". The names are cut off in place. */
+static bool read_sets(const struct option_list *list, struct sumac_hyperparameter *set)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        char *const word = list->items[i];
+        char *const equals = strchr(word, '=');
+        char *end = NULL;
+        const double value = equals != NULL ? strtod(equals + 1, &end) : 0;
+        if (equals == NULL || equals == word || end == equals + 1 || *end != '\0' ||
+            !isfinite(value)) {
+            fprintf(
+                stderr, "sumac update: --set wants NAME=NUMBER, as learning_rate=0.1, not %s\n",
+                word);
+            return false;
+        }
+        *equals = '\0';
+        set[i] = (struct sumac_hyperparameter){.name = word, .value = value};
+    }
+    return true;
+}
+
+static enum sumac_status read_value(
+    const char *path, const struct sumac_variable *variable, struct sumac_tensor *value,
+    struct sumac_error *error)
+{
+    const struct sumac_shape shape = sumac_variable_shape(variable);
+    const bool standard = strcmp(path, "-") == 0;
+    FILE *const file = standard ? stdin : fopen(path, "rb");
+
+    if (file == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "cannot read %s: %s", path,
+            strerror(errno));
+    const enum sumac_status status = array_input_read(
+        file, standard ? "standard input" : path, sumac_variable_dtype(variable), &shape, value,
+        error);
+    if (!standard)
+        (void)fclose(file);
+    return status;
+}
+
+/* The value is to be released when the client is closed: after a timeout its push goes on. */
+static enum sumac_status push(
+    struct sumac_client *client, const struct wanted_update *wanted, struct sumac_tensor *value,
+    struct sumac_error *error)
+{
+    struct sumac_delta delta = {.function = &wanted->function};
+    enum sumac_status status = sumac_client_find(client, wanted->name, &delta.variable, error);
+
+    if (status == SUMAC_OK)
+        status = read_value(wanted->options->value, delta.variable, value, error);
+    delta.value = *value;
+    return status == SUMAC_OK ? sumac_client_push_and_wait(client, &delta, 1, NULL, error) : status;
+}
+
+/* ---- what came of it */
+
+static bool print_json(const struct wanted_update *wanted, const struct page *page)
+{
+    const wire_variable *variable = page_first(page)->variables[0];
+    struct value *json = value_object(), *versions = value_array();
+
+    for (size_t i = 0; i < variable->n_shards; i++) {
+        const wire_shard *held = page_held_shard(page, 0, variable->shards[i]);
+        if (held != NULL)
+            value_add(versions, value_number(held->version));
+    }
+    value_put(json, "name", value_text(wanted->name));
+    value_put(json, "function", value_text(wanted->function.name));
+    value_put(json, "versions", versions);
+    const bool printed = value_print(json, stdout);
+    value_free(json);
+    return printed;
+}
+
+static bool print_versions(const struct wanted_update *wanted, const struct page *page)
+{
+    const wire_variable *variable = page_first(page)->variables[0];
+    uint64_t lowest = UINT64_MAX, highest = 0;
+
+    for (size_t i = 0; i < variable->n_shards; i++) {
+        const wire_shard *held = page_held_shard(page, 0, variable->shards[i]);
+        if (held == NULL)
+            continue;
+        lowest = held->version < lowest ? held->version : lowest;
+        highest = held->version > highest ? held->version : highest;
+    }
+    if (lowest == highest)
+        return printf("%s is at version %" PRIu64 "\n", wanted->name, highest) > 0;
+    return printf("%s is at versions %" PRIu64 "-%" PRIu64 "\n", wanted->name, lowest, highest) > 0;
+}
+
+static enum sumac_status show(
+    struct roster *roster, const struct wanted_update *wanted, bool *printed,
+    struct sumac_error *error)
+{
+    struct catalogue catalogue = {.page_count = 0};
+    char *name = (char *)(uintptr_t)wanted->name;
+    const enum sumac_status status = catalogue_ask(roster, &name, 1, &catalogue, error);
+
+    if (status == SUMAC_OK)
+        *printed = wanted->options->json ? print_json(wanted, &catalogue.pages[0])
+                                         : print_versions(wanted, &catalogue.pages[0]);
+    catalogue_deinit(&catalogue);
+    return status;
+}
+
+/* ---- the command */
+
+static int update_in_run(const struct command *command, const struct wanted_update *wanted)
+{
+    struct roster roster = {.count = 0};
+    struct sumac_client *client = NULL;
+    struct sumac_tensor value = {.buffer = NULL};
+    struct sumac_error error = {0};
+    bool printed = true;
+    enum sumac_status status = roster_find(wanted->options->ps, &roster, &error);
+
+    if (status == SUMAC_OK)
+        status = observer_join(&roster, wanted->options->timeout_ms, &client, &error);
+    if (status == SUMAC_OK)
+        status = push(client, wanted, &value, &error);
+    observer_leave(client);
+    sumac_buffer_unref(value.buffer);
+    if (status == SUMAC_OK)
+        status = show(&roster, wanted, &printed, &error);
+    roster_deinit(&roster);
+    if (status != SUMAC_OK)
+        return command_failed(command, &error);
+    return printed ? EXIT_FINE : EXIT_FAILED;
+}
+
+static int update(const struct command *command, int argc, char **argv)
+{
+    struct update_options options = {.timeout_ms = PATIENCE_MS};
+    struct wanted_update wanted = {.options = &options};
+    int count = 0;
+    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &count);
+
+    if (outcome != OPTIONS_GO)
+        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    if (count != 2 || options.value == NULL) {
+        fprintf(
+            stderr, "sumac update: give a variable, a function, and what is pushed: sumac update "
+                    "NAME FUNCTION --value FILE\n");
+        return EXIT_MISUSED;
+    }
+    if (!read_sets(&options.set, wanted.set))
+        return EXIT_MISUSED;
+    wanted.name = argv[0];
+    wanted.function = (struct sumac_function){
+        .name = argv[1], .hyperparameters = wanted.set, .hyperparameter_count = options.set.count};
+    return update_in_run(command, &wanted);
+}
