@@ -76,6 +76,7 @@ static void try_no_client(void)
         sumac_client_create_many, sumac_client_create_many(NULL, &options, 1, &variable, error));
     NULL_CLIENT(sumac_client_find, sumac_client_find(NULL, "w", &variable, error));
     NULL_CLIENT(sumac_client_delete, sumac_client_delete(NULL, "w", error));
+    NULL_CLIENT(sumac_client_define, sumac_client_define(NULL, "f", "value = g", 9, error));
     NULL_CLIENT(sumac_client_push, sumac_client_push(NULL, NULL, 0, NULL, &push, error));
     NULL_CLIENT(sumac_client_push_and_wait, sumac_client_push_and_wait(NULL, NULL, 0, NULL, error));
     NULL_CLIENT(sumac_client_pull, sumac_client_pull(NULL, NULL, 0, NULL, &pull, error));
@@ -326,6 +327,12 @@ static void try_names(void)
     REFUSED(
         sumac_client_delete, "name \"\"", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
         sumac_client_delete(client, "", error));
+    REFUSED(
+        sumac_client_define, "NULL text", INVALID_ARGUMENT, "text is NULL",
+        sumac_client_define(client, "f", NULL, 9, error));
+    REFUSED(
+        sumac_client_define, "a text of 1 MiB", INVALID_ARGUMENT, "the text has 1048575 bytes",
+        sumac_client_define(client, "f", long_name, 1048575, error));
     REFUSED(
         sumac_variable_tensor, "NULL tensor", INVALID_ARGUMENT, "tensor is NULL",
         sumac_variable_tensor(w, NULL, error));
