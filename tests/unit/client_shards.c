@@ -296,7 +296,8 @@ static void what_sets_hyperparameters_is_of_all_shards(void **state)
         assert_int_equal(piece->function, i < 2);
     }
     wire_function *encoded = NULL;
-    assert_int_equal(function_encode(&sgd, &transfer->arena, &encoded, NULL), SUMAC_OK);
+    assert_int_equal(
+        function_encode(&known.client, &sgd, &transfer->arena, &encoded, NULL), SUMAC_OK);
     assert_int_equal(encoded->schedule->decay_steps, 7);
     known.client.session = NULL;
     talk_close(&talk);
