@@ -102,6 +102,23 @@ static bool in_range(const struct update_function *function, uint32_t number, do
     return !range->whole || value == floor(value);
 }
 
+/* What a text has its slots begin with is a number of their type. */
+static enum sumac_status check_slots_begin(
+    const struct update_function *function, enum sumac_dtype dtype, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < function->slot_count; i++) {
+        const double value = function->slot_initial[i];
+        if (dtype == SUMAC_FLOAT64 || isfinite((float)value))
+            continue;
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
+            "slot %s of %s starts from %.17g, which is no number in the arithmetic of a %s "
+            "variable",
+            function->slot_names[i], function->name, value, sumac_dtype_name(dtype));
+    }
+    return SUMAC_OK;
+}
+
 enum sumac_status update_hyperparameters_check(
     const struct update_function *function, enum sumac_dtype dtype,
     const struct update_hyperparameters *merged, struct sumac_error *error)
@@ -119,7 +136,7 @@ enum sumac_status update_hyperparameters_check(
                 update_hyperparameter_of(function, i)->name, function->name, value, rounded,
                 sumac_dtype_name(dtype), update_hyperparameter_range(function, i));
     }
-    return SUMAC_OK;
+    return check_slots_begin(function, dtype, error);
 }
 
 /* What `function` starts from: the variable's own values where it takes them too, else its

@@ -234,6 +234,28 @@ static void it_does_what_the_tables_function_does(void **state)
     }
 }
 
+static void a_slot_begins_with_a_number_of_its_type(void **state)
+{
+    struct update_hyperparameters merged;
+    struct sumac_error error = {0};
+
+    (void)state;
+    define("large", "slots: s = 1e300\ns = s + g\nvalue = value + s\n"); /* given */
+    assert_int_equal(
+        update_hyperparameters_read(&defined.function, NULL, NULL, &merged, NULL), SUMAC_OK);
+
+    const enum sumac_status status = /* when */
+        update_hyperparameters_check(&defined.function, SUMAC_BFLOAT16, &merged, &error);
+
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
+    assert_string_equal(
+        error.text,
+        "slot s of large starts from 1.0000000000000001e+300, which is no number in the "
+        "arithmetic of a bfloat16 variable");
+    assert_int_equal(
+        update_hyperparameters_check(&defined.function, SUMAC_FLOAT64, &merged, NULL), SUMAC_OK);
+}
+
 static void it_counts_its_steps(void **state)
 {
     const struct update_hyperparameters none = {0};
@@ -265,6 +287,7 @@ int main(void)
         cmocka_unit_test(sixteen_of_its_own_leave_the_rate_alone),
         cmocka_unit_test(names_and_texts_are_refused_with_a_reason),
         cmocka_unit_test(it_does_what_the_tables_function_does),
+        cmocka_unit_test(a_slot_begins_with_a_number_of_its_type),
         cmocka_unit_test(it_counts_its_steps),
     };
 
