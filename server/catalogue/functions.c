@@ -42,8 +42,28 @@ functions_find_defined(const struct functions *functions, const char *name)
     return NULL;
 }
 
-/* As much of its first line as is shown. */
-static int first_line(const char *text, size_t bytes)
+/* Where they begin to differ: a line's begin, and its number from 1. */
+struct difference {
+    size_t at;
+    uint32_t line;
+};
+
+static struct difference
+find_difference(const char *one, size_t one_bytes, const char *other, size_t other_bytes)
+{
+    struct difference found = {.line = 1};
+
+    for (size_t i = 0; i < one_bytes && i < other_bytes && one[i] == other[i]; i++) {
+        if (one[i] != '\n')
+            continue;
+        found.at = i + 1;
+        found.line++;
+    }
+    return found;
+}
+
+/* As much of the line at `text` as is shown. */
+static int shown_of(const char *text, size_t bytes)
 {
     size_t shown = 0;
 
@@ -61,14 +81,16 @@ static enum sumac_status compare(
 {
     const bool same = known->text_bytes == bytes && memcmp(known->text, text, bytes) == 0;
 
-    if (!same)
+    if (!same) {
+        const struct difference from = find_difference(known->text, known->text_bytes, text, bytes);
+        const char *const there = known->text + from.at, *const here = text + from.at;
         return fail(
             error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
-            "function %s exists with another text: it begins with “%.*s”, the one given with "
-            "“%.*s”; "
-            "define yours under another name",
-            known->row.name, first_line(known->text, known->text_bytes), known->text,
-            first_line(text, bytes), text);
+            "function %s exists with another text: its line %u is “%.*s”, that of the one given "
+            "“%.*s”; define yours under another name",
+            known->row.name, from.line, shown_of(there, known->text_bytes - from.at), there,
+            shown_of(here, bytes - from.at), here);
+    }
     if (known->row.function.number == number)
         return SUMAC_OK;
     return fail(

@@ -54,8 +54,12 @@ static void a_number_stands_for_one_text(void **state)
     /* when, then: with another text it is not */
     assert_int_equal(
         add(functions, first, "mine", "value = g + 1\n", &error), SUMAC_ALREADY_EXISTS);
-    assert_non_null(strstr(error.text, "begins with “value = g”"));
-    assert_non_null(strstr(error.text, "“value = g + 1”"));
+    assert_non_null(strstr(
+        error.text, "its line 1 is “value = g”, that of the one given “value = "
+                    "g + 1”"));
+    assert_int_equal(
+        add(functions, first, "mine", "value = g\n\nvalue", &error), SUMAC_ALREADY_EXISTS);
+    assert_non_null(strstr(error.text, "its line 2 is “”, that of the one given “”"));
     assert_int_equal(
         add(functions, first + 1, "mine", "value = g\n", &error), SUMAC_ALREADY_EXISTS);
     assert_int_equal(add(functions, first, "other", "value = g\n", &error), SUMAC_INVALID_ARGUMENT);

@@ -54,8 +54,8 @@ static void one_name_has_one_text_and_one_number(void **state)
     world_expect(
         two.world,
         "4: function 64\n"
-        "5: ALREADY_EXISTS ALREADY_EXISTS function mine exists with another text: it begins with "
-        "“value = g”, the one given with “value = g ”; define yours under another name\n"
+        "5: ALREADY_EXISTS ALREADY_EXISTS function mine exists with another text: its line 1 is "
+        "“value = g”, that of the one given “value = g ”; define yours under another name\n"
         "6: INVALID_ARGUMENT BAD_NAME adam is a function that every ps has: define yours under "
         "another name\n"
         "7: INVALID_ARGUMENT BAD_EXPRESSION line 1, column 12: the end of the text: expected a "
