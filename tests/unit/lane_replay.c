@@ -123,6 +123,27 @@ static void a_function_is_recorded_with_its_hyperparameters(void **state)
     talk_expect(talk, "staged 1\n");
 }
 
+/* And what names it, which is a contradiction without. Told again, it is there already. */
+static void a_function_that_was_defined_is_recorded_before_what_names_it(void **state)
+{
+    struct talk *const talk = *state;
+    wire_define_function define = WIRE_DEFINE_FUNCTION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    (void)begin(talk);
+    define.number = 64;
+    define.name = (char *)"mine";
+    define.text = (char *)"slots: m = 0\nm = m + g\nvalue = value - m\n";
+    order.define = &define;
+
+    talk_order(talk, &order); /* when */
+    talk_order(talk, &order);
+    talk_variable(talk, 17, 4, 64);
+
+    talk_recorded(talk); /* then */
+    talk_expect(talk, "report 9\nreport 10\nreport 11\nreport 12\n");
+}
+
 /* Shards without bytes are named, too: the versions in the answer are theirs. */
 static void a_shard_that_a_part_only_names_keeps_its_place(void **state)
 {
@@ -396,6 +417,7 @@ int main(void)
         talk_test(a_staged_part_is_recorded_with_all_that_its_turn_will_need),
         talk_test(a_part_that_came_in_pieces_is_one_record),
         talk_test(a_function_is_recorded_with_its_hyperparameters),
+        talk_test(a_function_that_was_defined_is_recorded_before_what_names_it),
         talk_test(a_shard_that_a_part_only_names_keeps_its_place),
         talk_test(a_part_that_is_applied_at_once_is_recorded_with_its_bytes),
         talk_test(a_part_that_carries_its_own_commit_is_committed_while_it_is_computed),
