@@ -227,9 +227,9 @@ static void carry_rows(const struct occurrences *all, struct tile tile)
         sum_rows(all, &tile, 1, carry + tile.first * all->element);
 }
 
-/* Of the row far ahead the first line of its value and of each slot, with which the processor looks
- * up their pages; when that is done, of the one that is near, the others. All lines at once would
- * each wait for the page, and hold up what the present row reads. */
+/* Of the row far ahead the first line of its value and of each slot; of the one that is near the
+ * others. That was faster than all lines at once (bench/README.md, "rows"), as if each of them
+ * waited for the page's lookup, and held up what the present row reads. */
 static inline void fetch_ahead(const struct update_slice *slice, uint32_t row, size_t row_bytes)
 {
     if (slice->row_count - row <= ROWS_AHEAD)
