@@ -12,8 +12,6 @@
 #include "error.h"
 #include "text.h"
 
-#define FUNCTIONS_MAX 64u /* that a cluster has beside the table's */
-
 /* It stays where it is until the close: its row points into itself. */
 struct client_function {
     LINKS(struct client_function) in_client;
@@ -76,7 +74,7 @@ static enum sumac_status read_text(
 
 static bool is_number(uint32_t number)
 {
-    return number >= UPDATE_DEFINED_FIRST && number < UPDATE_DEFINED_FIRST + FUNCTIONS_MAX;
+    return number >= UPDATE_DEFINED_FIRST && number < UPDATE_DEFINED_FIRST + UPDATE_DEFINED_MAX;
 }
 
 /* It has this number from now on. Takes  function: it may be known already. */
@@ -115,7 +113,7 @@ static void take_functions(void *context, const wire_message *message)
     const wire_functions_reply *reply = (const wire_functions_reply *)message;
 
     assert(client_is_locked(asking->client));
-    for (size_t i = 0; i < reply->n_functions && i < FUNCTIONS_MAX; i++) {
+    for (size_t i = 0; i < reply->n_functions && i < UPDATE_DEFINED_MAX; i++) {
         const wire_defined_function *said = reply->functions[i];
         struct client_function *made = NULL;
         struct sumac_error error = {0};

@@ -8,8 +8,10 @@
 #include "expression.h"
 #include "update.h"
 
-/* The first number of one, on the wire: those below are the table's, now and later. */
+/* The first number of one, on the wire: those below are the table's, now and later. And how many a
+ * cluster has at most. */
 #define UPDATE_DEFINED_FIRST 64u
+#define UPDATE_DEFINED_MAX 64u
 
 /* It points into itself: it stays where it was made. */
 struct update_defined {

@@ -106,12 +106,12 @@ enum sumac_status functions_add(
 
     if (known != NULL)
         return compare(known, number, text, bytes, error);
-    if (functions->count >= FUNCTIONS_MAX)
+    if (functions->count >= UPDATE_DEFINED_MAX)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "%s: %u functions are defined, the most there may be; none is ever undefined, since "
             "variables name them: use one of them, or start the cluster anew",
-            name, FUNCTIONS_MAX);
+            name, UPDATE_DEFINED_MAX);
     if (number != functions_next(functions))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,

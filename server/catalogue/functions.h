@@ -3,7 +3,8 @@
  * (lib/update), and those that somebody has defined.
  *
  * A ps turns a number into a row here and nowhere else. Nothing is ever undefined, since variables
- * and records name it; so there are FUNCTIONS_MAX, and room for all of them from the beginning.
+ * and records name it; so there are UPDATE_DEFINED_MAX at most, and room for all of them from the
+ * beginning.
  */
 #ifndef CATALOGUE_FUNCTIONS_H
 #define CATALOGUE_FUNCTIONS_H
@@ -13,8 +14,6 @@
 #include "defined.h"
 #include "memory.h"
 
-#define FUNCTIONS_MAX 64u /* that are defined */
-
 struct defined_function {
     struct update_defined row;
     uint32_t text_bytes;
@@ -23,12 +22,13 @@ struct defined_function {
 
 struct functions {
     const struct memory *memory;
-    struct defined_function *known; /* (FUNCTIONS_MAX), by number from UPDATE_DEFINED_FIRST on */
+    struct defined_function
+        *known; /* (UPDATE_DEFINED_MAX), by number from UPDATE_DEFINED_FIRST on */
     uint32_t count;
 };
 
 /* What is taken of memory for them, whether or not there are any. */
-#define FUNCTIONS_BYTES (FUNCTIONS_MAX * sizeof(struct defined_function))
+#define FUNCTIONS_BYTES (UPDATE_DEFINED_MAX * sizeof(struct defined_function))
 
 /* False: no memory; it is to be ended nevertheless. */
 bool functions_init(struct functions *functions, const struct memory *memory);
@@ -48,8 +48,8 @@ static inline uint32_t functions_next(const struct functions *functions)
 
 /* Add one, unless it is there already, with this number, name and text. Fails  INVALID_ARGUMENT:
  * the name or the text is none (BAD_NAME, BAD_EXPRESSION). ALREADY_EXISTS: the name or the number
- * has another text. RESOURCE_EXHAUSTED: there are FUNCTIONS_MAX. INVALID_ARGUMENT (MALFORMED): the
- * number is not the next one. */
+ * has another text. RESOURCE_EXHAUSTED: there are UPDATE_DEFINED_MAX. INVALID_ARGUMENT (MALFORMED):
+ * the number is not the next one. */
 enum sumac_status functions_add(
     struct functions *functions, uint32_t number, const char *name, const char *text, size_t bytes,
     struct sumac_error *error);

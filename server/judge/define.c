@@ -182,7 +182,7 @@ void judge_functions_call(struct judge *judge, const struct judge_event *event)
 {
     const uint32_t count = judge->functions.count;
 
-    assert(count <= FUNCTIONS_MAX);
+    assert(count <= UPDATE_DEFINED_MAX);
     wire_functions_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
     wire_defined_function **listed = arena_take(&judge->said->arena, (count + 1) * sizeof *listed);
     bool whole = reply != NULL && listed != NULL;

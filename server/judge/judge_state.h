@@ -57,8 +57,8 @@
     256u /* sessions remembered after their settle, for retried leaves and joins */
 #define JUDGE_VARIABLES_MAX 262144u
 #define JUDGE_SHARDS_MAX 4096u /* of one variable */
-#define JUDGE_CALLS_MAX 4096u  /* creates and deletes that wait */
-#define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it creates and deletes are refused */
+#define JUDGE_CALLS_MAX 4096u  /* creates, deletes and defines that wait */
+#define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it those are refused */
 #define JUDGE_VOIDED_MAX                                                                           \
     (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX) /* of one session, by all ps                       \
                                                  */
@@ -344,7 +344,7 @@ struct judge {
     const struct lane_config *config;
     const struct memory *memory;
     struct functions functions; /* that variables may have; of those that were defined also this: */
-    struct judge_function defined[FUNCTIONS_MAX];
+    struct judge_function defined[UPDATE_DEFINED_MAX];
     struct pool tasks_pool, sessions_pool, orders_pool, calls_pool, waiting_pool;
 
     /* Of the present step. */
@@ -738,7 +738,7 @@ void judge_add_complete(struct judge *judge, struct judge_variable *variable);
 void judge_publish_complete(struct judge *judge, struct judge_variable *variable);
 void judge_delete_complete(struct judge *judge, struct judge_variable *variable);
 void judge_assigned(struct judge *judge, uint32_t ps, uint64_t variable_id);
-/* A session takes nothing more: its creates and deletes fail, ... */
+/* A session takes nothing more: its creates, deletes and defines fail, ... */
 void judge_calls_of_session_fail(struct judge *judge, const struct judge_session *session);
 /* ... and once it is settled, what it was to assign goes to the one that has waited longest. */
 void judge_creator_settled(struct judge *judge, const struct judge_session *session);

@@ -83,7 +83,7 @@ static void there_are_so_many_and_no_more(void **state)
     struct sumac_error error = {0};
     char name[16];
 
-    for (uint32_t i = 0; i < FUNCTIONS_MAX; i++) { /* given */
+    for (uint32_t i = 0; i < UPDATE_DEFINED_MAX; i++) { /* given */
         (void)snprintf(name, sizeof name, "f%u", i);
         assert_int_equal(
             add(functions, UPDATE_DEFINED_FIRST + i, name, "value = g", &error), SUMAC_OK);
