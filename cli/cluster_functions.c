@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster_functions.c -- the update functions that somebody has defined in a run. */
+/* cluster_functions.c -- the update functions that a run has beside those of every release. */
 #include "cluster_functions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "described.h"
 #include "error.h"
+#include "plugins.h"
 
 /* Of the roster ps 0 alone. */
 static enum sumac_status
@@ -21,6 +23,38 @@ ask_ps_0(const struct roster *roster, struct answers *answers, struct sumac_erro
     return ask(&alone, &inquiry, answers, error);
 }
 
+static bool take_items(struct cluster_functions *functions, size_t count, struct sumac_error *error)
+{
+    functions->items = calloc(count + 1, sizeof *functions->items);
+    if (functions->items == NULL)
+        (void)fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for %zu functions", count);
+    return functions->items != NULL;
+}
+
+static void read_one(const wire_known_function *said, struct cluster_function *item)
+{
+    const bool of_plugin = said->number >= UPDATE_PLUGGED_FIRST;
+    const struct update_function *row = &item->of.plugged.function;
+    enum sumac_status status;
+
+    if (of_plugin) {
+        status = update_read_described(said, &item->of.plugged, NULL);
+    } else {
+        row = &item->of.defined.function;
+        status = update_define(
+            said->number, said->name, said->text, strlen(said->text), &item->of.defined, NULL);
+        if (status == SUMAC_OK)
+            status = update_check_described(row, said, NULL);
+    }
+    item->number = said->number;
+    item->name = said->name;
+    item->text = said->text;
+    item->plugin = said->plugin;
+    item->row = status == SUMAC_OK ? row : NULL;
+}
+
 enum sumac_status cluster_functions_ask(
     struct roster *roster, struct cluster_functions *functions, struct sumac_error *error)
 {
@@ -30,23 +64,32 @@ enum sumac_status cluster_functions_ask(
     if (status != SUMAC_OK)
         return status;
     const wire_functions_reply *reply = (const wire_functions_reply *)made.answers.replies[0];
-    made.items = calloc(reply->n_functions + 1, sizeof *made.items);
-    if (made.items == NULL) {
+    if (!take_items(&made, reply->n_functions, error)) {
         cluster_functions_deinit(&made);
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for the functions of the run");
+        return SUMAC_RESOURCE_EXHAUSTED;
     }
-    for (size_t i = 0; i < reply->n_functions; i++) {
-        const wire_defined_function *said = reply->functions[i];
-        struct cluster_function *item = &made.items[made.count++];
-        item->number = said->number;
-        item->name = said->name;
-        item->text = said->text;
-        item->readable = said->number >= UPDATE_DEFINED_FIRST &&
-                         update_define(
-                             said->number, said->name, said->text, strlen(said->text), &item->row,
-                             NULL) == SUMAC_OK;
+    for (size_t i = 0; i < reply->n_functions; i++)
+        if (reply->functions[i]->number >= UPDATE_DEFINED_FIRST)
+            read_one(reply->functions[i], &made.items[made.count++]);
+    *functions = made;
+    return SUMAC_OK;
+}
+
+enum sumac_status cluster_functions_of(
+    const struct plugins *plugins, struct cluster_functions *functions, struct sumac_error *error)
+{
+    struct cluster_functions made = {.count = 0};
+
+    if (!take_items(&made, plugins->count, error))
+        return SUMAC_RESOURCE_EXHAUSTED;
+    for (uint32_t i = 0; i < plugins->count; i++) {
+        const struct update_plugged *const row = &plugins->functions[i]->row;
+        made.items[made.count++] = (struct cluster_function){
+            .number = row->function.number,
+            .name = row->name,
+            .text = "",
+            .plugin = row->plugin,
+            .row = &row->function};
     }
     *functions = made;
     return SUMAC_OK;

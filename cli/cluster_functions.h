@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster_functions.h -- the update functions that somebody has defined in a run, as ps 0 tells. */
+/* cluster_functions.h -- the update functions that a run has beside those of every release, as ps 0
+ * tells: defined by somebody, or of plug-ins. */
 #ifndef CLI_CLUSTER_FUNCTIONS_H
 #define CLI_CLUSTER_FUNCTIONS_H
 
 #include "ask.h"
 #include "defined.h"
+#include "plugged.h"
 
 struct cluster_function {
     uint32_t number;
-    const char *name, *text;   /* of the answer */
-    bool readable;             /* else it is of another release, and its row is of no use */
-    struct update_defined row; /* as every ps reads it */
+    const char *name;
+    const char *text;                  /* of one that was defined, … */
+    const char *plugin;                /* … and "mine 1.0" of another; both of the answer */
+    const struct update_function *row; /* as every ps has it; NULL: this release cannot read it */
+    union {
+        struct update_defined defined;
+        struct update_plugged plugged;
+    } of;
 };
 
 struct cluster_functions {
@@ -25,6 +32,10 @@ struct cluster_functions {
  * Fails    as ask; RESOURCE_EXHAUSTED. */
 enum sumac_status cluster_functions_ask(
     struct roster *roster, struct cluster_functions *functions, struct sumac_error *error);
+/* The same of plug-ins that are loaded here. Lends  plugins. Fails  RESOURCE_EXHAUSTED. */
+struct plugins;
+enum sumac_status cluster_functions_of(
+    const struct plugins *plugins, struct cluster_functions *functions, struct sumac_error *error);
 void cluster_functions_deinit(struct cluster_functions *functions);
 
 /* NULL: there is none of that number, or name. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* functions_command.c -- `sumac functions`: the update functions, from the table that the ps apply
- * them by. */
+ * them by, of a run, and of plug-ins. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,11 +12,13 @@
 #include "json.h"
 #include "nearest.h"
 #include "options.h"
+#include "plugin_files.h"
 #include "sumac/tensor.h"
 #include "update.h"
 
 struct functions_options {
     const char *ps;
+    struct option_list plugins;
     bool json;
 };
 
@@ -24,6 +26,8 @@ static const struct option_row rows[] = {
     {"ps", "HOST:PORT",
      "one of a run's ps, whose own functions are listed, too (else TF_CONFIG, if there is one)",
      OPTION_TEXT, .offset = offsetof(struct functions_options, ps)},
+    {"plugin", "FILE", "a shared library whose functions are listed, too, as a ps would load them",
+     OPTION_LIST, .offset = offsetof(struct functions_options, plugins)},
     {"json", NULL, "print one JSON document", OPTION_FLAG,
      .offset = offsetof(struct functions_options, json)},
 };
@@ -41,13 +45,14 @@ const struct command functions_command = {
              "push may name another that needs no slots beyond those. A learning_rate may go by a "
              "schedule:\n"
              "constant, exponential_decay or cosine_decay, with warm-up. With --ps, or TF_CONFIG, "
-             "those that were\n"
-             "made of a text in that run (`sumac define`) come after this release's own, with "
-             "their texts; else no\n"
-             "ps is asked.",
+             "those that the\n"
+             "run has beside this release's own come after them: made of a text (`sumac define`), "
+             "with the text,\n"
+             "or of its plug-ins. Else no ps is asked.",
     .examples = "  sumac functions\n"
                 "  sumac functions adam\n"
                 "  sumac functions --ps 127.0.0.1:2222\n"
+                "  sumac functions --plugin libmine.so mine\n"
                 "  sumac functions --json\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -132,12 +137,17 @@ static void print_function(const struct update_function *function)
 
 static void print_defined(const struct cluster_function *function)
 {
-    printf("%s, function %" PRIu32 " of the run\n", function->name, function->number);
+    const bool of_plugin = function->plugin[0] != '\0';
+
+    printf("%s, function %" PRIu32, function->name, function->number);
+    printf(of_plugin ? ", of the plug-in %s\n" : " of the run%s\n", function->plugin);
     print_text(function->text);
-    if (function->readable)
-        print_properties(&function->row.function);
+    if (of_plugin && function->row != NULL)
+        printf("  %s\n", function->row->rule);
+    if (function->row != NULL)
+        print_properties(function->row);
     else
-        puts("  (this release cannot read the text: use that of the ps)");
+        puts("  (this release cannot read it: use that of the ps)");
 }
 
 /* ---- JSON */
@@ -194,15 +204,21 @@ static struct value *defined_value(const struct cluster_function *function)
 
     value_put(value, "name", value_text(function->name));
     value_put(value, "number", value_number(function->number));
-    value_put(value, "text", value_text(function->text));
-    if (function->readable)
-        put_properties(value, &function->row.function);
+    if (function->plugin[0] == '\0') {
+        value_put(value, "text", value_text(function->text));
+    } else {
+        value_put(value, "plugin", value_text(function->plugin));
+        if (function->row != NULL)
+            value_put(value, "rule", value_text(function->row->rule));
+    }
+    if (function->row != NULL)
+        put_properties(value, function->row);
     return value;
 }
 
 /* ---- the command */
 
-/* The table's, then those of the run. */
+/* The table's, then the others. */
 static const char *function_name(const void *context, size_t index)
 {
     const struct cluster_functions *defined = context;
@@ -271,10 +287,40 @@ static bool print_all(int count, char **names, const struct cluster_functions *d
     return printed;
 }
 
+static enum sumac_status load(
+    const struct option_list *given, struct plugin_files *files,
+    struct cluster_functions *functions, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < given->count; i++) {
+        const enum sumac_status status = plugin_files_open(files, given->items[i], error);
+        if (status != SUMAC_OK)
+            return status;
+    }
+    return cluster_functions_of(&files->plugins, functions, error);
+}
+
+/* Of a TF_CONFIG that is in the environment by the way, no ps need be there. */
+static enum sumac_status ask_run(
+    const struct functions_options *options, struct roster *roster,
+    struct cluster_functions *functions, struct sumac_error *error)
+{
+    enum sumac_status status = roster_find(options->ps, roster, error);
+
+    if (status == SUMAC_OK)
+        status = cluster_functions_ask(roster, functions, error);
+    if (status == SUMAC_OK || options->ps != NULL)
+        return status;
+    fprintf(
+        stderr, "sumac functions: those of the run of TF_CONFIG are not among them: %s\n",
+        error->text);
+    return SUMAC_OK;
+}
+
 static int list(const struct command *command, int argc, char **argv)
 {
     struct functions_options options = {0};
     struct cluster_functions defined = {.count = 0};
+    struct plugin_files files;
     struct roster roster = {.count = 0};
     struct sumac_error error = {0};
     int count = 0;
@@ -282,10 +328,21 @@ static int list(const struct command *command, int argc, char **argv)
 
     if (outcome != OPTIONS_GO)
         return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
-    const bool asks = options.ps != NULL || getenv("TF_CONFIG") != NULL;
-    enum sumac_status status = asks ? roster_find(options.ps, &roster, &error) : SUMAC_OK;
-    if (asks && status == SUMAC_OK)
-        status = cluster_functions_ask(&roster, &defined, &error);
+    plugin_files_init(&files);
+    const bool loads = options.plugins.count > 0;
+    if (loads && options.ps != NULL) {
+        fputs(
+            "sumac functions: --ps lists those of a run and --plugin those of a library; give "
+            "one of the two\n",
+            stderr);
+        return EXIT_MISUSED;
+    }
+    const bool asks = !loads && (options.ps != NULL || getenv("TF_CONFIG") != NULL);
+    enum sumac_status status = SUMAC_OK;
+    if (loads)
+        status = load(&options.plugins, &files, &defined, &error);
+    else if (asks)
+        status = ask_run(&options, &roster, &defined, &error);
     int code = EXIT_FINE;
     if (status != SUMAC_OK)
         code = command_failed(command, &error);
@@ -294,6 +351,7 @@ static int list(const struct command *command, int argc, char **argv)
     else if (!print_all(count, argv, &defined, options.json))
         code = EXIT_FAILED;
     cluster_functions_deinit(&defined);
+    plugin_files_close(&files);
     roster_deinit(&roster);
     return code;
 }

@@ -195,9 +195,9 @@ hyperparameter_name(const struct listing *listing, const wire_function *function
     const struct cluster_function *defined =
         cluster_functions_find(&listing->functions, (uint32_t)function->function);
 
-    if (defined != NULL && defined->readable && number <= UPDATE_HYPERPARAMETERS_MAX &&
-        defined->row.own[number].name != NULL)
-        return defined->row.own[number].name;
+    if (defined != NULL && defined->row != NULL && number <= UPDATE_HYPERPARAMETERS_MAX &&
+        (defined->row->hyperparameters >> number & 1u) != 0)
+        return update_hyperparameter_of(defined->row, number)->name;
     return names_hyperparameter((int)number);
 }
 

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "nearest.h"
 #include "options.h"
+#include "plugin_files.h"
 #include "ps.h"
 #include "sumac/cluster.h"
 
@@ -17,6 +18,7 @@
  * to be stored. */
 struct ps_words {
     struct ps_options server;
+    struct option_list plugins;
     uint32_t port, index;
     const char *on_loss, *step_deadline; /* NULL: not given */
 };
@@ -41,6 +43,10 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct ps_words, port), .max = PORT_MAX},
     {"index", "N", "be ps N, whatever TF_CONFIG's task says", OPTION_NUMBER,
      .offset = offsetof(struct ps_words, index)},
+    {"plugin", "FILE",
+     "load the update functions of a shared library (sumac/plugin.h), each time that this is "
+     "given one; every ps of the cluster loads the same",
+     OPTION_LIST, .offset = offsetof(struct ps_words, plugins)},
     {"threads", "N", "threads that compute beside the ps's own (spare processors, at most 3)",
      OPTION_NUMBER, SERVER(threads), .max = PS_THREADS_MAX},
     {"staging-max", "SIZE",
@@ -277,6 +283,19 @@ static bool take_step_deadline(struct ps_words *words)
     return false;
 }
 
+static bool load_plugins(const struct option_list *given, struct plugin_files *files)
+{
+    struct sumac_error error = {0};
+
+    for (uint32_t i = 0; i < given->count; i++) {
+        if (plugin_files_open(files, given->items[i], &error) == SUMAC_OK)
+            continue;
+        fprintf(stderr, "sumac ps: %s\n", error.text);
+        return false;
+    }
+    return true;
+}
+
 static int serve(const struct command *command, int argc, char **argv)
 {
     struct ps_words words = {.server = PS_OPTIONS_INIT, .port = UNSAID, .index = UNSAID};
@@ -297,11 +316,15 @@ static int serve(const struct command *command, int argc, char **argv)
         fprintf(stderr, "sumac ps: %s\n", error.text);
         return EXIT_MISUSED;
     }
+    struct plugin_files files;
+    plugin_files_init(&files);
     words.server.cluster = &cluster;
+    words.server.plugins = &files.plugins;
     words.server.port_given = words.port != UNSAID;
     words.server.port = words.server.port_given ? words.port : 0;
     descriptors_raise();
-    const int code = ps_run(&words.server);
+    const int code = load_plugins(&words.plugins, &files) ? ps_run(&words.server) : EXIT_MISUSED;
+    plugin_files_close(&files);
     sumac_cluster_deinit(&cluster);
     return code;
 }

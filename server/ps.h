@@ -13,6 +13,8 @@
 
 #include "sumac/cluster.h"
 
+struct plugins;
+
 /* Exit codes beside those of the lane (0, 143, …). Below 128 a scheduler need not try again, from
  * 128 on it may. */
 enum {
@@ -28,9 +30,10 @@ enum {
 struct ps_options {
     const struct sumac_cluster *cluster; /* names this task, of job ps; borrowed */
     const char *bind_host; /* NULL: 0.0.0.0. An address of this host, IPv6 in brackets or not */
-    bool port_given;       /* else the port of the task's own address */
-    uint32_t port;         /* 0: one that is free; the line that is logged says which */
-    uint32_t threads;      /* of the compute pool, beside the lane's own */
+    const struct plugins *plugins; /* functions of plug-ins; borrowed. NULL: none */
+    bool port_given;               /* else the port of the task's own address */
+    uint32_t port;                 /* 0: one that is free; the line that is logged says which */
+    uint32_t threads;              /* of the compute pool, beside the lane's own */
     /* 0: the default, given here. */
     uint32_t lease_ms;         /* 10 000 */
     uint32_t rejoin_ms;        /* 10 000 */

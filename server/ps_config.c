@@ -132,6 +132,7 @@ static enum sumac_status take_addresses(
     const struct sumac_job *const job = sumac_cluster_job(cluster, "ps");
 
     config->lane.ps_addresses = config->addresses;
+    config->lane.plugins = options->plugins;
     if (cluster->told_only_itself) /* the others come with the first Join */
         return SUMAC_OK;
     for (uint32_t i = 0; i < job->task_count; i++) {

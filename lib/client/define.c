@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* define.c -- update functions that are made of texts: defined at ps 0, known by name, asked for
- * when a name is not known. */
+/* define.c -- update functions that are not of the table: made of texts, which are defined at ps 0,
+ * or of plug-ins. Known by name, and asked for when a name is not known. */
 #include "client_state.h"
 
 #include <assert.h>
@@ -9,13 +9,22 @@
 #include <string.h>
 
 #include "defined.h"
+#include "described.h"
 #include "error.h"
+#include "plugged.h"
 #include "text.h"
+
+/* That an answer tells of. */
+#define FUNCTIONS_MAX (UPDATE_PLUGGED_FIRST + SUMAC_PLUGIN_FUNCTIONS_MAX)
 
 /* It stays where it is until the close: its row points into itself. */
 struct client_function {
     LINKS(struct client_function) in_client;
-    struct update_defined defined;
+    struct update_function *row; /* that of one of these */
+    union {
+        struct update_defined defined;
+        struct update_plugged plugged;
+    } of;
 };
 
 static struct client_function *find(const struct sumac_client *client, const char *name)
@@ -23,7 +32,7 @@ static struct client_function *find(const struct sumac_client *client, const cha
     struct client_function *known = client->functions.first;
 
     assert(client_is_locked(client));
-    while (known != NULL && strcmp(known->defined.name, name) != 0)
+    while (known != NULL && strcmp(known->row->name, name) != 0)
         known = known->in_client.next;
     return known;
 }
@@ -33,7 +42,7 @@ const struct update_function *client_function(const struct sumac_client *client,
     const struct update_function *const row = update_find_by_name(name);
     const struct client_function *const known = row == NULL ? find(client, name) : NULL;
 
-    return known != NULL ? &known->defined.function : row;
+    return known != NULL ? known->row : row;
 }
 
 const char *client_functions_list(const struct sumac_client *client, char *text, size_t text_bytes)
@@ -47,8 +56,20 @@ const char *client_functions_list(const struct sumac_client *client, char *text,
         used +=
             text_print(text + used, text_bytes - used, "%s%s", used == 0 ? "" : ", ", row->name);
     for (; known != NULL; known = known->in_client.next)
-        used += text_print(text + used, text_bytes - used, ", %s", known->defined.name);
+        used += text_print(text + used, text_bytes - used, ", %s", known->row->name);
     return text;
+}
+
+/* NULL: no memory. */
+static struct client_function *make(struct sumac_error *error)
+{
+    struct client_function *function = calloc(1, sizeof *function);
+
+    if (function == NULL)
+        (void)fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a function");
+    return function;
 }
 
 /* A copy of the text is read, or none is made. */
@@ -56,15 +77,14 @@ static enum sumac_status read_text(
     const char *name, const char *text, size_t bytes, struct client_function **made,
     struct sumac_error *error)
 {
-    struct client_function *function = calloc(1, sizeof *function);
+    struct client_function *function = make(error);
 
     assert(name != NULL && text != NULL);
     if (function == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a function");
+        return SUMAC_RESOURCE_EXHAUSTED;
+    function->row = &function->of.defined.function;
     const enum sumac_status status =
-        update_define(UPDATE_DEFINED_FIRST, name, text, bytes, &function->defined, error);
+        update_define(UPDATE_DEFINED_FIRST, name, text, bytes, &function->of.defined, error);
     if (status == SUMAC_OK)
         *made = function;
     else
@@ -72,20 +92,26 @@ static enum sumac_status read_text(
     return status;
 }
 
-static bool is_number(uint32_t number)
+static bool is_of_text(uint32_t number)
 {
     return number >= UPDATE_DEFINED_FIRST && number < UPDATE_DEFINED_FIRST + UPDATE_DEFINED_MAX;
+}
+
+static bool is_of_plugin(uint32_t number)
+{
+    return number >= UPDATE_PLUGGED_FIRST &&
+           number < UPDATE_PLUGGED_FIRST + SUMAC_PLUGIN_FUNCTIONS_MAX;
 }
 
 /* It has this number from now on. Takes  function: it may be known already. */
 static void learn(struct sumac_client *client, struct client_function *function, uint32_t number)
 {
-    assert(is_number(number));
-    if (find(client, function->defined.name) != NULL) {
+    assert(is_of_text(number) || is_of_plugin(number));
+    if (find(client, function->row->name) != NULL) {
         free(function);
         return;
     }
-    function->defined.function.number = number;
+    function->row->number = number;
     LIST_APPEND(&client->functions, function, in_client);
 }
 
@@ -107,21 +133,41 @@ struct asking {
     struct sumac_error error; /* of its text; status OK: it is known, or there is none */
 };
 
+/* A text is read anew; what a plug-in's function is, is said. */
+static enum sumac_status
+read_said(const wire_known_function *said, struct client_function **made, struct sumac_error *error)
+{
+    if (is_of_text(said->number)) {
+        const enum sumac_status status =
+            read_text(said->name, said->text, strlen(said->text), made, error);
+        return status != SUMAC_OK ? status : update_check_described((*made)->row, said, error);
+    }
+    *made = make(error);
+    if (*made == NULL)
+        return SUMAC_RESOURCE_EXHAUSTED;
+    (*made)->row = &(*made)->of.plugged.function;
+    return update_read_described(said, &(*made)->of.plugged, error);
+}
+
 static void take_functions(void *context, const wire_message *message)
 {
     struct asking *const asking = context;
     const wire_functions_reply *reply = (const wire_functions_reply *)message;
 
     assert(client_is_locked(asking->client));
-    for (size_t i = 0; i < reply->n_functions && i < UPDATE_DEFINED_MAX; i++) {
-        const wire_defined_function *said = reply->functions[i];
+    for (size_t i = 0; i < reply->n_functions && i < FUNCTIONS_MAX; i++) {
+        const wire_known_function *said = reply->functions[i];
         struct client_function *made = NULL;
         struct sumac_error error = {0};
-        if (!is_number(said->number) || find(asking->client, said->name) != NULL)
+        if ((!is_of_text(said->number) && !is_of_plugin(said->number)) ||
+            find(asking->client, said->name) != NULL)
             continue;
-        if (read_text(said->name, said->text, strlen(said->text), &made, &error) == SUMAC_OK)
+        if (read_said(said, &made, &error) == SUMAC_OK) {
             learn(asking->client, made, said->number);
-        else if (strcmp(said->name, asking->name) == 0)
+            continue;
+        }
+        free(made);
+        if (strcmp(said->name, asking->name) == 0)
             asking->error = error;
     }
 }
@@ -180,9 +226,8 @@ static void take_defined(void *context, const wire_message *message)
     struct defining *const defining = context;
     const wire_define_reply *reply = (const wire_define_reply *)message;
 
-    if (reply->function != NULL &&
-        strcmp(reply->function->name, defining->made->defined.name) == 0 &&
-        is_number(reply->function->number))
+    if (reply->function != NULL && strcmp(reply->function->name, defining->made->row->name) == 0 &&
+        is_of_text(reply->function->number))
         defining->number = reply->function->number;
 }
 
@@ -197,7 +242,7 @@ static enum sumac_status call_define(
     assert(defining->number == 0);
     session_read(client->session, &state);
     request.session_id = (wire_bytes){.data = state.session_id, .len = sizeof state.session_id};
-    request.name = defining->made->defined.name;
+    request.name = defining->made->of.defined.name;
     request.text = text;
     request.timeout_ms = client_ps_patience_ms(client->timeout_ms);
     const struct client_call call = {

@@ -123,8 +123,10 @@ enum sumac_status update_define(
         .repeats = UPDATE_REPEATS_SUM,
         .dtypes = dtypes_of_expressions(),
         .own = defined->own,
-        .expression = &defined->expression,
-        .expression_numbers = defined->numbers};
+        .own_numbers = defined->numbers,
+        .own_count = defined->expression.hyperparameter_count,
+        .runner = &planned_runner,
+        .expression = &defined->expression};
     number_hyperparameters(defined);
     name_slots(defined);
     return SUMAC_OK;
@@ -132,15 +134,15 @@ enum sumac_status update_define(
 
 /* ---- its slices ---- */
 
-void planned_prepare(
-    const struct update_function *function, const struct update_hyperparameters *hyperparameters,
-    uint64_t step, struct update_slice *slice)
+static void prepare(
+    const struct update_function *function, enum sumac_dtype dtype,
+    const struct update_hyperparameters *hyperparameters, uint64_t step, struct update_slice *slice)
 {
-    const uint32_t count = function->expression->hyperparameter_count;
-
+    (void)dtype; /* its plan rounds them */
     assert(!function->counts_steps || step > 0);
-    for (uint32_t i = 0; i < count; i++)
-        slice->scalar[i] = hyperparameters->value[function->expression_numbers[i]];
+    assert(function->own_count <= UPDATE_SCALARS);
+    for (uint32_t i = 0; i < function->own_count; i++)
+        slice->scalar[i] = hyperparameters->value[function->own_numbers[i]];
     slice->step = step;
     slice->plan = NULL;
     slice->flag = false;
@@ -176,9 +178,11 @@ static void run_by(const struct update_slice *slice, enum sumac_dtype gradient_d
     expression_run(slice->plan, &run);
 }
 
-void loops_run_expression(const struct update_slice *slice) { run_by(slice, slice->dtype); }
+static void run_own(const struct update_slice *slice) { run_by(slice, slice->dtype); }
 
-void loops_run_expression_wide(const struct update_slice *slice)
+static void run_wide(const struct update_slice *slice)
 {
     run_by(slice, update_contribution_dtype(slice->dtype));
 }
+
+const struct update_runner planned_runner = {.prepare = prepare, .own = run_own, .wide = run_wide};

@@ -11,7 +11,7 @@
 /* The first number of one, on the wire: those below are the table's, now and later. And how many a
  * cluster has at most. */
 #define UPDATE_DEFINED_FIRST 64u
-#define UPDATE_DEFINED_MAX 64u
+#define UPDATE_DEFINED_MAX 64u /* plugged.h has the numbers behind them */
 
 /* It points into itself: it stays where it was made. */
 struct update_defined {

@@ -329,8 +329,8 @@ void update_prepare(
     const double *const value = hyperparameters->value;
     double rounded[UPDATE_HYPERPARAMETERS_MAX + 1]; /* of those that it takes, … */
 
-    if (function->expression != NULL) {
-        planned_prepare(function, hyperparameters, step, slice);
+    if (function->runner != NULL) {
+        function->runner->prepare(function, dtype, hyperparameters, step, slice);
         return;
     }
     rounded[UPDATE_HYPERPARAMETER_LEARNING_RATE] = 0; /* … and these */

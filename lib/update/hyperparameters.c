@@ -56,7 +56,8 @@ const struct update_hyperparameter *
 update_hyperparameter_of(const struct update_function *function, uint32_t number)
 {
     assert(number > 0 && number <= UPDATE_HYPERPARAMETERS_MAX);
-    return function->own == NULL ? &ranges[number] : &function->own[number];
+    const bool of_table = function->own == NULL || function->own[number].name == NULL;
+    return of_table ? &ranges[number] : &function->own[number];
 }
 
 const char *update_hyperparameter_range(const struct update_function *function, uint32_t number)
@@ -97,7 +98,8 @@ static bool in_range(const struct update_function *function, uint32_t number, do
         return false;
     if (!(value >= range->least && value <= range->most))
         return false;
-    if (range->most_excluded && value == range->most)
+    if ((range->most_excluded && value == range->most) ||
+        (range->least_excluded && value == range->least))
         return false;
     return !range->whole || value == floor(value);
 }

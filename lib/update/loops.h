@@ -51,24 +51,19 @@ extern const struct loops loops_avx512;
 extern const struct loops loops_avx512bf16;
 #endif
 
-/* What runs a slice whose function has an expression, by a gradient of the variable's type and by
- * one of update_contribution_dtype. */
-update_loop loops_run_expression, loops_run_expression_wide;
-
 /* What runs a function on a variable of the type, … */
 static inline update_loop *
 loops_own(const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype)
 {
-    return function->expression != NULL ? loops_run_expression
-                                        : loops->run[function->number][dtype];
+    return function->runner != NULL ? function->runner->own : loops->run[function->number][dtype];
 }
 
 /* … and by a gradient of update_contribution_dtype. */
 static inline update_loop *loops_wide(
     const struct loops *loops, const struct update_function *function, enum sumac_dtype dtype)
 {
-    if (function->expression != NULL)
-        return loops_run_expression_wide;
+    if (function->runner != NULL)
+        return function->runner->wide;
     if (loops->run_wide[dtype] == NULL)
         return loops->run[function->number][dtype];
     return function->number == UPDATE_ASSIGN ? loops->assign_wide[dtype] : loops->run_wide[dtype];

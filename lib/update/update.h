@@ -101,6 +101,7 @@ struct update_hyperparameter {
     bool most_excluded, whole;
     const char *range;  /* "in [0, 1)" */
     const char *symbol; /* its letter in a function's rule, "η"; "" for one that has none */
+    bool least_excluded;
 };
 
 struct update_slice;
@@ -112,6 +113,17 @@ enum update_repeats {
     UPDATE_REPEATS_IN_TURN, /* they are applied one after the other: products, quotients, extremes
                              */
     UPDATE_REPEATS_LAST_WINS /* of them the last one is applied */
+};
+
+/* What a function that is not of the table does instead: as `prepare`, which sets clip, too, … */
+struct update_function;
+struct update_runner {
+    void (*prepare)(
+        const struct update_function *function, enum sumac_dtype dtype,
+        const struct update_hyperparameters *hyperparameters, uint64_t step,
+        struct update_slice *slice);
+    update_loop *own;  /* … and what runs a slice, by a gradient of the variable's type, … */
+    update_loop *wide; /* … and by one of update_contribution_dtype */
 };
 
 struct update_function {
@@ -134,10 +146,14 @@ struct update_function {
      * UPDATE_HYPERPARAMETERS_MAX), and t (1, 2, …) if it counts_steps. NULL: the rate is all. */
     void (*prepare)(const double *rounded, uint64_t step, struct update_slice *slice);
     /* Of a function that is not of the table, and NULL of one that is: its hyperparameters, by
-     * number, and the expression that is its rule. */
+     * number (without a name: as the table has it), the numbers of those that have a scalar each,
+     * in their order, and what runs it. */
     const struct update_hyperparameter *own;
-    const struct expression *expression;
-    const uint8_t *expression_numbers; /* of its hyperparameters, in the text's order */
+    const uint8_t *own_numbers; /* (own_count) */
+    uint32_t own_count;
+    const struct update_runner *runner;
+    const struct expression *expression;  /* of a text; … */
+    const struct update_plugged *plugged; /* … of a plug-in (plugged.h) */
 };
 
 /* What scalar[] holds for the loops; they round it to their own type. A place serves one loop for
@@ -161,7 +177,8 @@ enum {
     UPDATE_SCALAR_BETA_2 = 5,
     UPDATE_SCALAR_DECAY = 6, /* λ; adamw's η·λ */
     UPDATE_SCALARS_OF_TABLE = 7,
-    /* an expression has its hyperparameters here, unrounded, in the text's order */
+    /* a function that is not of the table has its hyperparameters here, in its own order; an
+     * expression unrounded */
     UPDATE_SCALARS = EXPRESSION_HYPERPARAMETERS_MAX,
 };
 
@@ -202,8 +219,9 @@ struct update_slice {
     void *slot_out[UPDATE_SLOTS_MAX];
     const void *slot_in[UPDATE_SLOTS_MAX];
     double scalar[UPDATE_SCALARS];      /* as update_prepare made them */
-    uint64_t step;                      /* of an expression, t, … */
-    const struct expression_plan *plan; /* … and what update_run makes of these: NULL at first */
+    uint64_t step;                      /* t, of a function that is not of the table, … */
+    const struct expression_plan *plan; /* … of an expression what update_run makes of these: NULL
+                                         * at first */
     bool flag;                          /* which of the function's two loops it is */
     const struct update_sources *sources; /* NULL: `gradient` it is */
     uint64_t source_at;                   /* its first byte in their run, … */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* functions.c -- update functions by number: the table's, then the defined ones, in the order in
- * which they were. */
+ * which they were, then those of plug-ins. */
 #include "functions.h"
 
 #include <assert.h>
@@ -10,9 +10,10 @@
 
 #define LINE_SHOWN 60 /* of a text, in an error */
 
-bool functions_init(struct functions *functions, const struct memory *memory)
+bool functions_init(
+    struct functions *functions, const struct memory *memory, const struct plugins *plugins)
 {
-    *functions = (struct functions){.memory = memory};
+    *functions = (struct functions){.memory = memory, .plugins = plugins};
     functions->known = memory_take(memory, FUNCTIONS_BYTES);
     return functions->known != NULL;
 }
@@ -28,9 +29,27 @@ const struct update_function *functions_find(const struct functions *functions, 
 {
     if (number < UPDATE_DEFINED_FIRST)
         return update_find(number);
+    if (functions == NULL)
+        return NULL;
+    if (number >= UPDATE_PLUGGED_FIRST) {
+        const struct plugin_function *const found = plugins_find(functions->plugins, number);
+        return found == NULL ? NULL : &found->row.function;
+    }
     const uint32_t index = number - UPDATE_DEFINED_FIRST;
-    return functions != NULL && index < functions->count ? &functions->known[index].row.function
-                                                         : NULL;
+    return index < functions->count ? &functions->known[index].row.function : NULL;
+}
+
+const struct update_function *functions_at(const struct functions *functions, uint32_t index)
+{
+    if (index < UPDATE_FUNCTIONS_MAX)
+        return update_at(index);
+    index -= UPDATE_FUNCTIONS_MAX;
+    if (index < functions->count)
+        return &functions->known[index].row.function;
+    index -= functions->count;
+    if (index >= plugins_count(functions->plugins))
+        return NULL;
+    return &functions->plugins->functions[index]->row.function;
 }
 
 const struct defined_function *
@@ -103,7 +122,14 @@ enum sumac_status functions_add(
     struct sumac_error *error)
 {
     const struct defined_function *known = functions_find_defined(functions, name);
+    const struct plugin_function *const plugged = plugins_find_by_name(functions->plugins, name);
 
+    if (plugged != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "%s is a function of the plug-in %s, which every ps was started with: define yours "
+            "under another name",
+            name, plugged->row.plugin);
     if (known != NULL)
         return compare(known, number, text, bytes, error);
     if (functions->count >= UPDATE_DEFINED_MAX)

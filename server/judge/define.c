@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "described.h"
 #include "error.h"
 
 const struct defined_function *
@@ -51,20 +52,31 @@ judge_function_message(struct judge *judge, const struct judge_function *functio
     return message->name == NULL || message->text == NULL ? NULL : message;
 }
 
-static wire_defined_function *
-list_one(struct judge *judge, const struct judge_function *function, bool with_text)
+/* By its number and name alone. */
+static wire_known_function *name_one(struct judge *judge, const struct judge_function *function)
 {
     const struct defined_function *known = judge_function_known(judge, function);
-    wire_defined_function *message = arena_take(&judge->said->arena, sizeof *message);
+    wire_known_function *message = arena_take(&judge->said->arena, sizeof *message);
 
     if (message == NULL)
         return NULL;
-    *message = (wire_defined_function)WIRE_DEFINED_FUNCTION_INIT;
+    *message = (wire_known_function)WIRE_KNOWN_FUNCTION_INIT;
     message->number = known->row.function.number;
     message->name = copy(judge, known->row.name, strlen(known->row.name));
-    if (with_text)
-        message->text = copy(judge, known->text, known->text_bytes);
-    return message->name == NULL || message->text == NULL ? NULL : message;
+    return message->name == NULL ? NULL : message;
+}
+
+/* With all that there is to say of it. */
+static wire_known_function *list_one(struct judge *judge, const struct update_function *function)
+{
+    wire_known_function *message = update_describe(function, &judge->said->arena);
+
+    if (message == NULL || function->expression == NULL)
+        return message;
+    const struct defined_function *known =
+        &judge->functions.known[function->number - UPDATE_DEFINED_FIRST];
+    message->text = copy(judge, known->text, known->text_bytes);
+    return message->text == NULL ? NULL : message;
 }
 
 /* ---- answers ---- */
@@ -84,7 +96,7 @@ static bool try_answer(struct judge *judge, uint64_t call, const struct judge_fu
         return true;
     }
     wire_define_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
-    wire_defined_function *made = list_one(judge, function, false);
+    wire_known_function *made = name_one(judge, function);
     if (reply != NULL && made != NULL) {
         *reply = (wire_define_reply)WIRE_DEFINE_REPLY_INIT;
         reply->function = made;
@@ -178,13 +190,23 @@ void judge_define_call(struct judge *judge, const struct judge_event *event)
     judge_wait_call(judge, call, request->timeout_ms);
 }
 
+/* A text that is not defined yet is not told of. */
+static bool is_listed(const struct judge *judge, const struct update_function *function)
+{
+    return function->expression == NULL ||
+           judge->defined[function->number - UPDATE_DEFINED_FIRST].state == JUDGE_FUNCTION_DEFINED;
+}
+
 void judge_functions_call(struct judge *judge, const struct judge_event *event)
 {
-    const uint32_t count = judge->functions.count;
+    const struct update_function *function = NULL;
+    uint32_t count = 0;
 
-    assert(count <= UPDATE_DEFINED_MAX);
+    while (functions_at(&judge->functions, count) != NULL)
+        count++;
+    assert(count <= UPDATE_FUNCTIONS_MAX + UPDATE_DEFINED_MAX + SUMAC_PLUGIN_FUNCTIONS_MAX);
     wire_functions_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
-    wire_defined_function **listed = arena_take(&judge->said->arena, (count + 1) * sizeof *listed);
+    wire_known_function **listed = arena_take(&judge->said->arena, (count + 1) * sizeof *listed);
     bool whole = reply != NULL && listed != NULL;
 
     if (whole) {
@@ -192,9 +214,10 @@ void judge_functions_call(struct judge *judge, const struct judge_event *event)
         reply->functions = listed;
     }
     for (uint32_t i = 0; whole && i < count; i++) {
-        if (judge->defined[i].state != JUDGE_FUNCTION_DEFINED)
+        function = functions_at(&judge->functions, i);
+        if (!is_listed(judge, function))
             continue;
-        listed[reply->n_functions] = list_one(judge, &judge->defined[i], true);
+        listed[reply->n_functions] = list_one(judge, function);
         whole = listed[reply->n_functions++] != NULL;
     }
     judge_reply_or_fail(judge, event->call, whole ? &reply->base : NULL);

@@ -88,7 +88,7 @@ struct judge *judge_create(const struct lane_config *config, const struct memory
     key_map_init(&judge->variables_by_name, memory);
     key_map_init(&judge->barriers_by_name, memory);
     id_map_init(&judge->variables_by_id, memory);
-    const bool whole = functions_init(&judge->functions, memory);
+    const bool whole = functions_init(&judge->functions, memory, config->plugins);
     if (judge_effects_init(judge) && judge->peers != NULL && whole)
         return judge;
     judge_destroy(judge);

@@ -194,6 +194,30 @@ static bool list_members(struct judge *judge, wire_peer_hello *hello)
     return true;
 }
 
+/* Which plug-ins' functions this ps has. False: no memory. */
+static bool list_plugins(struct judge *judge, wire_peer_hello *hello)
+{
+    const struct plugins *const plugins = judge->config->plugins;
+    const uint32_t count = plugins_count(plugins);
+    wire_plugin_function *said = arena_take(&judge->said->arena, (count + 1) * sizeof *said);
+
+    assert(count <= SUMAC_PLUGIN_FUNCTIONS_MAX);
+    hello->plugin_functions =
+        arena_take(&judge->said->arena, (count + 1) * sizeof *hello->plugin_functions);
+    if (said == NULL || hello->plugin_functions == NULL)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct plugin_function *const function = plugins->functions[i];
+        said[i] = (wire_plugin_function)WIRE_PLUGIN_FUNCTION_INIT;
+        said[i].name = (char *)(uintptr_t)function->row.name;
+        said[i].plugin = (char *)(uintptr_t)function->row.plugin;
+        said[i].digest = function->digest;
+        hello->plugin_functions[i] = &said[i];
+    }
+    hello->n_plugin_functions = count;
+    return true;
+}
+
 static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
 {
     assert(ps < judge->ps_count);
@@ -209,7 +233,7 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
         incarnations[i] = judge->peers[i].incarnation;
     }
     *hello = (wire_peer_hello)WIRE_PEER_HELLO_INIT;
-    if (!list_members(judge, hello))
+    if (!list_members(judge, hello) || !list_plugins(judge, hello))
         return NULL;
     hello->protocol_version = WIRE_PROTOCOL_VERSION;
     hello->cluster_id = judge->cluster_id;

@@ -18,6 +18,11 @@ bool lane_push_replay(
 bool lane_push_replay_refused(
     struct lane *lane, struct lane_session *session, const struct record *record);
 
+/* lists.c: does ps 0's configuration go with this one's? It is asked until ps 0 has been taken for
+ * the first time. Fails  FAILED_PRECONDITION (WRONG_CLUSTER): with both. */
+enum sumac_status lane_order_check_lists(
+    const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error);
+
 /* orders.c: what ps 0 orders */
 void lane_order_received(struct lane *lane, const struct lane_event *event);
 /* The cluster, as ps 0 says it is in that hello. */

@@ -33,8 +33,9 @@ static void init_pools(struct lane *lane)
 
 static bool init_rooms(struct lane *lane)
 {
-    return functions_init(&lane->functions, lane->memory) && lane_part_init(lane) &&
-           lane_peer_init(lane) && lane_turn_init(lane) && lane_pull_init(lane);
+    return functions_init(&lane->functions, lane->memory, lane->config.plugins) &&
+           lane_part_init(lane) && lane_peer_init(lane) && lane_turn_init(lane) &&
+           lane_pull_init(lane);
 }
 
 static void deinit_all(struct lane *lane)

@@ -54,6 +54,8 @@
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
+struct plugins;
+
 struct lane_config {
     uint32_t index;                  /* of this task of job ps */
     const char *const *ps_addresses; /* as configured; NULL entries where unknown */
@@ -102,6 +104,8 @@ struct lane_config {
     /* Of one barrier: each may wait by a call, which is one of its method. 0:
      * WIRE_BARRIER_TASKS_MAX */
     uint32_t barrier_tasks_max;
+    /* Of the functions that the ps was started with; lent for the lane's life. NULL: none. */
+    const struct plugins *plugins;
     uint64_t broken; /* rules.h */
 };
 

@@ -123,83 +123,6 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
     return false;
 }
 
-static bool names_member(const wire_peer_hello *hello, const char *job, uint32_t index, size_t from)
-{
-    for (size_t i = 0; i < hello->n_members; i++) {
-        const wire_task_name *name = hello->members[(from + i) % hello->n_members];
-        if (name->index == index && strcmp(name->job, job) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Both lists are whole, so neither may name who is not in the other. */
-static bool same_members(const struct lane *lane, const wire_peer_hello *hello)
-{
-    const struct lane_config *config = &lane->config;
-
-    if (config->member_count == 0 || hello->n_members == 0 || config->members_partial ||
-        hello->members_partial)
-        return true;
-    if (config->member_count != hello->n_members)
-        return false;
-    for (uint32_t i = 0; i < config->member_count; i++) {
-        if (!names_member(hello, config->members_jobs[i], config->members_indices[i], i))
-            return false;
-    }
-    return true;
-}
-
-static enum sumac_status
-check_ps(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
-{
-    struct listing ours = {0}, theirs = {0};
-    const char *const *addresses = (const char *const *)hello->ps_addresses;
-    const size_t count = hello->n_ps_addresses;
-    size_t first, second;
-
-    if (count > LANE_PS_MAX) /* no list of a cluster's, and not learnt */
-        return SUMAC_OK;
-    if (listing_names_twice(addresses, count, &first, &second))
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "the configuration of ps 0 has %s as ps %zu and as ps %zu; give each ps its own "
-            "address",
-            addresses[first], first, second);
-    if (lane->config.ps_count == 0 ||
-        listing_same_ps(lane->config.ps_addresses, lane->config.ps_count, addresses, count))
-        return SUMAC_OK;
-    listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
-    listing_add_addresses(&theirs, addresses, count);
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "the configuration of ps %u has the ps %s, that of ps 0 %s; give every task the same, in "
-        "the same order",
-        lane->index, listing_end(&ours), listing_end(&theirs));
-}
-
-/* Does ps 0's configuration go with this one's? It is asked until ps 0 has been taken for the first
- * time. */
-static enum sumac_status
-check_lists(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
-{
-    struct listing ours = {0}, theirs = {0};
-
-    if (lane->any_hello)
-        return SUMAC_OK;
-    const enum sumac_status status = check_ps(lane, hello, error);
-    if (status != SUMAC_OK || same_members(lane, hello))
-        return status;
-    for (uint32_t i = 0; i < lane->config.member_count; i++)
-        listing_add_task(&ours, lane->config.members_jobs[i], lane->config.members_indices[i]);
-    for (size_t i = 0; i < hello->n_members; i++)
-        listing_add_task(&theirs, hello->members[i]->job, hello->members[i]->index);
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "the configuration of ps %u lists %s, that of ps 0 %s; give every task the same",
-        lane->index, listing_end(&ours), listing_end(&theirs));
-}
-
 /* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody
  * can dial; so a ps 0 that is only suspended keeps its place for as long as its stream lives, and
  * for ps_lost_ms at most. */
@@ -280,7 +203,7 @@ static bool obey_hello(struct lane *lane, struct lane_stream *stream, const wire
     assert(stream->kind == LANE_STREAM_PEER);
     if (!take_coordinator(lane, stream, order))
         return false;
-    if (lane->index != 0 && check_lists(lane, hello, &error) != SUMAC_OK) {
+    if (lane->index != 0 && lane_order_check_lists(lane, hello, &error) != SUMAC_OK) {
         lane_shutdown_misconfigured(lane, &error);
         return false;
     }

@@ -30,8 +30,8 @@ MAY_INCLUDE = {
     "lib/update": ["lib/base", "lib/wire", "lib/expression/expression.h"],
     "lib/rpc": ["lib/base", "lib/wire"],
     "lib/session": ["lib/base", "lib/wire"],
-    "lib/client": ["lib/base", "lib/wire", "lib/update/update.h", "lib/update/defined.h", "lib/expression/expression.h",
-                   "lib/rpc", "lib/session", "lib/cluster"],
+    "lib/client": ["lib/base", "lib/wire", "lib/update/update.h", "lib/update/defined.h", "lib/update/described.h",
+                   "lib/update/plugged.h", "lib/expression/expression.h", "lib/rpc", "lib/session", "lib/cluster"],
     "worker": ["lib/base", "lib/client", "lib/cluster"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
@@ -40,10 +40,12 @@ MAY_INCLUDE = {
     "server/lane": [*UNDER_LANE, *LANE_ROOMS],
     "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
                      "server/lane/step/refused_joins.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
-    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/lane", "server/lane/step/out.h", "server/judge"],
-    "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "lib/update/update.h", "lib/update/defined.h",
-            "lib/expression/expression.h"],
-    "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac"],
+    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/lane",
+               "server/lane/step/out.h", "server/judge"],
+    "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "server/plugin_files.h",
+            "server/catalogue/plugins.h", "lib/update/update.h", "lib/update/defined.h", "lib/update/described.h",
+            "lib/update/plugged.h", "lib/expression/expression.h"],
+    "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac", "lib/update/sumac"],
 }
 
 # What is outside the tree, and the files that may include it. Tests and benchmarks may open any door.

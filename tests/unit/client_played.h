@@ -230,7 +230,7 @@ static inline void answer_define(struct rpc_call *call, const struct wire_receiv
     struct played_functions *const functions = &((struct played *)rpc_call_user(call))->functions;
     const wire_define_request *request = (const wire_define_request *)received->message;
     wire_define_reply reply = WIRE_DEFINE_REPLY_INIT;
-    wire_defined_function function = WIRE_DEFINED_FUNCTION_INIT;
+    wire_known_function function = WIRE_KNOWN_FUNCTION_INIT;
 
     functions->defines++;
     functions->timeout_ms = request->timeout_ms;
@@ -254,12 +254,12 @@ static inline void answer_functions(struct rpc_call *call, const struct wire_rec
 {
     struct played_functions *const functions = &((struct played *)rpc_call_user(call))->functions;
     wire_functions_reply reply = WIRE_FUNCTIONS_REPLY_INIT;
-    wire_defined_function each[4], *all[4];
+    wire_known_function each[4], *all[4];
 
     (void)received;
     functions->lists++;
     for (uint32_t i = 0; i < functions->count; i++) {
-        each[i] = (wire_defined_function)WIRE_DEFINED_FUNCTION_INIT;
+        each[i] = (wire_known_function)WIRE_KNOWN_FUNCTION_INIT;
         each[i].number = functions->numbers[i];
         each[i].name = (char *)(uintptr_t)functions->names[i];
         each[i].text = (char *)(uintptr_t)functions->texts[i];

@@ -16,7 +16,7 @@ static int begin(void **state)
     static struct functions functions;
 
     *state = &functions;
-    return functions_init(&functions, &memory_heap) ? 0 : -1;
+    return functions_init(&functions, &memory_heap, NULL) ? 0 : -1;
 }
 
 static int end(void **state)

@@ -232,7 +232,7 @@ static void say_round(struct world *world, const wire_barrier_reply *reply)
 static void say_functions(struct world *world, const wire_functions_reply *reply)
 {
     transcript_say(world, "functions");
-    for (size_t i = 0; i < reply->n_functions; i++)
+    for (size_t i = UPDATE_FUNCTIONS_MAX; i < reply->n_functions; i++)
         transcript_say(
             world, " %u %s \"%s\"", reply->functions[i]->number, reply->functions[i]->name,
             reply->functions[i]->text);

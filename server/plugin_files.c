@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plugin_files.c -- dlopen, and what can be wrong with a library. */
+#include "plugin_files.h"
+
+#include <assert.h>
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "error.h"
+#include "text.h"
+
+#define PATH_BYTES_MAX 4096u
+
+/* dlopen looks for a name without a slash where the linker does, and not in the working directory:
+ * whoever says libmine.so means the file that lies there. */
+static const char *name_file(const char *path, char *text, size_t text_bytes)
+{
+    assert(text_bytes > 0);
+    if (strchr(path, '/') != NULL)
+        return path;
+    (void)text_print(text, text_bytes, "./%s", path);
+    return access(text, F_OK) == 0 ? text : path;
+}
+
+static enum sumac_status open_library(const char *path, void **handle, struct sumac_error *error)
+{
+    char text[PATH_BYTES_MAX];
+
+    *handle =
+        path[0] == '\0' ? NULL : dlopen(name_file(path, text, sizeof text), RTLD_NOW | RTLD_LOCAL);
+    if (*handle != NULL)
+        return SUMAC_OK;
+    const char *const why = path[0] == '\0' ? "it has no name" : dlerror();
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "cannot load the plug-in %s: %s",
+        path, why == NULL ? "unknown" : why);
+}
+
+/* The functions of a library that is open. */
+static enum sumac_status
+read_table(struct plugin_files *files, const char *path, void *handle, struct sumac_error *error)
+{
+    const struct sumac_plugin *const table = dlsym(handle, "sumac_plugin");
+    struct sumac_error why = {0};
+
+    for (uint32_t i = 0; i < files->count; i++)
+        if (files->handles[i] == handle)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_ALREADY_EXISTS,
+                "the plug-in %s is given twice, as %s and as %s", path, files->paths[i], path);
+    if (table == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s is no plug-in: it has no object sumac_plugin, which is to be marked "
+            "SUMAC_PLUGIN_EXPORT (sumac/plugin.h)",
+            path);
+    const enum sumac_status status = plugins_add(&files->plugins, table, &why);
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    return fail(error, status, why.reason, "the plug-in %s: %s", path, why.text);
+}
+
+void plugin_files_init(struct plugin_files *files)
+{
+    *files = (struct plugin_files){.count = 0};
+    plugins_init(&files->plugins, &memory_heap);
+}
+
+enum sumac_status
+plugin_files_open(struct plugin_files *files, const char *path, struct sumac_error *error)
+{
+    void *handle = NULL;
+
+    if (files->count == PLUGIN_FILES_MAX)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED,
+            "the plug-in %s: there are %u, the most there may be", path, PLUGIN_FILES_MAX);
+    enum sumac_status status = open_library(path, &handle, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = read_table(files, path, handle, error);
+    files->paths[files->count] = path;
+    files->handles[files->count++] = handle;
+    return status;
+}
+
+void plugin_files_close(struct plugin_files *files)
+{
+    plugins_deinit(&files->plugins);
+    while (files->count > 0)
+        (void)dlclose(files->handles[--files->count]);
+    assert(files->plugins.count == 0);
+}
