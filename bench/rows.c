@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c -- `bench/rows [--rows N] [--pushes N]`: what a push by rows costs beside a bare loop.
  *
- * A table of float32 rows of 64 with adagrad; each push has 4096 rows, drawn from the first 10⁶
- * of them (or from all, of a smaller table). The bare loop goes through them as they come, reads a
- * row, its slot and its gradient, and writes both: it neither knows of repeated rows nor checks
- * any. A push is put in the order of its rows, and then applied as a ps does it, in slices of 256
- * KiB. Both run in turn on the same tables, whose sizes differ by ten; medians over the pushes.
+ * A table of float32 rows of 64 with adagrad, in huge pages, as a ps has it (server/huge_pages.h);
+ * each push has 4096 rows, drawn from the first 10⁶ of them (or from all, of a smaller table). The
+ * bare loop goes through them as they come, reads a row, its slot and its gradient, and writes
+ * both: it neither knows of repeated rows nor checks any. A push is put in the order of its rows,
+ * and then applied as a ps does it, in slices of 256 KiB. Both run in turn on the same tables,
+ * whose sizes differ by ten; medians over the pushes.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "update.h"
@@ -22,6 +24,7 @@
 #define ROWS_PER_SLICE 1024u
 #define DRAWN_FROM_MAX 1000000u
 #define PUSHES_MAX 1001u
+#define HUGE_PAGE_BYTES 2097152u
 
 struct bench {
     uint64_t rows; /* of the table at hand */
@@ -125,13 +128,24 @@ static void measure(struct bench *bench, uint32_t pushes)
         bench->rows, bare, push, ROWS_PER_PUSH / push, bare / push);
 }
 
+/* In huge pages, as the blocks of a variable are. NULL: no memory. */
+static void *take_table(uint64_t bytes)
+{
+    const uint64_t whole = (bytes + HUGE_PAGE_BYTES - 1) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
+    void *table = aligned_alloc(HUGE_PAGE_BYTES, whole);
+
+    if (table != NULL)
+        (void)madvise(table, whole, MADV_HUGEPAGE);
+    return table;
+}
+
 static void make(struct bench *bench, uint64_t rows_max)
 {
     struct update_hyperparameters hyperparameters;
     const struct update_function *function = update_find(UPDATE_ADAGRAD);
 
-    bench->values = aligned_alloc(4096, rows_max * ROW_BYTES);
-    bench->slots = aligned_alloc(4096, rows_max * ROW_BYTES);
+    bench->values = take_table(rows_max * ROW_BYTES);
+    bench->slots = take_table(rows_max * ROW_BYTES);
     bench->gradients = aligned_alloc(4096, ROWS_PER_PUSH * ROW_BYTES);
     bench->indices = calloc(ROWS_PER_PUSH, sizeof *bench->indices);
     bench->keys = calloc(2 * ROWS_PER_PUSH, sizeof *bench->keys);

@@ -111,6 +111,7 @@ static void say_begun(const struct ps *ps)
 static bool take_resources(struct ps *ps)
 {
     release_queue_init(&ps->released);
+    huge_pages_init(&ps->pages);
     pool_init(&ps->helds, &memory_heap, sizeof(struct ps_held), HELDS_PER_CHUNK);
     return ps_links_init(&ps->links) && ps_random_init(&ps->random) &&
            rpc_poller_create(&ps->poller) == SUMAC_OK &&
@@ -120,7 +121,7 @@ static bool take_resources(struct ps *ps)
 static void *take_for_lane(void *context, size_t bytes)
 {
     struct ps *const ps = context;
-    void *const data = memory_take(&memory_heap, bytes);
+    void *const data = huge_pages_take(&ps->pages, bytes);
 
     if (data == NULL)
         return NULL;
@@ -135,7 +136,7 @@ static void give_for_lane(void *context, void *data, size_t bytes)
     struct ps *const ps = context;
 
     ps->lane_bytes -= bytes;
-    memory_give(&memory_heap, data, bytes);
+    huge_pages_give(&ps->pages, data, bytes);
 }
 
 /* The heap keeps what lies between what is in use, until it is told not to. */
@@ -156,7 +157,7 @@ static bool start_lane(struct ps *ps)
     while (config->incarnation == 0);
     config->started_us = ps_now_us();
     ps->resident_bytes = ps_resident_bytes();
-    config->base_bytes = ps->resident_bytes;
+    config->base_bytes = ps->resident_bytes + HUGE_PAGES_SPARE_BYTES;
     ps->lane_memory = (struct memory){.take = take_for_lane, .give = give_for_lane, .context = ps};
     ps->core = ps_core_create(config, &ps->lane_memory);
     if (ps->core == NULL)
@@ -441,6 +442,7 @@ static void give_resources(struct ps *ps)
     pool_deinit(&ps->helds);
     ps_links_deinit(&ps->links);
     free(ps->payload);
+    huge_pages_deinit(&ps->pages);
     ps_config_free(&ps->config);
 }
 

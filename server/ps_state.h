@@ -14,6 +14,7 @@
 #include <signal.h>
 
 #include "compute_pool.h"
+#include "huge_pages.h"
 #include "lane.h"
 #include "list.h"
 #include "ps.h"
@@ -124,7 +125,8 @@ struct ps {
     struct ps_lane_config config;
     uint32_t index;
     struct ps_core *core;
-    struct memory lane_memory; /* the heap, counted */
+    struct huge_pages pages;
+    struct memory lane_memory; /* of these and the heap, counted */
     uint64_t lane_bytes,
         lane_bytes_most; /* that the lane has of it; since the heap was last trimmed */
     bool stepping;
