@@ -14,10 +14,10 @@
 #define BUFFER_SIZE_MAX 65536
 #define DIVISOR_MIN 0x1p-64 /* a decayed rate by which something is divided */
 
-#define AT_LEAST_ZERO 0, HUGE_VAL, true, false, "finite and at least 0"
-#define ONE_OR_ZERO 0, 1, false, true, "0 or 1"
-#define UP_TO_ONE 0, 1, false, false, "in [0, 1]"
-#define BELOW_ONE 0, 1, true, false, "in [0, 1)"
+#define AT_LEAST_ZERO 0, HUGE_VAL, false, true, false, "finite and at least 0"
+#define ONE_OR_ZERO 0, 1, false, false, true, "0 or 1"
+#define UP_TO_ONE 0, 1, false, false, false, "in [0, 1]"
+#define BELOW_ONE 0, 1, false, true, false, "in [0, 1)"
 
 /* By HyperparameterName's number. */
 static const struct update_hyperparameter ranges[] = {
@@ -33,13 +33,13 @@ static const struct update_hyperparameter ranges[] = {
         {"initial_accumulator_value", AT_LEAST_ZERO, ""},
     [UPDATE_HYPERPARAMETER_WEIGHT_DECAY] = {"weight_decay", AT_LEAST_ZERO, "λ"},
     [UPDATE_HYPERPARAMETER_LEARNING_RATE_POWER] =
-        {"learning_rate_power", -DBL_MAX, 0, false, false, "finite and at most 0", "p"},
+        {"learning_rate_power", -DBL_MAX, 0, false, false, false, "finite and at most 0", "p"},
     [UPDATE_HYPERPARAMETER_L1] = {"l1", AT_LEAST_ZERO, ""},
     [UPDATE_HYPERPARAMETER_L2] = {"l2", AT_LEAST_ZERO, ""},
     [UPDATE_HYPERPARAMETER_L2_SHRINKAGE] = {"l2_shrinkage", AT_LEAST_ZERO, ""},
     [UPDATE_HYPERPARAMETER_BIAS_CORRECTION] = {"bias_correction", ONE_OR_ZERO, ""},
     [UPDATE_HYPERPARAMETER_BUFFER_SIZE] =
-        {"buffer_size", 1, BUFFER_SIZE_MAX, false, true, "whole and in [1, 65536]", "N"},
+        {"buffer_size", 1, BUFFER_SIZE_MAX, false, false, true, "whole and in [1, 65536]", "N"},
     [UPDATE_HYPERPARAMETER_MOMENTUM_ACTIVATION] = {"momentum_activation", UP_TO_ONE, "c"},
     [UPDATE_HYPERPARAMETER_CLIP_VALUE] = {"clip_value", AT_LEAST_ZERO, ""},
 };
@@ -104,19 +104,24 @@ static bool in_range(const struct update_function *function, uint32_t number, do
     return !range->whole || value == floor(value);
 }
 
-/* What a text has its slots begin with is a number of their type. */
+/* What a slot begins with is a number of its type, which a text's, or a plug-in's, may not be. */
 static enum sumac_status check_slots_begin(
-    const struct update_function *function, enum sumac_dtype dtype, struct sumac_error *error)
+    const struct update_function *function, enum sumac_dtype dtype,
+    const struct update_hyperparameters *merged, struct sumac_error *error)
 {
+    wire_initializer constant = WIRE_INITIALIZER_INIT;
+
+    constant.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_CONSTANT;
     for (uint32_t i = 0; i < function->slot_count; i++) {
-        const double value = function->slot_initial[i];
-        if (dtype == SUMAC_FLOAT64 || isfinite((float)value))
+        const uint32_t from = function->slot_from[i];
+        constant.a = from == 0 ? function->slot_initial[i] : merged->value[from];
+        if (initializer_check(&constant, update_slot_dtype(dtype), NULL) == SUMAC_OK)
             continue;
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
             "slot %s of %s starts from %.17g, which is no number in the arithmetic of a %s "
             "variable",
-            function->slot_names[i], function->name, value, sumac_dtype_name(dtype));
+            function->slot_names[i], function->name, constant.a, sumac_dtype_name(dtype));
     }
     return SUMAC_OK;
 }
@@ -138,7 +143,7 @@ enum sumac_status update_hyperparameters_check(
                 update_hyperparameter_of(function, i)->name, function->name, value, rounded,
                 sumac_dtype_name(dtype), update_hyperparameter_range(function, i));
     }
-    return check_slots_begin(function, dtype, error);
+    return check_slots_begin(function, dtype, merged, error);
 }
 
 /* What `function` starts from: the variable's own values where it takes them too, else its

@@ -98,10 +98,9 @@ struct update_hyperparameters {
 struct update_hyperparameter {
     const char *name; /* "learning_rate" */
     double least, most;
-    bool most_excluded, whole;
+    bool least_excluded, most_excluded, whole;
     const char *range;  /* "in [0, 1)" */
     const char *symbol; /* its letter in a function's rule, "η"; "" for one that has none */
-    bool least_excluded;
 };
 
 struct update_slice;

@@ -110,6 +110,95 @@ static void a_text_that_is_none_takes_no_number(void **state)
     assert_int_equal(add(functions, next, "mine", "value = g", &error), SUMAC_OK);
 }
 
+/* ---- of plug-ins ---- */
+
+static void nothing(const struct sumac_plugin_slice *slice) { (void)slice; }
+
+#define FUNCTION(called)                                                                           \
+    {                                                                                              \
+        .name = (called), .rule = "nothing", .loop = nothing,                                      \
+        .dtypes = SUMAC_PLUGIN_DTYPE(SUMAC_INT8)                                                   \
+    }
+
+static struct sumac_plugin
+library(const char *name, const struct sumac_plugin_function *functions, uint32_t count)
+{
+    return (struct sumac_plugin){
+        .abi_version = SUMAC_PLUGIN_ABI_VERSION,
+        .function_count = count,
+        .name = name,
+        .version = "1",
+        .functions = functions};
+}
+
+static void plug_ins_are_numbered_by_their_names(void **state)
+{
+    static const struct sumac_plugin_function ours[] = {FUNCTION("n"), FUNCTION("c")};
+    static const struct sumac_plugin_function theirs[] = {FUNCTION("z"), FUNCTION("d")};
+    static const char *const names[] = {"c", "d", "n", "z"};
+    const struct sumac_plugin a = library("a", ours, 2), b = library("b", theirs, 2);
+
+    (void)state;
+    for (int order = 0; order < 2; order++) { /* given */
+        struct plugins plugins;
+        struct functions functions;
+        plugins_init(&plugins, &memory_heap);
+
+        assert_int_equal(plugins_add(&plugins, order == 0 ? &a : &b, NULL), SUMAC_OK); /* when */
+        assert_int_equal(plugins_add(&plugins, order == 0 ? &b : &a, NULL), SUMAC_OK);
+        assert_true(functions_init(&functions, &memory_heap, &plugins));
+
+        for (uint32_t i = 0; i < 4; i++) { /* then */
+            const struct update_function *const found =
+                functions_find(&functions, UPDATE_PLUGGED_FIRST + i);
+            assert_string_equal(found->name, names[i]);
+            assert_int_equal(found->number, UPDATE_PLUGGED_FIRST + i);
+            assert_ptr_equal(functions_at(&functions, UPDATE_FUNCTIONS_MAX + i), found);
+        }
+        assert_null(functions_find(&functions, UPDATE_PLUGGED_FIRST + 4));
+        assert_null(functions_at(&functions, UPDATE_FUNCTIONS_MAX + 4));
+        struct sumac_error error;
+        assert_int_equal(
+            add(&functions, UPDATE_DEFINED_FIRST, "d", "value = g", &error),
+            SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, "d is a function of the plug-in b 1"));
+        assert_int_equal(add(&functions, UPDATE_DEFINED_FIRST, "e", "value = g", &error), SUMAC_OK);
+        assert_string_equal(functions_at(&functions, UPDATE_FUNCTIONS_MAX)->name, "e");
+        functions_deinit(&functions);
+        plugins_deinit(&plugins);
+    }
+}
+
+static void a_name_twice_or_one_too_many_is_refused(void **state)
+{
+    static char names[SUMAC_PLUGIN_FUNCTIONS_MAX][8];
+    static struct sumac_plugin_function many[SUMAC_PLUGIN_FUNCTIONS_MAX];
+    static const struct sumac_plugin_function more[] = {FUNCTION("more")},
+                                              again[] = {FUNCTION("f7")};
+    const struct sumac_plugin first = library("first", many, SUMAC_PLUGIN_FUNCTIONS_MAX - 1);
+    const struct sumac_plugin twice = library("twice", again, 1);
+    const struct sumac_plugin last = library("last", more, 1);
+    struct sumac_error error;
+    struct plugins plugins;
+
+    (void)state;
+    for (uint32_t i = 0; i < SUMAC_PLUGIN_FUNCTIONS_MAX; i++) {
+        (void)snprintf(names[i], sizeof names[i], "f%u", i);
+        many[i] = (struct sumac_plugin_function)FUNCTION(names[i]);
+    }
+    plugins_init(&plugins, &memory_heap);
+    assert_int_equal(plugins_add(&plugins, &first, &error), SUMAC_OK); /* given */
+
+    /* when, then */
+    assert_int_equal(plugins_add(&plugins, &twice, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(
+        error.text, "first 1 and twice 1 both have a function f7: name one of them otherwise");
+    assert_int_equal(plugins_add(&plugins, &last, &error), SUMAC_OK);
+    assert_int_equal(plugins_count(&plugins), SUMAC_PLUGIN_FUNCTIONS_MAX);
+    assert_int_equal(plugins_add(&plugins, &last, &error), SUMAC_RESOURCE_EXHAUSTED);
+    plugins_deinit(&plugins);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +206,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(those_of_the_table_keep_their_numbers, begin, end),
         cmocka_unit_test_setup_teardown(there_are_so_many_and_no_more, begin, end),
         cmocka_unit_test_setup_teardown(a_text_that_is_none_takes_no_number, begin, end),
+        cmocka_unit_test(plug_ins_are_numbered_by_their_names),
+        cmocka_unit_test(a_name_twice_or_one_too_many_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
