@@ -42,6 +42,8 @@ static void momentum(const struct sumac_plugin_slice *slice)
 {
     steps_seen = slice->step;
     assert_int_equal((uintptr_t)slice->gradient % (slice->dtype == SUMAC_FLOAT64 ? 8 : 4), 0);
+    const double rate = slice->hyperparameters[0];
+    assert_true(rate == (slice->dtype == SUMAC_FLOAT64 ? 0.3 : (double)0.3F));
     if (slice->dtype == SUMAC_FLOAT64)
         momentum_double(slice);
     else
