@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows_worker.c -- `sumac run --ps N --workers 1 -- bench/rows_worker [ROWS]`: how many rows a
  * second go from a worker, over the wire, into a table of ROWS rows of 64 float32 with adagrad.
+ * With --workers 2 the second one pulls the whole table, again and again, beside.
  *
- * Pushes of 4096 rows, drawn from the first 10⁶ of them, eight under way at a time, for five
+ * Pushes of 4096 rows, drawn from 10⁶ of them, anywhere in it, eight under way at a time, for five
  * seconds.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -32,7 +34,7 @@ static double now_seconds(void)
 }
 
 static enum sumac_status begin(
-    struct sumac_client *client, struct sumac_variable *variable, uint32_t place, uint64_t from,
+    struct sumac_client *client, struct sumac_variable *variable, uint32_t place, uint64_t count,
     struct sumac_push **push, struct sumac_error *error)
 {
     const struct sumac_delta delta = {
@@ -41,18 +43,44 @@ static enum sumac_status begin(
             sumac_tensor_over(values[place], SUMAC_FLOAT32, SUMAC_SHAPE(ROWS_PER_PUSH, COLUMNS)),
         .indices = &rows[place]};
 
+    const uint64_t from = count < DRAWN_FROM_MAX ? count : DRAWN_FROM_MAX, apart = count / from;
+
     for (uint32_t i = 0; i < ROWS_PER_PUSH; i++) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        indices[place][i] = (int64_t)((state >> 33) % from);
+        indices[place][i] = (int64_t)((state >> 33) % from * apart); /* anywhere in the table */
     }
     rows[place] = sumac_tensor_over(indices[place], SUMAC_INT64, SUMAC_SHAPE(ROWS_PER_PUSH));
     return sumac_client_push(client, &delta, 1, NULL, push, error);
 }
 
+/* The table, as often as there is time for. */
+static enum sumac_status read_beside(
+    struct sumac_client *client, struct sumac_variable *variable, uint64_t count,
+    struct sumac_error *error)
+{
+    float *table = malloc(count * COLUMNS * sizeof *table);
+    const struct sumac_fetch fetch = {
+        .variable = variable,
+        .into = sumac_tensor_over(table, SUMAC_FLOAT32, SUMAC_SHAPE(count, COLUMNS))};
+    const double start = now_seconds();
+    enum sumac_status status = table == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK;
+    uint64_t pulls = 0;
+
+    while (status == SUMAC_OK && now_seconds() - start < SECONDS) {
+        status = sumac_client_pull_and_wait(client, &fetch, 1, NULL, error);
+        pulls++;
+    }
+    if (status == SUMAC_OK)
+        printf(
+            "%" PRIu64 " pulls of all %" PRIu64 " rows in %.1f s\n", pulls, count,
+            now_seconds() - start);
+    free(table);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     const uint64_t count = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
-    const uint64_t from = count < DRAWN_FROM_MAX ? count : DRAWN_FROM_MAX;
     const struct sumac_variable_options options = {
         .name = "table",
         .dtype = SUMAC_FLOAT32,
@@ -68,21 +96,26 @@ int main(int argc, char **argv)
 
     if (status == SUMAC_OK)
         status = sumac_client_create(client, &options, &variable, &error);
+    struct sumac_client_facts facts = {.member_index = 0};
+    sumac_client_describe(client, &facts);
+    const bool reads = facts.member_index == 1;
+    if (status == SUMAC_OK && reads)
+        status = read_beside(client, variable, count, &error);
     const double start = now_seconds();
-    while (status == SUMAC_OK && now_seconds() - start < SECONDS) {
+    while (status == SUMAC_OK && !reads && now_seconds() - start < SECONDS) {
         struct sumac_push **const place = &pushes[made % UNDER_WAY];
         if (made >= UNDER_WAY) {
             status = sumac_push_wait(*place, 0, &error);
             over++;
         }
         if (status == SUMAC_OK)
-            status = begin(client, variable, (uint32_t)(made % UNDER_WAY), from, place, &error);
+            status = begin(client, variable, (uint32_t)(made % UNDER_WAY), count, place, &error);
         made++;
     }
     for (; status == SUMAC_OK && over < made; over++)
         status = sumac_push_wait(pushes[over % UNDER_WAY], 0, &error);
     const double seconds = now_seconds() - start;
-    if (status == SUMAC_OK)
+    if (status == SUMAC_OK && !reads)
         printf(
             "%" PRIu64 " pushes of %u rows into %" PRIu64 " in %.1f s: %.2f M rows/s\n", made,
             ROWS_PER_PUSH, count, seconds, (double)made * ROWS_PER_PUSH / seconds / 1e6);

@@ -25,6 +25,8 @@ static void init_pools(struct lane *lane)
     arena_init(&lane->strings, memory, STRINGS_ARENA_BYTES_MAX);
     store_init(&lane->store, memory, lane->config.block_bytes, lane->config.view_bytes_max);
     lane->store.functions = &lane->functions;
+    if (lane->config.kept_row_bytes_min != 0)
+        lane->store.kept_row_bytes_min = lane->config.kept_row_bytes_min;
     if (lane->config.state_bytes_max != 0)
         store_bound_state(&lane->store, lane->config.state_bytes_max);
     sized_pool_init(&lane->bytes, memory, lane->config.staging_bytes_max);

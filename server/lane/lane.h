@@ -96,6 +96,7 @@ struct lane_config {
     /* 0: the constants above. The simulator's are a few bytes, so that tiny variables take every
      * path of large ones. */
     uint32_t inline_bytes, copied_pull_bytes_max, pull_chunk_bytes, block_bytes, gathered_bytes_max;
+    uint32_t kept_row_bytes_min;
     /* 0: LANE_PARTS_PER_SESSION_MAX and so on. The simulator's are a few, and are reached. */
     uint32_t parts_per_session_max, voided_per_session_max, closed_sessions_max;
     uint32_t ended_per_step_max;   /* shards of an operation, as far as the step has time for them;

@@ -711,6 +711,8 @@ void lane_check(const struct lane *lane, struct check *check)
 
 uint64_t lane_lent(const struct lane *lane) { return lane->pulls->holds.used; }
 
+uint64_t lane_old_rows(const struct lane *lane) { return lane->store.old_row_count; }
+
 uint64_t lane_work(const struct lane *lane, uint64_t most)
 {
     const uint64_t work = lane->work + lane->arena.bytes_used / WORK_ARENA_BYTES;

@@ -3,6 +3,7 @@
 #include "store.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* A sweep looks at so many pairs of an old block and a view at most, and then at one more block; or
  * frees so much. It counts as freeing that. */
@@ -55,10 +56,18 @@ store_block_make(struct store *store, struct shard *shard, uint32_t list, uint32
     return block;
 }
 
+static void drop_rows(struct store *store, struct block *block);
+
 static void give_back(struct store *store, struct block *block)
 {
     assert(block->lent == 0);
     assert(block->data != NULL);
+    if (block->kept_rows > 0)
+        drop_rows(store, block);
+    if (block->of != NULL) {
+        sized_pool_give(&store->bytes, block, sizeof *block + block->bytes);
+        return;
+    }
     sized_pool_give(&store->bytes, block->data, block->bytes);
     sized_pool_give(&store->bytes, block, sizeof *block);
 }
@@ -69,10 +78,22 @@ uint64_t store_view_bytes_max(const struct store *store)
                                       : store->view_bytes_max;
 }
 
-/* Of an old block, whose own struct is many times as much as its bytes where shards are tiny. */
+/* Of an old block, whose own struct is many times as much as its bytes where shards are tiny. Those
+ * of an old row lie behind its struct. */
+static uint64_t taken_by_row(uint32_t bytes)
+{
+    return sized_pool_bytes(sizeof(struct block) + bytes);
+}
+
 static uint64_t taken_by(const struct block *block)
 {
-    return sized_pool_bytes(block->bytes) + sized_pool_bytes(sizeof *block);
+    return block->of != NULL ? taken_by_row(block->bytes)
+                             : sized_pool_bytes(block->bytes) + sized_pool_bytes(sizeof *block);
+}
+
+static size_t kept_bytes(const struct block *block)
+{
+    return (block->bytes / block->row_bytes + 1) * sizeof(struct block *);
 }
 
 /* The maps of ids, and what ps 0's judge keeps. */
@@ -138,9 +159,77 @@ static void link_old(struct store *store, struct block *block)
     store_share_bound(store);
 }
 
-/* Take an old block out of its place's chain. */
-static void unchain(const struct block *block)
+/* ---- rows ---- */
+
+/* The newest old one of the row that begins there, or NULL. */
+static struct block *newest_row(const struct block *block, uint32_t within)
 {
+    assert(within < block->bytes);
+    return block->kept == NULL ? NULL : block->kept[within / block->row_bytes];
+}
+
+/* Room for the newest of each row. False: no memory. */
+static bool take_kept(struct store *store, struct block *block)
+{
+    const size_t bytes = kept_bytes(block);
+
+    assert(block->kept == NULL && block->kept_rows == 0);
+    block->kept = sized_pool_take_reserved(&store->bytes, bytes);
+    if (block->kept == NULL)
+        return false;
+    memset(block->kept, 0, bytes);
+    store->view_bytes += sized_pool_bytes(bytes);
+    store_share_bound(store);
+    return true;
+}
+
+static void give_kept(struct store *store, struct block *block)
+{
+    const size_t bytes = kept_bytes(block);
+
+    assert(block->kept_rows == 0);
+    store->view_bytes -= sized_pool_bytes(bytes);
+    store_share_bound(store);
+    sized_pool_give(&store->bytes, block->kept, bytes);
+    block->kept = NULL;
+}
+
+/* Take an old row out of its chain. */
+static void unchain_row(struct store *store, const struct block *row)
+{
+    struct block *const of = row->of, **place = &of->kept[row->within / of->row_bytes];
+
+    assert(of->kept_rows > 0 && store->old_row_count > 0);
+    while (*place != row)
+        place = &(*place)->older;
+    *place = row->older;
+    store->old_row_count--;
+    if (--of->kept_rows == 0)
+        give_kept(store, of);
+}
+
+/* The block goes, and nobody sees it; some of its rows may not have been swept yet. */
+static void drop_rows(struct store *store, struct block *block)
+{
+    assert(block->row_bytes > 0);
+    for (uint32_t within = 0; block->kept_rows > 0; within += block->row_bytes) {
+        struct block *row = newest_row(block, within);
+        for (struct block *older; row != NULL; row = older) {
+            older = row->older;
+            unlink_old(store, row);
+            unchain_row(store, row);
+            give_back(store, row);
+        }
+    }
+}
+
+/* Take an old block out of its place's chain. */
+static void unchain(struct store *store, const struct block *block)
+{
+    if (block->of != NULL) {
+        unchain_row(store, block);
+        return;
+    }
     if (block->shard == NULL)
         return;
     struct block *newer = *place_of(block);
@@ -179,7 +268,7 @@ uint64_t store_sweep(struct store *store)
         }
         bytes += block->bytes;
         unlink_old(store, block);
-        unchain(block);
+        unchain(store, block);
         give_back(store, block);
     }
     if (store->unswept == NULL && store->sweep_again) {
@@ -256,17 +345,21 @@ static const struct view *newest_view(const struct store *store, uint32_t list)
     return view;
 }
 
-/* Does a reader need what this present block holds? */
-static bool needed(const struct store *store, const struct block *block)
+/* Does a view need what has been there since the operation at position `born`? */
+static bool is_viewed(const struct store *store, const struct block *block, uint64_t born)
 {
     const struct shard *shard = block->shard;
 
-    if (block->lent > 0)
-        return true;
     if ((block->list == STORE_VALUE ? shard->views : shard->slot_views) == 0)
         return false;
     const struct view *newest = newest_view(store, block->list);
-    return newest != NULL && newest->position >= block->born;
+    return newest != NULL && newest->position >= born;
+}
+
+/* Does a reader need what this present block holds? */
+static bool needed(const struct store *store, const struct block *block)
+{
+    return block->lent > 0 || is_viewed(store, block, block->born);
 }
 
 /* What it takes is of the views' bound, not of the state's. */
@@ -317,6 +410,122 @@ struct block *store_block_write(struct store *store, struct block *block, uint64
     return fresh;
 }
 
+bool store_block_keeps_rows(
+    const struct store *store, const struct block *block, uint32_t row_bytes, uint64_t position)
+{
+    assert(block->died == 0);
+    return block->lent == 0 && row_bytes >= store->kept_row_bytes_min && block->born < position &&
+           is_viewed(store, block, block->born);
+}
+
+/* Since when has the row had the bytes that it has? */
+static uint64_t row_born(const struct block *block, uint32_t within)
+{
+    const struct block *const newest = newest_row(block, within);
+
+    assert(newest == NULL || newest->died > newest->born);
+    return newest == NULL ? block->born : newest->died;
+}
+
+/* Does a view need what the row has had since before the operation at `position`? */
+static bool is_row_viewed(
+    const struct store *store, const struct block *block, uint32_t within, uint64_t position)
+{
+    const uint64_t born = row_born(block, within);
+
+    return born < position && is_viewed(store, block, born);
+}
+
+/* The bytes that a row has are old ones from `position` on. False: no memory. */
+static bool keep_row(struct store *store, struct block *block, uint32_t within, uint64_t position)
+{
+    const uint32_t bytes = block->row_bytes;
+    struct block *row = sized_pool_take_reserved(&store->bytes, sizeof *row + bytes);
+
+    if (row == NULL)
+        return false;
+    if (block->kept == NULL && !take_kept(store, block)) {
+        sized_pool_give(&store->bytes, row, sizeof *row + bytes);
+        return false;
+    }
+    *row = (struct block){
+        .data = (uint8_t *)(row + 1),
+        .bytes = bytes,
+        .list = block->list,
+        .born = row_born(block, within),
+        .older = newest_row(block, within),
+        .died = position,
+        .of = block,
+        .within = within};
+    memcpy(row->data, block->data + within, bytes);
+    block->kept[within / bytes] = row;
+    block->kept_rows++;
+    store->old_row_count++;
+    link_old(store, row);
+    return true;
+}
+
+/* What one more old row takes. */
+static uint64_t wanted_by_row(const struct block *block)
+{
+    return taken_by_row(block->row_bytes) +
+           (block->kept == NULL ? sized_pool_bytes(kept_bytes(block)) : 0);
+}
+
+bool store_row_keep(
+    struct store *store, struct block *block, uint32_t within, uint32_t row_bytes,
+    uint64_t position)
+{
+    bool kept = false;
+
+    assert(block->died == 0 && block->lent == 0);
+    assert(within % row_bytes == 0);
+    assert(block->kept_rows == 0 || block->row_bytes == row_bytes);
+    block->row_bytes = row_bytes;
+    while (is_row_viewed(store, block, within, position) &&
+           store->view_bytes + wanted_by_row(block) > store_view_bytes_max(store))
+        make_room(store);
+    if (!is_row_viewed(store, block, within, position))
+        return false;
+    kept = keep_row(store, block, within, position);
+    if (!kept)
+        sized_pool_trim(&store->bytes);
+    while (!kept && is_row_viewed(store, block, within, position)) {
+        kept = keep_row(store, block, within, position);
+        if (!kept)
+            make_room(store); /* a view is there, so this ends */
+    }
+    return kept;
+}
+
+/* The bytes of one row, or some of them. */
+static const uint8_t *row_at(const struct block *block, uint32_t row, uint64_t position)
+{
+    const struct block *kept = newest_row(block, row);
+
+    while (kept != NULL && kept->born > position)
+        kept = kept->older;
+    return kept != NULL && position < kept->died ? kept->data : block->data + row;
+}
+
+void store_block_read(
+    const struct block *block, uint32_t within, size_t bytes, uint64_t position, uint8_t *out)
+{
+    assert(within + bytes <= block->bytes);
+    if (block->kept_rows == 0) {
+        memcpy(out, block->data + within, bytes);
+        return;
+    }
+    while (bytes > 0) { /* what is being written now is not read */
+        const uint32_t in_row = within % block->row_bytes;
+        const size_t left = block->row_bytes - in_row, run = left < bytes ? left : bytes;
+        memcpy(out, row_at(block, within - in_row, position) + in_row, run);
+        out += run;
+        within += (uint32_t)run;
+        bytes -= run;
+    }
+}
+
 struct block *
 store_block_at(const struct shard *shard, uint32_t list, uint32_t index, uint64_t position)
 {
@@ -338,7 +547,7 @@ void store_block_released(struct store *store, struct block *block)
     if (block->lent > 0 || block->died == 0 || seen(store, block))
         return;
     unlink_old(store, block);
-    unchain(block);
+    unchain(store, block);
     give_back(store, block);
 }
 

@@ -13,8 +13,13 @@
  *
  *   list[0][3] ─► (born 90) ─older─► (born 41, died 90) ─older─► (born 7, died 41)
  *
- * a view at position 60 sees the one in the middle. Old blocks are bounded by view_bytes_max:
- * beyond it the oldest view is ended, and its reader told so. The writer never waits.
+ * a view at position 60 sees the one in the middle. Of a push by rows the rows alone are kept, each
+ * once for a view: they take the place of the row's present bytes for a view that is older.
+ *
+ *   list[0][3] ─kept[7]─► (born 90, died 95) ─older─► (born 70, died 90)
+ *
+ * Old blocks and rows are bounded by view_bytes_max: beyond it the oldest view is ended, and its
+ * reader told so. The writer never waits.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -27,6 +32,8 @@
 #include "update.h"
 
 #define STORE_BLOCK_BYTES 1048576u
+/* Of rows that take less, whole blocks are kept: beside each old row 128 bytes are. */
+#define STORE_KEPT_ROW_BYTES_MIN 128u
 #define STORE_VALUE 0u /* a shard's list of its value; that of slot i is 1 + i */
 #define STORE_LISTS_MAX (1u + UPDATE_SLOTS_MAX)
 #define STORE_USER_WORDS 6u
@@ -35,7 +42,8 @@
 struct shard;
 
 struct block {
-    struct block *older; /* what it took the place of, as long as somebody needs that */
+    struct block *older; /* what it took the place of, as long as somebody needs that; of a row its
+                          * older bytes */
     LINKS(struct block) among_old;
     struct shard *shard; /* NULL: freed meanwhile; the bytes are still lent */
     uint8_t *data;
@@ -44,6 +52,12 @@ struct block {
     uint32_t list, index; /* its place in the shard */
     uint32_t bytes;
     uint32_t lent; /* spans of it that are on their way to a reader */
+    /* Of an old row, the block that it is of; NULL: it is a block. And where it begins in that. */
+    struct block *of;
+    uint32_t within;
+    uint32_t row_bytes;  /* of a block: its rows' that are kept, … */
+    uint32_t kept_rows;  /* … how many old ones there are, … */
+    struct block **kept; /* … and the newest of each row; NULL where there are none */
 };
 
 /* Of a block, the elements that its creator has yet to assign. */
@@ -103,6 +117,7 @@ struct shard {
     LINKS(struct shard) among_leaving;
     uint64_t id;
     uint32_t placement; /* its number in the variable */
+    bool by_rows;       /* some of it has been written by a push by rows */
     uint64_t row_bytes;
     uint64_t first_element;               /* in the whole variable */
     uint32_t list_count;                  /* 1 + its variable's slot_count */
@@ -131,7 +146,7 @@ struct view {
 struct store {
     const struct memory *memory;
     const struct functions *functions; /* that variables may have; NULL: those of the table */
-    struct sized_pool bytes; /* blocks, and whatever else has no fixed size */
+    struct sized_pool bytes;           /* blocks, and whatever else has no fixed size */
     struct id_map shards, by_id;
     struct key_map names;
     LIST(struct variable) variables;      /* in the order of their creation */
@@ -142,12 +157,14 @@ struct store {
     uint64_t leaving_bytes;               /* what they, and their variables, hold */
     uint64_t position;                    /* operations run */
     uint32_t block_bytes;                 /* of variables that are added from here on */
-    uint32_t ps;                          /* whose store it is, for errors */
-    uint64_t state_bytes;                 /* values and slots, made or promised */
+    uint32_t kept_row_bytes_min;
+    uint64_t old_row_count;
+    uint32_t ps;              /* whose store it is, for errors */
+    uint64_t state_bytes;     /* values and slots, made or promised */
     uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them, … */
     uint64_t judge_bytes;     /* and of it what the judge keeps of them */
     uint64_t state_bytes_max; /* of both (store_bound_state) */
-    uint64_t view_bytes;      /* old blocks, with their structs */
+    uint64_t view_bytes;      /* old blocks and rows, with their structs */
     uint64_t view_bytes_max;
     LIST(struct view) views;
     uint32_t view_count;
@@ -342,6 +359,19 @@ store_block_make(struct store *store, struct shard *shard, uint32_t list, uint32
  * another one, whose bytes are not copied, where readers need this one. NULL: there is no memory
  * for another one, and bytes of this one are on their way to a reader. */
 struct block *store_block_write(struct store *store, struct block *block, uint64_t position);
+/* May an operation at `position` write rows of so many bytes in this present block where they are,
+ * and leave their old bytes to the readers that need them (store_row_keep)? Else it asks
+ * store_block_write. */
+bool store_block_keeps_rows(
+    const struct store *store, const struct block *block, uint32_t row_bytes, uint64_t position);
+/* The row that begins there will be overwritten: its bytes are kept, if a view needs them. Where
+ * there is no memory for them, views are given up, the oldest first. True: they are kept. */
+bool store_row_keep(
+    struct store *store, struct block *block, uint32_t within, uint32_t row_bytes,
+    uint64_t position);
+/* Bytes of a block that store_block_at gave, as a view at `position` sees them. */
+void store_block_read(
+    const struct block *block, uint32_t within, size_t bytes, uint64_t position, uint8_t *out);
 /* The block that a view at `position` sees. */
 struct block *
 store_block_at(const struct shard *shard, uint32_t list, uint32_t index, uint64_t position);

@@ -12,6 +12,15 @@ uint64_t store_mix(const struct shard *shard)
     return mixed ^ mixed >> 29;
 }
 
+/* What is kept of a block's old rows. */
+static void sum_kept(const struct block *block, struct store_sums *sums)
+{
+    sums->kept_rows += block->kept_rows;
+    if (block->kept != NULL)
+        sums->kept_bytes +=
+            sized_pool_bytes((block->bytes / block->row_bytes + 1) * sizeof *block->kept);
+}
+
 /* A present block, and the old ones behind it, each replaced no later than the one before it was
  * made. */
 static void check_place(
@@ -20,6 +29,7 @@ static void check_place(
 {
     const char *name = shard->variable->name;
 
+    sum_kept(block, sums);
     if (block->died != 0)
         check_object(check, "variable %s: its present block %u has died", name, block->index);
     for (const struct block *old = block->older, *newer = block; old != NULL; old = old->older) {
@@ -180,11 +190,32 @@ static bool is_seen(const struct store *store, const struct block *block)
     return view != NULL;
 }
 
+/* An old row is one of those that are found by its place, and each was overwritten no later than
+ * the next one began. */
+static void check_row(const struct block *row, struct check *check)
+{
+    const struct block *const of = row->of;
+    const struct block *kept = of->kept == NULL ? NULL : of->kept[row->within / of->row_bytes];
+    bool found = false;
+
+    for (; kept != NULL; kept = kept->older) {
+        found |= kept == row;
+        if (kept->of != of || kept->within != row->within || kept->bytes != of->row_bytes)
+            check_object(check, "an old row of block %u is another's", of->index);
+        if (kept->born >= kept->died || (kept->older != NULL && kept->older->died > kept->born)) {
+            check_object(check, "an old row of block %u is out of order", of->index);
+            return; /* and not round in a circle */
+        }
+    }
+    if (!found)
+        check_object(check, "an old row of block %u is not found by its place", of->index);
+}
+
 /* Old blocks are kept for somebody, and their bytes are counted. */
 static void check_old(const struct store *store, struct store_sums *sums, struct check *check)
 {
     const struct block *before = NULL;
-    uint64_t bytes = 0, chained = 0;
+    uint64_t bytes = 0, chained = 0, rows = 0;
 
     for (const struct block *block = store->old_blocks.first; block != NULL;
          block = block->among_old.next) {
@@ -198,12 +229,22 @@ static void check_old(const struct store *store, struct store_sums *sums, struct
                 "an old block of %u bytes, of positions %" PRIu64 " to %" PRIu64
                 ", is kept for nobody",
                 block->bytes, block->born, block->died);
-        bytes += sized_pool_bytes(block->bytes) + sized_pool_bytes(sizeof *block);
+        rows += block->of != NULL;
+        if (block->of != NULL) {
+            bytes += sized_pool_bytes(sizeof *block + block->bytes);
+            check_row(block, check);
+        } else {
+            bytes += sized_pool_bytes(block->bytes) + sized_pool_bytes(sizeof *block);
+            sum_kept(block, sums);
+        }
         chained += block->shard != NULL;
         sums->lent += block->lent;
         before = block;
     }
-    check_same(check, store->view_bytes, bytes, "bytes of old blocks", "the store");
+    check_same(
+        check, store->view_bytes, bytes + sums->kept_bytes, "bytes of old blocks", "the store");
+    check_same(check, rows, sums->kept_rows, "old rows of blocks", "the store");
+    check_same(check, rows, store->old_row_count, "old rows", "the store");
     check_same(check, chained, sums->chained, "old blocks behind present ones", "the store");
 }
 

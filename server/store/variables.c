@@ -34,6 +34,7 @@ void store_init(
     sized_pool_init(&store->bytes, memory, view_bytes_max);
     id_map_init(&store->shards, memory);
     id_map_init(&store->by_id, memory);
+    store->kept_row_bytes_min = STORE_KEPT_ROW_BYTES_MIN;
     key_map_init(&store->names, memory);
 }
 

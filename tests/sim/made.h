@@ -70,6 +70,7 @@
     X(in_ranges, "rows pulled in ranges")                                                          \
     X(pull_cancelled, "pulls cancelled")                                                           \
     X(pull_timed_out, "timed out")                                                                 \
+    X(old_row, "steps with old rows that are kept")                                                \
     X(lent, "spans lent")                                                                          \
     X(session_no_memory, "sessions ended without memory")                                          \
     X(push_no_memory, "pushes refused so")                                                         \

@@ -34,6 +34,7 @@ void ps_step(struct world *world, struct ps *ps, struct lane_event *event)
     checker_state(world, world->processes[ps->index].name, &check);
     for (uint32_t i = 0; i < effects.count; i++)
         ps_carry_out(world, ps, &effects.items[i]);
+    made_if(world, MADE_old_row, lane_old_rows(ps_core_lane(ps->core)) > 0);
     if (lane_lent(ps_core_lane(ps->core)) != world->checker->lent[ps->index])
         checker_violation(world, "other bytes are lent than are on their way");
     checker_ps_stepped(world, ps);
@@ -90,6 +91,7 @@ static void configure(struct world *world, struct ps *ps)
         .pull_chunk_bytes = world->pull_chunk_bytes,
         .block_bytes = world->block_bytes,
         .gathered_bytes_max = world->gathered_bytes_max,
+        .kept_row_bytes_min = world->fault_rate % 4 != 0, /* else as large as no row is */
         .parts_per_session_max = world->parts_max,
         .voided_per_session_max = world->voided_max,
         .closed_sessions_max = world->closed_max,

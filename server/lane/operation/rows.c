@@ -126,7 +126,9 @@ static void take_top(struct operation *operation)
 struct opened {
     uint32_t index;
     bool any;
-    uint8_t *data[STORE_LISTS_MAX];
+    bool keeps_any; /* of these, old rows are kept of some */
+    bool keeps[STORE_LISTS_MAX];
+    struct block *block[STORE_LISTS_MAX];
 };
 
 /* The rows of one run in one batch, as they are put into the places of its last slices. */
@@ -146,23 +148,55 @@ struct filling {
     bool sums, last_wins; /* the rules */
 };
 
+/* Of the value, or of a slot, what one row takes. */
+static uint32_t list_row_bytes(const struct filling *filling, uint32_t list)
+{
+    const uint64_t bytes =
+        filling->row_bytes * (list == STORE_VALUE ? 1 : (uint64_t)filling->slot_widens);
+
+    assert(bytes <= UINT32_MAX);
+    return (uint32_t)bytes;
+}
+
+/* The row that begins there is written next: what readers need of it is kept. */
+static void keep_old_row(struct lane *lane, struct filling *filling, uint64_t within)
+{
+    const struct opened *opened = &filling->opened;
+
+    assert(opened->any && opened->keeps_any);
+    for (uint32_t list = 0; list < filling->prepared->list_count; list++) {
+        const uint32_t bytes = list_row_bytes(filling, list);
+        const uint64_t at = within * (list == STORE_VALUE ? 1 : (uint64_t)filling->slot_widens);
+        if (opened->keeps[list] && store_row_keep(
+                                       &lane->store, opened->block[list], (uint32_t)at, bytes,
+                                       filling->operation->position))
+            filling->batch->copied_bytes += bytes;
+    }
+}
+
 /* The blocks at that index. False: no memory beside one that a reader needs. */
 static bool open_blocks(struct lane *lane, struct filling *filling, uint32_t index)
 {
     struct opened *opened = &filling->opened;
 
     assert(index < filling->shard->block_count);
-    opened->any = false;
+    opened->any = opened->keeps_any = false;
     for (uint32_t list = 0; list < filling->prepared->list_count; list++) {
         struct block *old = filling->shard->list[list][index];
-        struct block *block = store_block_write(&lane->store, old, filling->operation->position);
+        opened->keeps[list] = store_block_keeps_rows(
+            &lane->store, old, list_row_bytes(filling, list), filling->operation->position);
+        opened->keeps_any |= opened->keeps[list];
+        struct block *block =
+            opened->keeps[list]
+                ? old
+                : store_block_write(&lane->store, old, filling->operation->position);
         if (block == NULL)
             return false;
         if (block != old) {
             memcpy(block->data, old->data, block->bytes);
             filling->batch->copied_bytes += block->bytes;
         }
-        opened->data[list] = block->data;
+        opened->block[list] = block;
     }
     opened->index = index;
     opened->any = true;
@@ -242,9 +276,9 @@ static void add_row(struct filling *filling, uint64_t within)
     assert(filling->row_count < filling->row_max);
     assert(place < top->count);
     assert(within + filling->row_bytes <= filling->shard->variable->block_bytes);
-    *row = (struct update_row){.at = {filling->opened.data[STORE_VALUE] + within}};
+    *row = (struct update_row){.at = {filling->opened.block[STORE_VALUE]->data + within}};
     for (uint32_t list = 1; list < filling->prepared->list_count; list++)
-        row->at[list] = filling->opened.data[list] + within * filling->slot_widens;
+        row->at[list] = filling->opened.block[list]->data + within * filling->slot_widens;
     const struct cursor staged =
         staged_place(top->values, top->values_offset + place * filling->staged_row_bytes);
     row->gradient = staged.chunk->data + staged.offset;
@@ -267,6 +301,8 @@ static bool add_rows(struct lane *lane, struct filling *filling)
     if ((!filling->opened.any || filling->opened.index != at.index) &&
         !open_blocks(lane, filling, at.index))
         return false;
+    if (filling->opened.keeps_any)
+        keep_old_row(lane, filling, at.within);
     do {
         add_row(filling, at.within);
         take_top(operation);
@@ -320,6 +356,7 @@ bool rows_fill(
 
     assert(run->by_rows);
     assert(operation->takes_rows || operation->rows == NULL);
+    shard->by_rows = true;
     if (!operation->takes_rows && shard->row_bytes > 0)
         take_rows(lane, operation);
     if (operation->rows == NULL) {

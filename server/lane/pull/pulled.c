@@ -3,7 +3,9 @@
  *
  * A short one is copied out by the driver at once, when the step is over. A longer one opens a view
  * and lends blocks: each span counts as on its way until the driver has RELEASED it. So do those of
- * a short one that reads what was deleted: with its answer the pull lets go of the blocks. Small
+ * a short one that reads what was deleted: with its answer the pull lets go of the blocks. Of what
+ * is pushed by rows nothing is lent: a block that is lent is copied whole before it is written, and
+ * of one that is not the old rows alone are kept; so its bytes are gathered, with those. Small
  * pieces are gathered, so that a thousand variables of 256 bytes are one run of bytes and not a
  * thousand spans.
  *
@@ -92,41 +94,59 @@ static struct lane_pull *choose(struct lane *lane, struct lane_stream *stream)
     return pull;
 }
 
-static bool add_bytes(
-    struct lane *lane, struct message *message, struct block *block, const uint8_t *data,
-    size_t bytes)
+/* Room for so many more bytes that are gathered. NULL: no memory. */
+static uint8_t *gather(struct lane *lane, struct message *message, size_t bytes)
+{
+    if (message->gathered == NULL)
+        message->gathered = arena_take(&lane->arena, message->gathered_capacity);
+    if (message->gathered == NULL)
+        return NULL;
+    uint8_t *const out = message->gathered + message->gathered_used;
+    assert(message->gathered_used + bytes <= message->gathered_capacity);
+    message->gathered_used += bytes;
+    message->copied_bytes += bytes;
+    return out;
+}
+
+/* What was gathered is one run with what was before it, or begins another one. */
+static void add_gathered(struct message *message, const uint8_t *data, size_t bytes)
 {
     struct lane_bytes *last =
         message->payload_count == 0 ? NULL : &message->payload[message->payload_count - 1];
 
+    if (last != NULL && last->bytes.data + last->bytes.bytes == data) {
+        last->bytes.bytes += bytes;
+        return;
+    }
+    assert(message->payload_count < message->payload_capacity);
+    message->payload[message->payload_count++] =
+        (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
+}
+
+static bool add_bytes(
+    struct lane *lane, struct message *message, struct block *block, const uint8_t *data,
+    size_t bytes)
+{
     assert(block != NULL);
     if (bytes <= lane->config.gathered_bytes_max) {
-        if (message->gathered == NULL)
-            message->gathered = arena_take(&lane->arena, message->gathered_capacity);
-        if (message->gathered == NULL)
+        uint8_t *const out = gather(lane, message, bytes);
+        if (out == NULL)
             return false;
-        uint8_t *out = message->gathered + message->gathered_used;
-        assert(message->gathered_used + bytes <= message->gathered_capacity);
         memcpy(out, data, bytes);
-        message->gathered_used += bytes;
-        message->copied_bytes += bytes;
-        if (last != NULL && last->bytes.data + last->bytes.bytes == out) {
-            last->bytes.bytes += bytes;
-            return true;
-        }
-        data = out;
+        add_gathered(message, out, bytes);
+        return true;
     }
     assert(message->payload_count < message->payload_capacity);
     struct lane_bytes *added = &message->payload[message->payload_count];
     *added = (struct lane_bytes){.bytes = {.data = data, .bytes = bytes}};
-    if (message->lends && bytes > lane->config.gathered_bytes_max) {
+    if (message->lends) {
         struct hold *hold = pool_take(&lane->pulls->holds);
         if (hold == NULL)
             return false;
         hold->block = block;
         store_block_lend(block);
         added->hold = (uint64_t)(uintptr_t)hold;
-    } else if (bytes > lane->config.gathered_bytes_max) {
+    } else {
         message->copied_bytes += bytes;
         lane->shows_blocks = true;
     }
@@ -149,8 +169,15 @@ static bool add_together(
         assert(first.within < block->bytes);
         const uint64_t left = block->bytes - first.within;
         const uint64_t run = left < bytes ? left : bytes;
-        if (!add_bytes(lane, message, block, block->data + first.within, (size_t)run))
+        if (pull->active && piece->shard->by_rows) {
+            uint8_t *const out = gather(lane, message, (size_t)run);
+            if (out == NULL)
+                return false;
+            store_block_read(block, first.within, (size_t)run, pull->view.position, out);
+            add_gathered(message, out, (size_t)run);
+        } else if (!add_bytes(lane, message, block, block->data + first.within, (size_t)run)) {
             return false;
+        }
         at += run;
         bytes -= run;
     }
