@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge_define.c (test) -- a text becomes a function of the cluster: of one number, once every ps
  * has it. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "judge_two.h"
+#include "plugins.h"
 
 static void a_define_is_answered_when_every_ps_has_it(void **state)
 {
@@ -141,6 +143,124 @@ static void a_variable_may_have_a_function_that_was_defined(void **state)
     world_free(two.world);
 }
 
+/* ---- of plug-ins ---- */
+
+static void nothing(const struct sumac_plugin_slice *slice) { (void)slice; }
+
+static const struct sumac_plugin_hyperparameter takes[] = {
+    {.name = "learning_rate", .default_value = 0.5, .most = INFINITY},
+    {.name = "own", .default_value = 1, .most = 2, .flags = SUMAC_PLUGIN_BELOW_MOST}};
+static const struct sumac_plugin_slot keeps[] = {{.name = "s", .initial_from = "own"}};
+static const struct sumac_plugin_function functions[] = {
+    {.name = "shipped",
+     .rule = "nothing at all",
+     .hyperparameters = takes,
+     .hyperparameter_count = 2,
+     .slots = keeps,
+     .slot_count = 1,
+     .dtypes = SUMAC_PLUGIN_DTYPE(SUMAC_FLOAT64),
+     .repeats = SUMAC_PLUGIN_REPEATS_LAST_WINS,
+     .counts_steps = true,
+     .loop = nothing}};
+static const struct sumac_plugin table = {
+    .abi_version = SUMAC_PLUGIN_ABI_VERSION,
+    .function_count = 1,
+    .name = "lib",
+    .version = "1.0",
+    .functions = functions};
+
+/* Two workers, with ps that were started with that plug-in. */
+static struct two two_with_plugins(struct plugins *plugins)
+{
+    struct two two = {.world = world_prepare(2, 3)};
+
+    plugins_init(plugins, &memory_heap);
+    assert_int_equal(plugins_add(plugins, &table, NULL), SUMAC_OK);
+    two.world->config.plugins = plugins;
+    world_begin(two.world);
+    world_all_up(two.world);
+    two.first = world_joined(two.world, "worker", 0, 1);
+    two.second = world_joined(two.world, "worker", 1, 2);
+    world_forget(two.world);
+    return two;
+}
+
+static void a_plug_ins_function_is_listed_behind_those_that_are_defined(void **state)
+{
+    struct plugins plugins;
+
+    (void)state;
+    struct two two = two_with_plugins(&plugins); /* given */
+
+    world_define(two.world, two.first, "mine", "value = g");
+    world_settle_down(two.world);
+    world_forget(two.world);
+
+    world_functions(two.world); /* when */
+
+    world_expect(
+        two.world, "4: functions 64 mine \"value = g\" 128 shipped of lib 1.0 \"nothing at all\", "
+                   "3 hyperparameters, 1 slots, 1 types, counts, repeats 2\n"); /* then */
+    world_free(two.world);
+    plugins_deinit(&plugins);
+}
+
+static void a_plug_ins_name_is_taken(void **state)
+{
+    struct plugins plugins;
+
+    (void)state;
+    struct two two = two_with_plugins(&plugins); /* given */
+
+    world_define(two.world, two.first, "shipped", "value = g"); /* when */
+    world_settle_down(two.world);
+
+    world_expect(
+        two.world, "3: INVALID_ARGUMENT BAD_NAME shipped is a function of the plug-in lib 1.0, "
+                   "which every ps was started with: define yours under another name\n"); /* then */
+    world_free(two.world);
+    plugins_deinit(&plugins);
+}
+
+static void a_variable_may_have_a_function_of_a_plug_in(void **state)
+{
+    struct definition definition;
+    struct plugins plugins;
+
+    (void)state;
+    struct two two = two_with_plugins(&plugins); /* given */
+    define(&definition, "w");
+    definition.function.function = (Sumac__V1__UpdateFunction)128;
+    assert_refused(&two, &definition, SUMAC_REASON_WRONG_DATA_TYPE, "shipped");
+    definition.variable.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT64;
+
+    const struct world_answer *const answer = created(&two, &definition); /* when */
+
+    assert_int_equal(answer->status, SUMAC_OK); /* then */
+    define(&definition, "v");
+    definition.function.function = (Sumac__V1__UpdateFunction)129;
+    assert_refused(&two, &definition, SUMAC_REASON_UNKNOWN_FUNCTION, "129");
+    world_free(two.world);
+    plugins_deinit(&plugins);
+}
+
+static void a_hello_says_which_functions_of_plug_ins_there_are(void **state)
+{
+    struct plugins plugins;
+
+    (void)state;
+    struct two two = two_with_plugins(&plugins); /* given */
+
+    const struct world_order *const hello = &two.world->ps[1].told[0]; /* when */
+
+    assert_int_equal(hello->kind, ORDER_HELLO); /* then */
+    assert_int_equal(hello->plugin_functions, 1);
+    assert_string_equal(hello->text, "shipped of lib 1.0");
+    assert_int_equal(hello->digest, plugins.functions[0]->digest);
+    world_free(two.world);
+    plugins_deinit(&plugins);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +269,10 @@ int main(void)
         cmocka_unit_test(a_define_that_waits_too_long_says_for_whom_and_goes_on),
         cmocka_unit_test(a_ps_that_reads_the_text_otherwise_is_said),
         cmocka_unit_test(a_variable_may_have_a_function_that_was_defined),
+        cmocka_unit_test(a_plug_ins_function_is_listed_behind_those_that_are_defined),
+        cmocka_unit_test(a_plug_ins_name_is_taken),
+        cmocka_unit_test(a_variable_may_have_a_function_of_a_plug_in),
+        cmocka_unit_test(a_hello_says_which_functions_of_plug_ins_there_are),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

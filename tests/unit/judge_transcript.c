@@ -232,10 +232,18 @@ static void say_round(struct world *world, const wire_barrier_reply *reply)
 static void say_functions(struct world *world, const wire_functions_reply *reply)
 {
     transcript_say(world, "functions");
-    for (size_t i = UPDATE_FUNCTIONS_MAX; i < reply->n_functions; i++)
-        transcript_say(
-            world, " %u %s \"%s\"", reply->functions[i]->number, reply->functions[i]->name,
-            reply->functions[i]->text);
+    for (size_t i = UPDATE_FUNCTIONS_MAX; i < reply->n_functions; i++) {
+        const wire_known_function *const one = reply->functions[i];
+        if (one->plugin[0] == '\0')
+            transcript_say(world, " %u %s \"%s\"", one->number, one->name, one->text);
+        else
+            transcript_say(
+                world,
+                " %u %s of %s \"%s\", %zu hyperparameters, %zu slots, %zu types%s, repeats %d",
+                one->number, one->name, one->plugin, one->rule, one->n_hyperparameters,
+                one->n_slots, one->n_data_types, one->counts_steps ? ", counts" : "",
+                (int)one->repeats);
+    }
 }
 
 static void say_reply(struct world *world, const wire_message *reply)

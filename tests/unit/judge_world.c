@@ -39,6 +39,12 @@ static void keep_hello(struct world_order *kept, const wire_peer_hello *hello)
     kept->members = hello->n_members;
     kept->initial = hello->step_members;
     kept->final = hello->quorum;
+    kept->plugin_functions = hello->n_plugin_functions;
+    if (hello->n_plugin_functions > 0) {
+        const wire_plugin_function *const first = hello->plugin_functions[0];
+        kept->digest = first->digest;
+        (void)snprintf(kept->text, sizeof kept->text, "%s of %s", first->name, first->plugin);
+    }
     assert_int_equal(hello->protocol_version, WIRE_PROTOCOL_VERSION);
     assert_int_equal(hello->epoch, 1);
     assert_int_equal(hello->n_ps_incarnations, hello->n_ps_addresses);

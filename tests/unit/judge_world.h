@@ -72,6 +72,8 @@ struct world_order {
     uint32_t index;
     uint64_t cluster_id, coordinator_incarnation, coordinator_secret;
     uint64_t incarnations[WORLD_PS_MAX];
+    size_t plugin_functions; /* of a hello, with the first one's name and plug-in as text, … */
+    uint64_t digest;         /* … and this */
     uint32_t exit_code;
     enum sumac_reason reason;
     char text[512];
