@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_define.c -- functions that are made of texts: what a client asks ps 0 for, and which names
  * it knows. */
+#include <math.h>
+
 #include "client_played.h"
 
 static const char *const nova = "hyperparameters: learning_rate = 0.1, gain = 2\n"
@@ -306,6 +308,95 @@ static void the_same_again_is_the_same_function(void **state)
     assert_ptr_equal(played->client.functions.first, played->client.functions.last);
 }
 
+/* What the ps says of a function of a plug-in: a learning_rate and one that is its own. */
+struct shipped {
+    wire_known_hyperparameter rate, own;
+    wire_known_hyperparameter *hyperparameters[2];
+    Sumac__V1__DataType types[1];
+    wire_known_function function;
+};
+
+static void ship(struct played *played, struct shipped *shipped)
+{
+    *shipped = (struct shipped){
+        .rate = WIRE_KNOWN_HYPERPARAMETER_INIT,
+        .own = WIRE_KNOWN_HYPERPARAMETER_INIT,
+        .hyperparameters = {&shipped->rate, &shipped->own},
+        .types = {SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32},
+        .function = WIRE_KNOWN_FUNCTION_INIT};
+    shipped->rate.number = LEARNING_RATE;
+    shipped->rate.name = "learning_rate";
+    shipped->rate.most = INFINITY;
+    shipped->own.number = GAIN;
+    shipped->own.name = "own";
+    shipped->own.most = 2;
+    shipped->function.number = 128;
+    shipped->function.name = "shipped";
+    shipped->function.plugin = "lib 1.0";
+    shipped->function.rule = "nothing at all";
+    shipped->function.hyperparameters = shipped->hyperparameters;
+    shipped->function.n_hyperparameters = 2;
+    shipped->function.data_types = shipped->types;
+    shipped->function.n_data_types = 1;
+    played->functions.described[played->functions.count++] = &shipped->function;
+}
+
+static void a_plug_ins_function_is_used_by_its_name(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *const variable = create(played, "w");
+    const struct sumac_function function = SUMAC_FUNCTION("shipped", {"own", 0.5});
+    const struct sumac_function unknown = SUMAC_FUNCTION("shipped", {"beta_1", 0.5});
+    struct sumac_error error = {0};
+    struct shipped shipped;
+
+    ship(played, &shipped);
+
+    assert_int_equal(push_with(played, variable, &function, NULL), SUMAC_OK);
+
+    assert_int_equal(played->function, 128);
+    assert_int_equal(played->hyperparameter, GAIN);
+    assert_int_equal(push_with(played, variable, &unknown, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(
+        error.text, "shipped has no hyperparameter beta_1; it has learning_rate, own, clip_value");
+    assert_int_equal(played->functions.lists, 1);
+}
+
+static void a_plug_ins_function_of_another_release_is_named(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+    struct shipped shipped;
+
+    ship(played, &shipped);
+    shipped.own.number = GAIN - 1;
+
+    assert_int_equal(
+        create_with(played, "a", &(struct sumac_function){.name = "shipped"}, &error),
+        SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "shipped"));
+    assert_non_null(strstr(error.text, "hyperparameter own"));
+}
+
+/* Beyond those that there may be, a number is not believed. */
+static void a_number_that_no_plug_in_has_is_not_known(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+    struct shipped shipped;
+
+    ship(played, &shipped);
+    shipped.function.number = 192;
+
+    assert_int_equal(
+        create_with(played, "a", &(struct sumac_function){.name = "shipped"}, &error),
+        SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
+}
+
 static void null_is_refused(void **state)
 {
     struct played *const played = *state;
@@ -335,6 +426,9 @@ int main(void)
         played_test(a_define_whose_answer_is_lost_is_made_again),
         played_test(an_answer_that_is_of_another_function_is_not_believed),
         played_test(the_same_again_is_the_same_function),
+        played_test(a_plug_ins_function_is_used_by_its_name),
+        played_test(a_plug_ins_function_of_another_release_is_named),
+        played_test(a_number_that_no_plug_in_has_is_not_known),
         played_test(null_is_refused),
     };
 

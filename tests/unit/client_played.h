@@ -72,6 +72,7 @@ struct played {
         uint32_t timeout_ms;
         const char *names[4], *texts[4];
         uint32_t numbers[4];
+        wire_known_function *described[4]; /* NULL: it is said by its text */
         char name[32], text[256], answered_name[32];
         uint8_t session;
         enum sumac_status refusal; /* of both */
@@ -263,7 +264,7 @@ static inline void answer_functions(struct rpc_call *call, const struct wire_rec
         each[i].number = functions->numbers[i];
         each[i].name = (char *)(uintptr_t)functions->names[i];
         each[i].text = (char *)(uintptr_t)functions->texts[i];
-        all[i] = &each[i];
+        all[i] = functions->described[i] == NULL ? &each[i] : functions->described[i];
     }
     reply.functions = all;
     reply.n_functions = functions->count;
