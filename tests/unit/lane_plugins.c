@@ -90,34 +90,33 @@ static void greet(struct talk *talk, const struct plugins *plugins)
 }
 
 /* The plug-ins are lent to the ps for its life. */
-static void end(struct talk *talk, struct plugins *own, struct plugins *others)
+static void end(void **talk, struct plugins *own, struct plugins *others)
 {
-    ps_core_destroy(talk->core);
-    talk->core = NULL;
+    assert_int_equal(talk_teardown(talk), 0);
     plugins_deinit(own);
     plugins_deinit(others);
 }
 
 static void ps_that_were_started_with_the_same_go_together(void **state)
 {
-    struct talk *const talk = *state;
     static const struct sumac_plugin_function turned[] = {
         FUNCTION("two", "r"), FUNCTION("one", "r")};
     const struct started here = {turned, 2, "1"}, there = {both, 2, "1"};
     struct plugins own, others;
+    void *talk = NULL;
 
+    (void)state;
+    assert_int_equal(talk_setup(&talk), 0);
     begin_with(talk, load(&own, &here));
 
     greet(talk, load(&others, &there));
 
     talk_expect(talk, "report 1\n");
-    end(talk, &own, &others);
+    end(&talk, &own, &others);
 }
 
 static void a_ps_with_other_plug_ins_ends_and_names_both(void **state)
 {
-    struct talk *const talk = *state;
-
     static const struct {
         struct started here, there;
         const char *text;
@@ -148,23 +147,27 @@ static void a_ps_with_other_plug_ins_ends_and_names_both(void **state)
          "every ps the same --plugin"},
     };
 
+    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plugins own, others;
+        void *state_of_one = NULL;
+        assert_int_equal(talk_setup(&state_of_one), 0);
+        struct talk *const talk = state_of_one;
         begin_with(talk, load(&own, &cases[i].here)); /* given */
 
         greet(talk, load(&others, &cases[i].there)); /* when */
 
         talk_expect(talk, "exit 2 WRONG_CLUSTER\n"); /* then */
         assert_string_equal(talk->end.text, cases[i].text);
-        end(talk, &own, &others);
+        end(&state_of_one, &own, &others);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        talk_test(ps_that_were_started_with_the_same_go_together),
-        talk_test(a_ps_with_other_plug_ins_ends_and_names_both),
+        cmocka_unit_test(ps_that_were_started_with_the_same_go_together),
+        cmocka_unit_test(a_ps_with_other_plug_ins_ends_and_names_both),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
