@@ -21,14 +21,21 @@ static bool may_follow(char c)
     return is_letter(c) || (c >= '0' && c <= '9') || (c != '\0' && strchr("_-./", c) != NULL);
 }
 
-enum sumac_status update_defined_name_check(const char *name, struct sumac_error *error)
+bool update_is_name(const char *text)
 {
-    bool good = is_letter(name[0]);
     size_t bytes = 0;
 
-    for (; name[bytes] != '\0' && bytes <= EXPRESSION_NAME_BYTES_MAX; bytes++)
-        good = good && may_follow(name[bytes]);
-    if (!good || bytes > EXPRESSION_NAME_BYTES_MAX)
+    assert(text != NULL);
+    if (!is_letter(text[0]))
+        return false;
+    while (bytes <= EXPRESSION_NAME_BYTES_MAX && may_follow(text[bytes]))
+        bytes++;
+    return bytes <= EXPRESSION_NAME_BYTES_MAX && text[bytes] == '\0';
+}
+
+enum sumac_status update_defined_name_check(const char *name, struct sumac_error *error)
+{
+    if (!update_is_name(name))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "a function's name is a letter, then letters, digits, _, -, . and /, %u at most",
@@ -38,17 +45,6 @@ enum sumac_status update_defined_name_check(const char *name, struct sumac_error
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "%s is a function that every ps has: define yours under another name", name);
     return SUMAC_OK;
-}
-
-/* The largest number below clip_value's that none of `taken` has. */
-static uint32_t number_left(uint32_t taken)
-{
-    uint32_t number = UPDATE_HYPERPARAMETER_CLIP_VALUE - 1;
-
-    while ((taken & BIT(number)) != 0)
-        number--;
-    assert(number > 0);
-    return number;
 }
 
 static void number_hyperparameters(struct update_defined *defined)
@@ -65,7 +61,7 @@ static void number_hyperparameters(struct update_defined *defined)
     }
     for (uint32_t i = 0; i < expression->hyperparameter_count; i++) {
         if (defined->numbers[i] == 0)
-            defined->numbers[i] = (uint8_t)number_left(taken);
+            defined->numbers[i] = (uint8_t)update_hyperparameter_left(taken);
         const uint32_t number = defined->numbers[i];
         taken |= BIT(number);
         function->defaults[number] = expression->defaults[i];

@@ -22,8 +22,11 @@ struct update_defined {
     char name[EXPRESSION_NAME_BYTES_MAX + 1];
 };
 
-/* Is it a name for one? Letters, digits, '_', '-', '.' and '/', a letter first, no more than
- * EXPRESSION_NAME_BYTES_MAX, and none of the table's names. Fails  INVALID_ARGUMENT (BAD_NAME). */
+/* A letter, then letters, digits, '_', '-', '.' and '/', no more than EXPRESSION_NAME_BYTES_MAX. */
+bool update_is_name(const char *text);
+
+/* Is it a name for one: update_is_name's, and none of the table's? Fails  INVALID_ARGUMENT
+ * (BAD_NAME). */
 enum sumac_status update_defined_name_check(const char *name, struct sumac_error *error);
 
 /* Make one of `text`, of `bytes` bytes, which is not needed afterwards. A hyperparameter has the

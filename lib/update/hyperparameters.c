@@ -78,6 +78,16 @@ uint32_t update_hyperparameter_find(const char *name)
     return 0;
 }
 
+uint32_t update_hyperparameter_left(uint32_t taken)
+{
+    uint32_t number = UPDATE_HYPERPARAMETER_CLIP_VALUE - 1;
+
+    while ((taken >> number & 1u) != 0)
+        number--;
+    assert(number > 0);
+    return number;
+}
+
 uint32_t update_hyperparameter_find_of(const struct update_function *function, const char *name)
 {
     for (uint32_t i = 1; i <= UPDATE_HYPERPARAMETERS_MAX; i++) {

@@ -61,17 +61,10 @@ static bool take_line(const char *text, char *copy, size_t bytes_max)
     return true;
 }
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-/* The same, and a word: of a slot, a hyperparameter, a plug-in. */
+/* The same, and a name: of a slot, a hyperparameter, a plug-in. */
 static bool take_word(const char *text, char *copy)
 {
-    if (!take_line(text, copy, SUMAC_PLUGIN_NAME_BYTES_MAX) || !is_letter(copy[0]))
-        return false;
-    for (const char *at = copy; *at != '\0'; at++)
-        if (!is_letter(*at) && (*at < '0' || *at > '9') && strchr("_-./", *at) == NULL)
-            return false;
-    return true;
+    return take_line(text, copy, SUMAC_PLUGIN_NAME_BYTES_MAX) && update_is_name(copy);
 }
 
 enum sumac_status update_plugin_check(const struct sumac_plugin *plugin, struct sumac_error *error)
@@ -181,17 +174,6 @@ static enum sumac_status take_hyperparameter(
     return SUMAC_OK;
 }
 
-/* The largest number below clip_value's that none of `taken` has. */
-static uint32_t number_left(uint32_t taken)
-{
-    uint32_t number = UPDATE_HYPERPARAMETER_CLIP_VALUE - 1;
-
-    while ((taken & BIT(number)) != 0)
-        number--;
-    assert(number > 0);
-    return number;
-}
-
 static void number_one(
     struct update_plugged *plugged, const struct sumac_plugin_hyperparameter *given, uint32_t i,
     uint32_t number)
@@ -236,7 +218,8 @@ static enum sumac_status take_hyperparameters(
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t known = update_hyperparameter_find(plugged->hyperparameters[i]);
         const uint32_t number =
-            known != 0 ? known : number_left(named | plugged->function.hyperparameters);
+            known != 0 ? known
+                       : update_hyperparameter_left(named | plugged->function.hyperparameters);
         number_one(plugged, &given->hyperparameters[i], i, number);
     }
     plugged->function.own_count = count;

@@ -273,6 +273,9 @@ double update_learning_rate(
  * name; 0 for an unknown name. */
 const char *update_hyperparameter_name(uint32_t number);
 uint32_t update_hyperparameter_find(const char *name);
+/* For a name that the table does not have: the largest number below clip_value's whose bit `taken`
+ * has not. There is one. */
+uint32_t update_hyperparameter_left(uint32_t taken);
 /* Of those that the function has: the row of a number, and the number of a name, 0 for one that it
  * does not have. */
 const struct update_hyperparameter *

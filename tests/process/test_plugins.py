@@ -97,9 +97,9 @@ class Using(Talk):
         built = tempfile.TemporaryDirectory()
         cls.addClassCleanup(built.cleanup)
         installed = Installed(built.name)
-        cls.library = installed.with_cmake()
+        cls.proximal = installed.with_cmake()
         cls.by_hand = installed.compile("libby_hand.so", os.path.join(installed.example, "proximal.c"))
-        cls.options = ("--plugin", cls.library, "--plugin", installed.one("libone.so"))
+        cls.options = ("--plugin", cls.proximal, "--plugin", installed.one("libone.so"))
         super().setUpClass()
 
     def sumac(self, command, *arguments):
@@ -192,10 +192,10 @@ twice, function 130, of the plug-in mine 1.0
 
     def test_a_file_is_listed_without_a_run(self):
         listed = {name: done(SUMAC, "functions", "--plugin", os.path.basename(name), "signum", cwd=os.path.dirname(name))
-                  for name in (self.library, self.by_hand)}
-        self.assertIn("signum, function 129, of the plug-in proximal 1.0\n", listed[self.library])
-        self.assertEqual(listed[self.library], listed[self.by_hand])
-        code, _, errors = self.sumac("functions", "--plugin", self.library)
+                  for name in (self.proximal, self.by_hand)}
+        self.assertIn("signum, function 129, of the plug-in proximal 1.0\n", listed[self.proximal])
+        self.assertEqual(listed[self.proximal], listed[self.by_hand])
+        code, _, errors = self.sumac("functions", "--plugin", self.proximal)
         self.assertEqual(code, 2)
         self.assertIn("give one of the two", errors)
 
