@@ -123,7 +123,7 @@ static void print_properties(const struct update_function *function)
             continue;
         const char *symbol = update_hyperparameter_of(function, number)->symbol;
         printf(
-            "  %s%s%s: %g by default, %s\n", symbol, symbol[0] == '\0' ? "" : " = ",
+            "  %s%s%s: %.9g by default, %s\n", symbol, symbol[0] == '\0' ? "" : " = ",
             update_hyperparameter_of(function, number)->name, function->defaults[number],
             update_hyperparameter_range(function, number));
     }

@@ -4,7 +4,11 @@
 
 #include <assert.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <link.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -23,12 +27,57 @@ static const char *name_file(const char *path, char *text, size_t text_bytes)
     return access(text, F_OK) == 0 ? text : path;
 }
 
+/* The bytes that an ELF file's segments say it has; 0 of what is none, which dlopen says better. */
+static uint64_t wanted_bytes(int file)
+{
+    ElfW(Ehdr) header;
+    ElfW(Phdr) segment;
+    uint64_t wanted = 0;
+
+    assert(file >= 0);
+    if (pread(file, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof segment)
+        return 0;
+    for (uint32_t i = 0; i < header.e_phnum; i++) {
+        const uint64_t at = header.e_phoff + (uint64_t)i * sizeof segment;
+        if (pread(file, &segment, sizeof segment, (off_t)at) != (ssize_t)sizeof segment)
+            return at + sizeof segment;
+        if (segment.p_type == PT_LOAD && segment.p_offset + segment.p_filesz > wanted)
+            wanted = segment.p_offset + segment.p_filesz;
+    }
+    return wanted;
+}
+
+/* dlopen maps a file that was copied in part, and reads behind its end: a SIGBUS that names
+ * nothing. */
+static enum sumac_status check_whole(const char *path, const char *name, struct sumac_error *error)
+{
+    const int file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat stat;
+
+    assert(path[0] != '\0');
+    if (file < 0)
+        return SUMAC_OK; /* dlopen may find it elsewhere, or says why not */
+    const bool known = fstat(file, &stat) == 0 && S_ISREG(stat.st_mode);
+    const uint64_t wanted = known ? wanted_bytes(file) : 0;
+    (void)close(file);
+    if (!known || (uint64_t)stat.st_size >= wanted)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "cannot load the plug-in %s: it is cut short: it has %" PRIu64 " bytes, and says that it "
+        "has %" PRIu64 "; copy it again",
+        path, (uint64_t)stat.st_size, wanted);
+}
+
 static enum sumac_status open_library(const char *path, void **handle, struct sumac_error *error)
 {
     char text[PATH_BYTES_MAX];
+    const char *const name = path[0] == '\0' ? path : name_file(path, text, sizeof text);
 
-    *handle =
-        path[0] == '\0' ? NULL : dlopen(name_file(path, text, sizeof text), RTLD_NOW | RTLD_LOCAL);
+    if (path[0] != '\0' && check_whole(path, name, error) != SUMAC_OK)
+        return SUMAC_INVALID_ARGUMENT;
+    *handle = path[0] == '\0' ? NULL : dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (*handle != NULL)
         return SUMAC_OK;
     const char *const why = path[0] == '\0' ? "it has no name" : dlerror();

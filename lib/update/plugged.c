@@ -341,6 +341,21 @@ static enum sumac_status take_name(
     return SUMAC_OK;
 }
 
+/* With nothing said, a variable of each of its types can be created: what is rounded to float32 is
+ * in its range still. */
+static enum sumac_status
+check_defaults(const struct update_plugged *plugged, struct sumac_error *error)
+{
+    const struct update_function *const function = &plugged->function;
+    struct update_hyperparameters defaults = {0};
+
+    assert(function->dtypes != 0);
+    if ((function->dtypes & ~BIT(SUMAC_FLOAT64)) == 0)
+        return SUMAC_OK;
+    memcpy(defaults.value, function->defaults, sizeof function->defaults);
+    return update_hyperparameters_check(function, SUMAC_FLOAT32, &defaults, error);
+}
+
 static const struct update_runner plugged_runner;
 
 static const enum update_repeats repeats_of[] = {
@@ -379,6 +394,8 @@ enum sumac_status update_plug(
         status = take_slots(plugged, given, error);
     if (status == SUMAC_OK)
         status = take_dtypes(plugged, given, error);
+    if (status == SUMAC_OK)
+        status = check_defaults(plugged, error);
     return status;
 }
 

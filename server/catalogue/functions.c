@@ -4,6 +4,7 @@
 #include "functions.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
@@ -103,12 +104,21 @@ static enum sumac_status compare(
     if (!same) {
         const struct difference from = find_difference(known->text, known->text_bytes, text, bytes);
         const char *const there = known->text + from.at, *const here = text + from.at;
+        const int shown_there = shown_of(there, known->text_bytes - from.at);
+        const int shown_here = shown_of(here, bytes - from.at);
+        if (shown_there == shown_here && memcmp(there, here, (size_t)shown_here) == 0)
+            return fail(
+                error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
+                "function %s exists with another text: they differ in line %u, behind “%.*s” (its "
+                "text has %" PRIu32
+                " bytes, the one given %zu; ends of lines count); define yours under "
+                "another name",
+                known->row.name, from.line, shown_here, here, known->text_bytes, bytes);
         return fail(
             error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
             "function %s exists with another text: its line %u is “%.*s”, that of the one given "
             "“%.*s”; define yours under another name",
-            known->row.name, from.line, shown_of(there, known->text_bytes - from.at), there,
-            shown_of(here, bytes - from.at), here);
+            known->row.name, from.line, shown_there, there, shown_here, here);
     }
     if (known->row.function.number == number)
         return SUMAC_OK;

@@ -235,6 +235,18 @@ class Refusing(unittest.TestCase):
         self.assertEqual(ended.stderr.count("\n"), 1)
         return ended.stderr
 
+    def test_a_library_that_is_cut_short(self):
+        # given: the first 3000 bytes of one
+        with open(self.good, "rb") as file:
+            begin = file.read(3000)
+        cut = os.path.join(self.folder.name, "libcut.so")
+        with open(cut, "wb") as file:
+            file.write(begin)
+
+        # when, then
+        said = self.refused(cut)
+        self.assertIn(f"the plug-in {cut}: it is cut short: it has 3000 bytes, and says that it has ", said)
+
     def test_a_library_that_is_none(self):
         text = os.path.join(self.folder.name, "text.so")
         with open(text, "w", encoding="utf-8") as file:

@@ -64,7 +64,9 @@ struct sumac_plugin_slice {
     /* In the order of the function's table, rounded to float32 for every type but float64; a
      * learning_rate as its schedule has it. */
     const double *hyperparameters;
-    uint64_t step; /* of a function that counts_steps: 1 in the first push to this shard */
+    /* Of a function that counts_steps: the pushes to this shard that such functions applied, this
+     * one, too. A shard has one count for all of them, Sumac's own (adam) among them. */
+    uint64_t step;
 };
 
 /* Apply the function to one slice. Called by several threads at a time, each with another slice,
@@ -83,7 +85,7 @@ enum {
  * that takes float types alone has that, and its gradient is clipped before the loop. */
 struct sumac_plugin_hyperparameter {
     const char *name;
-    double default_value; /* within the range */
+    double default_value; /* within the range, rounded to float32, too, but for float64 alone */
     double least, most;   /* -INFINITY, INFINITY: no bound on that side. Else least < most */
     uint32_t flags;       /* SUMAC_PLUGIN_… */
 };
@@ -91,7 +93,7 @@ struct sumac_plugin_hyperparameter {
 /* What is kept of each element beside its value, in the same type; float32 of a half type. */
 struct sumac_plugin_slot {
     const char *name;
-    /* What it starts from: a number that float32 has, or, if not NULL, the hyperparameter of that
+    /* What it starts from: finite in float32, or, if not NULL, the hyperparameter of that
      * name as it is when the variable is created. */
     double initial;
     const char *initial_from;
@@ -114,7 +116,7 @@ struct sumac_plugin_function {
     /* SUMAC_PLUGIN_DTYPE of each type that the loop takes, ORed. Half types come with float32. */
     uint32_t dtypes;
     enum sumac_plugin_repeats repeats;
-    bool counts_steps; /* a shard counts the pushes it was applied in */
+    bool counts_steps; /* a push that it applies is counted, and it is told the count: step */
     sumac_plugin_loop *loop;
 };
 #define SUMAC_PLUGIN_DTYPE(dtype) (1u << (unsigned)(dtype))
