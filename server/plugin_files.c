@@ -73,14 +73,18 @@ static enum sumac_status check_whole(const char *path, const char *name, struct 
 static enum sumac_status open_library(const char *path, void **handle, struct sumac_error *error)
 {
     char text[PATH_BYTES_MAX];
-    const char *const name = path[0] == '\0' ? path : name_file(path, text, sizeof text);
 
-    if (path[0] != '\0' && check_whole(path, name, error) != SUMAC_OK)
+    if (path[0] == '\0')
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "cannot load the plug-in %s: it has no name", path);
+    const char *const name = name_file(path, text, sizeof text);
+    if (check_whole(path, name, error) != SUMAC_OK)
         return SUMAC_INVALID_ARGUMENT;
-    *handle = path[0] == '\0' ? NULL : dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (*handle != NULL)
         return SUMAC_OK;
-    const char *const why = path[0] == '\0' ? "it has no name" : dlerror();
+    const char *const why = dlerror();
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "cannot load the plug-in %s: %s",
         path, why == NULL ? "unknown" : why);
