@@ -24,6 +24,7 @@ struct update_options {
     const char *ps, *value;
     struct option_list set;
     uint32_t timeout_ms;
+    bool non_finite_allowed;
     bool json;
 };
 
@@ -33,6 +34,8 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct update_options, value)},
     {"set", "NAME=NUMBER", "a hyperparameter, else the variable's own; once for each", OPTION_LIST,
      .offset = offsetof(struct update_options, set)},
+    {"non-finite-allowed", NULL, "push also NaN and infinity, which are refused else", OPTION_FLAG,
+     .offset = offsetof(struct update_options, non_finite_allowed)},
     {"timeout-ms", "MS", "how long to wait until it is applied (10000)", OPTION_MS,
      .offset = offsetof(struct update_options, timeout_ms)},
     {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
@@ -57,7 +60,7 @@ const struct command update_command = {
              "shards that differ\n"
              "the lowest and the highest; in JSON name, function, and versions, of each shard. The "
              "file is as\n"
-             "`sumac get -o` writes it.",
+             "`sumac get -o` writes it. NaN and infinity are refused without --non-finite-allowed.",
     .examples = "  sumac update W1 assign --value w1.npy\n"
                 "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
                 "  sumac update W1 lion --value - --json < gradient.npy\n",
@@ -126,7 +129,9 @@ static enum sumac_status push(
     if (status == SUMAC_OK)
         status = read_value(wanted->options->value, delta.variable, value, error);
     delta.value = *value;
-    return status == SUMAC_OK ? sumac_client_push_and_wait(client, &delta, 1, NULL, error) : status;
+    const struct sumac_push_options how = {
+        .non_finite_allowed = wanted->options->non_finite_allowed};
+    return status == SUMAC_OK ? sumac_client_push_and_wait(client, &delta, 1, &how, error) : status;
 }
 
 /* ---- what came of it */

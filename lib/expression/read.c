@@ -176,6 +176,8 @@ static enum sumac_status read_unary(struct text_reader *reader, uint16_t *node)
         return read_name(reader, node);
     if (is_at(reader, "("))
         return read_parentheses(reader, node);
+    if (word.kind == WORD_WRONG && *word.text >= '.' && *word.text <= '9')
+        return word_refuse(&word, reader->error, "no number, or one beyond 19 digits or 1.8e308");
     if (!is_at(reader, "-"))
         return word_refuse(
             &word, reader->error, "expected a number, a name, a function, - or ( here");

@@ -136,8 +136,10 @@ static void what_is_wrong_is_told_with_line_column_and_word(void **state)
     assert_refused("= g", "line 1, column 1: =: expected an assignment");
     assert_refused("value = é", "line 1, column 9: é: expected a number, a name");
     assert_refused("value = g @ 2", "line 1, column 11: @: expected an operator");
-    assert_refused("value = 1x", "line 1, column 9: 1x: expected a number");
-    assert_refused("value = 1e999 * g", "line 1, column 9: 1e999: expected a number");
+    assert_refused("value = 1x", "line 1, column 9: 1x: no number, or one beyond 19 digits");
+    assert_refused(
+        "value = 1e999 * g",
+        "line 1, column 9: 1e999: no number, or one beyond 19 digits or 1.8e308");
     assert_refused("value = g\x01", "line 1, column 10: ?: expected an operator");
     assert_refused("value = \xff", "the text is not UTF-8");
 }
