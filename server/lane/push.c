@@ -94,7 +94,12 @@ static bool can_follow(
 
 static void begin_new(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
-    if (header->synchronous)
+    if (header->meeting != NULL)
+        lane_part_refuse(
+            lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "push %" PRIu64 ": a contribution to rendezvous %.100s; ps %u has no rendezvous",
+            part->sequence, header->meeting->name, lane->index);
+    else if (header->synchronous)
         lane_contribution_begin(lane, part, header);
     if (part->state == PART_RECEIVING)
         lane_part_begin(lane, part, header);

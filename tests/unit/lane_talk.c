@@ -568,6 +568,7 @@ static wire_part header_of(const struct talk_part *part, wire_function **functio
     header.checksum = part->checksum;
     header.n_functions = part->function != 0;
     header.functions = functions;
+    header.meeting = part->meeting;
     return header;
 }
 

@@ -158,9 +158,10 @@ struct talk_part {
     uint64_t step; /* of a synchronous one */
     double weight; /* 0: 1, unless it is … */
     bool weightless;
-    double scale; /* 0: none */
+    double scale;                              /* 0: none */
     const wire_hyperparameter *hyperparameter; /* of the function */
     wire_commit *commit;                       /* in the same message; NULL: none */
+    wire_meeting *meeting;                     /* that it contributes to; NULL: none */
 };
 void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part);
 /* The message of it that has the elements [at, at + count). */

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meeting.c -- what a contribution says of its round: a row for each operation says what it takes,
+ * and one for each attribute how it is compared and printed.
+ */
+#include "meeting.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "text.h"
+#include "update.h"
+
+#define TEXT_BYTES 160
+#define TASK_BYTES 24
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+_Static_assert(MEETING_TASKS_MAX == WIRE_BARRIER_TASKS_MAX, "as many as come to a barrier");
+
+/* ---- operations ---- */
+
+static bool any_dtype(enum sumac_dtype dtype) { return dtype_bytes(dtype) > 0; }
+
+static const struct operation_row {
+    const char *name;
+    bool (*takes)(enum sumac_dtype dtype);
+    bool arithmetic; /* element by element: of one shape, and it may be split */
+    bool joins;      /* one after the other: the extent of an axis may differ */
+    bool has_axis;
+    bool has_root;
+} operations[] = {
+    [MEETING_SUM] = {"sum", update_can_add, true, false, false, false},
+    [MEETING_MEAN] = {"mean", update_can_divide, true, false, false, false},
+    [MEETING_MIN] = {"min", update_can_add, true, false, false, false},
+    [MEETING_MAX] = {"max", update_can_add, true, false, false, false},
+    [MEETING_GATHER] = {"gather", any_dtype, false, true, true, false},
+    [MEETING_BROADCAST] = {"broadcast", any_dtype, false, false, false, true},
+    [MEETING_CONCATENATE] = {"concatenate", any_dtype, false, true, false, false},
+};
+
+static const struct operation_row *row_of(enum meeting_operation operation)
+{
+    assert((unsigned)operation > 0 && (unsigned)operation < COUNT(operations));
+    return &operations[operation];
+}
+
+const char *meeting_operation_name(enum meeting_operation operation)
+{
+    return row_of(operation)->name;
+}
+
+/* ---- tasks ---- */
+
+bool meeting_task_equal(const struct meeting_task *a, const struct meeting_task *b)
+{
+    return a->chief == b->chief && a->index == b->index;
+}
+
+static bool is_after(const struct meeting_task *task, const struct meeting_task *before)
+{
+    return task->chief == before->chief ? task->index > before->index : before->chief;
+}
+
+const char *meeting_task_print(const struct meeting_task *task, char *text, size_t text_bytes)
+{
+    (void)text_print(
+        text, text_bytes, "%s %" PRIu32, task->chief ? "chief" : "worker", task->index);
+    return text;
+}
+
+uint32_t meeting_place(const struct meeting *meeting, const struct meeting_task *task)
+{
+    uint32_t low = 0, high = meeting->task_count;
+
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (is_after(task, &meeting->tasks[middle]))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    assert(low <= meeting->task_count);
+    return low < meeting->task_count && meeting_task_equal(&meeting->tasks[low], task) ? low
+                                                                                       : UINT32_MAX;
+}
+
+static enum sumac_status read_task(
+    const wire_meeting *message, size_t i, struct meeting_task *tasks, struct sumac_error *error)
+{
+    const wire_task_name *name = message->tasks[i];
+
+    tasks[i] =
+        (struct meeting_task){.chief = strcmp(name->job, "chief") == 0, .index = name->index};
+    if (!tasks[i].chief && strcmp(name->job, "worker") != 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "rendezvous %.100s names task %.64s %u; only tasks of the jobs chief and worker are "
+            "members",
+            message->name, name->job, name->index);
+    if (i > 0 && !is_after(&tasks[i], &tasks[i - 1]))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "rendezvous %.100s names %s %u after %s %u; name the chief first, then the workers by "
+            "index, each once",
+            message->name, name->job, name->index, message->tasks[i - 1]->job,
+            message->tasks[i - 1]->index);
+    return SUMAC_OK;
+}
+
+static enum sumac_status read_tasks(
+    const wire_meeting *message, const struct meeting_task *own, struct meeting_task *tasks,
+    struct meeting *meeting, struct sumac_error *error)
+{
+    char text[TASK_BYTES];
+
+    if (message->n_tasks == 0 || message->n_tasks > MEETING_TASKS_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "rendezvous %.100s names %zu tasks that take part; 1 to %u may", message->name,
+            message->n_tasks, MEETING_TASKS_MAX);
+    for (size_t i = 0; i < message->n_tasks; i++)
+        if (read_task(message, i, tasks, error) != SUMAC_OK)
+            return error->status;
+    meeting->tasks = tasks;
+    meeting->task_count = (uint32_t)message->n_tasks;
+    meeting->own = meeting_place(meeting, own);
+    if (meeting->own == UINT32_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "%s contributes to rendezvous %.100s, and is none of the %" PRIu32
+            " tasks that it says take part: name it among them",
+            meeting_task_print(own, text, sizeof text), message->name, meeting->task_count);
+    return SUMAC_OK;
+}
+
+/* ---- what is contributed ---- */
+
+static enum sumac_status read_name(const wire_meeting *message, struct sumac_error *error)
+{
+    const size_t bytes = strlen(message->name);
+
+    if (bytes == 0 || bytes > MEETING_NAME_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "a rendezvous's name has 1 to %u bytes, given %zu", MEETING_NAME_BYTES_MAX, bytes);
+    if (!text_is_utf8(message->name, bytes))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "the rendezvous's name is not UTF-8");
+    if (text_has_control(message->name, bytes))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "the rendezvous's name has a control character, shown here as ?: %s", message->name);
+    if (message->round == 0 || message->round > INT64_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "rendezvous %.100s has no round %" PRIu64 ": they count from 1", message->name,
+            message->round);
+    return SUMAC_OK;
+}
+
+static enum sumac_status
+read_operation(const wire_meeting *message, struct meeting *meeting, struct sumac_error *error)
+{
+    char known[64];
+
+    if ((unsigned)message->operation == 0 || (unsigned)message->operation >= COUNT(operations))
+        return fail(
+            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "rendezvous %.100s: operation %d is not known; they are 1 (%s) to %zu (%s)",
+            message->name, (int)message->operation, operations[MEETING_SUM].name,
+            COUNT(operations) - 1, operations[COUNT(operations) - 1].name);
+    meeting->operation = (enum meeting_operation)message->operation;
+    meeting->dtype = (enum sumac_dtype)message->data_type;
+    if (sumac_dtype_bytes(meeting->dtype) == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "rendezvous %.100s: data type %d is not known; types are %s", message->name,
+            (int)message->data_type, dtype_list_print(known, sizeof known));
+    if (!row_of(meeting->operation)->takes(meeting->dtype))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "rendezvous %.100s: there is no %s of %s", message->name,
+            meeting_operation_name(meeting->operation), sumac_dtype_name(meeting->dtype));
+    return SUMAC_OK;
+}
+
+static enum sumac_status
+read_shape(const wire_meeting *message, struct meeting *meeting, struct sumac_error *error)
+{
+    char text[TEXT_BYTES];
+
+    if (message->n_shape > SUMAC_RANK_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            "rendezvous %.100s: a shape of %zu axes, at most %d may be", message->name,
+            message->n_shape, SUMAC_RANK_MAX);
+    meeting->shape = (struct sumac_shape){.rank = (uint32_t)message->n_shape};
+    for (uint32_t axis = 0; axis < meeting->shape.rank; axis++)
+        meeting->shape.extent[axis] = message->shape[axis];
+    if (sumac_shape_size(&meeting->shape, meeting->dtype, &meeting->elements, NULL) != SUMAC_OK)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            "rendezvous %.100s: shape %s of %s is more than 2^63 - 1 bytes", message->name,
+            sumac_shape_print(&meeting->shape, text, sizeof text),
+            sumac_dtype_name(meeting->dtype));
+    if (row_of(meeting->operation)->joins && meeting->shape.rank == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            "rendezvous %.100s: a %s of scalars has no axis; give them the shape [1]",
+            message->name, meeting_operation_name(meeting->operation));
+    return SUMAC_OK;
+}
+
+static enum sumac_status
+read_places(const wire_meeting *message, struct meeting *meeting, struct sumac_error *error)
+{
+    const struct operation_row *row = row_of(meeting->operation);
+    const uint32_t axes = row->has_axis ? meeting->shape.rank : 1;
+    const uint32_t roots = row->has_root ? meeting->task_count : 1;
+
+    meeting->axis = message->axis;
+    meeting->root = message->root;
+    meeting->split = message->split;
+    if (message->axis >= axes)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+            "rendezvous %.100s: a %s along axis %u, of 0 to %u", message->name, row->name,
+            message->axis, axes - 1);
+    if (message->root >= roots)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "rendezvous %.100s: a %s of the task at place %u, of 0 to %u", message->name, row->name,
+            message->root, roots - 1);
+    if (message->split && !row->arithmetic)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "rendezvous %.100s: a %s is not split: all of it meets on one ps", message->name,
+            row->name);
+    const uint64_t bytes = meeting->elements * dtype_bytes(meeting->dtype);
+    if (!message->split && row->arithmetic && bytes > MEETING_WHOLE_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "rendezvous %.100s: a %s of %" PRIu64 " bytes on one ps, where %u are the most: split "
+            "it over all",
+            message->name, row->name, bytes, MEETING_WHOLE_BYTES_MAX);
+    return SUMAC_OK;
+}
+
+enum sumac_status meeting_read(
+    const wire_meeting *message, const struct meeting_task *own, struct meeting_task *tasks,
+    struct meeting *meeting, struct sumac_error *error)
+{
+    struct meeting read = {.name = message->name, .round = message->round};
+
+    read.timeout_ms = message->timeout_ms == 0 ? MEETING_TIMEOUT_MS_DEFAULT : message->timeout_ms;
+    if (read_name(message, error) != SUMAC_OK ||
+        read_tasks(message, own, tasks, &read, error) != SUMAC_OK ||
+        read_operation(message, &read, error) != SUMAC_OK ||
+        read_shape(message, &read, error) != SUMAC_OK ||
+        read_places(message, &read, error) != SUMAC_OK)
+        return error->status;
+    assert(read.own < read.task_count);
+    *meeting = read;
+    return SUMAC_OK;
+}
+
+/* ---- what all say alike ---- */
+
+static bool same_tasks(const struct meeting *a, const struct meeting *b)
+{
+    if (a->task_count != b->task_count)
+        return false;
+    for (uint32_t i = 0; i < a->task_count; i++)
+        if (!meeting_task_equal(&a->tasks[i], &b->tasks[i]))
+            return false;
+    return true;
+}
+
+/* "3 tasks, worker 0 to worker 4": where two lists differ is told by the first task that one has
+ * alone. */
+static void print_tasks(const struct meeting *meeting, char text[TEXT_BYTES])
+{
+    char first[TASK_BYTES], last[TASK_BYTES];
+
+    (void)text_print(
+        text, TEXT_BYTES, "%" PRIu32 " tasks, %s to %s", meeting->task_count,
+        meeting_task_print(&meeting->tasks[0], first, sizeof first),
+        meeting_task_print(&meeting->tasks[meeting->task_count - 1], last, sizeof last));
+}
+
+static bool same_operation(const struct meeting *a, const struct meeting *b)
+{
+    return a->operation == b->operation;
+}
+
+static void print_operation(const struct meeting *meeting, char text[TEXT_BYTES])
+{
+    (void)text_print(text, TEXT_BYTES, "%s", meeting_operation_name(meeting->operation));
+}
+
+static bool same_dtype(const struct meeting *a, const struct meeting *b)
+{
+    return a->dtype == b->dtype;
+}
+
+static void print_dtype(const struct meeting *meeting, char text[TEXT_BYTES])
+{
+    (void)text_print(text, TEXT_BYTES, "%s", sumac_dtype_name(meeting->dtype));
+}
+
+static bool same_axis(const struct meeting *a, const struct meeting *b)
+{
+    return a->axis == b->axis;
+}
+
+static void print_axis(const struct meeting *meeting, char text[TEXT_BYTES])
+{
+    (void)text_print(text, TEXT_BYTES, "axis %" PRIu32, meeting->axis);
+}
+
+static bool same_root(const struct meeting *a, const struct meeting *b)
+{
+    return a->root == b->root;
+}
+
+static void print_root(const struct meeting *meeting, char text[TEXT_BYTES])
+{
+    assert(meeting->root < meeting->task_count);
+    (void)meeting_task_print(&meeting->tasks[meeting->root], text, TEXT_BYTES);
+}
+
+/* But for the axis that they are joined along. */
+static bool same_shape(const struct meeting *a, const struct meeting *b)
+{
+    struct sumac_shape given = b->shape;
+
+    assert(a->operation == b->operation && a->axis == b->axis);
+    if (row_of(a->operation)->joins && given.rank == a->shape.rank)
+        given.extent[a->axis] = a->shape.extent[a->axis];
+    return sumac_shape_equal(&a->shape, &given);
+}
+
+static void print_shape(const struct meeting *meeting, char text[TEXT_BYTES])
+{
+    (void)sumac_shape_print(&meeting->shape, text, TEXT_BYTES);
+}
+
+static bool same_split(const struct meeting *a, const struct meeting *b)
+{
+    return a->split == b->split;
+}
+
+static void print_split(const struct meeting *meeting, char text[TEXT_BYTES])
+{
+    (void)text_print(text, TEXT_BYTES, "%s", meeting->split ? "over all ps" : "on one ps");
+}
+
+/* In this order: an axis, a root and a shape mean something where the operations are the same. */
+static const struct attribute_row {
+    const char *name;
+    bool (*same)(const struct meeting *a, const struct meeting *b);
+    void (*print)(const struct meeting *meeting, char text[TEXT_BYTES]);
+} attributes[] = {
+    {"its participants are", same_tasks, print_tasks},
+    {"it is a", same_operation, print_operation},
+    {"it is of", same_dtype, print_dtype},
+    {"it goes along", same_axis, print_axis},
+    {"its root is", same_root, print_root},
+    {"its shape is", same_shape, print_shape},
+    {"it meets", same_split, print_split},
+};
+
+enum sumac_status
+meeting_compare(const struct meeting *first, const struct meeting *given, struct sumac_error *error)
+{
+    char one[TEXT_BYTES], other[TEXT_BYTES], who[TASK_BYTES], before[TASK_BYTES];
+
+    assert(strcmp(first->name, given->name) == 0);
+    assert(first->round == given->round);
+    for (size_t i = 0; i < COUNT(attributes); i++) {
+        const struct attribute_row *row = &attributes[i];
+        if (row->same(first, given))
+            continue;
+        row->print(first, one);
+        row->print(given, other);
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STEP_DIFFERS,
+            "round %" PRIu64 " of rendezvous %.100s: %s says that %s %s, and %s said %s; all say "
+            "the same",
+            given->round, given->name,
+            meeting_task_print(&given->tasks[given->own], who, sizeof who), row->name, other,
+            meeting_task_print(&first->tasks[first->own], before, sizeof before), one);
+    }
+    return SUMAC_OK;
+}
+
+/* ---- where it meets ---- */
+
+/* i·n ÷ p, rounded down, of any n. */
+static uint64_t first_of(uint64_t elements, uint32_t ps, uint32_t ps_count)
+{
+    assert(ps_count > 0 && ps <= ps_count);
+    return elements / ps_count * ps + elements % ps_count * ps / ps_count;
+}
+
+struct meeting_share meeting_share(const struct meeting *meeting, uint32_t ps, uint32_t ps_count)
+{
+    const uint64_t element = dtype_bytes(meeting->dtype);
+
+    assert(ps < ps_count);
+    if (row_of(meeting->operation)->has_root && meeting->own != meeting->root)
+        return (struct meeting_share){0};
+    if (!meeting->split)
+        return (struct meeting_share){.bytes = meeting->elements * element};
+    const uint64_t first = first_of(meeting->elements, ps, ps_count);
+    return (struct meeting_share){
+        .first_byte = first * element,
+        .bytes = (first_of(meeting->elements, ps + 1, ps_count) - first) * element};
+}
+
+/* ---- a copy ---- */
+
+size_t meeting_copy_bytes(const struct meeting *meeting)
+{
+    return sizeof *meeting + meeting->task_count * sizeof *meeting->tasks + strlen(meeting->name) +
+           1;
+}
+
+struct meeting *meeting_copy(const struct meeting *meeting, void *block)
+{
+    struct meeting *copy = block;
+    struct meeting_task *tasks = (struct meeting_task *)(void *)(copy + 1);
+    char *name = (char *)(tasks + meeting->task_count);
+
+    assert(meeting->task_count > 0);
+    *copy = *meeting;
+    memcpy(tasks, meeting->tasks, meeting->task_count * sizeof *tasks);
+    memcpy(name, meeting->name, strlen(meeting->name) + 1);
+    copy->tasks = tasks;
+    copy->name = name;
+    return copy;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meeting.h -- what a contribution says of the round of a rendezvous that it is for: read, and held
+ * against what the others say.
+ *
+ * Every ps that has a part of a contribution reads the same, so each says of it what the others
+ * would. What is read is lent by its message, until a ps keeps a copy (meeting_copy).
+ */
+#ifndef CATALOGUE_MEETING_H
+#define CATALOGUE_MEETING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sumac/status.h"
+#include "sumac/tensor.h"
+#include "wire.h"
+
+#define MEETING_NAME_BYTES_MAX 256u
+#define MEETING_TASKS_MAX 512u
+#define MEETING_TIMEOUT_MS_DEFAULT 60000u
+/* Beyond it what can be split is split, so that no ps has all of it. */
+#define MEETING_WHOLE_BYTES_MAX 1048576u
+
+enum meeting_operation {
+    MEETING_SUM = 1,
+    MEETING_MEAN,
+    MEETING_MIN,
+    MEETING_MAX,
+    MEETING_GATHER,
+    MEETING_BROADCAST,
+    MEETING_CONCATENATE,
+};
+
+/* A chief, or a worker. */
+struct meeting_task {
+    bool chief;
+    uint32_t index;
+};
+
+struct meeting {
+    const char *name;
+    uint64_t round;
+    const struct meeting_task *tasks; /* in their order */
+    uint32_t task_count;
+    uint32_t own; /* whose contribution it is: its place among them */
+    enum meeting_operation operation;
+    enum sumac_dtype dtype;
+    struct sumac_shape shape; /* of this contribution */
+    uint64_t elements;        /* of its tensor, as a whole */
+    uint32_t axis, root;
+    uint32_t timeout_ms;
+    bool split;
+};
+
+/* Read what a part of the task at hand says; its tasks go into `tasks`, which has MEETING_TASKS_MAX
+ * places. Lends  the message's name, the places.
+ *
+ * Fails  INVALID_ARGUMENT: BAD_NAME, BAD_SHAPE, WRONG_DATA_TYPE, or MALFORMED, naming the
+ *        rendezvous and what is wrong with what is said of it. */
+enum sumac_status meeting_read(
+    const wire_meeting *message, const struct meeting_task *own, struct meeting_task *tasks,
+    struct meeting *meeting, struct sumac_error *error);
+
+/* Is what `given` says of the round as `first` says, who came before it? Which of both, and what
+ * they differ in, is the error: FAILED_PRECONDITION (STEP_DIFFERS). */
+enum sumac_status meeting_compare(
+    const struct meeting *first, const struct meeting *given, struct sumac_error *error);
+
+/* Of a contribution's bytes, those that its part for ps `ps` of `ps_count` has; of an operation
+ * element by element, of the result's, too. */
+struct meeting_share {
+    uint64_t first_byte, bytes;
+};
+struct meeting_share meeting_share(const struct meeting *meeting, uint32_t ps, uint32_t ps_count);
+
+/* With its name and its tasks, as one block of so many bytes, which moves as a whole. */
+size_t meeting_copy_bytes(const struct meeting *meeting);
+struct meeting *meeting_copy(const struct meeting *meeting, void *block);
+
+/* "sum", "concatenate". Lends  for ever. */
+const char *meeting_operation_name(enum meeting_operation operation);
+/* "chief 0", "worker 3", into `text`. Lends  text. */
+const char *meeting_task_print(const struct meeting_task *task, char *text, size_t text_bytes);
+bool meeting_task_equal(const struct meeting_task *a, const struct meeting_task *b);
+/* Its place among the tasks; UINT32_MAX: it takes no part. */
+uint32_t meeting_place(const struct meeting *meeting, const struct meeting_task *task);
+
+#endif
