@@ -14,7 +14,7 @@ import sys
 LANE_ROOMS = ["server/lane/step", "server/lane/part", "server/lane/peer", "server/lane/operation", "server/lane/pull"]
 UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/store", "lib/session/rules.h"]
 # Those of server/, from the bottom. Who calls a function goes down, or stays: so no two files of different rooms need each other.
-ROOMS = ["server/catalogue", "server/store", *LANE_ROOMS, "server/lane", "server/judge", "server"]
+ROOMS = ["server/catalogue", "server/meet", "server/store", *LANE_ROOMS, "server/lane", "server/judge", "server"]
 
 # Those whose files have an order, too.
 STRAIGHT_ROOMS = ["server/catalogue", "server/store", *LANE_ROOMS, "server/lane"]
@@ -34,6 +34,7 @@ MAY_INCLUDE = {
                    "lib/update/plugged.h", "lib/expression/expression.h", "lib/rpc", "lib/session", "lib/cluster"],
     "worker": ["lib/base", "lib/client", "lib/cluster"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
+    "server/meet": ["lib/base", "lib/wire", "server/catalogue"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
     **{room: [*UNDER_LANE, "server/lane/lane.h", *LANE_ROOMS[:floor]]
        for floor, room in enumerate(LANE_ROOMS)},
@@ -61,8 +62,8 @@ DOORS = {
 }
 
 # Events in, effects out: nothing of the machine is named here.
-CORES = ("lib/session/", "server/catalogue/", "server/judge/", "server/lane/", "server/ps_core", "server/store/", "lib/update/",
-         "lib/expression/")
+CORES = ("lib/session/", "server/catalogue/", "server/judge/", "server/lane/", "server/meet/", "server/ps_core", "server/store/",
+         "lib/update/", "lib/expression/")
 CORES_CALL_NO = r"malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign|memory_heap|clock_gettime|gettimeofday|time|" \
                 r"nanosleep|rand|srand|getenv|socket|send|recv|open|read|write|close|fopen|printf|fprintf|abort|exit|" \
                 r"pthread_\w+|thrd_\w+|mtx_\w+|atomic_\w+"
@@ -74,7 +75,8 @@ PRINTERS = r"v?snprintf|strncpy|strncat"
 PRINTERS_FOLDERS = ("lib/", "server/", "worker/")
 PRINTERS_DOOR = "lib/base/text.c"
 # An error that is made here is told to a peer; elsewhere those that a call is finished with are.
-TELL_PEERS = ("server/catalogue/", "server/judge/", "server/lane/", "server/store/", "lib/update/", "lib/expression/", "lib/wire/")
+TELL_PEERS = ("server/catalogue/", "server/judge/", "server/lane/", "server/meet/", "server/store/", "lib/update/", "lib/expression/",
+              "lib/wire/")
 # CMocka's compare by a difference, and that of a NaN is never too large.
 NO_TEST_CALLS = r"assert_(?:not_)?(?:float|double)_(?:not_)?equal"
 NO_FILE_IS_CALLED = r"(utils?|common|helpers?|misc|manager)\b"

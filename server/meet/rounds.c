@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rounds.c -- a ticket becomes a round, which is open, then over, perhaps kept, then gone. */
+#include "rounds.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+
+void rounds_init(
+    struct rounds *rounds, struct sized_pool *pool, const struct round_owner *owner,
+    uint64_t room_bytes_max)
+{
+    memset(rounds, 0, sizeof *rounds);
+    rounds->pool = pool;
+    rounds->owner = *owner;
+    rounds->room_bytes_max = room_bytes_max;
+}
+
+/* ---- by name: those of one name lie together */
+
+static uint32_t bucket_of(const char *name)
+{
+    uint32_t value = 2166136261u; /* FNV-1a */
+
+    for (const char *at = name; *at != '\0'; at++)
+        value = (value ^ (uint8_t)*at) * 16777619u;
+    return (value ^ value >> 16) % ROUNDS_BUCKETS;
+}
+
+static struct round *next_of_name(struct round *round, const char *name)
+{
+    while (round != NULL && strcmp(round->meeting->name, name) != 0)
+        round = round->in_bucket.next;
+    return round;
+}
+
+static struct round *first_of_name(const struct rounds *rounds, const char *name)
+{
+    return next_of_name(rounds->buckets[bucket_of(name)].rounds.first, name);
+}
+
+struct round *rounds_find(const struct rounds *rounds, const char *name, uint64_t number)
+{
+    struct round *round = first_of_name(rounds, name);
+
+    while (round != NULL && round->meeting->round != number)
+        round = next_of_name(round->in_bucket.next, name);
+    return round;
+}
+
+static uint32_t count_of_name(const struct rounds *rounds, const char *name, bool kept)
+{
+    uint32_t count = 0;
+
+    for (struct round *round = first_of_name(rounds, name); round != NULL;
+         round = next_of_name(round->in_bucket.next, name))
+        count += round->kept == kept;
+    return count;
+}
+
+/* ---- what is asked of a round */
+
+bool round_is_whole(const struct round *round)
+{
+    assert(round->came_count <= round->meeting->task_count);
+    return round->came_count == round->meeting->task_count;
+}
+
+uint32_t round_missing(const struct round *round, uint32_t from)
+{
+    while (from < round->meeting->task_count && round->places[from].came)
+        from++;
+    return from < round->meeting->task_count ? from : UINT32_MAX;
+}
+
+bool round_lacks(const struct round *round, const struct meeting_task *task)
+{
+    const uint32_t place = meeting_place(round->meeting, task);
+
+    return place != UINT32_MAX && !round->places[place].came;
+}
+
+/* ---- memory */
+
+static size_t block_bytes_of(const struct meeting *meeting)
+{
+    return sizeof(struct round) + meeting->task_count * sizeof(struct round_place) +
+           meeting_copy_bytes(meeting);
+}
+
+static void give_room(struct rounds *rounds, struct round *round, uint64_t bytes)
+{
+    assert(round->room_bytes >= bytes);
+    assert(rounds->room_bytes >= bytes);
+    round->room_bytes -= bytes;
+    rounds->room_bytes -= bytes;
+}
+
+static void give_block(struct rounds *rounds, struct round *round)
+{
+    give_room(rounds, round, round->room_bytes);
+    sized_pool_give(rounds->pool, round, block_bytes_of(round->meeting));
+}
+
+static void give_contribution(const struct rounds *rounds, void *contribution)
+{
+    if (contribution != NULL)
+        rounds->owner.give(rounds->owner.context, contribution);
+}
+
+/* What is left is a place for each to hear how it ended. */
+static void give_contributions(struct rounds *rounds, struct round *round)
+{
+    for (uint32_t i = 0; i < round->meeting->task_count; i++) {
+        give_contribution(rounds, round->places[i].contribution);
+        round->places[i].contribution = NULL;
+    }
+    give_room(rounds, round, round->room_bytes - round->block_bytes);
+}
+
+static void leave_list(struct rounds *rounds, struct round *round)
+{
+    if (round->kept)
+        LIST_REMOVE(&rounds->kept, round, in_list);
+    else if (round->over)
+        LIST_REMOVE(&rounds->over, round, in_list);
+    else
+        LIST_REMOVE(&rounds->open, round, in_list);
+}
+
+static void forget(struct rounds *rounds, struct round *round)
+{
+    assert(rounds->count > 0);
+    leave_list(rounds, round);
+    LIST_REMOVE(&rounds->buckets[bucket_of(round->meeting->name)].rounds, round, in_bucket);
+    rounds->count--;
+    give_contributions(rounds, round);
+    give_block(rounds, round);
+}
+
+void rounds_deinit(struct rounds *rounds)
+{
+    struct round *round;
+
+    while ((round = rounds->open.first) != NULL || (round = rounds->over.first) != NULL ||
+           (round = rounds->kept.first) != NULL)
+        forget(rounds, round);
+    assert(rounds->count == 0);
+    assert(rounds->room_bytes == 0);
+}
+
+/* ---- tickets */
+
+static enum sumac_status fail_for_room(
+    const struct rounds *rounds, const struct meeting *meeting, uint64_t bytes,
+    struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "a contribution to round %" PRIu64 " of rendezvous %.100s takes %" PRIu64
+        " bytes, with as many for the result, and %" PRIu64 " are taken of at most %" PRIu64
+        " (--meet-max): contribute again later, or start each ps with more",
+        meeting->round, meeting->name, bytes, rounds->room_bytes, rounds->room_bytes_max);
+}
+
+/* Of a tensor and of a result of that size; UINT64_MAX: more than there is. */
+static uint64_t room_of(size_t block_bytes, uint64_t bytes)
+{
+    return bytes > INT64_MAX / 4 ? UINT64_MAX : block_bytes + 2 * bytes;
+}
+
+static bool take_room(struct rounds *rounds, uint64_t bytes)
+{
+    assert(rounds->room_bytes <= rounds->room_bytes_max);
+    if (bytes > rounds->room_bytes_max)
+        return false;
+    while (bytes > rounds->room_bytes_max - rounds->room_bytes && rounds->kept.first != NULL)
+        forget(rounds, rounds->kept.first);
+    if (bytes > rounds->room_bytes_max - rounds->room_bytes)
+        return false;
+    rounds->room_bytes += bytes;
+    return true;
+}
+
+struct round *rounds_ticket(
+    struct rounds *rounds, const struct meeting *meeting, uint64_t bytes, struct sumac_error *error)
+{
+    const size_t asked = block_bytes_of(meeting), block_bytes = sized_pool_bytes(asked);
+    const uint64_t room_bytes = room_of(block_bytes, bytes);
+
+    if (rounds_find(rounds, meeting->name, meeting->round) == NULL &&
+        count_of_name(rounds, meeting->name, false) >= ROUNDS_OF_NAME_MAX) {
+        (void)fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "%u rounds of rendezvous %.100s are not over, or not heard of by all who came, and no "
+            "more may be: contribute to round %" PRIu64 " later",
+            ROUNDS_OF_NAME_MAX, meeting->name, meeting->round);
+        return NULL;
+    }
+    if (!take_room(rounds, room_bytes)) {
+        (void)fail_for_room(rounds, meeting, room_bytes, error);
+        return NULL;
+    }
+    struct round *ticket = sized_pool_take_zeroed(rounds->pool, asked);
+    if (ticket == NULL) {
+        rounds->room_bytes -= room_bytes;
+        (void)fail_for_room(rounds, meeting, room_bytes, error);
+        return NULL;
+    }
+    ticket->meeting = meeting_copy(meeting, &ticket->places[meeting->task_count]);
+    ticket->block_bytes = block_bytes;
+    ticket->room_bytes = room_bytes;
+    return ticket;
+}
+
+void rounds_ticket_give(struct rounds *rounds, struct round *ticket)
+{
+    assert(ticket->came_count == 0);
+    give_block(rounds, ticket);
+}
+
+/* ---- who comes */
+
+static void enter(struct rounds *rounds, struct round *ticket)
+{
+    LIST_APPEND(&rounds->open, ticket, in_list);
+    LIST_APPEND(&rounds->buckets[bucket_of(ticket->meeting->name)].rounds, ticket, in_bucket);
+    rounds->count++;
+    ticket->until_us = UINT64_MAX;
+}
+
+/* What came beside the ticket's block is the round's from here on. */
+static void join(struct rounds *rounds, struct round *ticket, struct round *round)
+{
+    const uint64_t bytes = ticket->room_bytes - ticket->block_bytes;
+
+    assert(round != ticket);
+    round->room_bytes += bytes;
+    ticket->room_bytes -= bytes;
+    give_block(rounds, ticket);
+}
+
+static void note_time(struct round *round, uint32_t timeout_ms, uint64_t now_us)
+{
+    const uint64_t until_us = now_us + (uint64_t)timeout_ms * 1000;
+
+    if (until_us >= round->until_us)
+        return;
+    round->until_us = until_us;
+    round->until_ms = timeout_ms;
+}
+
+static void note_came(struct round *round, uint32_t place, double weight, uint64_t extent)
+{
+    assert(!round->places[place].came);
+    round->places[place].came = true;
+    round->places[place].weight = weight;
+    round->places[place].extent = extent;
+    round->came_count++;
+}
+
+/* It adds nothing: its bytes are given back, and so is its room. */
+static enum rounds_came
+pass_over(struct rounds *rounds, const struct round_arrival *arrival, enum rounds_came came)
+{
+    assert(came != ROUNDS_TAKEN);
+    give_contribution(rounds, arrival->contribution);
+    give_block(rounds, arrival->ticket);
+    return came;
+}
+
+/* Of a round that failed, and that is kept for who has not come. */
+static void keep(struct rounds *rounds, struct round *round)
+{
+    const char *const name = round->meeting->name;
+
+    assert(round->over && !round->kept);
+    assert(round->end.status != SUMAC_OK);
+    while (count_of_name(rounds, name, true) >= ROUNDS_KEPT_OF_NAME_MAX) {
+        struct round *oldest = rounds->kept.first;
+        while (strcmp(oldest->meeting->name, name) != 0)
+            oldest = oldest->in_list.next;
+        forget(rounds, oldest);
+    }
+    leave_list(rounds, round);
+    round->kept = true;
+    LIST_APPEND(&rounds->kept, round, in_list);
+}
+
+/* Those who came want no more of it; those who did not may come yet. */
+static bool only_waits_for_the_late(const struct round *round)
+{
+    for (uint32_t i = 0; i < round->meeting->task_count; i++)
+        if (round->places[i].came && !round->places[i].heard)
+            return false;
+    return true;
+}
+
+static void settle(struct rounds *rounds, struct round *round)
+{
+    if (!round->over)
+        return;
+    if (round->heard_count == round->meeting->task_count)
+        forget(rounds, round);
+    else if (!round->kept && only_waits_for_the_late(round))
+        keep(rounds, round);
+}
+
+/* To a round that failed, for which it is kept: from here on that is for who has come, too. */
+static void come_late(struct rounds *rounds, struct round *round)
+{
+    if (!round->kept)
+        return;
+    leave_list(rounds, round);
+    round->kept = false;
+    LIST_APPEND(&rounds->over, round, in_list);
+}
+
+static void end_for_all(struct rounds *rounds, struct round *round, const struct sumac_error *end)
+{
+    assert(!round->over);
+    assert(end->status != SUMAC_OK || round_is_whole(round));
+    leave_list(rounds, round);
+    round->over = true;
+    round->end = *end;
+    LIST_APPEND(&rounds->over, round, in_list);
+    settle(rounds, round);
+}
+
+enum rounds_came rounds_come(
+    struct rounds *rounds, const struct round_arrival *arrival, struct round **found,
+    struct sumac_error *error)
+{
+    struct round *const ticket = arrival->ticket;
+    const struct meeting *given = ticket->meeting;
+    const uint64_t extent = given->shape.rank == 0 ? 1 : given->shape.extent[given->axis];
+    struct round *round = rounds_find(rounds, given->name, given->round);
+
+    if (round == NULL) {
+        enter(rounds, ticket);
+        round = ticket;
+    }
+    *found = round;
+    const uint32_t place = meeting_place(round->meeting, &given->tasks[given->own]);
+    if (place != UINT32_MAX && round->places[place].came)
+        return pass_over(rounds, arrival, ROUNDS_AGAIN);
+    if (place != UINT32_MAX)
+        note_came(round, place, arrival->weight, extent);
+    if (round->over) {
+        if (place != UINT32_MAX)
+            come_late(rounds, round);
+        return pass_over(rounds, arrival, ROUNDS_OVER);
+    }
+    note_time(round, given->timeout_ms, arrival->now_us);
+    if (round != ticket) {
+        if (meeting_compare(round->meeting, given, error) != SUMAC_OK)
+            return pass_over(rounds, arrival, ROUNDS_DIFFERS);
+        join(rounds, ticket, round);
+    }
+    assert(place != UINT32_MAX); /* the lists are the same */
+    round->places[place].contribution = arrival->contribution;
+    if (round->passes && round_is_whole(round))
+        end_for_all(rounds, round, &(struct sumac_error){.status = SUMAC_OK});
+    return ROUNDS_TAKEN;
+}
+
+/* ---- how it ends */
+
+void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_error *end)
+{
+    if (round->over || round->passes)
+        return;
+    if (end->status != SUMAC_OK)
+        give_contributions(rounds, round);
+    else if (!round_is_whole(round))
+        round->passes = true;
+    if (!round->passes)
+        end_for_all(rounds, round, end);
+}
+
+void rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end)
+{
+    struct round *round = rounds_find(rounds, ticket->meeting->name, ticket->meeting->round);
+
+    if (round == NULL) {
+        enter(rounds, ticket);
+        round = ticket;
+    } else {
+        give_block(rounds, ticket);
+    }
+    rounds_end(rounds, round, end);
+}
+
+void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place)
+{
+    assert(place < round->meeting->task_count);
+    if (round->places[place].heard)
+        return;
+    round->places[place].heard = true;
+    round->heard_count++;
+    settle(rounds, round);
+}
+
+static void settle_in(struct rounds *rounds, struct round *first, const struct meeting_task *task)
+{
+    for (struct round *round = first, *next; round != NULL; round = next) {
+        next = round->in_list.next;
+        if (round->over && round_lacks(round, task))
+            rounds_heard(rounds, round, meeting_place(round->meeting, task));
+    }
+}
+
+void rounds_settled(struct rounds *rounds, const struct meeting_task *task)
+{
+    settle_in(rounds, rounds->kept.first, task);
+    settle_in(rounds, rounds->over.first, task);
+}

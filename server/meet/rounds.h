@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rounds.h -- what one ps has of the rounds of rendezvous: who has come to each, how it ended, and
+ * who may still ask for it.
+ *
+ *   rounds ─┬─ open ── round ── places, one for each participant ── its contribution
+ *           ├─ over ── likewise: those who came have not all said that they want no more
+ *           └─ kept ── that failed, for participants that have not come: the oldest gives way
+ *
+ * Nothing here can fail once a contribution is staged: its ticket, taken when its part begins, is a
+ * round of its own with all the room that it may need, which is entered when it is the first to
+ * come, and given back when it is not. docs/protocol/PROTOCOL.md, "Rendezvous", is the whole.
+ */
+#ifndef MEET_ROUNDS_H
+#define MEET_ROUNDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "list.h"
+#include "meeting.h"
+#include "sized_pool.h"
+
+#define ROUNDS_OF_NAME_MAX 64u      /* at a time, whoever's, beside those that are kept */
+#define ROUNDS_KEPT_OF_NAME_MAX 16u /* for who has not come */
+#define ROUNDS_BUCKETS 1024u
+
+/* A participant's. */
+struct round_place {
+    bool came;
+    bool heard; /* it asks for nothing any more */
+    double weight;
+    uint64_t extent;    /* of the axis that contributions are joined along */
+    void *contribution; /* its owner's; NULL: none, or given back */
+};
+
+struct round {
+    LINKS(struct round) in_bucket;
+    LINKS(struct round) in_list;
+    struct meeting *meeting; /* as the first said it; of a ticket, as its contribution does */
+    size_t block_bytes;      /* of this, the places and the meeting, as the pool counts them */
+    uint64_t room_bytes;     /* all that is counted for it */
+    uint64_t until_us;       /* the first of the times of those who came */
+    uint32_t until_ms;       /* likewise, as it was said */
+    uint32_t came_count, heard_count;
+    bool passes; /* ps 0 says so: it is over when it is whole here */
+    bool over, kept;
+    struct sumac_error end; /* status OK: it passed */
+    struct round_place places[];
+};
+
+/* Gets back what was contributed, once. */
+struct round_owner {
+    void (*give)(void *context, void *contribution);
+    void *context;
+};
+
+struct rounds {
+    struct sized_pool *pool;
+    struct round_owner owner;
+    uint64_t room_bytes, room_bytes_max; /* of rounds and tickets */
+    uint32_t count;
+    LIST(struct round) open, over, kept;
+    struct {
+        LIST(struct round) rounds;
+    } buckets[ROUNDS_BUCKETS];
+};
+
+void rounds_init(
+    struct rounds *rounds, struct sized_pool *pool, const struct round_owner *owner,
+    uint64_t room_bytes_max);
+/* All tickets have been given back. */
+void rounds_deinit(struct rounds *rounds);
+
+/* Room for a contribution of so many bytes to be received, and for as many of a result: rounds that
+ * are kept give way to it. NULL: RESOURCE_EXHAUSTED, BUSY or OUT_OF_MEMORY, with both figures. */
+struct round *rounds_ticket(
+    struct rounds *rounds, const struct meeting *meeting, uint64_t bytes,
+    struct sumac_error *error);
+/* Nothing came of it. */
+void rounds_ticket_give(struct rounds *rounds, struct round *ticket);
+
+enum rounds_came {
+    ROUNDS_TAKEN,
+    ROUNDS_DIFFERS, /* from what was said before: the round is to end as *error has it */
+    ROUNDS_AGAIN,   /* its task has come before */
+    ROUNDS_OVER,    /* the round was over */
+};
+
+/* A contribution has its turn. */
+struct round_arrival {
+    struct round *ticket; /* used up */
+    void *contribution;   /* given back at once, but for ROUNDS_TAKEN */
+    double weight;
+    uint64_t now_us;
+};
+/* *round: there is one from here on, and while its place has not heard. */
+enum rounds_came rounds_come(
+    struct rounds *rounds, const struct round_arrival *arrival, struct round **round,
+    struct sumac_error *error);
+
+/* NULL: none that anybody may ask for. */
+struct round *rounds_find(const struct rounds *rounds, const char *name, uint64_t number);
+/* Have all come? */
+bool round_is_whole(const struct round *round);
+/* The first participant from that place on that has not come; UINT32_MAX: none. */
+uint32_t round_missing(const struct round *round, uint32_t from);
+/* Is that task one of them? */
+bool round_lacks(const struct round *round, const struct meeting_task *task);
+
+/* It is over, for all alike: so, and all contributions are given back; or well (SUMAC_OK), as soon
+ * as it is whole. An end that is said again is none. */
+void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_error *end);
+/* As ps 0 orders it, whose ticket may be of a round that nobody here has come to. The ticket is
+ * used up. */
+void rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end);
+
+/* The participant at that place asks for the round no more. When nobody does, and it is over, it is
+ * gone. */
+void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place);
+/* That task is settled: of rounds that are over, and that it has not come to, it wants nothing. */
+void rounds_settled(struct rounds *rounds, const struct meeting_task *task);
+
+#endif

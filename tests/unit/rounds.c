@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rounds.c -- who has come to a round, how it ends, who hears of it, and that nothing is left. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rounds.h"
+
+#define TENSOR_BYTES 24u
+
+static const struct meeting_task tasks[] = {{true, 0}, {false, 1}, {false, 7}};
+#define TASKS (sizeof tasks / sizeof *tasks)
+
+struct desk {
+    struct rounds rounds;
+    struct sized_pool pool;
+    uint32_t given; /* contributions that came back */
+    struct sumac_error error;
+    struct round *round; /* that was come to last */
+};
+
+static void note_given(void *context, void *contribution)
+{
+    assert_ptr_equal(contribution, context);
+    ((struct desk *)context)->given++;
+}
+
+static void begin_with(struct desk *desk, uint64_t room_bytes_max)
+{
+    memset(desk, 0, sizeof *desk);
+    sized_pool_init(&desk->pool, &memory_heap, 0);
+    rounds_init(
+        &desk->rounds, &desk->pool, &(struct round_owner){.give = note_given, .context = desk},
+        room_bytes_max);
+}
+
+static void begin(struct desk *desk) { begin_with(desk, 1u << 20); }
+
+/* Nothing may be left when all has been given back. */
+static void end(struct desk *desk)
+{
+    rounds_deinit(&desk->rounds);
+    assert_int_equal(desk->rounds.room_bytes, 0);
+    sized_pool_deinit(&desk->pool);
+}
+
+static struct meeting meeting_of(uint32_t place, uint64_t number)
+{
+    return (struct meeting){
+        .name = "grads",
+        .round = number,
+        .tasks = tasks,
+        .task_count = TASKS,
+        .own = place,
+        .operation = MEETING_SUM,
+        .dtype = SUMAC_FLOAT32,
+        .shape = SUMAC_SHAPE(2, 3),
+        .elements = 6,
+        .timeout_ms = 1000};
+}
+
+static enum rounds_came come_as(struct desk *desk, const struct meeting *meeting, uint64_t now_us)
+{
+    struct round *ticket = rounds_ticket(&desk->rounds, meeting, TENSOR_BYTES, &desk->error);
+
+    const struct round_arrival arrival = {
+        .ticket = ticket, .contribution = desk, .weight = 1, .now_us = now_us};
+
+    assert_non_null(ticket);
+    return rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
+}
+
+static enum rounds_came come(struct desk *desk, uint32_t place, uint64_t number)
+{
+    const struct meeting meeting = meeting_of(place, number);
+
+    return come_as(desk, &meeting, 0);
+}
+
+static const struct sumac_error passed = {.status = SUMAC_OK};
+static const struct sumac_error late = {
+    .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_TIMED_OUT, .text = "worker 7"};
+
+static struct round *find(struct desk *desk, uint64_t number)
+{
+    return rounds_find(&desk->rounds, "grads", number);
+}
+
+static void hear_all(struct desk *desk, uint64_t number)
+{
+    for (uint32_t place = 0; place < TASKS; place++)
+        rounds_heard(&desk->rounds, find(desk, number), place);
+}
+
+/* ---- who comes ---- */
+
+static void a_round_is_whole_when_all_have_come(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    assert_null(find(&desk, 1));
+    assert_int_equal(come(&desk, 2, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+
+    assert_false(round_is_whole(desk.round));
+    assert_int_equal(round_missing(desk.round, 0), 1);
+    assert_int_equal(round_missing(desk.round, 2), UINT32_MAX);
+    assert_true(round_lacks(desk.round, &tasks[1]));
+    assert_false(round_lacks(desk.round, &tasks[2]));
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
+    assert_true(round_is_whole(desk.round));
+    assert_int_equal(desk.given, 0);
+    end(&desk);
+    assert_int_equal(desk.given, TASKS);
+}
+
+static void rounds_and_names_are_apart(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct meeting other = meeting_of(0, 1);
+
+    begin(&desk);
+    other.name = "more";
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, 0, 2), ROUNDS_TAKEN);
+    assert_int_equal(come_as(&desk, &other, 0), ROUNDS_TAKEN);
+
+    assert_ptr_not_equal(find(&desk, 1), find(&desk, 2));
+    assert_ptr_equal(rounds_find(&desk.rounds, "more", 1), desk.round);
+    end(&desk);
+}
+
+static void who_comes_again_adds_nothing(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    const uint64_t room_bytes = desk.rounds.room_bytes;
+
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_AGAIN);
+
+    assert_int_equal(desk.given, 1);
+    assert_int_equal(desk.rounds.room_bytes, room_bytes);
+    assert_int_equal(desk.round->came_count, 1);
+    end(&desk);
+}
+
+static void who_differs_is_told_how(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct meeting other = meeting_of(1, 1);
+
+    begin(&desk);
+    other.shape.extent[1] = 4;
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+
+    assert_int_equal(come_as(&desk, &other, 0), ROUNDS_DIFFERS);
+
+    assert_int_equal(desk.error.reason, SUMAC_REASON_STEP_DIFFERS);
+    assert_non_null(strstr(desk.error.text, "worker 1 says that its shape is [2, 4]"));
+    assert_int_equal(desk.given, 1);
+    rounds_end(&desk.rounds, desk.round, &desk.error);
+    assert_int_equal(desk.given, 2);
+    end(&desk);
+}
+
+static void who_is_no_participant_differs(void **state)
+{
+    (void)state;
+    static const struct meeting_task others[] = {{false, 1}, {false, 8}};
+    struct desk desk;
+    struct meeting other = meeting_of(1, 1);
+
+    begin(&desk);
+    other.tasks = others;
+    other.task_count = 2;
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+
+    assert_int_equal(come_as(&desk, &other, 0), ROUNDS_DIFFERS);
+
+    assert_non_null(strstr(desk.error.text, "worker 8 says that its participants are 2 tasks"));
+    assert_int_equal(desk.round->came_count, 1);
+    end(&desk);
+}
+
+static void the_first_time_that_is_over_counts(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct meeting meeting = meeting_of(0, 1);
+
+    begin(&desk);
+    assert_int_equal(come_as(&desk, &meeting, 5000), ROUNDS_TAKEN);
+    assert_int_equal(desk.round->until_us, 1005000);
+    meeting.own = 1;
+    meeting.timeout_ms = 10;
+    assert_int_equal(come_as(&desk, &meeting, 6000), ROUNDS_TAKEN);
+    assert_int_equal(desk.round->until_us, 16000);
+    assert_int_equal(desk.round->until_ms, 10);
+    meeting.own = 2;
+    meeting.timeout_ms = UINT32_MAX;
+    assert_int_equal(come_as(&desk, &meeting, 7000), ROUNDS_TAKEN);
+    assert_int_equal(desk.round->until_us, 16000);
+    end(&desk);
+}
+
+/* ---- how it ends ---- */
+
+static void a_round_that_passed_is_there_until_all_have_heard(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    for (uint32_t place = 0; place < TASKS; place++)
+        assert_int_equal(come(&desk, place, 1), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &passed);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    rounds_heard(&desk.rounds, desk.round, 2);
+    assert_ptr_equal(find(&desk, 1), desk.round);
+    assert_int_equal(desk.given, 0);
+
+    rounds_heard(&desk.rounds, desk.round, 1);
+
+    assert_null(find(&desk, 1));
+    assert_int_equal(desk.given, TASKS);
+    assert_int_equal(desk.rounds.room_bytes, 0);
+    end(&desk);
+}
+
+static void what_is_heard_before_the_end_counts(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    for (uint32_t place = 0; place < TASKS; place++) {
+        assert_int_equal(come(&desk, place, 1), ROUNDS_TAKEN);
+        rounds_heard(&desk.rounds, desk.round, place);
+    }
+    assert_ptr_equal(find(&desk, 1), desk.round);
+
+    rounds_end(&desk.rounds, desk.round, &passed);
+
+    assert_null(find(&desk, 1));
+    end(&desk);
+}
+
+static void a_round_that_failed_gives_all_back_and_says_the_same_to_the_late(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &late);
+    rounds_end(&desk.rounds, desk.round, &passed); /* it is over */
+    rounds_end(
+        &desk.rounds, desk.round,
+        &(struct sumac_error){.status = SUMAC_ABORTED, .text = "another end"});
+    assert_int_equal(desk.given, 1);
+    assert_int_equal(desk.rounds.room_bytes, desk.round->block_bytes);
+    rounds_heard(&desk.rounds, desk.round, 0);
+
+    assert_int_equal(come(&desk, 2, 1), ROUNDS_OVER);
+    assert_int_equal(desk.given, 2);
+    assert_string_equal(find(&desk, 1)->end.text, "worker 7");
+    rounds_heard(&desk.rounds, desk.round, 2);
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
+    rounds_heard(&desk.rounds, desk.round, 1);
+
+    assert_null(find(&desk, 1));
+    end(&desk);
+}
+
+static void of_one_name_some_that_failed_are_kept_for_the_late(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    for (uint64_t number = 1; number <= 100000; number++) {
+        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
+        rounds_end(&desk.rounds, desk.round, &late);
+        rounds_heard(&desk.rounds, desk.round, 0);
+    }
+
+    assert_int_equal(desk.rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
+    assert_null(find(&desk, 100000 - ROUNDS_KEPT_OF_NAME_MAX));
+    assert_non_null(find(&desk, 100000 - ROUNDS_KEPT_OF_NAME_MAX + 1));
+    assert_non_null(find(&desk, 100000));
+    end(&desk);
+}
+
+static void a_round_for_which_somebody_late_has_come_is_not_one_of_those(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &late);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
+    for (uint64_t number = 2; number <= 2 * ROUNDS_KEPT_OF_NAME_MAX; number++) {
+        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
+        rounds_end(&desk.rounds, desk.round, &late);
+        rounds_heard(&desk.rounds, desk.round, 0);
+    }
+
+    assert_non_null(find(&desk, 1)); /* its task has not heard yet */
+    rounds_heard(&desk.rounds, find(&desk, 1), 1);
+    assert_true(find(&desk, 1)->kept); /* in the place of the one that has been kept longest */
+    assert_int_equal(desk.rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
+    end(&desk);
+}
+
+static void who_is_settled_asks_for_nothing(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, 0, 2), ROUNDS_TAKEN); /* open: whoever ends it decides */
+    rounds_end(&desk.rounds, find(&desk, 1), &late);
+    rounds_heard(&desk.rounds, find(&desk, 1), 0);
+
+    rounds_settled(&desk.rounds, &tasks[2]);
+
+    assert_non_null(find(&desk, 1));
+    assert_int_equal(find(&desk, 2)->heard_count, 0);
+    rounds_heard(&desk.rounds, find(&desk, 1), 1);
+    assert_null(find(&desk, 1));
+    end(&desk);
+}
+
+static void what_is_kept_goes_when_the_last_late_one_is_settled(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &late);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    rounds_settled(&desk.rounds, &tasks[1]);
+    assert_non_null(find(&desk, 1));
+
+    rounds_settled(&desk.rounds, &tasks[2]);
+
+    assert_null(find(&desk, 1));
+    assert_int_equal(desk.rounds.room_bytes, 0);
+    end(&desk);
+}
+
+/* ---- by an order ---- */
+
+static void order(struct desk *desk, uint64_t number, const struct sumac_error *how)
+{
+    const struct meeting meeting = meeting_of(0, number);
+    struct round *ticket = rounds_ticket(&desk->rounds, &meeting, 0, &desk->error);
+
+    assert_non_null(ticket);
+    rounds_end_ordered(&desk->rounds, ticket, how);
+}
+
+static void a_round_that_passes_is_over_when_it_is_whole_here(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    order(&desk, 1, &passed); /* nobody has come here yet */
+    for (uint32_t place = 0; place < TASKS; place++) {
+        assert_false(find(&desk, 1)->over);
+        assert_int_equal(come(&desk, place, 1), ROUNDS_TAKEN);
+    }
+
+    assert_true(find(&desk, 1)->over);
+    assert_int_equal(find(&desk, 1)->end.status, SUMAC_OK);
+    order(&desk, 1, &passed); /* it is said again */
+    assert_int_equal(desk.given, 0);
+    hear_all(&desk, 1);
+    assert_null(find(&desk, 1));
+    end(&desk);
+}
+
+static void a_round_that_nobody_has_come_to_fails_by_an_order(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    order(&desk, 1, &late);
+    assert_true(find(&desk, 1)->kept);
+
+    for (uint32_t place = 0; place < TASKS; place++) {
+        assert_int_equal(come(&desk, place, 1), ROUNDS_OVER);
+        rounds_heard(&desk.rounds, desk.round, place);
+    }
+
+    assert_null(find(&desk, 1));
+    assert_int_equal(desk.given, TASKS);
+    end(&desk);
+}
+
+/* ---- room ---- */
+
+static void a_ticket_of_which_nothing_comes_leaves_nothing(void **state)
+{
+    (void)state;
+    struct desk desk;
+    const struct meeting meeting = meeting_of(0, 1);
+
+    begin(&desk);
+    struct round *ticket = rounds_ticket(&desk.rounds, &meeting, TENSOR_BYTES, &desk.error);
+    assert_non_null(ticket);
+    assert_true(desk.rounds.room_bytes >= 2 * TENSOR_BYTES + sizeof *ticket);
+
+    rounds_ticket_give(&desk.rounds, ticket);
+
+    assert_int_equal(desk.rounds.room_bytes, 0);
+    assert_null(find(&desk, 1));
+    end(&desk);
+}
+
+static void what_finds_no_room_is_refused_with_both_figures(void **state)
+{
+    (void)state;
+    struct desk desk;
+    const struct meeting meeting = meeting_of(1, 1);
+
+    begin_with(&desk, 20000);
+    assert_null(rounds_ticket(&desk.rounds, &meeting, 10000, &desk.error));
+    assert_int_equal(desk.error.status, SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(desk.error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_non_null(strstr(desk.error.text, "round 1 of rendezvous grads takes 2"));
+    assert_non_null(strstr(desk.error.text, "at most 20000 (--meet-max)"));
+    assert_null(rounds_ticket(&desk.rounds, &meeting, UINT64_MAX, &desk.error));
+    assert_null(rounds_ticket(&desk.rounds, &meeting, UINT64_MAX / 2, &desk.error));
+    assert_int_equal(desk.rounds.room_bytes, 0);
+
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    end(&desk);
+}
+
+static void what_is_kept_gives_way(void **state)
+{
+    (void)state;
+    struct desk desk;
+    char name[16];
+
+    begin_with(&desk, 20000);
+    for (uint32_t i = 0; i < 1000; i++) { /* of as many names */
+        struct meeting meeting = meeting_of(0, 1);
+        (void)snprintf(name, sizeof name, "name %u", i);
+        meeting.name = name;
+        assert_int_equal(come_as(&desk, &meeting, 0), ROUNDS_TAKEN);
+        rounds_end(&desk.rounds, desk.round, &late);
+        rounds_heard(&desk.rounds, desk.round, 0);
+        assert_true(desk.rounds.room_bytes <= 20000);
+    }
+
+    assert_non_null(rounds_find(&desk.rounds, "name 999", 1));
+    assert_null(rounds_find(&desk.rounds, "name 0", 1));
+    end(&desk);
+}
+
+static void of_one_name_so_many_rounds_may_be_under_way(void **state)
+{
+    (void)state;
+    struct desk desk;
+    const struct meeting next = meeting_of(0, ROUNDS_OF_NAME_MAX + 1);
+
+    begin(&desk);
+    for (uint64_t number = 1; number <= ROUNDS_OF_NAME_MAX; number++)
+        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
+
+    assert_null(rounds_ticket(&desk.rounds, &next, 0, &desk.error));
+    assert_int_equal(desk.error.reason, SUMAC_REASON_BUSY);
+    assert_int_equal(come(&desk, 1, ROUNDS_OF_NAME_MAX), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &late);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    rounds_heard(&desk.rounds, desk.round, 1); /* kept for the third: it is not under way */
+    assert_int_equal(come(&desk, 0, ROUNDS_OF_NAME_MAX + 1), ROUNDS_TAKEN);
+    end(&desk);
+}
+
+static void many_rounds_leave_nothing(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    for (uint64_t number = 1; number <= 100000; number++) {
+        for (uint32_t place = 0; place < TASKS; place++)
+            assert_int_equal(come(&desk, place, number), ROUNDS_TAKEN);
+        rounds_end(&desk.rounds, desk.round, &passed);
+        hear_all(&desk, number);
+    }
+
+    assert_int_equal(desk.rounds.room_bytes, 0);
+    assert_int_equal(desk.rounds.count, 0);
+    assert_int_equal(desk.given, 100000 * TASKS);
+    assert_true(desk.pool.held_bytes <= SIZED_POOL_EMPTY_BYTES_MAX);
+    end(&desk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_round_is_whole_when_all_have_come),
+        cmocka_unit_test(rounds_and_names_are_apart),
+        cmocka_unit_test(who_comes_again_adds_nothing),
+        cmocka_unit_test(who_differs_is_told_how),
+        cmocka_unit_test(who_is_no_participant_differs),
+        cmocka_unit_test(the_first_time_that_is_over_counts),
+        cmocka_unit_test(a_round_that_passed_is_there_until_all_have_heard),
+        cmocka_unit_test(what_is_heard_before_the_end_counts),
+        cmocka_unit_test(a_round_that_failed_gives_all_back_and_says_the_same_to_the_late),
+        cmocka_unit_test(of_one_name_some_that_failed_are_kept_for_the_late),
+        cmocka_unit_test(a_round_for_which_somebody_late_has_come_is_not_one_of_those),
+        cmocka_unit_test(who_is_settled_asks_for_nothing),
+        cmocka_unit_test(what_is_kept_goes_when_the_last_late_one_is_settled),
+        cmocka_unit_test(a_round_that_passes_is_over_when_it_is_whole_here),
+        cmocka_unit_test(a_round_that_nobody_has_come_to_fails_by_an_order),
+        cmocka_unit_test(a_ticket_of_which_nothing_comes_leaves_nothing),
+        cmocka_unit_test(what_finds_no_room_is_refused_with_both_figures),
+        cmocka_unit_test(what_is_kept_gives_way),
+        cmocka_unit_test(of_one_name_so_many_rounds_may_be_under_way),
+        cmocka_unit_test(many_rounds_leave_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
