@@ -26,18 +26,19 @@ static bool any_dtype(enum sumac_dtype dtype) { return dtype_bytes(dtype) > 0; }
 static const struct operation_row {
     const char *name;
     bool (*takes)(enum sumac_dtype dtype);
+    bool adds;       /* of half types float32 */
     bool arithmetic; /* element by element: of one shape, and it may be split */
     bool joins;      /* one after the other: the extent of an axis may differ */
     bool has_axis;
     bool has_root;
 } operations[] = {
-    [MEETING_SUM] = {"sum", update_can_add, true, false, false, false},
-    [MEETING_MEAN] = {"mean", update_can_divide, true, false, false, false},
-    [MEETING_MIN] = {"min", update_can_add, true, false, false, false},
-    [MEETING_MAX] = {"max", update_can_add, true, false, false, false},
-    [MEETING_GATHER] = {"gather", any_dtype, false, true, true, false},
-    [MEETING_BROADCAST] = {"broadcast", any_dtype, false, false, false, true},
-    [MEETING_CONCATENATE] = {"concatenate", any_dtype, false, true, false, false},
+    [MEETING_SUM] = {"sum", update_can_add, .adds = true, .arithmetic = true},
+    [MEETING_MEAN] = {"mean", update_can_divide, .adds = true, .arithmetic = true},
+    [MEETING_MIN] = {"min", update_can_add, .arithmetic = true},
+    [MEETING_MAX] = {"max", update_can_add, .arithmetic = true},
+    [MEETING_GATHER] = {"gather", any_dtype, .joins = true, .has_axis = true},
+    [MEETING_BROADCAST] = {"broadcast", any_dtype, .has_root = true},
+    [MEETING_CONCATENATE] = {"concatenate", any_dtype, .joins = true},
 };
 
 static const struct operation_row *row_of(enum meeting_operation operation)
@@ -200,7 +201,9 @@ read_shape(const wire_meeting *message, struct meeting *meeting, struct sumac_er
     meeting->shape = (struct sumac_shape){.rank = (uint32_t)message->n_shape};
     for (uint32_t axis = 0; axis < meeting->shape.rank; axis++)
         meeting->shape.extent[axis] = message->shape[axis];
-    if (sumac_shape_size(&meeting->shape, meeting->dtype, &meeting->elements, NULL) != SUMAC_OK)
+    if (sumac_shape_size(
+            &meeting->shape, meeting_contribution_dtype(meeting), &meeting->elements, NULL) !=
+        SUMAC_OK)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
             "rendezvous %.100s: shape %s of %s is more than 2^63 - 1 bytes", message->name,
@@ -239,7 +242,7 @@ read_places(const wire_meeting *message, struct meeting *meeting, struct sumac_e
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "rendezvous %.100s: a %s is not split: all of it meets on one ps", message->name,
             row->name);
-    const uint64_t bytes = meeting->elements * dtype_bytes(meeting->dtype);
+    const uint64_t bytes = meeting->elements * dtype_bytes(meeting_contribution_dtype(meeting));
     if (!message->split && row->arithmetic && bytes > MEETING_WHOLE_BYTES_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
@@ -406,9 +409,15 @@ static uint64_t first_of(uint64_t elements, uint32_t ps, uint32_t ps_count)
     return elements / ps_count * ps + elements % ps_count * ps / ps_count;
 }
 
+enum sumac_dtype meeting_contribution_dtype(const struct meeting *meeting)
+{
+    return row_of(meeting->operation)->adds ? update_contribution_dtype(meeting->dtype)
+                                            : meeting->dtype;
+}
+
 struct meeting_share meeting_share(const struct meeting *meeting, uint32_t ps, uint32_t ps_count)
 {
-    const uint64_t element = dtype_bytes(meeting->dtype);
+    const uint64_t element = dtype_bytes(meeting_contribution_dtype(meeting));
 
     assert(ps < ps_count);
     if (row_of(meeting->operation)->has_root && meeting->own != meeting->root)

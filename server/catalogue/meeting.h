@@ -66,8 +66,10 @@ enum sumac_status meeting_read(
 enum sumac_status meeting_compare(
     const struct meeting *first, const struct meeting *given, struct sumac_error *error);
 
-/* Of a contribution's bytes, those that its part for ps `ps` of `ps_count` has; of an operation
- * element by element, of the result's, too. */
+/* What a contribution is made of: of a sum or a mean of a half type float32, which is rounded once,
+ * in the result; else the round's own. */
+enum sumac_dtype meeting_contribution_dtype(const struct meeting *meeting);
+/* Of a contribution's bytes, those that its part for ps `ps` of `ps_count` has. */
 struct meeting_share {
     uint64_t first_byte, bytes;
 };

@@ -34,7 +34,7 @@ MAY_INCLUDE = {
                    "lib/update/plugged.h", "lib/expression/expression.h", "lib/rpc", "lib/session", "lib/cluster"],
     "worker": ["lib/base", "lib/client", "lib/cluster"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
-    "server/meet": ["lib/base", "lib/wire", "server/catalogue"],
+    "server/meet": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
     **{room: [*UNDER_LANE, "server/lane/lane.h", *LANE_ROOMS[:floor]]
        for floor, room in enumerate(LANE_ROOMS)},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 if(TARGET meet)
   sumac_unit_test(meeting USES catalogue)
+  sumac_unit_test(combine USES meet)
   sumac_unit_test(rounds USES meet)
 endif()

@@ -228,6 +228,21 @@ static void the_shares_of_all_ps_are_the_whole(void **state)
     }
 }
 
+static void what_is_added_of_a_half_type_comes_in_float32(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk)->message.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_BFLOAT16;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(meeting_contribution_dtype(&desk.meeting), SUMAC_FLOAT32);
+    assert_int_equal(meeting_share(&desk.meeting, 0, 1).bytes, 24);
+    desk.message.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_MAX;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(meeting_contribution_dtype(&desk.meeting), SUMAC_BFLOAT16);
+    assert_int_equal(meeting_share(&desk.meeting, 0, 1).bytes, 12);
+}
+
 static void a_broadcast_has_the_bytes_of_its_root_alone(void **state)
 {
     (void)state;
@@ -358,6 +373,7 @@ int main(void)
         cmocka_unit_test(an_axis_and_a_root_belong_to_their_operations),
         cmocka_unit_test(what_is_large_is_split_and_what_is_joined_is_not),
         cmocka_unit_test(the_shares_of_all_ps_are_the_whole),
+        cmocka_unit_test(what_is_added_of_a_half_type_comes_in_float32),
         cmocka_unit_test(a_broadcast_has_the_bytes_of_its_root_alone),
         cmocka_unit_test(who_differs_is_named_with_what_both_say),
         cmocka_unit_test(the_same_number_of_other_tasks_differs_too),
