@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meeting.c -- anything that is said of a round of a rendezvous, and anybody coming to it, hearing
+ * of it or being settled, in any order: a header is refused in one sentence of UTF-8, or read as it
+ * was said; and whoever comes, the rounds are as a plain list of places would have them, within
+ * their room, and in the end nothing is left.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+#include "input.h"
+#include "rounds.h"
+#include "text.h"
+
+#define TASKS 4u
+#define NAMES 3u
+#define ROOM_BYTES_MAX 6000u
+#define TENSOR_BYTES 64u
+
+static const struct meeting_task tasks[TASKS] = {{true, 0}, {false, 0}, {false, 1}, {false, 9}};
+static const char *const names[NAMES] = {"a", "another", "a much longer name of a rendezvous"};
+
+/* Contributions are numbers here: what has been given back may not be again. */
+struct world {
+    struct sized_pool pool;
+    struct rounds rounds;
+    uint32_t out; /* contributions that the rounds have */
+    uint8_t taken[65536];
+    uint32_t last;
+};
+
+static void give(void *context, void *contribution)
+{
+    struct world *const world = context;
+    const size_t number = (size_t)(uintptr_t)contribution;
+
+    MUST(number > 0 && number <= world->last);
+    MUST(world->taken[number] == 1);
+    world->taken[number] = 2;
+    MUST(world->out > 0);
+    world->out--;
+}
+
+static void must_be_a_sentence(const struct sumac_error *error)
+{
+    MUST(error->status != SUMAC_OK && error->reason != SUMAC_REASON_UNSPECIFIED);
+    MUST(error->text[0] != '\0');
+    MUST(text_is_utf8(error->text, strlen(error->text)));
+    MUST(!text_has_control(error->text, strlen(error->text)));
+}
+
+/* ---- headers ---- */
+
+static uint64_t number(struct input *input)
+{
+    static const uint64_t letters[] = {0,           1,           2,           3,
+                                       7,           UINT32_MAX,  INT64_MAX,   UINT64_MAX,
+                                       1ull << 32u, 1ull << 61u, 1ull << 20u, 262145};
+
+    return one_of(input, letters, sizeof letters / sizeof *letters);
+}
+
+static void read_header(struct input *input)
+{
+    static const char *const texts[] = {"a", "", "\xff", "two\nlines", "é"};
+    static const char *const jobs[] = {"chief", "worker", "worker", "worker", "evaluator", ""};
+    static struct meeting_task read[MEETING_TASKS_MAX];
+    wire_meeting message = WIRE_MEETING_INIT;
+    wire_task_name made[TASKS + 2], *pointers[TASKS + 2];
+    uint64_t shape[SUMAC_RANK_MAX + 2];
+    const struct meeting_task own = {sometimes(input), below(input, 3)};
+    struct meeting meeting;
+    struct sumac_error error;
+
+    message.name = (char *)(uintptr_t)texts[sometimes(input) ? below(input, 5) : 0];
+    message.round = number(input);
+    message.n_tasks = below(input, TASKS + 3);
+    for (size_t i = 0; i < message.n_tasks; i++) {
+        made[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        made[i].job = (char *)(uintptr_t)jobs[below(input, 6)];
+        made[i].index = (uint32_t)i + below(input, 2);
+        pointers[i] = &made[i];
+    }
+    message.tasks = pointers;
+    message.operation = (Sumac__V1__Meeting__Operation)below(input, 9);
+    message.data_type = (Sumac__V1__DataType)below(input, 15);
+    message.n_shape = below(input, SUMAC_RANK_MAX + 2);
+    for (size_t i = 0; i < message.n_shape; i++)
+        shape[i] = number(input);
+    message.shape = shape;
+    message.axis = (uint32_t)number(input);
+    message.root = (uint32_t)number(input);
+    message.split = sometimes(input);
+    if (meeting_read(&message, &own, read, &meeting, &error) != SUMAC_OK) {
+        must_be_a_sentence(&error);
+        return;
+    }
+    MUST(meeting_task_equal(&meeting.tasks[meeting.own], &own));
+    MUST(meeting.root < meeting.task_count);
+    MUST(meeting_compare(&meeting, &meeting, &error) == SUMAC_OK);
+    uint64_t bytes = 0;
+    for (uint32_t ps = 0; ps < 3; ps++) {
+        const struct meeting_share share = meeting_share(&meeting, ps, 3);
+        MUST(!meeting.split || share.first_byte == bytes);
+        bytes = meeting.split ? bytes + share.bytes : share.bytes;
+    }
+    const bool has_none = meeting.operation == MEETING_BROADCAST && meeting.own != meeting.root;
+    MUST(
+        bytes ==
+        (has_none ? 0
+                  : meeting.elements * sumac_dtype_bytes(meeting_contribution_dtype(&meeting))));
+}
+
+/* ---- rounds ---- */
+
+static struct meeting meeting_of(struct input *input)
+{
+    struct meeting meeting = {
+        .name = names[below(input, NAMES)],
+        .round = 1 + below(input, 4),
+        .tasks = tasks,
+        .task_count = TASKS,
+        .own = below(input, TASKS),
+        .operation = MEETING_SUM,
+        .dtype = SUMAC_FLOAT32,
+        .shape = SUMAC_SHAPE(16),
+        .elements = 16,
+        .timeout_ms = 1 + below(input, 9)};
+
+    if (sometimes(input)) /* it differs */
+        meeting.dtype = SUMAC_INT32;
+    if (sometimes(input)) { /* likewise, and without the last */
+        meeting.task_count = TASKS - 1;
+        meeting.own %= TASKS - 1;
+    }
+    return meeting;
+}
+
+static void check_list(
+    const struct rounds *rounds, const struct round *first, uint64_t *room_bytes, uint32_t *count,
+    uint32_t *out)
+{
+    for (const struct round *round = first; round != NULL; round = round->in_list.next) {
+        uint32_t came = 0, heard = 0;
+        for (uint32_t i = 0; i < round->meeting->task_count; i++) {
+            came += round->places[i].came;
+            heard += round->places[i].heard;
+            *out += round->places[i].contribution != NULL;
+        }
+        MUST(came == round->came_count && heard == round->heard_count);
+        MUST(!round->over || heard < round->meeting->task_count); /* or it is gone */
+        MUST(!round->over || round->end.status != SUMAC_OK || round_is_whole(round));
+        MUST(!round->kept || (round->over && round->end.status != SUMAC_OK));
+        MUST(rounds_find(rounds, round->meeting->name, round->meeting->round) == round);
+        *room_bytes += round->room_bytes;
+        (*count)++;
+    }
+}
+
+static void check(const struct world *world)
+{
+    const struct rounds *const rounds = &world->rounds;
+    uint64_t room_bytes = 0;
+    uint32_t count = 0, out = 0;
+
+    check_list(rounds, rounds->open.first, &room_bytes, &count, &out);
+    check_list(rounds, rounds->over.first, &room_bytes, &count, &out);
+    check_list(rounds, rounds->kept.first, &room_bytes, &count, &out);
+    MUST(room_bytes == rounds->room_bytes);
+    MUST(room_bytes <= ROOM_BYTES_MAX);
+    MUST(count == rounds->count);
+    MUST(out == world->out);
+}
+
+static void come(struct world *world, struct input *input, const struct meeting *meeting)
+{
+    struct sumac_error error = {.status = SUMAC_OK};
+    struct round *ticket = rounds_ticket(&world->rounds, meeting, TENSOR_BYTES, &error);
+    struct round *round = NULL;
+
+    if (ticket == NULL) {
+        must_be_a_sentence(&error);
+        return;
+    }
+    if (sometimes(input)) {
+        rounds_ticket_give(&world->rounds, ticket);
+        return;
+    }
+    world->taken[++world->last] = 1;
+    world->out++;
+    const struct round_arrival arrival = {
+        .ticket = ticket, .contribution = (void *)(uintptr_t)world->last, .weight = 1};
+    const enum rounds_came came = rounds_come(&world->rounds, &arrival, &round, &error);
+    MUST((world->taken[world->last] == 1) == (came == ROUNDS_TAKEN));
+    MUST(round != NULL);
+    MUST(came != ROUNDS_OVER || round->over);
+    if (came == ROUNDS_DIFFERS) {
+        must_be_a_sentence(&error);
+        rounds_end(&world->rounds, round, &error);
+    }
+}
+
+static void end_one(struct world *world, struct input *input, const struct meeting *meeting)
+{
+    static const struct sumac_error passed = {.status = SUMAC_OK};
+    static const struct sumac_error late = {
+        .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_TIMED_OUT, .text = "late"};
+    const struct sumac_error *const end = sometimes(input) ? &late : &passed;
+    struct sumac_error error;
+
+    struct round *round = rounds_find(&world->rounds, meeting->name, meeting->round);
+    if (below(input, 2) == 0) {
+        if (round != NULL && (end == &late || round_is_whole(round)))
+            rounds_end(&world->rounds, round, end);
+        return;
+    }
+    struct round *ticket = rounds_ticket(&world->rounds, meeting, 0, &error);
+    if (ticket != NULL)
+        rounds_end_ordered(&world->rounds, ticket, end);
+}
+
+static void hear(struct world *world, const struct meeting *meeting)
+{
+    struct round *round = rounds_find(&world->rounds, meeting->name, meeting->round);
+    const uint32_t place =
+        round == NULL ? UINT32_MAX : meeting_place(round->meeting, &tasks[meeting->own]);
+
+    if (place != UINT32_MAX && round->places[place].came)
+        rounds_heard(&world->rounds, round, place);
+}
+
+static void step(struct world *world, struct input *input)
+{
+    const uint32_t choice = below(input, 8);
+    const struct meeting meeting = meeting_of(input);
+
+    if (choice < 4)
+        come(world, input, &meeting);
+    else if (choice < 6)
+        hear(world, &meeting);
+    else if (choice == 6)
+        end_one(world, input, &meeting);
+    else
+        rounds_settled(&world->rounds, &tasks[meeting.own]);
+    check(world);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    static struct world world;
+    struct input input = {.data = data, .left = bytes};
+
+    memset(&world, 0, sizeof world);
+    sized_pool_init(&world.pool, &memory_heap, 0);
+    rounds_init(
+        &world.rounds, &world.pool, &(struct round_owner){.give = give, .context = &world},
+        ROOM_BYTES_MAX);
+    while (input.left > 0 && world.last + 1 < sizeof world.taken) {
+        if (sometimes(&input))
+            read_header(&input);
+        else
+            step(&world, &input);
+    }
+    rounds_deinit(&world.rounds);
+    MUST(world.out == 0);
+    sized_pool_deinit(&world.pool);
+    return 0;
+}
