@@ -73,6 +73,10 @@ static bool read_text(const char *path, struct text *text)
         whole = ferror(file) == 0;
     }
     const int why = errno;
+    if (whole && text->bytes >= 3 && memcmp(text->data, "\xef\xbb\xbf", 3) == 0) {
+        text->bytes -= 3; /* a byte order mark, as some editors begin a file with */
+        memmove(text->data, text->data + 3, text->bytes);
+    }
     if (file != NULL && !standard)
         (void)fclose(file);
     if (!whole)

@@ -258,6 +258,10 @@ static enum sumac_status read_expression(struct text_reader *reader, uint16_t *n
     status = read_sum(reader, &sides[1]);
     if (status != SUMAC_OK)
         return status;
+    if (find_comparison(reader) != NULL)
+        return word_refuse(
+            at(reader), reader->error,
+            "a comparison is not compared again: where(0 < g, where(g < 1, a, b), b)");
     const uint16_t in[3] = {
         sides[comparison->swapped ? 1 : 0], sides[comparison->swapped ? 0 : 1], EXPRESSION_NONE};
     return nodes_make(reader, &word, comparison->operation, in, node);
@@ -291,6 +295,10 @@ static enum sumac_status read_assignment(struct text_reader *reader)
         return word_refuse(
             &word, reader->error, "there are at most %u assignments", EXPRESSION_ASSIGNMENTS_MAX);
     words_next(&reader->words);
+    if (is_at(reader, ":"))
+        return word_refuse(
+            &word, reader->error,
+            "what is declared comes first: the hyperparameters, then the slots, each once");
     enum sumac_status status = expect(reader, "=", "after what is assigned");
     if (status == SUMAC_OK)
         status = read_expression(reader, &node);
@@ -428,8 +436,7 @@ enum sumac_status expression_read(
     if (bytes > EXPRESSION_TEXT_BYTES_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION,
-            "the text has %zu bytes; an expression has at most %u", bytes,
-            EXPRESSION_TEXT_BYTES_MAX);
+            "the text has more than %u bytes, which are the most", EXPRESSION_TEXT_BYTES_MAX);
     if (!text_is_utf8(text, bytes))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION, "the text is not UTF-8");

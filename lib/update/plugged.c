@@ -13,6 +13,7 @@
 #include "loops.h"
 #include "text.h"
 
+#define WORD_TEXT "a letter, then letters, digits, _, -, . and /, %u at most"
 #define BIT(number) (1u << (unsigned)(number))
 #define X(NAME, number, bytes, kind, name, numpy) | BIT(number)
 #define EVERY_DTYPE (0u SUMAC_DTYPE_LIST(X))
@@ -79,8 +80,7 @@ enum sumac_status update_plugin_check(const struct sumac_plugin *plugin, struct 
             plugin->abi_version, SUMAC_PLUGIN_ABI_VERSION);
     if (!take_word(plugin->name, name))
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "its name is none: a letter, then letters, digits, _, -, . and /, %u at most",
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME, "its name is none: " WORD_TEXT,
             SUMAC_PLUGIN_NAME_BYTES_MAX);
     if (!take_line(plugin->version, version, SUMAC_PLUGIN_VERSION_BYTES_MAX))
         return fail(
@@ -148,7 +148,8 @@ static enum sumac_status take_hyperparameter(
     if (!take_word(given->name, name))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "hyperparameter %" PRIu32 " of %s has no name", i, plugged->name);
+            "hyperparameter %" PRIu32 " of %s has no name: " WORD_TEXT, i, plugged->name,
+            SUMAC_PLUGIN_NAME_BYTES_MAX);
     if (update_hyperparameter_find(name) == UPDATE_HYPERPARAMETER_CLIP_VALUE)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
@@ -247,7 +248,8 @@ static enum sumac_status take_slot(
     if (!take_word(given->name, plugged->slots[i]))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "slot %" PRIu32 " of %s has no name", i, plugged->name);
+            "slot %" PRIu32 " of %s has no name: " WORD_TEXT, i, plugged->name,
+            SUMAC_PLUGIN_NAME_BYTES_MAX);
     for (uint32_t other = 0; other < i; other++)
         if (strcmp(plugged->slots[other], plugged->slots[i]) == 0)
             return fail(
@@ -325,9 +327,8 @@ static enum sumac_status take_name(
     if (!take_word(given->name, plugged->name))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "a function of %s has no name: a letter, then letters, digits, _, -, . and /, %u at "
-            "most",
-            plugged->plugin, SUMAC_PLUGIN_NAME_BYTES_MAX);
+            "a function of %s has no name: " WORD_TEXT, plugged->plugin,
+            SUMAC_PLUGIN_NAME_BYTES_MAX);
     if (update_find_by_name(plugged->name) != NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,

@@ -87,43 +87,31 @@ uint32_t meeting_place(const struct meeting *meeting, const struct meeting_task 
                                                                                        : UINT32_MAX;
 }
 
-static enum sumac_status read_task(
-    const wire_meeting *message, size_t i, struct meeting_task *tasks, struct sumac_error *error)
-{
-    const wire_task_name *name = message->tasks[i];
-
-    tasks[i] =
-        (struct meeting_task){.chief = strcmp(name->job, "chief") == 0, .index = name->index};
-    if (!tasks[i].chief && strcmp(name->job, "worker") != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "rendezvous %.100s names task %.64s %u; only tasks of the jobs chief and worker are "
-            "members",
-            message->name, name->job, name->index);
-    if (i > 0 && !is_after(&tasks[i], &tasks[i - 1]))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "rendezvous %.100s names %s %u after %s %u; name the chief first, then the workers by "
-            "index, each once",
-            message->name, name->job, name->index, message->tasks[i - 1]->job,
-            message->tasks[i - 1]->index);
-    return SUMAC_OK;
-}
-
 static enum sumac_status read_tasks(
     const wire_meeting *message, const struct meeting_task *own, struct meeting_task *tasks,
     struct meeting *meeting, struct sumac_error *error)
 {
-    char text[TASK_BYTES];
+    char text[TASK_BYTES], before[TASK_BYTES];
 
     if (message->n_tasks == 0 || message->n_tasks > MEETING_TASKS_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "rendezvous %.100s names %zu tasks that take part; 1 to %u may", message->name,
+            "rendezvous %.100s names %zu tasks that take part; 1 to %u may", meeting->name,
             message->n_tasks, MEETING_TASKS_MAX);
-    for (size_t i = 0; i < message->n_tasks; i++)
-        if (read_task(message, i, tasks, error) != SUMAC_OK)
-            return error->status;
+    for (size_t i = 0; i < message->n_tasks; i++) {
+        const uint64_t index = message->tasks[i] / 2;
+        tasks[i] =
+            (struct meeting_task){.chief = message->tasks[i] % 2 == 0, .index = (uint32_t)index};
+        if (index > UINT32_MAX || (i > 0 && !is_after(&tasks[i], &tasks[i - 1])))
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+                "rendezvous %.100s names %s after %s; name the chief first, then the workers by "
+                "index, each once",
+                meeting->name,
+                index > UINT32_MAX ? "a task of no index"
+                                   : meeting_task_print(&tasks[i], text, sizeof text),
+                i == 0 ? "nobody" : meeting_task_print(&tasks[i - 1], before, sizeof before));
+    }
     meeting->tasks = tasks;
     meeting->task_count = (uint32_t)message->n_tasks;
     meeting->own = meeting_place(meeting, own);
@@ -132,33 +120,38 @@ static enum sumac_status read_tasks(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "%s contributes to rendezvous %.100s, and is none of the %" PRIu32
             " tasks that it says take part: name it among them",
-            meeting_task_print(own, text, sizeof text), message->name, meeting->task_count);
+            meeting_task_print(own, text, sizeof text), meeting->name, meeting->task_count);
     return SUMAC_OK;
 }
 
 /* ---- what is contributed ---- */
 
-static enum sumac_status read_name(const wire_meeting *message, struct sumac_error *error)
+/* It is bytes on the wire: what a push says is not looked through for strings. */
+static enum sumac_status read_name(
+    const wire_meeting *message, char *name, struct meeting *meeting, struct sumac_error *error)
 {
-    const size_t bytes = strlen(message->name);
+    const size_t bytes = message->name.len;
 
     if (bytes == 0 || bytes > MEETING_NAME_BYTES_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "a rendezvous's name has 1 to %u bytes, given %zu", MEETING_NAME_BYTES_MAX, bytes);
-    if (!text_is_utf8(message->name, bytes))
+    memcpy(name, message->name.data, bytes);
+    name[bytes] = '\0';
+    if (!text_is_utf8(name, bytes) || text_has_control(name, bytes)) {
+        text_make_line(name);
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "the rendezvous's name is not UTF-8");
-    if (text_has_control(message->name, bytes))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "the rendezvous's name has a control character, shown here as ?: %s", message->name);
+            "the rendezvous's name is not UTF-8, or has a control character, shown here as ?: "
+            "%.100s",
+            name);
+    }
+    meeting->name = name;
+    meeting->round = message->round;
     if (message->round == 0 || message->round > INT64_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "rendezvous %.100s has no round %" PRIu64 ": they count from 1", message->name,
-            message->round);
+            "rendezvous %.100s has no round %" PRIu64 ": they count from 1", name, message->round);
     return SUMAC_OK;
 }
 
@@ -171,19 +164,19 @@ read_operation(const wire_meeting *message, struct meeting *meeting, struct suma
         return fail(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "rendezvous %.100s: operation %d is not known; they are 1 (%s) to %zu (%s)",
-            message->name, (int)message->operation, operations[MEETING_SUM].name,
+            meeting->name, (int)message->operation, operations[MEETING_SUM].name,
             COUNT(operations) - 1, operations[COUNT(operations) - 1].name);
     meeting->operation = (enum meeting_operation)message->operation;
     meeting->dtype = (enum sumac_dtype)message->data_type;
     if (sumac_dtype_bytes(meeting->dtype) == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "rendezvous %.100s: data type %d is not known; types are %s", message->name,
+            "rendezvous %.100s: data type %d is not known; types are %s", meeting->name,
             (int)message->data_type, dtype_list_print(known, sizeof known));
     if (!row_of(meeting->operation)->takes(meeting->dtype))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
-            "rendezvous %.100s: there is no %s of %s", message->name,
+            "rendezvous %.100s: there is no %s of %s", meeting->name,
             meeting_operation_name(meeting->operation), sumac_dtype_name(meeting->dtype));
     return SUMAC_OK;
 }
@@ -196,7 +189,7 @@ read_shape(const wire_meeting *message, struct meeting *meeting, struct sumac_er
     if (message->n_shape > SUMAC_RANK_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "rendezvous %.100s: a shape of %zu axes, at most %d may be", message->name,
+            "rendezvous %.100s: a shape of %zu axes, at most %d may be", meeting->name,
             message->n_shape, SUMAC_RANK_MAX);
     meeting->shape = (struct sumac_shape){.rank = (uint32_t)message->n_shape};
     for (uint32_t axis = 0; axis < meeting->shape.rank; axis++)
@@ -206,14 +199,14 @@ read_shape(const wire_meeting *message, struct meeting *meeting, struct sumac_er
         SUMAC_OK)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "rendezvous %.100s: shape %s of %s is more than 2^63 - 1 bytes", message->name,
+            "rendezvous %.100s: shape %s of %s is more than 2^63 - 1 bytes", meeting->name,
             sumac_shape_print(&meeting->shape, text, sizeof text),
             sumac_dtype_name(meeting->dtype));
     if (row_of(meeting->operation)->joins && meeting->shape.rank == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
             "rendezvous %.100s: a %s of scalars has no axis; give them the shape [1]",
-            message->name, meeting_operation_name(meeting->operation));
+            meeting->name, meeting_operation_name(meeting->operation));
     return SUMAC_OK;
 }
 
@@ -230,17 +223,17 @@ read_places(const wire_meeting *message, struct meeting *meeting, struct sumac_e
     if (message->axis >= axes)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-            "rendezvous %.100s: a %s along axis %u, of 0 to %u", message->name, row->name,
+            "rendezvous %.100s: a %s along axis %u, of 0 to %u", meeting->name, row->name,
             message->axis, axes - 1);
     if (message->root >= roots)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "rendezvous %.100s: a %s of the task at place %u, of 0 to %u", message->name, row->name,
+            "rendezvous %.100s: a %s of the task at place %u, of 0 to %u", meeting->name, row->name,
             message->root, roots - 1);
     if (message->split && !row->arithmetic)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "rendezvous %.100s: a %s is not split: all of it meets on one ps", message->name,
+            "rendezvous %.100s: a %s is not split: all of it meets on one ps", meeting->name,
             row->name);
     const uint64_t bytes = meeting->elements * dtype_bytes(meeting_contribution_dtype(meeting));
     if (!message->split && row->arithmetic && bytes > MEETING_WHOLE_BYTES_MAX)
@@ -248,19 +241,20 @@ read_places(const wire_meeting *message, struct meeting *meeting, struct sumac_e
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "rendezvous %.100s: a %s of %" PRIu64 " bytes on one ps, where %u are the most: split "
             "it over all",
-            message->name, row->name, bytes, MEETING_WHOLE_BYTES_MAX);
+            meeting->name, row->name, bytes, MEETING_WHOLE_BYTES_MAX);
     return SUMAC_OK;
 }
 
 enum sumac_status meeting_read(
-    const wire_meeting *message, const struct meeting_task *own, struct meeting_task *tasks,
+    const wire_meeting *message, const struct meeting_task *own, struct meeting_texts *texts,
     struct meeting *meeting, struct sumac_error *error)
 {
-    struct meeting read = {.name = message->name, .round = message->round};
+    struct meeting read = {.timeout_ms = message->timeout_ms};
 
-    read.timeout_ms = message->timeout_ms == 0 ? MEETING_TIMEOUT_MS_DEFAULT : message->timeout_ms;
-    if (read_name(message, error) != SUMAC_OK ||
-        read_tasks(message, own, tasks, &read, error) != SUMAC_OK ||
+    if (read.timeout_ms == 0)
+        read.timeout_ms = MEETING_TIMEOUT_MS_DEFAULT;
+    if (read_name(message, texts->name, &read, error) != SUMAC_OK ||
+        read_tasks(message, own, texts->tasks, &read, error) != SUMAC_OK ||
         read_operation(message, &read, error) != SUMAC_OK ||
         read_shape(message, &read, error) != SUMAC_OK ||
         read_places(message, &read, error) != SUMAC_OK)

@@ -3,7 +3,7 @@
  * against what the others say.
  *
  * Every ps that has a part of a contribution reads the same, so each says of it what the others
- * would. What is read is lent by its message, until a ps keeps a copy (meeting_copy).
+ * would.
  */
 #ifndef CATALOGUE_MEETING_H
 #define CATALOGUE_MEETING_H
@@ -52,13 +52,18 @@ struct meeting {
     bool split;
 };
 
-/* Read what a part of the task at hand says; its tasks go into `tasks`, which has MEETING_TASKS_MAX
- * places. Lends  the message's name, the places.
+/* Where what is read lies. */
+struct meeting_texts {
+    char name[MEETING_NAME_BYTES_MAX + 1];
+    struct meeting_task tasks[MEETING_TASKS_MAX];
+};
+
+/* Read what a part of the task at hand says. Lends  what `texts` has.
  *
  * Fails  INVALID_ARGUMENT: BAD_NAME, BAD_SHAPE, WRONG_DATA_TYPE, or MALFORMED, naming the
  *        rendezvous and what is wrong with what is said of it. */
 enum sumac_status meeting_read(
-    const wire_meeting *message, const struct meeting_task *own, struct meeting_task *tasks,
+    const wire_meeting *message, const struct meeting_task *own, struct meeting_texts *texts,
     struct meeting *meeting, struct sumac_error *error);
 
 /* Is what `given` says of the round as `first` says, who came before it? Which of both, and what

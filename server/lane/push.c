@@ -97,8 +97,8 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
     if (header->meeting != NULL)
         lane_part_refuse(
             lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "push %" PRIu64 ": a contribution to rendezvous %.100s; ps %u has no rendezvous",
-            part->sequence, header->meeting->name, lane->index);
+            "push %" PRIu64 ": a contribution to a rendezvous; ps %u has none", part->sequence,
+            lane->index);
     else if (header->synchronous)
         lane_contribution_begin(lane, part, header);
     if (part->state == PART_RECEIVING)

@@ -62,25 +62,21 @@ static uint64_t number(struct input *input)
 static void read_header(struct input *input)
 {
     static const char *const texts[] = {"a", "", "\xff", "two\nlines", "é"};
-    static const char *const jobs[] = {"chief", "worker", "worker", "worker", "evaluator", ""};
-    static struct meeting_task read[MEETING_TASKS_MAX];
+    static struct meeting_texts read;
     wire_meeting message = WIRE_MEETING_INIT;
-    wire_task_name made[TASKS + 2], *pointers[TASKS + 2];
+    uint64_t named[TASKS + 2];
     uint64_t shape[SUMAC_RANK_MAX + 2];
     const struct meeting_task own = {sometimes(input), below(input, 3)};
     struct meeting meeting;
     struct sumac_error error;
 
-    message.name = (char *)(uintptr_t)texts[sometimes(input) ? below(input, 5) : 0];
+    const char *const name = texts[sometimes(input) ? below(input, 5) : 0];
+    message.name = (wire_bytes){.len = strlen(name), .data = (uint8_t *)(uintptr_t)name};
     message.round = number(input);
     message.n_tasks = below(input, TASKS + 3);
-    for (size_t i = 0; i < message.n_tasks; i++) {
-        made[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
-        made[i].job = (char *)(uintptr_t)jobs[below(input, 6)];
-        made[i].index = (uint32_t)i + below(input, 2);
-        pointers[i] = &made[i];
-    }
-    message.tasks = pointers;
+    for (size_t i = 0; i < message.n_tasks; i++)
+        named[i] = sometimes(input) ? number(input) : 2 * i + (below(input, 4) > 0);
+    message.tasks = named;
     message.operation = (Sumac__V1__Meeting__Operation)below(input, 9);
     message.data_type = (Sumac__V1__DataType)below(input, 15);
     message.n_shape = below(input, SUMAC_RANK_MAX + 2);
@@ -90,7 +86,7 @@ static void read_header(struct input *input)
     message.axis = (uint32_t)number(input);
     message.root = (uint32_t)number(input);
     message.split = sometimes(input);
-    if (meeting_read(&message, &own, read, &meeting, &error) != SUMAC_OK) {
+    if (meeting_read(&message, &own, &read, &meeting, &error) != SUMAC_OK) {
         must_be_a_sentence(&error);
         return;
     }

@@ -85,7 +85,6 @@ static void a_contribution_to_a_rendezvous_is_refused(void **state)
     wire_meeting meeting = WIRE_MEETING_INIT;
     struct talk_part sent = part(1, 0);
 
-    meeting.name = "grads";
     sent.meeting = &meeting;
 
     talk_part(talk, stream, &sent);

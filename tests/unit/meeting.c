@@ -13,34 +13,37 @@
 #include "meeting.h"
 
 #define TASKS 4
+#define CHIEF(index) (2 * UINT64_C(index))
+#define WORKER(index) (2 * UINT64_C(index) + 1)
 
 /* A message whose fields a test changes, and what is read from it. */
 struct desk {
     wire_meeting message;
-    wire_task_name names[TASKS];
-    wire_task_name *pointers[TASKS];
+    uint64_t named[TASKS];
     uint64_t shape[SUMAC_RANK_MAX + 1];
-    struct meeting_task own, tasks[MEETING_TASKS_MAX];
+    struct meeting_task own;
+    struct meeting_texts texts;
     struct meeting meeting;
     struct sumac_error error;
 };
+
+static void name(struct desk *desk, const char *name, size_t bytes)
+{
+    desk->message.name = (wire_bytes){.len = bytes, .data = (uint8_t *)(uintptr_t)name};
+}
 
 /* Worker 1 contributes to the sum of the chief, worker 1 and worker 7: float32 of [2, 3]. */
 static struct desk *begin(struct desk *desk)
 {
     *desk = (struct desk){
         .message = WIRE_MEETING_INIT, .shape = {2, 3}, .own = {.chief = false, .index = 1}};
-    for (size_t i = 0; i < TASKS; i++) {
-        desk->names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
-        desk->names[i].job = i == 0 ? "chief" : "worker";
-        desk->pointers[i] = &desk->names[i];
-    }
-    desk->names[1].index = 1;
-    desk->names[2].index = 7;
-    desk->names[3].index = 9;
-    desk->message.name = "grads";
+    desk->named[0] = CHIEF(0);
+    desk->named[1] = WORKER(1);
+    desk->named[2] = WORKER(7);
+    desk->named[3] = WORKER(9);
+    name(desk, "grads", 5);
     desk->message.round = 3;
-    desk->message.tasks = desk->pointers;
+    desk->message.tasks = desk->named;
     desk->message.n_tasks = 3;
     desk->message.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
     desk->message.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
@@ -51,7 +54,7 @@ static struct desk *begin(struct desk *desk)
 
 static enum sumac_status read(struct desk *desk)
 {
-    return meeting_read(&desk->message, &desk->own, desk->tasks, &desk->meeting, &desk->error);
+    return meeting_read(&desk->message, &desk->own, &desk->texts, &desk->meeting, &desk->error);
 }
 
 static void assert_refused(struct desk *desk, enum sumac_reason reason, const char *text)
@@ -90,20 +93,21 @@ static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
 {
     (void)state;
     struct desk desk;
-    char longest[MEETING_NAME_BYTES_MAX + 2];
+    char longest[MEETING_NAME_BYTES_MAX + 1];
 
     memset(longest, 'x', sizeof longest);
-    longest[MEETING_NAME_BYTES_MAX + 1] = '\0';
-    begin(&desk)->message.name = "";
+    name(begin(&desk), "", 0);
     assert_refused(&desk, SUMAC_REASON_BAD_NAME, "has 1 to 256 bytes, given 0");
-    begin(&desk)->message.name = longest;
+    name(begin(&desk), longest, MEETING_NAME_BYTES_MAX + 1);
     assert_refused(&desk, SUMAC_REASON_BAD_NAME, "has 1 to 256 bytes, given 257");
-    begin(&desk)->message.name = longest + 1;
+    name(begin(&desk), longest, MEETING_NAME_BYTES_MAX);
     assert_int_equal(read(&desk), SUMAC_OK);
-    begin(&desk)->message.name = "a\nb";
+    name(begin(&desk), "a\nb", 3);
+    assert_refused(&desk, SUMAC_REASON_BAD_NAME, "control character, shown here as ?: a?b");
+    name(begin(&desk), "a\0b", 3);
     assert_refused(&desk, SUMAC_REASON_BAD_NAME, "control character");
-    begin(&desk)->message.name = "\xff";
-    assert_refused(&desk, SUMAC_REASON_BAD_NAME, "not UTF-8");
+    name(begin(&desk), "\xff", 1);
+    assert_refused(&desk, SUMAC_REASON_BAD_NAME, "is not UTF-8");
     begin(&desk)->message.round = 0;
     assert_refused(&desk, SUMAC_REASON_MALFORMED, "no round 0");
     begin(&desk)->message.round = UINT64_MAX;
@@ -115,11 +119,11 @@ static void tasks_are_named_in_their_order_each_once_and_the_own_among_them(void
     (void)state;
     struct desk desk;
 
-    begin(&desk)->names[1].job = "evaluator";
-    assert_refused(&desk, SUMAC_REASON_BAD_NAME, "task evaluator 1");
-    begin(&desk)->names[2].index = 1;
+    begin(&desk)->named[0] = UINT64_MAX;
+    assert_refused(&desk, SUMAC_REASON_MALFORMED, "names a task of no index after nobody");
+    begin(&desk)->named[2] = WORKER(1);
     assert_refused(&desk, SUMAC_REASON_MALFORMED, "worker 1 after worker 1");
-    begin(&desk)->names[2].job = "chief";
+    begin(&desk)->named[2] = CHIEF(7);
     assert_refused(&desk, SUMAC_REASON_MALFORMED, "chief 7 after worker 1");
     begin(&desk)->own.index = 2;
     assert_refused(&desk, SUMAC_REASON_MALFORMED, "worker 2 contributes to rendezvous grads");
@@ -303,7 +307,7 @@ static void the_same_number_of_other_tasks_differs_too(void **state)
     (void)state;
     struct desk a, b;
 
-    begin(&b)->names[0].index = 1;
+    begin(&b)->named[0] = CHIEF(1);
     assert_differs(begin(&a), &b, "chief 1 to worker 7, and worker 1 said 3 tasks, chief 0");
 }
 
@@ -341,19 +345,16 @@ static void what_is_joined_may_differ_along_its_axis_alone(void **state)
     assert_differs(&a, &b, "its shape is [2, 3, 3]");
 }
 
-static void a_copy_outlives_its_message(void **state)
+static void a_copy_outlives_what_was_read(void **state)
 {
     (void)state;
     struct desk desk;
-    char name[] = "grads";
 
-    begin(&desk)->message.name = name;
-    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(read(begin(&desk)), SUMAC_OK);
     void *block = malloc(meeting_copy_bytes(&desk.meeting));
     assert_non_null(block);
     struct meeting *copy = meeting_copy(&desk.meeting, block);
-    memset(name, 'x', sizeof name - 1);
-    memset(desk.tasks, 0xff, sizeof desk.tasks);
+    memset(&desk.texts, 0xff, sizeof desk.texts);
 
     assert_string_equal(copy->name, "grads");
     assert_int_equal(meeting_place(copy, &(struct meeting_task){.chief = false, .index = 7}), 2);
@@ -379,7 +380,7 @@ int main(void)
         cmocka_unit_test(the_same_number_of_other_tasks_differs_too),
         cmocka_unit_test(roots_and_axes_are_compared),
         cmocka_unit_test(what_is_joined_may_differ_along_its_axis_alone),
-        cmocka_unit_test(a_copy_outlives_its_message),
+        cmocka_unit_test(a_copy_outlives_what_was_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
