@@ -81,7 +81,11 @@ static bool read_text(const char *path, struct text *text)
         (void)fclose(file);
     if (!whole)
         fprintf(stderr, "sumac define: cannot read %s: %s\n", text->name, strerror(why));
-    return whole;
+    else if (text->bytes > EXPRESSION_TEXT_BYTES_MAX) /* how many is not known */
+        fprintf(
+            stderr, "%s: the text has more than %u bytes, which are the most\n", text->name,
+            EXPRESSION_TEXT_BYTES_MAX);
+    return whole && text->bytes <= EXPRESSION_TEXT_BYTES_MAX;
 }
 
 /* As compilers do, where the error has a place. The exit code. */

@@ -436,7 +436,8 @@ enum sumac_status expression_read(
     if (bytes > EXPRESSION_TEXT_BYTES_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION,
-            "the text has more than %u bytes, which are the most", EXPRESSION_TEXT_BYTES_MAX);
+            "the text has %zu bytes; an expression has at most %u", bytes,
+            EXPRESSION_TEXT_BYTES_MAX);
     if (!text_is_utf8(text, bytes))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_EXPRESSION, "the text is not UTF-8");

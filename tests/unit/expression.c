@@ -270,7 +270,7 @@ static void each_bound_is_reached_and_told(void **state)
     fill(text, "\n", EXPRESSION_TEXT_BYTES_MAX - 9);
     assert_read(text);
     fill(text, "\n", 1);
-    assert_refused(text, "the text has more than 4096 bytes, which are the most");
+    assert_refused(text, "the text has 4097 bytes; an expression has at most 4096");
 
     strcpy(text, "value = "); /* depth */
     fill(text, "(-", EXPRESSION_DEPTH_MAX / 2);
