@@ -276,8 +276,7 @@ static bool same_tasks(const struct meeting *a, const struct meeting *b)
     return true;
 }
 
-/* "3 tasks, worker 0 to worker 4": where two lists differ is told by the first task that one has
- * alone. */
+/* "3 tasks, worker 0 to worker 4". Two lists that differ in the middle alone are told alike. */
 static void print_tasks(const struct meeting *meeting, char text[TEXT_BYTES])
 {
     char first[TASK_BYTES], last[TASK_BYTES];

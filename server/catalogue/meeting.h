@@ -61,7 +61,8 @@ struct meeting_texts {
 /* Read what a part of the task at hand says. Lends  what `texts` has.
  *
  * Fails  INVALID_ARGUMENT: BAD_NAME, BAD_SHAPE, WRONG_DATA_TYPE, or MALFORMED, naming the
- *        rendezvous and what is wrong with what is said of it. */
+ *        rendezvous and what is wrong with what is said of it. UNIMPLEMENTED (UNSUPPORTED): an
+ *        operation that is not known. */
 enum sumac_status meeting_read(
     const wire_meeting *message, const struct meeting_task *own, struct meeting_texts *texts,
     struct meeting *meeting, struct sumac_error *error);

@@ -11,7 +11,7 @@
 
 #define TILE_BYTES 8192u
 
-/* A slice of that function, which takes no hyperparameters. */
+/* A slice of that function, which keeps no slots; no clip_value is given. */
 static struct update_slice
 slice_of(const struct combine_slice *slice, const char *function, uint64_t count, void *out)
 {
@@ -25,7 +25,7 @@ slice_of(const struct combine_slice *slice, const char *function, uint64_t count
         .divisor = 1};
 
     assert(made.function != NULL);
-    assert(made.function->hyperparameters == 0 || made.function->slot_count == 0);
+    assert(made.function->slot_count == 0);
     update_prepare(made.function, made.dtype, &none, 1, &made);
     return made;
 }
