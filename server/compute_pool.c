@@ -14,7 +14,8 @@
 
 struct job {
     uint64_t id;
-    struct update_slice *slices;
+    struct update_slice *slices; /* or … */
+    const struct combine_slice *combines;
     uint32_t slice_count;
     uint32_t taken;
     uint32_t finished;
@@ -35,8 +36,9 @@ struct compute_pool {
 };
 
 struct claim {
-    uint64_t position; /* of the job; it stays while a slice is out */
-    struct update_slice *slice;
+    uint64_t position;          /* of the job; it stays while a slice is out */
+    struct update_slice *slice; /* or … */
+    const struct combine_slice *combine;
 };
 
 static struct job *job_at(const struct compute_pool *pool, uint64_t position)
@@ -56,7 +58,9 @@ static bool claim_slice(struct compute_pool *pool, struct claim *claim)
         return false;
     struct job *const job = job_at(pool, pool->next);
     claim->position = pool->next;
-    claim->slice = &job->slices[job->taken++];
+    claim->slice = job->slices == NULL ? NULL : &job->slices[job->taken];
+    claim->combine = job->slices == NULL ? &job->combines[job->taken] : NULL;
+    job->taken++;
     return true;
 }
 
@@ -64,7 +68,10 @@ static bool claim_slice(struct compute_pool *pool, struct claim *claim)
 static void run_claimed(struct compute_pool *pool, const struct claim *claim)
 {
     pthread_mutex_unlock(&pool->mutex);
-    update_run(claim->slice);
+    if (claim->slice != NULL)
+        update_run(claim->slice);
+    else
+        combine_run(claim->combine);
     pthread_mutex_lock(&pool->mutex);
     job_at(pool, claim->position)->finished++;
 }
@@ -155,23 +162,35 @@ static bool grow(struct compute_pool *pool)
     return true;
 }
 
-bool compute_pool_submit(
-    struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count)
+static bool submit(struct compute_pool *pool, const struct job *job)
 {
-    assert(job != 0);
+    assert(job->id != 0);
+    assert(job->slices == NULL || job->combines == NULL);
     pthread_mutex_lock(&pool->mutex);
     if (pool->count == pool->capacity && !grow(pool)) {
         pthread_mutex_unlock(&pool->mutex);
         return false;
     }
-    *job_at(pool, pool->oldest + pool->count) =
-        (struct job){.id = job, .slices = slices, .slice_count = slice_count};
+    *job_at(pool, pool->oldest + pool->count) = *job;
     pool->count++;
     /* The owner takes slices too: a few are done before another thread has woken. */
-    if (slice_count > SLICES_ALONE_MAX)
+    if (job->slice_count > SLICES_ALONE_MAX)
         pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->mutex);
     return true;
+}
+
+bool compute_pool_submit(
+    struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count)
+{
+    return submit(pool, &(struct job){.id = job, .slices = slices, .slice_count = slice_count});
+}
+
+bool compute_pool_submit_combine(
+    struct compute_pool *pool, uint64_t job, const struct combine_slice *slices,
+    uint32_t slice_count)
+{
+    return submit(pool, &(struct job){.id = job, .combines = slices, .slice_count = slice_count});
 }
 
 bool compute_pool_help(struct compute_pool *pool)

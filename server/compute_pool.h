@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "combine.h"
 #include "update.h"
 
 #define COMPUTE_THREADS_MAX 64u
@@ -28,6 +29,10 @@ void compute_pool_destroy(struct compute_pool *pool);
  * no memory to queue it in, and none of it is run. Threads  the owner's. */
 bool compute_pool_submit(
     struct compute_pool *pool, uint64_t job, struct update_slice *slices, uint32_t slice_count);
+/* The same of a round of a rendezvous. */
+bool compute_pool_submit_combine(
+    struct compute_pool *pool, uint64_t job, const struct combine_slice *slices,
+    uint32_t slice_count);
 /* Run one slice of the oldest job here, if any is left to take. False: nothing to do. Threads  the
  * owner's. */
 bool compute_pool_help(struct compute_pool *pool);

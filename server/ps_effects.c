@@ -142,7 +142,13 @@ static void close_stream(struct ps *ps, const struct lane_effect *effect)
 
 static void compute(struct ps *ps, const struct lane_compute *compute)
 {
-    if (!compute_pool_submit(ps->pool, compute->job, compute->slices, compute->slice_count)) {
+    const uint32_t count = compute->slice_count;
+    const bool queued =
+        compute->slices != NULL
+            ? compute_pool_submit(ps->pool, compute->job, compute->slices, count)
+            : compute_pool_submit_combine(ps->pool, compute->job, compute->combines, count);
+
+    if (!queued) {
         ps_log(ps->index, "ps %u has no memory to queue vector work", ps->index);
         ps_exit(ps, PS_EXIT_NO_MEMORY);
     }

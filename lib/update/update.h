@@ -204,10 +204,11 @@ struct __attribute__((may_alias)) update_row {
 };
 
 /* One contiguous run of elements: out = f(in, gradient). The outputs may be the inputs (in place),
- * or spare blocks; no other pointers may overlap. No pointer need be aligned. With `sources` the
- * gradient is (source 0 + source 1 + …) ÷ divisor, in the type of update_contribution_dtype: summed
- * in that order, whatever the slice's size, and never whole in memory. What the function sees is
- * min(max(scale·gradient, −clip), clip), in the type of the arithmetic. */
+ * or spare blocks; of sources the first may be where `value_out` is; no other pointers may overlap.
+ * No pointer need be aligned. With `sources` the gradient is (source 0 + source 1 + …) ÷ divisor,
+ * in the type of update_contribution_dtype: summed in that order, whatever the slice's size, and
+ * never whole in memory. What the function sees is min(max(scale·gradient, −clip), clip), in the
+ * type of the arithmetic. */
 struct update_slice {
     const struct update_function *function;
     enum sumac_dtype dtype;

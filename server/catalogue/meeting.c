@@ -13,6 +13,7 @@
 #include "text.h"
 #include "update.h"
 
+#define EXTENT_MAX (UINT64_C(1) << 40) /* whose sum, of all tasks, is far from 2^63 */
 #define TEXT_BYTES 160
 #define TASK_BYTES 24
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -207,6 +208,14 @@ read_shape(const wire_meeting *message, struct meeting *meeting, struct sumac_er
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
             "rendezvous %.100s: a %s of scalars has no axis; give them the shape [1]",
             meeting->name, meeting_operation_name(meeting->operation));
+    for (uint32_t axis = 0; axis < meeting->shape.rank; axis++)
+        if (row_of(meeting->operation)->joins && meeting->shape.extent[axis] > EXTENT_MAX)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+                "rendezvous %.100s: a %s of shape %s; what is joined has at most %" PRIu64
+                " along each axis, so that it can be counted together",
+                meeting->name, meeting_operation_name(meeting->operation),
+                sumac_shape_print(&meeting->shape, text, sizeof text), EXTENT_MAX);
     return SUMAC_OK;
 }
 
@@ -262,6 +271,34 @@ enum sumac_status meeting_read(
     assert(read.own < read.task_count);
     *meeting = read;
     return SUMAC_OK;
+}
+
+wire_meeting *meeting_write(const struct meeting *meeting, struct arena *arena)
+{
+    wire_meeting *message = arena_take(arena, sizeof *message);
+    uint64_t *tasks = arena_take(arena, meeting->task_count * sizeof *tasks);
+    uint64_t *shape = arena_take(arena, (meeting->shape.rank + 1) * sizeof *shape);
+
+    if (message == NULL || tasks == NULL || shape == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < meeting->task_count; i++)
+        tasks[i] = 2 * (uint64_t)meeting->tasks[i].index + !meeting->tasks[i].chief;
+    memcpy(shape, meeting->shape.extent, meeting->shape.rank * sizeof *shape);
+    *message = (wire_meeting)WIRE_MEETING_INIT;
+    message->name =
+        (wire_bytes){.len = strlen(meeting->name), .data = (uint8_t *)(uintptr_t)meeting->name};
+    message->round = meeting->round;
+    message->tasks = tasks;
+    message->n_tasks = meeting->task_count;
+    message->operation = (Sumac__V1__Meeting__Operation)meeting->operation;
+    message->data_type = (Sumac__V1__DataType)meeting->dtype;
+    message->shape = shape;
+    message->n_shape = meeting->shape.rank;
+    message->axis = meeting->axis;
+    message->root = meeting->root;
+    message->timeout_ms = meeting->timeout_ms;
+    message->split = meeting->split;
+    return message;
 }
 
 /* ---- what all say alike ---- */
@@ -408,6 +445,13 @@ enum sumac_dtype meeting_contribution_dtype(const struct meeting *meeting)
                                             : meeting->dtype;
 }
 
+uint64_t meeting_index_bytes(const struct meeting *meeting)
+{
+    return meeting->operation == MEETING_CONCATENATE
+               ? meeting->shape.extent[0] * dtype_bytes(SUMAC_INT64)
+               : 0;
+}
+
 struct meeting_share meeting_share(const struct meeting *meeting, uint32_t ps, uint32_t ps_count)
 {
     const uint64_t element = dtype_bytes(meeting_contribution_dtype(meeting));
@@ -416,11 +460,22 @@ struct meeting_share meeting_share(const struct meeting *meeting, uint32_t ps, u
     if (row_of(meeting->operation)->has_root && meeting->own != meeting->root)
         return (struct meeting_share){0};
     if (!meeting->split)
-        return (struct meeting_share){.bytes = meeting->elements * element};
+        return (struct meeting_share){
+            .bytes = meeting_index_bytes(meeting) + meeting->elements * element};
     const uint64_t first = first_of(meeting->elements, ps, ps_count);
     return (struct meeting_share){
         .first_byte = first * element,
         .bytes = (first_of(meeting->elements, ps + 1, ps_count) - first) * element};
+}
+
+uint32_t meeting_home(const char *name, uint32_t ps_count)
+{
+    uint64_t value = UINT64_C(14695981039346656037);
+
+    assert(ps_count > 0);
+    for (const char *at = name; *at != '\0'; at++)
+        value = (value ^ (uint8_t)*at) * UINT64_C(1099511628211);
+    return (uint32_t)(value % ps_count);
 }
 
 /* ---- a copy ---- */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "memory.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 #include "wire.h"
@@ -67,6 +68,9 @@ enum sumac_status meeting_read(
     const wire_meeting *message, const struct meeting_task *own, struct meeting_texts *texts,
     struct meeting *meeting, struct sumac_error *error);
 
+/* What meeting_read has read, as it may be read again. NULL: the arena is full. Lends  the name. */
+wire_meeting *meeting_write(const struct meeting *meeting, struct arena *arena);
+
 /* Is what `given` says of the round as `first` says, who came before it? Which of both, and what
  * they differ in, is the error: FAILED_PRECONDITION (STEP_DIFFERS). */
 enum sumac_status meeting_compare(
@@ -75,11 +79,17 @@ enum sumac_status meeting_compare(
 /* What a contribution is made of: of a sum or a mean of a half type float32, which is rounded once,
  * in the result; else the round's own. */
 enum sumac_dtype meeting_contribution_dtype(const struct meeting *meeting);
+/* Of rows to be concatenated, those of their indices, int64, which come before the values. */
+uint64_t meeting_index_bytes(const struct meeting *meeting);
 /* Of a contribution's bytes, those that its part for ps `ps` of `ps_count` has. */
 struct meeting_share {
     uint64_t first_byte, bytes;
 };
 struct meeting_share meeting_share(const struct meeting *meeting, uint32_t ps, uint32_t ps_count);
+
+/* The ps where what is not split meets: FNV-1a, of 64 bits, of the name's bytes, modulo their
+ * number. */
+uint32_t meeting_home(const char *name, uint32_t ps_count);
 
 /* With its name and its tasks, as one block of so many bytes, which moves as a whole. */
 size_t meeting_copy_bytes(const struct meeting *meeting);

@@ -45,6 +45,7 @@
 #define LANE_QUIET_MS 3000u /* a sign of life comes each second: by then one is really late */
 #define LANE_REPORTS_APART_MAX 12u /* report_ms between lines of a wait that has no limit */
 #define LANE_PULLS_BYTES_MAX 67108864u
+#define LANE_MEET_BYTES_MAX 536870912u
 #define LANE_STREAMS_MAX 8192u
 #define LANE_HELLO_MS_MAX 5000u
 #define LANE_EXIT_MISCONFIGURED                                                                    \
@@ -54,6 +55,7 @@
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
+struct combine_slice;
 struct plugins;
 
 struct lane_config {
@@ -87,6 +89,7 @@ struct lane_config {
     uint64_t staging_bytes_max; /* 2304 MiB; a session's grant is this / sessions_max */
     uint64_t view_bytes_max;    /* 0: as much as the variables take */
     uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */
+    uint64_t meet_bytes_max;    /* of rounds of rendezvous; 0: LANE_MEET_BYTES_MAX */
     uint64_t state_bytes_max;   /* values and slots, and what is kept beside them; 0: as much as the
                                    memory gives */
     /* Terms of the published formula, for Stats. */
@@ -204,7 +207,8 @@ struct lane_bytes {
 struct lane_compute {
     uint64_t job;
     uint32_t slice_count;
-    struct update_slice *slices;
+    struct update_slice *slices;          /* of updates; or … */
+    const struct combine_slice *combines; /* … of a round of a rendezvous */
 };
 
 /* Lent until the next lane_step. What reveals a record is said once RECORDED has told that it is on

@@ -22,6 +22,7 @@ struct sums {
     uint64_t staged_bytes, chunks, parts, refusals, reports, sessions, streams, held;
     uint64_t pull_bytes, refused_pull_bytes, reader_pull_bytes, common_pull_bytes;
     uint64_t contributions;
+    uint64_t deposits, lent_deposits, rounds, rounds_bytes, beside_bytes;
     uint64_t operations, applying, waiting, strangers, readers, views;
     uint64_t users_mix, views_mix; /* of the shards that parts and pulls name */
     const struct variable *deleted[DELETED_MAX];
@@ -140,7 +141,12 @@ check_part(struct sums *sums, const struct lane_session *session, const struct l
         check_object(
             sums->check, "push %" PRIu64 " of %s has a refusal or not, against its state",
             part->sequence, session->task);
-    check_runs(sums, part);
+    if (part->deposit != NULL) {
+        sums->deposits++;
+        sums->rounds_bytes += part->deposit->round->room_bytes;
+    } else {
+        check_runs(sums, part);
+    }
     for (uint32_t i = 0; i < part->entry_count; i++) {
         if (part->entries[i].shard != NULL)
             name_shard(sums, part->entries[i].shard);
@@ -149,6 +155,73 @@ check_part(struct sums *sums, const struct lane_session *session, const struct l
                 sums->check, "push %" PRIu64 " of %s has let go of a shard", part->sequence,
                 session->task);
     }
+}
+
+/* ---- rounds of rendezvous ---- */
+
+static void check_deposit(struct sums *sums, const struct deposit *deposit)
+{
+    sums->deposits++;
+    sums->lent_deposits += deposit->holds;
+    for (const struct chunk *chunk = deposit->chunks.first; chunk != NULL;
+         chunk = chunk->in_part.next)
+        sums->chunks++;
+}
+
+/* Those that wait for a round that nothing has come to of theirs have no bytes. */
+static void check_deposits(struct sums *sums, const struct lane_session *session)
+{
+    uint32_t count = 0;
+    uint64_t after = 0;
+
+    for (const struct deposit *deposit = session->deposits.first; deposit != NULL;
+         deposit = deposit->in_session.next, count++) {
+        if (deposit->sequence <= after || deposit->sequence > session->mark || !deposit->waits)
+            check_object(
+                sums->check,
+                "%s: a contribution with push %" PRIu64 " is in the list after %" PRIu64,
+                session->task, deposit->sequence, after);
+        after = deposit->sequence;
+        if (!deposit->contributes)
+            check_deposit(sums, deposit);
+    }
+    check_same(sums->check, session->deposit_count, count, "contributions", session->task);
+}
+
+static void check_round_list(struct sums *sums, const struct round *first)
+{
+    for (const struct round *round = first; round != NULL; round = round->in_list.next) {
+        sums->rounds++;
+        sums->rounds_bytes += round->room_bytes;
+        for (uint32_t i = 0; i < round->meeting->task_count; i++)
+            if (round->places[i].contribution != NULL)
+                check_deposit(sums, round->places[i].contribution);
+    }
+}
+
+static void check_rounds(struct sums *sums)
+{
+    const struct lane *lane = sums->lane;
+
+    check_round_list(sums, lane->rounds.open.first);
+    check_round_list(sums, lane->rounds.over.first);
+    check_round_list(sums, lane->rounds.kept.first);
+    for (const struct deposit *at = lane->parts->put_aside.first; at != NULL;
+         at = at->in_session.next)
+        if (!at->contributes)
+            check_deposit(sums, at);
+    for (const struct deposit *at = lane->parts->lent.first; at != NULL; at = at->in_session.next) {
+        check_deposit(sums, at);
+        sums->beside_bytes += at->room_bytes;
+    }
+    check_same(sums->check, lane->rounds.count, sums->rounds, "rounds", "the lane");
+    check_same(
+        sums->check, lane->rounds.room_bytes, sums->rounds_bytes, "bytes of rounds", "the lane");
+    check_same(
+        sums->check, lane->rounds.beside_bytes, sums->beside_bytes, "bytes of what is lent of them",
+        "the lane");
+    check_same(
+        sums->check, lane->parts->deposits.used, sums->deposits, "contributions", "the lane");
 }
 
 /* ---- sessions ---- */
@@ -275,6 +348,7 @@ static void check_session(struct sums *sums, const struct lane_session *session,
     }
     const uint64_t bytes = check_parts(sums, session);
     check_voided(sums, session);
+    check_deposits(sums, session);
     check_streams_of(sums, session, bytes);
 }
 
@@ -663,8 +737,8 @@ static void check_store(struct sums *sums)
     if (sums->store.views_mix != sums->views_mix)
         check_object(sums->check, "a shard has other views than the long pulls that read it");
     check_same(
-        sums->check, lane->pulls->holds.used + sums->held, sums->store.lent,
-        "spans of blocks that are lent", "the lane");
+        sums->check, lane->pulls->holds.used + sums->held, sums->store.lent + sums->lent_deposits,
+        "spans that are lent", "the lane");
 }
 
 static void check_pools(struct sums *sums)
@@ -705,6 +779,7 @@ void lane_check(const struct lane *lane, struct check *check)
     check_sessions(&sums);
     check_streams(&sums);
     check_operations(&sums);
+    check_rounds(&sums);
     check_store(&sums);
     check_pools(&sums);
 }

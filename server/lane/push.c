@@ -95,10 +95,7 @@ static bool can_follow(
 static void begin_new(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
     if (header->meeting != NULL)
-        lane_part_refuse(
-            lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "push %" PRIu64 ": a contribution to a rendezvous; ps %u has none", part->sequence,
-            lane->index);
+        lane_deposit_begin(lane, part, header);
     else if (header->synchronous)
         lane_contribution_begin(lane, part, header);
     if (part->state == PART_RECEIVING)
@@ -164,6 +161,10 @@ static void take_piece(
         if (part->state == PART_DUPLICATE)
             lane_piece_note(lane, part, piece);
         lane_staging_skip(payload, piece->bytes);
+        return;
+    }
+    if (part->deposit != NULL) {
+        lane_deposit_take(lane, part, piece, payload);
         return;
     }
     if ((int)piece->kind == WIRE_PIECE_ROW_INDICES) {
@@ -451,6 +452,7 @@ enum sumac_reason lane_push_take_commit(
         session->commit_through = given->commit_through;
     if (given->clock > session->clock_said)
         session->clock_said = given->clock;
+    lane_deposits_met(lane, session, given->met_through);
     assert(session->clock <= session->clock_said);
     /* what it commits itself, beside it, was not committed before */
     lane_turn_take_clock(lane, session);
@@ -461,15 +463,17 @@ static void commit(struct lane *lane, struct lane_stream *stream, const wire_com
 {
     struct lane_session *session = stream->session;
     const uint64_t committed = session->commit_through, clock = session->clock_said;
+    const uint64_t met = session->met_through;
     wire_commit recorded = *given;
 
     const enum sumac_reason reason =
         lane_push_take_commit(lane, session, given, &recorded.n_voided);
     if (reason != SUMAC_REASON_UNSPECIFIED) {
-        recorded.commit_through = recorded.clock = 0;
+        recorded.commit_through = recorded.clock = recorded.met_through = 0;
         fail_commit(lane, stream, given, given->voided[recorded.n_voided], reason);
     }
-    if (recorded.n_voided > 0 || session->commit_through > committed || session->clock_said > clock)
+    if (recorded.n_voided > 0 || session->commit_through > committed ||
+        session->clock_said > clock || session->met_through > met)
         (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &recorded.base);
 }
 

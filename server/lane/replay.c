@@ -72,8 +72,11 @@ static bool
 replay_dropped(struct lane *lane, struct lane_session *session, const struct record *record)
 {
     assert(session->applying == NULL);
+    if (!session->closed)
+        return false;
     lane_session_drop_parts(lane, session, record->first);
-    return session->closed;
+    lane_meet_settled(lane, session);
+    return true;
 }
 
 /* ---- variables ---- */
@@ -173,6 +176,22 @@ replay_applied(struct lane *lane, struct lane_session *session, const struct rec
     return lane_turn_replay(lane, session, record->first, record->second);
 }
 
+/* ---- rounds of rendezvous ---- */
+
+static bool
+replay_deposited(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    return lane_turn_replay_deposit(lane, session, record->first);
+}
+
+static bool
+replay_meeting(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    (void)session;
+    assert(record->message != NULL);
+    return lane_meet_replay_end(lane, (const wire_meeting_end *)record->message);
+}
+
 /* ---- synchronous steps ---- */
 
 static bool
@@ -243,6 +262,8 @@ static const struct {
     [RECORD_VOIDED] = {&sumac__v1__refused__descriptor, true, replay_voided},
     [RECORD_STEP] = {&sumac__v1__take_step__descriptor, false, replay_step},
     [RECORD_DEFINE] = {&sumac__v1__define_function__descriptor, false, replay_define},
+    [RECORD_DEPOSITED] = {NULL, true, replay_deposited},
+    [RECORD_MEETING] = {&sumac__v1__meeting_end__descriptor, false, replay_meeting},
     [RECORD_TAKE] = {&sumac__v1__take_step__descriptor, false, replay_take},
 };
 

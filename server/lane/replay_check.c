@@ -264,6 +264,8 @@ same_session(const struct pair *pair, struct lane_session *a, const struct lane_
     same(pair, over == NULL ? a->mark : over->sequence, b->mark, "the mark", whom);
     same(pair, a->commit_through, b->commit_through, "commit_through", whom);
     same(pair, a->acked_through, b->acked_through, "acked_through", whom);
+    same(pair, a->met_through, b->met_through, "met_through", whom);
+    same(pair, a->deposit_count, b->deposit_count, "how many contributions", whom);
     same(pair, a->clock_said, b->clock_said, "the clock that was said", whom);
     if (over == NULL)
         same(pair, a->clock, b->clock, "the clock", whom);
@@ -362,6 +364,27 @@ static void same_variables(const struct pair *pair)
     }
 }
 
+/* ---- rounds of rendezvous ---- */
+
+/* Those that are kept for who has not come give way when there is no room, so they may differ. */
+static void same_rounds(const struct pair *pair, const struct round *first, bool over)
+{
+    for (const struct round *was = first; was != NULL && check_is_good(pair->check);
+         was = was->in_list.next) {
+        const char *const whom = was->meeting->name;
+        const struct round *is = rounds_find(&pair->again->rounds, whom, was->meeting->round);
+        if (one_only(pair, was, is, whom))
+            return;
+        same(pair, over, is->over && !is->kept, "that a round is over", whom);
+        same(pair, (uint64_t)was->end.status, (uint64_t)is->end.status, "its end", whom);
+        same_text(pair, was->end.text, is->end.text, "text of its end", whom);
+        for (uint32_t i = 0; i < was->meeting->task_count; i++) {
+            same(pair, was->places[i].came, is->places[i].came, "who has come", whom);
+            same(pair, was->places[i].heard, is->places[i].heard, "who has heard", whom);
+        }
+    }
+}
+
 void lane_replay_check(const struct lane *lane, const struct lane *again, struct check *check)
 {
     const struct pair pair = {.lane = lane, .again = again, .check = check};
@@ -371,6 +394,8 @@ void lane_replay_check(const struct lane *lane, const struct lane *again, struct
     same_sessions(&pair, lane->closed_sessions.first, again->closed_sessions.first);
     same(&pair, lane->functions.count, again->functions.count, "how many functions", "the lane");
     same_variables(&pair);
+    same_rounds(&pair, lane->rounds.open.first, false);
+    same_rounds(&pair, lane->rounds.over.first, true);
     if (!lane_operation_is_any(lane))
         same(&pair, lane->store.position, again->store.position, "the position", "the lane");
     same(&pair, lane->last_record, again->last_record, "the last record", "the lane");

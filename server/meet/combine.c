@@ -62,7 +62,8 @@ static void take_source(
         assert(together >= element);
         if (together / element < made.count)
             made.count = together / element;
-        update_run(&made);
+        if (made.gradient != made.value_out) /* else the first one is where the result is to be */
+            update_run(&made);
         done += made.count;
     }
 }

@@ -19,7 +19,8 @@ struct combine_slice {
     const struct update_sources *sources;
     double weight; /* of a mean: of all of them together, above 0 */
     uint64_t first, count;
-    void *out; /* (count), of the meeting's type: of element `first` */
+    /* (count), of the meeting's type: of element `first`; or where the first source has that. */
+    void *out;
 };
 
 /* Threads  any; touches only what the slice names. */

@@ -160,25 +160,33 @@ static enum sumac_status fail_for_room(
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "a contribution to round %" PRIu64 " of rendezvous %.100s takes %" PRIu64
-        " bytes, with as many for the result, and %" PRIu64 " are taken of at most %" PRIu64
+        " bytes, and %" PRIu64 " are taken of at most %" PRIu64
         " (--meet-max): contribute again later, or start each ps with more",
-        meeting->round, meeting->name, bytes, rounds->room_bytes, rounds->room_bytes_max);
+        meeting->round, meeting->name, bytes, rounds->room_bytes + rounds->beside_bytes,
+        rounds->room_bytes_max);
 }
 
-/* Of a tensor and of a result of that size; UINT64_MAX: more than there is. */
+/* UINT64_MAX: more than there is. */
 static uint64_t room_of(size_t block_bytes, uint64_t bytes)
 {
-    return bytes > INT64_MAX / 4 ? UINT64_MAX : block_bytes + 2 * bytes;
+    return bytes > INT64_MAX / 4 ? UINT64_MAX : block_bytes + bytes;
+}
+
+static uint64_t room_left(const struct rounds *rounds)
+{
+    const uint64_t taken = rounds->room_bytes + rounds->beside_bytes;
+
+    assert(taken <= rounds->room_bytes_max);
+    return rounds->room_bytes_max - taken;
 }
 
 static bool take_room(struct rounds *rounds, uint64_t bytes)
 {
-    assert(rounds->room_bytes <= rounds->room_bytes_max);
     if (bytes > rounds->room_bytes_max)
         return false;
-    while (bytes > rounds->room_bytes_max - rounds->room_bytes && rounds->kept.first != NULL)
+    while (bytes > room_left(rounds) && rounds->kept.first != NULL)
         forget(rounds, rounds->kept.first);
-    if (bytes > rounds->room_bytes_max - rounds->room_bytes)
+    if (bytes > room_left(rounds))
         return false;
     rounds->room_bytes += bytes;
     return true;

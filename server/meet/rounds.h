@@ -36,6 +36,11 @@ struct round_place {
 struct round {
     LINKS(struct round) in_bucket;
     LINKS(struct round) in_list;
+    /* Its owner's: what is made of it can be read; it is used so often, and none of those who came
+     * may be said to have heard of it till then. */
+    LINKS(struct round) in_line;
+    bool ready;
+    uint32_t uses;
     struct meeting *meeting; /* as the first said it; of a ticket, as its contribution does */
     size_t block_bytes;      /* of this, the places and the meeting, as the pool counts them */
     uint64_t room_bytes;     /* all that is counted for it */
@@ -57,7 +62,8 @@ struct round_owner {
 struct rounds {
     struct sized_pool *pool;
     struct round_owner owner;
-    uint64_t room_bytes, room_bytes_max; /* of rounds and tickets */
+    uint64_t room_bytes, room_bytes_max; /* of rounds and tickets, … */
+    uint64_t beside_bytes; /* … and what the owner has got back, and has yet to give to others */
     uint32_t count;
     LIST(struct round) open, over, kept;
     struct {
@@ -71,8 +77,9 @@ void rounds_init(
 /* All tickets have been given back. */
 void rounds_deinit(struct rounds *rounds);
 
-/* Room for a contribution of so many bytes to be received, and for as many of a result: rounds that
- * are kept give way to it. NULL: RESOURCE_EXHAUSTED, BUSY or OUT_OF_MEMORY, with both figures. */
+/* Room for a contribution that takes so many bytes, one of whom the result takes the place of:
+ * rounds that are kept give way to it. NULL: RESOURCE_EXHAUSTED, BUSY or OUT_OF_MEMORY, with both
+ * figures. */
 struct round *rounds_ticket(
     struct rounds *rounds, const struct meeting *meeting, uint64_t bytes,
     struct sumac_error *error);

@@ -101,9 +101,10 @@ static void read_header(struct input *input)
     }
     const bool has_none = meeting.operation == MEETING_BROADCAST && meeting.own != meeting.root;
     MUST(
-        bytes ==
-        (has_none ? 0
-                  : meeting.elements * sumac_dtype_bytes(meeting_contribution_dtype(&meeting))));
+        bytes == (has_none ? 0
+                           : meeting_index_bytes(&meeting) +
+                                 meeting.elements *
+                                     sumac_dtype_bytes(meeting_contribution_dtype(&meeting))));
 }
 
 /* ---- rounds ---- */

@@ -12,7 +12,7 @@ import sys
 
 # The rooms of server/lane, from the bottom, and what all of them stand on.
 LANE_ROOMS = ["server/lane/step", "server/lane/part", "server/lane/peer", "server/lane/operation", "server/lane/pull"]
-UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/store", "lib/session/rules.h"]
+UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/meet", "server/store", "lib/session/rules.h"]
 # Those of server/, from the bottom. Who calls a function goes down, or stays: so no two files of different rooms need each other.
 ROOMS = ["server/catalogue", "server/meet", "server/store", *LANE_ROOMS, "server/lane", "server/judge", "server"]
 
@@ -41,7 +41,8 @@ MAY_INCLUDE = {
     "server/lane": [*UNDER_LANE, *LANE_ROOMS],
     "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
                      "server/lane/step/refused_joins.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
-    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/lane",
+    "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/meet/combine.h",
+               "server/lane",
                "server/lane/step/out.h", "server/judge"],
     "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "server/plugin_files.h",
             "server/catalogue/plugins.h", "lib/update/update.h", "lib/update/defined.h", "lib/update/described.h",

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "checker.h"
+#include "combine.h"
 #include "faults.h"
 #include "journal.h"
 
@@ -19,7 +20,8 @@
 struct job {
     uint64_t number;
     uint32_t left;
-    struct update_slice *slices;
+    struct update_slice *slices; /* or … */
+    const struct combine_slice *combines;
 };
 
 static const wire_message *message_of(const struct lane_effect *effect)
@@ -207,7 +209,11 @@ static void slice_due(struct world *world, const struct event *event)
     if (ps->ending)
         return;
     if (job->left > 0) {
-        update_run(&job->slices[--job->left]);
+        job->left--;
+        if (job->slices != NULL)
+            update_run(&job->slices[job->left]);
+        else
+            combine_run(&job->combines[job->left]);
         world_after(world, world_delay_us(world) / 2, ps->index, slice_due, ps->index, job);
         return;
     }
@@ -219,7 +225,11 @@ static void compute(struct world *world, struct ps *ps, const struct lane_comput
 {
     struct job *job = world_take(world, sizeof *job);
 
-    *job = (struct job){.number = work->job, .left = work->slice_count, .slices = work->slices};
+    *job = (struct job){
+        .number = work->job,
+        .left = work->slice_count,
+        .slices = work->slices,
+        .combines = work->combines};
     world_after(world, world_delay_us(world) / 2, ps->index, slice_due, ps->index, job);
 }
 

@@ -78,20 +78,6 @@ static void a_stale_layout_is_refused(void **state)
     talk_expect(talk, "refused 1 STALE_LAYOUT\n");
 }
 
-static void a_contribution_to_a_rendezvous_is_refused(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    wire_meeting meeting = WIRE_MEETING_INIT;
-    struct talk_part sent = part(1, 0);
-
-    sent.meeting = &meeting;
-
-    talk_part(talk, stream, &sent);
-
-    talk_expect(talk, "refused 1 UNSUPPORTED\n");
-}
-
 static void so_is_one_that_was_before_it(void **state)
 {
     struct talk *const talk = *state;
@@ -755,7 +741,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_shard_that_is_not_here_is_refused),
         talk_test(a_stale_layout_is_refused),
-        talk_test(a_contribution_to_a_rendezvous_is_refused),
         talk_test(so_is_one_that_was_before_it),
         talk_test(a_piece_that_ends_past_the_shard_is_refused),
         talk_test(a_piece_that_begins_or_ends_within_an_element_is_refused),

@@ -2,6 +2,8 @@
 /* lane_talk.c -- a conversation with one lane, as text. */
 #include "lane_talk.h"
 
+#include "combine.h"
+
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -220,12 +222,21 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
         say_versions(talk, answer->versions, answer->n_versions);
         say(talk, "%s", answer->last ? "" : " ...\n");
     }
+    if (answer->met != NULL) {
+        talk->pulled_bytes = talk->pulled_messages = talk->pulled_spans = talk->pulled_lent = 0;
+        say(talk, "met %" PRIu64 " %s", answer->request,
+            sumac_dtype_name((enum sumac_dtype)answer->met->data_type));
+        say_versions(talk, answer->met->shape, answer->met->n_shape);
+        if (answer->met->n_extents > 0)
+            say_versions(talk, answer->met->extents, answer->met->n_extents);
+        say(talk, "%s", answer->last ? "" : " ...\n");
+    }
     keep_payload(talk, effect);
     talk->pulled_position = answer->position;
     talk->pulled_messages++;
     if (!answer->last)
         return;
-    if (answer->n_versions == 0)
+    if (answer->n_versions == 0 && answer->met == NULL)
         say(talk, "pulled %" PRIu64 ":", answer->request);
     const float *values = (const float *)(const void *)talk->pulled;
     for (size_t i = 0; i < talk->pulled_bytes / sizeof *values && i < 64; i++)
@@ -431,7 +442,10 @@ void talk_compute(struct talk *talk)
 
     assert_true(talk->compute.job != 0);
     for (uint32_t i = talk->compute.slice_count; i > 0; i--) /* any order */
-        update_run(&talk->compute.slices[i - 1]);
+        if (talk->compute.slices != NULL)
+            update_run(&talk->compute.slices[i - 1]);
+        else
+            combine_run(&talk->compute.combines[i - 1]);
     talk->compute.job = 0;
     talk_step(talk, &computed);
 }

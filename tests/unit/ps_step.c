@@ -287,7 +287,8 @@ static void without_memory_to_queue_vector_work_the_ps_ends(void **state)
 {
     (void)state;
     struct ps *const ps = calloc(1, sizeof *ps);
-    const struct lane_compute work = {.job = 7};
+    struct update_slice slice = {.count = 0};
+    const struct lane_compute work = {.job = 7, .slices = &slice};
     const struct lane_effect compute = {.kind = LANE_EFFECT_COMPUTE, .compute = &work};
 
     assert_non_null(ps);

@@ -430,7 +430,7 @@ static void a_ticket_of_which_nothing_comes_leaves_nothing(void **state)
     begin(&desk);
     struct round *ticket = rounds_ticket(&desk.rounds, &meeting, TENSOR_BYTES, &desk.error);
     assert_non_null(ticket);
-    assert_true(desk.rounds.room_bytes >= 2 * TENSOR_BYTES + sizeof *ticket);
+    assert_true(desk.rounds.room_bytes >= TENSOR_BYTES + sizeof *ticket);
 
     rounds_ticket_give(&desk.rounds, ticket);
 
@@ -446,7 +446,7 @@ static void what_finds_no_room_is_refused_with_both_figures(void **state)
     const struct meeting meeting = meeting_of(1, 1);
 
     begin_with(&desk, 20000);
-    assert_null(rounds_ticket(&desk.rounds, &meeting, 10000, &desk.error));
+    assert_null(rounds_ticket(&desk.rounds, &meeting, 20000, &desk.error));
     assert_int_equal(desk.error.status, SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(desk.error.reason, SUMAC_REASON_OUT_OF_MEMORY);
     assert_non_null(strstr(desk.error.text, "round 1 of rendezvous grads takes 2"));

@@ -117,7 +117,7 @@ raise_version(const struct lane_session *session, const struct entry *entry, con
 }
 
 /* All of its shards have their versions. */
-static void count_part(struct lane *lane, const struct lane_part *part)
+void operation_count_part(struct lane *lane, const struct lane_part *part)
 {
     struct lane_session *session = part->session;
     const uint64_t took_us = lane->now_us - part->first_us;
@@ -214,7 +214,7 @@ raise_on(struct lane *lane, struct operation *operation, const bool *counts, uin
             if (!note_run(lane, operation, run, left))
                 return false;
         }
-        count_part(lane, part);
+        operation_count_part(lane, part);
     }
     return true;
 }
@@ -598,4 +598,5 @@ void lane_operation_drop_all(struct lane *lane)
     while (lane->turns->operations.first != NULL)
         drop(lane, lane->turns->operations.first);
     lane->turns->stalled = lane->turns->ending = 0;
+    combining_drop_all(lane);
 }

@@ -51,6 +51,33 @@ void lane_turn_take_steps(struct lane *lane);
  * been. */
 bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint64_t position);
 
+/* A contribution to a rendezvous was deposited, and is again. False: it was none. */
+bool lane_turn_replay_deposit(struct lane *lane, struct lane_session *session, uint64_t sequence);
+
+/* meet.c: rounds of rendezvous, as this ps judges them */
+/* A contribution has its turn: its round gets it, and may be over with that. */
+void lane_meet_deposit(struct lane *lane, struct lane_part *part);
+/* Is there any round? */
+static inline bool lane_meet_is_any(const struct lane *lane) { return lane->rounds.count > 0; }
+/* All that counts of the session is applied: it wants nothing more, and nobody waits for it. */
+void lane_meet_settled(struct lane *lane, struct lane_session *session);
+/* Rounds whose time is over end, and one whose result could not be made at once goes on. */
+void lane_meet_tick(struct lane *lane);
+uint64_t lane_meet_due_us(const struct lane *lane);
+/* Nobody was listened to for so long. */
+void lane_meet_excuse(struct lane *lane, uint64_t slept_us);
+/* As its record says. False: that names none. */
+bool lane_meet_replay_end(struct lane *lane, const wire_meeting_end *end);
+/* Whom an open round waits for: "worker 2 (last heard from 3.2 s ago) and worker 5 (not here)". */
+void lane_meet_missing(
+    const struct lane *lane, const struct round *round, char *text, size_t text_bytes);
+
+/* combining.c: what is made of a round's contributions */
+/* Where byte `at` of the result lies, in the contribution at that place, and how many lie together
+ * there: of what is computed, at place 0. */
+const uint8_t *lane_combined_bytes(
+    const struct round *round, uint32_t place, uint64_t at, uint64_t *together_bytes);
+
 /* steps.c: who is a member of which synchronous step, and when one is whole */
 /* As ps 0 has opened it: one of those that begin with step 1, or one that it asks for. */
 void lane_step_opened(

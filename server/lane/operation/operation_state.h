@@ -5,6 +5,8 @@
 
 #include <assert.h>
 
+#include "combine.h"
+#include "deposit.h"
 #include "operation.h"
 
 #define SLICE_BYTES 262144u /* of gradient: well below a millisecond */
@@ -65,6 +67,18 @@ struct batch {
     bool lacks_memory; /* for a block beside one that a reader needs */
 };
 
+#define COMBINED_AT_ONCE 256u /* slices of one COMPUTE */
+
+/* Rounds of rendezvous whose contributions become one tensor, in their turn. */
+struct combining {
+    LIST(struct round) line; /* the first is under way: … */
+    uint64_t done, elements; /* … so many of its elements have been given out, of so many */
+    struct update_sources sources;
+    double weight;               /* of all of them */
+    struct lane_compute compute; /* job 0: none is out */
+    struct combine_slice slices[COMBINED_AT_ONCE];
+};
+
 struct turns {
     LIST(struct lane_session) waiting; /* for busy shards or for time, in their turn */
     LIST(struct operation) operations; /* newest first */
@@ -82,6 +96,8 @@ struct turns {
     uint64_t tell_us, tell_apart_us;       /* … then, and so long after that */
     uint64_t fails_from;                   /* this step and those after it fail; 0: none does */
     char lost_task[STORE_TASK_TEXT_BYTES]; /* whose contribution they lack */
+    uint64_t meet_due_us;                  /* when a round's time may be over */
+    struct combining combining;
 };
 
 struct __attribute__((may_alias)) shard_work {
@@ -159,6 +175,19 @@ struct operation *lane_operation_retry(struct lane *lane);
 /* The oldest that is ending goes on. It, when it is over with that. NULL: the step has no more
  * time. */
 struct operation *lane_operation_end_on(struct lane *lane);
+
+/* It counts as a push that was applied. */
+void operation_count_part(struct lane *lane, const struct lane_part *part);
+
+/* combining.c */
+/* The round is over, and all have come: its result is made, here and now if it is small. */
+void combining_add(struct lane *lane, struct round *round);
+/* That COMPUTE is done. False: it is of an operation. */
+bool combining_computed(struct lane *lane, uint64_t job);
+/* Does one wait for the next step? It goes on. */
+bool combining_is_put_off(const struct lane *lane);
+void combining_go_on(struct lane *lane);
+void combining_drop_all(struct lane *lane);
 
 /* steps.c */
 /* Is all of the next one there, and the one before it over? */

@@ -21,7 +21,8 @@ bool lane_turn_init(struct lane *lane)
     assert(lane->turns == NULL);
     if (turns == NULL)
         return false;
-    *turns = (struct turns){.stalled = 0};
+    memset(turns, 0, sizeof *turns);
+    turns->meet_due_us = UINT64_MAX;
     lane->turns = turns;
     return true;
 }
@@ -301,6 +302,19 @@ take_contribution(struct lane *lane, struct lane_session *session, struct lane_p
     return false; /* what became of it goes on in line */
 }
 
+/* A contribution to a rendezvous has its turn, which is over with that. */
+static void deposit(struct lane *lane, struct lane_session *session, struct lane_part *part)
+{
+    lane_part_move(part, PART_APPLYING);
+    session->applying = part;
+    operation_count_part(lane, part);
+    if (lane->records)
+        (void)lane_record_deposited(lane, part);
+    lane_meet_deposit(lane, part);
+    finish(lane, part);
+    lane_deposits_heard(lane, session, session->met_through); /* it may have given it up before */
+}
+
 /* Its turn has come. False: it is not over yet. */
 static bool take(struct lane *lane, struct lane_session *session, struct lane_part *part)
 {
@@ -317,6 +331,10 @@ static bool take(struct lane *lane, struct lane_session *session, struct lane_pa
     const bool own_commit = session->commit_through < part->sequence;
     if (own_commit) /* from here on: a settle counts it */
         session->commit_through = part->sequence;
+    if (!voided && part->deposit != NULL) {
+        deposit(lane, session, part);
+        return true;
+    }
     if (!voided) {
         lane_part_move(part, PART_APPLYING);
         session->applying = part;
@@ -365,8 +383,9 @@ static void answer_decided(struct lane *lane, struct lane_session *session)
     }
     const uint64_t number = session->decide_number;
     session->decide_number = 0;
-    if (any)
+    if (any || lane_meet_is_any(lane))
         (void)lane_record_order(lane, RECORD_DROPPED, session, through, NULL);
+    lane_meet_settled(lane, session);
     if (number != 0)
         lane_report_answer(lane, number, NULL);
 }
@@ -424,6 +443,20 @@ bool lane_turn_replay(
         lane_operation_remove(operation_of(session), part);
     }
     finish(lane, part);
+    return true;
+}
+
+bool lane_turn_replay_deposit(struct lane *lane, struct lane_session *session, uint64_t sequence)
+{
+    struct lane_part *part = lane_session_part(session, sequence);
+
+    assert(session->applying == NULL);
+    if (part == NULL || part->previous != session->mark || part->state != PART_STAGED ||
+        part->deposit == NULL)
+        return false;
+    if (session->commit_through < sequence)
+        session->commit_through = sequence;
+    deposit(lane, session, part);
     return true;
 }
 
@@ -522,9 +555,10 @@ void lane_turn_end_on(struct lane *lane)
 
 void lane_turn_computed(struct lane *lane, const struct lane_event *event)
 {
-    struct operation *operation = lane_operation_computed(lane, event->job);
-
     assert(event->job != 0);
+    if (combining_computed(lane, event->job))
+        return;
+    struct operation *operation = lane_operation_computed(lane, event->job);
     if (operation != NULL)
         finish_operation(lane, operation);
 }

@@ -259,6 +259,15 @@ static void free_chunk(struct lane *lane, struct chunk *chunk)
     pool_give(&lane->parts->chunks, chunk);
 }
 
+void lane_part_free_chunk(struct lane *lane, struct chunk *chunk)
+{
+    assert(chunk->in_part.next == NULL && chunk->in_part.prev == NULL);
+    if (lane->records)
+        LIST_APPEND(&lane->parts->recorded, chunk, in_part);
+    else
+        free_chunk(lane, chunk);
+}
+
 void lane_part_free_recorded(struct lane *lane)
 {
     while (lane->parts->recorded.first != NULL) {
@@ -302,6 +311,20 @@ static void free_rows(struct lane *lane, struct lane_part *part)
     part->row_count = 0;
 }
 
+/* Its turn never comes. */
+static void give_deposit(struct lane *lane, struct lane_part *part)
+{
+    struct deposit *deposit = part->deposit;
+
+    if (deposit == NULL)
+        return;
+    assert(!deposit->contributes && !deposit->waits);
+    assert(deposit->chunks.first == NULL);
+    rounds_ticket_give(&lane->rounds, deposit->round);
+    pool_give(&lane->parts->deposits, deposit);
+    part->deposit = NULL;
+}
+
 void lane_part_empty(struct lane *lane, struct lane_part *part)
 {
     assert(part->session->staged_bytes >= part->room_bytes);
@@ -311,11 +334,9 @@ void lane_part_empty(struct lane *lane, struct lane_part *part)
     part->room_bytes = 0;
     for (struct chunk *chunk; (chunk = part->chunks.first) != NULL;) {
         LIST_REMOVE(&part->chunks, chunk, in_part);
-        if (lane->records) /* what this step's are made of stays until the next one */
-            LIST_APPEND(&lane->parts->recorded, chunk, in_part);
-        else
-            free_chunk(lane, chunk);
+        lane_part_free_chunk(lane, chunk);
     }
+    give_deposit(lane, part);
     for (uint32_t i = 0; i < part->entry_count; i++) {
         lane_part_fetch_ahead(part, i);
         if (part->entries[i].shard != NULL)

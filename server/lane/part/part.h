@@ -163,6 +163,7 @@ struct lane_part {
     LIST(struct chunk) chunks;
     uint64_t checksum;
     void *checksum_state;
+    struct deposit *deposit; /* of a contribution to a rendezvous: until its turn */
     /* operation/ changes */
     LINKS(struct lane_part) in_operation;
     /* push.c, part/ change */
@@ -251,6 +252,8 @@ bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t byt
 void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes);
 /* The machine has no more, or lane->bytes holds all that it may. */
 void lane_part_refuse_memory(struct lane *lane, struct lane_part *part);
+/* Of nobody any more: what this step's records are made of stays until the next one. */
+void lane_part_free_chunk(struct lane *lane, struct chunk *chunk);
 /* The step is over, and what its records point to has been written. */
 void lane_part_free_recorded(struct lane *lane);
 /* What is staged and what is kept spare of it share one bound. */
@@ -375,6 +378,7 @@ lane_record_refused(struct lane *lane, const struct lane_part *part, const struc
 uint64_t
 lane_record_voided(struct lane *lane, const struct lane_part *part, const struct refusal *refusal);
 /* position 0: it was passed over. */
+uint64_t lane_record_deposited(struct lane *lane, const struct lane_part *part);
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position);
 /* A step is over: made of these parts, linked by in_operation, at that position; of none (NULL) at
  * 0. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "little_endian.h"
-#include "part.h"
+#include "deposit.h"
 
 /* It is not written, so none after it may be: the ps ends. */
 static uint64_t lose(struct lane *lane)
@@ -225,6 +225,31 @@ static bool list_bytes(struct lane *lane, const struct lane_part *part, struct r
     return true;
 }
 
+/* Of a contribution to a rendezvous: what it is to, and its bytes as one piece. */
+static bool list_deposit(
+    struct lane *lane, const struct lane_part *part, wire_part *message, struct record *record)
+{
+    wire_piece *piece = arena_take(&lane->arena, sizeof *piece);
+    wire_piece **pointer = arena_take(&lane->arena, sizeof *pointer);
+    uint32_t most = 0;
+
+    for (const struct chunk *chunk = part->chunks.first; chunk != NULL; chunk = chunk->in_part.next)
+        most++;
+    struct span *spans = arena_take(&lane->arena, most * sizeof *spans);
+    message->meeting = meeting_write(part->deposit->round->meeting, &lane->arena);
+    if (piece == NULL || pointer == NULL || spans == NULL || message->meeting == NULL)
+        return false;
+    *piece = (wire_piece)WIRE_PIECE_INIT;
+    piece->bytes = part->bytes;
+    *pointer = piece;
+    message->pieces = pointer;
+    message->n_pieces = part->bytes > 0;
+    record->payload = spans;
+    record->payload_spans = add_bytes(part->chunks.first, 0, part->bytes, spans, 0);
+    record->payload_bytes = part->bytes;
+    return true;
+}
+
 uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
 {
     wire_part message = WIRE_PART_INIT;
@@ -244,6 +269,9 @@ uint64_t lane_record_part(struct lane *lane, const struct lane_part *part)
     message.weight = part->weight;
     message.scale = part->scale == 1 ? 0 : part->scale;
     message.non_finite_allowed = part->non_finite_allowed;
+    if (part->deposit != NULL)
+        return list_deposit(lane, part, &message, &record) ? lane_record_write(lane, &record)
+                                                           : lose(lane);
     if (!list_functions(lane, part, &message) || !list_pieces(lane, part, &message) ||
         !list_bytes(lane, part, &record))
         return lose(lane);
@@ -311,6 +339,16 @@ lane_record_step(struct lane *lane, uint64_t step, const struct lane_part *first
         lane,
         &(struct record){
             .kind = RECORD_STEP, .first = step, .second = position, .message = &message.base});
+}
+
+uint64_t lane_record_deposited(struct lane *lane, const struct lane_part *part)
+{
+    assert(lane->records);
+    assert(part->state == PART_APPLYING && part->deposit != NULL);
+    return lane_record_write(
+        lane,
+        &(struct record){
+            .kind = RECORD_DEPOSITED, .session_id = part->session->id, .first = part->sequence});
 }
 
 uint64_t lane_record_applied(struct lane *lane, const struct lane_part *part, uint64_t position)

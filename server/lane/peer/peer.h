@@ -4,7 +4,7 @@
 #ifndef LANE_PEER_H
 #define LANE_PEER_H
 
-#include "part.h"
+#include "deposit.h"
 
 #define PULLS_PER_STREAM_MAX 4096u
 #define CLOSED_VOIDED_BYTES_MAX                                                                    \

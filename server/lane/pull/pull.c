@@ -110,7 +110,7 @@ static void link_last(struct lane_stream *stream, struct lane_pull *pull)
 
 void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull)
 {
-    assert(pull->active);
+    assert(pull->active || pull->met != NULL);
     unlink_pull(stream, pull);
     link_last(stream, pull);
 }
@@ -129,6 +129,7 @@ static void destroy(struct lane *lane, struct lane_stream *stream, struct lane_p
     unlink_pull(stream, pull);
     if (pull->active)
         close_view(lane, stream, pull);
+    lane_met_let_go(lane, pull);
     lane_pull_leave(lane, stream->session, pull);
 }
 
@@ -395,6 +396,8 @@ static void check_request(
             "pull %" PRIu64 " waits for push %" PRIu64 " of session %s, which is closed on ps %u%s",
             request->request, request->after_sequence, session->task, lane->index,
             wire_close_cause_print(&session->cause, cause));
+    else if (request->meeting != NULL)
+        lane_met_check(lane, stream, request, error);
     else if (request->at_step > 0)
         (void)lane_step_check_readable(lane, request->request, request->at_step, error);
 }
@@ -403,7 +406,7 @@ static void check_request(
 static bool refuse_at_once(struct lane *lane, struct lane_pull *pull)
 {
     assert(pull->error.status != SUMAC_OK);
-    pull->index_count = 0;
+    pull->index_count = pull->met_bytes = 0;
     return lane_pull_take_last_room(lane, pull);
 }
 
@@ -414,8 +417,10 @@ static bool read_request(
 {
     assert(pull->room_bytes == 0);
     check_request(lane, stream, request, &pull->error);
-    if (pull->error.status == SUMAC_OK)
+    if (pull->error.status == SUMAC_OK) {
         pull->index_count = (uint32_t)indices_of(request);
+        pull->met_bytes = (uint32_t)lane_met_bytes(request->meeting);
+    }
     if (pull->error.status != SUMAC_OK ||
         !lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error))
         return refuse_at_once(lane, pull);
@@ -423,7 +428,10 @@ static bool read_request(
     pull->pieces = sized_pool_take(&lane->bytes, pull->piece_capacity * sizeof *pull->pieces);
     if (pull->index_count > 0)
         pull->indices = sized_pool_take(&lane->bytes, pull->index_count * sizeof *pull->indices);
-    if (pull->pieces == NULL || (pull->indices == NULL && pull->index_count > 0)) {
+    if (pull->met_bytes > 0)
+        pull->met = sized_pool_take_zeroed(&lane->bytes, pull->met_bytes);
+    if (pull->pieces == NULL || (pull->indices == NULL && pull->index_count > 0) ||
+        (pull->met == NULL && pull->met_bytes > 0)) {
         (void)fail(
             &pull->error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for a pull: it holds %" PRIu64
@@ -432,6 +440,8 @@ static bool read_request(
             lane->index, lane->bytes.held_bytes, lane->bytes.held_bytes_max);
         return true;
     }
+    if (pull->met != NULL)
+        lane_met_begin(pull->met, request->meeting);
     copy_indices(lane, pull);
     lane->work += pull->index_count / PIECES_PER_WORK;
     if (request->n_pieces > PIECES_READ_AT_ONCE) {
@@ -538,14 +548,24 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
             continue;
         for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
             next = pull->in_stream.next;
-            if (pull->after_sequence <= session->mark || pull->error.status != SUMAC_OK)
+            if ((pull->after_sequence <= session->mark && pull->met == NULL) || pull->fixed ||
+                pull->error.status != SUMAC_OK)
                 continue;
-            (void)fail(
-                &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-                "pull %" PRIu64 " waited for push %" PRIu64
-                " of session %s, which was closed on ps %u%s",
-                pull->request, pull->after_sequence, session->task, lane->index,
-                wire_close_cause_print(&session->cause, cause));
+            if (pull->met != NULL)
+                (void)fail(
+                    &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+                    "pull %" PRIu64
+                    " waited for a round of a rendezvous, and session %s was closed "
+                    "on ps %u%s",
+                    pull->request, session->task, lane->index,
+                    wire_close_cause_print(&session->cause, cause));
+            else
+                (void)fail(
+                    &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+                    "pull %" PRIu64 " waited for push %" PRIu64
+                    " of session %s, which was closed on ps %u%s",
+                    pull->request, pull->after_sequence, session->task, lane->index,
+                    wire_close_cause_print(&session->cause, cause));
             note_failed(lane, stream, pull);
         }
     }

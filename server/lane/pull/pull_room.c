@@ -69,10 +69,13 @@ static uint64_t beyond_share(const struct lane *lane, uint64_t bytes)
 /* What a pull takes before it has memory for its pieces. */
 static uint64_t own_bytes(void) { return sized_pool_bytes(sizeof(struct lane_pull)); }
 
-static uint64_t bytes_of(uint64_t pieces, uint64_t indices)
+static uint64_t bytes_of(const struct lane_pull *pull, uint64_t pieces)
 {
+    const uint64_t indices = pull->index_count;
+
     return own_bytes() + sized_pool_bytes(pieces * sizeof(struct pull_piece)) +
-           (indices == 0 ? 0 : sized_pool_bytes(indices * sizeof(int64_t)));
+           (indices == 0 ? 0 : sized_pool_bytes(indices * sizeof(int64_t))) +
+           (pull->met_bytes == 0 ? 0 : sized_pool_bytes(pull->met_bytes));
 }
 
 /* Do its pulls take the room of readers? */
@@ -117,7 +120,8 @@ static bool refuse_session(
 static bool is_riddled(const struct lane *lane)
 {
     const struct sized_pool *pool = &lane->bytes;
-    const uint64_t in_use = lane->staged_bytes + lane->pull_bytes;
+    const uint64_t meet = lane->rounds.room_bytes + lane->rounds.beside_bytes;
+    const uint64_t in_use = lane->staged_bytes + lane->pull_bytes + meet;
 
     return pool->held_bytes - pool->spare_bytes >
            in_use + lane->config.pulls_bytes_max + SIZED_POOL_EMPTY_BYTES_MAX;
@@ -150,7 +154,7 @@ bool lane_pull_take_room(
     struct lane *lane, struct lane_session *session, struct lane_pull *pull, uint64_t pieces,
     struct sumac_error *error)
 {
-    const uint64_t bytes = bytes_of(pieces, pull->index_count);
+    const uint64_t bytes = bytes_of(pull, pieces);
     const bool shared = is_reader(session) || beyond_share(lane, session->pull_bytes + bytes) > 0;
 
     assert(pull->room_bytes == 0);

@@ -113,7 +113,7 @@ bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, str
 {
     if (pull->error.status != SUMAC_OK || pull->active)
         return true;
-    if (lane_pull_is_being_read(pull))
+    if (lane_pull_is_being_read(pull) || (pull->met != NULL && !lane_met_is_ready(lane, pull)))
         return false;
     return is_late(lane, pull) || (!waits_for_push(stream, pull) && !waits_for_clock(lane, pull) &&
                                    !waits_for_step(lane, pull) && find_unready(lane, pull) == NULL);
@@ -131,8 +131,12 @@ bool lane_pull_is_to_be_said(
 {
     uint32_t i = 0;
 
+    if (pull->met != NULL && pull->fixed)
+        return pull->record <= lane->recorded;
     if (pull->error.status != SUMAC_OK || lane_pull_is_being_read(pull))
         return true;
+    if (pull->met != NULL && !lane_met_is_ready(lane, pull))
+        return false;
     if (lane_pull_is_put_off(lane, stream, pull))
         return false;
     if (pull->fixed)
@@ -200,7 +204,9 @@ void lane_pull_describe_wait(
     const struct lane_session *session = stream->session;
     const struct shard *shard = NULL;
 
-    if (waits_for_push(stream, pull))
+    if (pull->met != NULL && !waits_for_push(stream, pull))
+        lane_met_describe(lane, pull, text, text_bytes);
+    else if (waits_for_push(stream, pull))
         (void)text_print_line(
             text, text_bytes,
             "push %" PRIu64 " of %s, whose part for ps %u %s; its mark is %" PRIu64

@@ -56,6 +56,10 @@ static bool is_due(struct lane *lane, struct lane_stream *stream, struct lane_pu
 {
     if (!lane_pull_is_ready(lane, stream, pull))
         return false;
+    if (pull->met != NULL && !pull->fixed && pull->error.status == SUMAC_OK)
+        lane_met_fix(lane, stream, pull);
+    if (pull->met != NULL && pull->fixed) /* an error, too, is what the round came to */
+        return pull->record <= lane->recorded;
     if (pull->error.status != SUMAC_OK)
         return true;
     if (!pull->fixed && lane_pull_is_late(lane, pull, &pull->error))
@@ -152,6 +156,65 @@ static bool add_bytes(
     }
     message->payload_count++;
     return true;
+}
+
+/* Of a round of a rendezvous, the next bytes, in at most so many runs. */
+static bool add_met(
+    struct lane *lane, struct message *message, const struct lane_pull *pull, uint64_t bytes,
+    uint32_t runs)
+{
+    struct met *met = pull->met;
+
+    assert(met->round->ready);
+    while (bytes > 0 && runs-- > 0) {
+        const struct met_run run = lane_met_next(met, bytes);
+        lane->work++;
+        bytes -= run.bytes;
+        if (!message->lends || run.bytes <= lane->config.gathered_bytes_max) {
+            uint8_t *const out = gather(lane, message, (size_t)run.bytes);
+            if (out == NULL)
+                return false;
+            memcpy(out, run.data, (size_t)run.bytes);
+            add_gathered(message, out, (size_t)run.bytes);
+            continue;
+        }
+        struct hold *hold = pool_take(&lane->pulls->holds);
+        if (hold == NULL)
+            return false;
+        hold->deposit = run.deposit;
+        lane_deposit_hold(run.deposit);
+        assert(message->payload_count < message->payload_capacity);
+        message->payload[message->payload_count++] = (struct lane_bytes){
+            .bytes = {.data = run.data, .bytes = (size_t)run.bytes},
+            .hold = (uint64_t)(uintptr_t)hold};
+    }
+    message->answer->last = met->at == met->bytes;
+    return true;
+}
+
+/* What the round came to is said a message at a time, too; a short one is copied here and now. */
+static bool
+compose_met(struct lane *lane, struct message *message, struct lane_pull *pull, bool is_long)
+{
+    const struct met *met = pull->met;
+    const uint64_t most = lane->config.pull_chunk_bytes, left = met->bytes - met->at;
+    const uint64_t bytes = is_long && left > most ? most : left;
+    const uint64_t between = lane->config.gathered_bytes_max + 1;
+
+    assert(met->at <= met->bytes);
+    if (met->at == 0) {
+        message->answer->met = lane_met_header(lane, pull);
+        if (message->answer->met == NULL)
+            return false;
+    }
+    message->answer->position = pull->position;
+    message->lends = is_long;
+    message->payload_capacity = (uint32_t)(2 * (bytes / between) + 2);
+    message->payload =
+        arena_take(&lane->arena, message->payload_capacity * sizeof *message->payload);
+    message->gathered_capacity = (size_t)bytes;
+    return message->payload != NULL &&
+           add_met(lane, message, pull, bytes, is_long ? ROWS_PER_ANSWER_MAX : UINT32_MAX);
 }
 
 /* Bytes of a shard that lie together in it, block by block. */
@@ -394,6 +457,8 @@ static bool say(struct lane *lane, struct message *message, struct lane_pull *pu
         return true;
     }
     assert(pull->fixed);
+    if (pull->met != NULL)
+        return compose_met(lane, message, pull, is_long);
     assert(pull->active || !is_long);
     if (first && !add_versions(lane, message->answer, pull))
         return false;
@@ -472,7 +537,10 @@ void lane_pulled_released(struct lane *lane, const struct lane_event *event)
     if (hold == NULL)
         return;
     assert(lane->pulls->holds.used > 0);
-    store_block_released(&lane->store, hold->block);
+    if (hold->deposit != NULL)
+        lane_deposit_released(lane, hold->deposit);
+    else
+        store_block_released(&lane->store, hold->block);
     pool_give(&lane->pulls->holds, hold);
     lane_turn_retry_stalled(lane);
 }

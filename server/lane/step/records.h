@@ -44,6 +44,8 @@ enum record_kind {
     RECORD_STEP,       /* TakeStep: it is over; –, the position (0: it was made of nothing) */
     RECORD_TAKE,       /* TakeStep, as ps 0 has ordered it */
     RECORD_DEFINE,     /* DefineFunction */
+    RECORD_DEPOSITED,  /* –; the sequence of a contribution to a rendezvous */
+    RECORD_MEETING,    /* MeetingEnd: of a round, as the ps judged it */
     RECORD_KINDS,
 };
 

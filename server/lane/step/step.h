@@ -20,9 +20,11 @@
 #include "list.h"
 #include "out.h"
 #include "refused_joins.h"
+#include "rounds.h"
 #include "store.h"
 
 struct answer;
+struct deposit;
 struct lane_part;
 struct lane_pull;
 struct lane_stream;
@@ -64,7 +66,7 @@ struct step_place {
 /* The words that the store keeps of a shard for its user: operation's, then part's. */
 #define SHARD_OPERATION_WORDS 4u
 #define SHARD_PART_WORDS 2u
-#define SESSION_OPERATION_WORDS 17u
+#define SESSION_OPERATION_WORDS 18u
 
 _Static_assert(
     SHARD_OPERATION_WORDS + SHARD_PART_WORDS <= STORE_USER_WORDS,
@@ -106,7 +108,10 @@ struct lane_session {
     struct voided *voided;   /* ascending; above acked_through */
     uint32_t voided_count, voided_capacity;
     uint64_t acked_through;
-    uint64_t contributed_step; /* the largest that a contribution of it took its place for */
+    LIST(struct deposit) deposits; /* contributions to rendezvous that it has not heard of, … */
+    uint32_t deposit_count;        /* … so many: above … */
+    uint64_t met_through;          /* … this */
+    uint64_t contributed_step;     /* the largest that a contribution of it took its place for */
     /* operation/ changes */
     struct lane_part *applying; /* of its parts, the one whose turn it is */
     uint64_t mark;
@@ -145,6 +150,7 @@ struct lane {
     struct functions functions; /* that there are, as the variables' and the parts' */
     struct store store;
     struct sized_pool bytes; /* staging, and what belongs to parts, pulls and answers */
+    struct rounds rounds;    /* of rendezvous; the contributions are in `bytes`, too */
     struct parts *parts;     /* what each room keeps for itself */
     struct peers *peers;
     struct turns *turns;

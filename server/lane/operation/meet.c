@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meet.c -- how rounds of rendezvous end: whole, in contributions that differ, without a
+ * participant that is gone, or late.
+ */
+#include "operation_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "error.h"
+#include "listing.h"
+#include "text.h"
+
+/* ---- who is missing */
+
+static bool is_of_task(const struct lane_session *session, const struct meeting_task *task)
+{
+    struct meeting_task own;
+
+    return session->index == task->index && lane_session_task(session, &own) &&
+           meeting_task_equal(&own, task);
+}
+
+static const struct lane_session *
+find_session(const struct lane *lane, const struct meeting_task *task)
+{
+    const struct lane_session *session = lane->sessions.first;
+
+    while (session != NULL && !is_of_task(session, task))
+        session = session->in_lane.next;
+    return session;
+}
+
+void lane_meet_missing(
+    const struct lane *lane, const struct round *round, char *text, size_t text_bytes)
+{
+    struct listing listing = {0};
+
+    assert(text_bytes > 1);
+    for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
+         place = round_missing(round, place + 1)) {
+        const struct meeting_task *task = &round->meeting->tasks[place];
+        const struct lane_session *session = find_session(lane, task);
+        char name[32], line[96];
+        (void)meeting_task_print(task, name, sizeof name);
+        if (session == NULL)
+            (void)text_print(line, sizeof line, "%s (which has no session)", name);
+        else
+            (void)text_print(
+                line, sizeof line, "%s (last heard from %s ago)", name,
+                text_time_us(lane->now_us - session->heard_us).text);
+        listing_add(&listing, line);
+    }
+    (void)text_print(text, text_bytes, "%s", listing_end(&listing));
+}
+
+/* ---- its end */
+
+/* Those who wait for it look at it. */
+static void tell(struct lane *lane)
+{
+    lane->readable++;
+    lane->turns_taken = true;
+}
+
+static void record_end(struct lane *lane, const struct round *round, const struct sumac_error *end)
+{
+    wire_meeting meeting = WIRE_MEETING_INIT;
+    wire_meeting_end message = WIRE_MEETING_END_INIT;
+
+    assert(end->status != SUMAC_OK);
+    meeting.name = (wire_bytes){
+        .len = strlen(round->meeting->name), .data = (uint8_t *)(uintptr_t)round->meeting->name};
+    meeting.round = round->meeting->round;
+    message.meeting = &meeting;
+    message.status = (uint32_t)end->status;
+    message.reason = (Sumac__V1__Reason)end->reason;
+    message.message = (char *)(uintptr_t)end->text;
+    (void)lane_record_order(lane, RECORD_MEETING, NULL, 0, &message.base);
+}
+
+/* For all alike. */
+static void fail_round(struct lane *lane, struct round *round, const struct sumac_error *end)
+{
+    assert(!round->over);
+    assert(end->status != SUMAC_OK);
+    record_end(lane, round, end);
+    out_log(&lane->out, "ps %u: %s", lane->index, end->text);
+    rounds_end(&lane->rounds, round, end);
+    tell(lane);
+}
+
+static void time_out(struct lane *lane, struct round *round)
+{
+    char missing[256];
+    struct sumac_error end;
+
+    assert(lane->now_us >= round->until_us);
+    lane_meet_missing(lane, round, missing, sizeof missing);
+    (void)fail(
+        &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+        "round %" PRIu64 " of rendezvous %.100s has waited %s on ps %u for %s",
+        round->meeting->round, round->meeting->name, text_time_ms(round->until_ms).text,
+        lane->index, missing);
+    fail_round(lane, round, &end);
+}
+
+/* Nobody is there who would ask for the end in its name. */
+static void end_without(struct lane *lane, struct round *round, const struct lane_session *session)
+{
+    struct meeting_task task;
+    char cause[CLOSE_CAUSE_TEXT_BYTES];
+    struct sumac_error end;
+
+    assert(session->closed);
+    (void)fail(
+        &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "round %" PRIu64 " of rendezvous %.100s goes on without %s, which has not contributed and "
+        "whose session is over%s",
+        round->meeting->round, round->meeting->name, session->task,
+        wire_close_cause_print(&session->cause, cause));
+    fail_round(lane, round, &end);
+    (void)lane_session_task(session, &task);
+    rounds_settled(&lane->rounds, &task);
+}
+
+/* ---- a contribution */
+
+/* A mean of nothing has no value. */
+static bool weighs(const struct round *round)
+{
+    double weight = 0;
+
+    if (round->meeting->operation != MEETING_MEAN)
+        return true;
+    for (uint32_t i = 0; i < round->meeting->task_count; i++)
+        weight += round->places[i].weight;
+    return weight > 0;
+}
+
+static void pass(struct lane *lane, struct round *round)
+{
+    struct sumac_error end = {.status = SUMAC_OK};
+
+    assert(round_is_whole(round));
+    if (!weighs(round)) {
+        (void)fail(
+            &end, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_ZERO_WEIGHT,
+            "round %" PRIu64
+            " of rendezvous %.100s is a mean, and all contributions to it have weight 0",
+            round->meeting->round, round->meeting->name);
+        fail_round(lane, round, &end);
+        return;
+    }
+    rounds_end(&lane->rounds, round, &end);
+    combining_add(lane, round);
+}
+
+/* Is there one of that task that is over, for good as far as is known, and none that is open? The
+ * newest says so: behind one that a newer attempt has replaced that one comes. */
+static const struct lane_session *find_gone(struct lane *lane, const struct meeting_task *task)
+{
+    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        lane->work++;
+        if (!is_of_task(session, task))
+            continue;
+        const bool is_gone =
+            (int)session->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT && session->parts.first == NULL;
+        return is_gone && find_session(lane, task) == NULL ? session : NULL;
+    }
+    return NULL;
+}
+
+/* Of the participants that it lacks, does one never come? */
+static void look_for_gone(struct lane *lane, struct round *round)
+{
+    assert(!round->over);
+    if (lane->closed_sessions.first == NULL)
+        return;
+    for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
+         place = round_missing(round, place + 1)) {
+        const struct lane_session *gone = find_gone(lane, &round->meeting->tasks[place]);
+        if (gone == NULL)
+            continue;
+        end_without(lane, round, gone);
+        return;
+    }
+}
+
+void lane_meet_deposit(struct lane *lane, struct lane_part *part)
+{
+    struct sumac_error error;
+    struct round *round;
+
+    const enum rounds_came came = lane_deposit_arrive(lane, part, &round, &error);
+    if (came == ROUNDS_DIFFERS)
+        fail_round(lane, round, &error);
+    if (came == ROUNDS_OVER)
+        tell(lane);
+    if (came != ROUNDS_TAKEN)
+        return;
+    if (round->until_us < lane->turns->meet_due_us)
+        lane->turns->meet_due_us = round->until_us;
+    if (round_is_whole(round))
+        pass(lane, round);
+    else
+        look_for_gone(lane, round);
+}
+
+void lane_meet_settled(struct lane *lane, struct lane_session *session)
+{
+    struct meeting_task task;
+
+    assert(session->closed);
+    assert(session->parts.first == NULL || session->parts.last->sequence <= session->final);
+    lane_deposits_heard(lane, session, UINT64_MAX);
+    if (!lane_session_task(session, &task) || find_gone(lane, &task) == NULL)
+        return;
+    for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
+        next = round->in_list.next;
+        lane->work++;
+        if (round_lacks(round, &task))
+            end_without(lane, round, session);
+    }
+    rounds_settled(&lane->rounds, &task);
+}
+
+/* ---- their time */
+
+void lane_meet_tick(struct lane *lane)
+{
+    struct turns *turns = lane->turns;
+
+    combining_go_on(lane);
+    if (lane->now_us < turns->meet_due_us)
+        return;
+    turns->meet_due_us = UINT64_MAX;
+    for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
+        next = round->in_list.next;
+        lane->work++;
+        if (lane->now_us >= round->until_us && lane_has_time(lane))
+            time_out(lane, round);
+        else if (round->until_us < turns->meet_due_us)
+            turns->meet_due_us = round->until_us;
+    }
+}
+
+uint64_t lane_meet_due_us(const struct lane *lane)
+{
+    return combining_is_put_off(lane) ? lane->now_us : lane->turns->meet_due_us;
+}
+
+void lane_meet_excuse(struct lane *lane, uint64_t slept_us)
+{
+    for (struct round *round = lane->rounds.open.first; round != NULL; round = round->in_list.next)
+        round->until_us += slept_us;
+    if (lane->turns->meet_due_us != UINT64_MAX)
+        lane->turns->meet_due_us += slept_us;
+}
+
+bool lane_meet_replay_end(struct lane *lane, const wire_meeting_end *end)
+{
+    char name[MEETING_NAME_BYTES_MAX + 1];
+    struct sumac_error error;
+
+    assert(!lane->serving);
+    if (end->meeting == NULL || end->meeting->name.len >= sizeof name || end->status == 0)
+        return false;
+    (void)text_print(
+        name, sizeof name, "%.*s", (int)end->meeting->name.len,
+        (const char *)end->meeting->name.data);
+    struct round *round = rounds_find(&lane->rounds, name, end->meeting->round);
+    if (round == NULL) /* it failed with what the record before says */
+        return true;
+    (void)fail(
+        &error, (enum sumac_status)end->status, (enum sumac_reason)end->reason, "%s", end->message);
+    rounds_end(&lane->rounds, round, &error);
+    return true;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* deposit.c -- a contribution to a round of a rendezvous: checked, ticketed, received, deposited,
+ * given back. */
+#include "deposit.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "part_state.h"
+
+bool lane_session_task(const struct lane_session *session, struct meeting_task *task)
+{
+    *task =
+        (struct meeting_task){.chief = strcmp(session->job, "chief") == 0, .index = session->index};
+    return (int)session->role == WIRE_ROLE_MEMBER &&
+           (task->chief || strcmp(session->job, "worker") == 0);
+}
+
+/* ---- its header ---- */
+
+static void refuse_header(struct lane *lane, struct lane_part *part, const char *why)
+{
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " of %s contributes to a rendezvous, and %s", part->sequence,
+        part->session->task, why);
+}
+
+/* What does not go with a contribution. True: there is nothing of it. */
+static bool check_header(struct lane *lane, struct lane_part *part, const wire_part *header)
+{
+    struct meeting_task task;
+
+    if (header->synchronous)
+        refuse_header(lane, part, "is for a synchronous step: make two pushes of it");
+    else if (header->n_functions > 0)
+        refuse_header(lane, part, "names update functions: no variable is updated by it");
+    else if (part->scale != 1)
+        refuse_header(lane, part, "has a scale: multiply its values before they are pushed");
+    else if (!lane_session_task(part->session, &task))
+        refuse_header(lane, part, "is of a task that takes no part: chiefs and workers do");
+    return part->state == PART_RECEIVING;
+}
+
+/* May it meet on this ps, and has the part its share of it? */
+static bool check_share(struct lane *lane, struct lane_part *part, const struct meeting *meeting)
+{
+    const uint32_t home = meeting_home(meeting->name, lane->ps_count);
+
+    assert(lane->index < lane->ps_count);
+    if (meeting->split && lane->ps_count > 1) {
+        lane_part_refuse(
+            lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "push %" PRIu64 ": round %" PRIu64
+            " of rendezvous %.100s is split, and ps %u takes whole ones only",
+            part->sequence, meeting->round, meeting->name, lane->index);
+        return false;
+    }
+    if (!meeting->split && home != lane->index) {
+        lane_part_refuse(
+            lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "push %" PRIu64 " contributes to rendezvous %.100s on ps %u; by its name it is at home "
+            "on ps %u",
+            part->sequence, meeting->name, lane->index, home);
+        lane_part_expected(part, "ps %u", home);
+        lane_part_given(part, "ps %u", lane->index);
+        return false;
+    }
+    const struct meeting_share share = meeting_share(meeting, lane->index, lane->ps_count);
+    if (part->bytes == share.bytes)
+        return true;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " of %s declares %" PRIu64 " bytes for round %" PRIu64
+        " of rendezvous %.100s on ps %u; by its type and shape it has %" PRIu64 " there",
+        part->sequence, part->session->task, part->bytes, meeting->round, meeting->name,
+        lane->index, share.bytes);
+    lane_part_expected(part, "%" PRIu64, share.bytes);
+    lane_part_given(part, "%" PRIu64, part->bytes);
+    return false;
+}
+
+static bool is_of(const struct deposit *deposit, const struct meeting *meeting)
+{
+    const struct meeting *const own = deposit->round->meeting;
+
+    assert(own != NULL);
+    return own->round == meeting->round && strcmp(own->name, meeting->name) == 0;
+}
+
+/* Another one of the session, for the same round; 0: there is none. */
+static uint64_t
+find_other(struct lane *lane, const struct lane_session *session, const struct meeting *meeting)
+{
+    for (const struct deposit *at = session->deposits.first; at != NULL; at = at->in_session.next) {
+        lane->work++;
+        if (is_of(at, meeting))
+            return at->sequence;
+    }
+    for (const struct lane_part *at = session->parts.first; at != NULL; at = at->in_session.next) {
+        lane->work++;
+        if (at->deposit != NULL && is_of(at->deposit, meeting))
+            return at->sequence;
+    }
+    return 0;
+}
+
+/* Is it the session's only one of the round, and has the session heard of others before it? */
+static bool check_alone(struct lane *lane, struct lane_part *part, const struct meeting *meeting)
+{
+    const struct lane_session *session = part->session;
+    const uint64_t other = find_other(lane, session, meeting);
+
+    if (other != 0)
+        lane_part_refuse(
+            lane, part, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
+            "push %" PRIu64 " of %s contributes to round %" PRIu64
+            " of rendezvous %.100s, and push %" PRIu64
+            " has done so: a task contributes once; give each round its own number",
+            part->sequence, session->task, meeting->round, meeting->name, other);
+    else if (session->deposit_count >= lane->config.parts_per_session_max)
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "push %" PRIu64
+            ": session %s has contributed to %u rounds that it has not heard of, the most that ps "
+            "%u keeps for it: say with met_through, which is %" PRIu64 ", which are over for it",
+            part->sequence, session->task, session->deposit_count, lane->index,
+            session->met_through);
+    return part->state == PART_RECEIVING;
+}
+
+#define WEIGHT_MIN 0x1p-60 /* as of a synchronous step's */
+#define WEIGHT_MAX 0x1p60
+
+static bool check_weight(struct lane *lane, struct lane_part *part, const struct meeting *meeting)
+{
+    const double weight = part->weight;
+
+    if (meeting->operation != MEETING_MEAN || (weight >= 0 && weight <= 0) ||
+        (weight >= WEIGHT_MIN && weight <= WEIGHT_MAX))
+        return true;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " of %s has weight %g: it is how many examples or replicas the "
+        "contribution stands for, by whose sum a mean is divided",
+        part->sequence, part->session->task, weight);
+    lane_part_expected(part, "0, or 2^-60 to 2^60");
+    lane_part_given(part, "%g", weight);
+    return false;
+}
+
+static void take_ticket(struct lane *lane, struct lane_part *part, const struct meeting *meeting)
+{
+    struct deposit *deposit = pool_take(&lane->parts->deposits);
+    struct sumac_error error;
+
+    if (deposit == NULL) {
+        lane_part_refuse_memory(lane, part);
+        return;
+    }
+    deposit->room_bytes = wire_part_cost(part->bytes, 0, 0);
+    deposit->round = rounds_ticket(&lane->rounds, meeting, deposit->room_bytes, &error);
+    if (deposit->round == NULL) {
+        pool_give(&lane->parts->deposits, deposit);
+        lane_part_refuse_as(lane, part, &error);
+        return;
+    }
+    deposit->index_bytes = meeting_index_bytes(meeting);
+    part->deposit = deposit;
+}
+
+void lane_deposit_begin(struct lane *lane, struct lane_part *part, const wire_part *header)
+{
+    struct meeting_texts *texts = arena_take(&lane->arena, sizeof *texts);
+    struct meeting_task task;
+    struct meeting meeting;
+    struct sumac_error error;
+
+    assert(part->state == PART_RECEIVING);
+    assert(part->deposit == NULL);
+    if (texts == NULL) {
+        lane_part_refuse_memory(lane, part);
+        return;
+    }
+    if (!check_header(lane, part, header))
+        return;
+    (void)lane_session_task(part->session, &task);
+    if (meeting_read(header->meeting, &task, texts, &meeting, &error) != SUMAC_OK) {
+        lane_part_refuse_as(lane, part, &error);
+        return;
+    }
+    if (check_share(lane, part, &meeting) && check_alone(lane, part, &meeting) &&
+        check_weight(lane, part, &meeting))
+        take_ticket(lane, part, &meeting);
+}
+
+/* ---- its bytes ---- */
+
+static enum sumac_dtype dtype_of(const struct deposit *deposit)
+{
+    return meeting_contribution_dtype(deposit->round->meeting);
+}
+
+/* Pieces name no shard, follow one another, and have whole elements. */
+static bool check_piece(struct lane *lane, struct lane_part *part, const wire_piece *piece)
+{
+    const struct deposit *deposit = part->deposit;
+    const uint64_t indices = deposit->index_bytes, from = part->received;
+    const uint64_t index_bytes = from >= indices                 ? 0
+                                 : piece->bytes < indices - from ? piece->bytes
+                                                                 : indices - from;
+    const bool whole = index_bytes % dtype_bytes(SUMAC_INT64) == 0 &&
+                       (piece->bytes - index_bytes) % dtype_bytes(dtype_of(deposit)) == 0;
+
+    if (!lane_piece_check(lane, part, piece))
+        return false;
+    if ((int)piece->kind == WIRE_PIECE_VALUES && piece->shard_id == 0 && piece->layout_epoch == 0 &&
+        piece->function == 0 && piece->offset_bytes == from && whole)
+        return true;
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 ": a piece of kind %d, of shard %" PRIu64 ", with %" PRIu64
+        " bytes at %" PRIu64
+        ": those of a contribution to a rendezvous are values, name no shard, have whole elements, "
+        "and follow one another, this one at %" PRIu64,
+        part->sequence, (int)piece->kind, piece->shard_id, piece->bytes, piece->offset_bytes, from);
+    return false;
+}
+
+static bool copy(
+    struct lane *lane, struct lane_part *part, uint64_t bytes, struct payload *payload,
+    bool *finite)
+{
+    const uint64_t indices = part->deposit->index_bytes;
+
+    assert(bytes <= part->bytes - part->received);
+    while (bytes > 0) {
+        const uint64_t left = part->received < indices ? indices - part->received : bytes;
+        const uint64_t count = left < bytes ? left : bytes;
+        const struct staged staged = {
+            .dtype = part->received < indices ? SUMAC_INT64 : dtype_of(part->deposit), .unit = 1};
+        if (!lane_staging_copy(lane, part, payload, count, &staged, finite))
+            return false;
+        bytes -= count;
+    }
+    return true;
+}
+
+void lane_deposit_take(
+    struct lane *lane, struct lane_part *part, const wire_piece *piece, struct payload *payload)
+{
+    const struct payload before = *payload;
+    bool finite = true;
+
+    assert(part->state == PART_RECEIVING);
+    if (!check_piece(lane, part, piece)) {
+        lane_staging_skip(payload, piece->bytes);
+        return;
+    }
+    if (!copy(lane, part, piece->bytes, payload, &finite)) {
+        lane_part_refuse_memory(lane, part);
+        *payload = before;
+        lane_staging_skip(payload, piece->bytes);
+    } else if (!finite && !part->non_finite_allowed) {
+        const struct meeting *meeting = part->deposit->round->meeting;
+        struct sumac_error error;
+        (void)fail(
+            &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE,
+            "push %" PRIu64 " of %s: what it contributes to round %" PRIu64
+            " of rendezvous %.100s is not finite (allow it with non_finite_allowed)",
+            part->sequence, part->session->task, meeting->round, meeting->name);
+        lane_part_refuse_as(lane, part, &error);
+        lane_part_expected(part, "finite values");
+    }
+}
+
+/* The chunk that has byte *at, which is said from its begin on then. */
+static const struct chunk *chunk_of(const struct deposit *deposit, uint64_t *at)
+{
+    const struct chunk *chunk = deposit->chunks.first;
+
+    assert(chunk != NULL);
+    while (*at >= chunk->used) {
+        *at -= chunk->used;
+        chunk = chunk->in_part.next;
+        assert(chunk != NULL);
+    }
+    return chunk;
+}
+
+uint8_t *lane_deposit_bytes(const struct deposit *deposit, uint64_t at, uint64_t *together_bytes)
+{
+    const struct chunk *chunk = chunk_of(deposit, &at);
+
+    assert(chunk->used <= chunk->bytes);
+    *together_bytes = chunk->used - at;
+    return chunk->data + at;
+}
+
+uint64_t lane_deposit_offset(const struct deposit *deposit, uint64_t at)
+{
+    const struct chunk *chunk = chunk_of(deposit, &at);
+
+    assert(at < chunk->used);
+    return at;
+}
+
+/* ---- its round ---- */
+
+static void free_deposit(struct lane *lane, struct deposit *deposit)
+{
+    assert(deposit->chunks.first == NULL);
+    assert(!deposit->contributes && !deposit->waits);
+    assert(deposit->holds == 0);
+    pool_give(&lane->parts->deposits, deposit);
+}
+
+static void free_chunks(struct lane *lane, struct deposit *deposit)
+{
+    for (struct chunk *chunk; (chunk = deposit->chunks.first) != NULL;) {
+        LIST_REMOVE(&deposit->chunks, chunk, in_part);
+        lane_part_free_chunk(lane, chunk);
+    }
+}
+
+/* Its round needs its bytes no more. */
+static void give_back(void *context, void *contribution)
+{
+    struct lane *lane = context;
+    struct deposit *deposit = contribution;
+
+    assert(deposit->contributes);
+    deposit->contributes = false;
+    if (deposit->holds > 0) {
+        assert(!deposit->waits); /* a result is lent, and all have heard of it */
+        lane->rounds.beside_bytes += deposit->room_bytes;
+        LIST_APPEND(&lane->parts->lent, deposit, in_session);
+        return;
+    }
+    free_chunks(lane, deposit);
+    if (!deposit->waits)
+        free_deposit(lane, deposit);
+}
+
+void lane_deposits_init(struct lane *lane)
+{
+    const struct round_owner owner = {.give = give_back, .context = lane};
+
+    rounds_init(&lane->rounds, &lane->bytes, &owner, lane->config.meet_bytes_max);
+    pool_init(&lane->parts->deposits, lane->memory, sizeof(struct deposit), 16);
+}
+
+void lane_deposits_deinit(struct lane *lane)
+{
+    if (lane->parts == NULL)
+        return;
+    assert(lane->parts->put_aside.first == NULL);
+    rounds_deinit(&lane->rounds);
+    for (struct deposit *deposit; (deposit = lane->parts->lent.first) != NULL;) {
+        deposit->holds = 1; /* whatever was lent of it */
+        lane_deposit_released(lane, deposit);
+    }
+    assert(lane->parts->deposits.used == 0);
+    assert(lane->rounds.beside_bytes == 0);
+    pool_deinit(&lane->parts->deposits);
+}
+
+static void unlist(struct lane_session *session, struct deposit *deposit)
+{
+    assert(session->deposit_count > 0);
+    LIST_REMOVE(&session->deposits, deposit, in_session);
+    session->deposit_count--;
+}
+
+enum rounds_came lane_deposit_arrive(
+    struct lane *lane, struct lane_part *part, struct round **round, struct sumac_error *error)
+{
+    struct lane_session *session = part->session;
+    struct deposit *deposit = part->deposit;
+    const struct round_arrival arrival = {
+        .ticket = deposit->round,
+        .contribution = deposit,
+        .weight = part->weight,
+        .now_us = lane->now_us};
+    struct meeting_task task;
+
+    assert(part->state == PART_APPLYING);
+    assert(part->received == part->bytes);
+    part->deposit = NULL;
+    deposit->sequence = part->sequence;
+    deposit->chunks.first = part->chunks.first;
+    deposit->chunks.last = part->chunks.last;
+    part->chunks.first = part->chunks.last = NULL;
+    deposit->contributes = deposit->waits = true;
+    LIST_APPEND(&session->deposits, deposit, in_session);
+    session->deposit_count++;
+    const enum rounds_came came = rounds_come(&lane->rounds, &arrival, round, error);
+    (void)lane_session_task(session, &task);
+    deposit->round = *round;
+    deposit->place = meeting_place((*round)->meeting, &task);
+    if (came != ROUNDS_AGAIN && deposit->place != UINT32_MAX)
+        return came;
+    /* an earlier attempt's place is heard of when that is settled; or the lists differ */
+    assert(!deposit->contributes);
+    unlist(session, deposit);
+    deposit->waits = false;
+    free_deposit(lane, deposit);
+    return came;
+}
+
+/* Its session wants no more of the round, which may be gone with that. */
+static void leave(struct lane *lane, struct deposit *deposit)
+{
+    struct round *round = deposit->round;
+    const uint32_t place = deposit->place;
+
+    assert(deposit->waits);
+    if (round->uses > 0) {
+        LIST_APPEND(&lane->parts->put_aside, deposit, in_session);
+        return;
+    }
+    deposit->waits = false;
+    if (!deposit->contributes)
+        free_deposit(lane, deposit);
+    rounds_heard(&lane->rounds, round, place);
+}
+
+void lane_deposits_heard(struct lane *lane, struct lane_session *session, uint64_t through)
+{
+    for (struct deposit *deposit; (deposit = session->deposits.first) != NULL;) {
+        if (deposit->sequence > through)
+            return;
+        lane->work += WORK_OF_A_PART;
+        unlist(session, deposit);
+        leave(lane, deposit);
+    }
+    assert(session->deposit_count == 0);
+}
+
+void lane_deposits_met(struct lane *lane, struct lane_session *session, uint64_t through)
+{
+    if (through <= session->met_through)
+        return;
+    session->met_through = through;
+    lane_deposits_heard(lane, session, through);
+    assert(session->deposits.first == NULL || session->deposits.first->sequence > through);
+}
+
+void lane_round_use(struct round *round)
+{
+    assert(round->over);
+    round->uses++;
+}
+
+void lane_round_let_go(struct lane *lane, struct round *round)
+{
+    assert(round->uses > 0);
+    if (--round->uses > 0)
+        return;
+    for (struct deposit *deposit = lane->parts->put_aside.first, *next; deposit != NULL;
+         deposit = next) {
+        next = deposit->in_session.next;
+        if (deposit->round != round)
+            continue;
+        LIST_REMOVE(&lane->parts->put_aside, deposit, in_session);
+        leave(lane, deposit); /* with the last of them the round is gone, and none of it is left */
+    }
+}
+
+void lane_deposit_hold(struct deposit *deposit)
+{
+    assert(deposit->contributes);
+    deposit->holds++;
+}
+
+void lane_deposit_released(struct lane *lane, struct deposit *deposit)
+{
+    assert(deposit->holds > 0);
+    if (--deposit->holds > 0 || deposit->contributes)
+        return;
+    assert(lane->rounds.beside_bytes >= deposit->room_bytes);
+    lane->rounds.beside_bytes -= deposit->room_bytes;
+    LIST_REMOVE(&lane->parts->lent, deposit, in_session);
+    free_chunks(lane, deposit);
+    free_deposit(lane, deposit);
+}
