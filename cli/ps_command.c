@@ -26,6 +26,7 @@ struct ps_words {
 #define STAGING_BYTES_MIN 65536u
 #define STEP_DEADLINE_MS_MAX 86400000u /* a day */
 #define PULLS_BYTES_MIN 1048576u
+#define MEET_BYTES_MIN 65536u
 #define GRPC_MEMORY_BYTES_MIN 8388608u /* with less it answers nobody */
 #define LEASE_MS_MIN 500u   /* a client renews thrice in it, and a busy machine takes its time */
 #define REJOIN_MS_MIN 100u  /* a worker that is started again takes as long to come back */
@@ -62,6 +63,9 @@ static const struct option_row rows[] = {
     {"pulls-max", "SIZE",
      "pulls that wait or are under way, at most half of it for readers without a session (64M)",
      OPTION_SIZE, SERVER(pulls_bytes_max)},
+    {"meet-max", "SIZE",
+     "rounds of rendezvous: contributions, until all have what is made of them (512M)", OPTION_SIZE,
+     SERVER(meet_bytes_max)},
     {"state-max", "SIZE",
      "variables with their slots (three quarters of the memory, divided by the ps of this host)",
      OPTION_SIZE, SERVER(state_bytes_max)},
@@ -148,12 +152,13 @@ const struct command ps_command = {
         "is wrong.\n\n"
         "Variables live in memory, bounded by: the process itself + variables with their slots "
         "(state-max) +\n"
-        "view-max + staging-max + pulls-max + a fixed part for each session, each connection, each "
-        "call, the\n"
-        "message that is worked on, and answers that nobody reads (32 MiB) + grpc-memory-max. "
-        "`sumac stats`\n"
-        "prints each term, and as BOUND what they are with the variables that there are: it grows "
-        "to this.",
+        "view-max + staging-max + pulls-max + meet-max + a fixed part for each session, each "
+        "connection, each\n"
+        "call, the message that is worked on, and answers that nobody reads (32 MiB) + "
+        "grpc-memory-max.\n"
+        "`sumac stats` prints each term, and as BOUND what they are with the variables that there "
+        "are: it\n"
+        "grows to this.",
     .examples = "  TF_CONFIG='{\"cluster\": {\"ps\": [\"h1:2222\", \"h2:2222\"], \"worker\": "
                 "[\"h3:2222\"]},\n"
                 "              \"task\": {\"type\": \"ps\", \"index\": 0}}' sumac ps\n"
@@ -232,6 +237,10 @@ static bool check(const struct ps_options *options)
         fprintf(
             stderr, "sumac ps: --pulls-max %" PRIu64 " answers no pull; give at least 1M\n",
             options->pulls_bytes_max);
+    else if (options->meet_bytes_max != 0 && options->meet_bytes_max < MEET_BYTES_MIN)
+        fprintf(
+            stderr, "sumac ps: --meet-max %" PRIu64 " takes no contribution; give at least 64K\n",
+            options->meet_bytes_max);
     else if (
         options->grpc_memory_bytes_max != 0 &&
         options->grpc_memory_bytes_max < GRPC_MEMORY_BYTES_MIN)

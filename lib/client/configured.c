@@ -182,6 +182,30 @@ static struct session *make_session(
     return session_create(&config, &memory_heap);
 }
 
+/* Who takes part in a rendezvous that names nobody. False: no memory. */
+static bool keep_tasks(
+    struct sumac_client *client, const struct sumac_client_options *options,
+    const struct roll *roll)
+{
+    const bool member = !options->reader && !options->observer;
+
+    assert(client->member_tasks == NULL);
+    client->own_task = UINT64_MAX;
+    if (member)
+        client->own_task = 2 * (uint64_t)options->cluster->task_index +
+                           (strcmp(options->cluster->task_type, "chief") != 0);
+    if (roll->partial || roll->count == 0)
+        return true;
+    client->member_tasks = calloc(roll->count, sizeof *client->member_tasks);
+    if (client->member_tasks == NULL)
+        return false;
+    client->member_task_count = roll->count;
+    for (uint32_t i = 0; i < roll->count; i++)
+        client->member_tasks[i] =
+            2 * (uint64_t)roll->indices[i] + (strcmp(roll->jobs[i], "chief") != 0);
+    return true;
+}
+
 enum sumac_status client_make_session(
     struct sumac_client *client, const struct sumac_client_options *options,
     struct sumac_error *error)
@@ -194,7 +218,7 @@ enum sumac_status client_make_session(
     assert(client->session == NULL);
     if (status != SUMAC_OK)
         return status;
-    if (call_roll(options->cluster, &roll))
+    if (call_roll(options->cluster, &roll) && keep_tasks(client, options, &roll))
         client->session = make_session(client, options, &ps, &roll);
     free(roll.jobs);
     free(roll.indices);

@@ -34,6 +34,7 @@ struct transfer *transfer_take(struct sumac_client *client)
     transfer->pieces = NULL;
     transfer->shards = NULL;
     transfer->gathered = NULL;
+    transfer->joined = NULL;
     transfer->over = false;
     transfer->ends_us = 0;
     transfer->kept = NULL;
@@ -49,7 +50,8 @@ void transfer_give(struct transfer *transfer)
 
     assert(atomic_load_explicit(&transfer->lent, memory_order_acquire) == 0);
     sumac_buffer_unref(transfer->kept);
-    transfer->kept = NULL;
+    sumac_buffer_unref(transfer->joined);
+    transfer->kept = transfer->joined = NULL;
     /* it is given away once */
     assert(transfer->among_live.prev != NULL || client->live_transfers.first == transfer);
     LIST_REMOVE(&client->live_transfers, transfer, among_live);

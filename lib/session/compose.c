@@ -166,6 +166,7 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     wire->started_at_us = push->started_at_us;
     wire->synchronous = push->synchronous;
     wire->step = push->step;
+    wire->meeting = (wire_meeting *)(uintptr_t)push->meeting;
     wire->weight = push->weight;
     wire->scale = push->scale;
     wire->membership_epoch = session->membership_epoch;
@@ -404,11 +405,14 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
     commit->commit_through = session->commit_through;
     commit->acked_through = acked_to_say(session);
     commit->clock = clock_to_say(session);
+    commit->met_through = link->last_meeting == 0 ? 0 : meets_over(session);
     request->commit = commit;
     link->commit_due = false;
     link->told_commit = session->commit_through;
     link->told_acked = commit->acked_through;
     link->told_clock = session->clock;
+    link->told_met = commit->met_through;
+    link->met_due_us = NEVER;
 }
 
 /* Is there a part that the ps could apply if it knew of the commit? */
@@ -420,7 +424,8 @@ static bool waits_for_commit(const struct session *session, const struct link *l
 
 static bool has_news(const struct session *session, const struct link *link)
 {
-    return link->told_commit < session->commit_through || link->told_acked < acked_to_say(session);
+    return link->told_commit < session->commit_through ||
+           link->told_acked < acked_to_say(session) || meets_are_news(session, link);
 }
 
 static void send(
@@ -458,7 +463,9 @@ static void send_hello(struct session *session, struct link *link)
 static void send_message(struct session *session, struct link *link, struct draft *draft)
 {
     assert(draft->part_count <= PARTS_PER_MESSAGE_MAX);
-    const bool must_commit = waits_for_commit(session, link) || link->told_clock != session->clock;
+    const bool must_commit = waits_for_commit(session, link) ||
+                             link->told_clock != session->clock ||
+                             session->now_us >= link->met_due_us;
     if (draft->part_count == 0 && !must_commit)
         return;
     wire_push_request *request = step_take(session, sizeof *request);

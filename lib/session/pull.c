@@ -28,8 +28,11 @@ static size_t block_bytes(const struct pull *pull)
 
 void pulls_release(struct session *session)
 {
-    for (struct pull *pull = session->live_pulls.first; pull != NULL; pull = pull->in_session.next)
+    for (struct pull *pull = session->live_pulls.first; pull != NULL;
+         pull = pull->in_session.next) {
+        met_release(session, pull);
         sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
+    }
 }
 
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error)
@@ -39,6 +42,9 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
     effect->token = pull->token;
     if (error != NULL)
         effect->error = *error;
+    else if (pull->meeting != NULL)
+        met_tell(session, pull, effect);
+    met_release(session, pull);
     uint64_t *versions = step_take(session, pull->piece_count * sizeof *versions);
     if (versions != NULL) {
         memcpy(versions, pull->versions, pull->piece_count * sizeof *versions);
@@ -154,13 +160,16 @@ static struct pull *take_pull(struct session *session, const struct session_pull
     pull->token = wanted->token;
     pull->piece_count = wanted->piece_count;
     pull->after_own_pushes =
-        wanted->after_own_pushes && !session->config.reader && wanted->at_step == 0;
+        wanted->after_own_pushes && !session->config.reader && wanted->at_step == 0 &&
+        wanted->meeting == NULL;
     pull->after_submitted = session->submitted;
-    pull->after_known = session->waiting_count == 0;
+    pull->after_known = session->waiting_count == 0 || wanted->meeting != NULL;
     pull->bounded = wanted->bounded;
     pull->lag_max = wanted->lag_max;
     pull->clock = session->steps_finished;
     pull->at_step = wanted->at_step;
+    pull->meeting = wanted->meeting;
+    pull->has_rows = wanted->has_rows;
     pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
     pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
     if (!take_block(session, pull)) {

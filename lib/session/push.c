@@ -200,6 +200,7 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     push->non_finite_allowed = wanted->non_finite_allowed;
     push->finishes_step = wanted->finishes_step;
     push->synchronous = wanted->synchronous;
+    push->meeting = wanted->meeting;
     push->step = wanted->step_least;
     push->piece_count = wanted->piece_count;
     push->part_count = participants;
@@ -273,6 +274,8 @@ static void append_part(struct session *session, struct part *part)
 
     assert(link->parts.last == NULL || link->parts.last->push->sequence < part->push->sequence);
     assert(part->in_link.next == NULL);
+    if (part->push->meeting != NULL)
+        link->last_meeting = part->push->sequence;
     part->previous = link->last_sequence;
     link->last_sequence = part->push->sequence;
     LIST_APPEND(&link->parts, part, in_link);
@@ -310,6 +313,8 @@ static void admit(struct session *session, struct push *push)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
     session->run_ps = only;
+    if (push->meeting != NULL)
+        meet_admit(session, push);
     push->synchronous_before = session->last_synchronous;
     if (push->synchronous) {
         if (push->step <= session->last_step)
@@ -458,6 +463,14 @@ void push_accept(struct session *session, const struct session_push *wanted)
         (void)fail(
             &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
+        refuse(session, wanted->token, &error);
+        return;
+    }
+    if (wanted->meeting != NULL && !meet_begin(session, wanted->token)) {
+        give_push(session, push);
+        (void)fail(
+            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a contribution to a rendezvous");
         refuse(session, wanted->token, &error);
         return;
     }

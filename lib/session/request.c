@@ -150,6 +150,9 @@ static bool fill_request(struct session *session, struct request *request, wire_
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;
     request->link->sent_requests++;
+    wire->meeting = (wire_meeting_round *)(uintptr_t)pull->meeting;
+    if (pull->meeting != NULL)
+        return true;
     return fill_pieces(session, request, wire);
 }
 
@@ -361,7 +364,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
     assert(answer->status != 0);
     const bool lost = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MEMBER_LOST;
     const bool ended = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED ||
-                       (answer->status == SUMAC_ABORTED && !lost);
+                       (answer->status == SUMAC_ABORTED && !lost && request->pull->meeting == NULL);
     if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
         ask_again(session, request);
         return;
@@ -420,11 +423,15 @@ void pull_answer(struct session *session, struct link *link, const struct sessio
         fail_request(session, request, answer);
         return;
     }
-    if (!receive(request, event)) {
+    const bool is_met = request->pull->meeting != NULL;
+    if (!(is_met ? met_receive(session, request, event) : receive(request, event))) {
         struct sumac_error error;
         (void)fail(
             &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            "ps %" PRIu32 " answered a pull with other pieces than were asked for", link->ps);
+            is_met ? "ps %" PRIu32 " answered for a round of a rendezvous with other bytes than it "
+                     "says, or there is no memory for them"
+                   : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
+            link->ps);
         pull_over(session, request->pull, &error);
         return;
     }

@@ -77,6 +77,7 @@ struct session *session_create(const struct session_config *config, const struct
     pool_init(&session->requests, &session->memory, sizeof(struct request), 64);
     pool_init(&session->errors, &session->memory, sizeof(struct sumac_error), 8);
     pool_init(&session->calls, &session->memory, sizeof(struct call), 8);
+    pool_init(&session->meets, &session->memory, sizeof(struct meet), 16);
     session->wake_us = NEVER;
     session->run_ps = UINT32_MAX;
     session->voided_max = WINDOW;
@@ -95,6 +96,8 @@ void session_destroy(struct session *session)
     pushes_release(session);
     pulls_release(session);
     memory_give(&memory, session->links, session->link_count * sizeof *session->links);
+    met_forget_spent(session);
+    pool_deinit(&session->meets);
     pool_deinit(&session->calls);
     pool_deinit(&session->errors);
     pool_deinit(&session->requests);
@@ -128,6 +131,7 @@ static void tick(struct session *session)
         session->wake_us = NEVER;
     pulls_check(session);
     calls_check(session);
+    meets_check(session);
     find_check(session);
     streams_check(session);
     if (session->phase != PHASE_OVER)
@@ -192,6 +196,9 @@ static void handle(struct session *session, const struct session_event *event)
         break;
     case SESSION_EVENT_CANCEL_PULL:
         pull_cancel(session, event->token);
+        break;
+    case SESSION_EVENT_MET:
+        meet_end(session, event->token);
         break;
     case SESSION_EVENT_LEAVE:
         session->leave_wanted = true;
@@ -282,6 +289,7 @@ void session_step(
     if (event->kind == SESSION_EVENT_UNDONE)
         note_undone(session);
     arena_reset(&session->step);
+    met_forget_spent(session);
     session->effects = NULL;
     session->effect_count = session->effect_capacity = 0;
     session->event = event;

@@ -12,6 +12,7 @@
  *   answer.c   what a ps says about pushes; the commit advances
  *   compose.c  what goes out on a push stream, message by message
  *   pull.c     a pull is taken in, over
+ *   meet.c     contributions to rendezvous, and what a round came to
  *   request.c  its requests, and what a ps answers to them
  *   effect.c   what one step gives
  *
@@ -55,6 +56,13 @@ struct part {
     bool done;
 };
 
+/* A contribution to a round of a rendezvous whose end the caller has not heard of yet. */
+struct meet {
+    LINKS(struct meet) in_session;
+    uint64_t token;
+    uint64_t sequence; /* 0: its push waits for one */
+};
+
 struct push {
     LINKS(struct push) among_waiting; /* for their sequence */
     uint64_t token;
@@ -69,6 +77,7 @@ struct push {
     bool synchronous;
     uint64_t step;               /* of a synchronous one, with its sequence; before, the least */
     uint64_t synchronous_before; /* the last sequence before it of such a one; 0: none */
+    const wire_meeting *meeting; /* borrowed; NULL: none */
     bool refused;
     struct sumac_error *error;    /* of the refusal, from the pool; NULL: none heard */
     struct session_piece *pieces; /* grouped by ps; the start of the push's block */
@@ -109,6 +118,11 @@ struct pull {
     uint64_t lag_max;
     uint64_t clock; /* the steps that were finished before it */
     uint64_t at_step;
+    const wire_meeting_round *meeting; /* borrowed; NULL: none */
+    bool has_rows;
+    wire_met *met;     /* as answered, in a block of its own; NULL: not yet, … */
+    size_t met_bytes;  /* … of so many bytes; */
+    struct span joined; /* and what was not known beforehand */
     uint64_t after_submitted; /* pushes that the caller had made before */
     uint32_t timeout_ms;
     uint64_t deadline_us;
@@ -199,7 +213,9 @@ struct link {
     uint32_t small_messages; /* sent since the one that `gauge` ended, itself included */
     uint64_t gauge;          /* a part whose answer lets small ones go out again; 0: none */
     bool commit_due;
-    uint64_t told_commit, told_acked, told_clock;
+    uint64_t told_commit, told_acked, told_clock, told_met;
+    uint64_t last_meeting; /* the last sequence here that contributes to a rendezvous; 0: none */
+    uint64_t met_due_us;   /* when it is to be told what is over of them; NEVER: there is no hurry */
     LIST(struct request) requests;
     struct request *request_cursor; /* the next to be sent */
     uint32_t sent_requests;         /* not answered, of pulls_max */
@@ -228,7 +244,7 @@ struct session {
     struct arena texts;       /* the config's */
     struct arena step;        /* what the last step gave */
     struct sized_pool blocks; /* the pieces of pushes and pulls */
-    struct pool pushes, pulls, requests, errors, calls;
+    struct pool pushes, pulls, requests, errors, calls, meets;
     struct session_effect *effects;
     uint32_t effect_count, effect_capacity;
     struct session_effect spare; /* takes what finds no memory */
@@ -278,6 +294,8 @@ struct session {
     uint32_t run_ps;        /* its only participant; UINT32_MAX: it has several, or there is none */
     uint32_t refused_count; /* pushes in the window that are voided */
 
+    LIST(struct meet) live_meets;
+    struct span spent; /* what the last step lent of a pull that is over */
     LIST(struct pull) live_pulls;
     uint32_t pull_count;
     uint64_t last_request;
@@ -427,6 +445,27 @@ void commit_advance(struct session *session);
 
 /* compose.c */
 void compose_pushes(struct session *session, struct link *link);
+
+/* meet.c */
+/* A push with that token contributes to a rendezvous. False: no memory. */
+bool meet_begin(struct session *session, uint64_t token);
+/* It has its sequence. */
+void meet_admit(struct session *session, const struct push *push);
+/* The caller wants nothing more of that round. */
+void meet_end(struct session *session, uint64_t token);
+/* Up to which push that is so; is that news for the ps? */
+uint64_t meets_over(const struct session *session);
+bool meets_are_news(const struct session *session, const struct link *link);
+/* It is said when it is due. */
+void meets_check(struct session *session);
+/* The next message of a round's result. False: it is none, or there is no memory. */
+bool met_receive(
+    struct session *session, struct request *request, const struct session_event *event);
+/* What it came to, which the effect lends until the next step. */
+void met_tell(struct session *session, struct pull *pull, struct session_effect *effect);
+void met_forget_spent(struct session *session);
+/* What a pull has of it. */
+void met_release(struct session *session, struct pull *pull);
 
 /* pull.c */
 void pull_accept(struct session *session, const struct session_pull *wanted);

@@ -418,7 +418,7 @@ bool stream_greeted(
     const bool first = !link->knows_grant;
     link->knows_grant = true;
     rewind_pushes(session, link);
-    link->told_commit = link->told_acked = link->told_clock = 0;
+    link->told_commit = link->told_acked = link->told_clock = link->told_met = 0;
     link_touch(session, link);
     if (first)
         pushes_admit(session);

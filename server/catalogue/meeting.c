@@ -432,13 +432,6 @@ meeting_compare(const struct meeting *first, const struct meeting *given, struct
 
 /* ---- where it meets ---- */
 
-/* i·n ÷ p, rounded down, of any n. */
-static uint64_t first_of(uint64_t elements, uint32_t ps, uint32_t ps_count)
-{
-    assert(ps_count > 0 && ps <= ps_count);
-    return elements / ps_count * ps + elements % ps_count * ps / ps_count;
-}
-
 enum sumac_dtype meeting_contribution_dtype(const struct meeting *meeting)
 {
     return row_of(meeting->operation)->adds ? update_contribution_dtype(meeting->dtype)
@@ -462,20 +455,15 @@ struct meeting_share meeting_share(const struct meeting *meeting, uint32_t ps, u
     if (!meeting->split)
         return (struct meeting_share){
             .bytes = meeting_index_bytes(meeting) + meeting->elements * element};
-    const uint64_t first = first_of(meeting->elements, ps, ps_count);
+    const uint64_t first = wire_meeting_first(meeting->elements, ps, ps_count);
     return (struct meeting_share){
         .first_byte = first * element,
-        .bytes = (first_of(meeting->elements, ps + 1, ps_count) - first) * element};
+        .bytes = (wire_meeting_first(meeting->elements, ps + 1, ps_count) - first) * element};
 }
 
 uint32_t meeting_home(const char *name, uint32_t ps_count)
 {
-    uint64_t value = UINT64_C(14695981039346656037);
-
-    assert(ps_count > 0);
-    for (const char *at = name; *at != '\0'; at++)
-        value = (value ^ (uint8_t)*at) * UINT64_C(1099511628211);
-    return (uint32_t)(value % ps_count);
+    return wire_meeting_home(name, strlen(name), ps_count);
 }
 
 /* ---- a copy ---- */

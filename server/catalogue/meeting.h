@@ -11,16 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "meeting_places.h"
 #include "memory.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 #include "wire.h"
 
-#define MEETING_NAME_BYTES_MAX 256u
-#define MEETING_TASKS_MAX 512u
+#define MEETING_NAME_BYTES_MAX WIRE_MEETING_NAME_BYTES_MAX
+#define MEETING_TASKS_MAX WIRE_MEETING_TASKS_MAX
 #define MEETING_TIMEOUT_MS_DEFAULT 60000u
-/* Beyond it what can be split is split, so that no ps has all of it. */
-#define MEETING_WHOLE_BYTES_MAX 1048576u
+#define MEETING_WHOLE_BYTES_MAX WIRE_MEETING_WHOLE_BYTES_MAX
 
 enum meeting_operation {
     MEETING_SUM = 1,

@@ -87,6 +87,8 @@ static void fill_memory(wire_memory_stats *memory)
     memory->step_bytes_max = 14 << 10;
     memory->unread_answers_bytes_max = 15 << 10;
     memory->calls_bytes_max = 16 << 10;
+    memory->meet_bytes = 17 << 10;
+    memory->meet_bytes_max = 18 << 10;
 }
 
 static void fill_ps(struct told *told, uint32_t ps)
@@ -545,10 +547,11 @@ static void json_has_all_of_it(void **state)
               ", \"version\": \"1.2.3\", \"memory\": {\"resident_bytes\": 1024, \"base_bytes\":"
               " 2048, \"state_bytes\": 3072, \"view_bytes\": 4096, \"view_bytes_max\": 5120"
               ", \"staged_bytes\": 6144, \"staging_bytes_max\": 7168, \"state_bytes_max\": "
-              "12288, \"pull_bytes\": 9216, \"pulls_bytes_max\": 10240, \"sessions_bytes_m"
+              "12288, \"pull_bytes\": 9216, \"pulls_bytes_max\": 10240, \"meet_bytes\": 17408, "
+              "\"meet_bytes_max\": 18432, \"sessions_bytes_m"
               "ax\": 11264, \"connections_bytes_max\": 13312, \"calls_bytes_max\": 16384, "
               "\"unread_answers_bytes_max\": 15360, \"step_bytes_max\": 14336, \"grpc_memo"
-              "ry_bytes_max\": 8192, \"bound_bytes\": 106496}, \"waits\": [], \"waits_left_"
+              "ry_bytes_max\": 8192, \"bound_bytes\": 124928}, \"waits\": [], \"waits_left_"
               "out\": 0, \"sessions_left_out\": 0}");
     assert_says(
         text, "\"connections_refused\": 3, \"version\": \"1.2.3\", \"memory\": {}, \"waits\": ["

@@ -35,6 +35,7 @@ struct sumac_client;
 struct sumac_variable; /* a variable as its client knows it; valid until the client is closed */
 struct sumac_push;     /* one push under way */
 struct sumac_pull;     /* one pull under way */
+struct sumac_meet;     /* one contribution to a rendezvous, and what comes of it */
 
 /* The numbers are those of the wire, where there is one. */
 enum sumac_aggregation {
@@ -513,6 +514,95 @@ struct sumac_barrier_options {
  * Threads  any; one at a time for each name. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_barrier(
     struct sumac_client *client, const struct sumac_barrier_options *options, uint64_t *round,
+    struct sumac_error *error);
+
+/* Contributions of several members become one result, which all of them get: MPI's collectives,
+ * tf.distribute's all_reduce, gather, broadcast. */
+enum sumac_meet_operation {
+    SUMAC_MEET_SUM = 1,         /* every type but bool */
+    SUMAC_MEET_MEAN = 2,        /* the sum ÷ all weights together; float types */
+    SUMAC_MEET_MIN = 3,         /* every type but bool */
+    SUMAC_MEET_MAX = 4,         /* likewise */
+    SUMAC_MEET_GATHER = 5,      /* one after the other along `axis` */
+    SUMAC_MEET_BROADCAST = 6,   /* that of `root` */
+    SUMAC_MEET_CONCATENATE = 7, /* rows by index, one after the other: tf.IndexedSlices */
+};
+
+struct sumac_meet_options {
+    const char *name; /* UTF-8, 1 to 256 bytes, no control characters */
+    uint64_t round;   /* from 1, each once: who starts anew goes on where the others are */
+    enum sumac_meet_operation operation;
+    /* Who takes part, this process's own task among them, in any order; none: all members of the
+     * cluster configuration. At most 512; of one round all name the same. */
+    const struct sumac_member *tasks;
+    uint32_t task_count;
+    uint32_t axis;            /* of GATHER */
+    struct sumac_member root; /* of BROADCAST */
+    double weight;            /* of MEAN: what the contribution, a sum, stands for; 0: 1, or … */
+    bool weightless;          /* … nothing: it is not counted */
+    bool non_finite_allowed;  /* else a float that is not finite refuses the contribution */
+    /* Of all times that those who come name the first that is over ends the round, for all. 0:
+     * 60 s. */
+    uint32_t timeout_ms;
+};
+
+/* Shapes and types are the same for all who take part, but for the extent that is joined: the axis
+ * of GATHER, the rows of CONCATENATE. */
+struct sumac_contribution {
+    /* (any), on the host; to a SUM or a MEAN of a half type float32. Of BROADCAST the root's; the
+     * others' shape alone counts. */
+    struct sumac_tensor value;
+    struct sumac_tensor indices; /* of CONCATENATE: (rows) int64 */
+    /* Where the result goes, of value's shape and of the result's type; it may be where `value`
+     * lies. Not of GATHER and CONCATENATE, whose result sumac_meet_wait gives. */
+    struct sumac_tensor into;
+};
+
+/* Of GATHER and CONCATENATE. */
+struct sumac_met {
+    struct sumac_buffer *buffer; /* what both lie in */
+    struct sumac_tensor value;
+    struct sumac_tensor indices; /* of CONCATENATE: (rows) int64 */
+};
+
+/* Contribute to a round of a rendezvous. Returns at once; rounds of several names, and pushes, may
+ * be under way beside it, in any order. Exactly once, whatever breaks: a contribution that was sent
+ * again counts once, and every participant gets the same bits: it is combined in their order, the
+ * chief first, then the workers by index.
+ *
+ * Borrows  the tensors' bytes, until sumac_meet_wait returns with another status than
+ * DEADLINE_EXCEEDED; the rest until it returns.
+ * Gives    *meet; ends with sumac_meet_wait, at the latest with the client.
+ * Fails    INVALID_ARGUMENT at once: name, round, operation, tasks, types, shapes, a tensor without
+ *          memory. OUT_OF_RANGE: a tensor that ends past its buffer. What a ps refuses, the wait
+ *          tells. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet(
+    struct sumac_client *client, const struct sumac_meet_options *options,
+    const struct sumac_contribution *contribution, struct sumac_meet **meet,
+    struct sumac_error *error);
+
+/* Wait until the round is over; timeout_ms 0: the client's.
+ * Takes    meet, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be
+ *          waited for again.
+ * Gives    *met, of GATHER and CONCATENATE, whose buffer the caller unrefs; NULL: it is not wanted.
+ * Fails    alike for all who take part: FAILED_PRECONDITION (STEP_DIFFERS): contributions differ,
+ *          whose and how; UNAVAILABLE (TIMED_OUT): some have not come, naming them and when each
+ *          was last heard from; ABORTED (MEMBER_GONE): one that has not come has left, or was lost;
+ *          INVALID_ARGUMENT (ZERO_WEIGHT): a mean of no weight. For this one alone: what its
+ *          contribution was refused for: NON_FINITE; ALREADY_EXISTS: it has contributed to that
+ *          round; RESOURCE_EXHAUSTED (OUT_OF_MEMORY): the ps's --meet-max, with both figures;
+ *          ABORTED (SESSION_CLOSED). */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_meet_wait(
+    struct sumac_meet *meet, uint32_t timeout_ms, struct sumac_met *met, struct sumac_error *error);
+/* Is it over? Never blocks; polls the network once. */
+SUMAC_API bool sumac_meet_done(struct sumac_meet *meet);
+
+/* sumac_client_meet, waited for until it is over.
+ *
+ * Borrows  the tensors' bytes and the rest, until it returns. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet_and_wait(
+    struct sumac_client *client, const struct sumac_meet_options *options,
+    const struct sumac_contribution *contribution, struct sumac_met *met,
     struct sumac_error *error);
 
 /* The facts of the session; zeros for a reader, but for the cluster's and newest_step.

@@ -83,12 +83,13 @@ void lane_part_refuse_memory(struct lane *lane, struct lane_part *part)
     lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
         "push %" PRIu64 ": ps %u holds %" PRIu64 " bytes for pushes and pulls, of at most %" PRIu64
-        " (its --staging-max, --pulls-max and what it keeps for sessions), though those that it "
-        "has take %" PRIu64
+        " (its --staging-max, --pulls-max, --meet-max and what it keeps for sessions), though "
+        "those "
+        "that it has take %" PRIu64
         ": the rest lies between small pieces and serves others of their sizes only; push again "
         "later, or start the ps with a larger --staging-max",
         part->sequence, lane->index, pool->held_bytes, pool->held_bytes_max,
-        (lane->staged_bytes + lane->pull_bytes));
+        (lane->staged_bytes + lane->pull_bytes + lane->rounds.room_bytes));
 }
 
 #define SCALE_MAX 0x1p127 /* that float32 has, too */

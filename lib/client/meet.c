@@ -1,0 +1,617 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meet.c -- rounds of rendezvous: a push that contributes, and a pull of what all contributions came
+ * to, which is sent beside it.
+ */
+#include "client_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "meeting_places.h"
+#include "text.h"
+#include "update.h"
+
+#define TIMEOUT_MS_DEFAULT 60000u
+#define VERDICT_MS 5000u    /* a ps says by then how a round ended whose time is over */
+#define RELEASE_US 200u     /* gRPC's own threads tell of released bytes; nothing arrives then */
+
+struct sumac_meet {
+    LINKS(struct sumac_meet) in_client;
+    struct sumac_client *client;
+    struct transfer *push, *pull;
+    bool joins;
+    enum sumac_dtype dtype;
+    bool has_rows;
+};
+
+/* What is asked for, as it is found right. */
+struct wanted {
+    const struct sumac_meet_options *options;
+    const struct sumac_contribution *given;
+    enum sumac_dtype dtype;        /* of the result */
+    enum sumac_dtype contributed;  /* of what is contributed */
+    uint64_t elements;             /* of the contribution */
+    uint64_t *tasks;               /* (task_count), as on the wire */
+    uint32_t task_count;
+    uint32_t root;                 /* its place among them */
+    bool is_root;
+    bool arithmetic, joins;
+};
+
+static enum sumac_status
+fail_call(const struct sumac_meet_options *options, const char *why, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "rendezvous %s, round %" PRIu64 ": %s",
+        options->name, options->round, why);
+}
+
+static enum sumac_status
+no_memory(const struct sumac_meet_options *options, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "no memory for round %" PRIu64 " of rendezvous %s", options->round, options->name);
+}
+
+/* ---- what a caller asks for */
+
+static enum sumac_status
+check_name(const struct sumac_meet_options *options, struct sumac_error *error)
+{
+    const size_t most = WIRE_MEETING_NAME_BYTES_MAX;
+    const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, most + 1);
+
+    if (bytes == 0 || bytes > most)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "a rendezvous has a name of 1 to %zu bytes, given %s", most,
+            bytes == 0 ? "none" : "more");
+    if (!text_is_utf8(options->name, bytes) || text_has_control(options->name, bytes))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "the name of a rendezvous is UTF-8 without control characters, and this one is not");
+    if (options->round == 0)
+        return fail_call(options, "rounds count from 1; give each the next number", error);
+    if (options->operation < SUMAC_MEET_SUM || options->operation > SUMAC_MEET_CONCATENATE)
+        return fail_call(options, "that operation is none", error);
+    return SUMAC_OK;
+}
+
+/* Chief i is 2·i, worker i is 2·i + 1; the chief comes first, then the workers. */
+static bool encode(const struct sumac_member *task, uint64_t *code)
+{
+    const bool chief = task->job != NULL && strcmp(task->job, "chief") == 0;
+
+    *code = 2 * (uint64_t)task->index + !chief;
+    return chief || (task->job != NULL && strcmp(task->job, "worker") == 0);
+}
+
+static int compare(const void *one, const void *other)
+{
+    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+    if (a % 2 != b % 2)
+        return a % 2 < b % 2 ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static enum sumac_status
+list_tasks(const struct sumac_client *client, struct wanted *wanted, struct sumac_error *error)
+{
+    const struct sumac_meet_options *options = wanted->options;
+    const uint32_t count = options->task_count > 0 ? options->task_count : client->member_task_count;
+
+    if (count == 0)
+        return fail_call(
+            options,
+            "no tasks are named, and the cluster configuration lists no members, or only some: name "
+            "all who take part",
+            error);
+    if (count > WIRE_MEETING_TASKS_MAX || (options->task_count > 0 && options->tasks == NULL))
+        return fail_call(options, "at most 512 tasks take part, and each is named", error);
+    wanted->tasks = calloc(count, sizeof *wanted->tasks);
+    if (wanted->tasks == NULL)
+        return no_memory(options, error);
+    wanted->task_count = count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (options->task_count == 0)
+            wanted->tasks[i] = client->member_tasks[i];
+        else if (!encode(&options->tasks[i], &wanted->tasks[i]))
+            return fail_call(options, "only tasks of the jobs chief and worker take part", error);
+    }
+    qsort(wanted->tasks, count, sizeof *wanted->tasks, compare);
+    return SUMAC_OK;
+}
+
+static enum sumac_status
+find_root(const struct sumac_client *client, struct wanted *wanted, struct sumac_error *error)
+{
+    uint64_t root;
+
+    assert(wanted->task_count > 0);
+    if (wanted->options->operation != SUMAC_MEET_BROADCAST)
+        return SUMAC_OK;
+    if (!encode(&wanted->options->root, &root))
+        return fail_call(wanted->options, "root is a chief or a worker", error);
+    while (wanted->root < wanted->task_count && wanted->tasks[wanted->root] != root)
+        wanted->root++;
+    if (wanted->root == wanted->task_count)
+        return fail_call(wanted->options, "root is none of the tasks that take part", error);
+    wanted->is_root = root == client->own_task;
+    return SUMAC_OK;
+}
+
+/* As many elements as its shape says, in memory that there is. */
+static enum sumac_status check_tensor(
+    const struct wanted *wanted, const struct sumac_tensor *tensor, const char *what,
+    struct sumac_error *error)
+{
+    uint64_t bytes;
+
+    if (sumac_shape_size(&tensor->shape, tensor->dtype, NULL, &bytes) != SUMAC_OK)
+        return fail_call(wanted->options, "a tensor has no such type or shape", error);
+    return client_check_memory(tensor, bytes, what, wanted->options->name, error);
+}
+
+static enum sumac_status check_into(struct wanted *wanted, struct sumac_error *error)
+{
+    const struct sumac_contribution *given = wanted->given;
+
+    if (wanted->joins)
+        return SUMAC_OK;
+    if (!sumac_shape_equal(&given->into.shape, &given->value.shape))
+        return fail_call(
+            wanted->options, "`into` has another shape than `value`, which the result has", error);
+    return check_tensor(wanted, &given->into, "rendezvous", error);
+}
+
+static enum sumac_status check_rows(const struct wanted *wanted, struct sumac_error *error)
+{
+    const struct sumac_contribution *given = wanted->given;
+
+    if (wanted->options->operation != SUMAC_MEET_CONCATENATE)
+        return SUMAC_OK;
+    if (given->value.shape.rank == 0 || given->indices.shape.rank != 1 ||
+        given->indices.dtype != SUMAC_INT64 ||
+        given->indices.shape.extent[0] != given->value.shape.extent[0])
+        return fail_call(
+            wanted->options, "rows that are concatenated come with `indices`, int64, one for each",
+            error);
+    return check_tensor(wanted, &given->indices, "rendezvous", error);
+}
+
+static enum sumac_status check_values(struct wanted *wanted, struct sumac_error *error)
+{
+    const struct sumac_contribution *given = wanted->given;
+    const enum sumac_meet_operation operation = wanted->options->operation;
+    const bool adds = operation == SUMAC_MEET_SUM || operation == SUMAC_MEET_MEAN;
+
+    wanted->arithmetic = operation <= SUMAC_MEET_MAX;
+    wanted->joins = operation == SUMAC_MEET_GATHER || operation == SUMAC_MEET_CONCATENATE;
+    wanted->dtype = wanted->joins ? given->value.dtype : given->into.dtype;
+    wanted->contributed = adds ? update_contribution_dtype(wanted->dtype) : wanted->dtype;
+    if (dtype_bytes(wanted->dtype) == 0 || given->value.dtype != wanted->contributed)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "rendezvous %s, round %" PRIu64
+            ": a result of type %s is made of contributions of type %s, and `value` is of %s",
+            wanted->options->name, wanted->options->round, sumac_dtype_name(wanted->dtype),
+            sumac_dtype_name(wanted->contributed), sumac_dtype_name(given->value.dtype));
+    if (sumac_shape_size(&given->value.shape, wanted->contributed, &wanted->elements, NULL) !=
+        SUMAC_OK)
+        return fail_call(wanted->options, "the shape has more bytes than there may be", error);
+    const bool has_bytes = operation != SUMAC_MEET_BROADCAST || wanted->is_root;
+    enum sumac_status status =
+        has_bytes ? check_tensor(wanted, &given->value, "rendezvous", error) : SUMAC_OK;
+    if (status == SUMAC_OK)
+        status = check_into(wanted, error);
+    return status == SUMAC_OK ? check_rows(wanted, error) : status;
+}
+
+/* ---- its push and its pull */
+
+/* Zeroed, of the ps that it is for. NULL: no memory. */
+static struct session_piece *add_piece(struct transfer *transfer, uint32_t ps)
+{
+    const struct variable_shard nowhere = {.ps = ps};
+    const struct selection none = {.variable = NULL};
+
+    return transfer_add_piece(transfer, &none, (struct variable_shard *)(uintptr_t)&nowhere);
+}
+
+static struct session_piece piece_of(uint32_t ps, void *data, uint64_t bytes)
+{
+    return (struct session_piece){.ps = ps, .kind = WIRE_PIECE_VALUES, .data = data, .bytes = bytes};
+}
+
+/* Of the elements [first, beyond) what is contributed, and where their result goes. False: no
+ * memory. */
+static bool add_range(
+    struct sumac_meet *meet, const struct wanted *wanted, uint32_t ps, uint64_t first,
+    uint64_t beyond)
+{
+    const struct sumac_contribution *given = wanted->given;
+    const size_t came = dtype_bytes(wanted->contributed), comes = dtype_bytes(wanted->dtype);
+    uint8_t *value = sumac_tensor_data(&given->value), *into = sumac_tensor_data(&given->into);
+    const bool has_bytes =
+        wanted->options->operation != SUMAC_MEET_BROADCAST || wanted->is_root;
+    struct session_piece *pushed = add_piece(meet->push, ps), *pulled = add_piece(meet->pull, ps);
+
+    assert(first <= beyond);
+    if (pushed == NULL || pulled == NULL)
+        return false;
+    *pushed = has_bytes ? piece_of(ps, value + first * came, (beyond - first) * came)
+                        : piece_of(ps, NULL, 0);
+    if (meet->has_rows) /* behind the indices */
+        pushed->offset_bytes = sumac_tensor_bytes(&given->indices);
+    *pulled = wanted->joins ? piece_of(ps, NULL, 0)
+                            : piece_of(ps, into + first * comes, (beyond - first) * comes);
+    return true;
+}
+
+/* At home, or over all ps. */
+static bool add_pieces(struct sumac_meet *meet, const struct wanted *wanted, bool split)
+{
+    const struct sumac_meet_options *options = wanted->options;
+    const uint32_t ps_count = meet->client->peer_count;
+    const uint32_t home = wire_meeting_home(options->name, strlen(options->name), ps_count);
+
+    if (options->operation == SUMAC_MEET_CONCATENATE) {
+        struct session_piece *indices = add_piece(meet->push, home);
+        if (indices == NULL)
+            return false;
+        *indices = piece_of(
+            home, sumac_tensor_data(&wanted->given->indices),
+            sumac_tensor_bytes(&wanted->given->indices));
+    }
+    if (!split)
+        return add_range(meet, wanted, home, 0, wanted->elements);
+    for (uint32_t ps = 0; ps < ps_count; ps++)
+        if (!add_range(
+                meet, wanted, ps, wire_meeting_first(wanted->elements, ps, ps_count),
+                wire_meeting_first(wanted->elements, ps + 1, ps_count)))
+            return false;
+    return true;
+}
+
+/* In the transfer's memory. NULL: there is none. */
+static wire_meeting *
+make_header(struct arena *arena, const struct wanted *wanted, bool split)
+{
+    const struct sumac_meet_options *options = wanted->options;
+    const struct sumac_shape *shape = &wanted->given->value.shape;
+    wire_meeting *header = arena_take(arena, sizeof *header);
+    uint64_t *tasks = arena_take(arena, wanted->task_count * sizeof *tasks);
+    uint64_t *extents = arena_take(arena, sizeof shape->extent);
+    const size_t bytes = strlen(options->name);
+    uint8_t *name = arena_take(arena, bytes);
+
+    if (header == NULL || tasks == NULL || extents == NULL || name == NULL)
+        return NULL;
+    memcpy(tasks, wanted->tasks, wanted->task_count * sizeof *tasks);
+    memcpy(extents, shape->extent, sizeof shape->extent);
+    memcpy(name, options->name, bytes);
+    *header = (wire_meeting)WIRE_MEETING_INIT;
+    header->name = (wire_bytes){.data = name, .len = bytes};
+    header->round = options->round;
+    header->tasks = tasks;
+    header->n_tasks = wanted->task_count;
+    header->operation = (Sumac__V1__Meeting__Operation)options->operation;
+    header->data_type = (Sumac__V1__DataType)wanted->dtype;
+    header->shape = extents;
+    header->n_shape = shape->rank;
+    header->axis = options->axis;
+    header->root = wanted->root;
+    header->timeout_ms = options->timeout_ms;
+    header->split = split;
+    return header;
+}
+
+static wire_meeting_round *make_round(struct arena *arena, const wire_meeting *header)
+{
+    wire_meeting_round *round = arena_take(arena, sizeof *round);
+    uint8_t *name = arena_take(arena, header->name.len);
+
+    if (round == NULL || name == NULL)
+        return NULL;
+    memcpy(name, header->name.data, header->name.len);
+    *round = (wire_meeting_round)WIRE_MEETING_ROUND_INIT;
+    round->name = (wire_bytes){.data = name, .len = header->name.len};
+    round->round = header->round;
+    return round;
+}
+
+/* What the session refuses at once, it refuses in the same step. */
+static enum sumac_status begin(
+    struct sumac_meet *meet, const struct wanted *wanted, const wire_meeting *header,
+    const wire_meeting_round *round)
+{
+    const struct sumac_meet_options *options = wanted->options;
+    const uint32_t timeout_ms =
+        options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
+    const struct session_push push = {
+        .token = (uint64_t)(uintptr_t)meet->push,
+        .pieces = meet->push->pieces,
+        .piece_count = meet->push->piece_count,
+        .weight = options->weight > 0 || options->weightless ? options->weight : 1,
+        .non_finite_allowed = options->non_finite_allowed,
+        .meeting = header};
+    const struct session_pull pull = {
+        .token = (uint64_t)(uintptr_t)meet->pull,
+        .pieces = meet->pull->pieces,
+        .piece_count = meet->pull->piece_count,
+        .meeting = round,
+        .has_rows = meet->has_rows,
+        .timeout_ms = timeout_ms > UINT32_MAX - VERDICT_MS ? timeout_ms : timeout_ms + VERDICT_MS};
+    struct session_event pushes = {.kind = SESSION_EVENT_PUSH, .push = &push};
+    struct session_event pulls = {.kind = SESSION_EVENT_PULL, .pull = &pull};
+
+    client_step(meet->client, &pushes);
+    if (!meet->push->over)
+        client_step(meet->client, &pulls);
+    return meet->push->over ? meet->push->error.status : SUMAC_OK;
+}
+
+static void drop(struct sumac_meet *meet)
+{
+    struct sumac_client *client = meet->client;
+
+    assert(client_is_locked(client));
+    if (meet->push != NULL)
+        transfer_drop(meet->push);
+    if (meet->pull != NULL)
+        transfer_drop(meet->pull);
+    LIST_REMOVE(&client->meets, meet, in_client);
+    free(meet);
+}
+
+/* Their transfers go with all others. */
+void client_forget_meets(struct sumac_client *client)
+{
+    assert(client->session == NULL); /* nobody waits */
+    for (struct sumac_meet *meet; (meet = client->meets.first) != NULL;) {
+        LIST_REMOVE(&client->meets, meet, in_client);
+        free(meet);
+    }
+}
+
+static enum sumac_status start(
+    struct sumac_client *client, const struct wanted *wanted, struct sumac_meet **started,
+    struct sumac_error *error)
+{
+    const bool split = wanted->arithmetic && wanted->elements * dtype_bytes(wanted->contributed) >
+                                                 WIRE_MEETING_WHOLE_BYTES_MAX;
+    struct sumac_meet *meet = calloc(1, sizeof *meet);
+
+    if (meet == NULL)
+        return no_memory(wanted->options, error);
+    LIST_PREPEND(&client->meets, meet, in_client);
+    meet->client = client;
+    meet->joins = wanted->joins;
+    meet->dtype = wanted->dtype;
+    meet->has_rows = wanted->options->operation == SUMAC_MEET_CONCATENATE;
+    meet->push = transfer_take(client);
+    meet->pull = transfer_take(client);
+    wire_meeting *header =
+        meet->push == NULL ? NULL : make_header(&meet->push->arena, wanted, split);
+    wire_meeting_round *round =
+        meet->pull == NULL || header == NULL ? NULL : make_round(&meet->pull->arena, header);
+    if (round == NULL || !add_pieces(meet, wanted, split)) {
+        drop(meet);
+        return no_memory(wanted->options, error);
+    }
+    const enum sumac_status status = begin(meet, wanted, header, round);
+    if (status != SUMAC_OK) {
+        if (error != NULL)
+            *error = meet->push->error;
+        drop(meet);
+        return status;
+    }
+    *started = meet;
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_client_meet(
+    struct sumac_client *client, const struct sumac_meet_options *options,
+    const struct sumac_contribution *contribution, struct sumac_meet **meet,
+    struct sumac_error *error)
+{
+    struct wanted wanted = {.options = options, .given = contribution};
+    const char *const null = client == NULL         ? "client"
+                             : options == NULL      ? "options"
+                             : contribution == NULL ? "contribution"
+                             : meet == NULL         ? "meet"
+                                                    : NULL;
+
+    if (null != NULL)
+        return fail_for_null(error, "sumac_client_meet", null);
+    enum sumac_status status = client_check_process(client, error);
+    if (status == SUMAC_OK)
+        status = check_name(options, error);
+    if (status != SUMAC_OK)
+        return status;
+    client_lock(client);
+    status = list_tasks(client, &wanted, error);
+    if (status == SUMAC_OK)
+        status = find_root(client, &wanted, error);
+    if (status == SUMAC_OK)
+        status = check_values(&wanted, error);
+    if (status == SUMAC_OK)
+        status = start(client, &wanted, meet, error);
+    client_unlock(client);
+    free(wanted.tasks);
+    return status;
+}
+
+/* ---- its end */
+
+/* Is nothing more to be expected of it? */
+static bool is_over(void *context)
+{
+    const struct sumac_meet *meet = context;
+    const bool refused = meet->push->over && meet->push->error.status != SUMAC_OK;
+
+    return refused || (meet->pull->over && meet->push->over);
+}
+
+static bool is_given_back(void *context)
+{
+    const struct sumac_meet *meet = context;
+
+    return transfer_is_done(meet->push) && transfer_is_done(meet->pull);
+}
+
+/* With a line now and then. */
+static bool wait_until(struct sumac_meet *meet, uint64_t until_us)
+{
+    struct sumac_client *client = meet->client;
+
+    for (;;) {
+        const uint64_t report_us = client_now_us() + REPORT_US;
+        if (client_wait(client, is_over, meet, report_us < until_us ? report_us : until_us))
+            return true;
+        if (client_now_us() >= until_us)
+            return false;
+        client_log(
+            client, "a rendezvous waits for others; gives up in %s",
+            client_time_until(until_us).text);
+    }
+}
+
+/* What was not known beforehand goes to the caller. */
+static void give_result(struct sumac_meet *meet, struct sumac_met *met)
+{
+    struct transfer *pull = meet->pull;
+    struct sumac_tensor value = {
+        .buffer = pull->joined, .shape = pull->met_shape, .dtype = meet->dtype};
+    struct sumac_tensor indices = {.buffer = NULL};
+
+    if (!meet->joins || pull->joined == NULL)
+        return;
+    if (meet->has_rows) {
+        indices = (struct sumac_tensor){
+            .buffer = pull->joined,
+            .shape = SUMAC_SHAPE(pull->met_shape.extent[0]),
+            .dtype = SUMAC_INT64};
+        value.offset_bytes = indices.shape.extent[0] * sizeof(int64_t);
+    }
+    if (met == NULL) {
+        sumac_buffer_unref(pull->joined);
+    } else {
+        *met = (struct sumac_met){.buffer = pull->joined, .value = value, .indices = indices};
+    }
+    pull->joined = NULL;
+}
+
+/* Its own error comes before what its round came to without it. */
+static enum sumac_status
+finish(struct sumac_meet *meet, struct sumac_met *met, struct sumac_error *error)
+{
+    struct sumac_client *client = meet->client;
+    const struct transfer *const failed =
+        meet->push->error.status != SUMAC_OK ? meet->push : meet->pull;
+    const enum sumac_status status = failed->error.status;
+    struct session_event over = {
+        .kind = SESSION_EVENT_MET, .token = (uint64_t)(uintptr_t)meet->push};
+
+    if (status == SUMAC_OK)
+        give_result(meet, met);
+    else if (error != NULL)
+        *error = failed->error;
+    client_step(client, &over);
+    transfer_give(meet->push);
+    transfer_give(meet->pull);
+    LIST_REMOVE(&client->meets, meet, in_client);
+    free(meet);
+    return status;
+}
+
+enum sumac_status sumac_meet_wait(
+    struct sumac_meet *meet, uint32_t timeout_ms, struct sumac_met *met, struct sumac_error *error)
+{
+    if (meet == NULL)
+        return fail_for_null(error, "sumac_meet_wait", "meet");
+    struct sumac_client *client = meet->client;
+    if (client_check_process(client, error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
+    client_lock(client);
+    if (timeout_ms == 0)
+        timeout_ms = client->timeout_ms;
+    if (!wait_until(meet, client_now_us() + (uint64_t)timeout_ms * 1000)) {
+        client_unlock(client);
+        return fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "the round of the rendezvous was not over within %s: others have not contributed yet",
+            text_time_ms(timeout_ms).text);
+    }
+    if (!meet->pull->over) { /* it was refused, and waits for nothing */
+        struct session_event cancel = {
+            .kind = SESSION_EVENT_CANCEL_PULL, .token = (uint64_t)(uintptr_t)meet->pull};
+        client_step(client, &cancel);
+    }
+    while (!is_given_back(meet))
+        (void)client_wait(client, is_given_back, meet, client_now_us() + RELEASE_US);
+    const enum sumac_status status = finish(meet, met, error);
+    client_unlock(client);
+    return status;
+}
+
+bool sumac_meet_done(struct sumac_meet *meet)
+{
+    if (meet == NULL || !client_is_here(meet->client))
+        return true; /* the wait says why */
+    client_lock(meet->client);
+    if (!is_over(meet))
+        client_poll_once(meet->client);
+    const bool done = is_over(meet);
+    client_unlock(meet->client);
+    return done;
+}
+
+enum sumac_status sumac_client_meet_and_wait(
+    struct sumac_client *client, const struct sumac_meet_options *options,
+    const struct sumac_contribution *contribution, struct sumac_met *met, struct sumac_error *error)
+{
+    struct sumac_meet *meet;
+    struct sumac_error why;
+    enum sumac_status status = sumac_client_meet(client, options, contribution, &meet, error);
+
+    if (status != SUMAC_OK)
+        return status;
+    do
+        status = sumac_meet_wait(meet, 0, met, &why);
+    while (status == SUMAC_DEADLINE_EXCEEDED);
+    if (status != SUMAC_OK && error != NULL)
+        *error = why;
+    return status;
+}
+
+void transfer_note_met(struct transfer *transfer, const struct session_effect *effect)
+{
+    const wire_met *met = effect->met;
+    struct sumac_error error;
+
+    assert(met->n_shape <= SUMAC_RANK_MAX);
+    if (effect->joined.data == NULL)
+        return;
+    transfer->met_shape.rank = (uint32_t)met->n_shape;
+    for (uint32_t i = 0; i < transfer->met_shape.rank; i++)
+        transfer->met_shape.extent[i] = met->shape[i];
+    if (sumac_buffer_create(effect->joined.bytes, &transfer->joined) != SUMAC_OK) {
+        (void)fail(
+            &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for the %zu bytes that a round of a rendezvous came to",
+            effect->joined.bytes);
+        transfer_fail(transfer, &error);
+        return;
+    }
+    if (effect->joined.bytes > 0)
+        memcpy(
+            sumac_buffer_data(transfer->joined), effect->joined.data, effect->joined.bytes);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* meet.c -- rounds of rendezvous: which of its contributions' rounds the caller still wants
+ * something of, what the ps are told of that, and results as they come in.
+ */
+#include "state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "dtype.h"
+
+#define TELL_US 50000u /* what is over is said with the next message, or after so long */
+
+/* ---- contributions */
+
+bool meet_begin(struct session *session, uint64_t token)
+{
+    struct meet *meet = pool_take(&session->meets);
+
+    assert(token != 0);
+    if (meet == NULL)
+        return false;
+    meet->token = token;
+    LIST_APPEND(&session->live_meets, meet, in_session);
+    return true;
+}
+
+static struct meet *find(const struct session *session, uint64_t token)
+{
+    struct meet *meet = session->live_meets.last; /* most often it is a late one */
+
+    while (meet != NULL && meet->token != token)
+        meet = meet->in_session.prev;
+    return meet;
+}
+
+void meet_admit(struct session *session, const struct push *push)
+{
+    struct meet *meet = find(session, push->token);
+
+    assert(push->sequence > 0);
+    if (meet != NULL) /* else it was given up meanwhile */
+        meet->sequence = push->sequence;
+}
+
+/* They come in the order of their pushes. */
+uint64_t meets_over(const struct session *session)
+{
+    const struct meet *first = session->live_meets.first;
+
+    assert(first == NULL || first->sequence <= session->last_sequence);
+    return first == NULL || first->sequence == 0 ? session->last_sequence : first->sequence - 1;
+}
+
+bool meets_are_news(const struct session *session, const struct link *link)
+{
+    return link->last_meeting > link->told_met && meets_over(session) > link->told_met;
+}
+
+void meet_end(struct session *session, uint64_t token)
+{
+    struct meet *meet = find(session, token);
+
+    if (meet == NULL)
+        return;
+    LIST_REMOVE(&session->live_meets, meet, in_session);
+    pool_give(&session->meets, meet);
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        struct link *link = &session->links[i];
+        if (!meets_are_news(session, link) || link->met_due_us != NEVER)
+            continue;
+        link->met_due_us = session->now_us + TELL_US;
+        effect_wake(session, link->met_due_us);
+    }
+}
+
+void meets_check(struct session *session)
+{
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        struct link *link = &session->links[i];
+        if (session->now_us >= link->met_due_us)
+            link_touch(session, link);
+        else if (link->met_due_us != NEVER)
+            effect_wake(session, link->met_due_us);
+    }
+}
+
+/* ---- results */
+
+/* The header of an answer, kept until the pull is over. False: there is no memory. */
+static bool keep_header(struct session *session, struct pull *pull, const wire_met *header)
+{
+    const size_t shape_bytes = header->n_shape * sizeof *header->shape;
+    const size_t extents_bytes = header->n_extents * sizeof *header->extents;
+    const size_t bytes = sizeof *header + shape_bytes + extents_bytes;
+    wire_met *kept = sized_pool_take(&session->blocks, bytes);
+
+    assert(pull->met == NULL);
+    if (kept == NULL)
+        return false;
+    *kept = *header;
+    kept->shape = (uint64_t *)(void *)(kept + 1);
+    kept->extents = kept->shape + header->n_shape;
+    if (shape_bytes > 0)
+        memcpy(kept->shape, header->shape, shape_bytes);
+    if (extents_bytes > 0)
+        memcpy(kept->extents, header->extents, extents_bytes);
+    pull->met = kept;
+    pull->met_bytes = bytes;
+    return true;
+}
+
+/* Of the whole result; UINT64_MAX: it says none that there can be. */
+static uint64_t bytes_of(const struct pull *pull)
+{
+    const wire_met *header = pull->met;
+    struct sumac_shape shape = {.rank = (uint32_t)header->n_shape};
+    uint64_t elements, bytes;
+
+    if (header->n_shape > SUMAC_RANK_MAX || (pull->has_rows && header->n_shape == 0))
+        return UINT64_MAX;
+    for (uint32_t i = 0; i < shape.rank; i++)
+        shape.extent[i] = header->shape[i];
+    if (dtype_bytes((enum sumac_dtype)header->data_type) == 0 ||
+        sumac_shape_size(&shape, (enum sumac_dtype)header->data_type, &elements, &bytes) !=
+            SUMAC_OK)
+        return UINT64_MAX;
+    const uint64_t rows = pull->has_rows ? shape.extent[0] : 0;
+    if (rows > (UINT64_MAX / 2 - bytes) / sizeof(int64_t))
+        return UINT64_MAX;
+    return bytes + rows * sizeof(int64_t);
+}
+
+/* Room for what was not known beforehand. */
+static bool make_room(struct session *session, struct pull *pull, struct session_piece *piece)
+{
+    const uint64_t bytes = bytes_of(pull);
+
+    assert(piece->data == NULL);
+    if (bytes == UINT64_MAX || bytes > SIZE_MAX / 2)
+        return false;
+    pull->joined = (struct span){
+        .data = sized_pool_take(&session->blocks, (size_t)bytes + 1), .bytes = (size_t)bytes};
+    piece->data = (uint8_t *)(uintptr_t)pull->joined.data;
+    piece->bytes = bytes;
+    return piece->data != NULL;
+}
+
+bool met_receive(
+    struct session *session, struct request *request, const struct session_event *event)
+{
+    const wire_pull_answer *answer = event->pull_answer;
+    struct pull *pull = request->pull;
+    struct session_piece *piece = &pull->pieces[request->first_piece];
+
+    assert(pull->meeting != NULL && request->piece_count == 1);
+    if (answer->met != NULL && pull->met == NULL && !keep_header(session, pull, answer->met))
+        return false;
+    if (pull->met == NULL || (piece->data == NULL && !make_room(session, pull, piece)))
+        return false;
+    for (size_t i = 0; i < event->payload_spans; i++) {
+        const struct span *span = &event->payload[i];
+        if (span->bytes > piece->bytes - request->offset)
+            return false;
+        memcpy(piece->data + request->offset, span->data, span->bytes);
+        request->offset += span->bytes;
+    }
+    if (answer->last)
+        request->piece = 1;
+    return !answer->last || request->offset == piece->bytes;
+}
+
+void met_tell(struct session *session, struct pull *pull, struct session_effect *effect)
+{
+    const wire_met *header = pull->met;
+
+    if (header != NULL) {
+        wire_met *copy = step_take(session, pull->met_bytes);
+        if (copy != NULL) {
+            memcpy(copy, header, pull->met_bytes);
+            copy->shape = (uint64_t *)(void *)(copy + 1);
+            copy->extents = copy->shape + copy->n_shape;
+        }
+        effect->met = copy;
+        sized_pool_give(&session->blocks, pull->met, pull->met_bytes);
+        pull->met = NULL;
+    }
+    if (pull->joined.data == NULL)
+        return;
+    effect->joined = pull->joined;
+    met_forget_spent(session); /* a step ends one of them well, and of others nothing is looked at */
+    session->spent = pull->joined;
+    pull->joined = (struct span){.data = NULL};
+}
+
+static void give_span(struct session *session, struct span *span)
+{
+    if (span->data != NULL)
+        sized_pool_give(&session->blocks, (void *)(uintptr_t)span->data, span->bytes + 1);
+    *span = (struct span){.data = NULL};
+}
+
+void met_forget_spent(struct session *session) { give_span(session, &session->spent); }
+
+void met_release(struct session *session, struct pull *pull)
+{
+    give_span(session, &pull->joined);
+    if (pull->met != NULL)
+        sized_pool_give(&session->blocks, pull->met, pull->met_bytes);
+    pull->met = NULL;
+}
