@@ -362,6 +362,29 @@ static void a_large_one_is_computed_beside_and_lent(void **state)
     expect_nothing_kept(&world);
 }
 
+static void a_large_one_is_computed_whole_after_a_small_one(void **state)
+{
+    struct world world;
+    float values[100], expected[100];
+
+    begin(&world, *state);
+    for (uint8_t i = 1; i <= 2; i++)
+        come_with(&world, i, 1, 2, 3, 4);
+    world.meeting.round = 2;
+    world.shape[0] = 100;
+    for (uint32_t i = 0; i < 100; i++) {
+        values[i] = (float)i;
+        expected[i] = 2 * values[i];
+    }
+    for (uint8_t i = 1; i <= 2; i++)
+        come(&world, i, values, sizeof values);
+
+    ask(&world, 1);
+
+    assert_int_equal(world.talk->pulled_bytes, sizeof expected);
+    assert_memory_equal(world.talk->pulled, expected, sizeof expected);
+}
+
 /* ---- how rounds end ---- */
 
 static void contributions_that_differ_are_an_error_for_all(void **state)
@@ -588,6 +611,7 @@ int main(void)
         talk_test(broadcast_from_the_root),
         talk_test(a_half_type_is_summed_as_float32),
         talk_test(a_large_one_is_computed_beside_and_lent),
+        talk_test(a_large_one_is_computed_whole_after_a_small_one),
         talk_test(contributions_that_differ_are_an_error_for_all),
         talk_test(the_time_of_the_first_is_over_for_all),
         talk_test(who_is_settled_is_not_waited_for),

@@ -105,6 +105,7 @@ static void run_here(struct lane *lane, struct round *round)
         combine_run(&slice);
     lane->work += combining->elements * combining->sources.count *
                   dtype_bytes(round->meeting->dtype) / WORK_VECTOR_BYTES;
+    combining->done = 0;
     finish(lane, round);
 }
 

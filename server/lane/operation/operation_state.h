@@ -72,7 +72,8 @@ struct batch {
 /* Rounds of rendezvous whose contributions become one tensor, in their turn. */
 struct combining {
     LIST(struct round) line; /* the first is under way: … */
-    uint64_t done, elements; /* … so many of its elements have been given out, of so many */
+    uint64_t done, elements; /* … so many of its elements have been given out, of so many; 0: it
+                                has yet to begin */
     struct update_sources sources;
     double weight;               /* of all of them */
     struct lane_compute compute; /* job 0: none is out */
