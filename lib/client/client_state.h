@@ -94,9 +94,9 @@ struct transfer {
     uint32_t piece_count, piece_capacity;
     struct sumac_buffer *joined;  /* of one of a round of a rendezvous: what was not known */
     struct sumac_shape met_shape; /* beforehand, and its shape */
-    struct gathered *gathered; /* of a pull: rows that go to their places when it is over */
-    bool over;                 /* the session has said PUSHED or PULLED */
-    uint64_t ends_us;          /* a pull is over by then, its ps has said why; 0: no end */
+    struct gathered *gathered;    /* of a pull: rows that go to their places when it is over */
+    bool over;                    /* the session has said PUSHED or PULLED */
+    uint64_t ends_us;             /* a pull is over by then, its ps has said why; 0: no end */
     /* A reference on the bytes being pushed; NULL: the caller keeps them. */
     struct sumac_buffer *kept;
     atomic_uint lent; /* runs of the caller's bytes that gRPC holds */
@@ -143,7 +143,7 @@ struct sumac_client {
     struct key_map variables_by_name;
     LIST(struct client_barrier) barriers;
     struct key_map barriers_by_name;
-    LIST(struct sumac_meet) meets; /* that are not waited for to their end yet */
+    LIST(struct sumac_meet) meets;          /* that are not waited for to their end yet */
     LIST(struct client_function) functions; /* that were defined, as far as it has heard */
     struct transfer *free_transfers;
     LIST(struct transfer) live_transfers;
@@ -155,8 +155,8 @@ struct sumac_client {
     uint64_t own_task;      /* as contributions to rendezvous say it; UINT64_MAX: of no member */
     uint64_t *member_tasks; /* likewise, all of them; NULL: they are not all known */
     uint32_t member_task_count;
-    unsigned forks;                      /* process.c: what its process's count was, ... */
-    int64_t process;                     /* ... and its number */
+    unsigned forks;  /* process.c: what its process's count was, ... */
+    int64_t process; /* ... and its number */
     bool reader;
     char who[128]; /* "worker 0" */
     void (*log)(void *context, const char *line);

@@ -190,6 +190,7 @@ static bool keep_tasks(
     const bool member = !options->reader && !options->observer;
 
     assert(client->member_tasks == NULL);
+    assert(options->cluster != NULL || roll->count == 0);
     client->own_task = UINT64_MAX;
     if (member)
         client->own_task = 2 * (uint64_t)options->cluster->task_index +

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meet.c -- rounds of rendezvous: a push that contributes, and a pull of what all contributions came
- * to, which is sent beside it.
+/* meet.c -- rounds of rendezvous: a push that contributes, and a pull of what all contributions
+ * came to, which is sent beside it.
  */
 #include "client_state.h"
 
@@ -17,8 +17,8 @@
 #include "update.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
-#define VERDICT_MS 5000u    /* a ps says by then how a round ended whose time is over */
-#define RELEASE_US 200u     /* gRPC's own threads tell of released bytes; nothing arrives then */
+#define VERDICT_MS 5000u /* a ps says by then how a round ended whose time is over */
+#define RELEASE_US 200u  /* gRPC's own threads tell of released bytes; nothing arrives then */
 
 struct sumac_meet {
     LINKS(struct sumac_meet) in_client;
@@ -33,12 +33,12 @@ struct sumac_meet {
 struct wanted {
     const struct sumac_meet_options *options;
     const struct sumac_contribution *given;
-    enum sumac_dtype dtype;        /* of the result */
-    enum sumac_dtype contributed;  /* of what is contributed */
-    uint64_t elements;             /* of the contribution */
-    uint64_t *tasks;               /* (task_count), as on the wire */
+    enum sumac_dtype dtype;       /* of the result */
+    enum sumac_dtype contributed; /* of what is contributed */
+    uint64_t elements;            /* of the contribution */
+    uint64_t *tasks;              /* (task_count), as on the wire */
     uint32_t task_count;
-    uint32_t root;                 /* its place among them */
+    uint32_t root; /* its place among them */
     bool is_root;
     bool arithmetic, joins;
 };
@@ -47,8 +47,8 @@ static enum sumac_status
 fail_call(const struct sumac_meet_options *options, const char *why, struct sumac_error *error)
 {
     return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "rendezvous %s, round %" PRIu64 ": %s",
-        options->name, options->round, why);
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "rendezvous %s, round %" PRIu64 ": %s", options->name, options->round, why);
 }
 
 static enum sumac_status
@@ -86,6 +86,7 @@ check_name(const struct sumac_meet_options *options, struct sumac_error *error)
 /* Chief i is 2·i, worker i is 2·i + 1; the chief comes first, then the workers. */
 static bool encode(const struct sumac_member *task, uint64_t *code)
 {
+    assert(code != NULL);
     const bool chief = task->job != NULL && strcmp(task->job, "chief") == 0;
 
     *code = 2 * (uint64_t)task->index + !chief;
@@ -105,12 +106,14 @@ static enum sumac_status
 list_tasks(const struct sumac_client *client, struct wanted *wanted, struct sumac_error *error)
 {
     const struct sumac_meet_options *options = wanted->options;
-    const uint32_t count = options->task_count > 0 ? options->task_count : client->member_task_count;
+    const uint32_t count =
+        options->task_count > 0 ? options->task_count : client->member_task_count;
 
     if (count == 0)
         return fail_call(
             options,
-            "no tasks are named, and the cluster configuration lists no members, or only some: name "
+            "no tasks are named, and the cluster configuration lists no members, or only some: "
+            "name "
             "all who take part",
             error);
     if (count > WIRE_MEETING_TASKS_MAX || (options->task_count > 0 && options->tasks == NULL))
@@ -126,7 +129,15 @@ list_tasks(const struct sumac_client *client, struct wanted *wanted, struct suma
             return fail_call(options, "only tasks of the jobs chief and worker take part", error);
     }
     qsort(wanted->tasks, count, sizeof *wanted->tasks, compare);
-    return SUMAC_OK;
+    bool takes_part = false;
+    for (uint32_t i = 0; i < count; i++) {
+        takes_part = takes_part || wanted->tasks[i] == client->own_task;
+        if (i > 0 && wanted->tasks[i] == wanted->tasks[i - 1])
+            return fail_call(options, "a task is named twice", error);
+    }
+    return takes_part
+               ? SUMAC_OK
+               : fail_call(options, "this process is none of the tasks that take part", error);
 }
 
 static enum sumac_status
@@ -135,6 +146,7 @@ find_root(const struct sumac_client *client, struct wanted *wanted, struct sumac
     uint64_t root;
 
     assert(wanted->task_count > 0);
+    assert(wanted->root == 0);
     if (wanted->options->operation != SUMAC_MEET_BROADCAST)
         return SUMAC_OK;
     if (!encode(&wanted->options->root, &root))
@@ -154,6 +166,7 @@ static enum sumac_status check_tensor(
 {
     uint64_t bytes;
 
+    assert(what != NULL);
     if (sumac_shape_size(&tensor->shape, tensor->dtype, NULL, &bytes) != SUMAC_OK)
         return fail_call(wanted->options, "a tensor has no such type or shape", error);
     return client_check_memory(tensor, bytes, what, wanted->options->name, error);
@@ -163,6 +176,7 @@ static enum sumac_status check_into(struct wanted *wanted, struct sumac_error *e
 {
     const struct sumac_contribution *given = wanted->given;
 
+    assert(wanted->dtype != SUMAC_DTYPE_UNSPECIFIED);
     if (wanted->joins)
         return SUMAC_OK;
     if (!sumac_shape_equal(&given->into.shape, &given->value.shape))
@@ -222,12 +236,14 @@ static struct session_piece *add_piece(struct transfer *transfer, uint32_t ps)
     const struct variable_shard nowhere = {.ps = ps};
     const struct selection none = {.variable = NULL};
 
+    assert(ps < transfer->client->peer_count);
     return transfer_add_piece(transfer, &none, (struct variable_shard *)(uintptr_t)&nowhere);
 }
 
 static struct session_piece piece_of(uint32_t ps, void *data, uint64_t bytes)
 {
-    return (struct session_piece){.ps = ps, .kind = WIRE_PIECE_VALUES, .data = data, .bytes = bytes};
+    return (struct session_piece){
+        .ps = ps, .kind = WIRE_PIECE_VALUES, .data = data, .bytes = bytes};
 }
 
 /* Of the elements [first, beyond) what is contributed, and where their result goes. False: no
@@ -239,8 +255,7 @@ static bool add_range(
     const struct sumac_contribution *given = wanted->given;
     const size_t came = dtype_bytes(wanted->contributed), comes = dtype_bytes(wanted->dtype);
     uint8_t *value = sumac_tensor_data(&given->value), *into = sumac_tensor_data(&given->into);
-    const bool has_bytes =
-        wanted->options->operation != SUMAC_MEET_BROADCAST || wanted->is_root;
+    const bool has_bytes = wanted->options->operation != SUMAC_MEET_BROADCAST || wanted->is_root;
     struct session_piece *pushed = add_piece(meet->push, ps), *pulled = add_piece(meet->pull, ps);
 
     assert(first <= beyond);
@@ -262,6 +277,7 @@ static bool add_pieces(struct sumac_meet *meet, const struct wanted *wanted, boo
     const uint32_t ps_count = meet->client->peer_count;
     const uint32_t home = wire_meeting_home(options->name, strlen(options->name), ps_count);
 
+    assert(!split || wanted->arithmetic);
     if (options->operation == SUMAC_MEET_CONCATENATE) {
         struct session_piece *indices = add_piece(meet->push, home);
         if (indices == NULL)
@@ -281,8 +297,7 @@ static bool add_pieces(struct sumac_meet *meet, const struct wanted *wanted, boo
 }
 
 /* In the transfer's memory. NULL: there is none. */
-static wire_meeting *
-make_header(struct arena *arena, const struct wanted *wanted, bool split)
+static wire_meeting *make_header(struct arena *arena, const struct wanted *wanted, bool split)
 {
     const struct sumac_meet_options *options = wanted->options;
     const struct sumac_shape *shape = &wanted->given->value.shape;
@@ -292,6 +307,7 @@ make_header(struct arena *arena, const struct wanted *wanted, bool split)
     const size_t bytes = strlen(options->name);
     uint8_t *name = arena_take(arena, bytes);
 
+    assert(wanted->task_count > 0);
     if (header == NULL || tasks == NULL || extents == NULL || name == NULL)
         return NULL;
     memcpy(tasks, wanted->tasks, wanted->task_count * sizeof *tasks);
@@ -318,6 +334,7 @@ static wire_meeting_round *make_round(struct arena *arena, const wire_meeting *h
     wire_meeting_round *round = arena_take(arena, sizeof *round);
     uint8_t *name = arena_take(arena, header->name.len);
 
+    assert(header->name.len > 0 && header->round > 0);
     if (round == NULL || name == NULL)
         return NULL;
     memcpy(name, header->name.data, header->name.len);
@@ -333,8 +350,7 @@ static enum sumac_status begin(
     const wire_meeting_round *round)
 {
     const struct sumac_meet_options *options = wanted->options;
-    const uint32_t timeout_ms =
-        options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
+    const uint32_t timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
     const struct session_push push = {
         .token = (uint64_t)(uintptr_t)meet->push,
         .pieces = meet->push->pieces,
@@ -352,6 +368,7 @@ static enum sumac_status begin(
     struct session_event pushes = {.kind = SESSION_EVENT_PUSH, .push = &push};
     struct session_event pulls = {.kind = SESSION_EVENT_PULL, .pull = &pull};
 
+    assert(pull.piece_count > 0 && push.piece_count > 0);
     client_step(meet->client, &pushes);
     if (!meet->push->over)
         client_step(meet->client, &pulls);
@@ -455,6 +472,8 @@ enum sumac_status sumac_client_meet(
 static bool is_over(void *context)
 {
     const struct sumac_meet *meet = context;
+
+    assert(client_is_locked(meet->client));
     const bool refused = meet->push->over && meet->push->error.status != SUMAC_OK;
 
     return refused || (meet->pull->over && meet->push->over);
@@ -464,6 +483,7 @@ static bool is_given_back(void *context)
 {
     const struct sumac_meet *meet = context;
 
+    assert(meet->push->over && meet->pull->over);
     return transfer_is_done(meet->push) && transfer_is_done(meet->pull);
 }
 
@@ -472,6 +492,7 @@ static bool wait_until(struct sumac_meet *meet, uint64_t until_us)
 {
     struct sumac_client *client = meet->client;
 
+    assert(client_is_locked(client));
     for (;;) {
         const uint64_t report_us = client_now_us() + REPORT_US;
         if (client_wait(client, is_over, meet, report_us < until_us ? report_us : until_us))
@@ -492,6 +513,7 @@ static void give_result(struct sumac_meet *meet, struct sumac_met *met)
         .buffer = pull->joined, .shape = pull->met_shape, .dtype = meet->dtype};
     struct sumac_tensor indices = {.buffer = NULL};
 
+    assert(pull->over);
     if (!meet->joins || pull->joined == NULL)
         return;
     if (meet->has_rows) {
@@ -520,6 +542,7 @@ finish(struct sumac_meet *meet, struct sumac_met *met, struct sumac_error *error
     struct session_event over = {
         .kind = SESSION_EVENT_MET, .token = (uint64_t)(uintptr_t)meet->push};
 
+    assert(is_given_back(meet));
     if (status == SUMAC_OK)
         give_result(meet, met);
     else if (error != NULL)
@@ -612,6 +635,5 @@ void transfer_note_met(struct transfer *transfer, const struct session_effect *e
         return;
     }
     if (effect->joined.bytes > 0)
-        memcpy(
-            sumac_buffer_data(transfer->joined), effect->joined.data, effect->joined.bytes);
+        memcpy(sumac_buffer_data(transfer->joined), effect->joined.data, effect->joined.bytes);
 }

@@ -61,6 +61,7 @@ void meet_end(struct session *session, uint64_t token)
 {
     struct meet *meet = find(session, token);
 
+    assert(token != 0);
     if (meet == NULL)
         return;
     LIST_REMOVE(&session->live_meets, meet, in_session);
@@ -76,6 +77,7 @@ void meet_end(struct session *session, uint64_t token)
 
 void meets_check(struct session *session)
 {
+    assert(session->link_count <= SESSION_PS_MAX);
     for (uint32_t i = 0; i < session->link_count; i++) {
         struct link *link = &session->links[i];
         if (session->now_us >= link->met_due_us)
@@ -174,6 +176,7 @@ void met_tell(struct session *session, struct pull *pull, struct session_effect 
 {
     const wire_met *header = pull->met;
 
+    assert(pull->meeting != NULL);
     if (header != NULL) {
         wire_met *copy = step_take(session, pull->met_bytes);
         if (copy != NULL) {
@@ -188,7 +191,8 @@ void met_tell(struct session *session, struct pull *pull, struct session_effect 
     if (pull->joined.data == NULL)
         return;
     effect->joined = pull->joined;
-    met_forget_spent(session); /* a step ends one of them well, and of others nothing is looked at */
+    met_forget_spent(
+        session); /* a step ends one of them well, and of others nothing is looked at */
     session->spent = pull->joined;
     pull->joined = (struct span){.data = NULL};
 }

@@ -83,7 +83,8 @@ struct session_push {
      * every ps. No push after it is committed, and none is applied, before it is done. */
     bool synchronous;
     /* A contribution to a round of a rendezvous, whose pieces name no shard: one for each ps, from
-     * offset 0 on. Borrowed until PUSHED; NULL: none. What is kept for the round is so until MET. */
+     * offset 0 on. Borrowed until PUSHED; NULL: none. What is kept for the round is so until MET.
+     */
     const wire_meeting *meeting;
     uint64_t step_least; /* for this step at least: session_state.open_step, when it was made */
 };
@@ -97,12 +98,13 @@ struct session_pull {
     uint64_t lag_max;      /* … steps behind those that were finished before this call */
     uint64_t at_step;      /* as each ps is after that synchronous step, which says what of one's
                               own pushes is in it; 0: as it is */
-    /* What a round of a rendezvous came to: a piece for each ps, whose data are NULL where the bytes
-     * are not known beforehand (PULLED lends them then). Borrowed until PULLED; NULL: none. */
+    /* What a round of a rendezvous came to: a piece for each ps, whose data are NULL where the
+     * bytes are not known beforehand (PULLED lends them then). Borrowed until PULLED; NULL: none.
+     */
     const wire_meeting_round *meeting;
     bool has_rows; /* of one that is not known beforehand: row indices come before the values */
-    uint32_t ps;           /* of no pieces, at a step: who is asked what the step waits for */
-    uint32_t timeout_ms;   /* 0: 60 000 */
+    uint32_t ps;   /* of no pieces, at a step: who is asked what the step waits for */
+    uint32_t timeout_ms; /* 0: 60 000 */
 };
 
 /* A unary call of the caller's own. It is made again, as long as there is time, while another try
@@ -122,16 +124,16 @@ struct session_call {
 };
 
 enum session_event_kind {
-    SESSION_EVENT_START,           /* find the ps, then join (a reader is open then) */
-    SESSION_EVENT_CALL_ANSWERED,   /* call, reply */
-    SESSION_EVENT_CALL_FAILED,     /* call, error */
-    SESSION_EVENT_PUSH,            /* push */
-    SESSION_EVENT_PULL,            /* pull */
-    SESSION_EVENT_CANCEL_PULL,     /* token */
-    SESSION_EVENT_MET,             /* token: of a push that contributed to a rendezvous: what came of
-                                      its round is known, or of no interest any more */
-    SESSION_EVENT_CALL,            /* wanted_call */
-    SESSION_EVENT_LEAVE,           /* done: all pushes that are not done are waited for first */
+    SESSION_EVENT_START,         /* find the ps, then join (a reader is open then) */
+    SESSION_EVENT_CALL_ANSWERED, /* call, reply */
+    SESSION_EVENT_CALL_FAILED,   /* call, error */
+    SESSION_EVENT_PUSH,          /* push */
+    SESSION_EVENT_PULL,          /* pull */
+    SESSION_EVENT_CANCEL_PULL,   /* token */
+    SESSION_EVENT_MET,           /* token: of a push that contributed to a rendezvous: what came of
+                                    its round is known, or of no interest any more */
+    SESSION_EVENT_CALL,          /* wanted_call */
+    SESSION_EVENT_LEAVE,         /* done: all pushes that are not done are waited for first */
     SESSION_EVENT_STREAM_WRITABLE, /* ps, stream_kind, generation: opened, or the last message is
                                       out */
     SESSION_EVENT_STREAM_LOST,     /* ps, stream_kind, generation, error */
@@ -178,8 +180,8 @@ enum session_effect_kind {
     SESSION_EFFECT_SEND_PULL, /* ps, generation, pull_request, payload */
     SESSION_EFFECT_PUSHED,   /* token, error (status OK: applied everywhere), versions (in the order
                               of the pieces) */
-    SESSION_EFFECT_PULLED,   /* token, error, versions (in the order of the pieces); of a round of a
-                                rendezvous met, and joined, if its bytes were not known beforehand */
+    SESSION_EFFECT_PULLED,   /* token, error, versions (in the order of the pieces); of a round of
+                                a rendezvous met, and joined, if that was not known beforehand */
     SESSION_EFFECT_ANSWERED, /* token, ps, error (status OK: reply, which is the event's) */
     SESSION_EFFECT_LEFT,     /* the session is over, in good order */
     SESSION_EFFECT_ENDED,    /* error: closed, unknown or a ps lost, and what was in flight has been

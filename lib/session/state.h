@@ -120,9 +120,9 @@ struct pull {
     uint64_t at_step;
     const wire_meeting_round *meeting; /* borrowed; NULL: none */
     bool has_rows;
-    wire_met *met;     /* as answered, in a block of its own; NULL: not yet, … */
-    size_t met_bytes;  /* … of so many bytes; */
-    struct span joined; /* and what was not known beforehand */
+    wire_met *met;            /* as answered, in a block of its own; NULL: not yet, … */
+    size_t met_bytes;         /* … of so many bytes; */
+    struct span joined;       /* and what was not known beforehand */
     uint64_t after_submitted; /* pushes that the caller had made before */
     uint32_t timeout_ms;
     uint64_t deadline_us;
@@ -215,7 +215,7 @@ struct link {
     bool commit_due;
     uint64_t told_commit, told_acked, told_clock, told_met;
     uint64_t last_meeting; /* the last sequence here that contributes to a rendezvous; 0: none */
-    uint64_t met_due_us;   /* when it is to be told what is over of them; NEVER: there is no hurry */
+    uint64_t met_due_us; /* when it is to be told what is over of them; NEVER: there is no hurry */
     LIST(struct request) requests;
     struct request *request_cursor; /* the next to be sent */
     uint32_t sent_requests;         /* not answered, of pulls_max */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* meeting_places.h -- where a round of a rendezvous meets, as its ps and its clients work it out alike.
- * docs/protocol/PROTOCOL.md, "Rendezvous".
+/* meeting_places.h -- where a round of a rendezvous meets, as its ps and its clients work it out
+ * alike. docs/protocol/PROTOCOL.md, "Rendezvous".
  */
 #ifndef WIRE_MEETING_PLACES_H
 #define WIRE_MEETING_PLACES_H

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meeter.c -- a worker that takes part in rounds of rendezvous, and computes by itself what each
  * comes to: `meeter ROUNDS ELEMENTS [MISTAKE]`. Exits with 0 if all are the same; with a MISTAKE
- * (order, shape, away) worker 1 makes it in round 3 of sums, and each prints what it hears.
+ * (operation, shape, away, dies, stands) worker 1 makes it in round 3 of sums, and each prints what
+ * it hears.
  */
+#include <signal.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,11 +170,14 @@ static void both_orders(uint64_t round)
 static void err(const char *mistake)
 {
     const bool mine = own == 1;
+    const bool goes = strcmp(mistake, "dies") == 0 || strcmp(mistake, "stands") == 0;
     struct sumac_meet_options options = {
-        .name = "sum", .round = 3, .operation = SUMAC_MEET_SUM, .timeout_ms = 2000};
+        .name = "sum", .round = 3, .operation = SUMAC_MEET_SUM, .timeout_ms = goes ? 600000 : 2000};
     struct sumac_contribution given = {.value = over(value), .into = over(into)};
     struct sumac_error error = {0};
 
+    if (mine && goes)
+        (void)raise(strcmp(mistake, "dies") == 0 ? SIGKILL : SIGSTOP);
     if (mine && strcmp(mistake, "operation") == 0)
         options.operation = SUMAC_MEET_MAX;
     if (mine && strcmp(mistake, "shape") == 0)
@@ -182,6 +187,9 @@ static void err(const char *mistake)
     if (sumac_client_meet_and_wait(client, &options, &given, NULL, &error) == SUMAC_OK)
         differ("sum", 3);
     (void)printf("worker %" PRIu32 " heard: %s\n", own, error.text);
+    (void)fflush(stdout);
+    if (goes)
+        exit(sumac_exit_code(&error));
     compute("sum", SUMAC_MEET_SUM, 5);
 }
 

@@ -476,11 +476,11 @@ static void tables_have_each_ps_and_its_memory(void **state)
     assert_says(
         text, "\n"
               "        ────── process ──────  ── state ──  ─ staged ─  ─ views ──  ──"
-              " pulls ──  sessions  conns  calls  unread  step   gRPC\n"
+              " pulls ──  ─── meet ───  sessions  conns  calls  unread  step   gRPC\n"
               "MEMORY  RESIDENT  BOUND  BASE  USED    MAX  USED   MAX  USED   MAX  US"
-              "ED    MAX       MAX    MAX    MAX     MAX    MAX   MAX\n"
-              "ps 0        1.0K   104K  2.0K  3.0K  12.0K  6.0K  7.0K  4.0K  5.0K  9."
-              "0K  10.0K     11.0K  13.0K  16.0K   15.0K  14.0K  8.0K\n");
+              "ED    MAX   USED    MAX       MAX    MAX    MAX     MAX    MAX   MAX\n"
+              "ps 0        1.0K   122K  2.0K  3.0K  12.0K  6.0K  7.0K  4.0K  5.0K  9."
+              "0K  10.0K  17.0K  18.0K     11.0K  13.0K  16.0K   15.0K  14.0K  8.0K\n");
     free(text);
     sample_deinit(&now);
 }
