@@ -99,6 +99,11 @@ struct meeting *meeting_copy(const struct meeting *meeting, void *block);
 const char *meeting_operation_name(enum meeting_operation operation);
 /* "chief 0", "worker 3", into `text`. Lends  text. */
 const char *meeting_task_print(const struct meeting_task *task, char *text, size_t text_bytes);
+/* As it is said on the wire: chief i is 2·i, worker i is 2·i + 1. */
+static inline struct meeting_task meeting_task_of(uint64_t said)
+{
+    return (struct meeting_task){.chief = said % 2 == 0, .index = (uint32_t)(said / 2)};
+}
 bool meeting_task_equal(const struct meeting_task *a, const struct meeting_task *b);
 /* Its place among the tasks; UINT32_MAX: it takes no part. */
 uint32_t meeting_place(const struct meeting *meeting, const struct meeting_task *task);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge.c -- one event in, its effects out: each takes note of the time, does its file's work, and
  * gives the ps what is due. */
+#include "meet.h"
 #include "barrier.h"
 #include "define.h"
 #include "quorum.h"
@@ -116,6 +117,7 @@ void judge_destroy(struct judge *judge)
         judge_list_give(judge, call->list);
     pool_deinit(&judge->calls_pool);
     judge_barriers_deinit(judge);
+    judge_meetings_deinit(judge);
     judge_held_deinit(judge);
     judge_effects_deinit(judge);
     memory_give(judge->memory, judge->peers, peers_bytes);

@@ -10,6 +10,7 @@
  *   variables  the catalogue, in the order of creation
  *   functions  update functions that were defined, by their numbers (define.c)
  *   calls      creates, deletes and defines that wait for an answer, oldest first
+ *   meetings   rounds of rendezvous whose end the ps are told (meet.h)
  *   barriers   names under which members wait for each other (barrier.h)
  *
  * What must not be lost of these has rows in the records (judge_rows.h), one for each cluster, ps,
@@ -214,6 +215,7 @@ enum judge_order_kind {
     JUDGE_ORDER_MEMBERSHIP,
     JUDGE_ORDER_TAKE,
     JUDGE_ORDER_DEFINE,
+    JUDGE_ORDER_MEET,
     JUDGE_ORDER_ADD_SHARDS,
     JUDGE_ORDER_PUBLISH,
     JUDGE_ORDER_DELETE,
@@ -229,6 +231,7 @@ struct judge_order {
     struct judge_session *session;   /* of open, first_step, close, decide */
     struct judge_variable *variable; /* of add_shards, publish, delete */
     struct judge_function *function; /* of define */
+    struct judge_meeting *meeting;   /* of meet */
     struct judge_mask pending;       /* ps that have not answered */
     struct judge_mask again;         /* of them, those that this is to be given to again, … */
     uint64_t again_us;               /* … not before this; memory was short */
@@ -263,6 +266,7 @@ struct judge_peer {
 };
 
 struct judge_call;
+struct judge_meeting; /* meet.h */
 struct judge_barrier; /* barrier.h */
 struct judge_waiting;
 
@@ -432,6 +436,9 @@ struct judge {
     uint64_t variables_made, shards_made;
     LIST(struct judge_call) calls;
 
+    LIST(struct judge_meeting) meetings; /* whose end some ps has not heard */
+    uint32_t meeting_count;
+
     LIST(struct judge_barrier) barriers;
     struct key_map barriers_by_name;
     LIST(struct judge_waiting) waiting;    /* calls of all barriers */
@@ -561,6 +568,7 @@ void judge_order_session(
 void judge_order_open(struct judge *judge, struct judge_session *session);
 /* False: there is no memory for it yet. */
 bool judge_order_function(struct judge *judge, struct judge_function *function);
+bool judge_order_meeting(struct judge *judge, struct judge_meeting *meeting);
 bool judge_order_variable(
     struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable);
 /* To take the synchronous step that was taken last. */

@@ -6,6 +6,7 @@
  * obeying one twice must do nothing.
  */
 #include "define.h"
+#include "meet.h"
 #include "quorum.h"
 
 #include <assert.h>
@@ -86,6 +87,15 @@ bool judge_order_function(struct judge *judge, struct judge_function *function)
     order->function = function;
     function->orders++;
     return true;
+}
+
+bool judge_order_meeting(struct judge *judge, struct judge_meeting *meeting)
+{
+    struct judge_order *order = add(judge, JUDGE_ORDER_MEET);
+
+    if (order != NULL)
+        order->meeting = meeting;
+    return order != NULL;
 }
 
 static bool tell_membership(struct judge *judge)
@@ -170,6 +180,8 @@ const char *judge_order_text(const struct judge *judge, const struct judge_order
         return judge_text(
             judge, "to take the function %s",
             judge_function_known(judge, order->function)->row.name);
+    case JUDGE_ORDER_MEET:
+        return judge_meeting_text(judge, order->meeting);
     case JUDGE_ORDER_ADD_SHARDS:
         return judge_text(judge, "to make its shards of %.200s", order->variable->name);
     case JUDGE_ORDER_PUBLISH:
@@ -206,6 +218,9 @@ static void complete(struct judge *judge, const struct judge_order *order)
     case JUDGE_ORDER_DEFINE:
         judge_define_complete(judge, order->function);
         break;
+    case JUDGE_ORDER_MEET:
+        judge_meeting_complete(judge, order->meeting);
+        break;
     case JUDGE_ORDER_ADD_SHARDS:
         judge_add_complete(judge, variable);
         break;
@@ -233,6 +248,7 @@ static const char *const order_names[JUDGE_ORDER_KINDS] = {
     [JUDGE_ORDER_MEMBERSHIP] = "membership",
     [JUDGE_ORDER_TAKE] = "take",
     [JUDGE_ORDER_DEFINE] = "define",
+    [JUDGE_ORDER_MEET] = "meet",
     [JUDGE_ORDER_ADD_SHARDS] = "add_shards",
     [JUDGE_ORDER_PUBLISH] = "publish",
     [JUDGE_ORDER_DELETE] = "delete",
@@ -611,6 +627,9 @@ pack_body(struct judge *judge, const struct judge_order *order, wire_peer_order 
         return pack_take(judge, message);
     case JUDGE_ORDER_DEFINE:
         return pack_define(judge, order->function, message);
+    case JUDGE_ORDER_MEET:
+        message->meet = judge_meeting_message(judge, order->meeting);
+        return message->meet != NULL;
     case JUDGE_ORDER_ADD_SHARDS:
         return pack_add_shards(judge, order->variable, message);
     case JUDGE_ORDER_PUBLISH:

@@ -6,6 +6,7 @@
  * another incarnation is nobody's. ps 0 itself is a ps like the others, whose stream stays in the
  * process; it is never missing.
  */
+#include "meet.h"
 #include "quorum.h"
 
 #include <assert.h>
@@ -550,6 +551,7 @@ void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report 
     for (size_t i = 0; i < report->n_assigned; i++)
         judge_assigned(judge, ps, report->assigned[i]);
     judge_steps_reported(judge, ps, report);
+    judge_meetings_reported(judge, report);
     if (report->answers != 0 && report->answers == peer->hello) {
         hear_hello(judge, ps, report);
         return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sessions.c -- tasks and sessions: finding, adding, forgetting. */
+#include "meet.h"
 #include "barrier.h"
 #include "quorum.h"
 
@@ -271,7 +272,7 @@ uint64_t judge_sessions_bytes_max(const struct judge *judge)
            judge->tasks_pool.used * sizeof(struct judge_task) +
            (2 * sessions_max + judge->tasks_pool.used) * ID_MAP_ENTRY_BYTES_MAX +
            lists * judge_voided_bytes_max(judge) + judge_held_bytes_max(judge) +
-           judge_barriers_bytes_max(judge) + FUNCTIONS_BYTES;
+           judge_barriers_bytes_max(judge) + judge_meetings_bytes_max() + FUNCTIONS_BYTES;
 }
 
 static bool is_open(const struct judge_session *session)

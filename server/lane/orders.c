@@ -397,6 +397,19 @@ static void obey_define(struct lane *lane, struct lane_stream *stream, const wir
     lane_report_answer(lane, order->number, status == SUMAC_OK ? NULL : &error);
 }
 
+/* How a round of a rendezvous ends that is split. What there was no memory for is ordered again. */
+static void obey_meet(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+{
+    struct sumac_error error;
+
+    assert(stream == lane->coordinator);
+    const enum sumac_status status = lane_meet_obey(lane, order->number, order->meet, &error);
+    if (status == SUMAC_RESOURCE_EXHAUSTED)
+        lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
+    else
+        lane_report_answer(lane, order->number, status == SUMAC_OK ? NULL : &error);
+}
+
 static void give_up_adding(struct lane *lane, struct variable *variable, struct sumac_error *error)
 {
     const uint64_t number = variable->add_number;
@@ -647,6 +660,7 @@ static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_
     } table[] = {
         {order->open, obey_open},
         {order->define, obey_define},
+        {order->meet, obey_meet},
         {order->add_shards, obey_add_shards},
         {order->publish, obey_publish},
         {order->delete_, obey_delete},

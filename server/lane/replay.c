@@ -187,9 +187,12 @@ replay_deposited(struct lane *lane, struct lane_session *session, const struct r
 static bool
 replay_meeting(struct lane *lane, struct lane_session *session, const struct record *record)
 {
+    struct sumac_error error;
     (void)session;
+
     assert(record->message != NULL);
-    return lane_meet_replay_end(lane, (const wire_meeting_end *)record->message);
+    return lane_meet_obey(
+               lane, record->first, (const wire_meeting_end *)record->message, &error) == SUMAC_OK;
 }
 
 /* ---- synchronous steps ---- */

@@ -376,8 +376,11 @@ static void same_rounds(const struct pair *pair, const struct round *first, bool
         if (one_only(pair, was, is, whom))
             return;
         same(pair, over, is->over && !is->kept, "that a round is over", whom);
-        same(pair, (uint64_t)was->end.status, (uint64_t)is->end.status, "its end", whom);
-        same_text(pair, was->end.text, is->end.text, "text of its end", whom);
+        same(pair, was->passes, is->passes, "that a round passes", whom);
+        if (over) { /* else it is what is proposed */
+            same(pair, (uint64_t)was->end.status, (uint64_t)is->end.status, "its end", whom);
+            same_text(pair, was->end.text, is->end.text, "text of its end", whom);
+        }
         for (uint32_t i = 0; i < was->meeting->task_count; i++) {
             same(pair, was->places[i].came, is->places[i].came, "who has come", whom);
             same(pair, was->places[i].heard, is->places[i].heard, "who has heard", whom);

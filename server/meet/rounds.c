@@ -176,8 +176,7 @@ static uint64_t room_left(const struct rounds *rounds)
 {
     const uint64_t taken = rounds->room_bytes + rounds->beside_bytes;
 
-    assert(taken <= rounds->room_bytes_max);
-    return rounds->room_bytes_max - taken;
+    return taken < rounds->room_bytes_max ? rounds->room_bytes_max - taken : 0;
 }
 
 static bool take_room(struct rounds *rounds, uint64_t bytes)
@@ -192,11 +191,35 @@ static bool take_room(struct rounds *rounds, uint64_t bytes)
     return true;
 }
 
+/* Its room is counted. NULL: no memory. */
+static struct round *make_ticket(struct rounds *rounds, const struct meeting *meeting, uint64_t room_bytes)
+{
+    const size_t asked = block_bytes_of(meeting);
+    struct round *ticket = sized_pool_take_zeroed(rounds->pool, asked);
+
+    if (ticket == NULL) {
+        rounds->room_bytes -= room_bytes;
+        return NULL;
+    }
+    ticket->meeting = meeting_copy(meeting, &ticket->places[meeting->task_count]);
+    ticket->block_bytes = sized_pool_bytes(asked);
+    ticket->room_bytes = room_bytes;
+    return ticket;
+}
+
+struct round *rounds_order_ticket(struct rounds *rounds, const struct meeting *meeting)
+{
+    const uint64_t room_bytes = sized_pool_bytes(block_bytes_of(meeting));
+
+    if (!take_room(rounds, room_bytes))
+        rounds->room_bytes += room_bytes;
+    return make_ticket(rounds, meeting, room_bytes);
+}
+
 struct round *rounds_ticket(
     struct rounds *rounds, const struct meeting *meeting, uint64_t bytes, struct sumac_error *error)
 {
-    const size_t asked = block_bytes_of(meeting), block_bytes = sized_pool_bytes(asked);
-    const uint64_t room_bytes = room_of(block_bytes, bytes);
+    const uint64_t room_bytes = room_of(sized_pool_bytes(block_bytes_of(meeting)), bytes);
 
     if (rounds_find(rounds, meeting->name, meeting->round) == NULL &&
         count_of_name(rounds, meeting->name, false) >= ROUNDS_OF_NAME_MAX) {
@@ -211,15 +234,9 @@ struct round *rounds_ticket(
         (void)fail_for_room(rounds, meeting, room_bytes, error);
         return NULL;
     }
-    struct round *ticket = sized_pool_take_zeroed(rounds->pool, asked);
-    if (ticket == NULL) {
-        rounds->room_bytes -= room_bytes;
+    struct round *ticket = make_ticket(rounds, meeting, room_bytes);
+    if (ticket == NULL)
         (void)fail_for_room(rounds, meeting, room_bytes, error);
-        return NULL;
-    }
-    ticket->meeting = meeting_copy(meeting, &ticket->places[meeting->task_count]);
-    ticket->block_bytes = block_bytes;
-    ticket->room_bytes = room_bytes;
     return ticket;
 }
 
@@ -388,9 +405,11 @@ void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_e
         end_for_all(rounds, round, end);
 }
 
-void rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end)
+struct round *
+rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end)
 {
-    struct round *round = rounds_find(rounds, ticket->meeting->name, ticket->meeting->round);
+    const struct meeting *const meeting = ticket->meeting;
+    struct round *round = rounds_find(rounds, meeting->name, meeting->round);
 
     if (round == NULL) {
         enter(rounds, ticket);
@@ -399,6 +418,7 @@ void rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struc
         give_block(rounds, ticket);
     }
     rounds_end(rounds, round, end);
+    return round;
 }
 
 void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place)

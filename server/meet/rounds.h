@@ -41,6 +41,8 @@ struct round {
     LINKS(struct round) in_line;
     bool ready;
     uint32_t uses;
+    uint64_t proposed_us; /* when it last proposed `end` to ps 0; 0: never */
+    bool is_proposed;     /* … with a report that is to be made: then it is in line for that */
     struct meeting *meeting; /* as the first said it; of a ticket, as its contribution does */
     size_t block_bytes;      /* of this, the places and the meeting, as the pool counts them */
     uint64_t room_bytes;     /* all that is counted for it */
@@ -83,6 +85,9 @@ void rounds_deinit(struct rounds *rounds);
 struct round *rounds_ticket(
     struct rounds *rounds, const struct meeting *meeting, uint64_t bytes,
     struct sumac_error *error);
+/* The same for an end that ps 0 orders, of which somebody may come to hear: it takes no more than
+ * itself, and is not refused for room. NULL: no memory. */
+struct round *rounds_order_ticket(struct rounds *rounds, const struct meeting *meeting);
 /* Nothing came of it. */
 void rounds_ticket_give(struct rounds *rounds, struct round *ticket);
 
@@ -118,8 +123,9 @@ bool round_lacks(const struct round *round, const struct meeting_task *task);
  * as it is whole. An end that is said again is none. */
 void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_error *end);
 /* As ps 0 orders it, whose ticket may be of a round that nobody here has come to. The ticket is
- * used up. */
-void rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end);
+ * used up. The round. */
+struct round *
+rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end);
 
 /* The participant at that place asks for the round no more. When nobody does, and it is over, it is
  * gone. */

@@ -11,6 +11,8 @@
 #include "listing.h"
 #include "text.h"
 
+#define PROPOSED_APART_US 1000000u
+
 /* ---- who is missing */
 
 static bool is_of_task(const struct lane_session *session, const struct meeting_task *task)
@@ -90,6 +92,37 @@ static void fail_round(struct lane *lane, struct round *round, const struct suma
     tell(lane);
 }
 
+/* ---- who says so: this ps, or ps 0, which is told */
+
+static bool is_split(const struct lane *lane, const struct round *round)
+{
+    return round->meeting->split && lane->ps_count > 1;
+}
+
+/* That it passes (SUMAC_OK), or why it fails: the first counts, and is said again until ps 0 has
+ * ordered an end. */
+static void propose(struct lane *lane, struct round *round, const struct sumac_error *end)
+{
+    assert(!round->over);
+    if (round->passes || lane->now_us < round->proposed_us + PROPOSED_APART_US)
+        return;
+    if (round->proposed_us == 0)
+        round->end = *end;
+    round->proposed_us = lane->now_us;
+    lane_report_meet(lane, round);
+    const uint64_t again_us = lane->now_us + PROPOSED_APART_US;
+    if (again_us < lane->turns->meet_due_us)
+        lane->turns->meet_due_us = again_us;
+}
+
+static void end_or_propose(struct lane *lane, struct round *round, const struct sumac_error *end)
+{
+    if (!is_split(lane, round))
+        fail_round(lane, round, end);
+    else if (lane->index == 0)
+        propose(lane, round, end);
+}
+
 static void time_out(struct lane *lane, struct round *round)
 {
     char missing[256];
@@ -102,14 +135,32 @@ static void time_out(struct lane *lane, struct round *round)
         "round %" PRIu64 " of rendezvous %.100s has waited %s on ps %u for %s",
         round->meeting->round, round->meeting->name, text_time_ms(round->until_ms).text,
         lane->index, missing);
-    fail_round(lane, round, &end);
+    end_or_propose(lane, round, &end);
+}
+
+/* One whose time is over, or that is to be proposed again. When it is looked at again. */
+static uint64_t look_at(struct lane *lane, struct round *round)
+{
+    const bool judged = !is_split(lane, round) || lane->index == 0;
+
+    if (round->passes)
+        return UINT64_MAX;
+    if (round->proposed_us != 0) {
+        propose(lane, round, &round->end);
+        return round->proposed_us + PROPOSED_APART_US;
+    }
+    if (!judged || lane->now_us < round->until_us || !lane_has_time(lane))
+        return judged ? round->until_us : UINT64_MAX;
+    time_out(lane, round);
+    return UINT64_MAX;
 }
 
 /* Nobody is there who would ask for the end in its name. */
-static void end_without(struct lane *lane, struct round *round, const struct lane_session *session)
+static void
+end_without(struct lane *lane, struct round *round, const struct lane_session *session)
 {
-    struct meeting_task task;
     char cause[CLOSE_CAUSE_TEXT_BYTES];
+    struct meeting_task task;
     struct sumac_error end;
 
     assert(session->closed);
@@ -119,7 +170,7 @@ static void end_without(struct lane *lane, struct round *round, const struct lan
         "whose session is over%s",
         round->meeting->round, round->meeting->name, session->task,
         wire_close_cause_print(&session->cause, cause));
-    fail_round(lane, round, &end);
+    end_or_propose(lane, round, &end);
     (void)lane_session_task(session, &task);
     rounds_settled(&lane->rounds, &task);
 }
@@ -138,22 +189,26 @@ static bool weighs(const struct round *round)
     return weight > 0;
 }
 
+/* All have come. */
 static void pass(struct lane *lane, struct round *round)
 {
     struct sumac_error end = {.status = SUMAC_OK};
 
     assert(round_is_whole(round));
-    if (!weighs(round)) {
+    if (!weighs(round))
         (void)fail(
             &end, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_ZERO_WEIGHT,
             "round %" PRIu64
             " of rendezvous %.100s is a mean, and all contributions to it have weight 0",
             round->meeting->round, round->meeting->name);
-        fail_round(lane, round, &end);
-        return;
+    if (round->over) { /* ps 0 had said so */
+        combining_add(lane, round);
+    } else if (end.status != SUMAC_OK || is_split(lane, round)) {
+        end_or_propose(lane, round, &end);
+    } else {
+        rounds_end(&lane->rounds, round, &end);
+        combining_add(lane, round);
     }
-    rounds_end(&lane->rounds, round, &end);
-    combining_add(lane, round);
 }
 
 /* Is there one of that task that is over, for good as far as is known, and none that is open? The
@@ -188,14 +243,27 @@ static void look_for_gone(struct lane *lane, struct round *round)
     }
 }
 
+/* Where one of them is split and another is not, the home alone has both. */
+static void
+differ(struct lane *lane, struct round *round, bool split, const struct sumac_error *error)
+{
+    if (round->over) /* it passes, and this one is of a list that it is not in */
+        return;
+    if (round->meeting->split == split || lane->ps_count == 1)
+        end_or_propose(lane, round, error);
+    else if (meeting_home(round->meeting->name, lane->ps_count) == lane->index)
+        propose(lane, round, error);
+}
+
 void lane_meet_deposit(struct lane *lane, struct lane_part *part)
 {
+    const bool split = part->deposit->round->meeting->split;
     struct sumac_error error;
     struct round *round;
 
     const enum rounds_came came = lane_deposit_arrive(lane, part, &round, &error);
     if (came == ROUNDS_DIFFERS)
-        fail_round(lane, round, &error);
+        differ(lane, round, split, &error);
     if (came == ROUNDS_OVER)
         tell(lane);
     if (came != ROUNDS_TAKEN)
@@ -204,7 +272,7 @@ void lane_meet_deposit(struct lane *lane, struct lane_part *part)
         lane->turns->meet_due_us = round->until_us;
     if (round_is_whole(round))
         pass(lane, round);
-    else
+    else if (!round->passes)
         look_for_gone(lane, round);
 }
 
@@ -239,10 +307,9 @@ void lane_meet_tick(struct lane *lane)
     for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
         next = round->in_list.next;
         lane->work++;
-        if (lane->now_us >= round->until_us && lane_has_time(lane))
-            time_out(lane, round);
-        else if (round->until_us < turns->meet_due_us)
-            turns->meet_due_us = round->until_us;
+        const uint64_t due_us = look_at(lane, round); /* it may be gone with that */
+        if (due_us < turns->meet_due_us)
+            turns->meet_due_us = due_us;
     }
 }
 
@@ -259,22 +326,77 @@ void lane_meet_excuse(struct lane *lane, uint64_t slept_us)
         lane->turns->meet_due_us += slept_us;
 }
 
-bool lane_meet_replay_end(struct lane *lane, const wire_meeting_end *end)
+/* ---- as ps 0 orders it, or a record says */
+
+/* One that is named by its header, whether or not somebody has come to it here. */
+static enum sumac_status obey_whole(
+    struct lane *lane, const wire_meeting *said, const struct sumac_error *end,
+    struct sumac_error *error)
+{
+    const struct meeting_task first = meeting_task_of(said->n_tasks == 0 ? 0 : said->tasks[0]);
+    struct meeting_texts *texts = arena_take(&lane->arena, sizeof *texts);
+    struct meeting meeting;
+
+    if (texts == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for the end of a round", lane->index);
+    if (meeting_read(said, &first, texts, &meeting, error) != SUMAC_OK)
+        return error->status;
+    struct round *ticket = rounds_order_ticket(&lane->rounds, &meeting);
+    if (ticket == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for the end of a round", lane->index);
+    struct round *round = rounds_find(&lane->rounds, meeting.name, meeting.round);
+    if (round != NULL)
+        lane_report_meet_forget(lane, round);
+    const bool was_over = round != NULL && round->over;
+    round = rounds_end_ordered(&lane->rounds, ticket, end);
+    if (round->over && !was_over && end->status == SUMAC_OK)
+        combining_add(lane, round);
+    if (!was_over && end->status != SUMAC_OK)
+        out_log(&lane->out, "ps %u: %s", lane->index, end->text);
+    tell(lane);
+    return SUMAC_OK;
+}
+
+/* One that this ps has judged, by its name and number. It failed, or had before with another
+ * record. */
+static void obey_own(struct lane *lane, const wire_meeting *said, const struct sumac_error *end)
 {
     char name[MEETING_NAME_BYTES_MAX + 1];
-    struct sumac_error error;
 
     assert(!lane->serving);
-    if (end->meeting == NULL || end->meeting->name.len >= sizeof name || end->status == 0)
-        return false;
-    (void)text_print(
-        name, sizeof name, "%.*s", (int)end->meeting->name.len,
-        (const char *)end->meeting->name.data);
-    struct round *round = rounds_find(&lane->rounds, name, end->meeting->round);
-    if (round == NULL) /* it failed with what the record before says */
-        return true;
-    (void)fail(
-        &error, (enum sumac_status)end->status, (enum sumac_reason)end->reason, "%s", end->message);
-    rounds_end(&lane->rounds, round, &error);
-    return true;
+    (void)text_print(name, sizeof name, "%.*s", (int)said->name.len, (const char *)said->name.data);
+    struct round *round = rounds_find(&lane->rounds, name, said->round);
+    if (round != NULL)
+        rounds_end(&lane->rounds, round, end);
+}
+
+enum sumac_status lane_meet_obey(
+    struct lane *lane, uint64_t number, const wire_meeting_end *given, struct sumac_error *error)
+{
+    struct sumac_error end = {.status = (enum sumac_status)given->status};
+
+    if (number != 0 && number <= lane->turns->meet_order) /* it is ordered again */
+        return SUMAC_OK;
+    if (given->meeting == NULL || given->status > SUMAC_UNAUTHENTICATED ||
+        (number == 0 &&
+         (given->status == 0 || given->meeting->name.len > MEETING_NAME_BYTES_MAX)))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "the end of a round that is not named, or with status %u", given->status);
+    if (given->status != 0)
+        (void)fail(&end, end.status, (enum sumac_reason)given->reason, "%s", given->message);
+    if (number == 0) {
+        obey_own(lane, given->meeting, &end);
+        return SUMAC_OK;
+    }
+    const enum sumac_status status = obey_whole(lane, given->meeting, &end, error);
+    if (status != SUMAC_OK)
+        return status;
+    lane->turns->meet_order = number;
+    (void)lane_record_order(lane, RECORD_MEETING, NULL, number, &given->base);
+    return SUMAC_OK;
 }

@@ -66,8 +66,10 @@ void lane_meet_tick(struct lane *lane);
 uint64_t lane_meet_due_us(const struct lane *lane);
 /* Nobody was listened to for so long. */
 void lane_meet_excuse(struct lane *lane, uint64_t slept_us);
-/* As its record says. False: that names none. */
-bool lane_meet_replay_end(struct lane *lane, const wire_meeting_end *end);
+/* As ps 0 orders it, or a record says (number 0). Fails  INVALID_ARGUMENT: there is no such round.
+ * RESOURCE_EXHAUSTED: it is not obeyed yet. */
+enum sumac_status lane_meet_obey(
+    struct lane *lane, uint64_t number, const wire_meeting_end *end, struct sumac_error *error);
 /* Whom an open round waits for: "worker 2 (last heard from 3.2 s ago) and worker 5 (not here)". */
 void lane_meet_missing(
     const struct lane *lane, const struct round *round, char *text, size_t text_bytes);

@@ -98,6 +98,7 @@ struct turns {
     uint64_t fails_from;                   /* this step and those after it fail; 0: none does */
     char lost_task[STORE_TASK_TEXT_BYTES]; /* whose contribution they lack */
     uint64_t meet_due_us;                  /* when a round's time may be over */
+    uint64_t meet_order;                   /* number of the last order that ended one */
     struct combining combining;
 };
 

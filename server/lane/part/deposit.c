@@ -52,14 +52,6 @@ static bool check_share(struct lane *lane, struct lane_part *part, const struct 
     const uint32_t home = meeting_home(meeting->name, lane->ps_count);
 
     assert(lane->index < lane->ps_count);
-    if (meeting->split && lane->ps_count > 1) {
-        lane_part_refuse(
-            lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "push %" PRIu64 ": round %" PRIu64
-            " of rendezvous %.100s is split, and ps %u takes whole ones only",
-            part->sequence, meeting->round, meeting->name, lane->index);
-        return false;
-    }
     if (!meeting->split && home != lane->index) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,

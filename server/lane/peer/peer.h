@@ -150,6 +150,10 @@ void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock, uint
 void lane_report_come(struct lane *lane, struct lane_session *session, uint64_t step, bool voided);
 /* With a quorum: another synchronous step is over here. */
 void lane_report_step_over(struct lane *lane);
+/* How this ps proposes that a round ends, as the round has it. */
+void lane_report_meet(struct lane *lane, struct round *round);
+/* It is ended: nothing is proposed any more. */
+void lane_report_meet_forget(struct lane *lane, struct round *round);
 /* Who has come to which step, all of it again. */
 void lane_reports_come_again(struct lane *lane);
 /* What the order close_number of the session is answered with, once there is memory for it. */

@@ -12,6 +12,7 @@
 
 #define ASSIGNED_MAX 512u /* variables of one report */
 #define COME_MAX 64u      /* sessions of one report */
+#define MEETS_MAX 8u      /* rounds of one report */
 
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
 static struct report *try_make(struct lane *lane, uint64_t number)
@@ -140,6 +141,46 @@ static bool pack_come(struct lane *lane, wire_peer_report *message)
     return true;
 }
 
+void lane_report_meet_forget(struct lane *lane, struct round *round)
+{
+    if (!round->is_proposed)
+        return;
+    round->is_proposed = false;
+    LIST_REMOVE(&lane->peers->meets, round, in_line);
+}
+
+static wire_meeting_end *pack_meet(struct lane *lane, const struct round *round)
+{
+    wire_meeting_end *end = arena_take(&lane->arena, sizeof *end);
+
+    if (end == NULL)
+        return NULL;
+    assert(round->is_proposed && !round->over);
+    *end = (wire_meeting_end)WIRE_MEETING_END_INIT;
+    end->meeting = meeting_write(round->meeting, &lane->arena);
+    end->status = (uint32_t)round->end.status;
+    end->reason = (Sumac__V1__Reason)round->end.reason;
+    end->message = out_text(&lane->out, "%s", round->end.text);
+    return end->meeting == NULL ? NULL : end;
+}
+
+/* How rounds are to end, as many as a report takes. False: no memory. */
+static bool pack_meets(struct lane *lane, wire_peer_report *message)
+{
+    struct peers *peers = lane->peers;
+
+    message->meets = arena_take(&lane->arena, MEETS_MAX * sizeof *message->meets);
+    if (message->meets == NULL)
+        return false;
+    while (peers->meets.first != NULL && message->n_meets < MEETS_MAX) {
+        message->meets[message->n_meets] = pack_meet(lane, peers->meets.first);
+        if (message->meets[message->n_meets++] == NULL)
+            return false;
+        lane_report_meet_forget(lane, peers->meets.first);
+    }
+    return true;
+}
+
 /* Outlives the report. NULL: no memory. */
 static wire_peer_report *pack(struct lane *lane, const struct report *report)
 {
@@ -155,6 +196,8 @@ static wire_peer_report *pack(struct lane *lane, const struct report *report)
     }
     if (report->is_come)
         return pack_come(lane, message) ? message : NULL;
+    if (report->is_meets)
+        return pack_meets(lane, message) ? message : NULL;
     message->status = (uint32_t)report->error.status;
     message->reason = (Sumac__V1__Reason)report->error.reason;
     message->message = out_text(&lane->out, "%s", report->error.text);
@@ -330,6 +373,24 @@ void lane_reports_come_again(struct lane *lane)
         want_come(lane);
 }
 
+void lane_report_meet(struct lane *lane, struct round *round)
+{
+    struct peers *peers = lane->peers;
+
+    if (!round->is_proposed) {
+        round->is_proposed = true;
+        LIST_APPEND(&peers->meets, round, in_line);
+    }
+    if (peers->meets_report == NULL) {
+        peers->meets_report = make(lane, 0);
+        if (peers->meets_report == NULL)
+            return; /* it is proposed again */
+        peers->meets_report->is_meets = true;
+        put_in_line(lane, lane->coordinator, peers->meets_report);
+    }
+    peers->meets_report->record = lane->last_record;
+}
+
 void lane_reports_forget(struct lane *lane, const struct variable *variable)
 {
     if (lane->peers->again == variable)
@@ -402,6 +463,8 @@ static void remove_report(struct lane *lane, struct lane_stream *stream, struct 
 {
     if (lane->peers->come_report == report)
         lane->peers->come_report = NULL;
+    if (lane->peers->meets_report == report)
+        lane->peers->meets_report = NULL;
     LIST_REMOVE(&stream->reports, report, in_stream);
     pool_give(&lane->peers->reports, report);
 }
@@ -422,8 +485,11 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
     if (message == NULL)
         return;
     const bool goes_on = (report->is_again && lane->peers->again != NULL) ||
-                         (report->is_come && lane->peers->come.first != NULL);
-    const bool says_nothing = report->is_again && message->n_assigned == 0 && !goes_on;
+                         (report->is_come && lane->peers->come.first != NULL) ||
+                         (report->is_meets && lane->peers->meets.first != NULL);
+    const bool says_nothing =
+        !goes_on && ((report->is_again && message->n_assigned == 0) ||
+                     (report->is_meets && message->n_meets == 0)); /* they have ended meanwhile */
     if (!goes_on)
         remove_report(lane, stream, report);
     if (says_nothing) {
