@@ -266,7 +266,6 @@ struct judge_peer {
 };
 
 struct judge_call;
-struct judge_meeting; /* meet.h */
 struct judge_barrier; /* barrier.h */
 struct judge_waiting;
 
@@ -435,7 +434,6 @@ struct judge {
     bool variable_without_order; /* some waits for memory for the order that moves it on */
     uint64_t variables_made, shards_made;
     LIST(struct judge_call) calls;
-
     LIST(struct judge_meeting) meetings; /* whose end some ps has not heard */
     uint32_t meeting_count;
 
@@ -568,7 +566,6 @@ void judge_order_session(
 void judge_order_open(struct judge *judge, struct judge_session *session);
 /* False: there is no memory for it yet. */
 bool judge_order_function(struct judge *judge, struct judge_function *function);
-bool judge_order_meeting(struct judge *judge, struct judge_meeting *meeting);
 bool judge_order_variable(
     struct judge *judge, enum judge_order_kind kind, struct judge_variable *variable);
 /* To take the synchronous step that was taken last. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* meet.c -- rounds of rendezvous that are split over several ps: how each ends.
  *
- *   a ps proposes ─► the first proposal is the end ─► an order to every ps ─► all have answered: it is
- *                                                                             forgotten
+ *   a ps proposes ─► the first proposal counts ─► an order to every ps ─► all have answered: it is
+ *                                                                          forgotten
  *
  * Who proposes says so again until it is ordered, so what there is no room for here comes again.
  * docs/protocol/PROTOCOL.md, "Rendezvous", rule 6.
@@ -27,6 +27,7 @@ static struct judge_meeting *find(const struct judge *judge, const struct meetin
 {
     struct judge_meeting *known = judge->meetings.first;
 
+    assert(meeting->round > 0);
     while (known != NULL && (known->meeting->round != meeting->round ||
                              strcmp(known->meeting->name, meeting->name) != 0))
         known = known->in_judge.next;
@@ -46,8 +47,9 @@ static struct judge_meeting *
 make(struct judge *judge, const struct meeting *proposed, const wire_meeting_end *end)
 {
     const size_t bytes = sizeof(struct judge_meeting) + meeting_copy_bytes(proposed);
-    struct judge_meeting *made = memory_take(judge->memory, bytes);
 
+    assert(judge->meeting_count < JUDGE_MEETINGS_MAX);
+    struct judge_meeting *made = memory_take(judge->memory, bytes);
     if (made == NULL)
         return NULL;
     memset(made, 0, sizeof *made);
@@ -98,6 +100,7 @@ wire_meeting_end *judge_meeting_message(struct judge *judge, const struct judge_
 {
     wire_meeting_end *message = arena_take(&judge->said->arena, sizeof *message);
 
+    assert(meeting->meeting != NULL);
     if (message == NULL)
         return NULL;
     *message = (wire_meeting_end)WIRE_MEETING_END_INIT;
@@ -125,4 +128,5 @@ void judge_meetings_deinit(struct judge *judge)
 {
     while (judge->meetings.first != NULL)
         forget(judge, judge->meetings.first);
+    assert(judge->meeting_count == 0);
 }

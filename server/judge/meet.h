@@ -5,12 +5,15 @@
 
 #include "judge_state.h"
 
-#define JUDGE_MEETINGS_MAX 256u /* whose end some ps has not answered; others are proposed again */
+#define JUDGE_MEETINGS_MAX 256u /* whose end some ps has not answered; others are proposed again   \
+                                 */
 
 struct judge_meeting;
 
 /* What the ps proposes. */
 void judge_meetings_reported(struct judge *judge, const wire_peer_report *report);
+/* orders.c: every ps is told. False: there is no memory for it. */
+bool judge_order_meeting(struct judge *judge, struct judge_meeting *meeting);
 /* Every ps has heard how it ended. */
 void judge_meeting_complete(struct judge *judge, struct judge_meeting *meeting);
 /* In the step's arena. NULL: it is full. */

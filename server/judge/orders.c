@@ -93,6 +93,7 @@ bool judge_order_meeting(struct judge *judge, struct judge_meeting *meeting)
 {
     struct judge_order *order = add(judge, JUDGE_ORDER_MEET);
 
+    assert(meeting != NULL);
     if (order != NULL)
         order->meeting = meeting;
     return order != NULL;

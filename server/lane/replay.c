@@ -191,8 +191,8 @@ replay_meeting(struct lane *lane, struct lane_session *session, const struct rec
     (void)session;
 
     assert(record->message != NULL);
-    return lane_meet_obey(
-               lane, record->first, (const wire_meeting_end *)record->message, &error) == SUMAC_OK;
+    return lane_meet_obey(lane, record->first, (const wire_meeting_end *)record->message, &error) ==
+           SUMAC_OK;
 }
 
 /* ---- synchronous steps ---- */

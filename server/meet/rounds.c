@@ -192,7 +192,8 @@ static bool take_room(struct rounds *rounds, uint64_t bytes)
 }
 
 /* Its room is counted. NULL: no memory. */
-static struct round *make_ticket(struct rounds *rounds, const struct meeting *meeting, uint64_t room_bytes)
+static struct round *
+make_ticket(struct rounds *rounds, const struct meeting *meeting, uint64_t room_bytes)
 {
     const size_t asked = block_bytes_of(meeting);
     struct round *ticket = sized_pool_take_zeroed(rounds->pool, asked);

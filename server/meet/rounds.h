@@ -41,8 +41,8 @@ struct round {
     LINKS(struct round) in_line;
     bool ready;
     uint32_t uses;
-    uint64_t proposed_us; /* when it last proposed `end` to ps 0; 0: never */
-    bool is_proposed;     /* … with a report that is to be made: then it is in line for that */
+    uint64_t proposed_us;    /* when it last proposed `end` to ps 0; 0: never */
+    bool is_proposed;        /* … with a report that is to be made: then it is in line for that */
     struct meeting *meeting; /* as the first said it; of a ticket, as its contribution does */
     size_t block_bytes;      /* of this, the places and the meeting, as the pool counts them */
     uint64_t room_bytes;     /* all that is counted for it */

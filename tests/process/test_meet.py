@@ -38,6 +38,9 @@ class Meet(unittest.TestCase):
     def test_so_do_two_of_large_tensors(self):
         self.all_are_well(self.workers(2, 3, 1_000_000, ps=1))
 
+    def test_so_do_five_of_tensors_that_are_split_over_three_ps(self):
+        self.all_are_well(self.workers(5, 3, 700_001, ps=3))
+
     def test_sums_are_exact_over_two_hundred_cut_connections(self):
         budget, proxies = [CUTS], []
 
@@ -60,6 +63,11 @@ class Meet(unittest.TestCase):
         self.heard(workers, "round 3 of rendezvous sum: worker . says that its shape is .*, and worker . said .*; all say the same")
         self.all_are_well(workers)
 
+    def test_so_is_one_that_is_split_where_others_are_not(self):
+        workers = self.workers(3, 2, 400_000, "shape")
+        self.heard(workers, "round 3 of rendezvous sum: worker . says that .*, and worker . said .*; all say the same")
+        self.all_are_well(workers)
+
     def test_who_comes_to_another_round_is_named_when_the_time_is_over(self):
         workers = self.workers(3, 2, 100, "away")
         self.heard([workers[0], workers[2]], r"round 3 of rendezvous sum has waited 2 s on ps . for worker 1 \(last heard from .* ago\)")
@@ -71,6 +79,10 @@ class Meet(unittest.TestCase):
         self.heard([workers[0], workers[2]], "round 3 of rendezvous sum goes on without worker 1, which has not contributed and whose "
                                              "session is over: .*")
         self.assertEqual(workers[1].wait(), 137)
+
+    def test_nor_is_it_in_a_round_that_is_split(self):
+        workers = self.workers(3, 2, 400_000, "dies", options=["--lease-ms", "1500"])
+        self.heard([workers[0], workers[2]], "round 3 of rendezvous sum goes on without worker 1, .*")
 
     def test_nor_is_one_that_stands_past_its_lease_and_it_hears_so(self):
         workers = self.workers(3, 2, 100, "stands", options=["--lease-ms", "1500"])

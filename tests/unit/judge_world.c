@@ -52,6 +52,17 @@ static void keep_hello(struct world_order *kept, const wire_peer_hello *hello)
         kept->incarnations[i] = hello->ps_incarnations[i];
 }
 
+static void keep_meet(struct world_order *kept, const wire_meeting_end *end)
+{
+    kept->kind = ORDER_MEET;
+    kept->variable_id = end->meeting->round;
+    snprintf(
+        kept->text, sizeof kept->text, "%.*s %" PRIu64 " %s%s%s", (int)end->meeting->name.len,
+        (const char *)end->meeting->name.data, end->meeting->round,
+        sumac_status_name((enum sumac_status)end->status), end->status == 0 ? "" : " ",
+        end->message);
+}
+
 /* What is said of a session once it is open. Returns whose. */
 static const wire_bytes *keep_end(struct world_order *kept, const wire_peer_order *order)
 {
@@ -120,6 +131,8 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
         kept.final = order->take->step;
         for (size_t i = 0; i < order->take->n_session_ids && i < 8; i++)
             memcpy(kept.taken[kept.taken_count++], order->take->session_ids[i].data, 16);
+    } else if (order->meet != NULL) {
+        keep_meet(&kept, order->meet);
     } else if (order->membership != NULL) {
         kept.kind = ORDER_MEMBERSHIP;
         kept.membership_epoch = order->membership->membership_epoch;
@@ -686,6 +699,32 @@ void world_report_come(
     one.voided = voided;
     message.contributed = all;
     message.n_contributed = 1;
+    world_report(world, ps, &message);
+}
+
+void world_report_meet(
+    struct world *world, uint32_t ps, const char *name, uint64_t round, enum sumac_status status)
+{
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+    wire_meeting meeting = WIRE_MEETING_INIT;
+    wire_meeting_end one = WIRE_MEETING_END_INIT;
+    wire_meeting_end *all[] = {&one};
+    uint64_t tasks[] = {1, 3}, shape[] = {1u << 20};
+
+    meeting.name = (wire_bytes){.len = strlen(name), .data = (uint8_t *)(uintptr_t)name};
+    meeting.round = round;
+    meeting.tasks = tasks;
+    meeting.n_tasks = 2;
+    meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
+    meeting.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    meeting.shape = shape;
+    meeting.n_shape = 1;
+    meeting.split = true;
+    one.meeting = &meeting;
+    one.status = (uint32_t)status;
+    one.message = (char *)(uintptr_t)(status == SUMAC_OK ? "" : "it is so");
+    message.meets = all;
+    message.n_meets = 1;
     world_report(world, ps, &message);
 }
 

@@ -261,6 +261,10 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
         if (report->close_report->acked_through != 0)
             say(talk, " acked %" PRIu64, report->close_report->acked_through);
     }
+    for (size_t i = 0; i < report->n_meets; i++)
+        say(talk, " proposes %.*s %" PRIu64 " %s", (int)report->meets[i]->meeting->name.len,
+            (const char *)report->meets[i]->meeting->name.data, report->meets[i]->meeting->round,
+            sumac_reason_name((enum sumac_reason)report->meets[i]->reason));
     if (report->clock != 0)
         say(talk, " clock %" PRIu64, report->clock);
     if (report->seen_step != 0)

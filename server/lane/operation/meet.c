@@ -156,8 +156,7 @@ static uint64_t look_at(struct lane *lane, struct round *round)
 }
 
 /* Nobody is there who would ask for the end in its name. */
-static void
-end_without(struct lane *lane, struct round *round, const struct lane_session *session)
+static void end_without(struct lane *lane, struct round *round, const struct lane_session *session)
 {
     char cause[CLOSE_CAUSE_TEXT_BYTES];
     struct meeting_task task;
@@ -382,8 +381,7 @@ enum sumac_status lane_meet_obey(
     if (number != 0 && number <= lane->turns->meet_order) /* it is ordered again */
         return SUMAC_OK;
     if (given->meeting == NULL || given->status > SUMAC_UNAUTHENTICATED ||
-        (number == 0 &&
-         (given->status == 0 || given->meeting->name.len > MEETING_NAME_BYTES_MAX)))
+        (number == 0 && (given->status == 0 || given->meeting->name.len > MEETING_NAME_BYTES_MAX)))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "the end of a round that is not named, or with status %u", given->status);

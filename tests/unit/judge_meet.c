@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_meet.c (test) -- rounds of rendezvous that are split: the first proposal is the end, for
+ * every ps. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_two.h"
+
+#define UNDER_WAY_MAX 256u
+
+static void the_first_proposal_is_ordered_to_every_ps(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+
+    world_forget(two.world);
+    world_report_meet(two.world, 0, "grads", 3, SUMAC_OK);
+    world_report_meet(two.world, 1, "grads", 3, SUMAC_DEADLINE_EXCEEDED);
+    world_report_meet(two.world, 1, "grads", 4, SUMAC_DEADLINE_EXCEEDED);
+    world_settle_down(two.world);
+
+    world_expect(
+        two.world, "ps 0, 1: meet grads 3 OK\nps 0, 1: meet grads 4 DEADLINE_EXCEEDED it is so\n");
+    world_free(two.world);
+}
+
+static void it_is_forgotten_when_every_ps_has_answered(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+
+    world_forget(two.world);
+    two.world->ps[1].silent = true;
+    for (uint32_t i = 0; i < 3; i++) /* said again, as it is */
+        world_report_meet(two.world, 0, "grads", 3, SUMAC_OK);
+    world_settle_down(two.world);
+    world_expect(two.world, "ps 0, 1: meet grads 3 OK\n");
+
+    two.world->ps[1].silent = false;
+    world_settle_down(two.world);
+    world_report_meet(two.world, 0, "grads", 3, SUMAC_OK); /* as of another one */
+    world_settle_down(two.world);
+
+    world_expect(two.world, "ps 0, 1: meet grads 3 OK\n");
+    world_free(two.world);
+}
+
+/* What finds no place is proposed again, and then it is ordered. */
+static void so_many_are_under_way_at_a_time(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    char name[16];
+
+    two.world->ps[1].silent = true;
+    for (uint32_t i = 0; i <= UNDER_WAY_MAX; i++) {
+        (void)snprintf(name, sizeof name, "m%u", i);
+        world_report_meet(two.world, 0, name, 1, SUMAC_OK);
+    }
+    two.world->ps[1].silent = false;
+    for (uint32_t i = 0; i < UNDER_WAY_MAX; i++)
+        world_settle_down(two.world);
+    world_forget(two.world);
+
+    world_report_meet(two.world, 0, name, 1, SUMAC_OK);
+    world_settle_down(two.world);
+
+    world_expect(two.world, "ps 0, 1: meet m256 1 OK\n");
+    world_free(two.world);
+}
+
+static void what_is_no_round_is_not_ordered(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    wire_meeting_end end = WIRE_MEETING_END_INIT;
+    wire_meeting_end *ends[] = {&end};
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+
+    world_forget(two.world);
+    message.meets = ends;
+    message.n_meets = 1;
+    world_report(two.world, 1, &message);
+    world_report_meet(two.world, 1, "", 1, SUMAC_OK);
+    world_settle_down(two.world);
+
+    world_expect(two.world, "");
+    assert_non_null(strstr(two.world->log, "proposes the end of a round that there cannot be"));
+    world_free(two.world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_proposal_is_ordered_to_every_ps),
+        cmocka_unit_test(it_is_forgotten_when_every_ps_has_answered),
+        cmocka_unit_test(so_many_are_under_way_at_a_time),
+        cmocka_unit_test(what_is_no_round_is_not_ordered),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
