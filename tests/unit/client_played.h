@@ -517,6 +517,7 @@ static inline int end(void **state)
     client_hang_up(&played->client);
     client_forget_variables(&played->client);
     client_forget_barriers(&played->client);
+    client_forget_meets(&played->client);
     client_forget_functions(&played->client);
     client_unlock(&played->client);
     rpc_server_close(played->server);
@@ -524,6 +525,7 @@ static inline int end(void **state)
     rpc_deinit();
     session_destroy(session);
     drop_transfers(&played->client);
+    free(played->client.member_tasks);
     free(played->client.payload);
     const struct check seen = played->seen;
     free(played);
