@@ -27,6 +27,7 @@ struct sumac_meet {
     bool joins;
     enum sumac_dtype dtype;
     bool has_rows;
+    bool is_short; /* its result, as far as that is known */
 };
 
 /* What is asked for, as it is found right. */
@@ -364,14 +365,12 @@ static enum sumac_status begin(
         .piece_count = meet->pull->piece_count,
         .meeting = round,
         .has_rows = meet->has_rows,
+        .beside = meet->is_short,
         .timeout_ms = timeout_ms > UINT32_MAX - VERDICT_MS ? timeout_ms : timeout_ms + VERDICT_MS};
-    struct session_event pushes = {.kind = SESSION_EVENT_PUSH, .push = &push};
-    struct session_event pulls = {.kind = SESSION_EVENT_PULL, .pull = &pull};
+    struct session_event meets = {.kind = SESSION_EVENT_MEET, .push = &push, .pull = &pull};
 
     assert(pull.piece_count > 0 && push.piece_count > 0);
-    client_step(meet->client, &pushes);
-    if (!meet->push->over)
-        client_step(meet->client, &pulls);
+    client_step(meet->client, &meets);
     return meet->push->over ? meet->push->error.status : SUMAC_OK;
 }
 
@@ -413,6 +412,7 @@ static enum sumac_status start(
     meet->joins = wanted->joins;
     meet->dtype = wanted->dtype;
     meet->has_rows = wanted->options->operation == SUMAC_MEET_CONCATENATE;
+    meet->is_short = wanted->elements * dtype_bytes(wanted->dtype) <= WIRE_MEETING_BESIDE_BYTES_MAX;
     meet->push = transfer_take(client);
     meet->pull = transfer_take(client);
     wire_meeting *header =

@@ -227,6 +227,8 @@ void push_answer(struct session *session, struct link *link, const wire_push_ans
         on_refused(session, link, answer->refused[i]);
     for (size_t i = 0; i < answer->n_done; i++)
         on_done(session, link, answer->done[i]);
+    for (size_t i = 0; i < answer->n_pulled; i++)
+        pulled_beside(session, link, answer->pulled[i]);
     commit_advance(session);
     if (answer->closed != NULL)
         session_closed(session, answer->closed);

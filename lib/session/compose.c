@@ -466,7 +466,7 @@ static void send_message(struct session *session, struct link *link, struct draf
     const bool must_commit = waits_for_commit(session, link) ||
                              link->told_clock != session->clock ||
                              session->now_us >= link->met_due_us;
-    if (draft->part_count == 0 && !must_commit)
+    if (draft->part_count == 0 && !must_commit && !link->beside_due)
         return;
     wire_push_request *request = step_take(session, sizeof *request);
     wire_part **parts = step_take(session, (draft->part_count + 1) * sizeof *parts);
@@ -479,6 +479,7 @@ static void send_message(struct session *session, struct link *link, struct draf
     request->parts = parts;
     if (must_commit || has_news(session, link))
         add_commit(session, link, request);
+    compose_beside(session, link, request);
     count_small(link, draft);
     send(session, link, request, draft);
 }

@@ -169,6 +169,7 @@ static struct pull *take_pull(struct session *session, const struct session_pull
     pull->at_step = wanted->at_step;
     pull->meeting = wanted->meeting;
     pull->has_rows = wanted->has_rows;
+    pull->beside = wanted->beside && wanted->meeting != NULL;
     pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
     pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
     if (!take_block(session, pull)) {

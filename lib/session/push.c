@@ -444,11 +444,11 @@ static bool may_accept(struct session *session, const struct session_push *wante
     return false;
 }
 
-void push_accept(struct session *session, const struct session_push *wanted)
+bool push_accept(struct session *session, const struct session_push *wanted)
 {
     assert(wanted->token != 0);
     if (!may_accept(session, wanted))
-        return;
+        return false;
     struct sumac_error error;
     const int participants = count_by_ps(session, wanted);
     if (participants < 0) {
@@ -456,7 +456,7 @@ void push_accept(struct session *session, const struct session_push *wanted)
             &error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_SHARD,
             "a piece names a ps that is none of the %" PRIu32, session->link_count);
         refuse(session, wanted->token, &error);
-        return;
+        return false;
     }
     struct push *push = take_push(session, wanted, (uint32_t)participants);
     if (push == NULL) {
@@ -464,7 +464,7 @@ void push_accept(struct session *session, const struct session_push *wanted)
             &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for a push of %" PRIu32 " pieces", wanted->piece_count);
         refuse(session, wanted->token, &error);
-        return;
+        return false;
     }
     if (wanted->meeting != NULL && !meet_begin(session, wanted->token)) {
         give_push(session, push);
@@ -472,13 +472,14 @@ void push_accept(struct session *session, const struct session_push *wanted)
             &error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for a contribution to a rendezvous");
         refuse(session, wanted->token, &error);
-        return;
+        return false;
     }
     session->submitted++;
     session->steps_finished += wanted->finishes_step;
     session->waiting_count++;
     LIST_APPEND(&session->waiting, push, among_waiting);
     pushes_admit(session);
+    return true;
 }
 
 static bool is_voided(const wire_closed *closed, uint64_t sequence)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* request.c -- what one pull asks of one ps: sent, received into the caller's memory, asked again,
- * cancelled. */
+ * cancelled.
+ *
+ * What a round of a rendezvous came to is asked for beside the contribution, on the push stream,
+ * where it is short: link->beside. That of a stream that broke is asked for on the pull stream.
+ */
 #include "state.h"
 
 #include <assert.h>
@@ -9,6 +13,38 @@
 
 #include "error.h"
 #include "text.h"
+
+static void list(struct link *link, struct request *request)
+{
+    assert(!request->beside && !request->sent);
+    LIST_APPEND(&link->requests, request, in_link);
+    if (link->request_cursor == NULL)
+        link->request_cursor = request;
+}
+
+static void list_beside(struct link *link, struct request *request)
+{
+    assert(!request->sent);
+    request->beside = true;
+    LIST_APPEND(&link->beside, request, in_link);
+    link->beside_count++;
+    link->beside_due = true;
+}
+
+static void unlist_beside(struct link *link, struct request *request)
+{
+    assert(request->beside);
+    assert(link->beside_count > 0);
+    LIST_REMOVE(&link->beside, request, in_link);
+    link->beside_count--;
+    request->beside = request->sent = false;
+}
+
+static void move_to_pull_stream(struct link *link, struct request *request)
+{
+    unlist_beside(link, request);
+    list(link, request);
+}
 
 void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
@@ -31,17 +67,21 @@ void request_add(
                                       : session->last_sequence;
     LIST_PREPEND(&pull->requests, request, of_pull);
     pull->open_requests++;
-    LIST_APPEND(&link->requests, request, in_link);
-    if (link->request_cursor == NULL)
-        link->request_cursor = request;
+    if (pull->beside && link->streams[SESSION_PUSH_STREAM].greeted &&
+        link->beside_count < WIRE_PUSH_PULLS_MAX)
+        list_beside(link, request);
+    else
+        list(link, request);
     link_touch(session, link);
 }
 
 /* It is on its way no more. */
 static void unsend(struct request *request)
 {
-    assert(!request->sent || request->link->sent_requests > 0);
-    request->link->sent_requests -= request->sent;
+    const uint32_t counted = request->sent && !request->beside;
+
+    assert(request->link->sent_requests >= counted);
+    request->link->sent_requests -= counted;
     request->sent = false;
 }
 
@@ -49,6 +89,11 @@ static void unlink_request(struct session *session, struct request *request)
 {
     struct link *link = request->link;
 
+    if (request->beside) {
+        unlist_beside(link, request);
+        pool_give(&session->requests, request);
+        return;
+    }
     unsend(request);
     assert(!request->sent);
     if (link->request_cursor == request)
@@ -63,15 +108,31 @@ void requests_drop(struct session *session, struct pull *pull)
     for (struct request *request; (request = pull->requests.first) != NULL;) {
         struct link *link = request->link;
         LIST_REMOVE(&pull->requests, request, of_pull);
-        if (request->sent && link->streams[SESSION_PULL_STREAM].state != STREAM_SHUT) {
+        const enum session_stream_kind kind =
+            request->beside ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
+        if (request->sent && link->streams[kind].state != STREAM_SHUT) {
             request->pull = NULL;
             request->cancelled = true;
-            link->cancels_due++;
+            link->beside_due |= request->beside;
+            link->cancels_due += !request->beside;
             link_touch(session, link);
         } else {
             unlink_request(session, request);
         }
     }
+}
+
+void requests_leave_beside(struct session *session, struct link *link)
+{
+    while (link->beside.first != NULL) {
+        struct request *request = link->beside.first;
+        if (request->cancelled)
+            unlink_request(session, request);
+        else
+            move_to_pull_stream(link, request);
+    }
+    link->beside_due = false;
+    link_touch(session, link);
 }
 
 /* The stream is gone, and all that was asked on it: ask again from the start, and forget what was
@@ -149,7 +210,7 @@ static bool fill_request(struct session *session, struct request *request, wire_
     wire->timeout_ms =
         end_us > session->now_us + 1000 ? (uint32_t)((end_us - session->now_us) / 1000) : 1;
     request->sent = true;
-    request->link->sent_requests++;
+    request->link->sent_requests += !request->beside;
     wire->meeting = (wire_meeting_round *)(uintptr_t)pull->meeting;
     if (pull->meeting != NULL)
         return true;
@@ -204,6 +265,43 @@ static bool fill_message(
     link->request_cursor = request->in_link.next;
     *filled = request;
     return fill_request(session, request, wire);
+}
+
+static wire_pull_request *fill_beside(struct session *session, struct request *request)
+{
+    wire_pull_request *wire = step_take(session, sizeof *wire);
+
+    if (wire == NULL)
+        return NULL;
+    *wire = (wire_pull_request)WIRE_PULL_REQUEST_INIT;
+    if (request->cancelled) {
+        wire->request = request->number;
+        wire->cancel = true;
+        unlink_request(session, request);
+    } else {
+        (void)fill_request(session, request, wire);
+    }
+    return wire;
+}
+
+void compose_beside(struct session *session, struct link *link, wire_push_request *request)
+{
+    if (!link->beside_due)
+        return;
+    request->pulls = step_take(session, link->beside_count * sizeof *request->pulls);
+    if (request->pulls == NULL)
+        return;
+    for (struct request *at = link->beside.first, *next; at != NULL; at = next) {
+        next = at->in_link.next;
+        if (at->sent && !at->cancelled)
+            continue;
+        wire_pull_request *wire = fill_beside(session, at);
+        if (wire == NULL)
+            return;
+        request->pulls[request->n_pulls++] = wire;
+    }
+    assert(request->n_pulls <= WIRE_PUSH_PULLS_MAX);
+    link->beside_due = false;
 }
 
 void compose_pulls(struct session *session, struct link *link)
@@ -324,6 +422,8 @@ static void ask_again(struct session *session, struct request *request)
 {
     assert(request->pull != NULL);
     struct link *link = request->link;
+    if (request->beside)
+        move_to_pull_stream(link, request);
     unsend(request);
     request->number = ++session->last_request;
     request->piece = 0;
@@ -396,27 +496,22 @@ static void finish_request(struct session *session, struct request *request)
         pull_over(session, pull, NULL);
 }
 
-static struct request *find_request(const struct link *link, uint64_t number)
+static struct request *find_request(struct request *first, uint64_t number)
 {
-    struct request *request = link->requests.first;
+    struct request *request = first;
 
     while (request != NULL && (request->number != number || request->cancelled))
         request = request->in_link.next;
     return request;
 }
 
-void pull_answer(struct session *session, struct link *link, const struct session_event *event)
+/* The next of what the ps says of it. */
+static void
+take_answer(struct session *session, struct request *request, const struct session_event *event)
 {
     const wire_pull_answer *answer = event->pull_answer;
 
-    if (answer->greeting != NULL &&
-        !stream_greeted(session, link, SESSION_PULL_STREAM, answer->greeting))
-        return;
-    struct request *request = answer->request == 0 ? NULL : find_request(link, answer->request);
-    if (request == NULL || !request->sent)
-        return;
     assert(request->pull != NULL);
-    link->streams[SESSION_PULL_STREAM].troubled = false;
     if (answer->step > session->newest_step)
         session->newest_step = answer->step;
     if (answer->status != 0) {
@@ -431,10 +526,47 @@ void pull_answer(struct session *session, struct link *link, const struct sessio
             is_met ? "ps %" PRIu32 " answered for a round of a rendezvous with other bytes than it "
                      "says, or there is no memory for them"
                    : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
-            link->ps);
+            request->link->ps);
         pull_over(session, request->pull, &error);
         return;
     }
     if (answer->last)
         finish_request(session, request);
+}
+
+void pull_answer(struct session *session, struct link *link, const struct session_event *event)
+{
+    const wire_pull_answer *answer = event->pull_answer;
+
+    if (answer->greeting != NULL &&
+        !stream_greeted(session, link, SESSION_PULL_STREAM, answer->greeting))
+        return;
+    struct request *request =
+        answer->request == 0 ? NULL : find_request(link->requests.first, answer->request);
+    if (request == NULL || !request->sent)
+        return;
+    link->streams[SESSION_PULL_STREAM].troubled = false;
+    take_answer(session, request, event);
+}
+
+void pulled_beside(struct session *session, struct link *link, const wire_pull_answer *answer)
+{
+    const struct span payload = {.data = answer->payload.data, .bytes = answer->payload.len};
+    const struct session_event event = {
+        .kind = SESSION_EVENT_PULL_ANSWER,
+        .ps = link->ps,
+        .stream_kind = SESSION_PUSH_STREAM,
+        .pull_answer = answer,
+        .payload = &payload,
+        .payload_spans = payload.bytes > 0};
+    struct request *request = find_request(link->beside.first, answer->request);
+
+    if (request == NULL || !request->sent)
+        return;
+    if (answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MESSAGE_TOO_LARGE) {
+        move_to_pull_stream(link, request);
+        link_touch(session, link);
+        return;
+    }
+    take_answer(session, request, &event);
 }

@@ -189,7 +189,11 @@ static void handle(struct session *session, const struct session_event *event)
         call_failed(session, event);
         break;
     case SESSION_EVENT_PUSH:
-        push_accept(session, event->push);
+        (void)push_accept(session, event->push);
+        break;
+    case SESSION_EVENT_MEET:
+        if (push_accept(session, event->push))
+            pull_accept(session, event->pull);
         break;
     case SESSION_EVENT_PULL:
         pull_accept(session, event->pull);
@@ -263,7 +267,7 @@ static void refuse_exhausted(struct session *session, const struct session_event
 {
     assert(session->phase == PHASE_OVER);
     session->effect_count = 0;
-    if (event->kind == SESSION_EVENT_PUSH)
+    if (event->kind == SESSION_EVENT_PUSH || event->kind == SESSION_EVENT_MEET)
         say_only(
             session,
             (struct session_effect){

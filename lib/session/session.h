@@ -103,6 +103,8 @@ struct session_pull {
      */
     const wire_meeting_round *meeting;
     bool has_rows; /* of one that is not known beforehand: row indices come before the values */
+    bool beside;   /* it is short, as far as is known: asked for on the push stream, and on a pull
+                      stream only if it is not, or the push stream breaks */
     uint32_t ps;   /* of no pieces, at a step: who is asked what the step waits for */
     uint32_t timeout_ms; /* 0: 60 000 */
 };
@@ -129,6 +131,9 @@ enum session_event_kind {
     SESSION_EVENT_CALL_FAILED,   /* call, error */
     SESSION_EVENT_PUSH,          /* push */
     SESSION_EVENT_PULL,          /* pull */
+    SESSION_EVENT_MEET,          /* push, pull: a contribution, and what its round comes to, so that
+                                    both may go out in one message; no pull where PUSHED says that
+                                    the push was refused at once */
     SESSION_EVENT_CANCEL_PULL,   /* token */
     SESSION_EVENT_MET,           /* token: of a push that contributed to a rendezvous: what came of
                                     its round is known, or of no interest any more */

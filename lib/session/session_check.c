@@ -152,6 +152,49 @@ static void check_parts(struct sums *sums, const struct link *link)
             link_name(link), counted, counted_bytes, link->grant_bytes);
 }
 
+/* False: its list cannot be followed. */
+static bool check_request(
+    struct sums *sums, const struct link *link, const struct request *request,
+    const struct request *before)
+{
+    if (request->link != link || request->in_link.prev != before ||
+        request->cancelled != (request->pull == NULL)) {
+        check_object(
+            sums->check, "%s: request %" PRIu64 " is another's, or of no pull", link_name(link),
+            request->number);
+        return false;
+    }
+    if (request->piece > request->piece_count || request->number > sums->session->last_request)
+        check_object(
+            sums->check, "%s: request %" PRIu64 " is at piece %u of %u", link_name(link),
+            request->number, request->piece, request->piece_count);
+    sums->requests++;
+    sums->open_requests += request->pull != NULL;
+    return true;
+}
+
+/* Those on the push stream. */
+static void check_beside(struct sums *sums, const struct link *link)
+{
+    const struct request *before = NULL;
+    uint32_t count = 0;
+
+    for (const struct request *request = link->beside.first; request != NULL;
+         request = request->in_link.next, count++) {
+        if (!check_request(sums, link, request, before))
+            return;
+        if (!request->beside || ((!request->sent || request->cancelled) && !link->beside_due))
+            check_object(
+                sums->check, "%s: request %" PRIu64 " is beside pushes, and nobody sends it",
+                link_name(link), request->number);
+        before = request;
+    }
+    if (count > 0 && !link->streams[SESSION_PUSH_STREAM].greeted &&
+        sums->session->phase != PHASE_OVER && !link->gone)
+        check_object(sums->check, "%s: requests wait for no push stream", link_name(link));
+    check_same(sums->check, link->beside_count, count, "requests beside pushes", link_name(link));
+}
+
 static void check_requests(struct sums *sums, const struct link *link)
 {
     const struct request *before = NULL;
@@ -160,19 +203,12 @@ static void check_requests(struct sums *sums, const struct link *link)
 
     for (const struct request *request = link->requests.first; request != NULL;
          request = request->in_link.next) {
-        if (request->link != link || request->in_link.prev != before ||
-            request->cancelled != (request->pull == NULL)) {
-            check_object(
-                sums->check, "%s: request %" PRIu64 " is another's, or of no pull", link_name(link),
-                request->number);
+        if (!check_request(sums, link, request, before))
             return;
-        }
-        if (request->piece > request->piece_count || request->number > sums->session->last_request)
+        if (request->beside)
             check_object(
-                sums->check, "%s: request %" PRIu64 " is at piece %u of %u", link_name(link),
-                request->number, request->piece, request->piece_count);
-        sums->requests++;
-        sums->open_requests += request->pull != NULL;
+                sums->check, "%s: request %" PRIu64 " is in the pull stream's list",
+                link_name(link), request->number);
         sent += request->sent;
         cancelled += request->cancelled;
         cursor |= request == link->request_cursor;
@@ -210,6 +246,7 @@ static void check_links(struct sums *sums)
                 link_name(link), link->told_commit, link->told_acked);
         check_parts(sums, link);
         check_requests(sums, link);
+        check_beside(sums, link);
     }
     check_same(sums->check, sums->parts, sums->linked_parts, "parts that are not done", "all ps");
     check_same(sums->check, session->requests.used, sums->requests, "requests", "the session");

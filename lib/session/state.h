@@ -101,6 +101,7 @@ struct request {
     uint32_t piece;                    /* being received */
     uint64_t offset;                   /* in it */
     uint32_t tries;
+    bool beside; /* on the push stream: it is in link->beside */
     bool sent;
     bool cancelled; /* its pull is over; the ps is to be told */
 };
@@ -119,7 +120,7 @@ struct pull {
     uint64_t clock; /* the steps that were finished before it */
     uint64_t at_step;
     const wire_meeting_round *meeting; /* borrowed; NULL: none */
-    bool has_rows;
+    bool has_rows, beside;
     wire_met *met;            /* as answered, in a block of its own; NULL: not yet, … */
     size_t met_bytes;         /* … of so many bytes; */
     struct span joined;       /* and what was not known beforehand */
@@ -220,7 +221,10 @@ struct link {
     struct request *request_cursor; /* the next to be sent */
     uint32_t sent_requests;         /* not answered, of pulls_max */
     uint32_t cancels_due;
-    struct trouble troubles[2]; /* of the streams that are `troubled` */
+    LIST(struct request) beside; /* those that the push stream has, or is to have, … */
+    uint32_t beside_count;       /* … so many, … */
+    bool beside_due;             /* … and some of these, or cancellations, are to be sent */
+    struct trouble troubles[2];  /* of the streams that are `troubled` */
 };
 
 enum phase {
@@ -428,7 +432,8 @@ rows_together(const struct session *session, const struct session_piece *piece)
 }
 
 /* push.c */
-void push_accept(struct session *session, const struct session_push *wanted);
+/* False: it was refused at once, and that is said. */
+bool push_accept(struct session *session, const struct session_push *wanted);
 /* Number what waits, as far as grants are known. */
 void pushes_admit(struct session *session);
 /* All that is under way, oldest first, ends with `error`, or as the settle decided. */
@@ -484,10 +489,15 @@ void request_add(
     uint32_t piece_count);
 void requests_drop(struct session *session, struct pull *pull);
 void requests_rewind(struct session *session, struct link *link);
+/* The push stream is gone: what was asked there is asked on the pull stream. */
+void requests_leave_beside(struct session *session, struct link *link);
 /* The ps ended its pull stream for what was asked there: the pulls that were under way on it fail
  * as it says. Those that were not sent yet are as they were. */
 void requests_fail(struct session *session, struct link *link, const struct sumac_error *given);
 void compose_pulls(struct session *session, struct link *link);
+/* Those that are to go out with the next message of the push stream; it may have none. */
+void compose_beside(struct session *session, struct link *link, wire_push_request *request);
+void pulled_beside(struct session *session, struct link *link, const wire_pull_answer *answer);
 void pull_answer(struct session *session, struct link *link, const struct session_event *event);
 
 /* join.c */

@@ -215,6 +215,7 @@ static void break_stream(
             ps_address(session, link->ps), why);
     }
     rewind_pushes(session, link);
+    requests_leave_beside(session, link);
     open_later(session, link, SESSION_PUSH_STREAM, delay_ms);
     links_check(session); /* it asks for the tick at which this ps is given up */
 }

@@ -13,6 +13,8 @@
 #define WIRE_MEETING_TASKS_MAX 512u
 /* Beyond it what can be split is split, so that no ps has all of it. */
 #define WIRE_MEETING_WHOLE_BYTES_MAX 1048576u
+/* A result of no more comes on the push stream, where it was asked for beside the contribution. */
+#define WIRE_MEETING_BESIDE_BYTES_MAX 16384u
 
 /* The ps where what is not split meets: FNV-1a, of 64 bits, of the name, modulo their number. */
 static inline uint32_t wire_meeting_home(const void *name, size_t bytes, uint32_t ps_count)

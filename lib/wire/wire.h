@@ -90,6 +90,7 @@ struct wire_received {
 /* Of one PullRequest, which is pieces and indices of rows. */
 #define WIRE_PULL_BYTES_MAX (1u << 20)
 #define WIRE_PULL_PIECES_MAX 16384u /* in one PullRequest */
+#define WIRE_PUSH_PULLS_MAX 64u     /* in one PushRequest */
 #define WIRE_PUSH_PIECES_MAX 4096u  /* in one PushRequest, of all its parts */
 #define WIRE_PUSH_ROWS_MAX 65536u   /* row indices of one PushRequest, of all its parts */
 #define WIRE_PULL_ROWS_MAX 65536u   /* row indices of one PullRequest */

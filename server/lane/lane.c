@@ -375,7 +375,7 @@ static void flush_one(struct lane *lane, struct lane_stream *stream)
         return;
     switch (stream->kind) {
     case LANE_STREAM_PUSH:
-        lane_answers_flush(lane, stream);
+        lane_pulled_beside_flush(lane, stream);
         return;
     case LANE_STREAM_PULL:
         lane_pulled_flush(lane, stream);

@@ -465,12 +465,12 @@ static void check_stream_lists(struct sums *sums, const struct lane_stream *stre
     const struct answer *last_answer = NULL;
     const struct lane_pull *last_pull = NULL;
     const struct report *last_report = NULL;
-    uint32_t answers = 0, pulls = 0, active = 0;
+    uint32_t answers = 0, patient = 0, pulls = 0, active = 0;
     bool passed = true;
 
     for (const struct answer *answer = stream->answers.first; answer != NULL;
-         answer = answer->in_stream.next, answers++)
-        last_answer = answer;
+         last_answer = answer, answer = answer->in_stream.next, answers++)
+        patient += answer->patient;
     for (const struct lane_pull *pull = stream->pulls.first; pull != NULL;
          pull = pull->in_stream.next, pulls++) {
         if (pull->in_stream.prev != last_pull || pulls > stream->pull_count)
@@ -497,6 +497,7 @@ static void check_stream_lists(struct sums *sums, const struct lane_stream *stre
             "stream %" PRIu64 ": its last answer, pull or report is not the last of the list",
             stream->id);
     check_same(sums->check, stream->answer_count, answers, "answers", "a stream");
+    check_same(sums->check, stream->patient_count, patient, "patient answers", "a stream");
     check_same(sums->check, stream->pull_count, pulls, "pulls", "a stream");
     check_same(sums->check, stream->active_pulls, active, "pulls under way", "a stream");
 }
@@ -527,7 +528,8 @@ static void check_stream(struct sums *sums, const struct lane_stream *stream)
             stream->id);
     const bool waits_for_disk = lane->last_record > lane->recorded;
     if ((stream->due != 0 || stream->answers.first != NULL) && stream->writable &&
-        !stream->attended && stream->kind != LANE_STREAM_PEER && !waits_for_disk)
+        !stream->attended && stream->kind != LANE_STREAM_PEER && !waits_for_disk &&
+        !lane_pull_holds_answers(lane, stream))
         check_object(
             sums->check, "stream %" PRIu64 " has something to say, and nobody looks after it",
             stream->id);

@@ -513,6 +513,13 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
             request->n_parts, LANE_PARTS_PER_SESSION_MAX, lane->index);
         return;
     }
+    if (request->n_pulls > WIRE_PUSH_PULLS_MAX) {
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            "a message with %zu pulls, at most %u are taken: send them in several messages",
+            request->n_pulls, WIRE_PUSH_PULLS_MAX);
+        return;
+    }
     if (!check_pieces(lane, stream, request) || !check_payload(lane, stream, request, &payload))
         return;
     if (request->commit != NULL) /* it makes room for what the parts may add */
@@ -523,6 +530,8 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
     }
     if (request->commit != NULL)
         commit(lane, stream, request->commit);
+    for (size_t i = 0; i < request->n_pulls && stream->state == STREAM_GREETED; i++)
+        lane_pull_take(lane, stream, request->pulls[i]);
     lane_turn_take(lane, session);
 }
 

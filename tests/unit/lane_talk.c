@@ -146,47 +146,6 @@ static void say_versions(struct talk *talk, const uint64_t *versions, size_t cou
     say(talk, "]");
 }
 
-static void say_answer(struct talk *talk, const struct lane_effect *effect)
-{
-    const wire_push_answer *answer = effect->push_answer;
-
-    if (answer->greeting != NULL) {
-        say(talk, "greeting\n");
-        talk->limits = *answer->greeting->limits;
-    }
-    for (size_t i = 0; i < answer->n_staged; i++)
-        say(talk, "staged %" PRIu64 "\n", answer->staged[i]->sequence);
-    for (size_t i = 0; i < answer->n_refused; i++) {
-        say(talk, "refused %" PRIu64 " %s\n", answer->refused[i]->sequence,
-            sumac_reason_name((enum sumac_reason)answer->refused[i]->reason));
-        (void)snprintf(talk->refused, sizeof talk->refused, "%s", answer->refused[i]->message);
-    }
-    for (size_t i = 0; i < answer->n_done; i++) {
-        assert_int_equal(answer->done[i]->version_epoch, EPOCH);
-        say(talk, "done %" PRIu64, answer->done[i]->sequence);
-        if (answer->done[i]->voided)
-            say(talk, " voided");
-        else
-            say_versions(talk, answer->done[i]->versions, answer->done[i]->n_versions);
-        say(talk, "\n");
-    }
-    if (answer->closed != NULL && !answer->closed->decided)
-        say(talk, "closing\n");
-    if (answer->closed != NULL && answer->closed->decided) {
-        say(talk, "closed %" PRIu64, answer->closed->final);
-        for (size_t i = 0; i < answer->closed->n_voided; i++)
-            say(talk, " voided %" PRIu64, answer->closed->voided[i]);
-        if (answer->closed->acked_through != 0)
-            say(talk, " acked %" PRIu64, answer->closed->acked_through);
-        if (answer->closed->cause != NULL && answer->closed->cause->kind != 0)
-            say(talk, " cause %d %u %" PRIu64, (int)answer->closed->cause->kind,
-                answer->closed->cause->silent_ms, answer->closed->cause->attempt);
-        say(talk, "\n");
-    }
-    if (answer->rejoin)
-        say(talk, "rejoin\n");
-}
-
 static void keep_payload(struct talk *talk, const struct lane_effect *effect)
 {
     for (uint32_t i = 0; i < effect->payload_count; i++) {
@@ -242,6 +201,58 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
     for (size_t i = 0; i < talk->pulled_bytes / sizeof *values && i < 64; i++)
         say(talk, " %g", (double)values[i]);
     say(talk, "\n");
+}
+
+static void say_answer(struct talk *talk, const struct lane_effect *effect)
+{
+    const wire_push_answer *answer = effect->push_answer;
+
+    if (answer->greeting != NULL) {
+        say(talk, "greeting\n");
+        talk->limits = *answer->greeting->limits;
+    }
+    for (size_t i = 0; i < answer->n_staged; i++)
+        say(talk, "staged %" PRIu64 "\n", answer->staged[i]->sequence);
+    for (size_t i = 0; i < answer->n_refused; i++) {
+        say(talk, "refused %" PRIu64 " %s\n", answer->refused[i]->sequence,
+            sumac_reason_name((enum sumac_reason)answer->refused[i]->reason));
+        (void)snprintf(talk->refused, sizeof talk->refused, "%s", answer->refused[i]->message);
+    }
+    for (size_t i = 0; i < answer->n_done; i++) {
+        assert_int_equal(answer->done[i]->version_epoch, EPOCH);
+        say(talk, "done %" PRIu64, answer->done[i]->sequence);
+        if (answer->done[i]->voided)
+            say(talk, " voided");
+        else
+            say_versions(talk, answer->done[i]->versions, answer->done[i]->n_versions);
+        say(talk, "\n");
+    }
+    for (size_t i = 0; i < answer->n_pulled; i++) {
+        const struct lane_bytes bytes = {
+            .bytes = {.data = answer->pulled[i]->payload.data, answer->pulled[i]->payload.len}};
+        assert_true(answer->pulled[i]->last);
+        say(talk, "beside ");
+        say_pulled(
+            talk, &(struct lane_effect){
+                      .pull_answer = answer->pulled[i],
+                      .payload = &bytes,
+                      .payload_count = bytes.bytes.bytes > 0});
+    }
+    if (answer->closed != NULL && !answer->closed->decided)
+        say(talk, "closing\n");
+    if (answer->closed != NULL && answer->closed->decided) {
+        say(talk, "closed %" PRIu64, answer->closed->final);
+        for (size_t i = 0; i < answer->closed->n_voided; i++)
+            say(talk, " voided %" PRIu64, answer->closed->voided[i]);
+        if (answer->closed->acked_through != 0)
+            say(talk, " acked %" PRIu64, answer->closed->acked_through);
+        if (answer->closed->cause != NULL && answer->closed->cause->kind != 0)
+            say(talk, " cause %d %u %" PRIu64, (int)answer->closed->cause->kind,
+                answer->closed->cause->silent_ms, answer->closed->cause->attempt);
+        say(talk, "\n");
+    }
+    if (answer->rejoin)
+        say(talk, "rejoin\n");
 }
 
 static void say_report(struct talk *talk, const wire_peer_report *report)

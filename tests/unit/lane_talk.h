@@ -7,9 +7,10 @@
  * otherwise. Answers, pulled bytes, reports and ends of streams become lines of the transcript, and
  * each message and text must be one that its reader can read:
  *
- *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting · closed 3 voided 2
- *     · rejoin pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12 · end of stream
- *     MALFORMED · exit 143 TERMINATED
+ *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting
+ *     closed 3 voided 2 · rejoin · pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12
+ *     beside met 1 float32 [1] 3 (on a push stream) · end of stream MALFORMED
+ *     exit 143 TERMINATED
  */
 #ifndef TESTS_LANE_TALK_H
 #define TESTS_LANE_TALK_H

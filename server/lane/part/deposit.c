@@ -163,6 +163,7 @@ static void take_ticket(struct lane *lane, struct lane_part *part, const struct 
     }
     deposit->index_bytes = meeting_index_bytes(meeting);
     part->deposit = deposit;
+    part->meets = true;
 }
 
 void lane_deposit_begin(struct lane *lane, struct lane_part *part, const wire_part *header)

@@ -163,7 +163,8 @@ struct lane_part {
     LIST(struct chunk) chunks;
     uint64_t checksum;
     void *checksum_state;
-    struct deposit *deposit; /* of a contribution to a rendezvous: until its turn */
+    bool meets;              /* it is a contribution to a rendezvous */
+    struct deposit *deposit; /* of one, until its turn */
     /* operation/ changes */
     LINKS(struct lane_part) in_operation;
     /* push.c, part/ change */

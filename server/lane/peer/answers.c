@@ -64,6 +64,15 @@ add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32
     return answer;
 }
 
+/* What is said of a contribution is no hurry while its round waits (pull_time.c). */
+static void be_patient(const struct lane *lane, struct lane_stream *stream, struct answer *answer)
+{
+    assert(answer->kind != ANSWER_REFUSED);
+    answer->patient = true;
+    if (stream->patient_count++ == 0)
+        stream->patient_since_us = lane->now_us;
+}
+
 void lane_answer_staged(
     struct lane *lane, struct lane_session *session, const struct lane_part *part)
 {
@@ -76,6 +85,8 @@ void lane_answer_staged(
     answer->sequence = part->sequence;
     if (rule_holds(lane->config.broken, RULE_journal_before_staged))
         answer->record = part->record;
+    if (part->meets && part->eager) /* or its client has a commit to say */
+        be_patient(lane, stream, answer);
 }
 
 void lane_answer_refused(struct lane *lane, struct lane_session *session, uint64_t sequence)
@@ -128,6 +139,8 @@ void lane_answer_done(
     answer->record = lane->last_record;
     answer->voided = voided && rule_holds(lane->config.broken, RULE_done_says_voided);
     answer->version_count = count;
+    if (part->meets && !voided)
+        be_patient(lane, stream, answer);
     answer->contributes = part->step != 0 && lane->step_quorum != 0;
     if (count == 1) {
         answer->version = lane_entry_version(part->entries);
@@ -312,12 +325,13 @@ static bool compose(struct lane *lane, struct lane_stream *stream, wire_push_ans
 }
 
 /* A client whose stream has ended opens another, and sends again all that is not done. */
-void lane_answers_flush(struct lane *lane, struct lane_stream *stream)
+void lane_answers_flush(
+    struct lane *lane, struct lane_stream *stream, wire_pull_answer **pulled, size_t pulled_count)
 {
     assert(stream->writable);
     assert(stream->state != STREAM_ENDED);
-    if ((stream->due & ~(uint32_t)DUE_CLOSED) == 0 && !may_answer(lane, stream) &&
-        ((stream->due & DUE_CLOSED) == 0 || !may_close(lane, stream)))
+    if (pulled_count == 0 && (stream->due & ~(uint32_t)DUE_CLOSED) == 0 &&
+        !may_answer(lane, stream) && ((stream->due & DUE_CLOSED) == 0 || !may_close(lane, stream)))
         return;
     wire_push_answer *message = arena_take(&lane->arena, sizeof *message);
     if (message != NULL)
@@ -326,6 +340,8 @@ void lane_answers_flush(struct lane *lane, struct lane_stream *stream)
         fail_for_memory(lane, stream);
         return;
     }
+    message->pulled = pulled;
+    message->n_pulled = pulled_count;
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_ANSWER);
     effect->stream = stream->id;
     effect->push_answer = message;

@@ -38,7 +38,8 @@ struct lane_stream {
     struct lane_session *session;
     uint64_t generation;
     LIST(struct answer) answers;
-    uint32_t answer_count;
+    uint32_t answer_count, patient_count; /* of them, those that may wait for a pull, … */
+    uint64_t patient_since_us;            /* … the first since then */
     LIST(struct report) reports;
     enum place place;
     LINKS(struct lane_stream) among_strangers; /* by stranger_since_us */
@@ -117,7 +118,9 @@ void lane_answers_refused_again(struct lane *lane, struct lane_session *session)
 void lane_answer_done(
     struct lane *lane, struct lane_session *session, const struct lane_part *part, bool voided);
 void lane_answer_closed(struct lane *lane, struct lane_session *session);
-void lane_answers_flush(struct lane *lane, struct lane_stream *stream);
+/* With answers to so many pulls beside them, in the step's arena. */
+void lane_answers_flush(
+    struct lane *lane, struct lane_stream *stream, wire_pull_answer **pulled, size_t pulled_count);
 
 /* session.c: what a ps knows of one session */
 struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16]);

@@ -16,6 +16,7 @@ struct answer {
     enum answer_kind kind;
     uint32_t version_count;
     bool voided, contributes; /* of a synchronous step, with a quorum */
+    bool patient;             /* it may wait for a pull of the round that the part is for */
     union {
         uint64_t *versions; /* (version_count) */
         uint64_t version;   /* of one shard */

@@ -77,6 +77,7 @@ void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct an
     assert(stream->answer_count > 0);
     LIST_REMOVE(&stream->answers, answer, in_stream);
     stream->answer_count--;
+    stream->patient_count -= answer->patient;
     stream->session->answer_bytes -= answer->room_bytes;
     lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
     if (answer->version_count > 1)

@@ -14,18 +14,7 @@
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define PIECES_READ_AT_ONCE                                                                        \
-    1024u                       /* of a pull that has more, each is looked up as steps have time */
-#define UNREAD_US_MAX 60000000u /* a message may wait so long for its reader */
-
-/* A time that the tick must not miss, of a pull or a stream that a look under way may have passed
- * already. */
-static void note_due(struct lane *lane, uint64_t due_us)
-{
-    if (due_us < lane->pulls_due_us)
-        lane->pulls_due_us = due_us;
-    if (due_us < lane->pulls->due_next_us)
-        lane->pulls->due_next_us = due_us;
-}
+    1024u /* of a pull that has more, each is looked up as steps have time */
 
 void lane_pull_look_again(const struct lane *lane, struct lane_stream *stream)
 {
@@ -115,8 +104,7 @@ void lane_pull_requeue(struct lane_stream *stream, struct lane_pull *pull)
     link_last(stream, pull);
 }
 
-/* It waits no longer: from where it is looked at. */
-static void note_failed(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
+void lane_pull_note_failed(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
     assert(pull->error.status != SUMAC_OK);
     unlink_pull(stream, pull);
@@ -316,10 +304,13 @@ bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lan
     return false;
 }
 
+/* What a push has beside a pull is not the pull's. */
 static uint64_t payload_bytes_of(const struct lane_event *event)
 {
     uint64_t bytes = 0;
 
+    if (event->kind != LANE_EVENT_PULL)
+        return 0;
     for (size_t i = 0; i < event->payload_spans; i++)
         bytes += event->payload[i].bytes;
     return bytes;
@@ -346,6 +337,8 @@ static void copy_indices(const struct lane *lane, struct lane_pull *pull)
 {
     uint8_t *to = (uint8_t *)pull->indices;
 
+    if (pull->index_count == 0)
+        return;
     assert(payload_bytes_of(lane->event) == pull->index_count * sizeof *pull->indices);
     for (size_t i = 0; i < lane->event->payload_spans; i++) {
         memcpy(to, lane->event->payload[i].data, lane->event->payload[i].bytes);
@@ -362,7 +355,14 @@ static void check_request(
     const struct lane_session *session = stream->session;
     const uint64_t payload_bytes = payload_bytes_of(lane->event);
 
-    if (request->view_id != 0)
+    if (stream->kind == LANE_STREAM_PUSH && (request->meeting == NULL || request->payload.len > 0))
+        (void)fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "pull %" PRIu64 " is beside pushes, and %s: on a push stream those of rounds of "
+            "rendezvous are answered, others on a pull stream",
+            request->request,
+            request->meeting == NULL ? "of no round of a rendezvous" : "has a payload");
+    else if (request->view_id != 0)
         (void)fail(
             error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
             "pull %" PRIu64 " names view %" PRIu64 ": ps %u answers from the present state only",
@@ -461,6 +461,7 @@ static void cancel(struct lane *lane, struct lane_stream *stream, uint64_t reque
     for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
         if (pull->request == request) {
             destroy(lane, stream, pull);
+            lane_stream_attend(lane, stream); /* answers may have waited for it */
             return;
         }
     }
@@ -498,11 +499,22 @@ static void add(struct lane *lane, struct lane_stream *stream, const wire_pull_r
         refuse_last(lane, stream, request->request);
         return;
     }
-    note_due(lane, pull->deadline_us);
+    lane_pull_note_due(lane, pull->deadline_us);
     assert(pull->room_bytes > 0);
     assert(stream->state == STREAM_GREETED);
     link_last(stream, pull);
     lane_stream_attend(lane, stream);
+}
+
+void lane_pull_take(struct lane *lane, struct lane_stream *stream, const wire_pull_request *request)
+{
+    assert(stream->state == STREAM_GREETED);
+    if (request->request == 0)
+        return;
+    if (request->cancel)
+        cancel(lane, stream, request->request);
+    else
+        add(lane, stream, request);
 }
 
 void lane_pull_request(struct lane *lane, const struct lane_event *event)
@@ -519,12 +531,7 @@ void lane_pull_request(struct lane *lane, const struct lane_event *event)
         return;
     if (stream->session != NULL)
         lane_session_heard(lane, stream->session);
-    if (request->request == 0)
-        return;
-    if (request->cancel)
-        cancel(lane, stream, request->request);
-    else
-        add(lane, stream, request);
+    lane_pull_take(lane, stream, request);
 }
 
 bool lane_pull_waits(const struct lane *lane, const struct lane_session *session)
@@ -544,8 +551,12 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
     char cause[CLOSE_CAUSE_TEXT_BYTES];
     for (struct lane_stream *stream = lane->streams.first; stream != NULL;
          stream = stream->in_lane.next) {
-        if (stream->kind != LANE_STREAM_PULL || stream->session != session)
+        if (stream->session != session)
             continue;
+        if (stream->kind == LANE_STREAM_PUSH) { /* that the session is closed is said there */
+            lane_pull_drop_all(lane, stream);
+            continue;
+        }
         for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
             next = pull->in_stream.next;
             if ((pull->after_sequence <= session->mark && pull->met == NULL) || pull->fixed ||
@@ -566,7 +577,7 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
                     " of session %s, which was closed on ps %u%s",
                     pull->request, pull->after_sequence, session->task, lane->index,
                     wire_close_cause_print(&session->cause, cause));
-            note_failed(lane, stream, pull);
+            lane_pull_note_failed(lane, stream, pull);
         }
     }
 }
@@ -621,7 +632,7 @@ void lane_pull_end_variable(struct lane *lane, const struct variable *variable)
                 " waited for variable %s, which was deleted on ps %u before its creator had "
                 "assigned it",
                 pull->request, variable->name, lane->index);
-            note_failed(lane, stream, pull);
+            lane_pull_note_failed(lane, stream, pull);
         }
     }
 }
@@ -637,111 +648,9 @@ void lane_pull_end_lost(struct lane *lane)
             if (pull->at_step != 0 && !pull->fixed && pull->error.status == SUMAC_OK &&
                 lane_step_check_readable(lane, pull->request, pull->at_step, &pull->error) !=
                     SUMAC_OK)
-                note_failed(lane, stream, pull);
+                lane_pull_note_failed(lane, stream, pull);
         }
     }
-}
-
-static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
-{
-    char wait[SUMAC_ERROR_TEXT_BYTES / 2];
-
-    assert(pull->error.status == SUMAC_OK);
-    assert(!pull->active);
-    lane_pull_describe_wait(lane, stream, pull, wait, sizeof wait);
-    if (pull->at_step != 0 && pull->piece_capacity == 0) /* it asks who is missing */
-        (void)fail(
-            &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "it waits for %s", wait);
-    else
-        (void)fail(
-            &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "pull %" PRIu64 " has waited %s for %s", pull->request,
-            text_time_ms(pull->timeout_ms).text, wait);
-    note_failed(lane, stream, pull);
-}
-
-void lane_pull_said(struct lane *lane, struct lane_stream *stream)
-{
-    const uint64_t due_us = lane->now_us + UNREAD_US_MAX;
-
-    assert(stream->kind == LANE_STREAM_PULL);
-    stream->said_us = lane->now_us;
-    note_due(lane, due_us);
-}
-
-void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
-{
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
-        if (stream->said_us != 0)
-            stream->said_us += slept_us;
-    }
-}
-
-/* A reader that takes nothing keeps blocks, also those of variables that were deleted. Its stream
- * ends, and with it what gRPC has of them. False: it has time left, or has taken all. */
-static bool give_up_unread(struct lane *lane, struct lane_stream *stream)
-{
-    if (stream->kind != LANE_STREAM_PULL || stream->state == STREAM_ENDED || stream->writable ||
-        stream->said_us == 0)
-        return false;
-    const uint64_t due_us = stream->said_us + UNREAD_US_MAX;
-    if (lane->now_us < due_us) {
-        note_due(lane, due_us);
-        return false;
-    }
-    lane->work += WORK_OF_AN_ERROR;
-    lane_stream_fail(
-        lane, stream, SUMAC_ABORTED, SUMAC_REASON_VIEW_ENDED,
-        "the stream's reader has taken nothing for %s, and ps %u keeps values for it at most "
-        "%s: pull again, and read on without a stop",
-        text_time_us(lane->now_us - stream->said_us).text, lane->index,
-        text_time_us(UNREAD_US_MAX).text);
-    return true;
-}
-
-/* End the pulls whose time is over, and note when that of the others is. False: the step is long
- * enough, and some have not been looked at. */
-static bool look_at(struct lane *lane, struct lane_stream *stream)
-{
-    if (stream->state == STREAM_ENDED)
-        return true;
-    for (struct lane_pull *pull = stream->pulls.first, *next; pull != NULL; pull = next) {
-        next = pull->in_stream.next;
-        lane->work++;
-        if (lane_pull_is_ready(lane, stream, pull))
-            continue;
-        if (lane->now_us < pull->deadline_us) {
-            note_due(lane, pull->deadline_us);
-            continue;
-        }
-        lane->work += WORK_OF_AN_ERROR;
-        expire(lane, stream, pull);
-        if (!lane_has_time(lane))
-            return false;
-    }
-    return true;
-}
-
-/* A look at all of them may take several steps: it goes on at the stream where it was left, or, if
- * that is gone, from the first. */
-void lane_pull_tick(struct lane *lane)
-{
-    if (lane->now_us < lane->pulls_due_us)
-        return;
-    struct lane_stream *stream =
-        lane->pulls->look == 0 ? NULL : lane_stream_find(lane, lane->pulls->look);
-    if (stream == NULL) {
-        lane->pulls->due_next_us = UINT64_MAX;
-        stream = lane->streams.first;
-    }
-    while (stream != NULL && lane_has_time(lane)) {
-        if (!give_up_unread(lane, stream) && !look_at(lane, stream))
-            break;
-        stream = stream->in_lane.next;
-    }
-    lane->pulls->look = stream == NULL ? 0 : stream->id;
-    lane->pulls_due_us = stream == NULL ? lane->pulls->due_next_us : lane->now_us;
 }
 
 /* Those of one stream. */

@@ -11,6 +11,9 @@ void lane_pull_deinit(struct lane *lane);
 
 /* pull.c, pulled.c */
 void lane_pull_request(struct lane *lane, const struct lane_event *event);
+/* One of a stream that has said hello; on a push stream it is of a round of a rendezvous. */
+void lane_pull_take(
+    struct lane *lane, struct lane_stream *stream, const wire_pull_request *request);
 /* The stream has ended. */
 void lane_pull_drop_all(struct lane *lane, struct lane_stream *stream);
 void lane_pull_end_session(struct lane *lane, struct lane_session *session);
@@ -38,7 +41,11 @@ void lane_pull_disown(struct lane *lane, struct lane_session *session);
 void lane_pull_reclaim(struct lane *lane);
 void lane_pull_reclaim_all(struct lane *lane);
 void lane_pulled_flush(struct lane *lane, struct lane_stream *stream);
+/* Of a push stream: with its answers to pushes. */
+void lane_pulled_beside_flush(struct lane *lane, struct lane_stream *stream);
 void lane_pulled_released(struct lane *lane, const struct lane_event *event);
+/* Is there nothing to be said on a push stream but what may wait for its pulls, for a while? */
+bool lane_pull_holds_answers(const struct lane *lane, const struct lane_stream *stream);
 /* A sentence for each pull that has waited for a while, until the reply has so many; the others,
  * and those that a step has no time to look at, are counted as left out. */
 void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply, size_t waits_max);

@@ -8,6 +8,7 @@
 #include "pull.h"
 
 #define PIECES_PER_ANSWER_MAX 2048u
+#define PULLED_BESIDE_MAX 16u /* in one message of a push stream; the rest goes with the next */
 
 #define PULL_BY_ROWS (UINT64_C(1) << 63) /* no shard is so large */
 #define ROWS_PER_ANSWER_MAX 8192u        /* by index: each lies anywhere */
@@ -128,6 +129,20 @@ static inline void lane_pull_fetch_ahead(const struct lane_pull *pull, uint32_t 
         store_shard_soon(pull->pieces[piece + STORE_SHARDS_AHEAD].shard);
 }
 
+/* A time that the tick must not miss, of a pull or a stream that a look under way may have passed
+ * already. */
+static inline void lane_pull_note_due(struct lane *lane, uint64_t due_us)
+{
+    if (due_us < lane->pulls_due_us)
+        lane->pulls_due_us = due_us;
+    if (due_us < lane->pulls->due_next_us)
+        lane->pulls->due_next_us = due_us;
+}
+
+/* It waits no longer: from where it is looked at. */
+void lane_pull_note_failed(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);
+/* Till its time is over. */
+void lane_pull_hold_answers(struct lane *lane, const struct lane_stream *stream);
 /* Look at more of the pieces that it keeps, as the step has time. False: some are left, or no time
  * is; its stream is looked after again. */
 bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull);

@@ -11,6 +11,9 @@
  *
  * One message of a stream is on its way at a time, and the pulls of a stream take turns; of the
  * long ones only one is under way.
+ *
+ * Pulls of rounds of rendezvous may come on a push stream, beside contributions: those that are
+ * short are answered there, whole, beside what is said of pushes.
  */
 #include "pull_state.h"
 
@@ -496,6 +499,14 @@ static bool begin(
     return pull == NULL || say(lane, message, pull);
 }
 
+static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
+{
+    lane_stream_fail(
+        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "ps %u has no memory for a pull's answer", lane->index);
+    lane_pull_drop_all(lane, stream);
+}
+
 void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
 {
     struct lane_pull *pull = stream->state == STREAM_STALE ? NULL : choose(lane, stream);
@@ -507,10 +518,7 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
     struct message message = {.answer = NULL};
     if (!begin(lane, stream, &message, pull)) {
         take_back(lane, &message);
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps %u has no memory for a pull's answer", lane->index);
-        lane_pull_drop_all(lane, stream);
+        fail_for_memory(lane, stream);
         return;
     }
     lane->work += message.copied_bytes / WORK_VECTOR_BYTES;
@@ -528,6 +536,78 @@ void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
         lane_pull_answered(lane, stream, pull);
     else
         lane_pull_requeue(stream, pull);
+}
+
+/* ---- beside the answers to pushes */
+
+/* What a round came to, copied into the answer. */
+static bool add_met_whole(struct lane *lane, struct lane_pull *pull, wire_pull_answer *answer)
+{
+    const uint64_t bytes = pull->met->bytes;
+    uint8_t *out = arena_take(&lane->arena, (size_t)bytes);
+
+    assert(pull->met->at == 0);
+    assert(bytes <= WIRE_MEETING_BESIDE_BYTES_MAX);
+    answer->met = lane_met_header(lane, pull);
+    if (out == NULL || answer->met == NULL)
+        return false;
+    answer->payload = (wire_bytes){.data = out, .len = (size_t)bytes};
+    while (pull->met->at < bytes) {
+        const struct met_run run = lane_met_next(pull->met, bytes - pull->met->at);
+        memcpy(out, run.data, (size_t)run.bytes);
+        out += run.bytes;
+        lane->work++;
+    }
+    lane->work += bytes / WORK_VECTOR_BYTES;
+    return true;
+}
+
+/* All that is said of a pull. NULL: no memory. */
+static wire_pull_answer *say_whole(struct lane *lane, struct lane_pull *pull)
+{
+    wire_pull_answer *answer = arena_take(&lane->arena, sizeof *answer);
+
+    if (answer == NULL)
+        return NULL;
+    *answer = (wire_pull_answer)WIRE_PULL_ANSWER_INIT;
+    answer->request = pull->request;
+    answer->last = true;
+    if (pull->error.status == SUMAC_OK && pull->bytes > WIRE_MEETING_BESIDE_BYTES_MAX)
+        (void)fail(
+            &pull->error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_MESSAGE_TOO_LARGE,
+            "pull %" PRIu64 ": the round came to %" PRIu64
+            " bytes, and beside pushes at most %u are answered: pull it on a pull stream",
+            pull->request, pull->bytes, WIRE_MEETING_BESIDE_BYTES_MAX);
+    if (pull->error.status != SUMAC_OK) {
+        say_error(lane, answer, pull);
+        return answer;
+    }
+    answer->position = pull->position;
+    return add_met_whole(lane, pull, answer) ? answer : NULL;
+}
+
+void lane_pulled_beside_flush(struct lane *lane, struct lane_stream *stream)
+{
+    wire_pull_answer **pulled = NULL;
+    struct lane_pull *pull;
+    size_t count = 0;
+
+    assert(stream->kind == LANE_STREAM_PUSH);
+    while (count < PULLED_BESIDE_MAX && (pull = choose(lane, stream)) != NULL) {
+        if (pulled == NULL)
+            pulled = arena_take(&lane->arena, PULLED_BESIDE_MAX * sizeof *pulled);
+        wire_pull_answer *answer = pulled == NULL ? NULL : say_whole(lane, pull);
+        if (answer == NULL) {
+            fail_for_memory(lane, stream);
+            return;
+        }
+        pulled[count++] = answer;
+        lane_pull_answered(lane, stream, pull);
+    }
+    if (count == 0 && lane_pull_holds_answers(lane, stream))
+        lane_pull_hold_answers(lane, stream);
+    else
+        lane_answers_flush(lane, stream, pulled, count);
 }
 
 void lane_pulled_released(struct lane *lane, const struct lane_event *event)

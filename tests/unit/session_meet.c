@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_meet.c -- contributions to rounds of rendezvous as conversations: what goes out with
+ * them, and where the result is asked for. */
+#include "session_talk.h"
+#include "sumac/tensor.h"
+
+#define NAME "grads"
+#define TOKEN 5u
+#define PULL_TOKEN 6u
+#define TELL_MS 50u
+
+struct meet {
+    float value[2], into[2];
+    wire_meeting header;
+    wire_meeting_round round;
+    struct session_piece pushed, pulled;
+};
+
+static void contribute(struct talk *talk, struct meet *meet, bool beside)
+{
+    const wire_bytes name = {.len = strlen(NAME), .data = (uint8_t *)(uintptr_t)NAME};
+
+    meet->header = (wire_meeting)WIRE_MEETING_INIT;
+    meet->round = (wire_meeting_round)WIRE_MEETING_ROUND_INIT;
+    meet->header.name = meet->round.name = name;
+    meet->header.round = meet->round.round = 1;
+    meet->pushed =
+        (struct session_piece){.data = (uint8_t *)meet->value, .bytes = sizeof meet->value};
+    meet->pulled =
+        (struct session_piece){.data = (uint8_t *)meet->into, .bytes = sizeof meet->into};
+    const struct session_push push = {
+        .token = TOKEN,
+        .pieces = &meet->pushed,
+        .piece_count = 1,
+        .weight = 1,
+        .meeting = &meet->header};
+    const struct session_pull pull = {
+        .token = PULL_TOKEN,
+        .pieces = &meet->pulled,
+        .piece_count = 1,
+        .meeting = &meet->round,
+        .beside = beside};
+    talk_step(
+        talk, (struct session_event){.kind = SESSION_EVENT_MEET, .push = &push, .pull = &pull});
+}
+
+/* It was asked for there under that number. */
+static uint64_t asked_beside(const struct talk *talk)
+{
+    const wire_push_request *request = talk_request(talk, 0);
+
+    return request == NULL || request->n_pulls == 0 ? 0 : request->pulls[0]->request;
+}
+
+static void
+answer_beside(struct talk *talk, uint64_t number, const float values[2], enum sumac_reason reason)
+{
+    wire_met met = WIRE_MET_INIT;
+    uint64_t shape = 2;
+    wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT;
+    wire_pull_answer *list[] = {&pulled};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    met.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    met.shape = &shape;
+    met.n_shape = 1;
+    pulled.request = number;
+    pulled.last = true;
+    if (reason == SUMAC_REASON_UNSPECIFIED) {
+        pulled.met = &met;
+        pulled.payload =
+            (wire_bytes){.data = (uint8_t *)(uintptr_t)values, .len = 2 * sizeof *values};
+    } else {
+        pulled.status = SUMAC_OUT_OF_RANGE;
+        pulled.reason = (Sumac__V1__Reason)reason;
+        pulled.message = "it is so";
+    }
+    answer.pulled = list;
+    answer.n_pulled = 1;
+    talk_answer(talk, 0, &answer);
+}
+
+static void hear(struct talk *talk)
+{
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_MET, .token = TOKEN});
+}
+
+static void pull_writable(struct talk *talk)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_STREAM_WRITABLE,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[0][SESSION_PULL_STREAM]});
+}
+
+/* What it asks for on the pull stream, which is opened for that; 0: nothing. */
+static uint64_t asked_on_the_pull_stream(struct talk *talk)
+{
+    if (talk->generation[0][SESSION_PULL_STREAM] == 0)
+        return 0;
+    pull_writable(talk);
+    const struct session_effect *sent = talk_find(talk, SESSION_EFFECT_SEND_PULL);
+    return sent == NULL ? 0 : sent->pull_request->request;
+}
+
+static void the_contribution_and_the_question_are_one_message(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+    const float sums[] = {3, 4};
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+    assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
+    const uint64_t number = asked_beside(&talk);
+    assert_int_not_equal(number, 0);
+    assert_memory_equal(talk_request(&talk, 0)->pulls[0]->meeting->name.data, NAME, strlen(NAME));
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)); /* none for pulls */
+
+    answer_beside(&talk, number, sums, SUMAC_REASON_UNSPECIFIED);
+
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_non_null(pulled);
+    assert_int_equal(pulled->token, PULL_TOKEN);
+    assert_int_equal(pulled->error.status, SUMAC_OK);
+    assert_memory_equal(meet.into, sums, sizeof sums);
+    talk_close(&talk);
+}
+
+static void what_is_long_is_asked_for_on_the_pull_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, false);
+
+    assert_int_equal(asked_beside(&talk), 0);
+    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
+    talk_close(&talk);
+}
+
+static void so_is_what_turns_out_to_be(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+
+    answer_beside(&talk, asked_beside(&talk), NULL, SUMAC_REASON_MESSAGE_TOO_LARGE);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
+    talk_close(&talk);
+}
+
+static void when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+    const uint64_t number = asked_beside(&talk);
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+
+    assert_int_equal(asked_on_the_pull_stream(&talk), number);
+    talk_close(&talk);
+}
+
+static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+    contribute(&talk, &meet, true);
+
+    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
+    talk_close(&talk);
+}
+
+static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+    const uint64_t number = asked_beside(&talk);
+    talk_writable(&talk, 0);
+
+    talk_step(
+        &talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
+
+    assert_int_equal(asked_beside(&talk), number);
+    assert_true(talk_request(&talk, 0)->pulls[0]->cancel);
+    talk_close(&talk);
+}
+
+static void a_push_that_is_refused_at_once_asks_for_nothing(void **state)
+{
+    (void)state;
+    const struct session_config config = talk_member(1);
+    struct talk talk;
+    struct meet meet;
+
+    talk_config(&talk, &config); /* it has not joined */
+
+    contribute(&talk, &meet, true);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    talk_close(&talk);
+}
+
+/* ---- what a ps need not keep any more */
+
+static void what_is_heard_of_is_said_with_the_next_contribution(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet, next;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+    talk_writable(&talk, 0);
+    talk_done(&talk, 0, 1);
+    hear(&talk);
+    assert_null(talk_request(&talk, 0));
+
+    contribute(&talk, &next, true);
+
+    assert_non_null(talk_request(&talk, 0)->commit);
+    assert_int_equal(talk_request(&talk, 0)->commit->met_through, 1);
+    talk_close(&talk);
+}
+
+static void or_after_a_while(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+    talk_writable(&talk, 0);
+    talk_done(&talk, 0, 1);
+    hear(&talk);
+
+    talk_tick_after(&talk, TELL_MS);
+
+    assert_int_equal(talk_request(&talk, 0)->commit->met_through, 1);
+    talk_close(&talk);
+}
+
+static void not_what_is_still_waited_for(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+    talk_writable(&talk, 0);
+    talk_done(&talk, 0, 1);
+
+    talk_tick_after(&talk, TELL_MS);
+
+    assert_null(talk_request(&talk, 0));
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_contribution_and_the_question_are_one_message),
+        cmocka_unit_test(what_is_long_is_asked_for_on_the_pull_stream),
+        cmocka_unit_test(so_is_what_turns_out_to_be),
+        cmocka_unit_test(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream),
+        cmocka_unit_test(without_a_push_stream_it_is_asked_for_on_the_pull_stream),
+        cmocka_unit_test(what_is_cancelled_is_cancelled_where_it_was_asked),
+        cmocka_unit_test(a_push_that_is_refused_at_once_asks_for_nothing),
+        cmocka_unit_test(what_is_heard_of_is_said_with_the_next_contribution),
+        cmocka_unit_test(or_after_a_while),
+        cmocka_unit_test(not_what_is_still_waited_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
