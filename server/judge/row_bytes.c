@@ -5,10 +5,12 @@
 #include <assert.h>
 #include <string.h>
 
+#include "judge_rows.h"
 #include "little_endian.h"
 
 void row_put_bytes(struct row_writer *writer, const void *data, size_t bytes)
 {
+    assert(writer->bytes >= JUDGE_ROW_HEAD_BYTES);
     if (writer->out != NULL && bytes > 0)
         memcpy(writer->out + writer->bytes, data, bytes);
     writer->bytes += bytes;
@@ -30,6 +32,7 @@ void row_put_text(struct row_writer *writer, const char *text)
 
 void row_put_message(struct row_writer *writer)
 {
+    assert(writer->out == NULL || writer->message != NULL); /* without it nothing is written */
     writer->failed |= writer->message == NULL;
     if (writer->failed)
         return;

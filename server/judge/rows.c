@@ -2,6 +2,7 @@
 /* rows.c -- the rows of the judge's records (judge_rows.h), written and read. */
 #include "barrier.h"
 #include "define.h"
+#include "meet.h"
 #include "row_bytes.h"
 
 #include <assert.h>
@@ -484,6 +485,51 @@ static void forget_barrier(struct judge *judge, struct row_reader *reader)
         judge_barrier_forget(judge, barrier);
 }
 
+/* ---- rounds of rendezvous ---- */
+
+static void put_meeting_number(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_meeting *meeting = object;
+    (void)judge;
+
+    assert(meeting->order.number != 0);
+    row_put_number(writer, meeting->order.number);
+}
+
+static void put_meeting(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    put_meeting_number(judge, writer, object);
+    if (writer->out == NULL) {
+        const wire_meeting_end *made = judge_meeting_message(judge, object);
+        writer->message = made == NULL ? NULL : &made->base;
+    }
+    row_put_message(writer);
+}
+
+/* Nothing changes of one: it is there, or it is gone. */
+static void take_meeting(struct judge *judge, struct row_reader *reader)
+{
+    const uint64_t number = row_take_number(reader);
+    const wire_message *message =
+        row_take_message(reader, &sumac__v1__meeting_end__descriptor, &judge->said->arena);
+    struct judge_meeting *meeting =
+        message == NULL ? NULL
+                        : judge_meeting_replay(judge, number, (const wire_meeting_end *)message);
+
+    reader->failed |= meeting == NULL;
+    if (!reader->failed)
+        read_row(judge, &meeting->row);
+}
+
+static void forget_meeting(struct judge *judge, struct row_reader *reader)
+{
+    struct judge_meeting *meeting = judge_meeting_by_number(judge, row_take_number(reader));
+
+    reader->failed |= meeting == NULL;
+    if (!reader->failed)
+        judge_meeting_forget(judge, meeting);
+}
+
 /* ---- synchronous steps of K of N ---- */
 
 /* Its number, and whose contributions it is made of. */
@@ -535,6 +581,7 @@ static const struct {
     [JUDGE_ROW_FUNCTION] = {put_function, take_function, NULL, NULL},
     [JUDGE_ROW_VARIABLE] = {put_variable, take_variable, put_variable_id, forget_variable},
     [JUDGE_ROW_STEP] = {put_step, take_step, NULL, NULL},
+    [JUDGE_ROW_MEETING] = {put_meeting, take_meeting, put_meeting_number, forget_meeting},
     [JUDGE_ROW_BARRIER] = {put_barrier, take_barrier, put_barrier_name, forget_barrier},
 };
 
