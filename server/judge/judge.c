@@ -12,7 +12,6 @@
 #include "text.h"
 
 #define TICK_MS_MAX 1000u
-#define ORDERS_OF_BEGINNING_BITS 40u /* their numbers are above those of the beginning before */
 
 uint64_t judge_ms(uint64_t ms) { return ms * 1000u; }
 
@@ -175,7 +174,7 @@ static void want_tick(struct judge *judge) { judge_wake(judge, judge->now_us + j
 static void begin_again(struct judge *judge)
 {
     judge->beginnings++;
-    judge->orders_given = judge->beginnings << ORDERS_OF_BEGINNING_BITS;
+    judge->orders_given = judge->beginnings << JUDGE_ORDERS_OF_BEGINNING_BITS;
     judge->first_join_us = judge->memberless_since_us = judge->member_joined ? judge->now_us : 0;
     for (struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "barrier.h"
+#include "meet.h"
+#include "meeting.h"
 
 struct sums {
     const struct judge *judge;
@@ -161,9 +163,11 @@ static void check_orders(const struct sums *sums)
                     order->number);
         }
         if ((order->session != NULL && !has_session(judge, order->session)) ||
+            (order->meeting != NULL &&
+             judge_meeting_by_number(judge, order->number) != order->meeting) ||
             (order->variable != NULL && !has_variable(judge, order->variable)))
             check_object(sums->check, "order %" PRIu64 " names what is forgotten", order->number);
-        pooled += order != &judge->end_order;
+        pooled += order != &judge->end_order && order->meeting == NULL;
         number = order->number;
         before = order;
     }
@@ -334,6 +338,26 @@ static void check_barriers(const struct sums *sums)
     check_same(sums->check, judge->waiting_pool.used, waiting, "calls at barriers", "the judge");
 }
 
+/* ---- rounds of rendezvous ---- */
+
+/* Each is ordered, and as long as it is some ps has yet to answer; one of a judge that is only made
+ * of its records will be. */
+static void check_meetings(const struct sums *sums)
+{
+    uint64_t listed = 0, number = 0;
+
+    for (const struct judge_meeting *meeting = sums->judge->meetings.first; meeting != NULL;
+         meeting = meeting->in_judge.next, listed++) {
+        const char *name = meeting->meeting->name;
+        if (meeting->order.number <= number)
+            check_object(sums->check, "the end of %.200s is ordered out of its turn", name);
+        if (has_order(sums->judge, &meeting->order) == judge_mask_empty(&meeting->order.pending))
+            check_object(sums->check, "the end of %.200s is there, and is not ordered", name);
+        number = meeting->order.number;
+    }
+    check_same(sums->check, sums->judge->meeting_count, listed, "ends of rounds", "the judge");
+}
+
 /* Between two steps nothing is left to be recorded, and answers wait in the order of their
  * records. */
 static void check_records(const struct sums *sums)
@@ -372,5 +396,6 @@ void judge_check(const struct judge *judge, struct check *check)
     check_catalogue(&sums);
     check_calls(&sums);
     check_barriers(&sums);
+    check_meetings(&sums);
     check_records(&sums);
 }

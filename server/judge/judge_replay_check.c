@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge_replay_check.c -- two judges side by side: the cluster, its ps, tasks, sessions, the
- * catalogue. */
+ * catalogue, barriers, rounds of rendezvous. */
 #include "judge_replay_check.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "barrier.h"
+#include "meet.h"
+#include "meeting.h"
 
 /* The two, and where the first difference goes. */
 struct pair {
@@ -263,6 +265,36 @@ static void same_barriers(const struct pair *pair)
         same_barrier(pair, a, b);
 }
 
+/* ---- rounds of rendezvous ---- */
+
+static void
+same_meeting(const struct pair *pair, const struct judge_meeting *a, const struct judge_meeting *b)
+{
+    const char *whom = (a != NULL ? a : b)->meeting->name;
+    struct sumac_error error;
+
+    if (one_only(pair, a, b, whom))
+        return;
+    same(pair, a->order.number, b->order.number, "the number of the order", whom);
+    same_text(pair, a->meeting->name, b->meeting->name, "name", whom);
+    same(pair, a->meeting->round, b->meeting->round, "the round", whom);
+    same(pair, (uint64_t)a->end.status, (uint64_t)b->end.status, "the end", whom);
+    same(pair, (uint64_t)a->end.reason, (uint64_t)b->end.reason, "why it ended", whom);
+    same_text(pair, a->end.text, b->end.text, "end", whom);
+    same(pair, a->meeting->timeout_ms, b->meeting->timeout_ms, "the time that it waits", whom);
+    if (check_is_good(pair->check) && meeting_compare(a->meeting, b->meeting, &error) != SUMAC_OK)
+        check_object(pair->check, "by the judge's records: %s", error.text);
+}
+
+static void same_meetings(const struct pair *pair)
+{
+    const struct judge_meeting *a = pair->judge->meetings.first, *b = pair->again->meetings.first;
+
+    for (; (a != NULL || b != NULL) && check_is_good(pair->check);
+         a = a == NULL ? NULL : a->in_judge.next, b = b == NULL ? NULL : b->in_judge.next)
+        same_meeting(pair, a, b);
+}
+
 void judge_replay_check(const struct judge *judge, const struct judge *again, struct check *check)
 {
     const struct pair pair = {.judge = judge, .again = again, .check = check};
@@ -288,4 +320,5 @@ void judge_replay_check(const struct judge *judge, const struct judge *again, st
         same_variable(&pair, variable, variable_again);
     same_functions(&pair);
     same_barriers(&pair);
+    same_meetings(&pair);
 }

@@ -8,12 +8,15 @@
  *
  * A number is 8 bytes, little-endian; a text, or anything else whose length differs, has its bytes'
  * count before it. Clocks, streams, calls and orders have no rows: who begins with these records
- * hears everybody anew, and has what was under way done again, which every ps takes for done.
+ * hears everybody anew, and has what was under way done again, which every ps takes for done. Of
+ * rounds of rendezvous a ps may have forgotten that it is done: their orders keep their numbers.
  */
 #ifndef JUDGE_ROWS_H
 #define JUDGE_ROWS_H
 
 #define JUDGE_ROW_HEAD_BYTES 8u
+#define JUDGE_ORDERS_OF_BEGINNING_BITS                                                             \
+    40u /* of an order's number; above them it says how many beginnings there were before */
 
 /* In the order of a record, after what is gone. What it is found by. */
 enum judge_row_kind {
@@ -24,6 +27,7 @@ enum judge_row_kind {
     JUDGE_ROW_FUNCTION,    /* its number */
     JUDGE_ROW_VARIABLE,    /* its id */
     JUDGE_ROW_BARRIER,     /* its name */
+    JUDGE_ROW_MEETING,     /* the number of its order */
     JUDGE_ROW_STEP,        /* nothing: the last one that was taken */
     JUDGE_ROW_KINDS,
 };

@@ -14,9 +14,9 @@
  *   barriers   names under which members wait for each other (barrier.h)
  *
  * What must not be lost of these has rows in the records (judge_rows.h), one for each cluster, ps,
- * task, session, function, variable and barrier: whoever changes what a row says marks it as
- * changed, and the step ends with a record of all that were. Answers and orders wait until it is on
- * disk (records.c, held.c).
+ * task, session, function, variable, meeting and barrier: whoever changes what a row says marks it
+ * as changed, and the step ends with a record of all that were. Answers and orders wait until it is
+ * on disk (records.c, held.c).
  *
  * All of one step's work happens at judge->now_us and is said in judge->said. Tables are
  * bounded; all but the variables (one piece each, as large as the name needs) come

@@ -22,7 +22,8 @@ struct judge_mask judge_every_ps(const struct judge *judge)
     return mask;
 }
 
-/* Number it and append it. The peers that had been given everything are given this next. */
+/* Number it, unless a judge before this one has, and append it. The peers that had been given
+ * everything are given this next. */
 static void give(
     struct judge *judge, struct judge_order *order, enum judge_order_kind kind,
     const struct judge_mask *pending)
@@ -30,7 +31,8 @@ static void give(
     assert(!judge_mask_empty(pending));
     assert(order->in_judge.next == NULL);
     order->kind = kind;
-    order->number = ++judge->orders_given;
+    if (order->number == 0)
+        order->number = ++judge->orders_given;
     order->pending = *pending;
     assert(judge->orders.last == NULL || judge->orders.last->number < order->number);
     LIST_APPEND(&judge->orders, order, in_judge);
@@ -89,14 +91,12 @@ bool judge_order_function(struct judge *judge, struct judge_function *function)
     return true;
 }
 
-bool judge_order_meeting(struct judge *judge, struct judge_meeting *meeting)
+void judge_order_meeting(struct judge *judge, struct judge_meeting *meeting)
 {
-    struct judge_order *order = add(judge, JUDGE_ORDER_MEET);
+    const struct judge_mask all = judge_every_ps(judge);
 
-    assert(meeting != NULL);
-    if (order != NULL)
-        order->meeting = meeting;
-    return order != NULL;
+    assert(meeting->order.meeting == meeting);
+    give(judge, &meeting->order, JUDGE_ORDER_MEET, &all);
 }
 
 static bool tell_membership(struct judge *judge)
@@ -119,7 +119,7 @@ void judge_order_open(struct judge *judge, struct judge_session *session)
 
 void judge_orders_begin_again(struct judge *judge)
 {
-    assert(judge->orders.first == NULL);
+    judge_meetings_begin_again(judge);
     judge_steps_begin_again(judge);
     if (judge->member_joined && add(judge, JUDGE_ORDER_MEMBERSHIP) == NULL)
         judge->membership_told = 0;
@@ -382,6 +382,12 @@ void judge_orders_tick(struct judge *judge)
             give_again(judge, order);
 }
 
+/* The others are a part of what they are of. */
+static bool is_pooled(const struct judge_order *order)
+{
+    return order->kind != JUDGE_ORDER_END && order->kind != JUDGE_ORDER_MEET;
+}
+
 void judge_order_answered(
     struct judge *judge, struct judge_order *order, uint32_t ps, const wire_peer_report *report)
 {
@@ -401,7 +407,7 @@ void judge_order_answered(
         return;
     const struct judge_order done = *order;
     LIST_REMOVE(&judge->orders, order, in_judge);
-    if (order != &judge->end_order)
+    if (is_pooled(order))
         pool_give(&judge->orders_pool, order);
     judge->packed_order = NULL;
     assert(done.session == NULL || done.session->orders > 0);

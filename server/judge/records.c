@@ -4,7 +4,7 @@
  * One step is one record, so that a journal has all of it, or nothing. Without records nothing
  * waits: the last one is 0, and so is what is on disk.
  */
-#include "judge_state.h"
+#include "meet.h"
 
 #include <assert.h>
 
@@ -110,6 +110,7 @@ bool judge_order_is_recorded(const struct judge *judge, const struct judge_order
         return true;
     assert(record != 0);
     assert(record <= judge->last_record);
+    assert(order->meeting == NULL || order->meeting->row.record <= record); /* it never changes */
     if (order->session != NULL && order->session->row.record > record)
         record = order->session->row.record;
     if (order->variable != NULL && order->variable->row.record > record)

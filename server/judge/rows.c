@@ -2,6 +2,8 @@
 /* rows.c -- the rows of the judge's records (judge_rows.h), written and read. */
 #include "barrier.h"
 #include "define.h"
+#include "meet.h"
+#include "row_bytes.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -10,188 +12,25 @@
 #include "error.h"
 #include "little_endian.h"
 
-/* ---- bytes ---- */
-
-struct row_writer {
-    uint8_t *out; /* NULL: they are counted */
-    size_t bytes;
-    const wire_message *definition; /* of a variable: made when it is counted */
-    bool failed;                    /* there was no memory for it */
-};
-
-static void put_bytes(struct row_writer *writer, const void *data, size_t bytes)
-{
-    if (writer->out != NULL && bytes > 0)
-        memcpy(writer->out + writer->bytes, data, bytes);
-    writer->bytes += bytes;
-}
-
-static void put_number(struct row_writer *writer, uint64_t value)
-{
-    uint8_t bytes[8];
-
-    little_endian_put(bytes, sizeof bytes, value);
-    put_bytes(writer, bytes, sizeof bytes);
-}
-
-static void put_text(struct row_writer *writer, const char *text)
-{
-    put_number(writer, strlen(text));
-    put_bytes(writer, text, strlen(text));
-}
-
-struct row_reader {
-    const uint8_t *at;
-    size_t left;
-    bool failed; /* it ended too early, or says what cannot be */
-};
-
-/* NULL: there are not so many. */
-static const uint8_t *take_bytes(struct row_reader *reader, uint64_t bytes)
-{
-    const uint8_t *at = reader->at;
-
-    assert(reader->failed || reader->left == 0 || at != NULL);
-    reader->failed |= bytes > reader->left;
-    if (reader->failed)
-        return NULL;
-    reader->at += bytes;
-    reader->left -= (size_t)bytes;
-    return at;
-}
-
-static uint64_t take_number(struct row_reader *reader)
-{
-    const uint8_t *bytes = take_bytes(reader, 8);
-
-    return bytes == NULL ? 0 : little_endian_get(bytes, 8);
-}
-
-static void take_text(struct row_reader *reader, char *text, size_t text_bytes)
-{
-    const uint64_t count = take_number(reader);
-    const uint8_t *bytes = take_bytes(reader, count);
-
-    assert(text_bytes > 0);
-    reader->failed |= count >= text_bytes;
-    if (reader->failed)
-        return;
-    reader->failed |= memchr(bytes, 0, (size_t)count) != NULL;
-    memcpy(text, bytes, (size_t)count);
-    text[count] = '\0';
-}
-
-/* ---- fields ---- */
-
-enum field_kind { FIELD_NUMBER, FIELD_TEXT };
-
-struct field {
-    size_t offset, bytes;
-    enum field_kind kind;
-    uint64_t most; /* of an enumeration; 0: all that it has bytes for */
-};
-
-#define MEMBER(type, member)                                                                       \
-    .offset = offsetof(struct type, member), .bytes = sizeof((struct type *)NULL)->member
-#define NUMBER(type, member)                                                                       \
-    {                                                                                              \
-        MEMBER(type, member), .kind = FIELD_NUMBER                                                 \
-    }
-#define ENUMERATION(type, member, last)                                                            \
-    {                                                                                              \
-        MEMBER(type, member), .kind = FIELD_NUMBER, .most = (uint64_t)(last)                       \
-    }
-#define TEXT(type, member)                                                                         \
-    {                                                                                              \
-        MEMBER(type, member), .kind = FIELD_TEXT                                                   \
-    }
-
-static uint64_t load(const void *data, size_t bytes)
-{
-    uint32_t word;
-    uint64_t number;
-
-    assert(bytes == 1 || bytes == sizeof word || bytes == sizeof number);
-    if (bytes == 1)
-        return *(const uint8_t *)data != 0;
-    if (bytes == sizeof word) {
-        memcpy(&word, data, bytes);
-        return word;
-    }
-    memcpy(&number, data, bytes);
-    return number;
-}
-
-static void store(void *data, size_t bytes, uint64_t value)
-{
-    const uint32_t word = (uint32_t)value;
-
-    assert(bytes == 1 || bytes == sizeof word || bytes == sizeof value);
-    if (bytes == 1)
-        *(bool *)data = value != 0;
-    else
-        memcpy(data, bytes == sizeof word ? (const void *)&word : &value, bytes);
-}
-
-static void
-put_fields(struct row_writer *writer, const struct field *fields, size_t count, const void *object)
-{
-    for (size_t i = 0; i < count; i++) {
-        const uint8_t *at = (const uint8_t *)object + fields[i].offset;
-        if (fields[i].kind == FIELD_TEXT)
-            put_text(writer, (const char *)at);
-        else
-            put_number(writer, load(at, fields[i].bytes));
-    }
-}
-
-static bool is_too_large(const struct field *field, uint64_t value)
-{
-    if (field->most > 0)
-        return value > field->most;
-    return field->bytes < 8 && value >> (field->bytes == 1 ? 1 : 8 * field->bytes) != 0;
-}
-
-static void
-take_fields(struct row_reader *reader, const struct field *fields, size_t count, void *object)
-{
-    for (size_t i = 0; i < count && !reader->failed; i++) {
-        uint8_t *at = (uint8_t *)object + fields[i].offset;
-        if (fields[i].kind == FIELD_TEXT) {
-            take_text(reader, (char *)at, fields[i].bytes);
-            continue;
-        }
-        const uint64_t value = take_number(reader);
-        reader->failed |= is_too_large(&fields[i], value);
-        if (!reader->failed)
-            store(at, fields[i].bytes, value);
-    }
-}
-
-#define PUT_FIELDS(writer, fields, object)                                                         \
-    put_fields(writer, fields, sizeof fields / sizeof fields[0], object)
-#define TAKE_FIELDS(reader, fields, object)                                                        \
-    take_fields(reader, fields, sizeof fields / sizeof fields[0], object)
-
 static void put_voided(struct row_writer *writer, const struct judge_voided *voided)
 {
     const uint32_t count = voided == NULL ? 0 : voided->count;
 
     assert(count <= JUDGE_VOIDED_MAX);
-    put_number(writer, count);
+    row_put_number(writer, count);
     for (uint32_t i = 0; i < count; i++)
-        put_number(writer, voided->sequence[i]);
+        row_put_number(writer, voided->sequence[i]);
 }
 
 /* In place of what was there. */
 static void
 take_voided(struct row_reader *reader, struct judge *judge, struct judge_voided **voided)
 {
-    const uint64_t count = take_number(reader);
+    const uint64_t count = row_take_number(reader);
 
     judge_voided_drop(judge, voided);
     for (uint64_t i = 0; i < count && !reader->failed; i++) {
-        const uint64_t sequence = take_number(reader);
+        const uint64_t sequence = row_take_number(reader);
         reader->failed |= reader->failed || !judge_voided_add(judge, voided, sequence);
     }
 }
@@ -205,7 +44,7 @@ static void read_row(const struct judge *judge, struct judge_row *row)
 
 /* ---- the cluster, and its ps ---- */
 
-static const struct field cluster_fields[] = {
+static const struct row_field cluster_fields[] = {
     NUMBER(judge, beginnings),
     NUMBER(judge, cluster_id),
     NUMBER(judge, secret),
@@ -237,7 +76,7 @@ static void take_cluster(struct judge *judge, struct row_reader *reader)
     reader->failed |= judge->ps_count > LANE_PS_MAX;
 }
 
-static const struct field peer_fields[] = {
+static const struct row_field peer_fields[] = {
     NUMBER(judge_peer, incarnation),
     TEXT(judge_peer, address),
 };
@@ -248,13 +87,13 @@ static void put_peer(struct judge *judge, struct row_writer *writer, const void 
 
     assert(peer >= judge->peers);
     assert(peer < judge->peers + judge->ps_count);
-    put_number(writer, (uint64_t)(peer - judge->peers));
+    row_put_number(writer, (uint64_t)(peer - judge->peers));
     PUT_FIELDS(writer, peer_fields, peer);
 }
 
 static void take_peer(struct judge *judge, struct row_reader *reader)
 {
-    const uint64_t ps = take_number(reader);
+    const uint64_t ps = row_take_number(reader);
 
     reader->failed |= ps >= judge->ps_count;
     if (reader->failed)
@@ -266,7 +105,7 @@ static void take_peer(struct judge *judge, struct row_reader *reader)
 
 /* ---- tasks ---- */
 
-static const struct field task_fields[] = {
+static const struct row_field task_fields[] = {
     NUMBER(judge_task, listed), NUMBER(judge_task, member),        NUMBER(judge_task, joined),
     NUMBER(judge_task, done),   NUMBER(judge_task, left),          NUMBER(judge_task, attempts),
     NUMBER(judge_task, final),  NUMBER(judge_task, acked_through),
@@ -278,8 +117,8 @@ static void put_task_name(struct judge *judge, struct row_writer *writer, const 
     (void)judge;
 
     assert(strlen(task->job) <= JUDGE_JOB_BYTES_MAX);
-    put_text(writer, task->job);
-    put_number(writer, task->index);
+    row_put_text(writer, task->job);
+    row_put_number(writer, task->index);
 }
 
 static void put_task(struct judge *judge, struct row_writer *writer, const void *object)
@@ -297,8 +136,8 @@ static wire_task_name take_task_name(struct row_reader *reader, char job[JUDGE_J
     wire_task_name name = WIRE_TASK_NAME_INIT;
 
     job[0] = '\0';
-    take_text(reader, job, JUDGE_JOB_BYTES_MAX + 1);
-    const uint64_t index = take_number(reader);
+    row_take_text(reader, job, JUDGE_JOB_BYTES_MAX + 1);
+    const uint64_t index = row_take_number(reader);
     reader->failed |= index > UINT32_MAX;
     name.job = job;
     name.index = (uint32_t)index;
@@ -332,7 +171,7 @@ static void forget_task(struct judge *judge, struct row_reader *reader)
 
 /* ---- sessions ---- */
 
-static const struct field session_fields[] = {
+static const struct row_field session_fields[] = {
     ENUMERATION(judge_session, state, JUDGE_SESSION_SETTLED),
     NUMBER(judge_session, role),
     TEXT(judge_session, job),
@@ -361,7 +200,7 @@ static void put_session_id(struct judge *judge, struct row_writer *writer, const
     const struct judge_session *session = object;
     (void)judge;
 
-    put_bytes(writer, session->id, JUDGE_ID_BYTES);
+    row_put_bytes(writer, session->id, JUDGE_ID_BYTES);
 }
 
 static void put_session(struct judge *judge, struct row_writer *writer, const void *object)
@@ -370,7 +209,7 @@ static void put_session(struct judge *judge, struct row_writer *writer, const vo
 
     assert((session->task != NULL) == (session->role == WIRE_ROLE_MEMBER));
     put_session_id(judge, writer, session);
-    put_bytes(writer, session->nonce, JUDGE_ID_BYTES);
+    row_put_bytes(writer, session->nonce, JUDGE_ID_BYTES);
     PUT_FIELDS(writer, session_fields, session);
     put_voided(writer, session->voided);
 }
@@ -379,8 +218,8 @@ static void put_session(struct judge *judge, struct row_writer *writer, const vo
  * have been, that nobody assigns for a session that is settled. */
 static void take_session(struct judge *judge, struct row_reader *reader)
 {
-    const uint8_t *id = take_bytes(reader, JUDGE_ID_BYTES);
-    const uint8_t *nonce = take_bytes(reader, JUDGE_ID_BYTES);
+    const uint8_t *id = row_take_bytes(reader, JUDGE_ID_BYTES);
+    const uint8_t *nonce = row_take_bytes(reader, JUDGE_ID_BYTES);
 
     if (reader->failed)
         return;
@@ -405,7 +244,7 @@ static void take_session(struct judge *judge, struct row_reader *reader)
 
 static void forget_session(struct judge *judge, struct row_reader *reader)
 {
-    const uint8_t *id = take_bytes(reader, JUDGE_ID_BYTES);
+    const uint8_t *id = row_take_bytes(reader, JUDGE_ID_BYTES);
     struct judge_session *session =
         id == NULL ? NULL : judge_session_find(judge, id, JUDGE_ID_BYTES);
 
@@ -421,7 +260,7 @@ static void forget_session(struct judge *judge, struct row_reader *reader)
 
 /* ---- functions ---- */
 
-static const struct field function_fields[] = {
+static const struct row_field function_fields[] = {
     ENUMERATION(judge_function, state, JUDGE_FUNCTION_REFUSED),
 };
 
@@ -430,10 +269,10 @@ static void put_function(struct judge *judge, struct row_writer *writer, const v
     const struct judge_function *function = object;
     const struct defined_function *known = judge_function_known(judge, function);
 
-    put_number(writer, known->row.function.number);
-    put_text(writer, known->row.name);
-    put_number(writer, known->text_bytes);
-    put_bytes(writer, known->text, known->text_bytes);
+    row_put_number(writer, known->row.function.number);
+    row_put_text(writer, known->row.name);
+    row_put_number(writer, known->text_bytes);
+    row_put_bytes(writer, known->text, known->text_bytes);
     PUT_FIELDS(writer, function_fields, function);
 }
 
@@ -441,11 +280,11 @@ static void take_function(struct judge *judge, struct row_reader *reader)
 {
     char name[EXPRESSION_NAME_BYTES_MAX + 1] = "";
     struct sumac_error error;
-    const uint64_t number = take_number(reader);
+    const uint64_t number = row_take_number(reader);
 
-    take_text(reader, name, sizeof name);
-    const uint64_t bytes = take_number(reader);
-    const uint8_t *text = take_bytes(reader, bytes);
+    row_take_text(reader, name, sizeof name);
+    const uint64_t bytes = row_take_number(reader);
+    const uint8_t *text = row_take_bytes(reader, bytes);
     reader->failed |= number > UINT32_MAX;
     if (reader->failed)
         return;
@@ -461,7 +300,7 @@ static void take_function(struct judge *judge, struct row_reader *reader)
 
 /* ---- variables ---- */
 
-static const struct field variable_fields[] = {
+static const struct row_field variable_fields[] = {
     ENUMERATION(judge_variable, state, JUDGE_VARIABLE_DELETING),
     NUMBER(judge_variable, unassigned.word[0]),
     NUMBER(judge_variable, unassigned.word[1]),
@@ -475,25 +314,7 @@ static void put_variable_id(struct judge *judge, struct row_writer *writer, cons
     const struct judge_variable *variable = object;
     (void)judge;
 
-    put_number(writer, variable->id);
-}
-
-static void put_definition(
-    struct judge *judge, struct row_writer *writer, const struct judge_variable *variable)
-{
-    if (writer->out == NULL) {
-        const wire_variable *made = judge_variable_definition(judge, variable);
-        writer->definition = made == NULL ? NULL : &made->base;
-        writer->failed |= made == NULL;
-    }
-    if (writer->failed)
-        return;
-    assert(writer->definition != NULL);
-    const size_t bytes = wire_packed_bytes(writer->definition, 0);
-    put_number(writer, bytes);
-    if (writer->out != NULL)
-        wire_pack(writer->definition, 0, writer->out + writer->bytes);
-    writer->bytes += bytes;
+    row_put_number(writer, variable->id);
 }
 
 /* Its shards follow from its definition and from how many there were before. */
@@ -505,26 +326,26 @@ static void put_variable(struct judge *judge, struct row_writer *writer, const v
     assert(variable->shard_count > 0);
     assert(creator == NULL || creator->state != JUDGE_SESSION_SETTLED);
     put_variable_id(judge, writer, variable);
-    put_number(writer, variable->shards_before);
-    put_definition(judge, writer, variable);
+    row_put_number(writer, variable->shards_before);
+    if (writer->out == NULL) {
+        const wire_variable *made = judge_variable_definition(judge, variable);
+        writer->message = made == NULL ? NULL : &made->base;
+    }
+    row_put_message(writer);
     PUT_FIELDS(writer, variable_fields, variable);
-    put_number(writer, creator != NULL);
-    put_bytes(writer, creator == NULL ? NULL : creator->id, creator == NULL ? 0 : JUDGE_ID_BYTES);
+    row_put_number(writer, creator != NULL);
+    row_put_bytes(
+        writer, creator == NULL ? NULL : creator->id, creator == NULL ? 0 : JUDGE_ID_BYTES);
 }
 
-/* NULL: it is not one, or its name is another's, or there is no memory. */
-static struct judge_variable *
-make_variable(struct judge *judge, uint64_t id, uint64_t shards_before, const struct span *packed)
+/* NULL: it does not follow, or its name is another's, or there is no memory. */
+static struct judge_variable *make_variable(
+    struct judge *judge, uint64_t id, uint64_t shards_before, const wire_variable *message)
 {
     struct judge_variable *variable = NULL;
-    struct wire_received received;
     struct definition definition;
     struct sumac_error error;
-    const wire_type *type = &sumac__v1__variable__descriptor;
 
-    if (wire_unpack(type, packed, 1, &judge->said->arena, &received, &error) != SUMAC_OK)
-        return NULL;
-    const wire_variable *message = (const wire_variable *)received.message;
     if (id <= judge->variables_made || shards_before < judge->shards_made ||
         definition_read(message, &judge->functions, &definition, &error) != SUMAC_OK ||
         judge_variable_find(judge, message->name) != NULL || judge->ps_count == 0)
@@ -540,8 +361,8 @@ make_variable(struct judge *judge, uint64_t id, uint64_t shards_before, const st
 static void
 take_creator(struct judge *judge, struct row_reader *reader, struct judge_variable *variable)
 {
-    const bool any = take_number(reader) != 0;
-    const uint8_t *id = take_bytes(reader, any ? JUDGE_ID_BYTES : 0);
+    const bool any = row_take_number(reader) != 0;
+    const uint8_t *id = row_take_bytes(reader, any ? JUDGE_ID_BYTES : 0);
 
     if (reader->failed)
         return;
@@ -551,15 +372,15 @@ take_creator(struct judge *judge, struct row_reader *reader, struct judge_variab
 
 static void take_variable(struct judge *judge, struct row_reader *reader)
 {
-    const uint64_t id = take_number(reader), shards_before = take_number(reader);
-    const uint64_t bytes = take_number(reader);
-    const struct span packed = {.data = take_bytes(reader, bytes), .bytes = (size_t)bytes};
+    const uint64_t id = row_take_number(reader), shards_before = row_take_number(reader);
+    const wire_variable *message = (const wire_variable *)row_take_message(
+        reader, &sumac__v1__variable__descriptor, &judge->said->arena);
 
     if (reader->failed)
         return;
     struct judge_variable *variable = judge_variable_by_id(judge, id);
     if (variable == NULL)
-        variable = make_variable(judge, id, shards_before, &packed);
+        variable = make_variable(judge, id, shards_before, message);
     reader->failed |= variable == NULL;
     if (reader->failed)
         return;
@@ -574,7 +395,7 @@ static void take_variable(struct judge *judge, struct row_reader *reader)
 
 static void forget_variable(struct judge *judge, struct row_reader *reader)
 {
-    struct judge_variable *variable = judge_variable_by_id(judge, take_number(reader));
+    struct judge_variable *variable = judge_variable_by_id(judge, row_take_number(reader));
 
     reader->failed |= variable == NULL || variable->state != JUDGE_VARIABLE_DELETING;
     if (!reader->failed)
@@ -583,7 +404,7 @@ static void forget_variable(struct judge *judge, struct row_reader *reader)
 
 /* ---- barriers ---- */
 
-static const struct field barrier_fields[] = {
+static const struct row_field barrier_fields[] = {
     NUMBER(judge_barrier, of_all),     NUMBER(judge_barrier, open),
     NUMBER(judge_barrier, end_known),  NUMBER(judge_barrier, round),
     NUMBER(judge_barrier, timeout_ms), NUMBER(judge_barrier, come_count),
@@ -591,7 +412,7 @@ static const struct field barrier_fields[] = {
     TEXT(judge_barrier, end.text),
 };
 
-static const struct field place_fields[] = {
+static const struct row_field place_fields[] = {
     NUMBER(judge_place, chief),
     NUMBER(judge_place, index),
     NUMBER(judge_place, round),
@@ -603,7 +424,7 @@ static void put_barrier_name(struct judge *judge, struct row_writer *writer, con
     const struct judge_barrier *barrier = object;
     (void)judge;
 
-    put_text(writer, barrier->name);
+    row_put_text(writer, barrier->name);
 }
 
 static void put_barrier(struct judge *judge, struct row_writer *writer, const void *object)
@@ -611,7 +432,7 @@ static void put_barrier(struct judge *judge, struct row_writer *writer, const vo
     const struct judge_barrier *barrier = object;
 
     put_barrier_name(judge, writer, barrier);
-    put_number(writer, barrier->place_count);
+    row_put_number(writer, barrier->place_count);
     PUT_FIELDS(writer, barrier_fields, barrier);
     for (uint32_t i = 0; i < barrier->place_count; i++)
         PUT_FIELDS(writer, place_fields, &barrier->places[i]);
@@ -621,7 +442,7 @@ static void put_barrier(struct judge *judge, struct row_writer *writer, const vo
 static struct judge_barrier *
 take_places(struct judge *judge, struct row_reader *reader, const char *name)
 {
-    const uint64_t count = take_number(reader);
+    const uint64_t count = row_take_number(reader);
     struct judge_barrier *barrier = judge_barrier_find(judge, name);
 
     if (reader->failed || count == 0 || count > WIRE_BARRIER_TASKS_MAX)
@@ -640,7 +461,7 @@ static void take_barrier(struct judge *judge, struct row_reader *reader)
 {
     char name[JUDGE_BARRIER_NAME_BYTES_MAX + 1] = "";
 
-    take_text(reader, name, sizeof name);
+    row_take_text(reader, name, sizeof name);
     struct judge_barrier *barrier = take_places(judge, reader, name);
     reader->failed |= barrier == NULL;
     if (reader->failed)
@@ -657,11 +478,56 @@ static void forget_barrier(struct judge *judge, struct row_reader *reader)
 {
     char name[JUDGE_BARRIER_NAME_BYTES_MAX + 1] = "";
 
-    take_text(reader, name, sizeof name);
+    row_take_text(reader, name, sizeof name);
     struct judge_barrier *barrier = reader->failed ? NULL : judge_barrier_find(judge, name);
     reader->failed |= barrier == NULL || barrier->open;
     if (!reader->failed)
         judge_barrier_forget(judge, barrier);
+}
+
+/* ---- rounds of rendezvous ---- */
+
+static void put_meeting_number(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    const struct judge_meeting *meeting = object;
+    (void)judge;
+
+    assert(meeting->order.number != 0);
+    row_put_number(writer, meeting->order.number);
+}
+
+static void put_meeting(struct judge *judge, struct row_writer *writer, const void *object)
+{
+    put_meeting_number(judge, writer, object);
+    if (writer->out == NULL) {
+        const wire_meeting_end *made = judge_meeting_message(judge, object);
+        writer->message = made == NULL ? NULL : &made->base;
+    }
+    row_put_message(writer);
+}
+
+/* Nothing changes of one: it is there, or it is gone. */
+static void take_meeting(struct judge *judge, struct row_reader *reader)
+{
+    const uint64_t number = row_take_number(reader);
+    const wire_message *message =
+        row_take_message(reader, &sumac__v1__meeting_end__descriptor, &judge->said->arena);
+    struct judge_meeting *meeting =
+        message == NULL ? NULL
+                        : judge_meeting_replay(judge, number, (const wire_meeting_end *)message);
+
+    reader->failed |= meeting == NULL;
+    if (!reader->failed)
+        read_row(judge, &meeting->row);
+}
+
+static void forget_meeting(struct judge *judge, struct row_reader *reader)
+{
+    struct judge_meeting *meeting = judge_meeting_by_number(judge, row_take_number(reader));
+
+    reader->failed |= meeting == NULL;
+    if (!reader->failed)
+        judge_meeting_forget(judge, meeting);
 }
 
 /* ---- synchronous steps of K of N ---- */
@@ -675,21 +541,21 @@ static void put_step(struct judge *judge, struct row_writer *writer, const void 
     for (const struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)
         count += session->taken_step == judge->step_taken;
-    put_number(writer, judge->step_taken);
-    put_number(writer, count);
+    row_put_number(writer, judge->step_taken);
+    row_put_number(writer, count);
     for (const struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)
         if (session->taken_step == judge->step_taken)
-            put_bytes(writer, session->id, JUDGE_ID_BYTES);
+            row_put_bytes(writer, session->id, JUDGE_ID_BYTES);
 }
 
 static void take_step(struct judge *judge, struct row_reader *reader)
 {
-    judge->step_taken = take_number(reader);
-    const uint64_t count = take_number(reader);
+    judge->step_taken = row_take_number(reader);
+    const uint64_t count = row_take_number(reader);
 
     for (uint64_t i = 0; i < count && !reader->failed; i++) {
-        const uint8_t *id = take_bytes(reader, JUDGE_ID_BYTES);
+        const uint8_t *id = row_take_bytes(reader, JUDGE_ID_BYTES);
         struct judge_session *session =
             id == NULL ? NULL : judge_session_find(judge, id, JUDGE_ID_BYTES);
         reader->failed |= session == NULL;
@@ -715,6 +581,7 @@ static const struct {
     [JUDGE_ROW_FUNCTION] = {put_function, take_function, NULL, NULL},
     [JUDGE_ROW_VARIABLE] = {put_variable, take_variable, put_variable_id, forget_variable},
     [JUDGE_ROW_STEP] = {put_step, take_step, NULL, NULL},
+    [JUDGE_ROW_MEETING] = {put_meeting, take_meeting, put_meeting_number, forget_meeting},
     [JUDGE_ROW_BARRIER] = {put_barrier, take_barrier, put_barrier_name, forget_barrier},
 };
 
@@ -757,13 +624,13 @@ bool judge_row_write_gone(
 /* False: it is none that a judge writes, or does not follow. */
 static bool take_row(struct judge *judge, struct row_reader *record)
 {
-    const uint8_t *head = take_bytes(record, JUDGE_ROW_HEAD_BYTES);
+    const uint8_t *head = row_take_bytes(record, JUDGE_ROW_HEAD_BYTES);
 
     if (head == NULL || head[0] == 0 || head[0] >= JUDGE_ROW_KINDS || head[1] > 1)
         return false;
     const uint64_t bytes = little_endian_get(head + 4, 4);
     const uint8_t *data =
-        bytes < JUDGE_ROW_HEAD_BYTES ? NULL : take_bytes(record, bytes - JUDGE_ROW_HEAD_BYTES);
+        bytes < JUDGE_ROW_HEAD_BYTES ? NULL : row_take_bytes(record, bytes - JUDGE_ROW_HEAD_BYTES);
     struct row_reader reader = {.at = data, .left = (size_t)bytes - JUDGE_ROW_HEAD_BYTES};
     void (*take)(struct judge *, struct row_reader *) =
         head[1] != 0 ? kinds[head[0]].take_gone : kinds[head[0]].take;

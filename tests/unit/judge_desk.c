@@ -12,6 +12,7 @@
 
 #include "judge_check.h"
 #include "judge_desk.h"
+#include "judge_proposal.h"
 #include "judge_replay_check.h"
 
 static void *take(void *context, size_t bytes)
@@ -80,6 +81,16 @@ static const char *name_of(const wire_peer_order *order)
     return "alive";
 }
 
+/* The number is the one that it had, if a judge before this one has ordered it. */
+static void keep_meet(struct desk *desk, uint64_t number, const wire_meeting_end *end)
+{
+    desk->last_meet = number;
+    say(desk, "meet %.*s %u %s%s%s\n", (int)end->meeting->name.len,
+        (const char *)end->meeting->name.data, (unsigned)end->meeting->round,
+        sumac_status_name((enum sumac_status)end->status), end->message[0] == '\0' ? "" : " ",
+        end->message);
+}
+
 static void keep_order(struct desk *desk, const wire_peer_order *order)
 {
     assert_true(desk->order_count < 64);
@@ -87,9 +98,13 @@ static void keep_order(struct desk *desk, const wire_peer_order *order)
     desk->closes[desk->order_count++] = order->close != NULL;
     if (order->number == 0)
         return;
-    assert_true(order->number > desk->orders_before);
     if (order->number > desk->last_order)
         desk->last_order = order->number;
+    if (order->meet != NULL) {
+        keep_meet(desk, order->number, order->meet);
+        return;
+    }
+    assert_true(order->number > desk->orders_before);
     say(desk, "%s\n", name_of(order));
 }
 
@@ -428,4 +443,14 @@ void desk_come(struct desk *desk, const char *name, uint64_t round, uint32_t las
     request.n_tasks = last == 0 ? 1 : 2;
     request.timeout_ms = 5000;
     call(desk, LANE_CALL_BARRIER, &request.base);
+}
+
+void desk_propose(struct desk *desk, const char *name, uint64_t round, enum sumac_status status)
+{
+    struct proposal proposal;
+
+    propose(&proposal, name, round, status);
+    proposal.report.ps_incarnation = desk->config.incarnation;
+    proposal.report.epoch = JUDGE_EPOCH;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_REPORT, .report = &proposal.report});
 }

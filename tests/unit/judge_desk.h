@@ -3,8 +3,8 @@
  * writes when it is told, and the only ps, ps 0, obeys when it is let. At the end of a conversation
  * another judge is made of the records, and must be what it is.
  *
- *     record 4 · add · created 1 of 2 shards, assign · joined 2, before 7 voided 2 · left at 7 ·
- *     round 2 OK · failed TIMED_OUT · exit STATE_LOST
+ *     record 4 · add · meet grads 3 OK · created 1 of 2 shards, assign · joined 2, before 7 voided
+ * 2 · left at 7 · round 2 OK · failed TIMED_OUT · exit STATE_LOST
  */
 #ifndef TESTS_JUDGE_DESK_H
 #define TESTS_JUDGE_DESK_H
@@ -25,6 +25,7 @@ struct desk {
     bool closes[64];     /* they ask where a session stands */
     uint32_t order_count;
     uint64_t last_order, orders_before; /* the largest, by this judge and by the one before it */
+    uint64_t last_meet;                 /* number of the last that ended a round */
     uint8_t session[16];                /* of the last join */
     uint32_t shards;                    /* of what is created; 0: 2 */
     char text[16384];
@@ -64,6 +65,9 @@ void desk_create(struct desk *desk, const char *name, bool assigned);
 void desk_delete(struct desk *desk, const char *name);
 /* It comes to a barrier of worker 0 and, if that is another one, of worker `last`. */
 void desk_come(struct desk *desk, const char *name, uint64_t round, uint32_t last);
+
+/* ps 0 proposes that the round ends so. */
+void desk_propose(struct desk *desk, const char *name, uint64_t round, enum sumac_status status);
 
 int desk_setup(void **state);
 int desk_teardown(void **state);

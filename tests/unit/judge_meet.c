@@ -75,6 +75,25 @@ static void so_many_are_under_way_at_a_time(void **state)
     world_free(two.world);
 }
 
+static void what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+
+    world_forget(two.world);
+    two.world->out_of_memory = true;
+    world_report_meet(two.world, 0, "grads", 3, SUMAC_DEADLINE_EXCEEDED);
+    world_settle_down(two.world);
+    world_expect(two.world, "");
+    two.world->out_of_memory = false;
+
+    world_report_meet(two.world, 0, "grads", 3, SUMAC_OK);
+    world_settle_down(two.world);
+
+    world_expect(two.world, "ps 0, 1: meet grads 3 OK\n");
+    world_free(two.world);
+}
+
 static void what_is_no_round_is_not_ordered(void **state)
 {
     (void)state;
@@ -87,11 +106,14 @@ static void what_is_no_round_is_not_ordered(void **state)
     message.meets = ends;
     message.n_meets = 1;
     world_report(two.world, 1, &message);
+    assert_non_null(strstr(two.world->log, "no round is named"));
     world_report_meet(two.world, 1, "", 1, SUMAC_OK);
+    assert_non_null(strstr(two.world->log, "a rendezvous's name has 1 to 256 bytes, given 0"));
+    world_report_meet(two.world, 1, "grads", 1, SUMAC_UNAUTHENTICATED + 1);
+    assert_non_null(strstr(two.world->log, "it is to end with status 17"));
     world_settle_down(two.world);
 
     world_expect(two.world, "");
-    assert_non_null(strstr(two.world->log, "proposes the end of a round that there cannot be"));
     world_free(two.world);
 }
 
@@ -101,6 +123,7 @@ int main(void)
         cmocka_unit_test(the_first_proposal_is_ordered_to_every_ps),
         cmocka_unit_test(it_is_forgotten_when_every_ps_has_answered),
         cmocka_unit_test(so_many_are_under_way_at_a_time),
+        cmocka_unit_test(what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again),
         cmocka_unit_test(what_is_no_round_is_not_ordered),
     };
 

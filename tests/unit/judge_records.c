@@ -120,6 +120,29 @@ static void nobody_hears_that_the_run_is_over_before_that_is_on_disk(void **stat
     desk_expect(desk, "failed TERMINATED\n");
 }
 
+/* And that every ps has heard it another. */
+static void the_end_of_a_round_is_a_record_and_its_order_waits_for_it(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_propose(desk, "grads", 3, SUMAC_OK);
+    desk_propose(desk, "grads", 3, SUMAC_DEADLINE_EXCEEDED); /* it is known */
+    desk_expect(desk, "record 4\n");
+
+    desk_write_down(desk);
+    desk_expect(desk, "meet grads 3 OK\n");
+    assert_int_equal(desk->judge->orders_pool.used, 0); /* it is a part of what it is of */
+    desk_obey(desk);
+
+    desk_expect(desk, "record 5\n");
+    assert_int_equal(desk->judge->meeting_count, 0);
+    assert_true(desk->records[4].bytes < desk->records[3].bytes);
+    desk_propose(desk, "grads", 4, SUMAC_OK);
+    desk_compare(desk);
+}
+
 /* A disk that has written the first of two records has not written the second. */
 static void each_answer_waits_for_its_own_record(void **state)
 {
@@ -292,6 +315,7 @@ int main(void)
         desk_test(a_leave_is_three_records),
         desk_test(an_answer_that_changes_nothing_waits_only_for_what_it_may_reveal),
         desk_test(nobody_hears_that_the_run_is_over_before_that_is_on_disk),
+        desk_test(the_end_of_a_round_is_a_record_and_its_order_waits_for_it),
         desk_test(each_answer_waits_for_its_own_record),
         desk_test(an_order_waits_for_what_has_changed_since_it_was_made),
         desk_test(whoever_has_gone_is_not_answered_when_the_record_is_on_disk),

@@ -13,6 +13,8 @@
 
 #include "barrier.h"
 #include "judge_desk.h"
+#include "little_endian.h"
+#include "meet.h"
 
 /* ---- a judge that begins again */
 
@@ -267,6 +269,136 @@ static void a_barrier_that_gave_way_is_gone_from_the_records_too(void **state)
     desk_compare(desk);
 }
 
+/* ---- rounds of rendezvous */
+
+/* Some ps may have obeyed it, whose number says so, and others may have not. */
+static void a_judge_made_again_orders_the_end_of_a_round_again_and_takes_no_other(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_propose(desk, "grads", 3, SUMAC_DEADLINE_EXCEEDED);
+    desk_write_down(desk);
+    desk_expect(desk, "record 4\nmeet grads 3 DEADLINE_EXCEEDED it is so\n");
+    const uint64_t number = desk->last_meet;
+
+    for (uint32_t beginnings = 1; beginnings < 3; beginnings++) {
+        desk_begin_again(desk);
+        desk_propose(desk, "grads", 3, SUMAC_OK);
+        desk_write_down(desk);
+        desk_obey_one(desk); /* the hello, and not the end of the round */
+        assert_non_null(strstr(desk->text, "hello\nmeet grads 3 DEADLINE_EXCEEDED it is so\n"));
+        assert_null(strstr(desk->text, "grads 3 OK"));
+        assert_int_equal(desk->last_meet, number);
+        desk->text[0] = '\0';
+    }
+}
+
+/* In the order of their numbers, and before whatever else is ordered. */
+static void rounds_are_ordered_again_in_the_order_in_which_they_were_proposed(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", false);
+    desk_propose(desk, "b", 1, SUMAC_OK);
+    desk_propose(desk, "a", 1, SUMAC_OK);
+    desk_begin_again(desk);
+    desk_propose(desk, "a", 2, SUMAC_ABORTED);
+    desk->text[0] = '\0';
+
+    desk_settle_down(desk);
+
+    const char *const first = strstr(desk->text, "hello\nmeet b 1 OK\n");
+    const char *const second = strstr(desk->text, "meet a 1 OK\n");
+    const char *const added = strstr(desk->text, "add\n");
+    const char *const third = strstr(desk->text, "meet a 2 ABORTED it is so\n");
+    assert_non_null(first);
+    assert_true(first < second && second < added && added < third);
+    assert_true(desk->last_meet > desk->orders_before);
+    assert_int_equal(desk->judge->meeting_count, 0);
+}
+
+static void a_round_that_every_ps_has_heard_of_is_gone_from_the_records_too(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_propose(desk, "grads", 3, SUMAC_OK);
+    desk_propose(desk, "grads", 4, SUMAC_OK);
+    desk_write_down(desk);
+    desk_obey_one(desk);
+    desk_write_down(desk);
+    assert_int_equal(desk->judge->meeting_count, 1);
+    desk_begin_again(desk);
+    desk->text[0] = '\0';
+
+    desk_settle_down(desk);
+
+    assert_null(strstr(desk->text, "meet grads 3"));
+    assert_non_null(strstr(desk->text, "meet grads 4"));
+}
+
+static void of_a_run_that_is_being_ended_no_round_is_ordered_again(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_propose(desk, "grads", 3, SUMAC_OK);
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TERMINATE});
+    desk_begin_again(desk);
+    desk->text[0] = '\0';
+
+    desk_settle_down(desk);
+
+    assert_non_null(strstr(desk->text, "end\n"));
+    assert_null(strstr(desk->text, "meet"));
+}
+
+/* Is record `from`, with that number behind its only row's head, taken after so many others? */
+static bool is_taken(const struct desk *desk, uint64_t others, uint64_t from, uint64_t number)
+{
+    const struct span whole = desk->records[from];
+    uint8_t *const bytes = malloc(whole.bytes);
+    const struct span record = {.data = bytes, .bytes = whole.bytes};
+    struct judge *again = judge_create(&desk->config, &desk->memory);
+    struct sumac_error error;
+
+    assert_non_null(bytes);
+    assert_int_equal(whole.data[0], JUDGE_ROW_MEETING);
+    memcpy(bytes, whole.data, whole.bytes);
+    little_endian_put(bytes + JUDGE_ROW_HEAD_BYTES, 8, number);
+    for (uint64_t i = 0; i < others; i++)
+        assert_int_equal(judge_replay(again, &desk->records[i], &error), SUMAC_OK);
+    const bool taken = judge_replay(again, &record, &error) == SUMAC_OK;
+    judge_destroy(again);
+    free(bytes);
+    return taken;
+}
+
+static void a_round_that_does_not_follow_from_the_records_before_it_is_refused(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_propose(desk, "grads", 3, SUMAC_OK);
+    desk_propose(desk, "grads", 4, SUMAC_OK);
+    const uint64_t first = desk->judge->meetings.first->order.number;
+    const uint64_t second = desk->judge->meetings.last->order.number;
+
+    assert_true(is_taken(desk, 4, 4, second));
+    assert_false(is_taken(desk, 4, 4, first));
+    assert_false(is_taken(desk, 4, 4, 0));
+    assert_false(is_taken(desk, 4, 4, second + (UINT64_C(1) << JUDGE_ORDERS_OF_BEGINNING_BITS)));
+    assert_false(is_taken(desk, 5, 4, second + 1)); /* the round is there */
+    assert_false(is_taken(desk, 0, 4, second));     /* of no cluster */
+}
+
 /* ---- what is gone */
 
 /* A session is forgotten as it is settled, when others that joined later were before it. */
@@ -339,6 +471,7 @@ static void what_no_judge_wrote_does_no_harm(void **state)
     desk_settle_down(desk);
     desk_come(desk, "alone", 0, 0);
     desk_come(desk, "both", 0, 1);
+    desk_propose(desk, "grads", 3, SUMAC_ABORTED);
     desk_leave(desk);
     desk_settle_down(desk);
     for (uint64_t at = 0; at < desk->record_count; at++) {
@@ -395,6 +528,11 @@ int main(void)
         desk_test(which_attempt_has_come_is_not_forgotten),
         desk_test(a_round_that_is_open_ends_at_its_deadline_though_the_judge_begins_again),
         desk_test(a_barrier_that_gave_way_is_gone_from_the_records_too),
+        desk_test(a_judge_made_again_orders_the_end_of_a_round_again_and_takes_no_other),
+        desk_test(rounds_are_ordered_again_in_the_order_in_which_they_were_proposed),
+        desk_test(a_round_that_every_ps_has_heard_of_is_gone_from_the_records_too),
+        desk_test(of_a_run_that_is_being_ended_no_round_is_ordered_again),
+        desk_test(a_round_that_does_not_follow_from_the_records_before_it_is_refused),
         desk_test(what_is_forgotten_is_gone_from_the_records_too),
         desk_test(a_task_that_gave_way_is_gone_from_the_records_too),
         desk_test(what_no_judge_wrote_does_no_harm),

@@ -14,6 +14,7 @@
 #include "end_status.h"
 #include "judge_check.h"
 #include "judge_transcript.h"
+#include "judge_proposal.h"
 #include "judge_world.h"
 
 #define WORLD_PIECE_BYTES_MAX                                                                      \
@@ -705,27 +706,10 @@ void world_report_come(
 void world_report_meet(
     struct world *world, uint32_t ps, const char *name, uint64_t round, enum sumac_status status)
 {
-    wire_peer_report message = WIRE_PEER_REPORT_INIT;
-    wire_meeting meeting = WIRE_MEETING_INIT;
-    wire_meeting_end one = WIRE_MEETING_END_INIT;
-    wire_meeting_end *all[] = {&one};
-    uint64_t tasks[] = {1, 3}, shape[] = {1u << 20};
+    struct proposal proposal;
 
-    meeting.name = (wire_bytes){.len = strlen(name), .data = (uint8_t *)(uintptr_t)name};
-    meeting.round = round;
-    meeting.tasks = tasks;
-    meeting.n_tasks = 2;
-    meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
-    meeting.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    meeting.shape = shape;
-    meeting.n_shape = 1;
-    meeting.split = true;
-    one.meeting = &meeting;
-    one.status = (uint32_t)status;
-    one.message = (char *)(uintptr_t)(status == SUMAC_OK ? "" : "it is so");
-    message.meets = all;
-    message.n_meets = 1;
-    world_report(world, ps, &message);
+    propose(&proposal, name, round, status);
+    world_report(world, ps, &proposal.report);
 }
 
 void world_report_over(struct world *world, uint32_t ps, uint64_t step)

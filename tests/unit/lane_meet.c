@@ -446,6 +446,27 @@ static void what_is_ordered_to_fail_fails_for_who_comes_later_too(void **state)
     expect_nothing_kept(&world);
 }
 
+/* As by a ps 0 that begins again and does not know that this ps has answered: those who came have
+ * heard of the round, and nothing says any more that it has been. */
+static void an_end_with_the_number_of_one_that_was_obeyed_begins_no_round(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    come_with(&world, 1, 3, 4);
+    come_with(&world, 2, 30, 40);
+    order_end(&world, SUMAC_OK);
+    for (uint8_t i = 1; i <= 2; i++)
+        acknowledge(&world, i);
+    expect_nothing_kept(&world);
+
+    world.talk->orders--;
+    order_end(&world, SUMAC_OK);
+
+    expect_nothing_kept(&world);
+}
+
 /* By its name at home here, it is this ps that sees one that is not split beside one that is. */
 static void the_home_proposes_where_one_is_split_and_another_is_not(void **state)
 {
@@ -594,6 +615,7 @@ int main(void)
         talk_test(what_it_had_contributed_counts),
         talk_test(a_split_round_passes_when_it_is_ordered_and_whole_here),
         talk_test(what_is_ordered_to_fail_fails_for_who_comes_later_too),
+        talk_test(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round),
         talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
         talk_test(what_is_wrong_with_it_refuses_the_part),
         talk_test(a_task_contributes_once),
