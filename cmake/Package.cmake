@@ -7,11 +7,12 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(package_modules base cluster wire proto expression update rpc session client worker)
+set(package_modules base value cluster wire proto expression update rpc session client worker)
 set(package_libraries grpc gpr protobuf-c jansson m pthread) # as a linker names them
 set(package_headers
     lib/base/sumac/buffer.h lib/base/sumac/status.h lib/base/sumac/tensor.h
-    lib/cluster/sumac/cluster.h lib/client/sumac/client.h lib/update/sumac/plugin.h worker/sumac/worker.h)
+    lib/cluster/sumac/cluster.h lib/client/sumac/client.h lib/update/sumac/plugin.h
+    lib/value/sumac/value.h worker/sumac/strategy.h worker/sumac/worker.h)
 foreach(module ${package_modules})
   list(APPEND package_archives $<TARGET_FILE:${module}>)
 endforeach()
@@ -20,6 +21,7 @@ set(package_includes
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/cluster>
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/client>
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/update>
+    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/value>
     $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/worker>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 file(WRITE ${CMAKE_BINARY_DIR}/package/empty.c "typedef int package_empty; /* the objects come from the modules */\n")

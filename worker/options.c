@@ -109,8 +109,7 @@ static enum sumac_status check_reductions(
     return SUMAC_OK;
 }
 
-/* How many replicas SUMAC_REPLICAS says, where the options say nothing. */
-static enum sumac_status read_replicas(uint32_t *replicas, struct sumac_error *error)
+enum sumac_status options_replicas(uint32_t *replicas, struct sumac_error *error)
 {
     const char *text = getenv("SUMAC_REPLICAS");
     char *end = NULL;
@@ -161,7 +160,7 @@ enum sumac_status worker_options_read(
 {
     *filled = *options;
     fill_in(filled);
-    enum sumac_status status = read_replicas(&filled->replicas, error);
+    enum sumac_status status = options_replicas(&filled->replicas, error);
     if (status == SUMAC_OK)
         status = check_options(filled, error);
     if (status == SUMAC_OK)

@@ -12,4 +12,8 @@ enum sumac_status worker_options_read(
     const struct device_ops *devices, const struct sumac_worker_options *options,
     struct sumac_worker_options *filled, struct sumac_error *error);
 
+/* How many replicas SUMAC_REPLICAS says, where *replicas says nothing (0). Fails
+ * INVALID_ARGUMENT: it is no such number. */
+enum sumac_status options_replicas(uint32_t *replicas, struct sumac_error *error);
+
 #endif

@@ -15,12 +15,9 @@
 
 #include "sumac/status.h"
 
-/* What became of the cases of one operation. */
+/* What became of the cases. */
 struct cases_run {
-    const char *op;
-    bool skips_others; /* says so of the cases of another operation, too */
     size_t passed, failed, skipped;
-    size_t other_ops;    /* cases of another operation of which nothing was said */
     const char *case_id; /* the case that is being run; lent */
     char why[1024];      /* it failed, or was skipped: the first that was said of it */
 };
@@ -31,14 +28,19 @@ enum cases_result { CASES_PASSED, CASES_FAILED, CASES_SKIPPED };
  * json_decref. */
 json_t *cases_load(const char *path);
 
-/* Run `run_case` over every case of `run->op`, and print PASS id, FAIL id: why or SKIP id: why of
- * each.
- * `keys` are what a case of this operation may have beside id, op, expect, error, exact, source,
- * decision, note. */
+/* How cases of one operation are run. `keys` are what such a case may have beside id, op, expect,
+ * error, exact, source, decision, note. */
+struct cases_operation {
+    const char *op;
+    const char *const *keys;
+    enum cases_result (*run_case)(struct cases_run *run, json_t *one, void *context);
+    void *context;
+};
+
+/* Run every case, each by its operation of a list that ends with one without a name, and print
+ * PASS id, FAIL id: why or SKIP id: why of each. A case of another operation is skipped. */
 void cases_each(
-    const json_t *file, struct cases_run *run, const char *const *keys,
-    enum cases_result (*run_case)(struct cases_run *run, json_t *one, void *context),
-    void *context);
+    const json_t *file, struct cases_run *run, const struct cases_operation *operations);
 
 /* Say what is wrong with the case: "expected …, got …". Returns  false. */
 bool cases_fail(struct cases_run *run, const char *format, ...)

@@ -218,15 +218,15 @@ static enum cases_result run_placement(struct cases_run *run, json_t *one, void 
 int main(int argc, char **argv)
 {
     json_t *file = argc == 2 ? cases_load(argv[1]) : NULL;
-    struct cases_run partition = {.op = "partition"};
-    struct cases_run placement = {.op = "placement"};
+    const struct cases_operation operations[] = {
+        {.op = "partition", .keys = partition_keys, .run_case = run_partition},
+        {.op = "placement", .keys = placement_keys, .run_case = run_placement},
+        {.op = NULL}};
+    struct cases_run run = {.passed = 0};
 
     if (file == NULL)
         return 2;
-    cases_each(file, &partition, partition_keys, run_partition, NULL);
-    cases_each(file, &placement, placement_keys, run_placement, NULL);
+    cases_each(file, &run, operations);
     json_decref(file);
-    const int partition_code = cases_finish(&partition);
-    const int placement_code = cases_finish(&placement);
-    return partition_code != 0 ? partition_code : placement_code;
+    return cases_finish(&run);
 }

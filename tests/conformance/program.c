@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.c -- `sumac-conformance [--rpc] FILE…`: cases of any file of the format, run and told one
  * by one. It knows no case. */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "relay.h"
+#include "strategies.h"
 #include "update_function.h"
 
 #define EXIT_USAGE 2
@@ -29,14 +31,38 @@ static const char help[] =
     "           as a worker of the cluster which that describes\n"
     "  --help   this text\n"
     "\n"
-    "Operations: update_function\n";
+    "Operations: update_function, run, values_from_function, reduce, reduce_to, batch_reduce_to,\n"
+    "all_reduce, gather, all_gather; those of a strategy over several processes are skipped yet\n";
+
+#define OPERATIONS_MAX 16u
+
+/* Those that strategies have, and that of the target. */
+static void
+list_operations(const struct target *target, struct cases_operation operations[OPERATIONS_MAX])
+{
+    uint32_t count = 0;
+
+    operations[count++] = (struct cases_operation){
+        .op = "update_function",
+        .keys = update_function_keys,
+        .run_case = update_function_run,
+        .context = (void *)(uintptr_t)target};
+    for (const struct cases_operation *at = strategy_operations; at->op != NULL; at++) {
+        assert(count + 1 < OPERATIONS_MAX);
+        operations[count++] = *at;
+    }
+    operations[count].op = NULL;
+}
 
 static void run_files(char **paths, const struct target *target, struct cases_run *run)
 {
+    struct cases_operation operations[OPERATIONS_MAX];
+
+    list_operations(target, operations);
     for (; *paths != NULL; paths++) {
         json_t *file = cases_load(*paths);
         run->failed += file == NULL;
-        cases_each(file, run, update_function_keys, update_function_run, (void *)(uintptr_t)target);
+        cases_each(file, run, operations);
         json_decref(file);
     }
 }
@@ -44,7 +70,7 @@ static void run_files(char **paths, const struct target *target, struct cases_ru
 static int run_all(char **paths, bool rpc)
 {
     const struct target *target = rpc ? &target_ps : &target_loops;
-    struct cases_run run = {.op = "update_function", .skips_others = true};
+    struct cases_run run = {.passed = 0};
     struct sumac_error error = {0};
 
     if (target->open(&error) != SUMAC_OK) {

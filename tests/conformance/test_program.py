@@ -32,13 +32,13 @@ class Program(unittest.TestCase):
             return self.run_with(*options, path)
 
     def test_each_case_is_told_and_all_are_counted(self):
-        code, lines, _ = self.run_cases(case("a", 0, 1), case("b", 0, 3), {"id": "c", "op": "reduce", "expect": {}})
+        code, lines, _ = self.run_cases(case("a", 0, 1), case("b", 0, 3), {"id": "c", "op": "dataset_shard", "expect": {}})
         self.assertEqual(lines, ["PASS a", "FAIL b: expected value[1] to be 3, got 1", "SKIP c: its operation is not run by this program yet",
                                  "1 passed, 1 failed, 1 skipped"])
         self.assertEqual(code, 1)
 
     def test_it_ends_with_0_when_none_failed(self):
-        code, lines, _ = self.run_cases(case("a", 0, 1), {"id": "c", "op": "reduce", "expect": {}})
+        code, lines, _ = self.run_cases(case("a", 0, 1), {"id": "c", "op": "dataset_shard", "expect": {}})
         self.assertEqual((code, lines[-1]), (0, "1 passed, 0 failed, 1 skipped"))
 
     def test_what_it_cannot_express_has_failed(self):

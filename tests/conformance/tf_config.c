@@ -158,8 +158,10 @@ int main(int argc, char **argv)
 
     if (file == NULL)
         return EXIT_FAILURE;
-    struct cases_run run = {.op = "tf_config"};
-    cases_each(file, &run, case_keys, run_case, NULL);
+    const struct cases_operation operations[] = {
+        {.op = "tf_config", .keys = case_keys, .run_case = run_case}, {.op = NULL}};
+    struct cases_run run = {.passed = 0};
+    cases_each(file, &run, operations);
     json_decref(file);
     return cases_finish(&run);
 }

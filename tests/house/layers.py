@@ -25,6 +25,7 @@ OWNED_STRUCTS = {"lane_session": "session", "lane_stream": "stream", "lane_part"
 MAY_INCLUDE = {
     "lib/base": [],
     "lib/cluster": ["lib/base"],
+    "lib/value": ["lib/base"],
     "lib/wire": ["lib/base"],
     "lib/expression": ["lib/base"],
     "lib/update": ["lib/base", "lib/wire", "lib/expression/expression.h"],
@@ -32,7 +33,7 @@ MAY_INCLUDE = {
     "lib/session": ["lib/base", "lib/wire"],
     "lib/client": ["lib/base", "lib/wire", "lib/update/update.h", "lib/update/defined.h", "lib/update/described.h",
                    "lib/update/plugged.h", "lib/expression/expression.h", "lib/rpc", "lib/session", "lib/cluster"],
-    "worker": ["lib/base", "lib/client", "lib/cluster"],
+    "worker": ["lib/base", "lib/value", "lib/client", "lib/cluster"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
     "server/meet": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],

@@ -733,6 +733,7 @@ int main(void)
     HOLDS(sumac_tune_malloc, "", (sumac_tune_malloc(), true));
     try_base();
     try_clusters();
+    try_strategy();
     try_opening();
     try_no_client();
     open_clients();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* absurd.h -- how absurd.c and absurd_base.c try a call: what it is to say is beside it. */
+/* absurd.h -- how absurd.c and those beside it try a call: what it is to say is beside it. */
 #ifndef TESTS_ABSURD_H
 #define TESTS_ABSURD_H
 
@@ -36,5 +36,8 @@ void is_refused(enum sumac_status status, enum sumac_status wanted, const char *
 /* absurd_base.c: lib/base and lib/cluster */
 void try_base(void);
 void try_clusters(void);
+
+/* absurd_strategy.c: lib/value and worker/strategy */
+void try_strategy(void);
 
 #endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nest.c -- values leaf by leaf: mapped, compared, a replica's chosen, replicas' put together.
+ *
+ * A leaf is what is neither list, tuple nor dict. Nests are at most SUMAC_VALUE_DEPTH_MAX deep.
+ */
+#include "value.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "text.h"
+
+const char *value_path_print(const struct value_path *path, char *text, size_t text_bytes)
+{
+    assert(text_bytes > 0);
+    text[0] = '\0';
+    if (path == NULL)
+        return text;
+    (void)value_path_print(path->above, text, text_bytes);
+    const size_t used = strlen(text);
+    const char *key = sumac_value_key(path->nest, path->index);
+    if (key != NULL)
+        (void)text_print_line(text + used, text_bytes - used, "['%.64s']", key);
+    else
+        (void)text_print(text + used, text_bytes - used, "[%" PRIu32 "]", path->index);
+    return text;
+}
+
+/* ---- the same nest */
+
+static enum sumac_status fail_differ(
+    const struct value_path *path, const char *one, const char *other, struct sumac_error *error)
+{
+    char where[160];
+
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+        "two nests differ%s%s: one has %s there, and the other %s", path == NULL ? "" : " at ",
+        value_path_print(path, where, sizeof where), one, other);
+}
+
+static const char *describe(const struct sumac_value *value, char *text, size_t text_bytes)
+{
+    (void)text_print(
+        text, text_bytes, "a %s",
+        value_is_nest(value) ? sumac_value_kind_name(value->kind) : "leaf");
+    return text;
+}
+
+static enum sumac_status same_nest(
+    const struct sumac_value *a, const struct sumac_value *b, const struct value_path *path,
+    struct sumac_error *error);
+
+static enum sumac_status same_items(
+    const struct sumac_value *a, const struct sumac_value *b, const struct value_path *path,
+    struct sumac_error *error)
+{
+    char one[80], other[80];
+
+    if (a->count != b->count) {
+        (void)text_print(one, sizeof one, "%" PRIu32 " items", a->count);
+        (void)text_print(other, sizeof other, "%" PRIu32, b->count);
+        return fail_differ(path, one, other, error);
+    }
+    for (uint32_t i = 0; i < a->count; i++) {
+        const struct value_path below = {.above = path, .nest = a, .index = i};
+        if (a->keys != NULL && strcmp(a->keys[i], b->keys[i]) != 0) {
+            (void)text_print_line(one, sizeof one, "the key '%.64s'", a->keys[i]);
+            (void)text_print_line(other, sizeof other, "'%.64s'", b->keys[i]);
+            return fail_differ(path, one, other, error);
+        }
+        const enum sumac_status status = same_nest(a->items[i], b->items[i], &below, error);
+        if (status != SUMAC_OK)
+            return status;
+    }
+    return SUMAC_OK;
+}
+
+static enum sumac_status same_nest(
+    const struct sumac_value *a, const struct sumac_value *b, const struct value_path *path,
+    struct sumac_error *error)
+{
+    char one[80], other[80];
+
+    if (!value_is_nest(a) && !value_is_nest(b))
+        return SUMAC_OK;
+    if (a->kind != b->kind)
+        return fail_differ(
+            path, describe(a, one, sizeof one), describe(b, other, sizeof other), error);
+    return same_items(a, b, path, error);
+}
+
+enum sumac_status sumac_value_same_nest(
+    const struct sumac_value *a, const struct sumac_value *b, struct sumac_error *error)
+{
+    if (a == NULL || b == NULL)
+        return fail_for_null(error, "sumac_value_same_nest", a == NULL ? "a" : "b");
+    return same_nest(a, b, NULL, error);
+}
+
+/* ---- leaf by leaf */
+
+struct zip {
+    uint32_t count; /* of values */
+    value_zip_leaf *leaf;
+    void *context;
+};
+
+static struct sumac_value *
+make_like(const struct sumac_value *nest, struct sumac_value *const *items)
+{
+    if (nest->kind == SUMAC_VALUE_DICT)
+        return sumac_value_dict((const char *const *)nest->keys, items, nest->count);
+    return nest->kind == SUMAC_VALUE_LIST ? sumac_value_list(items, nest->count)
+                                          : sumac_value_tuple(items, nest->count);
+}
+
+static enum sumac_status zip_at(
+    const struct zip *zip, struct sumac_value *const *values, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error);
+
+static enum sumac_status zip_items(
+    const struct zip *zip, struct sumac_value *const *values, const struct value_path *path,
+    struct sumac_value **items, struct sumac_error *error)
+{
+    struct sumac_value **below = malloc(zip->count * sizeof *below);
+    enum sumac_status status = below == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < values[0]->count; i++) {
+        const struct value_path at = {.above = path, .nest = values[0], .index = i};
+        for (uint32_t j = 0; j < zip->count; j++)
+            below[j] = values[j]->items[i];
+        status = zip_at(zip, below, &at, &items[i], error);
+    }
+    free(below);
+    return status;
+}
+
+static enum sumac_status zip_at(
+    const struct zip *zip, struct sumac_value *const *values, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct sumac_value *first = values[0];
+
+    if (!value_is_nest(first))
+        return zip->leaf(zip->context, values, path, mapped, error);
+    struct sumac_value **items = calloc(first->count + 1, sizeof *items);
+    if (items == NULL)
+        return value_fail_for_memory(error);
+    enum sumac_status status = zip_items(zip, values, path, items, error);
+    if (status == SUMAC_OK) {
+        *mapped = make_like(first, items);
+        status = *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    } else {
+        for (uint32_t i = 0; i < first->count; i++)
+            sumac_value_unref(items[i]);
+    }
+    free(items);
+    return status;
+}
+
+enum sumac_status value_zip(
+    struct sumac_value *const *values, uint32_t count, value_zip_leaf *leaf, void *context,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct zip zip = {.count = count, .leaf = leaf, .context = context};
+
+    assert(count > 0);
+    return zip_at(&zip, values, NULL, mapped, error);
+}
+
+struct map {
+    value_map_leaf *leaf;
+    void *context;
+};
+
+static enum sumac_status map_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct map *map = context;
+
+    return map->leaf(map->context, leaves[0], path, mapped, error);
+}
+
+enum sumac_status value_map(
+    struct sumac_value *value, value_map_leaf *leaf, void *context, struct sumac_value **mapped,
+    struct sumac_error *error)
+{
+    struct map map = {.leaf = leaf, .context = context};
+
+    assert(value != NULL);
+    return value_zip(&value, 1, map_leaf, &map, mapped, error);
+}
+
+/* ---- a replica's */
+
+static enum sumac_status select_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const uint32_t replica = *(const uint32_t *)context;
+    char where[160];
+
+    if (!value_is_leaf_of_replicas(leaf)) {
+        *mapped = sumac_value_ref(leaf);
+        return SUMAC_OK;
+    }
+    if (replica < leaf->first || replica - leaf->first >= leaf->count)
+        return fail(
+            error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_BAD_SHAPE,
+            "a %s value%s%s has items of replicas %" PRIu32 " to %" PRIu32
+            ", and none of replica %" PRIu32,
+            sumac_value_kind_name(leaf->kind), path == NULL ? "" : " at ",
+            value_path_print(path, where, sizeof where), leaf->first, leaf->first + leaf->count - 1,
+            replica);
+    *mapped = sumac_value_ref(leaf->items[replica - leaf->first]);
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_value_select(
+    struct sumac_value *value, uint32_t replica, struct sumac_value **local,
+    struct sumac_error *error)
+{
+    if (value == NULL || local == NULL)
+        return fail_for_null(error, "sumac_value_select", value == NULL ? "value" : "local");
+    if (!value->distributed) {
+        *local = sumac_value_ref(value);
+        return SUMAC_OK;
+    }
+    return value_map(value, select_leaf, &replica, local, error);
+}
+
+/* ---- replicas' */
+
+struct regroup {
+    uint32_t count, first;
+};
+
+static enum sumac_status regroup_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct regroup *regroup = context;
+    bool identical = true;
+
+    (void)path;
+    for (uint32_t i = 1; i < regroup->count; i++)
+        identical = identical && leaves[i] == leaves[0];
+    /* nothing is the same nothing everywhere */
+    bool none = true;
+    for (uint32_t i = 0; i < regroup->count; i++)
+        none = none && leaves[i]->kind == SUMAC_VALUE_NONE;
+    for (uint32_t i = 0; i < regroup->count; i++)
+        (void)sumac_value_ref(leaves[i]);
+    if (identical || none) {
+        for (uint32_t i = 1; i < regroup->count; i++)
+            sumac_value_unref(leaves[i]);
+        *mapped = leaves[0];
+        return SUMAC_OK;
+    }
+    *mapped = sumac_value_per_replica(leaves, regroup->count, regroup->first);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+enum sumac_status sumac_value_regroup(
+    struct sumac_value *const *items, uint32_t count, uint32_t first,
+    struct sumac_value **regrouped, struct sumac_error *error)
+{
+    struct regroup regroup = {.count = count, .first = first};
+
+    if (items == NULL || regrouped == NULL || count == 0)
+        return fail_for_null(
+            error, "sumac_value_regroup", regrouped == NULL ? "regrouped" : "items");
+    for (uint32_t i = 0; i < count; i++)
+        if (items[i] == NULL)
+            return fail_for_null(error, "sumac_value_regroup", "an item");
+    for (uint32_t i = 1; i < count; i++) {
+        struct sumac_error why;
+        if (sumac_value_same_nest(items[0], items[i], &why) != SUMAC_OK)
+            return fail(
+                error, why.status, why.reason, "replicas %" PRIu32 " and %" PRIu32 ": %.400s",
+                first, first + i, why.text);
+    }
+    return value_zip(items, count, regroup_leaf, &regroup, regrouped, error);
+}
+
+/* ---- the same bits */
+
+static bool same_tensor(const struct sumac_tensor *a, const struct sumac_tensor *b)
+{
+    return a->dtype == b->dtype && sumac_shape_equal(&a->shape, &b->shape) &&
+           (sumac_tensor_bytes(a) == 0 ||
+            memcmp(sumac_tensor_data(a), sumac_tensor_data(b), (size_t)sumac_tensor_bytes(a)) == 0);
+}
+
+bool sumac_value_equal(const struct sumac_value *a, const struct sumac_value *b)
+{
+    if (a == b)
+        return true;
+    if (a == NULL || b == NULL || a->kind != b->kind || a->count != b->count ||
+        a->first != b->first)
+        return false;
+    if (a->kind == SUMAC_VALUE_TENSOR)
+        return same_tensor(&a->tensor, &b->tensor);
+    if (a->kind == SUMAC_VALUE_SLICES && !sumac_shape_equal(&a->dense, &b->dense))
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if ((a->keys != NULL && strcmp(a->keys[i], b->keys[i]) != 0) ||
+            !sumac_value_equal(a->items[i], b->items[i]))
+            return false;
+    return true;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* print.c -- a value as one line of text. */
+#include "value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "half.h"
+#include "text.h"
+
+#define ELEMENTS_PRINTED_MAX 16u
+#define KEY_PRINTED_MAX 64 /* bytes */
+
+/* What does not fit is counted all the same. */
+struct line {
+    char *text;
+    size_t room, used; /* used: of the whole */
+};
+
+static void say(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct line *line, const char *format, ...)
+{
+    char piece[320];
+    va_list values;
+
+    va_start(values, format);
+    const size_t bytes = text_print_values(piece, sizeof piece, format, values);
+    va_end(values);
+    if (line->used < line->room)
+        (void)text_print(line->text + line->used, line->room - line->used, "%s", piece);
+    line->used += bytes;
+}
+
+typedef void say_element(struct line *line, const void *elements, uint64_t i);
+
+/* ROW_… of dtype.h's tables: how an element of each kind is printed. */
+#define SAY_BOOL(name, type)                                                                       \
+    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
+    {                                                                                              \
+        say(line, "%s", ((const uint8_t *)elements)[i] != 0 ? "true" : "false");                   \
+    }
+#define SAY_INT(name, type)                                                                        \
+    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
+    {                                                                                              \
+        say(line, "%" PRId64, (int64_t)((const type *)elements)[i]);                               \
+    }
+#define SAY_UINT(name, type)                                                                       \
+    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
+    {                                                                                              \
+        say(line, "%" PRIu64, (uint64_t)((const type *)elements)[i]);                              \
+    }
+#define SAY_HALF(name)                                                                             \
+    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
+    {                                                                                              \
+        say(line, "%.5g", (double)HALF_WIDEN_##name(((const uint16_t *)elements)[i]));             \
+    }
+#define SAY_FLOAT(name, type, digits)                                                              \
+    static void say_##name(struct line *line, const void *elements, uint64_t i)                    \
+    {                                                                                              \
+        say(line, "%." #digits "g", (double)((const type *)elements)[i]);                          \
+    }
+SAY_BOOL(bool, uint8_t)
+SAY_INT(int8, int8_t)
+SAY_INT(int16, int16_t)
+SAY_INT(int32, int32_t)
+SAY_INT(int64, int64_t)
+SAY_UINT(uint8, uint8_t)
+SAY_UINT(uint16, uint16_t)
+SAY_UINT(uint32, uint32_t)
+SAY_UINT(uint64, uint64_t)
+SAY_HALF(float16)
+SAY_HALF(bfloat16)
+SAY_FLOAT(float32, float, 9)
+SAY_FLOAT(float64, double, 17)
+
+#define X(NAME, number, bytes, kind, name, numpy) [number] = say_##name,
+static say_element *const elements_say[DTYPES_MAX + 1] = {SUMAC_DTYPE_LIST(X)};
+#undef X
+
+/* "float32[2, 3] 1 2 3 4 5 6"; of many elements the first ones. */
+static void say_tensor(struct line *line, const struct sumac_tensor *tensor)
+{
+    char shape[128];
+    const uint64_t elements = sumac_tensor_bytes(tensor) / dtype_bytes(tensor->dtype);
+
+    say(line, "%s%s", sumac_dtype_name(tensor->dtype),
+        sumac_shape_print(&tensor->shape, shape, sizeof shape));
+    const void *data = sumac_tensor_data(tensor);
+    for (uint64_t i = 0; i < elements && i < ELEMENTS_PRINTED_MAX; i++) {
+        say(line, " ");
+        elements_say[tensor->dtype](line, data, i);
+    }
+    if (elements > ELEMENTS_PRINTED_MAX)
+        say(line, " ... (%" PRIu64 " elements)", elements);
+}
+
+static void say_value(struct line *line, const struct sumac_value *value);
+
+static void
+say_items(struct line *line, const struct sumac_value *value, const char *open, const char *close)
+{
+    say(line, "%s", open);
+    for (uint32_t i = 0; i < value->count; i++) {
+        char key[2 * KEY_PRINTED_MAX];
+        if (i > 0)
+            say(line, ", ");
+        if (value->keys != NULL) {
+            (void)text_print_line(key, sizeof key, "\"%.*s\": ", KEY_PRINTED_MAX, value->keys[i]);
+            say(line, "%s", key);
+        }
+        if (value_is_leaf_of_replicas(value))
+            say(line, "%" PRIu32 ": ", value->first + i);
+        say_value(line, value->items[i]);
+    }
+    say(line, "%s", close);
+}
+
+static void say_value(struct line *line, const struct sumac_value *value)
+{
+    char shape[128];
+
+    switch (value->kind) {
+    case SUMAC_VALUE_NONE:
+        say(line, "none");
+        break;
+    case SUMAC_VALUE_TENSOR:
+        say_tensor(line, &value->tensor);
+        break;
+    case SUMAC_VALUE_SLICES:
+        say(line, "slices of %s", sumac_shape_print(&value->dense, shape, sizeof shape));
+        say_items(line, value, "(", ")");
+        break;
+    case SUMAC_VALUE_LIST:
+        say_items(line, value, "[", "]");
+        break;
+    case SUMAC_VALUE_TUPLE:
+        say_items(line, value, "(", value->count == 1 ? ",)" : ")");
+        break;
+    case SUMAC_VALUE_DICT:
+        say_items(line, value, "{", "}");
+        break;
+    case SUMAC_VALUE_PER_REPLICA:
+        say_items(line, value, "per_replica(", ")");
+        break;
+    case SUMAC_VALUE_MIRRORED:
+        say_items(line, value, "mirrored(", ")");
+        break;
+    }
+}
+
+size_t sumac_value_print(const struct sumac_value *value, char *text, size_t text_bytes)
+{
+    struct line line = {.text = text, .room = text == NULL ? 0 : text_bytes};
+
+    if (line.room > 0)
+        text[0] = '\0';
+    if (value == NULL)
+        say(&line, "NULL");
+    else
+        say_value(&line, value);
+    return line.used;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value.h -- what a distributed program computes with: tensors, sparse slices, nests of them, and
+ * values that each replica has its own of.
+ *
+ *     value ─┬─ none
+ *            ├─ tensor                    dtype, shape, elements
+ *            ├─ slices                    rows by index of a dense shape (tf.IndexedSlices)
+ *            ├─ list, tuple ── items      a nest, as tf.nest knows them
+ *            ├─ dict ── keys, items       in the order of the keys' bytes
+ *            ├─ per_replica ── one item for each replica (tf.distribute.DistributedValues)
+ *            └─ mirrored ── likewise, the same in all
+ *
+ * A value does not change once it is made, and is counted: whoever wants to keep one takes a
+ * reference. Its items are its own; the functions that make one of others *take* these, whether or
+ * not they succeed, and fail (NULL) for what is NULL, so that calls nest and one look at the end is
+ * enough:
+ *
+ *     struct sumac_value *batch = sumac_value_dict(
+ *         (const char *const[]){"x", "y"},
+ *         (struct sumac_value *const[]){sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(8, 64), x),
+ *                                       sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(8), y)}, 2);
+ *
+ * NULL, from any of them, means that there is no memory, or that what was asked for is no value;
+ * whoever is given it says INVALID_ARGUMENT.
+ *
+ * Threads  any, of one value too: it does not change. Its elements are read only.
+ */
+#ifndef SUMAC_VALUE_H
+#define SUMAC_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sumac/status.h"
+#include "sumac/tensor.h"
+
+#define SUMAC_VALUE_DEPTH_MAX 64u       /* nests within nests */
+#define SUMAC_VALUE_ITEMS_MAX 1048576u  /* of one nest */
+#define SUMAC_VALUE_KEY_BYTES_MAX 1024u /* of a dict */
+#define SUMAC_VALUE_REPLICAS_MAX 65536u /* in sync: those of all workers */
+
+struct sumac_value;
+
+enum sumac_value_kind {
+    SUMAC_VALUE_NONE = 0,
+    SUMAC_VALUE_TENSOR = 1,
+    SUMAC_VALUE_SLICES = 2,
+    SUMAC_VALUE_LIST = 3,
+    SUMAC_VALUE_TUPLE = 4,
+    SUMAC_VALUE_DICT = 5,
+    SUMAC_VALUE_PER_REPLICA = 6,
+    SUMAC_VALUE_MIRRORED = 7,
+};
+
+/* ---- made */
+
+/* No value: what a function that returns nothing returns. */
+SUMAC_API struct sumac_value *sumac_value_none(void);
+
+/* As many elements as the shape says, row-major, copied from `data` (NULL: zeros).
+ * Gives    a value, with one reference: release with sumac_value_unref. So do all that follow. */
+SUMAC_API struct sumac_value *
+sumac_value_tensor(enum sumac_dtype dtype, struct sumac_shape shape, const void *data);
+
+/* The same of a tensor, whose elements are copied; and one whose elements stay where they are, in
+ * the tensor's buffer, which gets a reference (without a buffer they are copied). */
+SUMAC_API struct sumac_value *sumac_value_copy(const struct sumac_tensor *tensor);
+SUMAC_API struct sumac_value *sumac_value_of(const struct sumac_tensor *tensor);
+
+/* One element: 0-dimensional tensors. */
+SUMAC_API struct sumac_value *sumac_value_float32(float element);
+SUMAC_API struct sumac_value *sumac_value_float64(double element);
+SUMAC_API struct sumac_value *sumac_value_int32(int32_t element);
+SUMAC_API struct sumac_value *sumac_value_int64(int64_t element);
+
+/* Rows of a dense tensor by index: `values` has one row for each of `indices`, a vector of int64 or
+ * int32. An index may occur several times, and may lie anywhere: who uses the slices looks at that.
+ * Takes    values, indices: tensors. Counterpart: tf.IndexedSlices. */
+SUMAC_API struct sumac_value *sumac_value_slices(
+    struct sumac_value *values, struct sumac_value *indices, struct sumac_shape dense_shape);
+
+/* Nests. Keys are UTF-8 without a NUL, each once, and are copied.
+ * Takes    the items. */
+SUMAC_API struct sumac_value *sumac_value_list(struct sumac_value *const *items, uint32_t count);
+SUMAC_API struct sumac_value *sumac_value_tuple(struct sumac_value *const *items, uint32_t count);
+SUMAC_API struct sumac_value *
+sumac_value_dict(const char *const *keys, struct sumac_value *const *items, uint32_t count);
+
+/* One for each replica, at least one, in the order of replica_id_in_sync_group. No item is one of
+ * these itself. `first` is the id of the first: under several workers each has its own replicas'.
+ * Takes    the items. Counterparts: tf.distribute.DistributedValues, PerReplica and Mirrored. */
+SUMAC_API struct sumac_value *
+sumac_value_per_replica(struct sumac_value *const *items, uint32_t count, uint32_t first);
+/* The same value in `count` replicas: counted, not copied. */
+SUMAC_API struct sumac_value *
+sumac_value_mirrored(struct sumac_value *item, uint32_t count, uint32_t first);
+
+/* Take a reference, and return the same value; give one back. Of NULL they do nothing. */
+SUMAC_API struct sumac_value *sumac_value_ref(struct sumac_value *value);
+SUMAC_API void sumac_value_unref(struct sumac_value *value);
+
+/* ---- read */
+
+/* NONE for NULL. */
+SUMAC_API enum sumac_value_kind sumac_value_kind(const struct sumac_value *value);
+/* "tensor", "per_replica". Lends  a constant string. */
+SUMAC_API const char *sumac_value_kind_name(enum sumac_value_kind kind);
+
+/* How many items it has; 0 of what has none. */
+SUMAC_API uint32_t sumac_value_count(const struct sumac_value *value);
+/* Of slices, item 0 are the values and item 1 the indices. NULL: it has no such item.
+ * Lends    valid with the value. */
+SUMAC_API struct sumac_value *sumac_value_item(const struct sumac_value *value, uint32_t index);
+/* Of a dict: the key of an item; the item of a key. NULL: none, or no dict.
+ * Lends    valid with the value. */
+SUMAC_API const char *sumac_value_key(const struct sumac_value *value, uint32_t index);
+SUMAC_API struct sumac_value *sumac_value_find(const struct sumac_value *value, const char *key);
+
+/* Of a tensor. NULL: it is none; of slices the dense shape's tensor is none either.
+ * Lends    a view of its elements, to be read, valid with the value. */
+SUMAC_API const struct sumac_tensor *sumac_value_as_tensor(const struct sumac_value *value);
+/* The first element: the same as sumac_tensor_data of that. NULL: no tensor. */
+SUMAC_API const void *sumac_value_data(const struct sumac_value *value);
+/* Of slices the dense shape; of a tensor its own; of anything else a scalar's. */
+SUMAC_API struct sumac_shape sumac_value_shape(const struct sumac_value *value);
+
+/* Is a leaf of it per_replica or mirrored? Which replica has item 0? */
+SUMAC_API bool sumac_value_is_distributed(const struct sumac_value *value);
+SUMAC_API uint32_t sumac_value_first_replica(const struct sumac_value *value);
+
+/* What that replica has of it: each per_replica and mirrored leaf is replaced by its item.
+ * Gives    *local: release with sumac_value_unref.
+ * Fails    OUT_OF_RANGE: a leaf has no item of that replica. RESOURCE_EXHAUSTED. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_select(
+    struct sumac_value *value, uint32_t replica, struct sumac_value **local,
+    struct sumac_error *error);
+
+/* The other way: what each of some replicas has, leaf by leaf. Where all have the identical value –
+ * the same object, not an equal one – that is the leaf; else it is per_replica.
+ * Borrows  the items.
+ * Gives    *regrouped.
+ * Fails    INVALID_ARGUMENT: their nests differ; the text says where and how. RESOURCE_EXHAUSTED.
+ * Counterpart: the regrouping of tf.distribute's run. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_regroup(
+    struct sumac_value *const *items, uint32_t count, uint32_t first,
+    struct sumac_value **regrouped, struct sumac_error *error);
+
+/* ---- compared and printed */
+
+/* The same form, types, shapes, keys, and the same bits. */
+SUMAC_API bool sumac_value_equal(const struct sumac_value *a, const struct sumac_value *b);
+
+/* The same nest: kinds, counts and keys, down to the leaves, which may be anything.
+ * Fails    INVALID_ARGUMENT, saying at which place ("['w'][1]") they differ and how. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_same_nest(
+    const struct sumac_value *a, const struct sumac_value *b, struct sumac_error *error);
+
+/* In one line, {"loss": per_replica(0: float32[] 0.25, 1: float32[] 0.5)}, of a tensor at most 16
+ * elements, into `text` (cut between characters, always terminated). Returns the bytes that it
+ * would take, without the end, as snprintf does.
+ * Lends    text. */
+SUMAC_API size_t sumac_value_print(const struct sumac_value *value, char *text, size_t text_bytes);
+
+#endif

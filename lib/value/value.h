@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value.h (lib/value) -- what a value is made of, for the files that compute with them. */
+#ifndef VALUE_VALUE_H
+#define VALUE_VALUE_H
+
+#include <stdatomic.h>
+
+#include "sumac/value.h"
+
+struct sumac_value {
+    atomic_uint_fast32_t references;
+    enum sumac_value_kind kind;
+    uint32_t depth;             /* of what is nested in it */
+    bool distributed;           /* a leaf is per_replica or mirrored */
+    uint32_t first;             /* replica; of a distributed leaf */
+    uint32_t count;             /* of items */
+    struct sumac_value **items; /* (count), one reference of each */
+    char **keys;                /* (count), of a dict */
+    struct sumac_tensor tensor; /* of a tensor; its buffer has a reference of it */
+    struct sumac_shape dense;   /* of slices */
+};
+
+/* An uninitialized tensor, to be written before anybody else has it. NULL: no memory. */
+struct sumac_value *
+value_make_tensor(enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements);
+
+/* Is it a list, a tuple or a dict? */
+bool value_is_nest(const struct sumac_value *value);
+/* per_replica or mirrored? */
+bool value_is_leaf_of_replicas(const struct sumac_value *value);
+
+/* "['w'][1]": where in a nest one is, while it is walked. */
+struct value_path {
+    const struct value_path *above; /* NULL: the whole */
+    const struct sumac_value *nest;
+    uint32_t index;
+};
+/* Into `text`: "" of the whole. Returns text. */
+const char *value_path_print(const struct value_path *path, char *text, size_t text_bytes);
+
+/* Make a value of each leaf – of what is neither list, tuple nor dict – in the same nest.
+ * `leaf` gives a value, or fails. Gives *mapped. */
+typedef enum sumac_status value_map_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error);
+enum sumac_status value_map(
+    struct sumac_value *value, value_map_leaf *leaf, void *context, struct sumac_value **mapped,
+    struct sumac_error *error);
+/* The same of several that have the same nest, as value_same_nest says: `leaf` is given the leaf of
+ * each. */
+typedef enum sumac_status value_zip_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error);
+enum sumac_status value_zip(
+    struct sumac_value *const *values, uint32_t count, value_zip_leaf *leaf, void *context,
+    struct sumac_value **mapped, struct sumac_error *error);
+
+/* RESOURCE_EXHAUSTED: no memory for a value. */
+enum sumac_status value_fail_for_memory(struct sumac_error *error);
+
+#endif

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategies.c -- cases of what a strategy does, through the public interface: a strategy is made
+ * as the case says, the call is made in the context that it names, and what comes of it compared.
+ */
+#include "strategies.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "replica_functions.h"
+#include "sumac/strategy.h"
+#include "values.h"
+
+#define ABSENT_MAX 16u
+
+static const char *const strategy_keys[] = {"kind", "workers", "replicas", "ps", NULL};
+static const char *const option_keys[] = {
+    "bytes_per_pack", "timeout_seconds", "implementation", NULL};
+static const char *const fail_keys[] = {"replica", "code", NULL};
+static const char *const expect_keys[] = {"value", "values", "workers", "destination", NULL};
+
+/* A case, and what has come of it so far. */
+struct one_case {
+    struct cases_run *run;
+    json_t *given;
+    struct sumac_strategy *strategy;
+    uint32_t replicas;
+    enum sumac_status status;
+    struct sumac_error error;
+    struct sumac_value *result; /* NULL: none */
+    bool broken;                /* the case cannot be expressed */
+};
+
+static json_t *get(const struct one_case *one, const char *key)
+{
+    return json_object_get(one->given, key);
+}
+
+static bool is(const struct one_case *one, const char *key, const char *text)
+{
+    const char *own = json_string_value(get(one, key));
+
+    return own != NULL && strcmp(own, text) == 0;
+}
+
+/* ---- what the case gives */
+
+/* NULL: the library has no such value, which is a refusal. */
+static struct sumac_value *read_value(struct one_case *one, json_t *given)
+{
+    struct sumac_value *value = case_value_read(one->run, given, one->replicas);
+
+    if (value != NULL)
+        return value;
+    one->status = SUMAC_INVALID_ARGUMENT;
+    (void)snprintf(
+        one->error.text, sizeof one->error.text, "the library has no such value: %.400s",
+        one->run->why);
+    one->broken = get(one, "error") == NULL;
+    if (!one->broken)
+        one->run->why[0] = '\0';
+    return NULL;
+}
+
+static enum sumac_reduce_op read_op(const struct one_case *one)
+{
+    return sumac_reduce_op_parse(json_string_value(get(one, "reduce_op")));
+}
+
+static struct sumac_axes read_axes(const struct one_case *one)
+{
+    json_t *given = get(one, "axis"), *axis = NULL;
+    struct sumac_axes axes = {.given = !json_is_null(given)};
+    size_t i = 0;
+
+    if (json_is_integer(given)) {
+        axes.count = 1;
+        axes.axis[0] = json_integer_value(given);
+    }
+    json_array_foreach(given, i, axis)
+    {
+        if (axes.count < SUMAC_RANK_MAX)
+            axes.axis[axes.count] = json_integer_value(axis);
+        axes.count++;
+    }
+    return axes;
+}
+
+static enum sumac_communication read_implementation(const char *name)
+{
+    static const char *const names[] = {"AUTO", "RING", "NCCL"};
+
+    for (int i = 0; name != NULL && i < 3; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum sumac_communication)i;
+    return name == NULL ? SUMAC_COMMUNICATION_AUTO : (enum sumac_communication)99;
+}
+
+static bool read_options(const struct one_case *one, struct sumac_communication_options *options)
+{
+    json_t *given = get(one, "options");
+
+    *options = (struct sumac_communication_options){
+        .bytes_per_pack = (uint64_t)json_integer_value(json_object_get(given, "bytes_per_pack")),
+        .timeout_ms =
+            (uint32_t)(1000 * json_number_value(json_object_get(given, "timeout_seconds"))),
+        .implementation =
+            read_implementation(json_string_value(json_object_get(given, "implementation")))};
+    return given == NULL || cases_keys_known(one->run, given, "\"options\"", option_keys);
+}
+
+static bool is_absent(const struct one_case *one, uint32_t replica)
+{
+    json_t *absent = NULL;
+    size_t i = 0;
+
+    json_array_foreach(
+        get(one, "absent"), i,
+        absent) if ((uint32_t)json_integer_value(absent) == replica) return true;
+    return false;
+}
+
+/* ---- run */
+
+static enum sumac_status status_of_name(const char *name)
+{
+    for (int status = SUMAC_OK; status <= SUMAC_UNAUTHENTICATED; status++)
+        if (name != NULL && strcmp(name, sumac_status_name((enum sumac_status)status)) == 0)
+            return (enum sumac_status)status;
+    return SUMAC_UNKNOWN;
+}
+
+static struct sumac_value *
+operand(struct sumac_value *args, struct sumac_value *kwargs, uint32_t index, const char *name)
+{
+    struct sumac_value *positional = sumac_value_item(args, index);
+
+    return positional != NULL ? positional : sumac_value_find(kwargs, name);
+}
+
+static enum sumac_status run_function(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct one_case *one = context;
+    json_t *fail = get(one, "fail");
+    const struct replica_operands operands = {
+        .x = operand(args, kwargs, 0, "x"),
+        .y = operand(args, kwargs, 1, "y"),
+        .id = sumac_replica_id(replica),
+        .count = sumac_replica_count(replica)};
+
+    if (fail != NULL &&
+        (uint32_t)json_integer_value(json_object_get(fail, "replica")) == operands.id)
+        return status_of_name(json_string_value(json_object_get(fail, "code")));
+    return replica_function(json_string_value(get(one, "fn")), &operands, result, error);
+}
+
+static struct sumac_value *read_arguments(struct one_case *one)
+{
+    json_t *given = get(one, "args");
+    json_t *tuple = json_pack("{s:O}", "tuple", given);
+    struct sumac_value *args = given == NULL ? sumac_value_tuple(NULL, 0) : read_value(one, tuple);
+
+    json_decref(tuple);
+    return args;
+}
+
+static struct sumac_value *read_named(struct one_case *one)
+{
+    json_t *given = get(one, "kwargs");
+    json_t *dict = json_pack("{s:O}", "dict", given);
+    struct sumac_value *kwargs =
+        given == NULL ? sumac_value_dict(NULL, NULL, 0) : read_value(one, dict);
+
+    json_decref(dict);
+    return kwargs;
+}
+
+static void do_run(struct one_case *one)
+{
+    struct sumac_value *args = read_arguments(one), *kwargs = read_named(one);
+    json_t *fail = get(one, "fail");
+
+    one->broken = one->broken || get(one, "fn") == NULL ||
+                  (fail != NULL && !cases_keys_known(one->run, fail, "\"fail\"", fail_keys));
+    if (args != NULL && kwargs != NULL && !one->broken)
+        one->status = sumac_strategy_run(
+            one->strategy,
+            &(struct sumac_step){
+                .function = run_function, .context = one, .args = args, .kwargs = kwargs},
+            &one->result, &one->error);
+    sumac_value_unref(args);
+    sumac_value_unref(kwargs);
+}
+
+static enum sumac_status make_value(
+    const struct sumac_value_context *replica, void *context, struct sumac_value **value,
+    struct sumac_error *error)
+{
+    struct one_case *one = context;
+    struct replica_operands operands = {
+        .id = replica->replica_id_in_sync_group, .count = replica->num_replicas_in_sync};
+    struct sumac_value *x = get(one, "x") == NULL ? NULL : read_value(one, get(one, "x"));
+
+    operands.x = x;
+    const enum sumac_status status =
+        replica_function(json_string_value(get(one, "fn")), &operands, value, error);
+    sumac_value_unref(x);
+    return status;
+}
+
+static void do_values_from_function(struct one_case *one)
+{
+    one->status = sumac_strategy_values_from_function(
+        one->strategy, make_value, one, &one->result, &one->error);
+}
+
+/* ---- a strategy's, and those of its replicas */
+
+/* What is called, in whichever context; `value` is the whole, or the replica's own. */
+typedef enum sumac_status called(
+    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error);
+
+static enum sumac_status call_reduce(
+    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_axes axes =
+        is(one, "op", "reduce") ? read_axes(one) : (struct sumac_axes){.given = false};
+
+    (void)replica;
+    return sumac_strategy_reduce(one->strategy, read_op(one), value, &axes, result, error);
+}
+
+static enum sumac_status call_batch_reduce(
+    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    (void)replica;
+    return sumac_strategy_batch_reduce(one->strategy, read_op(one), value, result, error);
+}
+
+static enum sumac_status call_gather(
+    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    (void)replica;
+    return sumac_strategy_gather(
+        one->strategy, value, json_integer_value(get(one, "axis")), result, error);
+}
+
+static enum sumac_status call_all_reduce(
+    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_communication_options options;
+
+    if (!read_options(one, &options))
+        return SUMAC_INTERNAL;
+    return json_is_true(get(one, "gradient"))
+               ? sumac_replica_all_reduce_gradient(
+                     replica, read_op(one), value, &options, result, error)
+               : sumac_replica_all_reduce(replica, read_op(one), value, &options, result, error);
+}
+
+/* What a replica has gathered, of which only the shape counts. */
+static struct sumac_value *local_operand(struct one_case *one, uint32_t replica)
+{
+    json_t *shape = json_array_get(get(one, "local_shapes"), replica);
+    struct sumac_shape local = {.rank = (uint32_t)json_array_size(shape)};
+
+    for (uint32_t i = 0; i < local.rank && i < SUMAC_RANK_MAX; i++)
+        local.extent[i] = (uint64_t)json_integer_value(json_array_get(shape, i));
+    return sumac_value_tensor(SUMAC_FLOAT32, local, NULL);
+}
+
+static enum sumac_status call_all_gather(
+    struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const int64_t axis = json_integer_value(get(one, "axis"));
+
+    if (!json_is_true(get(one, "gradient")))
+        return sumac_replica_all_gather(replica, value, axis, NULL, result, error);
+    struct sumac_value *local = local_operand(one, sumac_replica_id(replica));
+    const enum sumac_status status =
+        sumac_replica_all_gather_gradient(replica, value, local, axis, result, error);
+    sumac_value_unref(local);
+    return status;
+}
+
+struct in_replica {
+    struct one_case *one;
+    called *call;
+};
+
+static enum sumac_status call_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct in_replica *in = context;
+
+    (void)kwargs;
+    if (is_absent(in->one, sumac_replica_id(replica)))
+        return SUMAC_OK;
+    return in->call(in->one, replica, sumac_value_item(args, 0), result, error);
+}
+
+static void do_in_replica(struct one_case *one, called *call, struct sumac_value *value)
+{
+    struct in_replica in = {.one = one, .call = call};
+    struct sumac_value *args = sumac_value_tuple(&value, 1);
+
+    one->status = sumac_strategy_run(
+        one->strategy,
+        &(struct sumac_step){.function = call_in_replica, .context = &in, .args = args},
+        &one->result, &one->error);
+    sumac_value_unref(args);
+}
+
+static void do_in_cross(struct one_case *one, called *call, struct sumac_value *value)
+{
+    one->status = sumac_strategy_enter(one->strategy, &one->error);
+    if (one->status == SUMAC_OK) {
+        struct sumac_error left;
+        one->status = call(one, sumac_present_replica(), value, &one->result, &one->error);
+        if (sumac_strategy_leave(one->strategy, &left) != SUMAC_OK)
+            one->broken = true;
+    }
+    sumac_value_unref(value);
+}
+
+static void do_call(struct one_case *one, called *call, bool of_replica)
+{
+    json_t *list =
+        get(one, "values") == NULL ? NULL : json_pack("{s:O}", "list", get(one, "values"));
+    struct sumac_value *value = read_value(one, list != NULL ? list : get(one, "value"));
+
+    json_decref(list);
+    if (value == NULL)
+        return;
+    if (get(one, "in") != NULL)
+        of_replica = is(one, "in", "replica");
+    if (of_replica)
+        do_in_replica(one, call, value);
+    else
+        do_in_cross(one, call, value);
+}
+
+/* ---- a case */
+
+static enum sumac_strategy_kind kind_of(const char *name)
+{
+    if (name != NULL && strcmp(name, "default") == 0)
+        return SUMAC_STRATEGY_DEFAULT;
+    if (name != NULL && strcmp(name, "one_device") == 0)
+        return SUMAC_STRATEGY_ONE_DEVICE;
+    return name != NULL && strcmp(name, "mirrored") == 0 ? SUMAC_STRATEGY_MIRRORED
+                                                         : (enum sumac_strategy_kind)0;
+}
+
+/* NULL: why not, *skipped says whether it is not there yet. */
+static struct sumac_strategy *open_strategy(struct cases_run *run, json_t *given, bool *skipped)
+{
+    const char *kind = json_string_value(json_object_get(given, "kind"));
+    const uint32_t replicas = (uint32_t)json_integer_value(json_object_get(given, "replicas"));
+    const struct sumac_strategy_options options = {
+        .kind = kind_of(kind), .replicas = replicas == 0 ? 1 : replicas};
+    struct sumac_strategy *strategy = NULL;
+    struct sumac_error error;
+
+    *skipped = kind != NULL &&
+               (strcmp(kind, "multi_worker") == 0 || strcmp(kind, "parameter_server") == 0);
+    if (*skipped || !cases_keys_known(run, given, "\"strategy\"", strategy_keys))
+        return NULL;
+    if ((int)options.kind == 0) {
+        (void)cases_fail(run, "no strategy of kind %s", kind);
+        return NULL;
+    }
+    if (sumac_strategy_create(&options, &strategy, &error) != SUMAC_OK) {
+        (void)cases_fail(run, "no strategy: %s", error.text);
+        return NULL;
+    }
+    return strategy;
+}
+
+static bool matches_workers(struct one_case *one, json_t *workers)
+{
+    struct sumac_value *results = NULL;
+
+    if (json_array_size(workers) != 1)
+        return cases_fail(one->run, "one worker's results are expected");
+    if (sumac_strategy_local_results(one->strategy, one->result, &results, &one->error) != SUMAC_OK)
+        return cases_fail(one->run, "no local results: %s", one->error.text);
+    json_t *tuple = json_pack("{s:O}", "tuple", json_array_get(workers, 0));
+    const bool equal = case_value_equal(
+        one->run, "the local results", tuple, results, json_is_true(get(one, "exact")));
+    json_decref(tuple);
+    sumac_value_unref(results);
+    return equal;
+}
+
+static bool matches_result(struct one_case *one, json_t *expect)
+{
+    json_t *value = json_object_get(expect, "value"), *values = json_object_get(expect, "values");
+    const bool exactly = json_is_true(get(one, "exact"));
+
+    if (!cases_keys_known(one->run, expect, "\"expect\"", expect_keys))
+        return false;
+    if (json_object_get(expect, "workers") != NULL)
+        return matches_workers(one, json_object_get(expect, "workers"));
+    if (values != NULL) {
+        json_t *list = json_pack("{s:O}", "list", values);
+        const bool equal = case_value_equal(one->run, "the results", list, one->result, exactly);
+        json_decref(list);
+        return equal;
+    }
+    return case_value_equal_in_replicas(one->run, value, one->result, one->replicas, exactly);
+}
+
+static bool matches(struct one_case *one)
+{
+    json_t *error = get(one, "error");
+
+    if (one->broken)
+        return cases_fail(one->run, "the case cannot be expressed");
+    if (error != NULL)
+        return one->status != SUMAC_OK
+                   ? cases_error_matches(one->run, error, one->status, one->error.text)
+                   : cases_fail(one->run, "expected an error, got a result");
+    if (one->status != SUMAC_OK)
+        return cases_fail(one->run, "expected a result, got %s", one->error.text);
+    return matches_result(one, get(one, "expect"));
+}
+
+static enum cases_result
+run_case(struct cases_run *run, json_t *given, void (*act)(struct one_case *))
+{
+    bool skipped;
+    struct one_case one = {.run = run, .given = given};
+
+    if (get(&one, "destination") != NULL)
+        return cases_skip(run, "variables of strategies are not there yet");
+    one.strategy = open_strategy(run, get(&one, "strategy"), &skipped);
+    if (skipped)
+        return cases_skip(run, "strategies over several processes are not there yet");
+    if (one.strategy == NULL)
+        return CASES_FAILED;
+    one.replicas = sumac_strategy_replicas(one.strategy);
+    act(&one);
+    const bool passed = matches(&one);
+    sumac_value_unref(one.result);
+    sumac_strategy_destroy(one.strategy);
+    return passed ? CASES_PASSED : CASES_FAILED;
+}
+
+static void do_reduce(struct one_case *one) { do_call(one, call_reduce, false); }
+static void do_batch_reduce(struct one_case *one) { do_call(one, call_batch_reduce, false); }
+static void do_gather(struct one_case *one) { do_call(one, call_gather, false); }
+static void do_all_reduce(struct one_case *one) { do_call(one, call_all_reduce, true); }
+static void do_all_gather(struct one_case *one) { do_call(one, call_all_gather, true); }
+
+#define RUN_CASE(name)                                                                             \
+    static enum cases_result run_##name(struct cases_run *run, json_t *one, void *context)         \
+    {                                                                                              \
+        (void)context;                                                                             \
+        return run_case(run, one, do_##name);                                                      \
+    }
+RUN_CASE(run)
+RUN_CASE(values_from_function)
+RUN_CASE(reduce)
+RUN_CASE(batch_reduce)
+RUN_CASE(gather)
+RUN_CASE(all_reduce)
+RUN_CASE(all_gather)
+
+static const char *const run_keys[] = {"strategy",      "fn", "args", "kwargs", "fail",
+                                       "local_results", NULL};
+static const char *const values_keys[] = {"strategy", "fn", "x", NULL};
+static const char *const reduce_keys[] = {"strategy", "reduce_op",   "axis", "value",
+                                          "in",       "destination", NULL};
+static const char *const batch_keys[] = {"strategy", "reduce_op", "values", NULL};
+static const char *const all_reduce_keys[] = {"strategy", "reduce_op", "value",    "in",
+                                              "options",  "absent",    "gradient", NULL};
+static const char *const gather_keys[] = {"strategy", "axis",         "value", "in",
+                                          "gradient", "local_shapes", NULL};
+
+const struct cases_operation strategy_operations[] = {
+    {.op = "run", .keys = run_keys, .run_case = run_run},
+    {.op = "values_from_function", .keys = values_keys, .run_case = run_values_from_function},
+    {.op = "reduce", .keys = reduce_keys, .run_case = run_reduce},
+    {.op = "reduce_to", .keys = reduce_keys, .run_case = run_reduce},
+    {.op = "batch_reduce_to", .keys = batch_keys, .run_case = run_batch_reduce},
+    {.op = "all_reduce", .keys = all_reduce_keys, .run_case = run_all_reduce},
+    {.op = "gather", .keys = gather_keys, .run_case = run_gather},
+    {.op = "all_gather", .keys = gather_keys, .run_case = run_all_gather},
+    {.op = NULL}};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* values.h -- values of conformance cases: nests of tensors and slices, and what replicas have. */
+#ifndef CONFORMANCE_VALUES_H
+#define CONFORMANCE_VALUES_H
+
+#include "cases.h"
+#include "sumac/value.h"
+
+/* Read a value of the format. A `mirrored` one is of `replicas` replicas. Says what is wrong with
+ * it. Gives  a value; NULL: it is none. */
+struct sumac_value *case_value_read(struct cases_run *run, json_t *given, uint32_t replicas);
+
+/* Is a value what is expected: the same form, types, shapes, and elements as case_tensor_equal has
+ * them? Says where it is not, with `what` as the name of the whole. */
+bool case_value_equal(
+    struct cases_run *run, const char *what, json_t *expected, const struct sumac_value *actual,
+    bool exactly);
+
+/* The same of what each of `replicas` replicas has: of a `per_replica` leaf its own, of any other
+ * that one. */
+bool case_value_equal_in_replicas(
+    struct cases_run *run, json_t *expected, struct sumac_value *actual, uint32_t replicas,
+    bool exactly);
+
+#endif

@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy.c (test) -- contexts, what a run makes of its replicas, and calls that all of them make.
+ * The arithmetic is the conformance cases' (tests/conformance). */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sumac/strategy.h"
+
+static struct sumac_strategy *mirrored(uint32_t replicas)
+{
+    const struct sumac_strategy_options options = {
+        .kind = SUMAC_STRATEGY_MIRRORED, .replicas = replicas};
+    struct sumac_strategy *strategy = NULL;
+
+    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
+    return strategy;
+}
+
+static struct sumac_value *of_ids(uint32_t replicas)
+{
+    struct sumac_value *items[8];
+
+    for (uint32_t i = 0; i < replicas; i++)
+        items[i] = sumac_value_float32((float)i);
+    return sumac_value_per_replica(items, replicas, 0);
+}
+
+static void expect_printed(const struct sumac_value *value, const char *expected)
+{
+    char text[512];
+
+    (void)sumac_value_print(value, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+/* ---- contexts ---- */
+
+static void a_scope_is_of_its_thread_and_counts(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+
+    assert_null(sumac_present_strategy());
+    assert_int_equal(sumac_strategy_enter(strategy, NULL), SUMAC_OK);
+    assert_int_equal(sumac_strategy_enter(strategy, NULL), SUMAC_OK);
+    assert_int_equal(sumac_strategy_leave(strategy, NULL), SUMAC_OK);
+    assert_ptr_equal(sumac_present_strategy(), strategy);
+    assert_true(sumac_in_cross_replica_context());
+
+    assert_int_equal(sumac_strategy_leave(strategy, NULL), SUMAC_OK);
+    assert_null(sumac_present_strategy());
+    assert_int_equal(sumac_strategy_leave(strategy, NULL), SUMAC_FAILED_PRECONDITION);
+    sumac_strategy_destroy(strategy);
+}
+
+static void strategies_do_not_mix(void **state)
+{
+    (void)state;
+    struct sumac_strategy *one = mirrored(1), *other = mirrored(1);
+    struct sumac_value *value = sumac_value_float32(1), *result = NULL;
+    const struct sumac_axes none = {.given = false};
+    struct sumac_error error;
+
+    assert_int_equal(sumac_strategy_enter(one, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_strategy_enter(other, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "strategies do not mix"));
+    assert_int_equal(
+        sumac_strategy_reduce(other, SUMAC_REDUCE_MEAN, value, &none, &result, NULL),
+        SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(sumac_strategy_leave(one, NULL), SUMAC_OK);
+    sumac_value_unref(value);
+    sumac_strategy_destroy(one);
+    sumac_strategy_destroy(other);
+}
+
+static enum sumac_status look_around(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_axes none = {.given = false};
+    struct sumac_value *reduced = NULL;
+
+    (void)kwargs;
+    (void)context;
+    (void)error;
+    struct sumac_strategy *strategy = sumac_replica_strategy(replica);
+    const bool is_in = sumac_present_replica() == replica && !sumac_in_cross_replica_context() &&
+                       sumac_present_strategy() == strategy;
+    const bool refused =
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, args, &none, &reduced, NULL) ==
+            SUMAC_FAILED_PRECONDITION &&
+        sumac_strategy_run(strategy, &(struct sumac_step){.function = look_around}, NULL, NULL) ==
+            SUMAC_FAILED_PRECONDITION;
+    *result = sumac_value_int32(is_in && refused);
+    return SUMAC_OK;
+}
+
+static void a_replica_is_in_a_context_of_its_own(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *result = NULL;
+
+    assert_int_equal(
+        sumac_strategy_run(strategy, &(struct sumac_step){.function = look_around}, &result, NULL),
+        SUMAC_OK);
+
+    expect_printed(result, "per_replica(0: int32[] 1, 1: int32[] 1)");
+    assert_null(sumac_present_replica());
+    sumac_value_unref(result);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- run ---- */
+
+static enum sumac_status return_nothing(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)replica;
+    (void)args;
+    (void)kwargs;
+    (void)result;
+    (void)error;
+    (*(uint32_t *)context)++;
+    return SUMAC_OK;
+}
+
+static void nothing_is_returned_as_nothing(void **state)
+{
+    (void)state;
+    const struct sumac_strategy_options options = {.kind = SUMAC_STRATEGY_DEFAULT};
+    struct sumac_strategy *strategy = NULL;
+    struct sumac_value *result = NULL;
+    uint32_t calls = 0;
+
+    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_strategy_run(
+            strategy, &(struct sumac_step){.function = return_nothing, .context = &calls}, &result,
+            NULL),
+        SUMAC_OK);
+
+    expect_printed(result, "none");
+    assert_int_equal(calls, 1);
+    sumac_value_unref(result);
+    sumac_strategy_destroy(strategy);
+}
+
+static void what_is_no_argument_list_is_refused(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *one = sumac_value_float32(1);
+    uint32_t calls = 0;
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_run(
+            strategy,
+            &(struct sumac_step){.function = return_nothing, .context = &calls, .args = one}, NULL,
+            &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "args is a tensor"));
+    assert_int_equal(
+        sumac_strategy_run(
+            strategy,
+            &(struct sumac_step){.function = return_nothing, .context = &calls, .kwargs = one},
+            NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "kwargs is a tensor"));
+    assert_int_equal(calls, 0);
+    sumac_value_unref(one);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- calls of all replicas ---- */
+
+enum deed { SUM, GATHER, NOTHING, FAIL, OTHER_SHAPE, OTHER_REDUCTION };
+
+/* What each replica does; args[0] is its number. */
+struct deeds {
+    enum deed of[4];
+    struct sumac_communication_options options;
+};
+
+static enum sumac_status do_deed(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct deeds *deeds = context;
+    struct sumac_value *own = sumac_value_item(args, 0), *wide = NULL;
+    enum sumac_status status = SUMAC_OK;
+
+    (void)kwargs;
+    switch (deeds->of[sumac_replica_id(replica)]) {
+    case SUM:
+        return sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_SUM, own, &deeds->options, result, error);
+    case GATHER:
+        return sumac_replica_all_gather(replica, own, 0, &deeds->options, result, error);
+    case OTHER_REDUCTION:
+        return sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_MEAN, own, &deeds->options, result, error);
+    case OTHER_SHAPE:
+        wide = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL);
+        status = sumac_replica_all_reduce(
+            replica, SUMAC_REDUCE_SUM, wide, &deeds->options, result, error);
+        sumac_value_unref(wide);
+        return status;
+    case FAIL:
+        return SUMAC_NOT_FOUND;
+    case NOTHING:
+        break;
+    }
+    return SUMAC_OK;
+}
+
+static enum sumac_status run_deeds(const struct deeds *deeds, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = mirrored(3);
+    struct sumac_value *ids = of_ids(3), *result = NULL;
+    struct sumac_value *args = sumac_value_tuple(&ids, 1);
+
+    const enum sumac_status status = sumac_strategy_run(
+        strategy,
+        &(struct sumac_step){
+            .function = do_deed, .context = (void *)(uintptr_t)deeds, .args = args},
+        &result, error);
+    if (status == SUMAC_OK)
+        expect_printed(result, "float32[] 3"); /* one value, of all */
+    sumac_value_unref(result);
+    sumac_value_unref(args);
+    sumac_strategy_destroy(strategy);
+    return status;
+}
+
+static void all_have_the_sum(void **state)
+{
+    (void)state;
+    assert_int_equal(run_deeds(&(struct deeds){.of = {SUM, SUM, SUM}}, NULL), SUMAC_OK);
+}
+
+static void expect_error(const struct deeds *deeds, enum sumac_status status, const char *words)
+{
+    struct sumac_error error = {0};
+
+    assert_int_equal(run_deeds(deeds, &error), status);
+    if (strstr(error.text, words) == NULL)
+        fail_msg("expected %s in: %s", words, error.text);
+}
+
+static void who_comes_with_something_else_is_named(void **state)
+{
+    (void)state;
+    expect_error(
+        &(struct deeds){.of = {SUM, OTHER_SHAPE, SUM}}, SUMAC_INVALID_ARGUMENT,
+        "all_reduce: replica 0 has float32[], and replica 1 float32[2]");
+    expect_error(
+        &(struct deeds){.of = {SUM, SUM, GATHER}}, SUMAC_INVALID_ARGUMENT,
+        "replica 0 calls all_reduce, and replica 2 all_gather");
+    expect_error(
+        &(struct deeds){.of = {SUM, OTHER_REDUCTION, SUM}}, SUMAC_INVALID_ARGUMENT,
+        "replica 0 and replica 1 come with another reduction");
+}
+
+static void who_returns_without_the_call_is_named_at_once(void **state)
+{
+    (void)state;
+    expect_error(
+        &(struct deeds){.of = {SUM, NOTHING, SUM}}, SUMAC_DEADLINE_EXCEEDED,
+        "all_reduce, call 1 of the run: replica 1 returned without it");
+}
+
+static void who_fails_ends_the_others_calls_with_its_error(void **state)
+{
+    (void)state;
+    expect_error(
+        &(struct deeds){.of = {SUM, FAIL, SUM}}, SUMAC_NOT_FOUND,
+        "the function of replica 1 returned NOT_FOUND");
+}
+
+/* ---- and go on ---- */
+
+static enum sumac_status differ_once(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_communication_options *options = context;
+    struct sumac_value *value = sumac_value_float32(1);
+    enum sumac_status status = SUMAC_OK;
+    struct sumac_error why = {0};
+
+    (void)args;
+    (void)kwargs;
+    if (sumac_replica_id(replica) == 0)
+        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, options, result, &why);
+    else
+        status = sumac_replica_all_gather(replica, value, 0, options, result, &why);
+    if (status == SUMAC_INVALID_ARGUMENT) /* and the next one works */
+        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, options, result, error);
+    sumac_value_unref(value);
+    return status;
+}
+
+static void calls_that_differ_fail_for_both_and_the_run_goes_on(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    const struct sumac_communication_options options = {.timeout_ms = 60000};
+    struct sumac_value *result = NULL;
+
+    assert_int_equal(
+        sumac_strategy_run(
+            strategy,
+            &(struct sumac_step){.function = differ_once, .context = (void *)(uintptr_t)&options},
+            &result, NULL),
+        SUMAC_OK);
+
+    expect_printed(result, "float32[] 2");
+    sumac_value_unref(result);
+    sumac_strategy_destroy(strategy);
+}
+
+static enum sumac_status call_with_nothing(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    (void)context;
+    if (sumac_replica_id(replica) == 2 &&
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, NULL, NULL, result, NULL) !=
+            SUMAC_INVALID_ARGUMENT)
+        return SUMAC_UNKNOWN;
+    return sumac_replica_all_reduce(
+        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, result, error);
+}
+
+static void what_is_no_value_is_refused_and_is_no_call(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(3);
+    struct sumac_value *ids = of_ids(3), *result = NULL;
+    struct sumac_value *args = sumac_value_tuple(&ids, 1);
+
+    assert_int_equal(
+        sumac_strategy_run(
+            strategy, &(struct sumac_step){.function = call_with_nothing, .args = args}, &result,
+            NULL),
+        SUMAC_OK);
+
+    expect_printed(result, "float32[] 3");
+    sumac_value_unref(result);
+    sumac_value_unref(args);
+    sumac_strategy_destroy(strategy);
+}
+
+/* One that never comes, as it waits for what comes only when the others have given up. */
+struct late {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool given_up;
+};
+
+static enum sumac_status come_late(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_communication_options options = {.timeout_ms = 1};
+    struct late *late = context;
+
+    (void)kwargs;
+    pthread_mutex_lock(&late->mutex);
+    while (sumac_replica_id(replica) == 1 && !late->given_up)
+        pthread_cond_wait(&late->changed, &late->mutex);
+    pthread_mutex_unlock(&late->mutex);
+    const enum sumac_status status = sumac_replica_all_reduce(
+        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), &options, result, error);
+    pthread_mutex_lock(&late->mutex);
+    late->given_up = true;
+    pthread_cond_broadcast(&late->changed);
+    pthread_mutex_unlock(&late->mutex);
+    return status;
+}
+
+static void who_is_late_is_named_and_hears_so_too(void **state)
+{
+    (void)state;
+    struct late late = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *ids = of_ids(2), *result = NULL;
+    struct sumac_value *args = sumac_value_tuple(&ids, 1);
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_run(
+            strategy, &(struct sumac_step){.function = come_late, .context = &late, .args = args},
+            &result, &error),
+        SUMAC_DEADLINE_EXCEEDED);
+    assert_non_null(strstr(error.text, "has waited 1 ms for replica 1"));
+
+    sumac_strategy_destroy(strategy);
+    sumac_value_unref(args);
+}
+
+/* ---- merge_call ---- */
+
+static enum sumac_status merge(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_axes none = {.given = false};
+    struct sumac_value *sum = NULL;
+
+    (*(uint32_t *)context)++;
+    assert_true(sumac_in_cross_replica_context());
+    const enum sumac_status status = sumac_strategy_reduce(
+        strategy, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), &none, &sum, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_value *const items[] = {sum, sumac_value_ref(sumac_value_item(args, 0))};
+    *result = sumac_value_tuple(items, 2);
+    return SUMAC_OK;
+}
+
+static enum sumac_status call_merge(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    return sumac_replica_merge_call(replica, merge, context, args, result, error);
+}
+
+static void a_merge_call_runs_once_in_the_cross_replica_context(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(3);
+    struct sumac_value *ids = of_ids(3), *result = NULL;
+    struct sumac_value *args = sumac_value_tuple(&ids, 1);
+    uint32_t calls = 0;
+
+    assert_int_equal(
+        sumac_strategy_run(
+            strategy, &(struct sumac_step){.function = call_merge, .context = &calls, .args = args},
+            &result, NULL),
+        SUMAC_OK);
+
+    assert_int_equal(calls, 1);
+    expect_printed(
+        result, "(float32[] 3, per_replica(0: float32[] 0, 1: float32[] 1, 2: float32[] 2))");
+    sumac_value_unref(result);
+    sumac_value_unref(args);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- made ---- */
+
+static void options_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_create(
+            &(struct sumac_strategy_options){.kind = (enum sumac_strategy_kind)9}, &strategy,
+            &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_strategy_create(
+            &(struct sumac_strategy_options){
+                .kind = SUMAC_STRATEGY_MIRRORED, .replicas = SUMAC_REPLICAS_MAX + 1},
+            &strategy, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_strategy_create(
+            &(struct sumac_strategy_options){.kind = SUMAC_STRATEGY_ONE_DEVICE, .replicas = 2},
+            &strategy, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "2 replicas of a one_device strategy"));
+    assert_null(strategy);
+}
+
+static void an_absent_time_is_the_strategys(void **state)
+{
+    (void)state;
+    const struct sumac_strategy_options options = {.replicas = 1};
+    struct sumac_strategy *strategy = NULL;
+
+    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
+    assert_string_equal(sumac_strategy_name(strategy), "default");
+    assert_int_equal(sumac_strategy_replicas(strategy), 1);
+    sumac_strategy_destroy(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scope_is_of_its_thread_and_counts),
+        cmocka_unit_test(strategies_do_not_mix),
+        cmocka_unit_test(a_replica_is_in_a_context_of_its_own),
+        cmocka_unit_test(nothing_is_returned_as_nothing),
+        cmocka_unit_test(what_is_no_argument_list_is_refused),
+        cmocka_unit_test(all_have_the_sum),
+        cmocka_unit_test(who_comes_with_something_else_is_named),
+        cmocka_unit_test(who_returns_without_the_call_is_named_at_once),
+        cmocka_unit_test(who_fails_ends_the_others_calls_with_its_error),
+        cmocka_unit_test(calls_that_differ_fail_for_both_and_the_run_goes_on),
+        cmocka_unit_test(what_is_no_value_is_refused_and_is_no_call),
+        cmocka_unit_test(who_is_late_is_named_and_hears_so_too),
+        cmocka_unit_test(a_merge_call_runs_once_in_the_cross_replica_context),
+        cmocka_unit_test(options_that_are_none_are_refused),
+        cmocka_unit_test(an_absent_time_is_the_strategys),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

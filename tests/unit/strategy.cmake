@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# worker/value and worker/strategy.
+sumac_unit_test(value USES worker)
+sumac_unit_test(strategy USES worker)

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value.c (test) -- values: made of others, read, a replica's chosen, replicas' put together. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sumac/value.h"
+
+static struct sumac_value *two(struct sumac_value *one, struct sumac_value *other)
+{
+    return sumac_value_list((struct sumac_value *const[]){one, other}, 2);
+}
+
+static struct sumac_value *of_replicas(struct sumac_value *one, struct sumac_value *other)
+{
+    return sumac_value_per_replica((struct sumac_value *const[]){one, other}, 2, 0);
+}
+
+static struct sumac_value *
+dict(const char *first, struct sumac_value *one, const char *second, struct sumac_value *other)
+{
+    return sumac_value_dict(
+        (const char *const[]){first, second}, (struct sumac_value *const[]){one, other}, 2);
+}
+
+static void expect_printed(const struct sumac_value *value, const char *expected)
+{
+    char text[512];
+
+    assert_int_equal(sumac_value_print(value, text, sizeof text), strlen(expected));
+    assert_string_equal(text, expected);
+}
+
+static void a_tensor_has_a_copy_of_its_elements(void **state)
+{
+    (void)state;
+    float elements[] = {1, 2, 3, 4};
+    struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 2), elements);
+
+    elements[0] = 7;
+
+    assert_true(((const float *)sumac_value_data(value))[0] < 2);
+    expect_printed(value, "float32[2, 2] 1 2 3 4");
+    sumac_value_unref(value);
+}
+
+static void one_over_a_buffer_keeps_it(void **state)
+{
+    (void)state;
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_tensor tensor;
+    const struct sumac_shape shape = SUMAC_SHAPE(2);
+
+    assert_int_equal(sumac_buffer_create(8, &buffer), SUMAC_OK);
+    assert_int_equal(sumac_tensor_view(buffer, 0, SUMAC_INT32, &shape, &tensor), SUMAC_OK);
+    struct sumac_value *value = sumac_value_of(&tensor);
+
+    ((int32_t *)sumac_buffer_data(buffer))[1] = 5; /* it is the same memory */
+    sumac_buffer_unref(buffer);
+
+    expect_printed(value, "int32[2] 0 5");
+    sumac_value_unref(value);
+}
+
+static void a_dict_is_in_the_order_of_its_keys(void **state)
+{
+    (void)state;
+    struct sumac_value *value =
+        dict("b", sumac_value_int32(2), "a", two(sumac_value_none(), sumac_value_float64(0.5)));
+
+    expect_printed(value, "{\"a\": [none, float64[] 0.5], \"b\": int32[] 2}");
+    assert_string_equal(sumac_value_key(value, 1), "b");
+    assert_ptr_equal(sumac_value_find(value, "b"), sumac_value_item(value, 1));
+    assert_null(sumac_value_find(value, "c"));
+    sumac_value_unref(value);
+}
+
+static void what_is_made_of_nothing_is_nothing(void **state)
+{
+    (void)state;
+    struct sumac_value *kept = sumac_value_int32(1);
+
+    assert_null(two(sumac_value_ref(kept), NULL)); /* and what it took is given back */
+    assert_null(dict("a", sumac_value_ref(kept), "a", sumac_value_ref(kept)));
+    assert_null(dict("a", sumac_value_ref(kept), "\xff", sumac_value_ref(kept)));
+    assert_null(of_replicas(of_replicas(sumac_value_ref(kept), sumac_value_ref(kept)), NULL));
+    assert_null(sumac_value_per_replica(NULL, 0, 0));
+    assert_null(sumac_value_mirrored(sumac_value_ref(kept), 0, 0));
+    assert_null(sumac_value_slices(sumac_value_ref(kept), sumac_value_ref(kept), SUMAC_SCALAR));
+    assert_null(sumac_value_tensor((enum sumac_dtype)99, SUMAC_SCALAR, NULL));
+    assert_null(sumac_value_list(NULL, 3));
+    sumac_value_unref(kept); /* the leak checker looks at this */
+}
+
+static void nests_are_only_so_deep(void **state)
+{
+    (void)state;
+    struct sumac_value *value = sumac_value_none();
+
+    for (uint32_t i = 0; i < SUMAC_VALUE_DEPTH_MAX; i++)
+        value = sumac_value_tuple(&value, 1);
+    assert_non_null(value);
+
+    assert_null(sumac_value_tuple(&value, 1));
+}
+
+static void slices_are_rows_and_their_indices(void **state)
+{
+    (void)state;
+    const float rows[] = {1, 2};
+    const int64_t indices[] = {3, 3};
+
+    struct sumac_value *value = sumac_value_slices(
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), rows),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), indices), SUMAC_SHAPE(4, 1));
+
+    expect_printed(value, "slices of [4, 1](float32[2, 1] 1 2, int64[2] 3 3)");
+    assert_int_equal(sumac_value_shape(value).extent[0], 4);
+    sumac_value_unref(value);
+}
+
+static void a_replica_has_its_own_of_each_leaf(void **state)
+{
+    (void)state;
+    struct sumac_value *value = dict(
+        "x", of_replicas(sumac_value_int32(1), sumac_value_int32(2)), "y",
+        two(sumac_value_mirrored(sumac_value_int32(3), 2, 0), sumac_value_int32(4)));
+    struct sumac_value *own = NULL;
+
+    assert_int_equal(sumac_value_select(value, 1, &own, NULL), SUMAC_OK);
+
+    expect_printed(own, "{\"x\": int32[] 2, \"y\": [int32[] 3, int32[] 4]}");
+    sumac_value_unref(own);
+    sumac_value_unref(value);
+}
+
+static void of_a_replica_that_it_lacks_it_says_where(void **state)
+{
+    (void)state;
+    struct sumac_value *value = dict(
+        "x", two(sumac_value_none(), of_replicas(sumac_value_none(), sumac_value_none())), "y",
+        sumac_value_none());
+    struct sumac_value *own = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(sumac_value_select(value, 2, &own, &error), SUMAC_OUT_OF_RANGE);
+
+    assert_non_null(strstr(error.text, "at ['x'][1] has items of replicas 0 to 1"));
+    assert_null(own);
+    sumac_value_unref(value);
+}
+
+static void what_replicas_have_is_regrouped_leaf_by_leaf(void **state)
+{
+    (void)state;
+    struct sumac_value *same = sumac_value_int32(7), *regrouped = NULL;
+    struct sumac_value *const items[] = {
+        two(sumac_value_ref(same), sumac_value_int32(1)),
+        two(sumac_value_ref(same), sumac_value_int32(1))};
+
+    assert_int_equal(sumac_value_regroup(items, 2, 0, &regrouped, NULL), SUMAC_OK);
+
+    /* the identical value is that value, an equal one is the replica's own */
+    expect_printed(regrouped, "[int32[] 7, per_replica(0: int32[] 1, 1: int32[] 1)]");
+    sumac_value_unref(regrouped);
+    sumac_value_unref(items[0]);
+    sumac_value_unref(items[1]);
+    sumac_value_unref(same);
+}
+
+static void nests_that_differ_are_not_regrouped(void **state)
+{
+    (void)state;
+    struct sumac_value *regrouped = NULL;
+    struct sumac_error error;
+    struct sumac_value *const items[] = {
+        dict("a", sumac_value_none(), "b", two(sumac_value_none(), sumac_value_none())),
+        dict("a", sumac_value_none(), "b", sumac_value_none())};
+
+    assert_int_equal(sumac_value_regroup(items, 2, 4, &regrouped, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_string_equal(
+        error.text, "replicas 4 and 5: two nests differ at ['b']: one has a list there, and the "
+                    "other a leaf");
+    sumac_value_unref(items[0]);
+    sumac_value_unref(items[1]);
+}
+
+static void equal_means_the_same_bits(void **state)
+{
+    (void)state;
+    struct sumac_value *one = two(sumac_value_float32(0.0F), sumac_value_none());
+    struct sumac_value *same = two(sumac_value_float32(0.0F), sumac_value_none());
+    struct sumac_value *other = two(sumac_value_float32(-0.0F), sumac_value_none());
+
+    assert_true(sumac_value_equal(one, same));
+    assert_false(sumac_value_equal(one, other));
+    assert_false(sumac_value_equal(one, NULL));
+    sumac_value_unref(one);
+    sumac_value_unref(same);
+    sumac_value_unref(other);
+}
+
+static void a_text_that_is_too_short_is_cut_and_its_length_told(void **state)
+{
+    (void)state;
+    char text[10];
+    struct sumac_value *value =
+        sumac_value_tuple((struct sumac_value *const[]){sumac_value_int32(123456)}, 1);
+
+    assert_int_equal(sumac_value_print(value, text, sizeof text), strlen("(int32[] 123456,)"));
+
+    assert_string_equal(text, "(int32[] ");
+    assert_int_equal(sumac_value_print(value, NULL, 0), strlen("(int32[] 123456,)"));
+    sumac_value_unref(value);
+}
+
+static void of_many_elements_the_first_are_printed(void **state)
+{
+    (void)state;
+    struct sumac_value *value = sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(17), NULL);
+
+    expect_printed(value, "uint8[17] 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ... (17 elements)");
+    sumac_value_unref(value);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tensor_has_a_copy_of_its_elements),
+        cmocka_unit_test(one_over_a_buffer_keeps_it),
+        cmocka_unit_test(a_dict_is_in_the_order_of_its_keys),
+        cmocka_unit_test(what_is_made_of_nothing_is_nothing),
+        cmocka_unit_test(nests_are_only_so_deep),
+        cmocka_unit_test(slices_are_rows_and_their_indices),
+        cmocka_unit_test(a_replica_has_its_own_of_each_leaf),
+        cmocka_unit_test(of_a_replica_that_it_lacks_it_says_where),
+        cmocka_unit_test(what_replicas_have_is_regrouped_leaf_by_leaf),
+        cmocka_unit_test(nests_that_differ_are_not_regrouped),
+        cmocka_unit_test(equal_means_the_same_bits),
+        cmocka_unit_test(a_text_that_is_too_short_is_cut_and_its_length_told),
+        cmocka_unit_test(of_many_elements_the_first_are_printed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

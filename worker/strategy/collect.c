@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collect.c -- what the replicas have becomes one value: reduced, or gathered, leaf by leaf, in the
+ * order of the replicas, so that who comes first changes no bit. */
+#include "axes.h"
+#include "strategy.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "reduce.h"
+#include "text.h"
+
+enum sumac_reduce_op sumac_reduce_op_parse(const char *name)
+{
+    if (name != NULL && strcasecmp(name, "sum") == 0)
+        return SUMAC_REDUCE_SUM;
+    return name != NULL && strcasecmp(name, "mean") == 0 ? SUMAC_REDUCE_MEAN
+                                                         : (enum sumac_reduce_op)0;
+}
+
+/* What is reduced or gathered, of how many replicas. */
+struct collect {
+    enum sumac_reduce_op op;
+    const struct sumac_axes *axes; /* NULL: none are given */
+    int64_t axis;
+    uint32_t count;
+    const char *call;
+};
+
+static enum sumac_status fail_leaf(
+    const struct collect *collect, const struct value_path *path, const char *why,
+    struct sumac_error *error)
+{
+    char where[160];
+
+    assert(collect->call != NULL);
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE, "%s: the value%s%s %s",
+        collect->call, path == NULL ? "" : " at ", value_path_print(path, where, sizeof where),
+        why);
+}
+
+/* ---- one after the other */
+
+/* Along `axis`, which all have; other extents are equal. */
+static enum sumac_status concatenate(
+    const struct sumac_tensor *const *tensors, uint32_t count, uint32_t axis,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_shape shape = tensors[0]->shape;
+    uint64_t outer = 1, inner = dtype_bytes(tensors[0]->dtype);
+    void *elements;
+
+    assert(axis < shape.rank);
+    for (uint32_t i = 0; i < axis; i++)
+        outer *= shape.extent[i];
+    for (uint32_t i = axis + 1; i < shape.rank; i++)
+        inner *= shape.extent[i];
+    for (uint32_t i = 1; i < count; i++)
+        if (__builtin_add_overflow(
+                shape.extent[axis], tensors[i]->shape.extent[axis], &shape.extent[axis]))
+            return value_fail_for_memory(error);
+    struct sumac_value *value = value_make_tensor(tensors[0]->dtype, &shape, &elements);
+    if (value == NULL)
+        return value_fail_for_memory(error);
+    uint8_t *to = elements;
+    for (uint64_t o = 0; o < outer; o++)
+        for (uint32_t i = 0; i < count; i++) {
+            const size_t bytes = (size_t)(tensors[i]->shape.extent[axis] * inner);
+            if (bytes > 0)
+                memcpy(to, (const uint8_t *)sumac_tensor_data(tensors[i]) + o * bytes, bytes);
+            to += bytes;
+        }
+    *result = value;
+    return SUMAC_OK;
+}
+
+/* ---- reduced */
+
+/* Element by element, in one pass over all. */
+static enum sumac_status reduce_elements(
+    const struct collect *collect, const struct sumac_tensor *const *tensors,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_tensor *first = tensors[0];
+    const uint32_t count = collect->count;
+    const void *from[SUMAC_REPLICAS_MAX];
+    double weights[SUMAC_REPLICAS_MAX];
+    void *to;
+
+    assert(count <= SUMAC_REPLICAS_MAX);
+    if (!reduce_has(collect->op, first->dtype)) /* a mean of integers */
+        return axes_reduce(
+            &(struct axes_reduction){.op = collect->op}, tensors, count, result, error);
+    struct sumac_value *value = value_make_tensor(first->dtype, &first->shape, &to);
+    if (value == NULL)
+        return value_fail_for_memory(error);
+    for (uint32_t i = 0; i < count; i++) {
+        from[i] = sumac_tensor_data(tensors[i]);
+        weights[i] = 1;
+    }
+    const struct reduce_input input = {
+        .dtype = first->dtype,
+        .elements = sumac_tensor_bytes(first) / dtype_bytes(first->dtype),
+        .from = from,
+        .replicas = count,
+        .to = &to,
+        .targets = 1,
+        .weights = weights};
+    if (input.elements > 0)
+        reduce_values(collect->op, &input);
+    *result = value;
+    return SUMAC_OK;
+}
+
+/* Do the shapes agree but for the axes that are summed? */
+static enum sumac_status check_shapes(
+    const struct collect *collect, const struct sumac_tensor *const *tensors, uint32_t summed,
+    const struct value_path *path, struct sumac_error *error)
+{
+    const struct sumac_tensor *first = tensors[0];
+
+    if (axes_result_dtype(collect->op, first->dtype) == SUMAC_DTYPE_UNSPECIFIED)
+        return fail_leaf(collect, path, "is of a type that cannot be reduced, bool", error);
+    for (uint32_t i = 1; i < collect->count; i++) {
+        const struct sumac_tensor *other = tensors[i];
+        if (other->dtype != first->dtype)
+            return fail_leaf(collect, path, "is of another type in another replica", error);
+        if (other->shape.rank != first->shape.rank)
+            return fail_leaf(collect, path, "has another rank in another replica", error);
+        for (uint32_t axis = 0; axis < first->shape.rank; axis++)
+            if ((summed >> axis & 1u) == 0 &&
+                other->shape.extent[axis] != first->shape.extent[axis])
+                return fail_leaf(collect, path, "has another shape in another replica", error);
+    }
+    return SUMAC_OK;
+}
+
+static enum sumac_status reduce_tensors(
+    const struct collect *collect, const struct sumac_tensor *const *tensors,
+    const struct value_path *path, struct sumac_value **result, struct sumac_error *error)
+{
+    uint32_t summed = 0;
+    enum sumac_status status = SUMAC_OK;
+
+    assert(collect->count > 0);
+    if (collect->axes != NULL)
+        status = axes_read(collect->axes, tensors[0]->shape.rank, &summed, error);
+    if (status == SUMAC_OK)
+        status = check_shapes(collect, tensors, summed, path, error);
+    if (status != SUMAC_OK)
+        return status;
+    return collect->axes == NULL
+               ? reduce_elements(collect, tensors, result, error)
+               : axes_reduce(
+                     &(struct axes_reduction){.op = collect->op, .summed = summed}, tensors,
+                     collect->count, result, error);
+}
+
+static enum sumac_status
+divide_rows(uint32_t replicas, struct sumac_value **rows, struct sumac_error *error)
+{
+    const struct sumac_tensor *const tensor = &(*rows)->tensor;
+    const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
+    struct sumac_value *divided;
+
+    assert(replicas > 0);
+    const enum sumac_status status = axes_reduce(&reduction, &tensor, 1, &divided, error);
+    if (status != SUMAC_OK)
+        return status;
+    sumac_value_unref(*rows);
+    *rows = divided;
+    return SUMAC_OK;
+}
+
+/* The rows of all, and their indices; MEAN ÷ the replicas. */
+static enum sumac_status reduce_slices(
+    const struct collect *collect, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_tensor *rows[SUMAC_REPLICAS_MAX], *indices[SUMAC_REPLICAS_MAX];
+    struct sumac_value *all_rows = NULL, *all_indices = NULL;
+
+    assert(leaves[0]->kind == SUMAC_VALUE_SLICES);
+    assert(collect->count <= SUMAC_REPLICAS_MAX);
+    if (collect->axes != NULL)
+        return fail_leaf(collect, path, "are slices, which have no axes to be summed over", error);
+    for (uint32_t i = 0; i < collect->count; i++) {
+        rows[i] = &leaves[i]->items[0]->tensor;
+        indices[i] = &leaves[i]->items[1]->tensor;
+        if (!sumac_shape_equal(&leaves[i]->dense, &leaves[0]->dense) ||
+            indices[i]->dtype != indices[0]->dtype)
+            return fail_leaf(collect, path, "are slices of another dense shape elsewhere", error);
+    }
+    enum sumac_status status = check_shapes(collect, rows, 1u, path, error);
+    if (status == SUMAC_OK)
+        status = concatenate(rows, collect->count, 0, &all_rows, error);
+    if (status == SUMAC_OK)
+        status = concatenate(indices, collect->count, 0, &all_indices, error);
+    if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN)
+        status = divide_rows(collect->count, &all_rows, error);
+    if (status != SUMAC_OK) {
+        sumac_value_unref(all_rows);
+        sumac_value_unref(all_indices);
+        return status;
+    }
+    *result = sumac_value_slices(all_rows, all_indices, leaves[0]->dense);
+    return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+static enum sumac_status reduce_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct collect *collect = context;
+    const struct sumac_tensor *tensors[SUMAC_REPLICAS_MAX];
+
+    assert(collect->count <= SUMAC_REPLICAS_MAX);
+    if (leaves[0]->kind == SUMAC_VALUE_SLICES)
+        return reduce_slices(collect, leaves, path, mapped, error);
+    for (uint32_t i = 0; i < collect->count; i++) {
+        if (leaves[i]->kind != SUMAC_VALUE_TENSOR)
+            return fail_leaf(collect, path, "is no tensor", error);
+        tensors[i] = &leaves[i]->tensor;
+    }
+    return reduce_tensors(collect, tensors, path, mapped, error);
+}
+
+enum sumac_status collect_all_reduce(
+    enum sumac_reduce_op op, struct sumac_value *const *values, uint32_t count,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct collect collect = {.op = op, .count = count, .call = "all_reduce"};
+
+    return value_zip(values, count, reduce_leaf, &collect, result, error);
+}
+
+/* ---- gathered */
+
+static enum sumac_status check_axis(
+    const struct collect *collect, const struct sumac_tensor *const *tensors,
+    const struct value_path *path, struct sumac_error *error)
+{
+    const struct sumac_tensor *first = tensors[0];
+    char why[96];
+
+    if (first->shape.rank == 0)
+        return fail_leaf(
+            collect, path, "is a scalar, which has no axis to be gathered along", error);
+    if (collect->axis < 0 || collect->axis >= (int64_t)first->shape.rank) {
+        (void)text_print(
+            why, sizeof why, "has the axes 0 to %" PRIu32 ", and %" PRId64 " is none of them",
+            first->shape.rank - 1, collect->axis);
+        return fail_leaf(collect, path, why, error);
+    }
+    for (uint32_t i = 1; i < collect->count; i++) {
+        const struct sumac_tensor *other = tensors[i];
+        if (other->dtype != first->dtype)
+            return fail_leaf(collect, path, "is of another type in another replica", error);
+        if (other->shape.rank != first->shape.rank)
+            return fail_leaf(collect, path, "has another rank in another replica", error);
+        for (uint32_t axis = 0; axis < first->shape.rank; axis++)
+            if (axis != (uint32_t)collect->axis &&
+                other->shape.extent[axis] != first->shape.extent[axis])
+                return fail_leaf(
+                    collect, path, "has another shape, beside that axis, in another replica",
+                    error);
+    }
+    return SUMAC_OK;
+}
+
+static enum sumac_status gather_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct collect *collect = context;
+    const struct sumac_tensor *tensors[SUMAC_REPLICAS_MAX];
+
+    assert(collect->count > 0);
+    assert(collect->count <= SUMAC_REPLICAS_MAX);
+    for (uint32_t i = 0; i < collect->count; i++) {
+        if (leaves[i]->kind == SUMAC_VALUE_SLICES)
+            return fail(
+                error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+                "%s: slices are not gathered; gather their values and indices", collect->call);
+        if (leaves[i]->kind != SUMAC_VALUE_TENSOR)
+            return fail_leaf(collect, path, "is no tensor", error);
+        tensors[i] = &leaves[i]->tensor;
+    }
+    const enum sumac_status status = check_axis(collect, tensors, path, error);
+    return status == SUMAC_OK
+               ? concatenate(tensors, collect->count, (uint32_t)collect->axis, mapped, error)
+               : status;
+}
+
+enum sumac_status collect_all_gather(
+    int64_t axis, struct sumac_value *const *values, uint32_t count, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    struct collect collect = {.axis = axis, .count = count, .call = "all_gather"};
+
+    return value_zip(values, count, gather_leaf, &collect, result, error);
+}
+
+/* ---- a strategy's own */
+
+/* What each replica has of it, as value_zip takes them. */
+static enum sumac_status select_all(
+    const struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **values,
+    struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
+        status = sumac_value_select(value, i, &values[i], error);
+    return status;
+}
+
+static enum sumac_status collect_value(
+    const struct sumac_strategy *strategy, struct collect *collect, struct sumac_value *value,
+    value_zip_leaf *leaf, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value **values = calloc(strategy->replicas, sizeof *values);
+    enum sumac_status status =
+        values == NULL ? value_fail_for_memory(error) : select_all(strategy, value, values, error);
+
+    collect->count = strategy->replicas;
+    if (status == SUMAC_OK)
+        status = value_zip(values, strategy->replicas, leaf, collect, result, error);
+    for (uint32_t i = 0; values != NULL && i < strategy->replicas; i++)
+        sumac_value_unref(values[i]);
+    free(values);
+    return status;
+}
+
+/* A leaf of a value that is to be reduced: one of replicas, or one that all have. */
+struct reduction {
+    const struct sumac_strategy *strategy;
+    struct collect collect;
+};
+
+static enum sumac_status reduce_whole_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    struct reduction *reduction = context;
+    const uint32_t replicas = reduction->strategy->replicas;
+    const bool same = leaf->kind != SUMAC_VALUE_PER_REPLICA;
+
+    if (same && reduction->collect.op == SUMAC_REDUCE_SUM &&
+        (replicas > 1 || leaf->kind == SUMAC_VALUE_MIRRORED))
+        return fail_leaf(
+            &reduction->collect, path,
+            "is the same in all replicas, and its SUM is not told from R times it: reduce by MEAN, "
+            "or a per_replica value",
+            error);
+    if (same && replicas > 1)
+        return sumac_value_select(leaf, 0, mapped, error);
+    return collect_value(
+        reduction->strategy, &reduction->collect, leaf, reduce_leaf, mapped, error);
+}
+
+static enum sumac_status check_call(
+    struct sumac_strategy *strategy, const char *call, const struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    if (strategy == NULL || value == NULL || result == NULL)
+        return fail_for_null(
+            error, call,
+            strategy == NULL ? "strategy"
+            : value == NULL  ? "value"
+                             : "result");
+    return context_check_cross(strategy, call, error);
+}
+
+enum sumac_status sumac_strategy_reduce(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error)
+{
+    static const char call[] = "sumac_strategy_reduce";
+    struct reduction reduction = {
+        .strategy = strategy,
+        .collect = {.op = op, .axes = axes != NULL && axes->given ? axes : NULL, .call = "reduce"}};
+
+    enum sumac_status status = check_call(strategy, call, value, result, error);
+    if (status == SUMAC_OK && axes == NULL)
+        status = fail_for_null(error, call, "axes");
+    if (status == SUMAC_OK)
+        status = reduce_op_check(op, error);
+    return status == SUMAC_OK ? value_map(value, reduce_whole_leaf, &reduction, result, error)
+                              : status;
+}
+
+enum sumac_status sumac_strategy_batch_reduce(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
+    struct sumac_value **results, struct sumac_error *error)
+{
+    static const char call[] = "sumac_strategy_batch_reduce";
+    const struct sumac_axes none = {.given = false};
+
+    enum sumac_status status = check_call(strategy, call, values, results, error);
+    if (status == SUMAC_OK && values->kind != SUMAC_VALUE_LIST && values->kind != SUMAC_VALUE_TUPLE)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s: values is a %s; it is a list of values", call,
+            sumac_value_kind_name(values->kind));
+    struct sumac_value **items =
+        status == SUMAC_OK ? calloc((size_t)values->count + 1, sizeof *items) : NULL;
+    if (status == SUMAC_OK && items == NULL)
+        status = value_fail_for_memory(error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < values->count; i++)
+        status = sumac_strategy_reduce(strategy, op, values->items[i], &none, &items[i], error);
+    if (status == SUMAC_OK) {
+        *results = sumac_value_list(items, values->count);
+        status = *results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    } else {
+        for (uint32_t i = 0; items != NULL && i < values->count; i++)
+            sumac_value_unref(items[i]);
+    }
+    free(items);
+    return status;
+}
+
+enum sumac_status sumac_strategy_gather(
+    struct sumac_strategy *strategy, struct sumac_value *value, int64_t axis,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct collect collect = {.axis = axis, .call = "gather"};
+
+    const enum sumac_status status =
+        check_call(strategy, "sumac_strategy_gather", value, result, error);
+    return status == SUMAC_OK ? collect_value(strategy, &collect, value, gather_leaf, result, error)
+                              : status;
+}
+
+/* ---- gradients */
+
+/* Rows first … first + count - 1 along an axis. */
+static enum sumac_status
+cut(const struct sumac_tensor *whole, uint32_t axis, struct sumac_range range,
+    struct sumac_value **part, struct sumac_error *error)
+{
+    struct sumac_shape shape = whole->shape;
+    uint64_t outer = 1, inner = dtype_bytes(whole->dtype);
+    void *elements;
+
+    assert(axis < shape.rank);
+    assert(range.first + range.count <= shape.extent[axis]);
+    for (uint32_t i = 0; i < axis; i++)
+        outer *= shape.extent[i];
+    for (uint32_t i = axis + 1; i < shape.rank; i++)
+        inner *= shape.extent[i];
+    const uint64_t stride = shape.extent[axis] * inner, bytes = range.count * inner;
+    shape.extent[axis] = range.count;
+    struct sumac_value *value = value_make_tensor(whole->dtype, &shape, &elements);
+    if (value == NULL)
+        return value_fail_for_memory(error);
+    for (uint64_t o = 0; o < outer && bytes > 0; o++)
+        memcpy(
+            (uint8_t *)elements + o * bytes,
+            (const uint8_t *)sumac_tensor_data(whole) + o * stride + range.first * inner,
+            (size_t)bytes);
+    *part = value;
+    return SUMAC_OK;
+}
+
+static enum sumac_status extent_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct collect *collect = context;
+    const struct sumac_tensor *tensor = &leaf->tensor;
+
+    assert(collect->count == 1);
+    if (leaf->kind != SUMAC_VALUE_TENSOR)
+        return fail_leaf(collect, path, "is no tensor", error);
+    const enum sumac_status status = check_axis(collect, &tensor, path, error);
+    if (status != SUMAC_OK)
+        return status;
+    *mapped = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &tensor->shape.extent[collect->axis]);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+struct own_part {
+    struct collect collect;
+    uint32_t replica;
+};
+
+/* Of what was gathered, its own: `leaves` are the sum, and each replica's extent. */
+static enum sumac_status own_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct own_part *own = context;
+    const uint64_t *extents = sumac_value_data(leaves[1]);
+    const struct sumac_tensor *sum = &leaves[0]->tensor;
+    struct sumac_range range = {.first = 0, .count = extents[own->replica]};
+    uint64_t all = 0;
+
+    assert(own->replica < leaves[1]->tensor.shape.extent[0]);
+    if (leaves[0]->kind != SUMAC_VALUE_TENSOR)
+        return fail_leaf(&own->collect, path, "is no tensor", error);
+    const enum sumac_status status = check_axis(&own->collect, &sum, path, error);
+    if (status != SUMAC_OK)
+        return status;
+    for (uint32_t i = 0; i < (uint32_t)leaves[1]->tensor.shape.extent[0]; i++) {
+        range.first += i < own->replica ? extents[i] : 0;
+        all += extents[i];
+    }
+    if (sum->shape.extent[own->collect.axis] != all)
+        return fail_leaf(
+            &own->collect, path, "is no gradient of what the replicas have gathered together",
+            error);
+    return cut(sum, (uint32_t)own->collect.axis, range, mapped, error);
+}
+
+enum sumac_status sumac_replica_all_gather_gradient(
+    struct sumac_replica_context *replica, struct sumac_value *upstream, struct sumac_value *local,
+    int64_t axis, struct sumac_value **gradient, struct sumac_error *error)
+{
+    struct own_part own = {
+        .collect = {.axis = axis, .count = 1, .call = "all_gather_gradient"},
+        .replica = sumac_replica_id(replica)};
+    struct sumac_value *extents = NULL, *all = NULL, *sum = NULL;
+    struct sumac_error why;
+
+    if (upstream == NULL || local == NULL || gradient == NULL)
+        return fail_for_null(
+            error, "sumac_replica_all_gather_gradient",
+            upstream == NULL ? "upstream"
+            : local == NULL  ? "local"
+                             : "gradient");
+    enum sumac_status status = sumac_value_same_nest(upstream, local, error);
+    if (status == SUMAC_OK)
+        status = value_map(local, extent_leaf, &own.collect, &extents, error);
+    if (status == SUMAC_OK)
+        status = sumac_replica_all_gather(replica, extents, 0, NULL, &all, error);
+    if (status == SUMAC_OK)
+        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, upstream, NULL, &sum, error);
+    if (status == SUMAC_OK) {
+        struct sumac_value *const both[] = {sum, all};
+        status = value_zip(both, 2, own_leaf, &own, gradient, &why);
+        if (status != SUMAC_OK && error != NULL)
+            *error = why;
+    }
+    sumac_value_unref(extents);
+    sumac_value_unref(all);
+    sumac_value_unref(sum);
+    return status;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c -- a function in each replica, at once, and what they return, put together. */
+#include "strategy.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "error.h"
+
+/* ---- one replica */
+
+static enum sumac_status select_own(
+    const struct run *run, uint32_t replica, struct sumac_value **args, struct sumac_value **kwargs,
+    struct sumac_error *error)
+{
+    const enum sumac_status status = sumac_value_select(run->args, replica, args, error);
+
+    return status == SUMAC_OK ? sumac_value_select(run->kwargs, replica, kwargs, error) : status;
+}
+
+static enum sumac_status call_function(struct replica_run *own)
+{
+    const struct run *run = own->run;
+    struct sumac_value *args = NULL, *kwargs = NULL;
+
+    assert(own->result == NULL);
+    assert(own->replica->id < run->strategy->replicas);
+    enum sumac_status status = select_own(run, own->replica->id, &args, &kwargs, &own->error);
+    if (status == SUMAC_OK)
+        status = run->function(own->replica, args, kwargs, run->context, &own->result, &own->error);
+    if (status == SUMAC_OK && own->result == NULL) {
+        own->result = sumac_value_none();
+        status = own->result == NULL ? value_fail_for_memory(&own->error) : SUMAC_OK;
+    }
+    sumac_value_unref(args);
+    sumac_value_unref(kwargs);
+    if (status != SUMAC_OK && own->error.status == SUMAC_OK) /* it said no more than that */
+        (void)fail(
+            &own->error, status, SUMAC_REASON_UNSPECIFIED,
+            "the function of replica %" PRIu32 " returned %s", own->replica->id,
+            sumac_status_name(status));
+    return status;
+}
+
+/* On the replica's thread. */
+static enum sumac_status run_replica(void *context)
+{
+    struct replica_run *own = context;
+    struct context *present = context_present();
+    const struct context before = *present;
+
+    assert(own->run != NULL);
+    assert(before.kind != CONTEXT_REPLICA);
+    *present = (struct context){
+        .kind = CONTEXT_REPLICA, .strategy = own->run->strategy, .replica = own->replica};
+    own->status = call_function(own);
+    *present = before;
+    calls_returned(own->run->strategy, own->replica->id, &own->error);
+    return SUMAC_OK; /* the run tells it */
+}
+
+/* ---- all of them */
+
+static void run_all(struct run *run)
+{
+    struct sumac_strategy *strategy = run->strategy;
+
+    assert(run->replicas == strategy->runs);
+    assert(run->function != NULL);
+    calls_begin(strategy);
+    for (uint32_t i = 0; i < strategy->replicas; i++) {
+        run->replicas[i] = (struct replica_run){.run = run, .replica = &strategy->contexts[i]};
+        if (strategy->contexts[i].queue != NULL)
+            device_run(strategy->contexts[i].queue, run_replica, &run->replicas[i]);
+        else
+            (void)run_replica(&run->replicas[i]);
+    }
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        if (strategy->contexts[i].queue != NULL)
+            (void)device_wait(strategy->contexts[i].queue);
+}
+
+/* The error of the replica that failed first by itself: the others' calls failed with it. */
+static const struct sumac_error *find_error(const struct sumac_strategy *strategy)
+{
+    const struct sumac_error *found = NULL;
+
+    for (uint32_t i = 0; i < strategy->replicas; i++) {
+        const struct replica_run *own = &strategy->runs[i];
+        if (own->status == SUMAC_OK)
+            continue;
+        if (found == NULL)
+            found = &own->error;
+    }
+    return found != NULL && strategy->calls.broken.status != SUMAC_OK ? &strategy->calls.broken
+                                                                      : found;
+}
+
+static enum sumac_status put_together(
+    struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value **results = malloc(strategy->replicas * sizeof *results);
+    enum sumac_status status = results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+
+    assert(result != NULL);
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
+        results[i] = strategy->runs[i].result;
+    if (status == SUMAC_OK)
+        status = sumac_value_regroup(results, strategy->replicas, 0, result, error);
+    free(results);
+    return status;
+}
+
+static enum sumac_status
+finish(struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_error *failed = find_error(strategy);
+    enum sumac_status status = SUMAC_OK;
+
+    assert(strategy->calls.made_count == 0);
+    assert(strategy->calls.returned_count == strategy->replicas);
+    if (failed != NULL) {
+        status = failed->status;
+        if (error != NULL)
+            *error = *failed;
+    } else if (result != NULL) {
+        status = put_together(strategy, result, error);
+    }
+    for (uint32_t i = 0; i < strategy->replicas; i++) {
+        sumac_value_unref(strategy->runs[i].result);
+        strategy->runs[i].result = NULL;
+    }
+    return status;
+}
+
+static enum sumac_status
+check_arguments(struct sumac_value *args, struct sumac_value *kwargs, struct sumac_error *error)
+{
+    const enum sumac_value_kind kind = sumac_value_kind(args);
+
+    if (args != NULL && kind != SUMAC_VALUE_TUPLE && kind != SUMAC_VALUE_LIST)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "sumac_strategy_run: args is a %s; it is a tuple or a list of what the function takes",
+            sumac_value_kind_name(kind));
+    if (kwargs != NULL && sumac_value_kind(kwargs) != SUMAC_VALUE_DICT)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "sumac_strategy_run: kwargs is a %s; it is a dict",
+            sumac_value_kind_name(sumac_value_kind(kwargs)));
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_strategy_run(
+    struct sumac_strategy *strategy, const struct sumac_step *step, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    const char *const null = strategy == NULL         ? "strategy"
+                             : step == NULL           ? "step"
+                             : step->function == NULL ? "step->function"
+                                                      : NULL;
+
+    if (null != NULL)
+        return fail_for_null(error, "sumac_strategy_run", null);
+    enum sumac_status status = context_check_cross(strategy, "sumac_strategy_run", error);
+    if (status == SUMAC_OK)
+        status = check_arguments(step->args, step->kwargs, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct run run = {
+        .strategy = strategy,
+        .function = step->function,
+        .context = step->context,
+        .args = step->args != NULL ? sumac_value_ref(step->args) : sumac_value_tuple(NULL, 0),
+        .kwargs =
+            step->kwargs != NULL ? sumac_value_ref(step->kwargs) : sumac_value_dict(NULL, NULL, 0),
+        .replicas = strategy->runs};
+    if (run.args == NULL || run.kwargs == NULL) {
+        status = value_fail_for_memory(error);
+    } else {
+        pthread_mutex_lock(&strategy->running);
+        run_all(&run);
+        status = finish(strategy, result, error);
+        pthread_mutex_unlock(&strategy->running);
+    }
+    sumac_value_unref(run.args);
+    sumac_value_unref(run.kwargs);
+    return status;
+}
+
+/* ---- what each replica has */
+
+enum sumac_status sumac_strategy_local_results(
+    struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **results,
+    struct sumac_error *error)
+{
+    if (strategy == NULL || value == NULL || results == NULL)
+        return fail_for_null(
+            error, "sumac_strategy_local_results",
+            strategy == NULL ? "strategy"
+            : value == NULL  ? "value"
+                             : "results");
+    /* a value that is neither distributed nor a nest is one result */
+    const uint32_t count = value->distributed || value_is_nest(value) ? strategy->replicas : 1;
+    struct sumac_value **items = calloc(count, sizeof *items);
+    enum sumac_status status = items == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
+        status = sumac_value_select(value, i, &items[i], error);
+    if (status == SUMAC_OK) {
+        *results = sumac_value_tuple(items, count);
+        status = *results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    } else {
+        for (uint32_t i = 0; items != NULL && i < count; i++)
+            sumac_value_unref(items[i]);
+    }
+    free(items);
+    return status;
+}
+
+/* ---- made for each replica */
+
+static enum sumac_status wrap_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const uint32_t count = *(const uint32_t *)context;
+
+    assert(count > 0);
+    (void)path;
+    for (uint32_t i = 0; i < count; i++)
+        (void)sumac_value_ref(leaves[i]);
+    *mapped = sumac_value_per_replica(leaves, count, 0);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+static enum sumac_status wrap(
+    struct sumac_strategy *strategy, struct sumac_value *const *made, struct sumac_value **value,
+    struct sumac_error *error)
+{
+    struct sumac_error why;
+
+    assert(made[0] != NULL);
+    for (uint32_t i = 1; i < strategy->replicas; i++)
+        if (sumac_value_same_nest(made[0], made[i], &why) != SUMAC_OK)
+            return fail(
+                error, why.status, why.reason, "values of replicas 0 and %" PRIu32 ": %.400s", i,
+                why.text);
+    if (strategy->options.kind == SUMAC_STRATEGY_DEFAULT) {
+        *value = sumac_value_ref(made[0]);
+        return SUMAC_OK;
+    }
+    return value_zip(made, strategy->replicas, wrap_leaf, &strategy->replicas, value, error);
+}
+
+static enum sumac_status make_value(
+    const struct sumac_strategy *strategy, sumac_value_function *function, void *context,
+    uint32_t replica, struct sumac_value **value, struct sumac_error *error)
+{
+    const struct sumac_value_context of = {
+        .replica_id_in_sync_group = replica, .num_replicas_in_sync = strategy->replicas};
+
+    assert(replica < strategy->replicas);
+    assert(*value == NULL);
+    const enum sumac_status status = function(&of, context, value, error);
+    if (status == SUMAC_OK && *value == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "the function made no value of replica %" PRIu32, replica);
+    return status;
+}
+
+enum sumac_status sumac_strategy_values_from_function(
+    struct sumac_strategy *strategy, sumac_value_function *function, void *context,
+    struct sumac_value **value, struct sumac_error *error)
+{
+    if (strategy == NULL || function == NULL || value == NULL)
+        return fail_for_null(
+            error, "sumac_strategy_values_from_function",
+            strategy == NULL   ? "strategy"
+            : function == NULL ? "function"
+                               : "value");
+    enum sumac_status status =
+        context_check_cross(strategy, "sumac_strategy_values_from_function", error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_value **made = calloc(strategy->replicas, sizeof *made);
+    status = made == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
+        status = make_value(strategy, function, context, i, &made[i], error);
+    if (status == SUMAC_OK)
+        status = wrap(strategy, made, value, error);
+    for (uint32_t i = 0; made != NULL && i < strategy->replicas; i++)
+        sumac_value_unref(made[i]);
+    free(made);
+    return status;
+}

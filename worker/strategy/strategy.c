@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy.c -- strategies are created and destroyed, and threads are in their contexts. */
+#include "strategy.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "options.h"
+
+#define TIMEOUT_MS_DEFAULT 60000u
+
+/* ---- contexts */
+
+static _Thread_local struct context present;
+
+struct context *context_present(void) { return &present; }
+
+static enum sumac_status fail_context(const char *call, const char *why, struct sumac_error *error)
+{
+    return fail(error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED, "%s: %s", call, why);
+}
+
+enum sumac_status context_check_cross(
+    const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
+{
+    assert(strategy != NULL);
+    assert(call != NULL);
+    if (present.kind == CONTEXT_REPLICA)
+        return fail_context(
+            call,
+            "called within a replica; it is of the cross-replica context: call it after the run, "
+            "or in the function of sumac_replica_merge_call",
+            error);
+    if (present.kind == CONTEXT_CROSS_REPLICA && present.strategy != strategy)
+        return fail_context(
+            call,
+            "called in the scope of another strategy; leave that first, strategies do not mix",
+            error);
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_strategy_enter(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    if (strategy == NULL)
+        return fail_for_null(error, "sumac_strategy_enter", "strategy");
+    const enum sumac_status status = context_check_cross(strategy, "sumac_strategy_enter", error);
+    if (status != SUMAC_OK)
+        return status;
+    present.kind = CONTEXT_CROSS_REPLICA;
+    present.strategy = strategy;
+    present.depth++;
+    assert(present.depth > 0);
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_strategy_leave(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    if (strategy == NULL)
+        return fail_for_null(error, "sumac_strategy_leave", "strategy");
+    if (present.kind != CONTEXT_CROSS_REPLICA || present.strategy != strategy || present.depth == 0)
+        return fail_context(
+            "sumac_strategy_leave", "this thread is in no scope of that strategy", error);
+    if (--present.depth == 0)
+        present = (struct context){.kind = CONTEXT_DEFAULT};
+    return SUMAC_OK;
+}
+
+struct sumac_strategy *sumac_present_strategy(void)
+{
+    return present.kind == CONTEXT_DEFAULT ? NULL : present.strategy;
+}
+
+bool sumac_in_cross_replica_context(void) { return present.kind == CONTEXT_CROSS_REPLICA; }
+
+struct sumac_replica_context *sumac_present_replica(void)
+{
+    return present.kind == CONTEXT_REPLICA ? present.replica : NULL;
+}
+
+/* ---- options */
+
+static const char *name_of(enum sumac_strategy_kind kind)
+{
+    switch (kind) {
+    case SUMAC_STRATEGY_DEFAULT:
+        return "default";
+    case SUMAC_STRATEGY_ONE_DEVICE:
+        return "one_device";
+    case SUMAC_STRATEGY_MIRRORED:
+        return "mirrored";
+    }
+    return NULL;
+}
+
+/* What is left open is filled in. */
+static enum sumac_status read_options(
+    const struct sumac_strategy_options *options, struct sumac_strategy_options *filled,
+    struct sumac_error *error)
+{
+    *filled = *options;
+    const bool mirrors = options->kind == SUMAC_STRATEGY_MIRRORED || (int)options->kind == 0;
+    if (filled->replicas == 0 && mirrors) {
+        const enum sumac_status status = options_replicas(&filled->replicas, error);
+        if (status != SUMAC_OK)
+            return status;
+    }
+    if (filled->replicas == 0)
+        filled->replicas = 1;
+    if ((int)filled->kind == 0)
+        filled->kind = filled->replicas > 1 ? SUMAC_STRATEGY_MIRRORED : SUMAC_STRATEGY_DEFAULT;
+    if (name_of(filled->kind) == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "a strategy of kind %d: there are 1 (default), 2 (one_device) and 3 (mirrored)",
+            (int)filled->kind);
+    if (filled->replicas > SUMAC_REPLICAS_MAX ||
+        (filled->kind != SUMAC_STRATEGY_MIRRORED && filled->replicas > 1))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%" PRIu32 " replicas of a %s strategy, which has %d at most", filled->replicas,
+            name_of(filled->kind),
+            filled->kind == SUMAC_STRATEGY_MIRRORED ? SUMAC_REPLICAS_MAX : 1);
+    if (filled->timeout_ms == 0)
+        filled->timeout_ms = TIMEOUT_MS_DEFAULT;
+    assert(filled->replicas > 0);
+    assert(filled->timeout_ms > 0);
+    return communication_check(&filled->communication, error);
+}
+
+/* ---- made */
+
+static void close_devices(struct sumac_strategy *strategy)
+{
+    for (uint32_t i = 0; strategy->contexts != NULL && i < strategy->replicas; i++)
+        device_queue_close(strategy->contexts[i].queue);
+    for (uint32_t i = 0; strategy->devices != NULL && i < strategy->replicas; i++)
+        device_close(strategy->devices[i]);
+}
+
+static enum sumac_status open_devices(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    const struct device_ops *kind = device_kind_of_replicas();
+    enum sumac_status status = SUMAC_OK;
+
+    assert(strategy->replicas > 0);
+    if (strategy->options.kind == SUMAC_STRATEGY_DEFAULT)
+        return SUMAC_OK;
+    for (uint32_t i = 0; i < strategy->replicas && status == SUMAC_OK; i++) {
+        status = device_open(kind, i, &strategy->devices[i], error);
+        if (status == SUMAC_OK)
+            status = device_queue_open(strategy->devices[i], &strategy->contexts[i].queue, error);
+    }
+    return status;
+}
+
+static enum sumac_status make(
+    const struct sumac_strategy_options *options, struct sumac_strategy **made,
+    struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = calloc(1, sizeof *strategy);
+    const uint32_t replicas = options->replicas;
+
+    assert(replicas > 0);
+    assert(options->timeout_ms > 0);
+    if (strategy == NULL)
+        return value_fail_for_memory(error);
+    strategy->options = *options;
+    strategy->replicas = replicas;
+    pthread_mutex_init(&strategy->running, NULL);
+    strategy->devices = calloc(replicas, sizeof(struct device *));
+    strategy->contexts = calloc(replicas, sizeof *strategy->contexts);
+    strategy->runs = calloc(replicas, sizeof *strategy->runs);
+    const bool there = calls_init(strategy) && strategy->devices != NULL &&
+                       strategy->contexts != NULL && strategy->runs != NULL;
+    for (uint32_t i = 0; there && i < replicas; i++)
+        strategy->contexts[i] = (struct sumac_replica_context){.strategy = strategy, .id = i};
+    const enum sumac_status status =
+        there ? open_devices(strategy, error) : value_fail_for_memory(error);
+    if (status != SUMAC_OK) {
+        sumac_strategy_destroy(strategy);
+        return status;
+    }
+    *made = strategy;
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_strategy_create(
+    const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
+    struct sumac_error *error)
+{
+    struct sumac_strategy_options filled;
+
+    if (options == NULL || strategy == NULL)
+        return fail_for_null(
+            error, "sumac_strategy_create", options == NULL ? "options" : "strategy");
+    const enum sumac_status status = read_options(options, &filled, error);
+    return status == SUMAC_OK ? make(&filled, strategy, error) : status;
+}
+
+void sumac_strategy_destroy(struct sumac_strategy *strategy)
+{
+    if (strategy == NULL)
+        return;
+    close_devices(strategy);
+    calls_deinit(strategy);
+    pthread_mutex_destroy(&strategy->running);
+    free(strategy->runs);
+    free(strategy->contexts);
+    free(strategy->devices);
+    free(strategy);
+}
+
+uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy)
+{
+    return strategy == NULL ? 0 : strategy->replicas;
+}
+
+const char *sumac_strategy_name(const struct sumac_strategy *strategy)
+{
+    return strategy == NULL ? "" : name_of(strategy->options.kind);
+}
+
+uint32_t sumac_replica_id(const struct sumac_replica_context *replica)
+{
+    return replica == NULL ? 0 : replica->id;
+}
+
+uint32_t sumac_replica_count(const struct sumac_replica_context *replica)
+{
+    return replica == NULL ? 0 : replica->strategy->replicas;
+}
+
+struct sumac_strategy *sumac_replica_strategy(const struct sumac_replica_context *replica)
+{
+    return replica == NULL ? NULL : replica->strategy;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy.h -- tf.distribute's strategies for programs in C: a step is run once for each replica,
+ * and what the replicas have is reduced, gathered, regrouped.
+ *
+ *     sumac_strategy_create      default, one device, or mirrored over the CPU's devices
+ *     sumac_strategy_run         a function in each replica, at once, a thread each
+ *       sumac_replica_…          what it asks of its context: which replica it is, all_reduce,
+ *                                all_gather, merge_call
+ *     sumac_strategy_reduce …    what the replicas have becomes one value
+ *     sumac_strategy_destroy
+ *
+ * R is the number of replicas in sync. Values are those of sumac/value.h. The meaning of each
+ * operation is TensorFlow 2's; what is decided otherwise is said with it.
+ *
+ * No call hangs: a replica that is absent, out of order, or comes with something else is an error
+ * to all replicas of the call, by the strategy's timeout at the latest, that names it.
+ *
+ * Contexts. Outside of everything one is in the *default replica context*; within a scope, or a
+ * merge_call, in the *cross-replica context* of its strategy; within run in a *replica context*.
+ * One thread has one at a time. A call from a context where it makes no sense is
+ * FAILED_PRECONDITION; so is one of another strategy than the scope's.
+ */
+#ifndef SUMAC_STRATEGY_H
+#define SUMAC_STRATEGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sumac/status.h"
+#include "sumac/value.h"
+#include "sumac/worker.h"
+
+#define SUMAC_BYTES_PER_PACK_MAX (UINT64_C(1) << 40)
+
+struct sumac_strategy;
+struct sumac_replica_context;
+
+enum sumac_strategy_kind {
+    SUMAC_STRATEGY_DEFAULT = 1,    /* tf.distribute.get_strategy() outside of all scopes: R = 1, and
+                                      the caller's thread */
+    SUMAC_STRATEGY_ONE_DEVICE = 2, /* OneDeviceStrategy: R = 1 */
+    SUMAC_STRATEGY_MIRRORED = 3,   /* MirroredStrategy: R devices of this process */
+};
+
+/* How replicas exchange: tf.distribute.experimental.CommunicationOptions. Of two, the call's and
+ * the strategy's, what the call says counts. */
+enum sumac_communication {
+    SUMAC_COMMUNICATION_AUTO = 0,
+    SUMAC_COMMUNICATION_RING = 1,
+    SUMAC_COMMUNICATION_NCCL = 2, /* FAILED_PRECONDITION: the CPU's devices have none */
+};
+struct sumac_communication_options {
+    uint64_t bytes_per_pack; /* leaves are exchanged together up to so many bytes; 0: all of them */
+    uint32_t timeout_ms;     /* of a collective; 0: the strategy's */
+    enum sumac_communication implementation;
+};
+
+struct sumac_strategy_options {
+    enum sumac_strategy_kind kind; /* 0: MIRRORED where replicas are more than 1, else DEFAULT */
+    uint32_t replicas;   /* R of MIRRORED, at most SUMAC_REPLICAS_MAX; 0: as the environment's
+                            SUMAC_REPLICAS says, or one. Of the others 0 or 1 */
+    uint32_t timeout_ms; /* a wait of replicas for each other; 0: 60 000 */
+    struct sumac_communication_options communication;
+};
+
+/* Starts the devices' threads.
+ * Gives    *strategy; destroy with sumac_strategy_destroy, when nobody runs it.
+ * Fails    INVALID_ARGUMENT: a kind that is none, or replicas that it does not have.
+ *          RESOURCE_EXHAUSTED. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
+    const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
+    struct sumac_error *error);
+/* NULL is fine. Its scope has been left. */
+SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
+
+/* R: Strategy.num_replicas_in_sync. 0 of NULL. Threads  any. */
+SUMAC_API uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy);
+/* "mirrored". Lends  a constant string. Threads  any. */
+SUMAC_API const char *sumac_strategy_name(const struct sumac_strategy *strategy);
+
+/* ---- contexts */
+
+/* Strategy.scope(): this thread is in the strategy's cross-replica context until the same number
+ * of leaves. Entered again it counts.
+ * Fails    FAILED_PRECONDITION: the thread is in another strategy's scope, or in a replica context;
+ *          leave: in none of this strategy. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_strategy_enter(struct sumac_strategy *strategy, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_strategy_leave(struct sumac_strategy *strategy, struct sumac_error *error);
+
+/* tf.distribute.get_strategy, has_strategy, in_cross_replica_context, get_replica_context, of this
+ * thread. Lend  the strategy, the context; NULL: none. */
+SUMAC_API struct sumac_strategy *sumac_present_strategy(void);
+SUMAC_API bool sumac_in_cross_replica_context(void);
+SUMAC_API struct sumac_replica_context *sumac_present_replica(void);
+
+/* ---- run */
+
+/* A replica's step. `args` is a tuple or list, `kwargs` a dict, or none; of the caller's what is of
+ * this replica. *result, if anything is to be returned, is set to a value that is given to the
+ * caller; left alone it is none. Another status than OK ends the run, with the error that it says.
+ * Borrows  args, kwargs. Threads  one for each replica; they run at once. */
+typedef enum sumac_status sumac_replica_function(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error);
+
+/* What is run in each replica. */
+struct sumac_step {
+    sumac_replica_function *function;
+    void *context;
+    struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
+    struct sumac_value *kwargs; /* a dict; NULL: none. Borrowed */
+};
+
+/* Strategy.run: call `function` in each replica. What it is given has each per_replica and mirrored
+ * leaf replaced by the replica's own; other leaves are the same in all. The results are regrouped
+ * leaf by leaf: the identical value of all replicas is that value, others become per_replica.
+ *
+ * Borrows  the step, and what it has, until it returns.
+ * Gives    *result (NULL: not wanted).
+ * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, a leaf that has no item of
+ *          a replica; or results whose nests differ. FAILED_PRECONDITION: from within a replica
+ *          context, or another strategy's scope. Else as the function of a replica says, which ends
+ *          the others' collectives with the same error. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_run(
+    struct sumac_strategy *strategy, const struct sumac_step *step, struct sumac_value **result,
+    struct sumac_error *error);
+
+/* Strategy.experimental_local_results: what each replica has, as a tuple of R: of a nest a nest for
+ * each, of a value that is the same everywhere itself, R times; of one that is no nest a tuple of
+ * one.
+ * Gives    *results. Fails  as sumac_value_select. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_local_results(
+    struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **results,
+    struct sumac_error *error);
+
+/* What a value of a replica is made of: tf.distribute.experimental.ValueContext. */
+struct sumac_value_context {
+    uint32_t replica_id_in_sync_group, num_replicas_in_sync;
+};
+typedef enum sumac_status sumac_value_function(
+    const struct sumac_value_context *replica, void *context, struct sumac_value **value,
+    struct sumac_error *error);
+/* Strategy.experimental_distribute_values_from_function: call `function` for each replica, one
+ * after the other, and make a per_replica value of what it gives, leaf by leaf, of identical leaves
+ * too; of DEFAULT the value itself.
+ * Gives    *value. Fails  as the function, or INVALID_ARGUMENT: nests that differ. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_values_from_function(
+    struct sumac_strategy *strategy, sumac_value_function *function, void *context,
+    struct sumac_value **value, struct sumac_error *error);
+
+/* ---- what a replica asks of its context */
+
+/* ReplicaContext.replica_id_in_sync_group, num_replicas_in_sync, strategy. 0 and NULL of NULL.
+ * Threads  any. */
+SUMAC_API uint32_t sumac_replica_id(const struct sumac_replica_context *replica);
+SUMAC_API uint32_t sumac_replica_count(const struct sumac_replica_context *replica);
+SUMAC_API struct sumac_strategy *
+sumac_replica_strategy(const struct sumac_replica_context *replica);
+
+/* ReplicaContext.all_reduce: every replica calls it, in the same order as its other collectives,
+ * with the same nest, types and shapes, and gets Σ or Σ ÷ R of each leaf, in the order of the
+ * replicas: the same bits in all, whoever comes first. Slices are concatenated in that order, MEAN
+ * ÷ R. Integers wrap; MEAN of integers is of float32 (8 and 16 bits) or float64, summed in that.
+ * options (NULL: the strategy's).
+ *
+ * Borrows  value. Gives  *result.
+ * Fails    INVALID_ARGUMENT, in every replica: what they come with differs, naming who with whom
+ *          and how; a leaf that cannot be reduced; a reduction that is none.
+ *          DEADLINE_EXCEEDED, in every replica: one has not come; FAILED_PRECONDITION: one has
+ *          returned without it, or this is no thread of the replica's. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce(
+    struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *value,
+    const struct sumac_communication_options *options, struct sumac_value **result,
+    struct sumac_error *error);
+
+/* ReplicaContext.all_gather: likewise; the replicas' tensors one after the other along `axis`, 0 to
+ * the rank - 1, whose extents may differ. Nests are gathered leaf by leaf.
+ * Fails    as all_reduce; INVALID_ARGUMENT: scalars, an axis that a leaf does not have, slices. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather(
+    struct sumac_replica_context *replica, struct sumac_value *value, int64_t axis,
+    const struct sumac_communication_options *options, struct sumac_value **result,
+    struct sumac_error *error);
+
+/* The gradient of these with respect to what this replica came with, given that of the result:
+ * Σ or Σ ÷ R of all replicas'; the part of the sum that is this replica's own, whose extent along
+ * the axis `local` has (the value that was gathered). Every replica calls it. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce_gradient(
+    struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *upstream,
+    const struct sumac_communication_options *options, struct sumac_value **gradient,
+    struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather_gradient(
+    struct sumac_replica_context *replica, struct sumac_value *upstream, struct sumac_value *local,
+    int64_t axis, struct sumac_value **gradient, struct sumac_error *error);
+
+/* ReplicaContext.merge_call: once all replicas have called it with the same function, that is
+ * called once, in the cross-replica context, with the replicas' args regrouped; each gets its own
+ * of the result.
+ * Borrows  args (NULL: none), a tuple or list. Gives  *result (NULL: not wanted).
+ * Fails    as all_reduce, or as the function. */
+typedef enum sumac_status sumac_merge_function(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_merge_call(
+    struct sumac_replica_context *replica, sumac_merge_function *function, void *context,
+    struct sumac_value *args, struct sumac_value **result, struct sumac_error *error);
+
+/* ---- cross-replica */
+
+/* Over which axes a value is summed in each replica, before the replicas': none at all (given
+ * false), or so many; negative ones count from the last. */
+struct sumac_axes {
+    bool given;
+    uint32_t count;
+    int64_t axis[SUMAC_RANK_MAX];
+};
+
+/* The reduction of that name, in whatever case: "sum", "MEAN". 0: there is none. Threads  any. */
+SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
+
+/* Strategy.reduce. Without axes: Σ, or Σ ÷ R, element by element, of tensors of one shape; of
+ * slices as all_reduce; nests leaf by leaf. With axes: each replica's sum over them, and Σ of
+ * these, or Σ ÷ the number of elements that were summed in all replicas together, so that partial
+ * and empty batches count as what they have; shapes agree outside the axes. MEAN of nothing is NaN.
+ * A value that is not distributed: MEAN is the value, or its mean over the axes; SUM the same for
+ * R = 1, else INVALID_ARGUMENT. Likewise of a mirrored value, but that SUM is INVALID_ARGUMENT
+ * always. (TensorFlow has other rules for the latter two, which depend on the axes.)
+ *
+ * Borrows  value. Gives  *result.
+ * Fails    INVALID_ARGUMENT: shapes or types that differ; an axis that is out of range or named
+ *          twice; bools. FAILED_PRECONDITION: from within a replica context (merge_call is the
+ * way), or another strategy's scope. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error);
+
+/* StrategyExtended.batch_reduce_to: each of a list or tuple, as reduce without axes; a list in the
+ * same order. (StrategyExtended.reduce_to, of one, is sumac_strategy_reduce: where a result goes is
+ * the caller's, for it is a value.) */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_batch_reduce(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
+    struct sumac_value **results, struct sumac_error *error);
+
+/* Strategy.gather: the replicas' tensors one after the other along `axis`, as all_gather; nests
+ * leaf by leaf. Of one replica it is checked just the same. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_gather(
+    struct sumac_strategy *strategy, struct sumac_value *value, int64_t axis,
+    struct sumac_value **result, struct sumac_error *error);
+
+#endif
