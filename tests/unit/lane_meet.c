@@ -379,116 +379,6 @@ static void what_it_had_contributed_counts(void **state)
     expect_nothing_kept(&world);
 }
 
-/* ---- rounds that are split: ps 0 says how they end ---- */
-
-static void order_end(struct world *world, enum sumac_status status)
-{
-    wire_meeting_end end = WIRE_MEETING_END_INIT;
-    wire_peer_order order = WIRE_PEER_ORDER_INIT;
-
-    end.meeting = &world->meeting;
-    end.status = (uint32_t)status;
-    end.reason = status == SUMAC_OK ? SUMAC__V1__REASON__REASON_UNSPECIFIED
-                                    : (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
-    end.message = (char *)(uintptr_t) "it is so";
-    order.meet = &end;
-    talk_order(world->talk, &order);
-}
-
-static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)
-{
-    struct world world;
-
-    begin(&world, *state);
-    world.meeting.split = true; /* of four elements the last two are here */
-    ask(&world, 1);
-    come_with(&world, 1, 3, 4);
-    come_with(&world, 2, 30, 40);
-    talk_tick(world.talk, 70000); /* its time is ps 0's to judge */
-    assert_null(strstr(world.talk->text, "met"));
-    talk_forget(world.talk);
-
-    order_end(&world, SUMAC_OK);
-    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
-
-    world.meeting.round = 2; /* ps 0 knows that all have come before they have their turn here */
-    order_end(&world, SUMAC_OK);
-    come_with(&world, 1, 3, 4);
-    ask(&world, 1);
-    talk_forget(world.talk);
-    come_with(&world, 2, 30, 40);
-    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
-    for (uint8_t i = 1; i <= 2; i++)
-        acknowledge(&world, i);
-    expect_nothing_kept(&world);
-}
-
-static void what_is_ordered_to_fail_fails_for_who_comes_later_too(void **state)
-{
-    struct world world;
-
-    begin(&world, *state);
-    world.meeting.split = true;
-    order_end(&world, SUMAC_DEADLINE_EXCEEDED);
-    talk_forget(world.talk);
-
-    come_with(&world, 1, 3, 4);
-    ask(&world, 1);
-
-    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 1 error TIMED_OUT\n");
-    order_end(&world, SUMAC_OK); /* an end that is said again is none */
-    talk_forget(world.talk);
-    come_with(&world, 2, 30, 40);
-    ask(&world, 2);
-    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 2 error TIMED_OUT\n");
-    for (uint8_t i = 1; i <= 2; i++)
-        acknowledge(&world, i);
-    expect_nothing_kept(&world);
-}
-
-/* As by a ps 0 that begins again and does not know that this ps has answered: those who came have
- * heard of the round, and nothing says any more that it has been. */
-static void an_end_with_the_number_of_one_that_was_obeyed_begins_no_round(void **state)
-{
-    struct world world;
-
-    begin(&world, *state);
-    world.meeting.split = true;
-    come_with(&world, 1, 3, 4);
-    come_with(&world, 2, 30, 40);
-    order_end(&world, SUMAC_OK);
-    for (uint8_t i = 1; i <= 2; i++)
-        acknowledge(&world, i);
-    expect_nothing_kept(&world);
-
-    world.talk->orders--;
-    order_end(&world, SUMAC_OK);
-
-    expect_nothing_kept(&world);
-}
-
-/* By its name at home here, it is this ps that sees one that is not split beside one that is. */
-static void the_home_proposes_where_one_is_split_and_another_is_not(void **state)
-{
-    struct world world;
-
-    begin(&world, *state);
-    come_with(&world, 1, 1, 2, 3, 4);
-    world.meeting.split = true;
-    talk_forget(world.talk);
-
-    come_with(&world, 2, 30, 40);
-
-    assert_int_equal(talk_times_said(world.talk, "report proposes h 1 STEP_DIFFERS"), 1);
-    talk_forget(world.talk);
-    talk_tick(world.talk, 1000); /* until it is ordered */
-    assert_int_equal(talk_times_said(world.talk, "report proposes h 1 STEP_DIFFERS"), 1);
-    order_end(&world, SUMAC_FAILED_PRECONDITION);
-    talk_forget(world.talk);
-    talk_tick(world.talk, 2000);
-    assert_int_equal(talk_times_said(world.talk, "proposes"), 0);
-}
-
 /* ---- what is refused ---- */
 
 static void expect_refused(struct world *world, const char *reason, const char *words)
@@ -613,10 +503,6 @@ int main(void)
         talk_test(the_time_of_the_first_is_over_for_all),
         talk_test(who_is_settled_is_not_waited_for),
         talk_test(what_it_had_contributed_counts),
-        talk_test(a_split_round_passes_when_it_is_ordered_and_whole_here),
-        talk_test(what_is_ordered_to_fail_fails_for_who_comes_later_too),
-        talk_test(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round),
-        talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
         talk_test(what_is_wrong_with_it_refuses_the_part),
         talk_test(a_task_contributes_once),
         talk_test(what_finds_no_room_is_refused),
