@@ -432,6 +432,30 @@ static void a_task_contributes_once(void **state)
     expect_refused(&world, "ALREADY_EXISTS", "push 1 has done so");
 }
 
+/* They have their room, and their rounds are entered when their turn comes. */
+static void of_one_name_a_session_has_so_many_that_wait_for_their_turn(void **state)
+{
+    struct world world;
+    struct lane_config config = talk_config();
+
+    config.staging_bytes_max = UINT64_C(4) << 22;
+    begin_with(&world, *state, &config);
+    world.waits = true;
+    for (world.meeting.round = 1; world.meeting.round <= ROUNDS_OF_NAME_MAX; world.meeting.round++)
+        come_with(&world, 1, 1, 2, 3, 4);
+    assert_int_equal(talk_times_said(world.talk, "refused"), 0);
+    talk_forget(world.talk);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    assert_int_equal(talk_times_said(world.talk, "refused 65 BUSY"), 1);
+    assert_non_null(strstr(world.talk->refused, "64 of its contributions are to rounds"));
+    world.meeting.name = (wire_bytes){.len = 1, .data = (uint8_t *)(uintptr_t) "j"};
+    talk_forget(world.talk);
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_expect(world.talk, "staged 66\n");
+}
+
 static void what_finds_no_room_is_refused(void **state)
 {
     struct world world;
@@ -505,6 +529,7 @@ int main(void)
         talk_test(what_it_had_contributed_counts),
         talk_test(what_is_wrong_with_it_refuses_the_part),
         talk_test(a_task_contributes_once),
+        talk_test(of_one_name_a_session_has_so_many_that_wait_for_their_turn),
         talk_test(what_finds_no_room_is_refused),
         talk_test(a_stranger_hears_nothing),
         talk_test(many_rounds_leave_nothing),

@@ -21,6 +21,7 @@ struct world {
     uint64_t tasks[WORKERS], shape[8];
     double weight;
     bool asks_beside; /* the result, with the contribution */
+    bool waits; /* for a commit */
 };
 
 static inline void
@@ -87,7 +88,8 @@ static inline void come(struct world *world, uint8_t session, const void *data, 
 
     header.previous = world->last[session];
     header.sequence = ++world->last[session];
-    header.first = header.last = header.eager = true;
+    header.first = header.last = true;
+    header.eager = !world->waits;
     header.bytes = piece.bytes = bytes;
     header.weight = world->weight;
     header.meeting = &world->meeting;
