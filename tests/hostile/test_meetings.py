@@ -377,6 +377,41 @@ class Meetings(Attack):
                      {"pieces": pieces_of(self.victim.shards[0], (0, 4))}):
             self.assertEqual(self.attacker.pull(self.home(), **more), "MALFORMED", more)
 
+    def beside(self, ps, **pull):
+        """A pull on the push stream; the name of the reason that it is refused for."""
+        self.attacker.pushes[ps].send(transfer_pb2.PushRequest(pulls=[transfer_pb2.PullRequest(request=7, **pull)]))
+        while True:
+            for pulled in self.attacker.pushes[ps].next().pulled:
+                self.assertEqual((pulled.request, pulled.last or pulled.status != 0), (7, True))
+                return REASONS[pulled.reason]
+
+    def test_pulls_beside_contributions_that_are_none_are_refused(self):
+        ps, round_1 = self.home(), transfer_pb2.MeetingRound(name=b"round", round=1)
+        pieces = pieces_of(self.victim.shards[0], (0, 4))
+        for odd in ({}, {"pieces": pieces}, {"meeting": transfer_pb2.MeetingRound()}, {"meeting": round_1, "pieces": pieces},
+                    {"meeting": round_1, "payload": b"12345678"}, {"meeting": round_1, "at_step": 1}):
+            self.assertEqual(self.beside(ps, **odd), "MALFORMED", odd)
+        meeting = self.attacker.header(operation=GATHER, shape=(5000,))
+        self.assertEqual(self.attacker.contribute(ps, bytes(20_000), meeting), ("done", ""))
+        self.assertEqual(self.beside(ps, meeting=round_1), "MESSAGE_TOO_LARGE")
+        self.assertEqual(self.attacker.pull(ps), bytes(20_000))
+        pulls = [transfer_pb2.PullRequest(request=number, meeting=round_1) for number in range(1, 66)]
+        self.attacker.pushes[ps].send(transfer_pb2.PushRequest(pulls=pulls))
+        self.assertIsNone(self.attacker.pushes[ps].next())
+        self.assertEqual(self.attacker.pushes[ps].ended[-1].code(), grpc.StatusCode.INVALID_ARGUMENT)
+        self.attacker.acknowledge(ps)
+        self.nothing_is_kept()
+
+    def test_pulls_beside_contributions_that_wait_for_nobody_are_bounded(self):
+        ps, round_1 = self.home(), transfer_pb2.MeetingRound(name=b"round", round=1)
+        for number in range(100):
+            pulls = [transfer_pb2.PullRequest(request=64 * number + i, meeting=round_1, timeout_ms=0xffffffff) for i in range(1, 65)]
+            self.attacker.pushes[ps].send(transfer_pb2.PushRequest(pulls=pulls))
+        while (answer := self.attacker.pushes[ps].next()) is not None:
+            self.assertTrue(all(one.reason == types_pb2.REASON_BUSY for one in answer.pulled), answer)
+        self.assertEqual(self.attacker.pushes[ps].ended[-1].code(), grpc.StatusCode.RESOURCE_EXHAUSTED)
+        self.nothing_is_kept()
+
     def test_who_takes_no_part_in_a_round_hears_nothing_of_its_result(self):
         ps, tasks = self.home(), [worker(2), worker(3)]
         waits = self.attacker.ask(ps)
