@@ -148,6 +148,27 @@ static void who_contributes_something_else_here_than_elsewhere_fails_the_round_h
     expect_nothing_kept(&world);
 }
 
+/* It names itself and worker 1. */
+static void a_stranger_ends_nothing_that_passes(void **state)
+{
+    struct world world;
+    uint64_t others[] = {2 * 1 + 1, 2 * 3 + 1};
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    come_with(&world, 1, 3, 4);
+    order_end(&world, SUMAC_OK);
+    world.meeting.tasks = others;
+    come_with(&world, 3, 5, 6);
+    world.meeting.tasks = world.tasks;
+    ask(&world, 1);
+    talk_forget(world.talk);
+
+    come_with(&world, 2, 30, 40);
+
+    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
+}
+
 static void so_does_who_gives_a_mean_another_weight_here(void **state)
 {
     struct world world;
@@ -267,6 +288,7 @@ int main(void)
         talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
         talk_test(who_contributes_something_else_here_than_elsewhere_fails_the_round_here),
         talk_test(so_does_who_gives_a_mean_another_weight_here),
+        talk_test(a_stranger_ends_nothing_that_passes),
         talk_test(what_passed_elsewhere_does_not_wait_here_for_who_is_settled),
         talk_test(what_nobody_wants_any_more_is_gone_when_it_passes),
         talk_test(what_the_home_has_proposed_waits_for_its_order),

@@ -15,13 +15,15 @@
 
 struct world {
     struct talk *talk;
-    uint64_t push[WORKERS + 1], pull[WORKERS + 1]; /* streams, by session */
-    uint64_t last[WORKERS + 1];                    /* sequences */
-    wire_meeting meeting;                          /* that the next contributions are to */
+    /* Streams, by session, of which there may be one more. */
+    uint64_t push[WORKERS + 2], pull[WORKERS + 2];
+    uint64_t last[WORKERS + 2]; /* sequences */
+    wire_meeting meeting;       /* that the next contributions are to */
     uint64_t tasks[WORKERS], shape[8];
     double weight;
-    bool asks_beside; /* the result, with the contribution */
-    bool waits; /* for a commit */
+    bool asks_beside;                                    /* the result, with the contribution */
+    bool waits;                                          /* for a commit */
+    void (*spoil)(wire_part *header, wire_piece *piece); /* NULL: it is as it should be */
 };
 
 static inline void
@@ -95,6 +97,8 @@ static inline void come(struct world *world, uint8_t session, const void *data, 
     header.meeting = &world->meeting;
     header.pieces = pieces;
     header.n_pieces = bytes > 0;
+    if (world->spoil != NULL)
+        world->spoil(&header, &piece);
     request.parts = parts;
     request.n_parts = 1;
     ask_beside(world, session, &request);
