@@ -313,7 +313,7 @@ static bool same_tasks(const struct meeting *a, const struct meeting *b)
     return true;
 }
 
-/* "3 tasks, worker 0 to worker 4". Two lists that differ in the middle alone are told alike. */
+/* "3 tasks, worker 0 to worker 4" */
 static void print_tasks(const struct meeting *meeting, char text[TEXT_BYTES])
 {
     char first[TASK_BYTES], last[TASK_BYTES];
@@ -406,6 +406,25 @@ static const struct attribute_row {
     {"it meets", same_split, print_split},
 };
 
+/* Of two lists that differ in the middle alone, the first task that does: "3 tasks, worker 0 to
+ * worker 4, worker 2 at place 1". */
+static void
+print_middle(const struct meeting *meeting, const struct meeting *other, char text[TEXT_BYTES])
+{
+    const size_t bytes = strlen(text);
+    char task[TASK_BYTES];
+    uint32_t place = 0;
+
+    assert(meeting->task_count == other->task_count);
+    while (meeting_task_equal(&meeting->tasks[place], &other->tasks[place])) {
+        place++;
+        assert(place < meeting->task_count);
+    }
+    (void)text_print(
+        text + bytes, TEXT_BYTES - bytes, ", %s at place %" PRIu32,
+        meeting_task_print(&meeting->tasks[place], task, sizeof task), place);
+}
+
 enum sumac_status
 meeting_compare(const struct meeting *first, const struct meeting *given, struct sumac_error *error)
 {
@@ -419,6 +438,10 @@ meeting_compare(const struct meeting *first, const struct meeting *given, struct
             continue;
         row->print(first, one);
         row->print(given, other);
+        if (row->same == same_tasks && strcmp(one, other) == 0) {
+            print_middle(first, given, one);
+            print_middle(given, first, other);
+        }
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STEP_DIFFERS,
             "round %" PRIu64 " of rendezvous %.100s: %s says that %s %s, and %s said %s; all say "

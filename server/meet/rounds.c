@@ -82,6 +82,12 @@ bool round_lacks(const struct round *round, const struct meeting_task *task)
     return place != UINT32_MAX && !round->places[place].came;
 }
 
+bool round_is_wanted(const struct round *round)
+{
+    assert(round->heard_count <= round->meeting->task_count);
+    return round->heard_count < round->meeting->task_count;
+}
+
 /* ---- memory */
 
 static size_t block_bytes_of(const struct meeting *meeting)
@@ -328,7 +334,7 @@ static void settle(struct rounds *rounds, struct round *round)
 {
     if (!round->over)
         return;
-    if (round->heard_count == round->meeting->task_count)
+    if (!round_is_wanted(round))
         forget(rounds, round);
     else if (!round->kept && only_waits_for_the_late(round))
         keep(rounds, round);
@@ -347,12 +353,22 @@ static void come_late(struct rounds *rounds, struct round *round)
 static void end_for_all(struct rounds *rounds, struct round *round, const struct sumac_error *end)
 {
     assert(!round->over);
-    assert(end->status != SUMAC_OK || round_is_whole(round));
+    assert(end->status != SUMAC_OK || (round_is_whole(round) && !round->torn));
     leave_list(rounds, round);
     round->over = true;
     round->end = *end;
     LIST_APPEND(&rounds->over, round, in_list);
     settle(rounds, round);
+}
+
+/* It has no result here, whatever is judged of it elsewhere. */
+static void tear(struct round *round, const struct sumac_error *how)
+{
+    assert(!round->over);
+    assert(how->status != SUMAC_OK);
+    if (round->end.status == SUMAC_OK) /* else that is what is proposed */
+        round->end = *how;
+    round->torn = true;
 }
 
 enum rounds_came rounds_come(
@@ -381,14 +397,15 @@ enum rounds_came rounds_come(
     }
     note_time(round, given->timeout_ms, arrival->now_us);
     if (round != ticket) {
-        if (meeting_compare(round->meeting, given, error) != SUMAC_OK)
+        if (meeting_compare(round->meeting, given, error) != SUMAC_OK) {
+            if (place != UINT32_MAX)
+                tear(round, error);
             return pass_over(rounds, arrival, ROUNDS_DIFFERS);
+        }
         join(rounds, ticket, round);
     }
     assert(place != UINT32_MAX); /* the lists are the same */
     round->places[place].contribution = arrival->contribution;
-    if (round->passes && round_is_whole(round))
-        end_for_all(rounds, round, &(struct sumac_error){.status = SUMAC_OK});
     return ROUNDS_TAKEN;
 }
 
@@ -396,14 +413,11 @@ enum rounds_came rounds_come(
 
 void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_error *end)
 {
-    if (round->over || round->passes)
+    if (round->over)
         return;
     if (end->status != SUMAC_OK)
         give_contributions(rounds, round);
-    else if (!round_is_whole(round))
-        round->passes = true;
-    if (!round->passes)
-        end_for_all(rounds, round, end);
+    end_for_all(rounds, round, end);
 }
 
 struct round *
@@ -418,8 +432,14 @@ rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sum
     } else {
         give_block(rounds, ticket);
     }
+    if (round->over)
+        return NULL;
+    if (end->status == SUMAC_OK)
+        round->passes = true;
+    if (round->passes)
+        return round;
     rounds_end(rounds, round, end);
-    return round;
+    return NULL;
 }
 
 void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place)

@@ -50,6 +50,7 @@ struct round {
     uint32_t until_ms;       /* likewise, as it was said */
     uint32_t came_count, heard_count;
     bool passes; /* ps 0 says so: it is over when it is whole here */
+    bool torn;   /* one who came has contributed something else: `end` is how it differs */
     bool over, kept;
     struct sumac_error end; /* status OK: it passed */
     struct round_place places[];
@@ -119,11 +120,15 @@ uint32_t round_missing(const struct round *round, uint32_t from);
 /* Is that task one of them? */
 bool round_lacks(const struct round *round, const struct meeting_task *task);
 
-/* It is over, for all alike: so, and all contributions are given back; or well (SUMAC_OK), as soon
- * as it is whole. An end that is said again is none. */
+/* It is over, for all alike: so, and all contributions are given back; or well (SUMAC_OK), which it
+ * is whole for. An end that is said again is none. With it the round is gone, when nobody wants
+ * it. */
 void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_error *end);
+/* Does somebody ask for it? */
+bool round_is_wanted(const struct round *round);
 /* As ps 0 orders it, whose ticket may be of a round that nobody here has come to. The ticket is
- * used up. The round. */
+ * used up. One that is to pass, when it is whole here: whoever calls ends it then. NULL: it is
+ * over. */
 struct round *
 rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end);
 

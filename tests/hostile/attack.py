@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pair of ps under attack, and the worker that must not notice.
+"""Some ps under attack, two by default, and the worker that must not notice.
 
 `Attack` is the test case: each test attacks `self.cluster`, and `self.nobody_was_harmed()`, which runs after each of them too, looks at what
-must still be so: both ps run, the victim's next push over both is applied exactly, statistics are answered and readable, and what is resident
+must still be so: all ps run, the victim's next push over all is applied exactly, statistics are answered and readable, and what is resident
 stays within the formula that the ps publishes.
 """
 import json
@@ -39,17 +39,17 @@ def resident_bytes(process):
 
 
 class Victim:
-    """Worker 0, with a variable over both ps. Each push adds its number to every element."""
+    """Worker 0, with a variable over all ps. Each push adds its number to every element."""
 
     def __init__(self, addresses):
         self.client = Client(addresses)
-        self.shards = self.client.create("victim", [8]).shards
+        self.shards = self.client.create("victim", [4 * len(addresses)], shards=len(addresses)).shards
         self.pushed, self.value = 0, 0
 
     def push(self):
-        """One push over both ps, on new streams; returns when it is done."""
+        """One push over all ps, on new streams; returns when it is done."""
         number = self.pushed + 1
-        streams = [self.open_stream(ps) for ps in range(2)]
+        streams = [self.open_stream(ps) for ps in range(len(self.shards))]
         for ps, stream in enumerate(streams):
             stream.send(part(number, self.shards[ps], floats(*[number] * 4), previous=self.pushed))
         for stream in streams:
@@ -81,19 +81,19 @@ class Victim:
                 return
 
     def pull(self):
-        return [self.client.pull(ps, self.shards[ps], after_sequence=self.pushed) for ps in range(2)]
+        return [self.client.pull(ps, shard, after_sequence=self.pushed) for ps, shard in enumerate(self.shards)]
 
     def close(self):
         self.client.close()
 
 
 class Attack(unittest.TestCase):
-    workers = 1
+    ps_count, workers = 2, 1
     bounds, options = OPTIONS, ()
     under = ()
 
     def setUp(self):
-        self.cluster = Cluster(ps=2, workers=self.workers, options=[*self.bounds, *self.options], under=self.under)
+        self.cluster = Cluster(ps=self.ps_count, workers=self.workers, options=[*self.bounds, *self.options], under=self.under)
         self.addCleanup(self.cluster.stop)
         self.addresses = self.cluster.addresses()
         self.victim = Victim(self.addresses)
@@ -114,7 +114,7 @@ class Attack(unittest.TestCase):
         for process in self.cluster.ps:
             self.assertTrue(process.running(), process.text()[-4000:])
         self.victim.push()
-        self.assertEqual(self.victim.pull(), [floats(*[self.victim.value] * 4)] * 2)
+        self.assertEqual(self.victim.pull(), [floats(*[self.victim.value] * 4)] * self.ps_count)
         code, text = self.cluster.sumac("stats", "--json", "--interval-ms", "10")
         self.assertEqual(code, 0, text)
         json.loads(text)

@@ -12,6 +12,8 @@
 
 #include "lane_meeting.h"
 
+#define AGAIN 4u /* a session */
+
 /* ---- what becomes of contributions ---- */
 
 static void all_hear_the_sum_when_the_last_has_come(void **state)
@@ -188,8 +190,8 @@ static void broadcast_from_the_root(void **state)
     talk_expect(world.talk, "met 1 float32 [4] 1 2 3 4\n");
 }
 
-/* What comes of a half type is float32, and the result lies where it lay. */
-static void a_half_type_is_summed_as_float32(void **state)
+/* Told in messages of so many bytes. */
+static void sum_halves(struct talk *talk, uint32_t pull_chunk_bytes)
 {
     struct world world;
     static float values[200000];
@@ -197,8 +199,8 @@ static void a_half_type_is_summed_as_float32(void **state)
     struct lane_config config = talk_config();
     config.staging_bytes_max = UINT64_C(4) << 22;
     config.inline_bytes = config.copied_pull_bytes_max = 0;
-    config.pull_chunk_bytes = 0;
-    begin_with(&world, *state, &config);
+    config.pull_chunk_bytes = pull_chunk_bytes;
+    begin_with(&world, talk, &config);
     world.meeting.data_type = (Sumac__V1__DataType)SUMAC_FLOAT16;
     world.shape[0] = 200000;
     for (uint32_t i = 0; i < 200000; i++)
@@ -215,6 +217,14 @@ static void a_half_type_is_summed_as_float32(void **state)
         memcpy(&value, world.talk->pulled + 2 * i, 2);
         assert_true((float)value == (float)(2 * (i % 1000)));
     }
+}
+
+/* What comes of a half type is float32, and the result lies where it lay. */
+static void a_half_type_is_summed_as_float32(void **state) { sum_halves(*state, 0); }
+
+static void it_is_read_from_the_middle_of_what_was_computed_at_once(void **state)
+{
+    sum_halves(*state, 99999);
 }
 
 static void a_large_one_is_computed_beside_and_lent(void **state)
@@ -247,6 +257,57 @@ static void a_large_one_is_computed_beside_and_lent(void **state)
     assert_int_equal(world.talk->lane->rounds.count, 0);
     talk_release(world.talk);
     expect_nothing_kept(&world);
+}
+
+static void what_is_half_read_stays_till_it_is_read(void **state)
+{
+    struct world world;
+    float values[100] = {0};
+
+    begin(&world, *state);
+    world.shape[0] = 100;
+    for (uint8_t i = 1; i <= 2; i++)
+        come(&world, i, values, sizeof values);
+    world.talk->deaf = world.pull[1];
+    ask(&world, 1);
+    assert_true(world.talk->pulled_bytes < sizeof values);
+
+    for (uint8_t i = 1; i <= 2; i++)
+        acknowledge(&world, i);
+    assert_int_equal(world.talk->lane->rounds.count, 1);
+    world.talk->deaf = 0;
+    talk_writable(world.talk, world.pull[1]);
+
+    assert_int_equal(world.talk->pulled_bytes, sizeof values);
+    expect_nothing_kept(&world);
+}
+
+/* One after the other: each is computed from its begin. */
+static void two_large_ones_are_computed_beside(void **state)
+{
+    struct world world;
+    float values[100];
+
+    begin(&world, *state);
+    world.talk->holds_compute = true;
+    world.shape[0] = 100;
+    for (uint64_t round = 1; round <= 2; round++) {
+        world.meeting.round = round;
+        for (uint32_t i = 0; i < 100; i++)
+            values[i] = (float)(round * i);
+        for (uint8_t i = 1; i <= 2; i++)
+            come(&world, i, values, sizeof values);
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        talk_compute(world.talk);
+    world.talk->holds_compute = false;
+
+    ask(&world, 1);
+
+    assert_int_equal(world.talk->pulled_bytes, sizeof values);
+    for (uint32_t i = 0; i < 100; i++)
+        values[i] *= 2;
+    assert_memory_equal(world.talk->pulled, values, sizeof values);
 }
 
 static void a_large_one_is_computed_whole_after_a_small_one(void **state)
@@ -379,201 +440,113 @@ static void what_it_had_contributed_counts(void **state)
     expect_nothing_kept(&world);
 }
 
-/* ---- rounds that are split: ps 0 says how they end ---- */
+/* ---- who is waited for ---- */
 
-static void order_end(struct world *world, enum sumac_status status)
+/* Another attempt at the task of worker 2. */
+static void open_again(struct world *world, uint8_t session)
 {
-    wire_meeting_end end = WIRE_MEETING_END_INIT;
+    uint8_t id[16];
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_open_session open = WIRE_OPEN_SESSION_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    end.meeting = &world->meeting;
-    end.status = (uint32_t)status;
-    end.reason = status == SUMAC_OK ? SUMAC__V1__REASON__REASON_UNSPECIFIED
-                                    : (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
-    end.message = (char *)(uintptr_t) "it is so";
-    order.meet = &end;
+    task.job = (char *)(uintptr_t) "worker";
+    task.index = 2;
+    open.session_id = talk_id(session, id);
+    open.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    open.task = &task;
+    open.attempt = 2;
+    order.open = &open;
     talk_order(world->talk, &order);
+    world->push[session] = talk_push_stream(world->talk, session, 1);
+    world->last[session] = 0;
 }
 
-static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)
+static void who_has_joined_anew_is_waited_for(void **state)
 {
     struct world world;
 
     begin(&world, *state);
-    world.meeting.split = true; /* of four elements the last two are here */
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_close(world.talk, 2);
+    open_again(&world, AGAIN);
     ask(&world, 1);
-    come_with(&world, 1, 3, 4);
-    come_with(&world, 2, 30, 40);
-    talk_tick(world.talk, 70000); /* its time is ps 0's to judge */
-    assert_null(strstr(world.talk->text, "met"));
+    talk_decide(world.talk, 2, 0, 0);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
     talk_forget(world.talk);
 
-    order_end(&world, SUMAC_OK);
-    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
+    come_with(&world, AGAIN, 1, 2, 3, 4);
 
-    world.meeting.round = 2; /* ps 0 knows that all have come before they have their turn here */
-    order_end(&world, SUMAC_OK);
-    come_with(&world, 1, 3, 4);
+    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 2 4 6 8"), 1);
+}
+
+static void so_is_who_is_about_to(void **state)
+{
+    struct world world;
+    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
+
+    begin(&world, *state);
+    come_with(&world, 1, 1, 2, 3, 4);
     ask(&world, 1);
+    cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
+    talk_close_for(world.talk, 2, &cause);
+    talk_decide(world.talk, 2, 0, 0);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
+    open_again(&world, AGAIN);
     talk_forget(world.talk);
-    come_with(&world, 2, 30, 40);
-    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
-    for (uint8_t i = 1; i <= 2; i++)
-        acknowledge(&world, i);
-    expect_nothing_kept(&world);
+
+    come_with(&world, AGAIN, 1, 2, 3, 4);
+
+    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 2 4 6 8"), 1);
 }
 
-static void what_is_ordered_to_fail_fails_for_who_comes_later_too(void **state)
+/* Behind a push of the same session, which is still computed. */
+static void so_is_a_contribution_that_is_on_its_way(void **state)
 {
     struct world world;
+    float values[100] = {0};
 
     begin(&world, *state);
-    world.meeting.split = true;
-    order_end(&world, SUMAC_DEADLINE_EXCEEDED);
-    talk_forget(world.talk);
-
-    come_with(&world, 1, 3, 4);
-    ask(&world, 1);
-
-    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 1 error TIMED_OUT\n");
-    order_end(&world, SUMAC_OK); /* an end that is said again is none */
-    talk_forget(world.talk);
-    come_with(&world, 2, 30, 40);
-    ask(&world, 2);
-    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 2 error TIMED_OUT\n");
-    for (uint8_t i = 1; i <= 2; i++)
-        acknowledge(&world, i);
-    expect_nothing_kept(&world);
-}
-
-/* As by a ps 0 that begins again and does not know that this ps has answered: those who came have
- * heard of the round, and nothing says any more that it has been. */
-static void an_end_with_the_number_of_one_that_was_obeyed_begins_no_round(void **state)
-{
-    struct world world;
-
-    begin(&world, *state);
-    world.meeting.split = true;
-    come_with(&world, 1, 3, 4);
-    come_with(&world, 2, 30, 40);
-    order_end(&world, SUMAC_OK);
-    for (uint8_t i = 1; i <= 2; i++)
-        acknowledge(&world, i);
-    expect_nothing_kept(&world);
-
-    world.talk->orders--;
-    order_end(&world, SUMAC_OK);
-
-    expect_nothing_kept(&world);
-}
-
-/* By its name at home here, it is this ps that sees one that is not split beside one that is. */
-static void the_home_proposes_where_one_is_split_and_another_is_not(void **state)
-{
-    struct world world;
-
-    begin(&world, *state);
-    come_with(&world, 1, 1, 2, 3, 4);
-    world.meeting.split = true;
-    talk_forget(world.talk);
-
-    come_with(&world, 2, 30, 40);
-
-    assert_int_equal(talk_times_said(world.talk, "report proposes h 1 STEP_DIFFERS"), 1);
-    talk_forget(world.talk);
-    talk_tick(world.talk, 1000); /* until it is ordered */
-    assert_int_equal(talk_times_said(world.talk, "report proposes h 1 STEP_DIFFERS"), 1);
-    order_end(&world, SUMAC_FAILED_PRECONDITION);
-    talk_forget(world.talk);
-    talk_tick(world.talk, 2000);
-    assert_int_equal(talk_times_said(world.talk, "proposes"), 0);
-}
-
-/* ---- what is refused ---- */
-
-static void expect_refused(struct world *world, const char *reason, const char *words)
-{
-    char line[96];
-
-    const unsigned sequence = (unsigned)world->last[1];
-    (void)snprintf(
-        line, sizeof line, "refused %u %s\ndone %u voided\n", sequence, reason, sequence);
-    talk_expect(world->talk, line);
-    if (strstr(world->talk->refused, words) == NULL)
-        fail_msg("%s: %s", words, world->talk->refused);
-    talk_forget(world->talk);
-}
-
-static void what_is_wrong_with_it_refuses_the_part(void **state)
-{
-    struct world world;
-    static const float four[] = {1, 2, 3, 4}, odd[] = {1, NAN, 3, 4};
-
-    begin(&world, *state);
-    come(&world, 1, four, 12);
-    expect_refused(&world, "MALFORMED", "declares 12 bytes for round 1 of rendezvous h");
-    come(&world, 1, odd, sizeof odd);
-    expect_refused(&world, "NON_FINITE", "is not finite");
-    world.meeting.name = (wire_bytes){.len = 1, .data = (uint8_t *)(uintptr_t) "g"};
-    come(&world, 1, four, sizeof four);
-    expect_refused(&world, "MALFORMED", "by its name it is at home on ps 0");
-    world.meeting.name.data = (uint8_t *)(uintptr_t)HERE;
-    world.meeting.tasks = &world.tasks[1];
-    come(&world, 1, four, sizeof four);
-    expect_refused(&world, "MALFORMED", "is none of the 2 tasks");
-    world.meeting.tasks = world.tasks;
-    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_MEAN;
-    world.weight = -1;
-    come(&world, 1, four, sizeof four);
-    expect_refused(&world, "MALFORMED", "has weight -1");
-    expect_nothing_kept(&world);
-}
-
-static void a_task_contributes_once(void **state)
-{
-    struct world world;
-
-    begin(&world, *state);
-    come_with(&world, 1, 1, 2, 3, 4);
-    talk_forget(world.talk);
-
-    come_with(&world, 1, 1, 2, 3, 4);
-
-    expect_refused(&world, "ALREADY_EXISTS", "push 1 has done so");
-}
-
-static void what_finds_no_room_is_refused(void **state)
-{
-    struct world world;
-    struct lane_config config = talk_config();
-
-    config.meet_bytes_max = 4096;
-    begin_with(&world, *state, &config);
-    come_with(&world, 1, 1, 2, 3, 4);
-    world.meeting.round = 2;
-    come_with(&world, 1, 1, 2, 3, 4);
-    talk_forget(world.talk);
-    world.meeting.round = 3;
-
-    come_with(&world, 1, 1, 2, 3, 4);
-
-    expect_refused(&world, "OUT_OF_MEMORY", "of at most 4096 (--meet-max)");
-    acknowledge(&world, 1); /* they are open: nothing is given back yet */
-    assert_int_equal(world.talk->lane->rounds.count, 2);
-}
-
-static void a_stranger_hears_nothing(void **state)
-{
-    struct world world;
-
-    begin(&world, *state);
-    come_with(&world, 1, 1, 2, 3, 4);
+    talk_variable(world.talk, 5, 100, UPDATE_ASSIGN_ADD);
+    world.talk->holds_compute = true;
+    talk_part(
+        world.talk, world.push[2],
+        &(struct talk_part){
+            .sequence = 1, .eager = true, .shard = 5, .shards = 1, .values = values, .count = 100});
+    world.last[2] = 1;
     come_with(&world, 2, 1, 2, 3, 4);
+    talk_close(world.talk, 2);
+    talk_decide(world.talk, 2, 2, 0);
+    come_with(&world, 1, 1, 2, 3, 4);
+    ask(&world, 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
     talk_forget(world.talk);
 
-    ask(&world, 3);
+    talk_compute(world.talk);
 
-    talk_expect(world.talk, "pulled 3 error MALFORMED\n");
+    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 2 4 6 8"), 1);
+}
+
+static void that_the_ps_stood_still_is_nobodys_time(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    for (uint8_t i = 1; i <= 2; i++) {
+        world.meeting.round = i;
+        world.meeting.timeout_ms = i * 2000;
+        come_with(&world, i, 1, 2, 3, 4);
+        ask(&world, i);
+    }
+    talk_tick(world.talk, 70000);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
+
+    talk_tick(world.talk, 2000);
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error TIMED_OUT"), 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 2"), 0);
+
+    talk_tick(world.talk, 2000);
+    assert_int_equal(talk_times_said(world.talk, "pulled 2 error TIMED_OUT"), 1);
 }
 
 static void many_rounds_leave_nothing(void **state)
@@ -607,20 +580,19 @@ int main(void)
         talk_test(rows_are_concatenated),
         talk_test(broadcast_from_the_root),
         talk_test(a_half_type_is_summed_as_float32),
+        talk_test(it_is_read_from_the_middle_of_what_was_computed_at_once),
         talk_test(a_large_one_is_computed_beside_and_lent),
+        talk_test(what_is_half_read_stays_till_it_is_read),
+        talk_test(two_large_ones_are_computed_beside),
         talk_test(a_large_one_is_computed_whole_after_a_small_one),
         talk_test(contributions_that_differ_are_an_error_for_all),
         talk_test(the_time_of_the_first_is_over_for_all),
         talk_test(who_is_settled_is_not_waited_for),
         talk_test(what_it_had_contributed_counts),
-        talk_test(a_split_round_passes_when_it_is_ordered_and_whole_here),
-        talk_test(what_is_ordered_to_fail_fails_for_who_comes_later_too),
-        talk_test(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round),
-        talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
-        talk_test(what_is_wrong_with_it_refuses_the_part),
-        talk_test(a_task_contributes_once),
-        talk_test(what_finds_no_room_is_refused),
-        talk_test(a_stranger_hears_nothing),
+        talk_test(who_has_joined_anew_is_waited_for),
+        talk_test(so_is_who_is_about_to),
+        talk_test(so_is_a_contribution_that_is_on_its_way),
+        talk_test(that_the_ps_stood_still_is_nobodys_time),
         talk_test(many_rounds_leave_nothing),
     };
 

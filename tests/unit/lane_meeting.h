@@ -15,12 +15,15 @@
 
 struct world {
     struct talk *talk;
-    uint64_t push[WORKERS + 1], pull[WORKERS + 1]; /* streams, by session */
-    uint64_t last[WORKERS + 1];                    /* sequences */
-    wire_meeting meeting;                          /* that the next contributions are to */
+    /* Streams, by session, of which there may be one more. */
+    uint64_t push[WORKERS + 2], pull[WORKERS + 2];
+    uint64_t last[WORKERS + 2]; /* sequences */
+    wire_meeting meeting;       /* that the next contributions are to */
     uint64_t tasks[WORKERS], shape[8];
     double weight;
-    bool asks_beside; /* the result, with the contribution */
+    bool asks_beside;                                    /* the result, with the contribution */
+    bool waits;                                          /* for a commit */
+    void (*spoil)(wire_part *header, wire_piece *piece); /* NULL: it is as it should be */
 };
 
 static inline void
@@ -87,12 +90,15 @@ static inline void come(struct world *world, uint8_t session, const void *data, 
 
     header.previous = world->last[session];
     header.sequence = ++world->last[session];
-    header.first = header.last = header.eager = true;
+    header.first = header.last = true;
+    header.eager = !world->waits;
     header.bytes = piece.bytes = bytes;
     header.weight = world->weight;
     header.meeting = &world->meeting;
     header.pieces = pieces;
     header.n_pieces = bytes > 0;
+    if (world->spoil != NULL)
+        world->spoil(&header, &piece);
     request.parts = parts;
     request.n_parts = 1;
     ask_beside(world, session, &request);

@@ -311,6 +311,20 @@ static void the_same_number_of_other_tasks_differs_too(void **state)
     assert_differs(begin(&a), &b, "chief 1 to worker 7, and worker 1 said 3 tasks, chief 0");
 }
 
+/* Told by their ends alone they would be told alike. */
+static void of_lists_that_differ_in_the_middle_the_first_such_task_is_named(void **state)
+{
+    (void)state;
+    struct desk a, b;
+
+    begin(&a)->message.n_tasks = begin(&b)->message.n_tasks = 4;
+    a.named[2] = WORKER(5);
+    assert_differs(
+        &a, &b,
+        "worker 7 says that its participants are 4 tasks, chief 0 to worker 9, worker 7 at place "
+        "2, and worker 1 said 4 tasks, chief 0 to worker 9, worker 5 at place 2; all say the same");
+}
+
 static void roots_and_axes_are_compared(void **state)
 {
     (void)state;
@@ -378,6 +392,7 @@ int main(void)
         cmocka_unit_test(a_broadcast_has_the_bytes_of_its_root_alone),
         cmocka_unit_test(who_differs_is_named_with_what_both_say),
         cmocka_unit_test(the_same_number_of_other_tasks_differs_too),
+        cmocka_unit_test(of_lists_that_differ_in_the_middle_the_first_such_task_is_named),
         cmocka_unit_test(roots_and_axes_are_compared),
         cmocka_unit_test(what_is_joined_may_differ_along_its_axis_alone),
         cmocka_unit_test(a_copy_outlives_what_was_read),

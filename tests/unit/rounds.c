@@ -190,6 +190,7 @@ static void who_is_no_participant_differs(void **state)
     assert_int_equal(come_as(&desk, &other, 0), ROUNDS_DIFFERS);
 
     assert_non_null(strstr(desk.error.text, "worker 8 says that its participants are 2 tasks"));
+    assert_false(desk.round->torn); /* it lacks nobody */
     assert_int_equal(desk.round->came_count, 1);
     end(&desk);
 }
@@ -391,12 +392,34 @@ static void a_round_that_passes_is_over_when_it_is_whole_here(void **state)
         assert_int_equal(come(&desk, place, 1), ROUNDS_TAKEN);
     }
 
-    assert_true(find(&desk, 1)->over);
+    assert_true(desk.round->passes && round_is_whole(desk.round));
+    order(&desk, 1, &late); /* what is said after that is none */
+    rounds_end(&desk.rounds, desk.round, &passed);
     assert_int_equal(find(&desk, 1)->end.status, SUMAC_OK);
     order(&desk, 1, &passed); /* it is said again */
     assert_int_equal(desk.given, 0);
     hear_all(&desk, 1);
     assert_null(find(&desk, 1));
+    end(&desk);
+}
+
+static void a_round_that_passes_may_fail_here_alone(void **state)
+{
+    (void)state;
+    struct desk desk;
+    struct meeting other = meeting_of(1, 1);
+
+    begin(&desk);
+    other.shape.extent[1] = 4;
+    order(&desk, 1, &passed);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come_as(&desk, &other, 0), ROUNDS_DIFFERS);
+    assert_true(desk.round->torn);
+
+    rounds_end(&desk.rounds, desk.round, &desk.error);
+
+    assert_true(find(&desk, 1)->over);
+    assert_int_equal(find(&desk, 1)->end.reason, SUMAC_REASON_STEP_DIFFERS);
     end(&desk);
 }
 
@@ -538,6 +561,7 @@ int main(void)
         cmocka_unit_test(who_is_settled_asks_for_nothing),
         cmocka_unit_test(what_is_kept_goes_when_the_last_late_one_is_settled),
         cmocka_unit_test(a_round_that_passes_is_over_when_it_is_whole_here),
+        cmocka_unit_test(a_round_that_passes_may_fail_here_alone),
         cmocka_unit_test(a_round_that_nobody_has_come_to_fails_by_an_order),
         cmocka_unit_test(a_ticket_of_which_nothing_comes_leaves_nothing),
         cmocka_unit_test(what_finds_no_room_is_refused_with_both_figures),

@@ -16,7 +16,9 @@ struct meet {
     struct session_piece pushed, pulled;
 };
 
-static void contribute(struct talk *talk, struct meet *meet, bool beside)
+/* Its result goes where that says, or, without memory, to the session's own. */
+static void
+contribute_for(struct talk *talk, struct meet *meet, bool beside, struct session_piece into)
 {
     const wire_bytes name = {.len = strlen(NAME), .data = (uint8_t *)(uintptr_t)NAME};
 
@@ -26,8 +28,7 @@ static void contribute(struct talk *talk, struct meet *meet, bool beside)
     meet->header.round = meet->round.round = 1;
     meet->pushed =
         (struct session_piece){.data = (uint8_t *)meet->value, .bytes = sizeof meet->value};
-    meet->pulled =
-        (struct session_piece){.data = (uint8_t *)meet->into, .bytes = sizeof meet->into};
+    meet->pulled = into;
     const struct session_push push = {
         .token = TOKEN,
         .pieces = &meet->pushed,
@@ -39,9 +40,17 @@ static void contribute(struct talk *talk, struct meet *meet, bool beside)
         .pieces = &meet->pulled,
         .piece_count = 1,
         .meeting = &meet->round,
+        .has_rows = into.data == NULL,
         .beside = beside};
     talk_step(
         talk, (struct session_event){.kind = SESSION_EVENT_MEET, .push = &push, .pull = &pull});
+}
+
+static void contribute(struct talk *talk, struct meet *meet, bool beside)
+{
+    contribute_for(
+        talk, meet, beside,
+        (struct session_piece){.data = (uint8_t *)meet->into, .bytes = sizeof meet->into});
 }
 
 /* It was asked for there under that number. */
@@ -78,6 +87,27 @@ answer_beside(struct talk *talk, uint64_t number, const float values[2], enum su
     answer.pulled = list;
     answer.n_pulled = 1;
     talk_answer(talk, 0, &answer);
+}
+
+/* With that header, and so many bytes. */
+static const struct session_effect *
+answer_as(struct talk *talk, wire_met *met, const void *data, size_t bytes)
+{
+    wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT;
+    wire_pull_answer *list[] = {&pulled};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    met->data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    pulled.request = asked_beside(talk);
+    pulled.last = true;
+    pulled.met = met;
+    pulled.payload = (wire_bytes){.data = (uint8_t *)(uintptr_t)data, .len = bytes};
+    answer.pulled = list;
+    answer.n_pulled = 1;
+    talk_answer(talk, 0, &answer);
+    const struct session_effect *effect = talk_find(talk, SESSION_EFFECT_PULLED);
+    assert_non_null(effect);
+    return effect;
 }
 
 static void hear(struct talk *talk)
@@ -281,6 +311,78 @@ static void not_what_is_still_waited_for(void **state)
     talk_close(&talk);
 }
 
+/* ---- what is answered ---- */
+
+/* Whose they are, and the indices before the values. */
+static void rows_come_with_their_indices_and_extents(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+    wire_met met = WIRE_MET_INIT;
+    uint64_t shape[] = {3, 2}, extents[] = {1, 2};
+    static const uint8_t rows[3 * 8 + 3 * 2 * 4] = {7, [47] = 9};
+
+    talk_open(&talk, 1);
+    contribute_for(&talk, &meet, true, (struct session_piece){0});
+    met.shape = shape;
+    met.n_shape = 2;
+    met.extents = extents;
+    met.n_extents = 2;
+
+    const struct session_effect *effect = answer_as(&talk, &met, rows, sizeof rows);
+
+    assert_int_equal(effect->error.status, SUMAC_OK);
+    assert_int_equal(effect->joined.bytes, sizeof rows);
+    assert_memory_equal(effect->joined.data, rows, sizeof rows);
+    assert_int_equal(effect->met->n_extents, 2);
+    assert_memory_equal(effect->met->extents, extents, sizeof extents);
+    assert_memory_equal(effect->met->shape, shape, sizeof shape);
+    talk_close(&talk);
+}
+
+static uint64_t ones[1000] = {1, 1}, huge[] = {UINT64_MAX, 2};
+
+static const struct wrong {
+    uint64_t *shape;
+    size_t rank, bytes;
+    bool joins;
+} wrong[] = {
+    {ones, 1, 12, false}, /* longer than what it goes to */
+    {ones, 1, 4, false},  /* shorter */
+    {ones, 9, 8, true},   /* of nine axes, or of very many */
+    {ones, 1000, 8, true}, {huge, 2, 8, true}, {ones, 0, 4, true}, /* rows of a scalar */
+    {ones, 1, 16, true},   {ones, 1, 4, true},                     /* without its index */
+};
+
+static void a_result_that_is_not_what_it_says_touches_no_memory(void **state)
+{
+    (void)state;
+    static const float values[4] = {1, 2, 3, 4};
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct talk talk;
+        struct meet meet;
+        wire_met met = WIRE_MET_INIT;
+        struct session_piece into = {.data = (uint8_t *)meet.into, .bytes = sizeof *meet.into * 2};
+
+        talk_open(&talk, 1);
+        meet.into[1] = -1;
+        into.bytes = wrong[i].joins ? 0 : into.bytes;
+        into.data = wrong[i].joins ? NULL : into.data;
+        contribute_for(&talk, &meet, true, into);
+        met.shape = wrong[i].shape;
+        met.n_shape = wrong[i].rank;
+
+        const struct session_effect *effect = answer_as(&talk, &met, values, wrong[i].bytes);
+
+        assert_int_equal(effect->error.status, SUMAC_INTERNAL);
+        assert_null(effect->joined.data);
+        assert_true(meet.into[1] == -1);
+        talk_close(&talk);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +396,8 @@ int main(void)
         cmocka_unit_test(what_is_heard_of_is_said_with_the_next_contribution),
         cmocka_unit_test(or_after_a_while),
         cmocka_unit_test(not_what_is_still_waited_for),
+        cmocka_unit_test(rows_come_with_their_indices_and_extents),
+        cmocka_unit_test(a_result_that_is_not_what_it_says_touches_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

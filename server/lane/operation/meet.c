@@ -99,6 +99,13 @@ static bool is_split(const struct lane *lane, const struct round *round)
     return round->meeting->split && lane->ps_count > 1;
 }
 
+/* Of one that is not split it has been proposed how it ends when a contribution was. */
+static bool is_judged_here(const struct lane *lane, const struct round *round)
+{
+    assert(!round->over);
+    return !is_split(lane, round) && round->proposed_us == 0;
+}
+
 /* That it passes (SUMAC_OK), or why it fails: the first counts, and is said again until ps 0 has
  * ordered an end. */
 static void propose(struct lane *lane, struct round *round, const struct sumac_error *end)
@@ -115,9 +122,10 @@ static void propose(struct lane *lane, struct round *round, const struct sumac_e
         lane->turns->meet_due_us = again_us;
 }
 
+/* One that passes, and cannot here, is one whose client has said other things to ps 0. */
 static void end_or_propose(struct lane *lane, struct round *round, const struct sumac_error *end)
 {
-    if (!is_split(lane, round))
+    if (is_judged_here(lane, round) || (round->passes && end->status != SUMAC_OK))
         fail_round(lane, round, end);
     else if (lane->index == 0)
         propose(lane, round, end);
@@ -141,7 +149,7 @@ static void time_out(struct lane *lane, struct round *round)
 /* One whose time is over, or that is to be proposed again. When it is looked at again. */
 static uint64_t look_at(struct lane *lane, struct round *round)
 {
-    const bool judged = !is_split(lane, round) || lane->index == 0;
+    const bool judged = is_judged_here(lane, round) || lane->index == 0;
 
     if (round->passes)
         return UINT64_MAX;
@@ -188,26 +196,28 @@ static bool weighs(const struct round *round)
     return weight > 0;
 }
 
-/* All have come. */
+/* All have come. It may be gone with that. */
 static void pass(struct lane *lane, struct round *round)
 {
+    const bool wanted = round_is_wanted(round);
     struct sumac_error end = {.status = SUMAC_OK};
 
     assert(round_is_whole(round));
-    if (!weighs(round))
+    if (round->torn)
+        end = round->end;
+    else if (!weighs(round))
         (void)fail(
             &end, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_ZERO_WEIGHT,
             "round %" PRIu64
             " of rendezvous %.100s is a mean, and all contributions to it have weight 0",
             round->meeting->round, round->meeting->name);
-    if (round->over) { /* ps 0 had said so */
-        combining_add(lane, round);
-    } else if (end.status != SUMAC_OK || is_split(lane, round)) {
+    if (end.status != SUMAC_OK || (is_split(lane, round) && !round->passes)) {
         end_or_propose(lane, round, &end);
-    } else {
-        rounds_end(&lane->rounds, round, &end);
-        combining_add(lane, round);
+        return;
     }
+    rounds_end(&lane->rounds, round, &end);
+    if (wanted)
+        combining_add(lane, round);
 }
 
 /* Is there one of that task that is over, for good as far as is known, and none that is open? The
@@ -246,9 +256,10 @@ static void look_for_gone(struct lane *lane, struct round *round)
 static void
 differ(struct lane *lane, struct round *round, bool split, const struct sumac_error *error)
 {
-    if (round->over) /* it passes, and this one is of a list that it is not in */
+    assert(!round->over);
+    if (round->passes && !round->torn) /* this one is of a list that it is not in */
         return;
-    if (round->meeting->split == split || lane->ps_count == 1)
+    if (round->passes || round->meeting->split == split || lane->ps_count == 1)
         end_or_propose(lane, round, error);
     else if (meeting_home(round->meeting->name, lane->ps_count) == lane->index)
         propose(lane, round, error);
@@ -271,7 +282,7 @@ void lane_meet_deposit(struct lane *lane, struct lane_part *part)
         lane->turns->meet_due_us = round->until_us;
     if (round_is_whole(round))
         pass(lane, round);
-    else if (!round->passes)
+    else
         look_for_gone(lane, round);
 }
 
@@ -352,9 +363,11 @@ static enum sumac_status obey_whole(
         lane_report_meet_forget(lane, round);
     const bool was_over = round != NULL && round->over;
     round = rounds_end_ordered(&lane->rounds, ticket, end);
-    if (round->over && !was_over && end->status == SUMAC_OK)
-        combining_add(lane, round);
-    if (!was_over && end->status != SUMAC_OK)
+    if (round != NULL && round_is_whole(round))
+        pass(lane, round);
+    else if (round != NULL)
+        look_for_gone(lane, round);
+    else if (!was_over)
         out_log(&lane->out, "ps %u: %s", lane->index, end->text);
     tell(lane);
     return SUMAC_OK;

@@ -76,26 +76,33 @@ static bool check_share(struct lane *lane, struct lane_part *part, const struct 
     return false;
 }
 
-static bool is_of(const struct deposit *deposit, const struct meeting *meeting)
+/* For the same round? Those of the same name are counted. */
+static bool
+is_of(const struct deposit *deposit, const struct meeting *meeting, uint32_t *of_name_count)
 {
     const struct meeting *const own = deposit->round->meeting;
 
     assert(own != NULL);
-    return own->round == meeting->round && strcmp(own->name, meeting->name) == 0;
+    if (strcmp(own->name, meeting->name) != 0)
+        return false;
+    ++*of_name_count;
+    return own->round == meeting->round;
 }
 
-/* Another one of the session, for the same round; 0: there is none. */
-static uint64_t
-find_other(struct lane *lane, const struct lane_session *session, const struct meeting *meeting)
+/* Another one of the session, for the same round; 0: there is none, but so many of that name. */
+static uint64_t find_other(
+    struct lane *lane, const struct lane_session *session, const struct meeting *meeting,
+    uint32_t *of_name_count)
 {
+    *of_name_count = 0;
     for (const struct deposit *at = session->deposits.first; at != NULL; at = at->in_session.next) {
         lane->work++;
-        if (is_of(at, meeting))
+        if (is_of(at, meeting, of_name_count))
             return at->sequence;
     }
     for (const struct lane_part *at = session->parts.first; at != NULL; at = at->in_session.next) {
         lane->work++;
-        if (at->deposit != NULL && is_of(at->deposit, meeting))
+        if (at->deposit != NULL && is_of(at->deposit, meeting, of_name_count))
             return at->sequence;
     }
     return 0;
@@ -105,7 +112,8 @@ find_other(struct lane *lane, const struct lane_session *session, const struct m
 static bool check_alone(struct lane *lane, struct lane_part *part, const struct meeting *meeting)
 {
     const struct lane_session *session = part->session;
-    const uint64_t other = find_other(lane, session, meeting);
+    uint32_t of_name_count;
+    const uint64_t other = find_other(lane, session, meeting, &of_name_count);
 
     if (other != 0)
         lane_part_refuse(
@@ -114,6 +122,13 @@ static bool check_alone(struct lane *lane, struct lane_part *part, const struct 
             " of rendezvous %.100s, and push %" PRIu64
             " has done so: a task contributes once; give each round its own number",
             part->sequence, session->task, meeting->round, meeting->name, other);
+    else if (of_name_count >= ROUNDS_OF_NAME_MAX) /* those whose turn has not come, too */
+        lane_part_refuse(
+            lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+            "push %" PRIu64
+            " of %s: %u of its contributions are to rounds of rendezvous %.100s that it has not "
+            "heard of, and no more may be: contribute to round %" PRIu64 " later",
+            part->sequence, session->task, of_name_count, meeting->name, meeting->round);
     else if (session->deposit_count >= lane->config.parts_per_session_max)
         lane_part_refuse(
             lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_meet_refuses.c -- contributions and pulls of rounds of rendezvous that a ps refuses. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_meeting.h"
+
+/* ---- contributions ---- */
+
+static void expect_refused(struct world *world, const char *reason, const char *words)
+{
+    char line[96];
+
+    const unsigned sequence = (unsigned)world->last[1];
+    (void)snprintf(
+        line, sizeof line, "refused %u %s\ndone %u voided\n", sequence, reason, sequence);
+    talk_expect(world->talk, line);
+    if (strstr(world->talk->refused, words) == NULL)
+        fail_msg("%s: %s", words, world->talk->refused);
+    talk_forget(world->talk);
+}
+
+static void what_is_wrong_with_it_refuses_the_part(void **state)
+{
+    struct world world;
+    static const float four[] = {1, 2, 3, 4}, odd[] = {1, NAN, 3, 4};
+
+    begin(&world, *state);
+    come(&world, 1, four, 12);
+    expect_refused(&world, "MALFORMED", "declares 12 bytes for round 1 of rendezvous h");
+    come(&world, 1, odd, sizeof odd);
+    expect_refused(&world, "NON_FINITE", "is not finite");
+    world.meeting.name = (wire_bytes){.len = 1, .data = (uint8_t *)(uintptr_t) "g"};
+    come(&world, 1, four, sizeof four);
+    expect_refused(&world, "MALFORMED", "by its name it is at home on ps 0");
+    world.meeting.name.data = (uint8_t *)(uintptr_t)HERE;
+    world.meeting.tasks = &world.tasks[1];
+    come(&world, 1, four, sizeof four);
+    expect_refused(&world, "MALFORMED", "is none of the 2 tasks");
+    world.meeting.tasks = world.tasks;
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_MEAN;
+    world.weight = -1;
+    come(&world, 1, four, sizeof four);
+    expect_refused(&world, "MALFORMED", "has weight -1");
+    expect_nothing_kept(&world);
+}
+
+static void a_task_contributes_once(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_forget(world.talk);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    expect_refused(&world, "ALREADY_EXISTS", "push 1 has done so");
+}
+
+/* They have their room, and their rounds are entered when their turn comes. */
+static void of_one_name_a_session_has_so_many_that_wait_for_their_turn(void **state)
+{
+    struct world world;
+    struct lane_config config = talk_config();
+
+    config.staging_bytes_max = UINT64_C(4) << 22;
+    begin_with(&world, *state, &config);
+    world.waits = true;
+    for (world.meeting.round = 1; world.meeting.round <= ROUNDS_OF_NAME_MAX; world.meeting.round++)
+        come_with(&world, 1, 1, 2, 3, 4);
+    assert_int_equal(talk_times_said(world.talk, "refused"), 0);
+    talk_forget(world.talk);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    assert_int_equal(talk_times_said(world.talk, "refused 65 BUSY"), 1);
+    assert_non_null(strstr(world.talk->refused, "64 of its contributions are to rounds"));
+    world.meeting.name = (wire_bytes){.len = 1, .data = (uint8_t *)(uintptr_t) "j"};
+    talk_forget(world.talk);
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_expect(world.talk, "staged 66\n");
+}
+
+static void what_finds_no_room_is_refused(void **state)
+{
+    struct world world;
+    struct lane_config config = talk_config();
+
+    config.meet_bytes_max = 4096;
+    begin_with(&world, *state, &config);
+    come_with(&world, 1, 1, 2, 3, 4);
+    world.meeting.round = 2;
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_forget(world.talk);
+    world.meeting.round = 3;
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    expect_refused(&world, "OUT_OF_MEMORY", "of at most 4096 (--meet-max)");
+    acknowledge(&world, 1); /* they are open: nothing is given back yet */
+    assert_int_equal(world.talk->lane->rounds.count, 2);
+}
+
+static void a_stranger_hears_nothing(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    come_with(&world, 1, 1, 2, 3, 4);
+    come_with(&world, 2, 1, 2, 3, 4);
+    talk_forget(world.talk);
+
+    ask(&world, 3);
+
+    talk_expect(world.talk, "pulled 3 error MALFORMED\n");
+}
+
+static void scale(wire_part *header, wire_piece *piece)
+{
+    (void)piece;
+    header->scale = 2;
+}
+
+static void be_synchronous(wire_part *header, wire_piece *piece)
+{
+    (void)piece;
+    header->synchronous = true;
+    header->step = 1;
+    header->eager = false;
+}
+
+static void name_a_function(wire_part *header, wire_piece *piece)
+{
+    static wire_function function;
+    static wire_function *functions[] = {&function};
+
+    (void)piece;
+    function = (wire_function)WIRE_FUNCTION_INIT;
+    function.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN;
+    header->functions = functions;
+    header->n_functions = 1;
+}
+
+static void name_a_shard(wire_part *header, wire_piece *piece)
+{
+    (void)header;
+    piece->shard_id = 5;
+}
+
+static void begin_later(wire_part *header, wire_piece *piece)
+{
+    (void)header;
+    piece->offset_bytes = 4;
+}
+
+static void say_more(wire_part *header, wire_piece *piece)
+{
+    (void)piece;
+    header->bytes = 16;
+}
+
+static const struct spoiled {
+    void (*spoil)(wire_part *header, wire_piece *piece);
+    const char *words;
+    size_t bytes;
+} cases[] = {
+    {scale, "has a scale", 16},
+    {name_a_function, "names update functions", 16},
+    {name_a_shard, "of shard 5, with 16 bytes at 0: those of a contribution", 16},
+    {begin_later, "with 16 bytes at 4: those of a contribution", 16},
+    {say_more, "with 6 bytes at 0: those of a contribution", 6},
+};
+
+static void what_does_not_go_with_a_contribution_refuses_it(void **state)
+{
+    struct world world;
+    static const float four[] = {1, 2, 3, 4};
+
+    begin(&world, *state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        world.spoil = cases[i].spoil;
+        come(&world, 1, four, cases[i].bytes);
+        expect_refused(&world, "MALFORMED", cases[i].words);
+    }
+    expect_nothing_kept(&world);
+}
+
+static void what_is_for_a_synchronous_step_meets_nobody(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.spoil = be_synchronous;
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    assert_int_equal(talk_times_said(world.talk, "refused 1"), 1);
+    expect_nothing_kept(&world);
+}
+
+static void who_is_no_chief_and_no_worker_contributes_nothing(void **state)
+{
+    struct world world;
+    struct talk *talk = *state;
+
+    talk->job = "evaluator";
+    begin(&world, talk);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    expect_refused(&world, "MALFORMED", "is of a task that takes no part");
+}
+
+/* By their sum a mean is divided, on every ps. */
+static void weights_are_numbers_that_can_be_added_up(void **state)
+{
+    struct world world;
+    static const double weights[] = {0x1p61, 0x1p-61, INFINITY, NAN, -0x1p-1};
+
+    begin(&world, *state);
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_MEAN;
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
+        world.weight = weights[i];
+        come_with(&world, 1, 1, 2, 3, 4);
+        expect_refused(&world, "MALFORMED", "has weight");
+    }
+    expect_nothing_kept(&world);
+}
+
+struct row {
+    int64_t index;
+    float values[2];
+};
+
+/* As floats these are none. */
+static void row_indices_may_be_any_bits(void **state)
+{
+    struct world world;
+    const struct row row = {0x7fc000007fc00000, {1, 2}};
+
+    begin(&world, *state);
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_CONCATENATE;
+    world.meeting.n_tasks = 1;
+    world.meeting.n_shape = 2;
+    world.shape[0] = 1;
+    world.shape[1] = 2;
+    come(&world, 1, &row, sizeof row);
+
+    ask(&world, 1);
+
+    assert_int_equal(world.talk->pulled_bytes, sizeof row);
+    assert_memory_equal(world.talk->pulled, &row, sizeof row);
+}
+
+static void a_session_has_so_many_that_it_has_not_heard_of(void **state)
+{
+    struct world world;
+    struct lane_config config = talk_config();
+
+    config.parts_per_session_max = 4;
+    begin_with(&world, *state, &config);
+    for (; world.meeting.round <= 4; world.meeting.round++)
+        come_with(&world, 1, 1, 2, 3, 4);
+    talk_forget(world.talk);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+    expect_refused(&world, "BUSY", "has contributed to 4 rounds that it has not heard of");
+
+    acknowledge(&world, 1);
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_expect(world.talk, "staged 6\ndone 6 []\n");
+}
+
+static void met_through_does_not_go_back(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.n_tasks = 1;
+    world.last[1] = 10;
+    acknowledge(&world, 1);
+    world.last[1] = 0;
+    acknowledge(&world, 1);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    expect_nothing_kept(&world); /* it wanted no more of it */
+}
+
+/* ---- pulls ---- */
+
+static void
+pull_as(struct world *world, const char *name, size_t bytes, uint64_t at_step, size_t n_pieces)
+{
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_meeting_round asked = WIRE_MEETING_ROUND_INIT;
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = world->pull[1], .pull_request = &pull};
+
+    asked.name = (wire_bytes){.len = bytes, .data = (uint8_t *)(uintptr_t)name};
+    asked.round = 1;
+    pull.request = 1;
+    pull.meeting = &asked;
+    pull.at_step = at_step;
+    pull.pieces = pieces;
+    pull.n_pieces = n_pieces;
+    talk_step(world->talk, &event);
+}
+
+static void a_pull_names_a_round_and_nothing_else(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    talk_variable(world.talk, 5, 4, UPDATE_ASSIGN_ADD);
+    talk_forget(world.talk);
+
+    pull_as(&world, HERE, 1, 1, 0);
+    talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+    pull_as(&world, HERE, 1, 0, 1);
+    talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+    pull_as(&world, "h\0h", 3, 0, 0);
+    talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+    pull_as(&world, "", 0, 0, 0);
+    talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+    ask_for(&world, 1, HERE, 0);
+    talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+}
+
+static void of_a_closed_session_no_round_is_asked_for(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    talk_close(world.talk, 1);
+    talk_forget(world.talk);
+
+    ask(&world, 1);
+
+    talk_expect(world.talk, "pulled 1 error SESSION_UNKNOWN\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(what_is_wrong_with_it_refuses_the_part),
+        talk_test(a_task_contributes_once),
+        talk_test(of_one_name_a_session_has_so_many_that_wait_for_their_turn),
+        talk_test(what_finds_no_room_is_refused),
+        talk_test(a_stranger_hears_nothing),
+        talk_test(what_does_not_go_with_a_contribution_refuses_it),
+        talk_test(what_is_for_a_synchronous_step_meets_nobody),
+        talk_test(who_is_no_chief_and_no_worker_contributes_nothing),
+        talk_test(weights_are_numbers_that_can_be_added_up),
+        talk_test(row_indices_may_be_any_bits),
+        talk_test(a_session_has_so_many_that_it_has_not_heard_of),
+        talk_test(met_through_does_not_go_back),
+        talk_test(a_pull_names_a_round_and_nothing_else),
+        talk_test(of_a_closed_session_no_round_is_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

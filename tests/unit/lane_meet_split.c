@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_meet_split.c -- rounds of rendezvous that are split over two ps, on the one that is not ps
+ * 0, which says how they end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_meeting.h"
+
+static void order_end(struct world *world, enum sumac_status status)
+{
+    wire_meeting_end end = WIRE_MEETING_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    end.meeting = &world->meeting;
+    end.status = (uint32_t)status;
+    end.reason = status == SUMAC_OK ? SUMAC__V1__REASON__REASON_UNSPECIFIED
+                                    : (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
+    end.message = (char *)(uintptr_t) "it is so";
+    order.meet = &end;
+    talk_order(world->talk, &order);
+}
+
+static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true; /* of four elements the last two are here */
+    ask(&world, 1);
+    come_with(&world, 1, 3, 4);
+    come_with(&world, 2, 30, 40);
+    talk_tick(world.talk, 70000); /* its time is ps 0's to judge */
+    assert_null(strstr(world.talk->text, "met"));
+    talk_forget(world.talk);
+
+    order_end(&world, SUMAC_OK);
+    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
+
+    world.meeting.round = 2; /* ps 0 knows that all have come before they have their turn here */
+    order_end(&world, SUMAC_OK);
+    come_with(&world, 1, 3, 4);
+    ask(&world, 1);
+    talk_forget(world.talk);
+    come_with(&world, 2, 30, 40);
+    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
+    for (uint8_t i = 1; i <= 2; i++)
+        acknowledge(&world, i);
+    expect_nothing_kept(&world);
+}
+
+static void what_is_ordered_to_fail_fails_for_who_comes_later_too(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    order_end(&world, SUMAC_DEADLINE_EXCEEDED);
+    talk_forget(world.talk);
+
+    come_with(&world, 1, 3, 4);
+    ask(&world, 1);
+
+    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 1 error TIMED_OUT\n");
+    order_end(&world, SUMAC_OK); /* an end that is said again is none */
+    talk_forget(world.talk);
+    come_with(&world, 2, 30, 40);
+    ask(&world, 2);
+    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 2 error TIMED_OUT\n");
+    for (uint8_t i = 1; i <= 2; i++)
+        acknowledge(&world, i);
+    expect_nothing_kept(&world);
+}
+
+/* As by a ps 0 that begins again and does not know that this ps has answered: those who came have
+ * heard of the round, and nothing says any more that it has been. */
+static void an_end_with_the_number_of_one_that_was_obeyed_begins_no_round(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    come_with(&world, 1, 3, 4);
+    come_with(&world, 2, 30, 40);
+    order_end(&world, SUMAC_OK);
+    for (uint8_t i = 1; i <= 2; i++)
+        acknowledge(&world, i);
+    expect_nothing_kept(&world);
+
+    world.talk->orders--;
+    order_end(&world, SUMAC_OK);
+
+    expect_nothing_kept(&world);
+}
+
+/* By its name at home here, it is this ps that sees one that is not split beside one that is. */
+static void the_home_proposes_where_one_is_split_and_another_is_not(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    come_with(&world, 1, 1, 2, 3, 4);
+    world.meeting.split = true;
+    talk_forget(world.talk);
+
+    come_with(&world, 2, 30, 40);
+
+    assert_int_equal(talk_times_said(world.talk, "report proposes h 1 STEP_DIFFERS"), 1);
+    talk_forget(world.talk);
+    talk_tick(world.talk, 1000); /* until it is ordered */
+    assert_int_equal(talk_times_said(world.talk, "report proposes h 1 STEP_DIFFERS"), 1);
+    order_end(&world, SUMAC_FAILED_PRECONDITION);
+    talk_forget(world.talk);
+    talk_tick(world.talk, 2000);
+    assert_int_equal(talk_times_said(world.talk, "proposes"), 0);
+}
+
+/* It has contributed something else here than to ps 0, for which its round passed. */
+static void who_contributes_something_else_here_than_elsewhere_fails_the_round_here(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    for (uint64_t round = 1; round <= 2; round++) { /* before the order, and after it */
+        world.meeting.round = round;
+        world.meeting.split = true;
+        if (round == 2)
+            order_end(&world, SUMAC_OK);
+        come_with(&world, 1, 3, 4);
+        world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_MAX;
+        come_with(&world, 2, 30, 40);
+        world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
+        if (round == 1)
+            order_end(&world, SUMAC_OK);
+        talk_forget(world.talk);
+
+        for (uint8_t i = 1; i <= 2; i++)
+            ask(&world, i);
+
+        talk_expect(world.talk, "pulled 1 error STEP_DIFFERS\npulled 2 error STEP_DIFFERS\n");
+    }
+    for (uint8_t i = 1; i <= 2; i++)
+        acknowledge(&world, i);
+    expect_nothing_kept(&world);
+}
+
+/* It names itself and worker 1. */
+static void a_stranger_ends_nothing_that_passes(void **state)
+{
+    struct world world;
+    uint64_t others[] = {2 * 1 + 1, 2 * 3 + 1};
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    come_with(&world, 1, 3, 4);
+    order_end(&world, SUMAC_OK);
+    world.meeting.tasks = others;
+    come_with(&world, 3, 5, 6);
+    world.meeting.tasks = world.tasks;
+    ask(&world, 1);
+    talk_forget(world.talk);
+
+    come_with(&world, 2, 30, 40);
+
+    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
+}
+
+static void so_does_who_gives_a_mean_another_weight_here(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_MEAN;
+    world.weight = 0;
+    come_with(&world, 1, 3, 4);
+    come_with(&world, 2, 30, 40);
+    order_end(&world, SUMAC_OK); /* there one had some */
+    talk_forget(world.talk);
+
+    ask(&world, 1);
+
+    talk_expect(world.talk, "pulled 1 error ZERO_WEIGHT\n");
+    for (uint8_t i = 1; i <= 2; i++)
+        acknowledge(&world, i);
+    expect_nothing_kept(&world);
+}
+
+/* It had contributed to ps 0 alone. */
+static void what_passed_elsewhere_does_not_wait_here_for_who_is_settled(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    come_with(&world, 1, 3, 4);
+    order_end(&world, SUMAC_OK);
+    ask(&world, 1);
+    talk_close(world.talk, 2);
+    talk_forget(world.talk);
+
+    talk_decide(world.talk, 2, 0, 0);
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error MEMBER_GONE"), 1);
+
+    world.meeting.round = 2; /* it is known to be gone */
+    come_with(&world, 1, 3, 4);
+    talk_forget(world.talk);
+    order_end(&world, SUMAC_OK);
+    ask(&world, 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error MEMBER_GONE"), 1);
+    acknowledge(&world, 1);
+    expect_nothing_kept(&world);
+}
+
+static void what_nobody_wants_any_more_is_gone_when_it_passes(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    for (uint64_t round = 1; round <= 2; round++) {
+        world.meeting.round = round;
+        for (uint8_t i = 1; i <= 2; i++) {
+            come_with(&world, i, 3, 4);
+            acknowledge(&world, i);
+        }
+        order_end(&world, round == 1 ? SUMAC_OK : SUMAC_DEADLINE_EXCEEDED);
+        expect_nothing_kept(&world);
+    }
+}
+
+/* It has been proposed to ps 0 how it ends, and nobody else says so. */
+static void what_the_home_has_proposed_waits_for_its_order(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.n_tasks = 3;
+    come_with(&world, 1, 1, 2, 3, 4);
+    world.meeting.split = true;
+    come_with(&world, 2, 30, 40);
+    world.meeting.split = false;
+    come_with(&world, 3, 1, 2, 3, 4); /* the last one */
+    talk_close(world.talk, 3);
+    talk_decide(world.talk, 3, 1, 0);
+    talk_tick(world.talk, 70000);
+    ask(&world, 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
+
+    order_end(&world, SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error TIMED_OUT\n"), 1);
+    for (uint8_t i = 1; i <= 2; i++)
+        acknowledge(&world, i);
+    expect_nothing_kept(&world);
+}
+
+static void nor_does_it_end_without_who_is_settled(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.n_tasks = 3;
+    come_with(&world, 1, 1, 2, 3, 4);
+    world.meeting.split = true;
+    come_with(&world, 2, 30, 40);
+    talk_close(world.talk, 3);
+    talk_decide(world.talk, 3, 0, 0);
+    talk_forget(world.talk);
+    ask(&world, 1);
+    talk_expect(world.talk, "");
+
+    order_end(&world, SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error TIMED_OUT\n"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_split_round_passes_when_it_is_ordered_and_whole_here),
+        talk_test(what_is_ordered_to_fail_fails_for_who_comes_later_too),
+        talk_test(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round),
+        talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
+        talk_test(who_contributes_something_else_here_than_elsewhere_fails_the_round_here),
+        talk_test(so_does_who_gives_a_mean_another_weight_here),
+        talk_test(a_stranger_ends_nothing_that_passes),
+        talk_test(what_passed_elsewhere_does_not_wait_here_for_who_is_settled),
+        talk_test(what_nobody_wants_any_more_is_gone_when_it_passes),
+        talk_test(what_the_home_has_proposed_waits_for_its_order),
+        talk_test(nor_does_it_end_without_who_is_settled),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
