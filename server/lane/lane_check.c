@@ -789,6 +789,7 @@ void lane_check(const struct lane *lane, struct check *check)
 uint64_t lane_lent(const struct lane *lane) { return lane->pulls->holds.used; }
 
 uint64_t lane_old_rows(const struct lane *lane) { return lane->store.old_row_count; }
+uint32_t lane_rounds(const struct lane *lane) { return lane->rounds.count; }
 
 uint64_t lane_work(const struct lane *lane, uint64_t most)
 {

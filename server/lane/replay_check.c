@@ -367,10 +367,13 @@ static void same_variables(const struct pair *pair)
 /* ---- rounds of rendezvous ---- */
 
 /* Those that are kept for who has not come give way when there is no room, so they may differ. */
+/* A round that is read from is still owed answers, and replay owes nobody any. */
 static void same_rounds(const struct pair *pair, const struct round *first, bool over)
 {
     for (const struct round *was = first; was != NULL && check_is_good(pair->check);
          was = was->in_list.next) {
+        if (was->uses != 0)
+            continue;
         const char *const whom = was->meeting->name;
         const struct round *is = rounds_find(&pair->again->rounds, whom, was->meeting->round);
         if (one_only(pair, was, is, whom))

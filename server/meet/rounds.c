@@ -287,6 +287,11 @@ static void note_time(struct round *round, uint32_t timeout_ms, uint64_t now_us)
 static void note_came(struct round *round, uint32_t place, double weight, uint64_t extent)
 {
     assert(!round->places[place].came);
+    if (round->places[place].heard) { /* it was settled, and a later attempt of it comes */
+        assert(round->heard_count > 0);
+        round->places[place].heard = false;
+        round->heard_count--;
+    }
     round->places[place].came = true;
     round->places[place].weight = weight;
     round->places[place].extent = extent;

@@ -56,6 +56,22 @@ void lane_meet_missing(
     (void)text_print(text, text_bytes, "%s", listing_end(&listing));
 }
 
+/* Is there one of that task that is over, for good as far as is known, and none that is open? The
+ * newest says so: behind one that a newer attempt has replaced that one comes. */
+static const struct lane_session *find_gone(struct lane *lane, const struct meeting_task *task)
+{
+    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        lane->work++;
+        if (!is_of_task(session, task))
+            continue;
+        const bool is_gone =
+            (int)session->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT && session->parts.first == NULL;
+        return is_gone && find_session(lane, task) == NULL ? session : NULL;
+    }
+    return NULL;
+}
+
 /* ---- its end */
 
 /* Those who wait for it look at it. */
@@ -81,6 +97,25 @@ static void record_end(struct lane *lane, const struct round *round, const struc
     (void)lane_record_order(lane, RECORD_MEETING, NULL, 0, &message.base);
 }
 
+/* A round that is over is kept for those who may come yet: of the participants that have not, these
+ * never will. It may be gone with that. */
+static void forget_gone(struct lane *lane, const char *name, uint64_t number)
+{
+    struct round *round = rounds_find(&lane->rounds, name, number);
+    uint64_t gone[MEETING_TASKS_MAX / 64u] = {0};
+
+    if (round == NULL || !round->over)
+        return;
+    const uint32_t count = round->meeting->task_count;
+    for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
+         place = round_missing(round, place + 1))
+        if (!round->places[place].heard && find_gone(lane, &round->meeting->tasks[place]) != NULL)
+            gone[place / 64u] |= UINT64_C(1) << place % 64u;
+    for (uint32_t place = 0; place < count; place++) /* with the last one the round is gone */
+        if ((gone[place / 64u] >> place % 64u & 1u) != 0)
+            rounds_heard(&lane->rounds, round, place);
+}
+
 /* For all alike. */
 static void fail_round(struct lane *lane, struct round *round, const struct sumac_error *end)
 {
@@ -88,7 +123,11 @@ static void fail_round(struct lane *lane, struct round *round, const struct suma
     assert(end->status != SUMAC_OK);
     record_end(lane, round, end);
     out_log(&lane->out, "ps %u: %s", lane->index, end->text);
-    rounds_end(&lane->rounds, round, end);
+    const uint64_t number = round->meeting->round;
+    char name[MEETING_NAME_BYTES_MAX + 1];
+    (void)text_print(name, sizeof name, "%s", round->meeting->name);
+    rounds_end(&lane->rounds, round, end); /* it may be gone with that */
+    forget_gone(lane, name, number);
     tell(lane);
 }
 
@@ -220,22 +259,6 @@ static void pass(struct lane *lane, struct round *round)
         combining_add(lane, round);
 }
 
-/* Is there one of that task that is over, for good as far as is known, and none that is open? The
- * newest says so: behind one that a newer attempt has replaced that one comes. */
-static const struct lane_session *find_gone(struct lane *lane, const struct meeting_task *task)
-{
-    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        lane->work++;
-        if (!is_of_task(session, task))
-            continue;
-        const bool is_gone =
-            (int)session->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT && session->parts.first == NULL;
-        return is_gone && find_session(lane, task) == NULL ? session : NULL;
-    }
-    return NULL;
-}
-
 /* Of the participants that it lacks, does one never come? */
 static void look_for_gone(struct lane *lane, struct round *round)
 {
@@ -286,6 +309,38 @@ void lane_meet_deposit(struct lane *lane, struct lane_part *part)
         look_for_gone(lane, round);
 }
 
+/* Will nobody come to it any more, and does nobody ask for it? */
+static bool is_forsaken(struct lane *lane, const struct round *round)
+{
+    for (uint32_t i = 0; i < round->meeting->task_count; i++) {
+        const struct round_place *place = &round->places[i];
+        if (place->came ? !place->heard : find_gone(lane, &round->meeting->tasks[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* Of a round that is split ps 0 says how it ends; but one that was over there, and forgotten here,
+ * before a later attempt came to it, is nobody's. */
+static void end_forsaken(struct lane *lane)
+{
+    struct sumac_error end;
+
+    for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
+        next = round->in_list.next;
+        lane->work++;
+        if (round->passes || !is_forsaken(lane, round))
+            continue;
+        (void)fail(
+            &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+            "round %" PRIu64 " of rendezvous %.100s is over on ps %u: the sessions of all that "
+            "take part are",
+            round->meeting->round, round->meeting->name, lane->index);
+        lane_report_meet_forget(lane, round);
+        fail_round(lane, round, &end);
+    }
+}
+
 void lane_meet_settled(struct lane *lane, struct lane_session *session)
 {
     struct meeting_task task;
@@ -302,6 +357,7 @@ void lane_meet_settled(struct lane *lane, struct lane_session *session)
             end_without(lane, round, session);
     }
     rounds_settled(&lane->rounds, &task);
+    end_forsaken(lane);
 }
 
 /* ---- their time */
@@ -369,6 +425,7 @@ static enum sumac_status obey_whole(
         look_for_gone(lane, round);
     else if (!was_over)
         out_log(&lane->out, "ps %u: %s", lane->index, end->text);
+    forget_gone(lane, meeting.name, meeting.round);
     tell(lane);
     return SUMAC_OK;
 }
@@ -384,6 +441,7 @@ static void obey_own(struct lane *lane, const wire_meeting *said, const struct s
     struct round *round = rounds_find(&lane->rounds, name, said->round);
     if (round != NULL)
         rounds_end(&lane->rounds, round, end);
+    forget_gone(lane, name, said->round);
 }
 
 enum sumac_status lane_meet_obey(

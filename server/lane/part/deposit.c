@@ -372,6 +372,7 @@ void lane_deposits_deinit(struct lane *lane)
         deposit->holds = 1; /* whatever was lent of it */
         lane_deposit_released(lane, deposit);
     }
+    lane_part_free_recorded(lane);
     assert(lane->parts->deposits.used == 0);
     assert(lane->rounds.beside_bytes == 0);
     pool_deinit(&lane->parts->deposits);

@@ -169,13 +169,13 @@ void lane_met_let_go(struct lane *lane, struct lane_pull *pull)
 
 /* ---- its bytes */
 
-/* Of the region at hand, so many bytes of the place's lie together. */
+/* Of the region that it begins in, so many bytes of the place's lie together. */
 static uint64_t place_bytes(const struct met *met)
 {
     const uint64_t extent = met->round->places[met->place].extent;
 
     assert(met->place < met->round->meeting->task_count);
-    return extent * (met->at < met->index_bytes ? dtype_bytes(SUMAC_INT64) : met->unit);
+    return extent * (met->place_begin < met->index_bytes ? dtype_bytes(SUMAC_INT64) : met->unit);
 }
 
 /* Where byte `at` of what is joined lies: at this place, there. */

@@ -102,7 +102,7 @@ void lane_pull_await(
 {
     const uint64_t last = lane_step_last(lane);
 
-    assert(pull->error.status == SUMAC_OK);
+    assert(pull->error.status == SUMAC_OK || pull->fixed); /* an end whose record is under way */
     if (waits_for_clock(lane, pull))
         note_least(&stream->clock_awaited, pull->clock_awaited);
     if (pull->at_step != 0 && !pull->fixed) /* or it is late then, whatever else it waits for */
@@ -122,7 +122,7 @@ bool lane_pull_is_ready(struct lane *lane, const struct lane_stream *stream, str
 bool lane_pull_is_put_off(
     const struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull)
 {
-    return stream->active_pulls > 0 && !pull->active && pull->error.status == SUMAC_OK &&
+    return stream->active_pulls > 0 && !pull->fixed && pull->error.status == SUMAC_OK &&
            lane_pull_is_long(lane, pull);
 }
 
