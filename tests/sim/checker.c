@@ -160,14 +160,14 @@ static bool is_too_late(
 }
 
 /* For want of memory; a ps that has none to keep why it refused a part says so. */
-static bool is_for_memory(const struct world *world, const struct sumac_error *error)
+bool checker_is_for_memory(const struct world *world, const struct sumac_error *error)
 {
     return world_was_short(world) && (error->reason == SUMAC_REASON_OUT_OF_MEMORY ||
                                       strstr(error->text, "its reason was lost") != NULL);
 }
 
 /* A ps that it could not reach for so long it has to take for lost. */
-static bool is_out_of_reach(
+bool checker_is_out_of_reach(
     const struct world *world, const struct sim_session *life, const struct sumac_error *error)
 {
     return error->reason == SUMAC_REASON_PS_MISSING && life->joined &&
@@ -188,14 +188,15 @@ void checker_ended(struct world *world, struct sim_session *life, const struct s
          error->reason == SUMAC_REASON_TOO_MANY_SESSIONS))
         return; /* it could not be opened everywhere, which an answer that was lost said; or others
                    not be settled yet */
-    if (is_for_memory(world, error)) {
+    if (checker_is_for_memory(world, error)) {
         made(world, MADE_session_no_memory);
         checker_died(world, life); /* of what it had under way nothing is said */
         return;
     }
     life->excused = checker_may_be_closed(world, life);
-    if (life->excused || is_out_of_reach(world, life, error) || is_too_late(world, life, error) ||
-        (lost && is_of_a_loss(world, error)) || (checker->terminated && is_of_sigterm(error)))
+    if (life->excused || checker_is_out_of_reach(world, life, error) ||
+        is_too_late(world, life, error) || (lost && is_of_a_loss(world, error)) ||
+        (checker->terminated && is_of_sigterm(error)))
         return;
     if (error->reason == SUMAC_REASON_SESSION_CLOSED)
         checker_violation(world, "a session is closed though its client was heard from");
@@ -273,7 +274,7 @@ struct sim_push *checker_find_push(const struct world *world, uint64_t token)
     return token == 0 || token > checker->push_count ? NULL : checker->pushes[token - 1];
 }
 
-static enum fate fate_of(const struct sumac_error *error)
+enum fate checker_fate(const struct sumac_error *error)
 {
     if (error->status == SUMAC_OK)
         return FATE_OK;
@@ -296,12 +297,12 @@ void checker_pushed(
         effect->error.status == SUMAC_OK ? "" : effect->error.text);
     if (push->fate != FATE_UNDER_WAY)
         checker_violation(world, "a push is answered twice");
-    push->fate = fate_of(&effect->error);
+    push->fate = checker_fate(&effect->error);
     push->by_settle = session_over;
     memset(push->data, 0x5a, push->data_bytes); /* lent no longer */
     if (push->fate == FATE_OK && push->defect != DEFECT_NONE)
         checker_violation(world, "a push with a fault is answered OK");
-    const bool for_memory = is_for_memory(world, &effect->error);
+    const bool for_memory = checker_is_for_memory(world, &effect->error);
     made_if(world, MADE_push_no_memory, for_memory);
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE && for_memory)
         push->defect = DEFECT_NO_MEMORY;
@@ -445,7 +446,7 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
     made_if(world, MADE_at_step_late, late);
     made_if(world, MADE_at_step_read, pull->at_step != 0 && effect->error.status == SUMAC_OK);
     made_if(world, MADE_pull_cancelled, effect->error.status == SUMAC_CANCELLED);
-    const bool for_memory = is_for_memory(world, &effect->error);
+    const bool for_memory = checker_is_for_memory(world, &effect->error);
     made_if(world, MADE_pull_no_memory, for_memory);
     const bool wanted =
         !for_memory && (!pull->cancelled || effect->error.status != SUMAC_CANCELLED);
@@ -455,7 +456,7 @@ void checker_pulled(struct world *world, struct sim_pull *pull, const struct ses
     const bool new_state = (reason == SUMAC_REASON_UNKNOWN_SHARD || pull->at_step != 0) &&
                            checker->state_lost && !pull->session->joined;
     const bool missing = (gone && reason == SUMAC_REASON_PS_MISSING) || new_state ||
-                         is_out_of_reach(world, pull->session, &effect->error);
+                         checker_is_out_of_reach(world, pull->session, &effect->error);
     if (effect->error.status != SUMAC_OK) {
         if (wanted && !late && reason != SUMAC_REASON_TIMED_OUT &&
             reason != SUMAC_REASON_VIEW_ENDED && reason < SUMAC_REASON_SESSION_UNKNOWN && !missing)

@@ -26,7 +26,11 @@
 #define SIM_CALL_KINDS 8u
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
-#define SIM_ROUNDS_MAX 256u /* of the barrier */
+#define SIM_ROUNDS_MAX 256u    /* of the barrier */
+#define SIM_MEET_NAMES 2u      /* of rendezvous, */
+#define SIM_MEET_ROUNDS_MAX 8u /* the rounds of one, from 1 on, */
+#define SIM_MEETS_MAX 128u     /* and contributions of one run */
+#define SIM_MEET_TOKENS 1000u  /* where theirs begin: other pushes and pulls have fewer */
 #define MIX_COLUMNS 24u
 #define SIM_SHARD_BYTES_MAX (COLUMNS * 8u)
 #define PIECES_MAX (8u * SIM_PS_MAX)
@@ -68,7 +72,8 @@ enum defect {
     DEFECT_TOO_LARGE,
     DEFECT_CORRUPTED, /* on the way, after it was summed */
     DEFECTS,
-    DEFECT_NO_MEMORY = DEFECTS, /* not the client's: a ps had no room for its part */
+    DEFECT_ELSEWHERE = DEFECTS, /* it meets on a ps where its rendezvous is not at home */
+    DEFECT_NO_MEMORY,           /* not the client's: a ps had no room for its part */
     DEFECT_OF_STEP,             /* nor: its contribution is unlike one that was held for its step */
     DEFECT_LATE,                /* nor: its step was taken without it */
 };
@@ -88,6 +93,7 @@ struct sim_session {
     uint8_t id[16];
     uint64_t attempt, previous_final;
     bool joined, ended, left, left_done, dead;
+    uint64_t left_us;
     bool rivalled; /* its task joined again */
     uint32_t process_life;
     uint64_t began_us, joined_us;
@@ -183,6 +189,14 @@ struct round_seen {
     char message[SUMAC_ERROR_TEXT_BYTES];
 };
 
+struct sim_meet;
+
+/* How a round of a rendezvous ended, likewise. */
+struct meet_seen {
+    bool heard;
+    struct sumac_error end; /* status OK: it passed */
+};
+
 /* What a synchronous step is made of, as some ps was told first. */
 struct step_seen {
     bool taken;
@@ -237,6 +251,10 @@ struct checker {
     uint32_t rounds_passed;
     struct round_seen rounds[SIM_ROUNDS_MAX];
     struct step_seen steps[STEPS_MAX];
+    struct sim_meet *meets[SIM_MEETS_MAX];
+    uint32_t meet_count;
+    uint64_t meets_come[SIM_CLIENTS_MAX][SIM_MEET_NAMES]; /* the last round that a task came to */
+    struct meet_seen meets_seen[SIM_MEET_NAMES][SIM_MEET_ROUNDS_MAX + 1];
 };
 
 struct checker *checker_make(struct world *world);
@@ -245,6 +263,12 @@ void checker_violation(struct world *world, const char *text);
  * is. */
 void checker_state(struct world *world, const char *process, const struct check *check);
 uint32_t checker_violations(const struct world *world);
+/* What an error says of its push; whether it is for want of memory, or of a ps that the session
+ * could not reach for so long that it takes it for lost. */
+enum fate checker_fate(const struct sumac_error *error);
+bool checker_is_for_memory(const struct world *world, const struct sumac_error *error);
+bool checker_is_out_of_reach(
+    const struct world *world, const struct sim_session *life, const struct sumac_error *error);
 /* Is everybody gone? */
 bool checker_over(struct world *world);
 void checker_at_rest(struct world *world);
@@ -324,6 +348,22 @@ void checker_lag(struct world *world, const struct sim_pull *pull, uint32_t ps, 
 /* checker_barrier.c: a program comes to the barrier; ps 0 says how a round ended. */
 void checker_comes(struct world *world, const struct client *client);
 void checker_round_over(struct world *world, const wire_barrier_reply *reply);
+
+/* checker_meet.c: a contribution to a round of a rendezvous; NULL: the run has too many. */
+struct sim_meet *checker_meet(struct world *world, struct sim_session *life);
+struct sim_meet *checker_find_meet(const struct world *world, uint64_t token);
+/* May the round have been over, and forgotten, before its session began? */
+bool checker_meets_again(const struct world *world, const struct sim_meet *meet);
+/* Its push is answered; what the round came to is. */
+void checker_contributed(
+    struct world *world, struct sim_meet *meet, const struct session_effect *effect,
+    bool session_over);
+void checker_met(struct world *world, struct sim_meet *meet, const struct session_effect *effect);
+/* A ps has recorded that push of that session as done. */
+void checker_deposited(
+    struct world *world, uint32_t ps, uint64_t sequence, const uint8_t *id, uint64_t record);
+/* At the end. */
+void checker_meets_rest(struct world *world);
 
 /* What a ps does. */
 void checker_released(struct world *world, uint32_t ps);

@@ -172,7 +172,8 @@ static enum sumac_reason reason_of(const struct world *world, const struct sim_p
     case DEFECT_LATE:
         return SUMAC_REASON_STEP_LATE;
     case DEFECT_NONE:
-    case DEFECTS:
+    case DEFECT_NO_MEMORY:
+    case DEFECT_ELSEWHERE: /* of a contribution to a rendezvous */
         break;
     }
     return SUMAC_REASON_UNSPECIFIED;

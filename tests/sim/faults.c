@@ -60,6 +60,12 @@ const struct plan plans[] = {
     {"functions", 1,
      FAULT_FUNCTIONS | FAULT_DROP | FAULT_KILL | FAULT_STALL | FAULT_JOIN | FAULT_SUSPECT |
          FAULT_PULLS},
+    {"meets", 2, FAULT_MEETS | FAULT_DROP | FAULT_REFUSE | FAULT_STALL | FAULT_QUIT},
+    {"meets2", 3,
+     FAULT_MEETS | FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_SUSPECT | FAULT_SLEEP |
+         FAULT_JOIN | FAULT_STALL},
+    {"meets3", 1,
+     FAULT_MEETS | FAULT_DROP | FAULT_KILL | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -88,6 +94,12 @@ static void draw_quorum(struct world *world)
     world->loss_fails = false;
     world->quorum = world_between(world, 1, world->member_count);
     world->step_deadline_ms = one_of(world, deadlines_ms, 4);
+}
+
+static void draw_meets(struct world *world, bool small)
+{
+    world->meet_rounds = world_between(world, 1, small ? 2 : 5);
+    world->meet_bytes_max = world_chance(world, 10) ? world_between(world, 1000, 8000) : 0;
 }
 
 void faults_draw(struct world *world)
@@ -146,6 +158,9 @@ void faults_draw(struct world *world)
     world->quorum = 0;
     if (world_has(world, FAULT_QUORUM))
         draw_quorum(world);
+    world->meet_rounds = world->meet_bytes_max = 0;
+    if (world_has(world, FAULT_MEETS))
+        draw_meets(world, small);
 }
 
 /* ---- faults */
@@ -288,6 +303,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_ROWS:
     case FAULT_FUNCTIONS:
     case FAULT_RATES:
+    case FAULT_MEETS:
         break;
     }
 }

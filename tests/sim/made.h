@@ -77,7 +77,23 @@
     X(create_no_memory, "creates")                                                                 \
     X(pull_no_memory, "pulls")                                                                     \
     X(pull_step_no_memory, "takes for a pull")                                                     \
-    X(deaf, "messages held up by one that takes nothing")
+    X(deaf, "messages held up by one that takes nothing")                                          \
+    X(meet_passed, "rounds of rendezvous that passed")                                             \
+    X(meet_split, "results of split ones heard")                                                   \
+    X(meet_sum, "of sums")                                                                         \
+    X(meet_mean, "of means")                                                                       \
+    X(meet_min, "of minima")                                                                       \
+    X(meet_max, "of maxima")                                                                       \
+    X(meet_gather, "gathered")                                                                     \
+    X(meet_broadcast, "broadcast")                                                                 \
+    X(meet_concatenate, "concatenated")                                                            \
+    X(meet_again, "by a later attempt")                                                            \
+    X(meet_differs, "rounds of contributions that differ")                                         \
+    X(meet_late, "that waited too long")                                                           \
+    X(meet_gone, "that lacked who was gone")                                                       \
+    X(meet_weightless, "means of nothing")                                                         \
+    X(meet_refused, "contributions refused for a fault")                                           \
+    X(meet_no_room, "for want of room")
 
 enum made {
 #define X(name, text) MADE_##name,

@@ -296,7 +296,7 @@ void client_die(struct world *world, struct client *client, bool back)
     shortage_end(&world->shortages[process_number(client)]);
     client_drop(world, client->index);
     checker_died(world, client->life);
-    client->pushes_open = client->pulls_open = 0;
+    client->pushes_open = client->pulls_open = client->meets_open = 0;
     client->phase = back ? PHASE_STARTING : PHASE_GONE;
     if (back)
         world_after(

@@ -8,6 +8,7 @@
 #include "program_barrier.h"
 #include "program_define.h"
 #include "program_calls.h"
+#include "program_meet.h"
 #include "program_transfers.h"
 #include "slots.h"
 
@@ -163,7 +164,8 @@ static void act(struct world *world, const struct event *event)
 {
     struct client *client = world->clients[event->number];
 
-    if (client->phase == PHASE_WORKING && client->pushes_left + client->pulls_left == 0)
+    if (client->phase == PHASE_WORKING && client->pushes_left + client->pulls_left == 0 &&
+        !program_meets_left(world, client))
         client->phase = PHASE_DRAINING;
     if (client->phase == PHASE_WORKING && quits(world, client)) {
         made(world, MADE_left_undone);
@@ -177,11 +179,12 @@ static void act(struct world *world, const struct event *event)
             program_pull(world, client);
         program_call(world, client);
         program_come(world, client);
+        program_meet(world, client);
         program_define(world, client);
         act_later(world, client);
     } else if (client->phase == PHASE_DRAINING) {
         const bool open = client->pushes_open + client->pulls_open > 0 || client->calling != 0 ||
-                          client->coming != 0 || client->defining != 0;
+                          client->coming != 0 || client->defining != 0 || client->meets_open > 0;
         if (!open && !(client->member && observers_work(world)))
             leave(world, client, true);
         else
@@ -191,7 +194,6 @@ static void act(struct world *world, const struct event *event)
 
 void program_begin(struct world *world, struct client *client)
 {
-    (void)world;
     client->phase = PHASE_STARTING;
     client->variable = 0;
     client->assigns = client->seeds = false;
@@ -199,7 +201,8 @@ void program_begin(struct world *world, struct client *client)
     client->calling = 0;
     client->coming = client->heard_round = client->defining = 0;
     client->defined = 0;
-    client->pushes_open = client->pulls_open = 0;
+    client->pushes_open = client->pulls_open = client->meets_open = 0;
+    program_meets_begin(world, client);
 }
 
 /* ---- what the session says */
@@ -260,6 +263,8 @@ void program_effect(struct world *world, struct client *client, const struct ses
         break;
     case SESSION_EFFECT_PUSHED:
         client->pushes_open--;
+        if (program_met(world, client, effect))
+            break;
         session_read(client->session, &state);
         checker_pushed(world, checker_find_push(world, effect->token), effect, state.ended);
         if (checker_find_push(world, effect->token)->seed)
@@ -267,10 +272,13 @@ void program_effect(struct world *world, struct client *client, const struct ses
         break;
     case SESSION_EFFECT_PULLED:
         client->pulls_open--;
+        if (program_met(world, client, effect))
+            break;
         checker_pulled(world, checker_find_pull(world, effect->token), effect);
         break;
     case SESSION_EFFECT_LEFT:
         client->life->left = true;
+        client->life->left_us = world->now_us;
         client->life->left_done = client->leaves_done;
         checker_has_left(world, client->life);
         end(world, client);

@@ -58,6 +58,7 @@ enum fault {
     FAULT_ROWS = 65536,       /* some pushes and pulls name rows by index */
     FAULT_FUNCTIONS = 131072, /* clients define a function, and push with it */
     FAULT_RATES = 262144,     /* some pushes set hyperparameters */
+    FAULT_MEETS = 524288,     /* members take part in rounds of rendezvous */
 };
 
 struct plan {
@@ -140,6 +141,8 @@ struct world {
     uint32_t step_deadline_ms;
     bool seeded;             /* there is a variable whose value its creator assigns */
     bool barrier_listed;     /* its tasks are named */
+    uint64_t meet_rounds;    /* of each rendezvous, to which all members come */
+    uint64_t meet_bytes_max; /* that a ps has for them; 0: more than is wanted */
     uint64_t orders_late_us; /* what ps 0 says takes so much longer */
     bool faults_over;
     uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */
