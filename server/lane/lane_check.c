@@ -311,9 +311,8 @@ check_streams_of(struct sums *sums, const struct lane_session *session, uint64_t
         for (const struct answer *answer = stream->answers.first; answer != NULL;
              answer = answer->in_stream.next)
             answer_bytes += answer->room_bytes;
-        for (const struct lane_pull *pull = stream->pulls.first; pull != NULL;
-             pull = pull->in_stream.next)
-            pull_bytes += pull->refused_room || session->closed ? 0 : pull->room_bytes;
+        for (const struct lane_pull *at = stream->pulls.first; at != NULL; at = at->in_stream.next)
+            pull_bytes += at->refused_room || session->closed ? 0 : at->room_bytes;
     }
     if (!push_stream)
         check_object(sums->check, "%s: its push stream is gone, or another's", session->task);
@@ -764,8 +763,7 @@ static void check_pools(struct sums *sums)
         sums->check, lane->pulls->common_bytes, sums->common_pull_bytes,
         "bytes of pulls beyond the shares", "the lane");
     check_same(sums->check, lane->parts->parts.used, sums->parts, "parts", "the lane");
-    for (const struct chunk *chunk = lane->parts->recorded.first; chunk != NULL;
-         chunk = chunk->in_part.next)
+    for (const struct chunk *at = lane->parts->recorded.first; at != NULL; at = at->in_part.next)
         sums->chunks++;
     check_same(sums->check, lane->parts->chunks.used, sums->chunks, "chunks", "the lane");
     check_same(sums->check, lane->parts->refusals.used, sums->refusals, "refusals", "the lane");
@@ -787,9 +785,11 @@ void lane_check(const struct lane *lane, struct check *check)
 }
 
 uint64_t lane_lent(const struct lane *lane) { return lane->pulls->holds.used; }
-
 uint64_t lane_old_rows(const struct lane *lane) { return lane->store.old_row_count; }
-uint32_t lane_rounds(const struct lane *lane) { return lane->rounds.count; }
+uint32_t lane_rounds(const struct lane *lane)
+{
+    return lane->parts->put_aside.first != NULL ? 0 : lane->rounds.count;
+}
 
 uint64_t lane_work(const struct lane *lane, uint64_t most)
 {

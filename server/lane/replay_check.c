@@ -400,8 +400,12 @@ void lane_replay_check(const struct lane *lane, const struct lane *again, struct
     same_sessions(&pair, lane->closed_sessions.first, again->closed_sessions.first);
     same(&pair, lane->functions.count, again->functions.count, "how many functions", "the lane");
     same_variables(&pair);
-    same_rounds(&pair, lane->rounds.open.first, false);
-    same_rounds(&pair, lane->rounds.over.first, true);
+    /* Who comes to a round whose end has given way comes to a new one; by the records it is over.
+     */
+    if (lane->rounds.given_way_count == 0) {
+        same_rounds(&pair, lane->rounds.open.first, false);
+        same_rounds(&pair, lane->rounds.over.first, true);
+    }
     if (!lane_operation_is_any(lane))
         same(&pair, lane->store.position, again->store.position, "the position", "the lane");
     same(&pair, lane->last_record, again->last_record, "the last record", "the lane");

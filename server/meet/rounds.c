@@ -189,7 +189,7 @@ static bool take_room(struct rounds *rounds, uint64_t bytes)
 {
     if (bytes > rounds->room_bytes_max)
         return false;
-    while (bytes > room_left(rounds) && rounds->kept.first != NULL)
+    for (; bytes > room_left(rounds) && rounds->kept.first != NULL; rounds->given_way_count++)
         forget(rounds, rounds->kept.first);
     if (bytes > room_left(rounds))
         return false;

@@ -67,6 +67,7 @@ struct rounds {
     struct round_owner owner;
     uint64_t room_bytes, room_bytes_max; /* of rounds and tickets, … */
     uint64_t beside_bytes; /* … and what the owner has got back, and has yet to give to others */
+    uint64_t given_way_count; /* of those that are kept: for want of room, which no record says */
     uint32_t count;
     LIST(struct round) open, over, kept;
     struct {

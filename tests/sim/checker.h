@@ -20,7 +20,7 @@
 #include "world.h"
 
 #define COLUMNS 60u   /* pushes of one run */
-#define LIVES_MAX 24u /* sessions of one run */
+#define LIVES_MAX 48u /* sessions of one run */
 #define STEPS_MAX 64u /* synchronous ones of one run; with a quorum they may leave some out */
 #define SEED_VALUE 7
 #define SIM_CALL_KINDS 8u

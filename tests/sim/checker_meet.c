@@ -315,8 +315,8 @@ check_late(struct world *world, const struct sim_meet *meet, const struct sumac_
 
 static bool is_over(const struct world *world, const struct sim_session *life)
 {
-    return checker_may_be_closed(world, life) || life->left || life->dead || life->ended ||
-           life->told_closed || life->excused || life->rivalled || life->decided ||
+    return checker_may_be_closed(world, life) || life->left || life->leave_heard || life->dead ||
+           life->ended || life->told_closed || life->excused || life->rivalled || life->decided ||
            life->closing != 0;
 }
 
@@ -393,12 +393,24 @@ static bool is_verdict(const struct sumac_error *error)
            (error->reason == SUMAC_REASON_TIMED_OUT && strncmp(text_of(error), "round ", 6) == 0);
 }
 
+/* On its home a round that some split and some do not is one; on the other ps it is another. */
+static bool some_split(const struct world *world, const struct sim_meet *meet)
+{
+    const struct checker *checker = world->checker;
+
+    for (uint32_t i = 0; i < checker->meet_count; i++)
+        if (is_of(meet, checker->meets[i]) && checker->meets[i]->form.split != meet->form.split)
+            return true;
+    return false;
+}
+
 /* Where there is no room for more, an end is forgotten before those who come late hear of it. */
 static void
 check_verdict(struct world *world, const struct sim_meet *meet, const struct sumac_error *end)
 {
     struct meet_seen *seen = &world->checker->meets_seen[meet->name][meet->round];
-    const bool alike = !checker_meets_again(world, meet) && world->meet_bytes_max == 0;
+    const bool alike =
+        !checker_meets_again(world, meet) && !some_split(world, meet) && world->meet_bytes_max == 0;
 
     if (world->checker->state_lost)
         return;
@@ -439,9 +451,21 @@ static bool some_differ_from_it(const struct world *world, const struct sim_meet
 
     for (uint32_t i = 0; i < checker->meet_count; i++) {
         const struct sim_meet *other = checker->meets[i];
-        if (is_of(meet, other) && other->task != meet->task && !other->differs)
+        if (is_of(meet, other) && other->task != meet->task && !other->differs &&
+            !checker_meets_again(world, other))
             return true;
     }
+    return false;
+}
+
+/* Has an attempt before it said of that round what others do not? Its place is what it said. */
+static bool differed_before(const struct world *world, const struct sim_meet *meet)
+{
+    const struct checker *checker = world->checker;
+
+    for (uint32_t i = 0; i < checker->meet_count; i++)
+        if (is_of(meet, checker->meets[i]) && checker->meets[i]->differs)
+            return checker_meets_again(world, meet);
     return false;
 }
 
@@ -464,8 +488,8 @@ void checker_met(struct world *world, struct sim_meet *meet, const struct sessio
     check_verdict(world, meet, error);
     if (error->status != SUMAC_OK)
         return;
-    if (meet->differs && checker_meets_again(world, meet))
-        return; /* the attempt before it has its place there */
+    if (differed_before(world, meet))
+        return;
     if (meet->differs && some_differ_from_it(world, meet))
         checker_violation(world, "a round passes for one who said of it what others did not");
     if (meet->differs)

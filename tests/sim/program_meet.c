@@ -250,6 +250,7 @@ static void pull(struct world *world, struct client *client, struct sim_meet *me
     struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &wanted};
 
     meet->asked = true;
+    meet->session->pulled_us = world->now_us;
     client->pulls_open++;
     client_step(world, client, &event);
 }

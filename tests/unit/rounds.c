@@ -369,6 +369,26 @@ static void what_is_kept_goes_when_the_last_late_one_is_settled(void **state)
     end(&desk);
 }
 
+static void who_is_settled_and_comes_after_all_is_waited_for(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &late);
+    rounds_settled(&desk.rounds, &tasks[1]);
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER); /* a later attempt of that task */
+
+    rounds_heard(&desk.rounds, find(&desk, 1), 0);
+    rounds_settled(&desk.rounds, &tasks[2]);
+
+    assert_non_null(find(&desk, 1));
+    rounds_heard(&desk.rounds, find(&desk, 1), 1);
+    assert_null(find(&desk, 1));
+    end(&desk);
+}
+
 /* ---- by an order ---- */
 
 static void order(struct desk *desk, uint64_t number, const struct sumac_error *how)
@@ -560,6 +580,7 @@ int main(void)
         cmocka_unit_test(a_round_for_which_somebody_late_has_come_is_not_one_of_those),
         cmocka_unit_test(who_is_settled_asks_for_nothing),
         cmocka_unit_test(what_is_kept_goes_when_the_last_late_one_is_settled),
+        cmocka_unit_test(who_is_settled_and_comes_after_all_is_waited_for),
         cmocka_unit_test(a_round_that_passes_is_over_when_it_is_whole_here),
         cmocka_unit_test(a_round_that_passes_may_fail_here_alone),
         cmocka_unit_test(a_round_that_nobody_has_come_to_fails_by_an_order),
