@@ -41,7 +41,8 @@ struct round {
     LINKS(struct round) in_line;
     bool ready;
     uint32_t uses;
-    uint64_t proposed_us;    /* when it last proposed `end` to ps 0; 0: never */
+    bool for_ps_0;           /* `end` is proposed to ps 0, which alone ends it … */
+    uint64_t proposed_us;    /* … when it last was; 0: it has yet to be … */
     bool is_proposed;        /* … with a report that is to be made: then it is in line for that */
     struct meeting *meeting; /* as the first said it; of a ticket, as its contribution does */
     size_t block_bytes;      /* of this, the places and the meeting, as the pool counts them */

@@ -142,7 +142,7 @@ static bool is_split(const struct lane *lane, const struct round *round)
 static bool is_judged_here(const struct lane *lane, const struct round *round)
 {
     assert(!round->over);
-    return !is_split(lane, round) && round->proposed_us == 0;
+    return !is_split(lane, round) && !round->for_ps_0;
 }
 
 /* That it passes (SUMAC_OK), or why it fails: the first counts, and is said again until ps 0 has
@@ -150,10 +150,17 @@ static bool is_judged_here(const struct lane *lane, const struct round *round)
 static void propose(struct lane *lane, struct round *round, const struct sumac_error *end)
 {
     assert(!round->over);
-    if (round->passes || lane->now_us < round->proposed_us + PROPOSED_APART_US)
+    if (round->passes)
         return;
-    if (round->proposed_us == 0)
+    if (!round->for_ps_0)
         round->end = *end;
+    round->for_ps_0 = true;
+    if (!lane->serving) { /* by a record; it is said when somebody can hear it */
+        lane->turns->meet_due_us = 0;
+        return;
+    }
+    if (round->proposed_us != 0 && lane->now_us < round->proposed_us + PROPOSED_APART_US)
+        return;
     round->proposed_us = lane->now_us;
     lane_report_meet(lane, round);
     const uint64_t again_us = lane->now_us + PROPOSED_APART_US;
@@ -192,7 +199,7 @@ static uint64_t look_at(struct lane *lane, struct round *round)
 
     if (round->passes)
         return UINT64_MAX;
-    if (round->proposed_us != 0) {
+    if (round->for_ps_0) {
         propose(lane, round, &round->end);
         return round->proposed_us + PROPOSED_APART_US;
     }
