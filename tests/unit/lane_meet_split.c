@@ -119,6 +119,28 @@ static void the_home_proposes_where_one_is_split_and_another_is_not(void **state
     assert_int_equal(talk_times_said(world.talk, "proposes"), 0);
 }
 
+/* A third takes part, and leaves. The records are compared with the lane at the end. */
+static void what_the_home_has_proposed_it_does_not_judge_by_its_records_either(void **state)
+{
+    struct lane_config config = talk_config();
+    struct world world;
+
+    config.records = true;
+    begin_with(&world, *state, &config);
+    world.meeting.n_tasks = 3;
+    come_with(&world, 1, 1, 2, 3, 4);
+    world.meeting.split = true;
+    come_with(&world, 2, 30, 40);
+    talk_recorded(world.talk);
+
+    talk_close(world.talk, 3);
+    talk_decide(world.talk, 3, 0, 0);
+
+    talk_recorded(world.talk);
+    assert_int_equal(world.talk->lane->rounds.count, 1);
+    assert_false(world.talk->lane->rounds.open.first->over);
+}
+
 /* It has contributed something else here than to ps 0, for which its round passed. */
 static void who_contributes_something_else_here_than_elsewhere_fails_the_round_here(void **state)
 {
@@ -286,6 +308,7 @@ int main(void)
         talk_test(what_is_ordered_to_fail_fails_for_who_comes_later_too),
         talk_test(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round),
         talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
+        talk_test(what_the_home_has_proposed_it_does_not_judge_by_its_records_either),
         talk_test(who_contributes_something_else_here_than_elsewhere_fails_the_round_here),
         talk_test(so_does_who_gives_a_mean_another_weight_here),
         talk_test(a_stranger_ends_nothing_that_passes),
