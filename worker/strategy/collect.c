@@ -118,15 +118,13 @@ static enum sumac_status reduce_elements(
     return SUMAC_OK;
 }
 
-/* Do the shapes agree but for the axes that are summed? */
-static enum sumac_status check_shapes(
-    const struct collect *collect, const struct sumac_tensor *const *tensors, uint32_t summed,
+/* Do types and shapes agree, but for the axes of which each replica has as much as it likes? */
+static enum sumac_status check_alike(
+    const struct collect *collect, const struct sumac_tensor *const *tensors, uint32_t free_axes,
     const struct value_path *path, struct sumac_error *error)
 {
     const struct sumac_tensor *first = tensors[0];
 
-    if (axes_result_dtype(collect->op, first->dtype) == SUMAC_DTYPE_UNSPECIFIED)
-        return fail_leaf(collect, path, "is of a type that cannot be reduced, bool", error);
     for (uint32_t i = 1; i < collect->count; i++) {
         const struct sumac_tensor *other = tensors[i];
         if (other->dtype != first->dtype)
@@ -134,11 +132,26 @@ static enum sumac_status check_shapes(
         if (other->shape.rank != first->shape.rank)
             return fail_leaf(collect, path, "has another rank in another replica", error);
         for (uint32_t axis = 0; axis < first->shape.rank; axis++)
-            if ((summed >> axis & 1u) == 0 &&
+            if ((free_axes >> axis & 1u) == 0 &&
                 other->shape.extent[axis] != first->shape.extent[axis])
-                return fail_leaf(collect, path, "has another shape in another replica", error);
+                return fail_leaf(
+                    collect, path,
+                    free_axes == 0
+                        ? "has another shape in another replica"
+                        : "has another shape in another replica, and not only along the axis",
+                    error);
     }
     return SUMAC_OK;
+}
+
+/* Of axes that are summed each replica may have more or less than others. */
+static enum sumac_status check_shapes(
+    const struct collect *collect, const struct sumac_tensor *const *tensors, uint32_t summed,
+    const struct value_path *path, struct sumac_error *error)
+{
+    if (axes_result_dtype(collect->op, tensors[0]->dtype) == SUMAC_DTYPE_UNSPECIFIED)
+        return fail_leaf(collect, path, "is of a type that cannot be reduced, bool", error);
+    return check_alike(collect, tensors, summed, path, error);
 }
 
 static enum sumac_status reduce_tensors(
@@ -258,20 +271,7 @@ static enum sumac_status check_axis(
             first->shape.rank - 1, collect->axis);
         return fail_leaf(collect, path, why, error);
     }
-    for (uint32_t i = 1; i < collect->count; i++) {
-        const struct sumac_tensor *other = tensors[i];
-        if (other->dtype != first->dtype)
-            return fail_leaf(collect, path, "is of another type in another replica", error);
-        if (other->shape.rank != first->shape.rank)
-            return fail_leaf(collect, path, "has another rank in another replica", error);
-        for (uint32_t axis = 0; axis < first->shape.rank; axis++)
-            if (axis != (uint32_t)collect->axis &&
-                other->shape.extent[axis] != first->shape.extent[axis])
-                return fail_leaf(
-                    collect, path, "has another shape, beside that axis, in another replica",
-                    error);
-    }
-    return SUMAC_OK;
+    return check_alike(collect, tensors, UINT32_C(1) << collect->axis, path, error);
 }
 
 static enum sumac_status gather_leaf(
