@@ -366,8 +366,8 @@ static void same_variables(const struct pair *pair)
 
 /* ---- rounds of rendezvous ---- */
 
-/* Those that are kept for who has not come give way when there is no room, so they may differ. */
-/* A round that is read from is still owed answers, and replay owes nobody any. */
+/* Not those that are kept for who has not come: they may give way. One that is read from is there
+ * for its readers, and replay has none. */
 static void same_rounds(const struct pair *pair, const struct round *first, bool over)
 {
     for (const struct round *was = first; was != NULL && check_is_good(pair->check);
@@ -400,8 +400,7 @@ void lane_replay_check(const struct lane *lane, const struct lane *again, struct
     same_sessions(&pair, lane->closed_sessions.first, again->closed_sessions.first);
     same(&pair, lane->functions.count, again->functions.count, "how many functions", "the lane");
     same_variables(&pair);
-    /* Who comes to a round whose end has given way comes to a new one; by the records it is over.
-     */
+    /* Where an end has given way, who comes begins a new round, which by the records is over. */
     if (lane->rounds.given_way_count == 0) {
         same_rounds(&pair, lane->rounds.open.first, false);
         same_rounds(&pair, lane->rounds.over.first, true);

@@ -464,7 +464,8 @@ static bool differed_before(const struct world *world, const struct sim_meet *me
     const struct checker *checker = world->checker;
 
     for (uint32_t i = 0; i < checker->meet_count; i++)
-        if (is_of(meet, checker->meets[i]) && checker->meets[i]->differs)
+        if (is_of(meet, checker->meets[i]) && checker->meets[i]->task == meet->task &&
+            checker->meets[i]->differs)
             return checker_meets_again(world, meet);
     return false;
 }
