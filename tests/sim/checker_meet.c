@@ -12,9 +12,8 @@
 #include "meets.h"
 #include "process_client.h"
 
-#define IN_TIME_US                                                                                 \
-    20000000u /* before the first of the times of a round is over: then it passes                  \
-               */
+/* What befalls a round so long before the first of its times is over ends it before that. */
+#define IN_TIME_US 20000000u
 
 struct sim_meet *checker_meet(struct world *world, struct sim_session *life)
 {
@@ -273,22 +272,19 @@ static bool should_have_passed(const struct world *world, const struct sim_meet 
     return came == (1u << world->member_count) - 1 && !world_was_short(world);
 }
 
-/* All that were ever of this task have left, and heard so before anybody came to that round. */
+/* All that were ever of this task have left, and heard so long before its time was over. */
 static bool had_left(const struct world *world, const struct sim_meet *meet, uint32_t task)
 {
     const struct checker *checker = world->checker;
-    uint64_t first_us = UINT64_MAX;
-    uint32_t at = 0;
+    const uint64_t until_us = first_until_us(world, meet);
     bool left = false;
 
-    for (const struct sim_meet *other; (other = next_of(world, meet, &at)) != NULL;)
-        first_us = other->made_us < first_us ? other->made_us : first_us;
     for (uint32_t i = 0; i < checker->life_count; i++) {
         const struct sim_session *life = checker->lives[i];
         const struct client *client = world->clients[life->client];
         if (!client->member || client->task != task)
             continue;
-        if (!life->left || life->left_us >= first_us)
+        if (!life->left || life->left_us + IN_TIME_US > until_us)
             return false;
         left = true;
     }
