@@ -88,6 +88,12 @@ void sumac_buffer_unref(struct sumac_buffer *buffer)
     free(buffer);
 }
 
+bool sumac_buffer_is_unique(const struct sumac_buffer *buffer)
+{
+    return buffer != NULL &&
+           atomic_load_explicit(&buffer->references, memory_order_acquire) == 1;
+}
+
 void *sumac_buffer_data(const struct sumac_buffer *buffer)
 {
     return buffer == NULL ? NULL : buffer->data;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "function.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX 1024

@@ -273,24 +273,12 @@ void client_forget_variables(struct sumac_client *client);
 void client_forget_barriers(struct sumac_client *client);
 
 /* define.c -- with the lock held */
-/* The row with this name: of the table, or of a function that was defined, as far as this client
- * has heard. NULL: none has it. */
-const struct update_function *client_function(const struct sumac_client *client, const char *name);
-/* "assign, assign_add, …", and those that were defined, into `text`. Lends  text. */
-const char *client_functions_list(const struct sumac_client *client, char *text, size_t text_bytes);
 /* Ask ps 0 for the functions that were defined, if this one (NULL: none) is not known yet. Whether
  * it is now, client_function says. Waits. Fails  as a call; FAILED_PRECONDITION (UNSUPPORTED): this
  * release cannot read its text. */
 enum sumac_status client_know_function(
     struct sumac_client *client, const struct sumac_function *function, struct sumac_error *error);
 void client_forget_functions(struct sumac_client *client);
-
-/* function.c -- with the lock held */
-/* Into the arena; of those that are known. Fails  INVALID_ARGUMENT naming what there is, of the
- * function's own hyperparameters. */
-enum sumac_status function_encode(
-    const struct sumac_client *client, const struct sumac_function *function, struct arena *arena,
-    wire_function **wire, struct sumac_error *error);
 
 /* shards.c */
 /* One variable of a transfer. */

@@ -11,6 +11,7 @@
 #include "defined.h"
 #include "described.h"
 #include "error.h"
+#include "function.h"
 #include "plugged.h"
 #include "text.h"
 
@@ -40,7 +41,8 @@ static struct client_function *find(const struct sumac_client *client, const cha
 const struct update_function *client_function(const struct sumac_client *client, const char *name)
 {
     const struct update_function *const row = update_find_by_name(name);
-    const struct client_function *const known = row == NULL ? find(client, name) : NULL;
+    const struct client_function *const known =
+        row == NULL && client != NULL ? find(client, name) : NULL;
 
     return known != NULL ? known->row : row;
 }
@@ -48,7 +50,7 @@ const struct update_function *client_function(const struct sumac_client *client,
 const char *client_functions_list(const struct sumac_client *client, char *text, size_t text_bytes)
 {
     const struct update_function *row;
-    const struct client_function *known = client->functions.first;
+    const struct client_function *known = client == NULL ? NULL : client->functions.first;
     size_t used = 0;
 
     assert(text_bytes > 0);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "error.h"
+#include "function.h"
 #include "update.h"
 
 static enum sumac_status find_function(

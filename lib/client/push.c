@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "error.h"
+#include "function.h"
 #include "norm.h"
 #include "text.h"
 

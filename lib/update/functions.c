@@ -230,7 +230,7 @@ static const struct update_function functions[] = {
          .name = "divide",
          .rule = "θ /= g",
          .repeats = UPDATE_REPEATS_IN_TURN,
-         .dtypes = FLOATS},
+         .dtypes = NUMBERS},
     [UPDATE_MIN] =
         {.number = UPDATE_MIN,
          .name = "min",

@@ -98,7 +98,7 @@ INTEGER_LOOP(multiply_bytes2, element16, *)
 INTEGER_LOOP(multiply_bytes4, element32, *)
 INTEGER_LOOP(multiply_bytes8, element64, *)
 
-/* Which of two is the smaller one depends on the sign. */
+/* Which of two is the smaller one, and a quotient, depend on the sign. */
 #define ORDER_LOOP(name, type, operator)                                                           \
     static void name##_##type(const struct update_slice *slice)                                    \
     {                                                                                              \
@@ -111,9 +111,29 @@ INTEGER_LOOP(multiply_bytes8, element64, *)
         for (size_t i = 0; i < count; i++)                                                         \
             out[i] = gradient[i] operator in[i] ? gradient[i] : in[i];                             \
     }
+
+/* Quotients towards zero; ÷ 0 is 0, and ÷ −1 wraps around: neither ends a ps. */
+#define QUOTIENT_LOOP(type, by_minus_1)                                                            \
+    static void divide_##type(const struct update_slice *slice)                                    \
+    {                                                                                              \
+        typedef type##_t IN_MEMORY element;                                                        \
+        element *const out = slice->value_out;                                                     \
+        const element *const in = slice->value_in;                                                 \
+        const element *const restrict gradient = slice->gradient;                                  \
+        for (size_t i = 0; i < slice->count; i++) {                                                \
+            if (gradient[i] == 0)                                                                  \
+                out[i] = 0;                                                                        \
+            else if (by_minus_1)                                                                   \
+                out[i] = (element)(0 - (uint64_t)in[i]);                                           \
+            else                                                                                   \
+                out[i] = (element)(in[i] / gradient[i]);                                           \
+        }                                                                                          \
+    }
 #define ORDER_BOOL(name)
-#define ORDER_INT(name) ORDER_LOOP(min, name, <) ORDER_LOOP(max, name, >)
-#define ORDER_UINT(name) ORDER_LOOP(min, name, <) ORDER_LOOP(max, name, >)
+#define ORDER_INT(name)                                                                            \
+    ORDER_LOOP(min, name, <) ORDER_LOOP(max, name, >) QUOTIENT_LOOP(name, gradient[i] == -1)
+#define ORDER_UINT(name)                                                                           \
+    ORDER_LOOP(min, name, <) ORDER_LOOP(max, name, >) QUOTIENT_LOOP(name, false)
 #define ORDER_HALF(name)
 #define ORDER_FLOAT(name)
 #define ORDER(NAME, number, bytes, kind, name, numpy) ORDER_##kind(name)
@@ -238,7 +258,7 @@ FINITE_LOOPS(float64, uint64_t, element64, 0x7ff0000000000000u, 0x00100000000000
     [number] = FLOAT_##kind(delayed_nesterov, name),
 #define MULTIPLY(NAME, number, bytes, kind, name, numpy)                                           \
     [number] = NUMBER_##kind(multiply, name, bytes),
-#define DIVIDE(NAME, number, bytes, kind, name, numpy) [number] = SIMPLE_##kind(divide, name),
+#define DIVIDE(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(divide, name),
 #define MIN(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(min, name),
 #define MAX(NAME, number, bytes, kind, name, numpy) [number] = ORDERED_##kind(max, name),
 #define NARROW(NAME, number, bytes, kind, name, numpy) [number] = WIDE_##kind(assign_wide, name),

@@ -9,6 +9,7 @@
 #include "relay.h"
 #include "strategies.h"
 #include "update_function.h"
+#include "variables.h"
 
 #define EXIT_USAGE 2
 
@@ -32,11 +33,23 @@ static const char help[] =
     "  --help   this text\n"
     "\n"
     "Operations: update_function, run, values_from_function, reduce, reduce_to, batch_reduce_to,\n"
-    "all_reduce, gather, all_gather; those of a strategy over several processes are skipped yet\n";
+    "all_reduce, gather, all_gather, variable, update; those of a strategy over several processes "
+    "are skipped yet\n";
 
 #define OPERATIONS_MAX 16u
 
-/* Those that strategies have, and that of the target. */
+static uint32_t
+add(const struct cases_operation *more, struct cases_operation operations[OPERATIONS_MAX],
+    uint32_t count)
+{
+    for (; more->op != NULL; more++) {
+        assert(count + 1 < OPERATIONS_MAX);
+        operations[count++] = *more;
+    }
+    return count;
+}
+
+/* Those that strategies and their variables have, and that of the target. */
 static void
 list_operations(const struct target *target, struct cases_operation operations[OPERATIONS_MAX])
 {
@@ -47,10 +60,8 @@ list_operations(const struct target *target, struct cases_operation operations[O
         .keys = update_function_keys,
         .run_case = update_function_run,
         .context = (void *)(uintptr_t)target};
-    for (const struct cases_operation *at = strategy_operations; at->op != NULL; at++) {
-        assert(count + 1 < OPERATIONS_MAX);
-        operations[count++] = *at;
-    }
+    count = add(strategy_operations, operations, count);
+    count = add(variable_operations, operations, count);
     operations[count].op = NULL;
 }
 

@@ -9,69 +9,27 @@
 #include <string.h>
 #include <strings.h>
 
+#include "one_case.h"
 #include "replica_functions.h"
-#include "sumac/strategy.h"
-#include "values.h"
+#include "sumac/distributed.h"
 
 #define ABSENT_MAX 16u
 
-static const char *const strategy_keys[] = {"kind", "workers", "replicas", "ps", NULL};
 static const char *const option_keys[] = {
     "bytes_per_pack", "timeout_seconds", "implementation", NULL};
 static const char *const fail_keys[] = {"replica", "code", NULL};
 static const char *const expect_keys[] = {"value", "values", "workers", "destination", NULL};
 
-/* A case, and what has come of it so far. */
-struct one_case {
-    struct cases_run *run;
-    json_t *given;
-    struct sumac_strategy *strategy;
-    uint32_t replicas;
-    enum sumac_status status;
-    struct sumac_error error;
-    struct sumac_value *result; /* NULL: none */
-    bool broken;                /* the case cannot be expressed */
-};
-
-static json_t *get(const struct one_case *one, const char *key)
-{
-    return json_object_get(one->given, key);
-}
-
-static bool is(const struct one_case *one, const char *key, const char *text)
-{
-    const char *own = json_string_value(get(one, key));
-
-    return own != NULL && strcmp(own, text) == 0;
-}
-
 /* ---- what the case gives */
-
-/* NULL: the library has no such value, which is a refusal. */
-static struct sumac_value *read_value(struct one_case *one, json_t *given)
-{
-    struct sumac_value *value = case_value_read(one->run, given, one->replicas);
-
-    if (value != NULL)
-        return value;
-    one->status = SUMAC_INVALID_ARGUMENT;
-    (void)snprintf(
-        one->error.text, sizeof one->error.text, "the library has no such value: %.400s",
-        one->run->why);
-    one->broken = get(one, "error") == NULL;
-    if (!one->broken)
-        one->run->why[0] = '\0';
-    return NULL;
-}
 
 static enum sumac_reduce_op read_op(const struct one_case *one)
 {
-    return sumac_reduce_op_parse(json_string_value(get(one, "reduce_op")));
+    return sumac_reduce_op_parse(json_string_value(one_get(one, "reduce_op")));
 }
 
 static struct sumac_axes read_axes(const struct one_case *one)
 {
-    json_t *given = get(one, "axis"), *axis = NULL;
+    json_t *given = one_get(one, "axis"), *axis = NULL;
     struct sumac_axes axes = {.given = !json_is_null(given)};
     size_t i = 0;
 
@@ -100,7 +58,7 @@ static enum sumac_communication read_implementation(const char *name)
 
 static bool read_options(const struct one_case *one, struct sumac_communication_options *options)
 {
-    json_t *given = get(one, "options");
+    json_t *given = one_get(one, "options");
 
     *options = (struct sumac_communication_options){
         .bytes_per_pack = (uint64_t)json_integer_value(json_object_get(given, "bytes_per_pack")),
@@ -117,20 +75,12 @@ static bool is_absent(const struct one_case *one, uint32_t replica)
     size_t i = 0;
 
     json_array_foreach(
-        get(one, "absent"), i,
+        one_get(one, "absent"), i,
         absent) if ((uint32_t)json_integer_value(absent) == replica) return true;
     return false;
 }
 
 /* ---- run */
-
-static enum sumac_status status_of_name(const char *name)
-{
-    for (int status = SUMAC_OK; status <= SUMAC_UNAUTHENTICATED; status++)
-        if (name != NULL && strcmp(name, sumac_status_name((enum sumac_status)status)) == 0)
-            return (enum sumac_status)status;
-    return SUMAC_UNKNOWN;
-}
 
 static struct sumac_value *
 operand(struct sumac_value *args, struct sumac_value *kwargs, uint32_t index, const char *name)
@@ -145,7 +95,7 @@ static enum sumac_status run_function(
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     const struct one_case *one = context;
-    json_t *fail = get(one, "fail");
+    json_t *fail = one_get(one, "fail");
     const struct replica_operands operands = {
         .x = operand(args, kwargs, 0, "x"),
         .y = operand(args, kwargs, 1, "y"),
@@ -154,37 +104,16 @@ static enum sumac_status run_function(
 
     if (fail != NULL &&
         (uint32_t)json_integer_value(json_object_get(fail, "replica")) == operands.id)
-        return status_of_name(json_string_value(json_object_get(fail, "code")));
-    return replica_function(json_string_value(get(one, "fn")), &operands, result, error);
-}
-
-static struct sumac_value *read_arguments(struct one_case *one)
-{
-    json_t *given = get(one, "args");
-    json_t *tuple = json_pack("{s:O}", "tuple", given);
-    struct sumac_value *args = given == NULL ? sumac_value_tuple(NULL, 0) : read_value(one, tuple);
-
-    json_decref(tuple);
-    return args;
-}
-
-static struct sumac_value *read_named(struct one_case *one)
-{
-    json_t *given = get(one, "kwargs");
-    json_t *dict = json_pack("{s:O}", "dict", given);
-    struct sumac_value *kwargs =
-        given == NULL ? sumac_value_dict(NULL, NULL, 0) : read_value(one, dict);
-
-    json_decref(dict);
-    return kwargs;
+        return one_status_of(json_string_value(json_object_get(fail, "code")));
+    return replica_function(json_string_value(one_get(one, "fn")), &operands, result, error);
 }
 
 static void do_run(struct one_case *one)
 {
-    struct sumac_value *args = read_arguments(one), *kwargs = read_named(one);
-    json_t *fail = get(one, "fail");
+    struct sumac_value *args = one_read_args(one), *kwargs = one_read_kwargs(one);
+    json_t *fail = one_get(one, "fail");
 
-    one->broken = one->broken || get(one, "fn") == NULL ||
+    one->broken = one->broken || one_get(one, "fn") == NULL ||
                   (fail != NULL && !cases_keys_known(one->run, fail, "\"fail\"", fail_keys));
     if (args != NULL && kwargs != NULL && !one->broken)
         one->status = sumac_strategy_run(
@@ -203,11 +132,12 @@ static enum sumac_status make_value(
     struct one_case *one = context;
     struct replica_operands operands = {
         .id = replica->replica_id_in_sync_group, .count = replica->num_replicas_in_sync};
-    struct sumac_value *x = get(one, "x") == NULL ? NULL : read_value(one, get(one, "x"));
+    struct sumac_value *x =
+        one_get(one, "x") == NULL ? NULL : one_read_value(one, one_get(one, "x"));
 
     operands.x = x;
     const enum sumac_status status =
-        replica_function(json_string_value(get(one, "fn")), &operands, value, error);
+        replica_function(json_string_value(one_get(one, "fn")), &operands, value, error);
     sumac_value_unref(x);
     return status;
 }
@@ -230,7 +160,7 @@ static enum sumac_status call_reduce(
     struct sumac_value **result, struct sumac_error *error)
 {
     const struct sumac_axes axes =
-        is(one, "op", "reduce") ? read_axes(one) : (struct sumac_axes){.given = false};
+        one_is(one, "op", "reduce") ? read_axes(one) : (struct sumac_axes){.given = false};
 
     (void)replica;
     return sumac_strategy_reduce(one->strategy, read_op(one), value, &axes, result, error);
@@ -250,7 +180,7 @@ static enum sumac_status call_gather(
 {
     (void)replica;
     return sumac_strategy_gather(
-        one->strategy, value, json_integer_value(get(one, "axis")), result, error);
+        one->strategy, value, json_integer_value(one_get(one, "axis")), result, error);
 }
 
 static enum sumac_status call_all_reduce(
@@ -261,7 +191,7 @@ static enum sumac_status call_all_reduce(
 
     if (!read_options(one, &options))
         return SUMAC_INTERNAL;
-    return json_is_true(get(one, "gradient"))
+    return json_is_true(one_get(one, "gradient"))
                ? sumac_replica_all_reduce_gradient(
                      replica, read_op(one), value, &options, result, error)
                : sumac_replica_all_reduce(replica, read_op(one), value, &options, result, error);
@@ -270,7 +200,7 @@ static enum sumac_status call_all_reduce(
 /* What a replica has gathered, of which only the shape counts. */
 static struct sumac_value *local_operand(struct one_case *one, uint32_t replica)
 {
-    json_t *shape = json_array_get(get(one, "local_shapes"), replica);
+    json_t *shape = json_array_get(one_get(one, "local_shapes"), replica);
     struct sumac_shape local = {.rank = (uint32_t)json_array_size(shape)};
 
     for (uint32_t i = 0; i < local.rank && i < SUMAC_RANK_MAX; i++)
@@ -282,9 +212,9 @@ static enum sumac_status call_all_gather(
     struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
-    const int64_t axis = json_integer_value(get(one, "axis"));
+    const int64_t axis = json_integer_value(one_get(one, "axis"));
 
-    if (!json_is_true(get(one, "gradient")))
+    if (!json_is_true(one_get(one, "gradient")))
         return sumac_replica_all_gather(replica, value, axis, NULL, result, error);
     struct sumac_value *local = local_operand(one, sumac_replica_id(replica));
     const enum sumac_status status =
@@ -337,14 +267,14 @@ static void do_in_cross(struct one_case *one, called *call, struct sumac_value *
 static void do_call(struct one_case *one, called *call, bool of_replica)
 {
     json_t *list =
-        get(one, "values") == NULL ? NULL : json_pack("{s:O}", "list", get(one, "values"));
-    struct sumac_value *value = read_value(one, list != NULL ? list : get(one, "value"));
+        one_get(one, "values") == NULL ? NULL : json_pack("{s:O}", "list", one_get(one, "values"));
+    struct sumac_value *value = one_read_value(one, list != NULL ? list : one_get(one, "value"));
 
     json_decref(list);
     if (value == NULL)
         return;
-    if (get(one, "in") != NULL)
-        of_replica = is(one, "in", "replica");
+    if (one_get(one, "in") != NULL)
+        of_replica = one_is(one, "in", "replica");
     if (of_replica)
         do_in_replica(one, call, value);
     else
@@ -352,41 +282,6 @@ static void do_call(struct one_case *one, called *call, bool of_replica)
 }
 
 /* ---- a case */
-
-static enum sumac_strategy_kind kind_of(const char *name)
-{
-    if (name != NULL && strcmp(name, "default") == 0)
-        return SUMAC_STRATEGY_DEFAULT;
-    if (name != NULL && strcmp(name, "one_device") == 0)
-        return SUMAC_STRATEGY_ONE_DEVICE;
-    return name != NULL && strcmp(name, "mirrored") == 0 ? SUMAC_STRATEGY_MIRRORED
-                                                         : (enum sumac_strategy_kind)0;
-}
-
-/* NULL: why not, *skipped says whether it is not there yet. */
-static struct sumac_strategy *open_strategy(struct cases_run *run, json_t *given, bool *skipped)
-{
-    const char *kind = json_string_value(json_object_get(given, "kind"));
-    const uint32_t replicas = (uint32_t)json_integer_value(json_object_get(given, "replicas"));
-    const struct sumac_strategy_options options = {
-        .kind = kind_of(kind), .replicas = replicas == 0 ? 1 : replicas};
-    struct sumac_strategy *strategy = NULL;
-    struct sumac_error error;
-
-    *skipped = kind != NULL &&
-               (strcmp(kind, "multi_worker") == 0 || strcmp(kind, "parameter_server") == 0);
-    if (*skipped || !cases_keys_known(run, given, "\"strategy\"", strategy_keys))
-        return NULL;
-    if ((int)options.kind == 0) {
-        (void)cases_fail(run, "no strategy of kind %s", kind);
-        return NULL;
-    }
-    if (sumac_strategy_create(&options, &strategy, &error) != SUMAC_OK) {
-        (void)cases_fail(run, "no strategy: %s", error.text);
-        return NULL;
-    }
-    return strategy;
-}
 
 static bool matches_workers(struct one_case *one, json_t *workers)
 {
@@ -398,7 +293,7 @@ static bool matches_workers(struct one_case *one, json_t *workers)
         return cases_fail(one->run, "no local results: %s", one->error.text);
     json_t *tuple = json_pack("{s:O}", "tuple", json_array_get(workers, 0));
     const bool equal = case_value_equal(
-        one->run, "the local results", tuple, results, json_is_true(get(one, "exact")));
+        one->run, "the local results", tuple, results, json_is_true(one_get(one, "exact")));
     json_decref(tuple);
     sumac_value_unref(results);
     return equal;
@@ -407,7 +302,7 @@ static bool matches_workers(struct one_case *one, json_t *workers)
 static bool matches_result(struct one_case *one, json_t *expect)
 {
     json_t *value = json_object_get(expect, "value"), *values = json_object_get(expect, "values");
-    const bool exactly = json_is_true(get(one, "exact"));
+    const bool exactly = json_is_true(one_get(one, "exact"));
 
     if (!cases_keys_known(one->run, expect, "\"expect\"", expect_keys))
         return false;
@@ -424,7 +319,7 @@ static bool matches_result(struct one_case *one, json_t *expect)
 
 static bool matches(struct one_case *one)
 {
-    json_t *error = get(one, "error");
+    json_t *error = one_get(one, "error");
 
     if (one->broken)
         return cases_fail(one->run, "the case cannot be expressed");
@@ -434,7 +329,38 @@ static bool matches(struct one_case *one)
                    : cases_fail(one->run, "expected an error, got a result");
     if (one->status != SUMAC_OK)
         return cases_fail(one->run, "expected a result, got %s", one->error.text);
-    return matches_result(one, get(one, "expect"));
+    return matches_result(one, one_get(one, "expect"));
+}
+
+/* A variable is where a result goes, and is not written: what is reduced is a value of the
+ * caller's. NULL: the case has none. */
+static struct sumac_distributed *create_destination(struct one_case *one)
+{
+    json_t *given = one_get(one, "destination");
+    struct sumac_distributed *variable = NULL;
+
+    if (given == NULL)
+        return NULL;
+    struct sumac_value *initial = one_read_value(one, given);
+    const struct sumac_distributed_options options = {.name = "destination", .initial = initial};
+    one->broken =
+        sumac_distributed_create(one->strategy, &options, &variable, &one->error) != SUMAC_OK;
+    sumac_value_unref(initial);
+    return variable;
+}
+
+static bool destination_is_as_it_was(struct one_case *one, struct sumac_distributed *destination)
+{
+    json_t *expected = json_object_get(one_get(one, "expect"), "destination");
+    struct sumac_value *value = NULL;
+
+    if (expected == NULL)
+        return true;
+    if (sumac_distributed_read(destination, NULL, &value, &one->error) != SUMAC_OK)
+        return cases_fail(one->run, "the destination cannot be read: %s", one->error.text);
+    const bool equal = case_value_equal(one->run, "the destination", expected, value, true);
+    sumac_value_unref(value);
+    return equal;
 }
 
 static enum cases_result
@@ -443,17 +369,17 @@ run_case(struct cases_run *run, json_t *given, void (*act)(struct one_case *))
     bool skipped;
     struct one_case one = {.run = run, .given = given};
 
-    if (get(&one, "destination") != NULL)
-        return cases_skip(run, "variables of strategies are not there yet");
-    one.strategy = open_strategy(run, get(&one, "strategy"), &skipped);
+    one.strategy = one_open_strategy(run, one_get(&one, "strategy"), &skipped);
     if (skipped)
         return cases_skip(run, "strategies over several processes are not there yet");
     if (one.strategy == NULL)
         return CASES_FAILED;
     one.replicas = sumac_strategy_replicas(one.strategy);
+    struct sumac_distributed *destination = create_destination(&one);
     act(&one);
-    const bool passed = matches(&one);
+    const bool passed = matches(&one) && destination_is_as_it_was(&one, destination);
     sumac_value_unref(one.result);
+    sumac_distributed_destroy(destination);
     sumac_strategy_destroy(one.strategy);
     return passed ? CASES_PASSED : CASES_FAILED;
 }

@@ -734,6 +734,7 @@ int main(void)
     try_base();
     try_clusters();
     try_strategy();
+    try_distributed();
     try_opening();
     try_no_client();
     open_clients();

@@ -40,4 +40,7 @@ void try_clusters(void);
 /* absurd_strategy.c: lib/value and worker/strategy */
 void try_strategy(void);
 
+/* absurd_distributed.c: the variables of worker/strategy */
+void try_distributed(void);
+
 #endif

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "client_known.h"
+#include "function.h"
 #include "client_state.h"
 #include "session_talk.h"
 #include "update.h"

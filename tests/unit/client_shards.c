@@ -2,6 +2,7 @@
 /* client_shards.c -- rows of a variable to pieces of its shards, the versions that they are based
  * on, and the layouts that are believed. */
 #include "client_known.h"
+#include "function.h"
 #include "session_talk.h"
 
 /* ---- rows to pieces */

@@ -453,7 +453,8 @@ static void each_function_has_its_data_types(void **state)
             const struct update_function *const function = update_at(i);
             const uint32_t number = function->number;
             const bool exact = number <= UPDATE_ASSIGN_SUB || number == UPDATE_MULTIPLY ||
-                               number == UPDATE_MIN || number == UPDATE_MAX;
+                               number == UPDATE_DIVIDE || number == UPDATE_MIN ||
+                               number == UPDATE_MAX;
             const bool fine =
                 number == UPDATE_ASSIGN || (exact && dtype != SUMAC_BOOL) || dtype >= SUMAC_FLOAT16;
 
@@ -469,6 +470,37 @@ static void each_function_has_its_data_types(void **state)
     assert_int_equal(
         update_check(update_find(UPDATE_ASSIGN), NULL, SUMAC_DTYPE_UNSPECIFIED, "v", &error),
         SUMAC_INVALID_ARGUMENT);
+}
+
+/* Nothing that is pushed ends a ps: neither ÷ 0 nor the quotient that no int has. */
+static void integers_are_divided_towards_zero(void **state)
+{
+    (void)state;
+    int32_t value[] = {7, -7, 7, 5, INT32_MIN, INT32_MIN};
+    const int32_t by[] = {2, 2, -2, 0, -1, 2};
+    const int32_t expected[] = {3, -3, -3, 0, INT32_MIN, INT32_MIN / 2};
+    struct update_slice slice = {
+        .function = update_find(UPDATE_DIVIDE),
+        .dtype = SUMAC_INT32,
+        .count = 6,
+        .value_out = value,
+        .value_in = value,
+        .gradient = by,
+        .divisor = 1};
+    uint8_t small[] = {200, 7, 1};
+    const uint8_t small_by[] = {7, 255, 0};
+    const struct update_hyperparameters none = {.set = 0};
+
+    update_prepare(slice.function, slice.dtype, &none, 0, &slice);
+    update_run(&slice);
+    assert_memory_equal(value, expected, sizeof expected);
+
+    slice.dtype = SUMAC_UINT8;
+    slice.count = 3;
+    slice.value_in = slice.value_out = small;
+    slice.gradient = small_by;
+    update_run(&slice);
+    assert_memory_equal(small, ((const uint8_t[]){28, 0, 0}), 3);
 }
 
 /* β is rounded to the type of the arithmetic first; of the 10 000th update the correction is all
@@ -535,6 +567,7 @@ int main(void)
         cmocka_unit_test(a_hyperparameter_must_be_in_range_as_the_type_has_it),
         cmocka_unit_test(a_function_with_slots_needs_a_variable_created_with_it),
         cmocka_unit_test(each_function_has_its_data_types),
+        cmocka_unit_test(integers_are_divided_towards_zero),
         cmocka_unit_test(adams_rate_has_its_bias_correction),
         cmocka_unit_test(nesterovs_rule_is_chosen_by_its_hyperparameter),
     };

@@ -9,7 +9,7 @@
  * When the time of one is over, or one has returned without it, the call has failed for all, and so
  * has each later one of the run: what a replica would come to then is not what the others did.
  */
-#include "strategy.h"
+#include "distributed.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -71,6 +71,8 @@ static const char *kind_name(enum call_kind kind)
         return "all_gather";
     case CALL_MERGE:
         return "merge_call";
+    case CALL_WRITE:
+        return "a variable's write";
     }
     return "";
 }
@@ -245,6 +247,11 @@ static enum sumac_status compare_values(
     return status;
 }
 
+static const char *variable_name(const struct call *call)
+{
+    return call->variable == NULL ? "no variable" : call->variable->name;
+}
+
 static enum sumac_status compare_call(
     const struct call *first, const struct call *other, uint32_t replica, struct sumac_error *error)
 {
@@ -258,13 +265,20 @@ static enum sumac_status compare_call(
             "replica 0 calls %s, and replica %" PRIu32
             " %s: all make the same calls in the same order",
             kind_name(first->kind), replica, kind_name(other->kind));
-    if (first->op != other->op || first->axis != other->axis || first->function != other->function)
+    if (first->variable != other->variable)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            "%s: replica 0 comes with %.200s, and replica %" PRIu32 " with %.200s",
+            kind_name(first->kind), variable_name(first), replica, variable_name(other));
+    if (first->op != other->op || first->axis != other->axis ||
+        first->function != other->function || first->write != other->write)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica 0 and replica %" PRIu32 " come with another %s", kind_name(first->kind),
             replica,
             first->kind == CALL_MERGE        ? "function"
             : first->kind == CALL_ALL_REDUCE ? "reduction"
+            : first->kind == CALL_WRITE      ? "way to write"
                                              : "axis");
     return first->kind == CALL_MERGE ? SUMAC_OK
                                      : compare_values(&compare, first->value, other->value, error);
@@ -316,6 +330,10 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
         status = collect_all_reduce(first->op, values, strategy->replicas, result, error);
     else if (status == SUMAC_OK && first->kind == CALL_ALL_GATHER)
         status = collect_all_gather(first->axis, values, strategy->replicas, result, error);
+    else if (status == SUMAC_OK && first->kind == CALL_WRITE)
+        status = write_together(
+            first->variable, (enum sumac_write)first->write, values, strategy->replicas, result,
+            error);
     else if (status == SUMAC_OK)
         status = merge(strategy, values, result, error);
     free(values);
@@ -411,9 +429,8 @@ static void make(struct sumac_strategy *strategy, uint32_t replica, const struct
     end(calls, &error);
 }
 
-/* In this replica, with all others: what it came to, which is one value for all. */
-static enum sumac_status call_with_others(
-    struct sumac_replica_context *replica, struct call *call, struct sumac_value **result,
+enum sumac_status call_with_others(
+    struct sumac_replica_context *replica, const struct call *call, struct sumac_value **result,
     struct sumac_error *error)
 {
     struct sumac_strategy *strategy = replica->strategy;

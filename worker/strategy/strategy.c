@@ -34,6 +34,11 @@ enum sumac_status context_check_cross(
             "called within a replica; it is of the cross-replica context: call it after the run, "
             "or in the function of sumac_replica_merge_call",
             error);
+    if (present.kind == CONTEXT_UPDATE)
+        return fail_context(
+            call,
+            "called within the function of an update, which does what it does to its component",
+            error);
     if (present.kind == CONTEXT_CROSS_REPLICA && present.strategy != strategy)
         return fail_context(
             call,
@@ -73,7 +78,10 @@ struct sumac_strategy *sumac_present_strategy(void)
     return present.kind == CONTEXT_DEFAULT ? NULL : present.strategy;
 }
 
-bool sumac_in_cross_replica_context(void) { return present.kind == CONTEXT_CROSS_REPLICA; }
+bool sumac_in_cross_replica_context(void)
+{
+    return present.kind == CONTEXT_CROSS_REPLICA || present.kind == CONTEXT_UPDATE;
+}
 
 struct sumac_replica_context *sumac_present_replica(void)
 {

@@ -7,6 +7,8 @@
  *                what it comes to is computed once, by all of them
  *   collect.c    what such calls, and a strategy's own, compute: reductions, what is gathered
  *   axes.c       the arithmetic of sums over axes
+ *
+ * Variables have a header of their own, distributed.h.
  */
 #ifndef STRATEGY_STRATEGY_H
 #define STRATEGY_STRATEGY_H
@@ -21,24 +23,26 @@
 
 /* ---- contexts */
 
-enum context_kind { CONTEXT_DEFAULT, CONTEXT_CROSS_REPLICA, CONTEXT_REPLICA };
+enum context_kind { CONTEXT_DEFAULT, CONTEXT_CROSS_REPLICA, CONTEXT_REPLICA, CONTEXT_UPDATE };
 
 struct context {
     enum context_kind kind;
     struct sumac_strategy *strategy;       /* of all but DEFAULT */
     struct sumac_replica_context *replica; /* of REPLICA */
+    struct sumac_component *component;     /* of UPDATE */
     uint32_t depth;                        /* of CROSS_REPLICA: scopes that were entered */
 };
 /* Of this thread. */
 struct context *context_present(void);
 /* May this thread make the strategy's cross-replica calls?
- * Fails    FAILED_PRECONDITION: it is in a replica context, or another strategy's scope. */
+ * Fails    FAILED_PRECONDITION: it is in a replica context, an update, or another strategy's scope.
+ */
 enum sumac_status context_check_cross(
     const struct sumac_strategy *strategy, const char *call, struct sumac_error *error);
 
 /* ---- what a replica calls, and all others with it */
 
-enum call_kind { CALL_ALL_REDUCE, CALL_ALL_GATHER, CALL_MERGE };
+enum call_kind { CALL_ALL_REDUCE, CALL_ALL_GATHER, CALL_MERGE, CALL_WRITE };
 
 struct call {
     enum call_kind kind;
@@ -47,6 +51,8 @@ struct call {
     struct sumac_value *value;
     sumac_merge_function *function; /* of MERGE */
     void *context;
+    struct sumac_distributed *variable; /* of WRITE, and of an update that is a MERGE */
+    int write;                          /* of WRITE: enum sumac_write */
     struct sumac_communication_options options;
 };
 
@@ -102,6 +108,10 @@ struct sumac_strategy {
 enum sumac_status
 communication_check(const struct sumac_communication_options *options, struct sumac_error *error);
 enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *error);
+/* In this replica, with all others. Gives *result: what it came to, one value for all. */
+enum sumac_status call_with_others(
+    struct sumac_replica_context *replica, const struct call *call, struct sumac_value **result,
+    struct sumac_error *error);
 bool calls_init(struct sumac_strategy *strategy);
 void calls_deinit(struct sumac_strategy *strategy);
 /* A run begins; a replica's function has returned. */

@@ -7,6 +7,7 @@
 #ifndef SUMAC_BUFFER_H
 #define SUMAC_BUFFER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sumac/status.h"
@@ -46,6 +47,10 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
  * any. */
 SUMAC_API struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer);
 SUMAC_API void sumac_buffer_unref(struct sumac_buffer *buffer);
+
+/* Is there no other reference? Then nobody else has the bytes, as long as nobody is given one. Of
+ * NULL: false. Threads  any. */
+SUMAC_API bool sumac_buffer_is_unique(const struct sumac_buffer *buffer);
 
 /* The first byte (in a device's memory: its address there), how many there are, and where. For NULL
  * there are none, on the host.

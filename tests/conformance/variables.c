@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* variables.c -- cases of a strategy's variables, through the public interface. */
+#include "variables.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const create_keys[] = {
+    "name", "initial", "synchronization", "aggregation", "trainable", "undistributed", NULL};
+static const char *const step_keys[] = {"in",        "do",     "value", "indices",
+                                        "reduce_op", "expect", "error", NULL};
+static const char *const expect_variable_keys[] = {
+    "read", "read_error", "components", "trainable", "synchronization", "aggregation", NULL};
+static const char *const expect_update_keys[] = {"result", "components", "read", "calls", NULL};
+
+/* ---- created */
+
+/* Its number, or one that there is none of. */
+static int number_of(json_t *given, const char *const *names)
+{
+    const char *name = json_string_value(given);
+
+    for (int i = 0; name != NULL && names[i] != NULL; i++)
+        if (strcmp(name, names[i]) == 0)
+            return i;
+    return given == NULL ? 0 : 99;
+}
+
+static const char *const synchronizations[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ", NULL};
+static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA", NULL};
+
+struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
+{
+    json_t *trainable = json_object_get(create, "trainable");
+    struct sumac_distributed *variable = NULL;
+    struct sumac_value *initial = NULL;
+
+    if (!cases_keys_known(one->run, create, "\"create\"", create_keys)) {
+        one->broken = true;
+        return NULL;
+    }
+    initial = one_read_value(one, json_object_get(create, "initial"));
+    if (initial == NULL)
+        return NULL;
+    const char *name = json_string_value(json_object_get(create, "name"));
+    const struct sumac_distributed_options options = {
+        .name = name != NULL ? name : "v",
+        .initial = initial,
+        .synchronization = (enum sumac_synchronization)number_of(
+            json_object_get(create, "synchronization"), synchronizations),
+        .aggregation =
+            (enum sumac_aggregation)number_of(json_object_get(create, "aggregation"), aggregations),
+        .trainable = trainable == NULL         ? SUMAC_TRAINABLE_DEFAULT
+                     : json_is_true(trainable) ? SUMAC_TRAINABLE_YES
+                                               : SUMAC_TRAINABLE_NO,
+        .undistributed = json_is_true(json_object_get(create, "undistributed"))};
+    one->status = sumac_distributed_create(one->strategy, &options, &variable, &one->error);
+    sumac_value_unref(initial);
+    return one->status == SUMAC_OK ? variable : NULL;
+}
+
+/* ---- a step */
+
+enum sumac_write variable_write_of(json_t *step)
+{
+    return sumac_write_parse(json_string_value(json_object_get(step, "do")));
+}
+
+struct sumac_value *variable_operand(
+    struct one_case *one, const struct sumac_distributed *variable, struct sumac_value *value,
+    struct sumac_value *indices)
+{
+    if (value == NULL || sumac_value_kind(indices) == SUMAC_VALUE_NONE)
+        return sumac_value_ref(value);
+    struct sumac_value *slices = sumac_value_slices(
+        sumac_value_ref(value), sumac_value_ref(indices), sumac_distributed_shape(variable));
+    (void)one;
+    return slices;
+}
+
+struct step {
+    struct one_case *one;
+    json_t *given;
+    struct sumac_distributed *variable;
+    struct sumac_value *value, *indices; /* as given; none where there is none */
+    struct sumac_value *result;
+};
+
+static bool does(const struct step *step, const char *what)
+{
+    const char *name = json_string_value(json_object_get(step->given, "do"));
+
+    return name != NULL && strcmp(name, what) == 0;
+}
+
+static enum sumac_status fail_operand(const struct step *step, struct sumac_error *error)
+{
+    (void)snprintf(error->text, sizeof error->text, "the library has no such slices");
+    error->status = SUMAC_INVALID_ARGUMENT;
+    (void)step;
+    return SUMAC_INVALID_ARGUMENT;
+}
+
+static enum sumac_status write_in(
+    struct step *step, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value *indices, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value *operand = variable_operand(step->one, step->variable, value, indices);
+
+    if (operand == NULL)
+        return fail_operand(step, error);
+    const enum sumac_status status = sumac_distributed_write(
+        step->variable, replica, variable_write_of(step->given), operand, result, error);
+    sumac_value_unref(operand);
+    return status;
+}
+
+static enum sumac_status all_reduce_read(
+    struct step *step, struct sumac_replica_context *replica, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    const char *op = json_string_value(json_object_get(step->given, "reduce_op"));
+    struct sumac_value *own = NULL;
+
+    enum sumac_status status = sumac_distributed_read(step->variable, replica, &own, error);
+    if (status == SUMAC_OK)
+        status =
+            sumac_replica_all_reduce(replica, sumac_reduce_op_parse(op), own, NULL, result, error);
+    sumac_value_unref(own);
+    return status;
+}
+
+static enum sumac_status do_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct step *step = context;
+
+    (void)kwargs;
+    if (does(step, "read"))
+        return sumac_distributed_read(step->variable, replica, result, error);
+    if (does(step, "all_reduce"))
+        return all_reduce_read(step, replica, result, error);
+    return write_in(
+        step, replica, sumac_value_item(args, 0), sumac_value_item(args, 1), result, error);
+}
+
+static struct sumac_value *step_args(const struct step *step)
+{
+    struct sumac_value *const items[] = {
+        sumac_value_ref(step->value), sumac_value_ref(step->indices)};
+
+    return sumac_value_tuple(items, 2);
+}
+
+static void step_in_replica(struct step *step)
+{
+    struct one_case *one = step->one;
+    struct sumac_value *args = step_args(step);
+    const struct sumac_step run = {.function = do_in_replica, .context = step, .args = args};
+
+    one->status = sumac_strategy_run(one->strategy, &run, &step->result, &one->error);
+    sumac_value_unref(args);
+}
+
+static void step_across(struct step *step)
+{
+    struct one_case *one = step->one;
+    struct sumac_error left;
+
+    one->status = sumac_strategy_enter(one->strategy, &one->error);
+    if (one->status != SUMAC_OK)
+        return;
+    one->status =
+        does(step, "read")
+            ? sumac_distributed_read(step->variable, NULL, &step->result, &one->error)
+            : write_in(step, NULL, step->value, step->indices, &step->result, &one->error);
+    if (sumac_strategy_leave(one->strategy, &left) != SUMAC_OK)
+        one->broken = true;
+}
+
+static enum sumac_status do_in_update(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct step *step = context;
+
+    (void)kwargs;
+    if (does(step, "read"))
+        return sumac_component_read(component, result, error);
+    struct sumac_value *operand = variable_operand(
+        step->one, step->variable, sumac_value_item(args, 0), sumac_value_item(args, 1));
+    if (operand == NULL)
+        return fail_operand(step, error);
+    const enum sumac_status status =
+        sumac_component_write(component, variable_write_of(step->given), operand, result, error);
+    sumac_value_unref(operand);
+    return status;
+}
+
+static void step_in_update(struct step *step)
+{
+    struct one_case *one = step->one;
+    struct sumac_value *args = step_args(step);
+    const struct sumac_update update = {.function = do_in_update, .context = step, .args = args};
+
+    one->status =
+        sumac_distributed_update(step->variable, NULL, &update, &step->result, &one->error);
+    sumac_value_unref(args);
+}
+
+static void do_step(struct step *step)
+{
+    const char *in = json_string_value(json_object_get(step->given, "in"));
+    struct one_case *one = step->one;
+
+    if (!does(step, "read") && !does(step, "all_reduce") &&
+        (int)variable_write_of(step->given) == 0)
+        one->broken = !cases_fail(one->run, "a step that is none");
+    else if (in != NULL && strcmp(in, "replica") == 0)
+        step_in_replica(step);
+    else if (in != NULL && strcmp(in, "cross") == 0)
+        step_across(step);
+    else if (in != NULL && strcmp(in, "update") == 0)
+        step_in_update(step);
+    else
+        one->broken = !cases_fail(one->run, "a step in a context that is none");
+}
+
+static bool step_matches(struct step *step, uint32_t number)
+{
+    struct one_case *one = step->one;
+    json_t *expect = json_object_get(step->given, "expect");
+    json_t *error = json_object_get(step->given, "error");
+    const bool exactly = json_is_true(one_get(one, "exact"));
+
+    if (one->broken)
+        return false;
+    if (error != NULL && one->status == SUMAC_OK)
+        return cases_fail(one->run, "step %" PRIu32 ": expected an error, got a result", number);
+    if (error != NULL)
+        return cases_error_matches(one->run, error, one->status, one->error.text);
+    if (one->status != SUMAC_OK)
+        return cases_fail(
+            one->run, "step %" PRIu32 ": expected a result, got %s", number, one->error.text);
+    if (expect == NULL)
+        return true;
+    return case_value_equal_in_replicas(
+        one->run, expect, step->result,
+        sumac_value_is_distributed(step->result) ? one->replicas : 1, exactly);
+}
+
+/* None where the step has none. NULL: the library has no such value. */
+static struct sumac_value *read_part(struct one_case *one, json_t *step, const char *key)
+{
+    json_t *given = json_object_get(step, key);
+
+    return given == NULL ? sumac_value_none() : one_read_value(one, given);
+}
+
+static bool
+run_step(struct one_case *one, struct sumac_distributed *variable, json_t *given, uint32_t number)
+{
+    struct step step = {.one = one, .given = given, .variable = variable};
+
+    if (!cases_keys_known(one->run, given, "a step", step_keys))
+        return false;
+    one->status = SUMAC_OK;
+    step.value = read_part(one, given, "value");
+    step.indices = read_part(one, given, "indices");
+    if (step.value == NULL || step.indices == NULL)
+        one->broken = json_object_get(given, "error") == NULL;
+    else
+        do_step(&step);
+    const bool matched = step_matches(&step, number);
+    sumac_value_unref(step.value);
+    sumac_value_unref(step.indices);
+    sumac_value_unref(step.result);
+    return matched;
+}
+
+/* ---- what is left */
+
+bool variable_components_equal(
+    struct one_case *one, struct sumac_distributed *variable, json_t *expected)
+{
+    struct sumac_value *components = NULL;
+    bool equal = true;
+
+    if (sumac_distributed_components(variable, &components, &one->error) != SUMAC_OK)
+        return cases_fail(one->run, "no components: %s", one->error.text);
+    if (sumac_value_count(components) != json_array_size(expected))
+        equal = cases_fail(
+            one->run, "expected %zu components, got %" PRIu32, json_array_size(expected),
+            sumac_value_count(components));
+    for (uint32_t i = 0; equal && i < sumac_value_count(components); i++) {
+        char what[40];
+        (void)snprintf(what, sizeof what, "component %" PRIu32, i);
+        equal = case_value_equal(
+            one->run, what, json_array_get(expected, i), sumac_value_item(components, i),
+            json_is_true(one_get(one, "exact")));
+    }
+    sumac_value_unref(components);
+    return equal;
+}
+
+static bool read_equals(struct one_case *one, struct sumac_distributed *variable, json_t *expected)
+{
+    struct sumac_value *value = NULL;
+
+    if (sumac_distributed_read(variable, NULL, &value, &one->error) != SUMAC_OK)
+        return cases_fail(one->run, "expected a value, got %s", one->error.text);
+    const bool equal = case_value_equal(
+        one->run, "the value", expected, value, json_is_true(one_get(one, "exact")));
+    sumac_value_unref(value);
+    return equal;
+}
+
+static bool read_fails(struct one_case *one, struct sumac_distributed *variable, json_t *expected)
+{
+    struct sumac_value *value = NULL;
+    const enum sumac_status status = sumac_distributed_read(variable, NULL, &value, &one->error);
+
+    sumac_value_unref(value);
+    return status == SUMAC_OK ? cases_fail(one->run, "expected an error of the read, got a value")
+                              : cases_error_matches(one->run, expected, status, one->error.text);
+}
+
+static bool facts_equal(struct one_case *one, struct sumac_distributed *variable, json_t *expect)
+{
+    json_t *trainable = json_object_get(expect, "trainable");
+    json_t *synchronization = json_object_get(expect, "synchronization");
+    json_t *aggregation = json_object_get(expect, "aggregation");
+
+    if (trainable != NULL && json_is_true(trainable) != sumac_distributed_trainable(variable))
+        return cases_fail(one->run, "trainable is not as expected");
+    if (synchronization != NULL && number_of(synchronization, synchronizations) !=
+                                       (int)sumac_distributed_synchronization(variable))
+        return cases_fail(one->run, "the synchronization is not as expected");
+    if (aggregation != NULL &&
+        number_of(aggregation, aggregations) != (int)sumac_distributed_aggregation(variable))
+        return cases_fail(one->run, "the aggregation is not as expected");
+    return true;
+}
+
+static bool state_equals(struct one_case *one, struct sumac_distributed *variable, json_t *expect)
+{
+    json_t *read = json_object_get(expect, "read");
+    json_t *read_error = json_object_get(expect, "read_error");
+    json_t *components = json_object_get(expect, "components");
+
+    return facts_equal(one, variable, expect) &&
+           (components == NULL || variable_components_equal(one, variable, components)) &&
+           (read == NULL || read_equals(one, variable, read)) &&
+           (read_error == NULL || read_fails(one, variable, read_error));
+}
+
+/* ---- a case of a variable */
+
+static bool run_steps(struct one_case *one, struct sumac_distributed *variable)
+{
+    json_t *step = NULL;
+    size_t i = 0;
+
+    json_array_foreach(one_get(one, "steps"), i, step)
+    {
+        if (!run_step(one, variable, step, (uint32_t)i + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool is_refused(struct one_case *one)
+{
+    return one->status == SUMAC_OK && !one->broken
+               ? cases_fail(one->run, "expected an error, got a variable")
+               : !one->broken && cases_error_matches(
+                                     one->run, one_get(one, "error"), one->status, one->error.text);
+}
+
+static bool run_variable_case(struct one_case *one)
+{
+    json_t *expect = one_get(one, "expect");
+    struct sumac_distributed *variable = variable_create(one, one_get(one, "create"));
+    bool passed;
+
+    if (one_get(one, "error") != NULL)
+        passed = is_refused(one);
+    else if (variable == NULL)
+        passed = cases_fail(one->run, "expected a variable, got %s", one->error.text);
+    else
+        passed = cases_keys_known(one->run, expect, "\"expect\"", expect_variable_keys) &&
+                 run_steps(one, variable) && state_equals(one, variable, expect);
+    sumac_distributed_destroy(variable);
+    return passed;
+}
+
+/* ---- a case of an update */
+
+struct updating {
+    struct one_case *one;
+    struct sumac_distributed *variable;
+    atomic_uint calls;
+};
+
+static enum sumac_status update_component(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct updating *updating = context;
+    struct sumac_value *first = sumac_value_item(args, 0);
+    struct sumac_value *operand = first != NULL ? first : sumac_value_find(kwargs, "value");
+    const struct one_case *one = updating->one;
+
+    atomic_fetch_add(&updating->calls, 1);
+    if (one_is(one, "fn", "none"))
+        return SUMAC_OK;
+    if (one_is(one, "fn", "component_index")) {
+        *result = sumac_value_int32((int32_t)sumac_component_index(component));
+        return *result == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK;
+    }
+    return sumac_component_write(
+        component, sumac_write_parse(json_string_value(one_get(one, "fn"))), operand, result,
+        error);
+}
+
+static struct sumac_update make_update(struct updating *updating)
+{
+    return (struct sumac_update){
+        .function = update_component,
+        .context = updating,
+        .args = one_read_args(updating->one),
+        .kwargs = one_read_kwargs(updating->one),
+        .not_grouped = json_is_false(one_get(updating->one, "group"))};
+}
+
+/* What the case gives is whole: each replica takes its own of it, or passes what all have. */
+static enum sumac_status update_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct updating *updating = context;
+    const struct sumac_update update = {
+        .function = update_component,
+        .context = updating,
+        .args = args,
+        .kwargs = kwargs,
+        .not_grouped = json_is_false(one_get(updating->one, "group"))};
+
+    return sumac_distributed_update(updating->variable, replica, &update, result, error);
+}
+
+static void do_update(struct updating *updating)
+{
+    struct one_case *one = updating->one;
+    struct sumac_update update = make_update(updating);
+
+    if (update.args == NULL || update.kwargs == NULL) {
+        one->broken = one_get(one, "error") == NULL;
+    } else if (one_is(one, "in", "replica")) {
+        const struct sumac_step run = {
+            .function = update_in_replica,
+            .context = updating,
+            .args = update.args,
+            .kwargs = update.kwargs};
+        one->status = sumac_strategy_run(one->strategy, &run, &one->result, &one->error);
+    } else {
+        one->status =
+            sumac_distributed_update(updating->variable, NULL, &update, &one->result, &one->error);
+    }
+    sumac_value_unref(update.args);
+    sumac_value_unref(update.kwargs);
+}
+
+static bool update_matches(struct updating *updating)
+{
+    struct one_case *one = updating->one;
+    json_t *expect = one_get(one, "expect");
+    json_t *result = json_object_get(expect, "result");
+    json_t *calls = json_object_get(expect, "calls");
+    const uint32_t replicas = sumac_value_is_distributed(one->result) ? one->replicas : 1;
+
+    if (one->status != SUMAC_OK)
+        return cases_fail(one->run, "expected a result, got %s", one->error.text);
+    if (!cases_keys_known(one->run, expect, "\"expect\"", expect_update_keys))
+        return false;
+    if (result != NULL &&
+        !case_value_equal_in_replicas(
+            one->run, result, one->result, replicas, json_is_true(one_get(one, "exact"))))
+        return false;
+    if (calls != NULL && json_integer_value(calls) != (json_int_t)atomic_load(&updating->calls))
+        return cases_fail(
+            one->run, "expected %" JSON_INTEGER_FORMAT " calls, got %u", json_integer_value(calls),
+            atomic_load(&updating->calls));
+    return state_equals(one, updating->variable, expect);
+}
+
+static bool run_update_case(struct one_case *one)
+{
+    struct updating updating = {.one = one};
+    bool passed;
+
+    updating.variable = variable_create(one, one_get(one, "create"));
+    if (updating.variable != NULL)
+        do_update(&updating);
+    if (one_get(one, "error") != NULL)
+        passed = is_refused(one);
+    else
+        passed = !one->broken && updating.variable != NULL
+                     ? update_matches(&updating)
+                     : cases_fail(one->run, "no update: %s", one->error.text);
+    sumac_value_unref(one->result);
+    sumac_distributed_destroy(updating.variable);
+    return passed;
+}
+
+/* ---- */
+
+static enum cases_result
+run_case(struct cases_run *run, json_t *given, bool (*act)(struct one_case *))
+{
+    struct one_case one = {.run = run, .given = given};
+    bool skipped;
+
+    one.strategy = one_open_strategy(run, one_get(&one, "strategy"), &skipped);
+    if (skipped)
+        return cases_skip(run, "strategies over several processes are not there yet");
+    if (one.strategy == NULL)
+        return CASES_FAILED;
+    one.replicas = sumac_strategy_replicas(one.strategy);
+    const bool passed = act(&one);
+    sumac_strategy_destroy(one.strategy);
+    return passed ? CASES_PASSED : CASES_FAILED;
+}
+
+static enum cases_result run_variable(struct cases_run *run, json_t *given, void *context)
+{
+    (void)context;
+    return run_case(run, given, run_variable_case);
+}
+
+static enum cases_result run_update(struct cases_run *run, json_t *given, void *context)
+{
+    (void)context;
+    return run_case(run, given, run_update_case);
+}
+
+static const char *const variable_keys[] = {"strategy", "create", "steps", NULL};
+static const char *const update_keys[] = {"strategy", "create", "fn", "args",
+                                          "kwargs",   "group",  "in", NULL};
+
+const struct cases_operation variable_operations[] = {
+    {.op = "variable", .keys = variable_keys, .run_case = run_variable},
+    {.op = "update", .keys = update_keys, .run_case = run_update},
+    {.op = NULL}};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* variables.h -- the cases of `variable` and `update`: variables of a strategy. */
+#ifndef CONFORMANCE_VARIABLES_H
+#define CONFORMANCE_VARIABLES_H
+
+#include "cases.h"
+#include "one_case.h"
+#include "sumac/distributed.h"
+
+/* Ended by one without a name. */
+extern const struct cases_operation variable_operations[];
+
+/* Create the variable that `create` describes, in the strategy of the case. The case's status says
+ * how that ended; with `broken`, it cannot be expressed. */
+struct sumac_distributed *variable_create(struct one_case *one, json_t *create);
+
+/* What a step of a case says is done to a variable, and its operand: a tensor, or slices. */
+enum sumac_write variable_write_of(json_t *step);
+struct sumac_value *variable_operand(
+    struct one_case *one, const struct sumac_distributed *variable, struct sumac_value *value,
+    struct sumac_value *indices);
+
+/* Does each component have what is expected of it? */
+bool variable_components_equal(
+    struct one_case *one, struct sumac_distributed *variable, json_t *expected);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* absurd_distributed.c -- the calls of sumac/distributed.h, with nothing and with what makes no
+ * sense. */
+#include "absurd.h"
+
+#include <stddef.h>
+
+#include "sumac/distributed.h"
+
+static struct sumac_strategy *strategy;
+static struct sumac_distributed *variable;
+static struct sumac_value *number, *result;
+
+static void try_creating(void)
+{
+    const struct sumac_distributed_options good = {.name = "w", .initial = number};
+    const struct sumac_distributed_options nothing = {.name = "w"};
+    const struct sumac_distributed_options odd = {
+        .name = "w", .initial = number, .aggregation = (enum sumac_aggregation)77};
+    const struct sumac_distributed_options trained = {
+        .name = "w", .initial = number, .trainable = (enum sumac_trainable)77};
+    struct sumac_distributed *none = NULL;
+
+    REFUSED(
+        sumac_distributed_create, "NULL", INVALID_ARGUMENT, "strategy is NULL",
+        sumac_distributed_create(NULL, &good, &none, error));
+    REFUSED(
+        sumac_distributed_create, "no options", INVALID_ARGUMENT, "options is NULL",
+        sumac_distributed_create(strategy, NULL, &none, error));
+    REFUSED(
+        sumac_distributed_create, "no variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_create(strategy, &good, NULL, error));
+    REFUSED(
+        sumac_distributed_create, "no tensor", INVALID_ARGUMENT, "initial is no tensor",
+        sumac_distributed_create(strategy, &nothing, &none, error));
+    REFUSED(
+        sumac_distributed_create, "aggregation 77", INVALID_ARGUMENT, "no such aggregation",
+        sumac_distributed_create(strategy, &odd, &none, error));
+    REFUSED(
+        sumac_distributed_create, "trainable 77", INVALID_ARGUMENT, "trainable is neither",
+        sumac_distributed_create(strategy, &trained, &none, error));
+    HOLDS(sumac_distributed_create, "untouched", none == NULL);
+    HOLDS(sumac_distributed_destroy, "NULL", (sumac_distributed_destroy(NULL), true));
+    HOLDS(
+        sumac_distributed_create, "good",
+        sumac_distributed_create(strategy, &good, &variable, error) == SUMAC_OK);
+}
+
+static void try_describing(void)
+{
+    HOLDS(sumac_distributed_name, "NULL", sumac_distributed_name(NULL) == NULL);
+    HOLDS(sumac_distributed_dtype, "NULL", (int)sumac_distributed_dtype(NULL) == 0);
+    HOLDS(sumac_distributed_shape, "NULL", sumac_distributed_shape(NULL).rank == 0);
+    HOLDS(sumac_distributed_trainable, "NULL", !sumac_distributed_trainable(NULL));
+    HOLDS(sumac_distributed_synchronization, "NULL", !sumac_distributed_synchronization(NULL));
+    HOLDS(sumac_distributed_aggregation, "NULL", !sumac_distributed_aggregation(NULL));
+    HOLDS(
+        sumac_distributed_created_in_scope, "NULL",
+        !sumac_distributed_created_in_scope(NULL, NULL));
+    HOLDS(sumac_write_name, "77", sumac_write_name((enum sumac_write)77) == NULL);
+    HOLDS(sumac_write_parse, "NULL", (int)sumac_write_parse(NULL) == 0);
+}
+
+static void try_writing(void)
+{
+    REFUSED(
+        sumac_distributed_read, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_read(NULL, NULL, &result, error));
+    REFUSED(
+        sumac_distributed_read, "no value", INVALID_ARGUMENT, "value is NULL",
+        sumac_distributed_read(variable, NULL, NULL, error));
+    REFUSED(
+        sumac_distributed_components, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_components(NULL, &result, error));
+    REFUSED(
+        sumac_distributed_write, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_write(NULL, NULL, SUMAC_WRITE_ASSIGN, number, &result, error));
+    REFUSED(
+        sumac_distributed_write, "77", INVALID_ARGUMENT, "77 is no way to write",
+        sumac_distributed_write(variable, NULL, (enum sumac_write)77, number, &result, error));
+    REFUSED(
+        sumac_distributed_assign, "NULL", INVALID_ARGUMENT, "value is NULL",
+        sumac_distributed_assign(variable, NULL, NULL, &result, error));
+    REFUSED(
+        sumac_distributed_assign_add, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_assign_add(NULL, NULL, number, &result, error));
+    REFUSED(
+        sumac_distributed_assign_sub, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_assign_sub(NULL, NULL, number, &result, error));
+}
+
+static void try_updating(void)
+{
+    const struct sumac_update nothing = {.function = NULL};
+    const struct sumac_function nameless = {.hyperparameter_count = UINT32_MAX};
+    const struct sumac_function counted = {.name = "sgd", .hyperparameter_count = UINT32_MAX};
+
+    REFUSED(
+        sumac_distributed_update, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_update(NULL, NULL, &nothing, &result, error));
+    REFUSED(
+        sumac_distributed_update, "no update", INVALID_ARGUMENT, "update is NULL",
+        sumac_distributed_update(variable, NULL, NULL, &result, error));
+    REFUSED(
+        sumac_distributed_update, "no function", INVALID_ARGUMENT, "function is NULL",
+        sumac_distributed_update(variable, NULL, &nothing, &result, error));
+    REFUSED(
+        sumac_distributed_apply, "NULL", INVALID_ARGUMENT, "gradient is NULL",
+        sumac_distributed_apply(variable, NULL, NULL, NULL, error));
+    REFUSED(
+        sumac_distributed_apply, "2^32 - 1 of no function", INVALID_ARGUMENT, "without its name",
+        sumac_distributed_apply(variable, NULL, &nameless, number, error));
+    REFUSED(
+        sumac_distributed_apply, "2^32 - 1 hyperparameters", INVALID_ARGUMENT,
+        "hyperparameters is NULL",
+        sumac_distributed_apply(variable, NULL, &counted, number, error));
+    HOLDS(sumac_component_index, "NULL", sumac_component_index(NULL) == 0);
+    REFUSED(
+        sumac_component_read, "NULL", INVALID_ARGUMENT, "component is NULL",
+        sumac_component_read(NULL, &result, error));
+    REFUSED(
+        sumac_component_write, "NULL", INVALID_ARGUMENT, "component is NULL",
+        sumac_component_write(NULL, SUMAC_WRITE_ASSIGN, number, &result, error));
+    REFUSED(
+        sumac_component_apply, "NULL", INVALID_ARGUMENT, "component is NULL",
+        sumac_component_apply(NULL, NULL, number, error));
+}
+
+void try_distributed(void)
+{
+    const struct sumac_strategy_options mirrored = {.kind = SUMAC_STRATEGY_MIRRORED, .replicas = 2};
+
+    number = sumac_value_float32(1);
+    HOLDS(
+        sumac_strategy_create, "two replicas",
+        sumac_strategy_create(&mirrored, &strategy, error) == SUMAC_OK);
+    try_creating();
+    try_describing();
+    try_writing();
+    try_updating();
+    HOLDS(sumac_distributed_read, "nothing was given", result == NULL);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+    sumac_value_unref(number);
+}

@@ -1,0 +1,634 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distributed.c (test) -- variables of a strategy: who may use one where, what is kept apart, and
+ * what a call that fails leaves behind. What each context reads and writes is the conformance
+ * cases' (tests/conformance). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sumac/distributed.h"
+
+static struct sumac_strategy *mirrored(uint32_t replicas)
+{
+    const struct sumac_strategy_options options = {
+        .kind = SUMAC_STRATEGY_MIRRORED, .replicas = replicas, .timeout_ms = 200};
+    struct sumac_strategy *strategy = NULL;
+
+    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
+    return strategy;
+}
+
+static struct sumac_value *vector(float first, float second)
+{
+    const float elements[] = {first, second};
+
+    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), elements);
+}
+
+static struct sumac_distributed *
+variable_of(struct sumac_strategy *strategy, struct sumac_distributed_options options)
+{
+    struct sumac_value *initial = options.initial == NULL ? vector(1, 2) : NULL;
+    struct sumac_distributed *variable = NULL;
+
+    if (options.initial == NULL)
+        options.initial = initial;
+    if (options.name == NULL)
+        options.name = "w";
+    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    sumac_value_unref(initial);
+    return variable;
+}
+
+static void expect_printed(struct sumac_value *value, const char *expected)
+{
+    char text[512];
+
+    (void)sumac_value_print(value, text, sizeof text);
+    assert_string_equal(text, expected);
+    sumac_value_unref(value);
+}
+
+static void expect_components(struct sumac_distributed *variable, const char *expected)
+{
+    struct sumac_value *components = NULL;
+
+    assert_int_equal(sumac_distributed_components(variable, &components, NULL), SUMAC_OK);
+    expect_printed(components, expected);
+}
+
+static struct sumac_value *read_of(struct sumac_distributed *variable)
+{
+    struct sumac_value *value = NULL;
+
+    assert_int_equal(sumac_distributed_read(variable, NULL, &value, NULL), SUMAC_OK);
+    return value;
+}
+
+/* What a replica does, for the tests that run something in each. */
+struct in_replica {
+    struct sumac_distributed *variable, *other;
+    struct sumac_replica_context *stolen;
+    struct sumac_component *component;
+    struct sumac_value *value;
+};
+
+static enum sumac_status run_in(
+    struct sumac_strategy *strategy, sumac_replica_function *function, struct in_replica *in,
+    struct sumac_error *error)
+{
+    const struct sumac_step step = {.function = function, .context = in};
+
+    return sumac_strategy_run(strategy, &step, NULL, error);
+}
+
+/* ---- created ---- */
+
+struct refused {
+    struct sumac_distributed_options options;
+    const char *said;
+};
+
+static void what_is_no_variable_is_refused_by_its_name(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
+    struct sumac_value *integer = sumac_value_int32(3);
+    struct sumac_distributed *variable = NULL;
+    const struct refused cases[] = {
+        {{.initial = floats}, "name is NULL"},
+        {{.name = "", .initial = floats}, "name is empty"},
+        {{.name = "a\nb", .initial = floats}, "without control characters"},
+        {{.name = "w"}, "w: initial is no tensor"},
+        {{.name = "w", .initial = none}, "w: initial is no tensor"},
+        {{.name = "w", .initial = integer, .aggregation = SUMAC_AGGREGATION_MEAN},
+         "w: aggregation MEAN of integers"},
+        {{.name = "w", .initial = floats, .synchronization = SUMAC_SYNCHRONIZATION_NONE},
+         "w: synchronization NONE"},
+        {{.name = "w", .initial = floats, .function = {.name = "adamant"}},
+         "no update function adamant"},
+        {{.name = "w", .initial = integer, .function = {.name = "adam"}}, "variable w"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sumac_error error = {0};
+
+        assert_int_equal(
+            sumac_distributed_create(strategy, &cases[i].options, &variable, &error),
+            SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, cases[i].said));
+        assert_null(variable);
+    }
+    sumac_value_unref(floats);
+    sumac_value_unref(none);
+    sumac_value_unref(integer);
+    sumac_strategy_destroy(strategy);
+}
+
+static void it_is_of_the_scope_that_it_was_created_in(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
+    struct sumac_distributed *own = variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_distributed *outside =
+        variable_of(strategy, (struct sumac_distributed_options){.undistributed = true});
+
+    assert_true(sumac_distributed_created_in_scope(strategy, own));
+    assert_false(sumac_distributed_created_in_scope(other, own));
+    assert_false(sumac_distributed_created_in_scope(strategy, outside));
+    assert_false(sumac_distributed_created_in_scope(strategy, NULL));
+
+    sumac_distributed_destroy(own);
+    sumac_distributed_destroy(outside);
+    sumac_strategy_destroy(strategy);
+    sumac_strategy_destroy(other);
+}
+
+/* ---- contexts ---- */
+
+static enum sumac_status use_across(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+
+    (void)replica, (void)args, (void)kwargs;
+    return sumac_distributed_read(in->variable, NULL, result, error);
+}
+
+static enum sumac_status use_another_strategys(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+
+    (void)args, (void)kwargs;
+    if (sumac_replica_id(replica) == 0)
+        in->stolen = replica;
+    return sumac_distributed_read(in->other, replica, result, error);
+}
+
+static void it_is_used_in_its_own_context_alone(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(strategy, (struct sumac_distributed_options){0}),
+        .other = variable_of(other, (struct sumac_distributed_options){.name = "theirs"})};
+    struct sumac_value *value = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(run_in(strategy, use_across, &in, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "called within a replica"));
+    assert_int_equal(
+        run_in(strategy, use_another_strategys, &in, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "theirs: it is a variable of another strategy"));
+    assert_int_equal(
+        sumac_distributed_read(in.variable, in.stolen, &value, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "outside of that replica's function"));
+    assert_int_equal(sumac_strategy_enter(other, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_distributed_read(in.variable, NULL, &value, &error), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(sumac_strategy_leave(other, NULL), SUMAC_OK);
+
+    sumac_distributed_destroy(in.variable);
+    sumac_distributed_destroy(in.other);
+    sumac_strategy_destroy(strategy);
+    sumac_strategy_destroy(other);
+}
+
+static enum sumac_status use_within_an_update(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+
+    (void)args, (void)kwargs;
+    in->component = component;
+    return sumac_distributed_read(in->variable, NULL, result, error);
+}
+
+static void a_component_is_lent_to_its_update_alone(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    const struct sumac_update update = {.function = use_within_an_update, .context = &in};
+    struct sumac_value *value = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_update(in.variable, NULL, &update, NULL, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "within the function of an update"));
+    assert_int_equal(sumac_component_read(in.component, &value, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "outside of the update"));
+    assert_null(sumac_present_strategy());
+
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- kept apart ---- */
+
+/* A value does not change once somebody has it. */
+static void what_was_read_stays_as_it_was(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_value *before = read_of(variable), *add = vector(10, 10);
+
+    assert_int_equal(sumac_distributed_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_distributed_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
+
+    expect_printed(before, "float32[2] 1 2");
+    expect_printed(read_of(variable), "float32[2] 21 22");
+    sumac_value_unref(add);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void what_was_assigned_stays_as_it_was(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_value *given = vector(5, 6), *add = vector(10, 10);
+
+    assert_int_equal(sumac_distributed_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_distributed_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
+
+    expect_printed(given, "float32[2] 5 6");
+    expect_printed(read_of(variable), "float32[2] 15 16");
+    sumac_value_unref(add);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* The caller's buffer, which is written again for the next batch. */
+static void a_buffer_that_was_assigned_is_the_callers_again(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
+
+    assert_int_equal(sumac_buffer_create(8, &tensor.buffer), SUMAC_OK);
+    struct sumac_value *given = sumac_value_of(&tensor);
+    assert_int_equal(sumac_distributed_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
+    sumac_value_unref(given);
+    ((float *)sumac_buffer_data(tensor.buffer))[0] = 7;
+
+    expect_printed(read_of(variable), "float32[2] 0 0");
+    sumac_buffer_unref(tensor.buffer);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static enum sumac_status add_index(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const float index = (float)sumac_component_index(component);
+    struct sumac_value *add = vector(index, index);
+
+    (void)args, (void)kwargs, (void)context;
+    const enum sumac_status status =
+        sumac_component_write(component, SUMAC_WRITE_ASSIGN_ADD, add, result, error);
+    sumac_value_unref(add);
+    return status;
+}
+
+static void an_update_changes_its_component_alone(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(3);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    const struct sumac_update update = {.function = add_index, .not_grouped = true};
+    struct sumac_value *result = NULL, *add = vector(100, 100);
+
+    assert_int_equal(sumac_distributed_update(variable, NULL, &update, &result, NULL), SUMAC_OK);
+    expect_printed(result, "(float32[2] 1 2, float32[2] 2 3, float32[2] 3 4)");
+    assert_int_equal(sumac_distributed_assign_add(variable, NULL, add, NULL, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 101 102, float32[2] 102 103, float32[2] 103 104)");
+    assert_int_equal(sumac_distributed_assign(variable, NULL, add, NULL, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 100 100, float32[2] 100 100, float32[2] 100 100)");
+
+    sumac_value_unref(add);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- written by replicas together ---- */
+
+static enum sumac_status write_another(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+    const bool first = sumac_replica_id(replica) == 0;
+
+    (void)args, (void)kwargs;
+    return sumac_distributed_assign_add(
+        first ? in->variable : in->other, replica, in->value, result, error);
+}
+
+static enum sumac_status write_otherwise(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+    const enum sumac_write write =
+        sumac_replica_id(replica) == 0 ? SUMAC_WRITE_ASSIGN_ADD : SUMAC_WRITE_ASSIGN_SUB;
+
+    (void)args, (void)kwargs;
+    return sumac_distributed_write(in->variable, replica, write, in->value, result, error);
+}
+
+static enum sumac_status write_in_the_first_alone(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+
+    (void)args, (void)kwargs;
+    return sumac_replica_id(replica) != 0
+               ? SUMAC_OK
+               : sumac_distributed_assign(in->variable, replica, in->value, result, error);
+}
+
+static void replicas_that_write_something_else_are_named(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    const struct sumac_distributed_options sum = {.aggregation = SUMAC_AGGREGATION_SUM};
+    struct in_replica in = {.variable = variable_of(strategy, sum), .value = vector(1, 1)};
+    struct sumac_error error;
+
+    in.other = variable_of(
+        strategy,
+        (struct sumac_distributed_options){.name = "b", .aggregation = SUMAC_AGGREGATION_SUM});
+    assert_int_equal(run_in(strategy, write_another, &in, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "replica 0 comes with w, and replica 1 with b"));
+    assert_int_equal(run_in(strategy, write_otherwise, &in, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "another way to write"));
+    assert_int_equal(
+        run_in(strategy, write_in_the_first_alone, &in, &error), SUMAC_DEADLINE_EXCEEDED);
+    assert_non_null(strstr(error.text, "replica 1 returned without it"));
+
+    expect_components(in.variable, "(float32[2] 1 2, float32[2] 1 2)");
+    expect_components(in.other, "(float32[2] 1 2, float32[2] 1 2)");
+    sumac_value_unref(in.value);
+    sumac_distributed_destroy(in.variable);
+    sumac_distributed_destroy(in.other);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- what fails changes nothing ---- */
+
+static void operands_that_do_not_fit_say_what_would(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    const int32_t whole[] = {6, 9};
+    struct sumac_value *initial = sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), whole);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){.initial = initial});
+    struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
+    const int64_t rows[] = {1};
+    const int32_t zero[] = {0};
+    struct sumac_value *by_zero = sumac_value_slices(
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(2));
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_assign(variable, NULL, floats, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "assign of w, which is int32[2]: the value is float32[2]"));
+    assert_int_equal(
+        sumac_distributed_assign(variable, NULL, none, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_DIV, by_zero, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "integers are not divided by 0"));
+    assert_int_equal(
+        sumac_distributed_assign(variable, NULL, by_zero, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_distributed_write(variable, NULL, (enum sumac_write)11, by_zero, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+
+    expect_components(variable, "(int32[2] 6 9, int32[2] 6 9)");
+    sumac_value_unref(initial);
+    sumac_value_unref(floats);
+    sumac_value_unref(none);
+    sumac_value_unref(by_zero);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static enum sumac_status fail_in_the_second(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    return sumac_component_index(component) == 1
+               ? SUMAC_DATA_LOSS
+               : add_index(component, args, kwargs, context, result, error);
+}
+
+static void an_update_says_which_component_failed(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    const struct sumac_update update = {.function = fail_in_the_second};
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_update(variable, NULL, &update, NULL, &error), SUMAC_DATA_LOSS);
+    assert_non_null(strstr(error.text, "update of w: the function of component 1 returned"));
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static enum sumac_status return_other_nests(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs, (void)context, (void)error;
+    *result = sumac_component_index(component) == 0 ? sumac_value_list(NULL, 0)
+                                                    : sumac_value_tuple(NULL, 0);
+    return SUMAC_OK;
+}
+
+static void nests_that_differ_between_components_are_refused(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_update update = {.function = return_other_nests, .not_grouped = true};
+    struct sumac_value *result = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "components 0 and 1"));
+    update.args = sumac_value_dict(NULL, NULL, 0);
+    assert_int_equal(
+        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "args is a dict"));
+    sumac_value_unref(update.args);
+    assert_null(result);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- update functions by their names ---- */
+
+static enum sumac_status apply_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+    struct sumac_value *sum = NULL;
+
+    (void)args, (void)kwargs, (void)result;
+    enum sumac_status status =
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_MEAN, in->value, NULL, &sum, error);
+    if (status == SUMAC_OK)
+        status = sumac_distributed_apply(in->variable, replica, NULL, sum, error);
+    sumac_value_unref(sum);
+    return status;
+}
+
+/* momentum 0.5, η 1: a = g, θ −= a; then a = 0.5·g + g. */
+static void each_component_has_its_slots(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(
+            strategy,
+            (struct sumac_distributed_options){
+                .function = SUMAC_FUNCTION("momentum", {"learning_rate", 1}, {"momentum", 0.5})}),
+        .value = vector(2, 4)};
+
+    assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
+    expect_components(in.variable, "(float32[2] -1 -2, float32[2] -1 -2)");
+    assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
+    expect_components(in.variable, "(float32[2] -4 -8, float32[2] -4 -8)");
+    assert_int_equal(sumac_distributed_apply(in.variable, NULL, NULL, in.value, NULL), SUMAC_OK);
+    expect_components(in.variable, "(float32[2] -7.5 -15, float32[2] -7.5 -15)");
+
+    sumac_value_unref(in.value);
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void functions_are_those_of_the_variable(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_value *gradient = vector(1, 1);
+    struct sumac_value *const items[] = {sumac_value_ref(gradient), vector(2, 2)};
+    struct sumac_value *per_replica = sumac_value_per_replica(items, 2, 0);
+    const struct sumac_function adam = {.name = "adam"}, none = {.name = "adams"};
+    const struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5});
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_apply(variable, NULL, &adam, gradient, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
+    assert_int_equal(
+        sumac_distributed_apply(variable, NULL, &none, gradient, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "there is no update function adams"));
+    assert_int_equal(
+        sumac_distributed_apply(variable, NULL, &sgd, per_replica, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "update of w: the argument at [0] is per_replica"));
+    expect_components(variable, "(float32[2] 1 2, float32[2] 1 2)");
+    assert_int_equal(sumac_distributed_apply(variable, NULL, &sgd, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 0.5 1.5, float32[2] 0.5 1.5)");
+
+    sumac_value_unref(gradient);
+    sumac_value_unref(per_replica);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* Rows that occur twice are summed before a rule sees them; others, and their slots, stay. */
+static void rows_are_applied_by_the_same_loops(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable = variable_of(
+        strategy, (struct sumac_distributed_options){
+                      .function = SUMAC_FUNCTION(
+                          "adagrad", {"learning_rate", 1}, {"initial_accumulator_value", 0},
+                          {"epsilon", 0})});
+    const float values[] = {1, 2};
+    const int32_t rows[] = {1, 1};
+    struct sumac_value *slices = sumac_value_slices(
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), values),
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
+
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, slices, NULL), SUMAC_OK);
+
+    expect_components(variable, "(float32[2] 1 1, float32[2] 1 1)"); /* 2 − 3 ÷ √9 */
+    sumac_value_unref(slices);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- by another name ---- */
+
+static void ways_to_write_have_names(void **state)
+{
+    (void)state;
+
+    for (int write = SUMAC_WRITE_ASSIGN; write <= SUMAC_WRITE_SCATTER_UPDATE; write++)
+        assert_int_equal(sumac_write_parse(sumac_write_name((enum sumac_write)write)), write);
+    assert_null(sumac_write_name((enum sumac_write)0));
+    assert_null(sumac_write_name((enum sumac_write)11));
+    assert_int_equal(sumac_write_parse("scatter"), 0);
+    assert_int_equal(sumac_write_parse(NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_no_variable_is_refused_by_its_name),
+        cmocka_unit_test(it_is_of_the_scope_that_it_was_created_in),
+        cmocka_unit_test(it_is_used_in_its_own_context_alone),
+        cmocka_unit_test(a_component_is_lent_to_its_update_alone),
+        cmocka_unit_test(what_was_read_stays_as_it_was),
+        cmocka_unit_test(what_was_assigned_stays_as_it_was),
+        cmocka_unit_test(a_buffer_that_was_assigned_is_the_callers_again),
+        cmocka_unit_test(an_update_changes_its_component_alone),
+        cmocka_unit_test(replicas_that_write_something_else_are_named),
+        cmocka_unit_test(operands_that_do_not_fit_say_what_would),
+        cmocka_unit_test(an_update_says_which_component_failed),
+        cmocka_unit_test(nests_that_differ_between_components_are_refused),
+        cmocka_unit_test(each_component_has_its_slots),
+        cmocka_unit_test(functions_are_those_of_the_variable),
+        cmocka_unit_test(rows_are_applied_by_the_same_loops),
+        cmocka_unit_test(ways_to_write_have_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distributed.c -- variables of a strategy: created, destroyed, described, read. */
+#include "distributed.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "function.h"
+#include "text.h"
+
+#define NAME_BYTES_MAX 1024u
+#define FUNCTION_BYTES_MAX 65536u /* of what is encoded of one, while it is read */
+
+/* ---- contexts */
+
+enum sumac_status distributed_check_context(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const char *call, struct sumac_error *error)
+{
+    const struct context *present = context_present();
+
+    assert(variable != NULL);
+    if (replica == NULL)
+        return context_check_cross(variable->strategy, call, error);
+    if (present->kind != CONTEXT_REPLICA || present->replica != replica)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "%s of %s: called with the context of replica %" PRIu32
+            ", outside of that replica's function",
+            call, variable->name, replica->id);
+    if (replica->strategy != variable->strategy)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "%s of %s: it is a variable of another strategy; strategies do not mix", call,
+            variable->name);
+    return SUMAC_OK;
+}
+
+struct sumac_component *distributed_component(
+    struct sumac_distributed *variable, const struct sumac_replica_context *replica)
+{
+    const uint32_t index = replica == NULL || variable->component_count == 1
+                               ? 0
+                               : replica->id % variable->component_count;
+
+    return &variable->components[index];
+}
+
+/* ---- options */
+
+static enum sumac_status fail_option(
+    const struct sumac_distributed_options *options, const char *why, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "variable %.200s: %s",
+        options->name, why);
+}
+
+static enum sumac_status
+check_name(const struct sumac_distributed_options *options, struct sumac_error *error)
+{
+    const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, NAME_BYTES_MAX + 1);
+
+    if (bytes > 0 && bytes <= NAME_BYTES_MAX && text_is_utf8(options->name, bytes) &&
+        !text_has_control(options->name, bytes))
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        "a variable's name is %s; it is UTF-8 of 1 to %u bytes, without control characters",
+        options->name == NULL ? "NULL"
+        : bytes == 0          ? "empty"
+                              : "none",
+        NAME_BYTES_MAX);
+}
+
+static bool is_integer(enum sumac_dtype dtype)
+{
+    return dtype >= SUMAC_INT8 && dtype <= SUMAC_UINT64;
+}
+
+/* The tensor that every component begins with. NULL: there is none. */
+static const struct sumac_value *initial_of(const struct sumac_distributed_options *options)
+{
+    const struct sumac_value *initial = options->initial;
+
+    if (initial != NULL && value_is_leaf_of_replicas(initial))
+        initial = initial->items[0];
+    return initial != NULL && initial->kind == SUMAC_VALUE_TENSOR ? initial : NULL;
+}
+
+static enum sumac_status check_options(
+    const struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct sumac_error *error)
+{
+    const struct sumac_value *initial = initial_of(options);
+
+    if (check_name(options, error) != SUMAC_OK)
+        return SUMAC_INVALID_ARGUMENT;
+    if (initial == NULL)
+        return fail_option(options, "initial is no tensor, nor per_replica tensors", error);
+    if ((uint32_t)options->synchronization > SUMAC_SYNCHRONIZATION_ON_READ)
+        return fail_option(options, "no such synchronization: AUTO, ON_WRITE or ON_READ", error);
+    if (options->synchronization == SUMAC_SYNCHRONIZATION_NONE &&
+        strategy->options.kind != SUMAC_STRATEGY_DEFAULT)
+        return fail_option(
+            options,
+            "synchronization NONE: what replicas have of it would not be one variable; ON_WRITE, "
+            "or ON_READ",
+            error);
+    if ((uint32_t)options->aggregation > SUMAC_AGGREGATION_ONLY_FIRST_REPLICA)
+        return fail_option(
+            options, "no such aggregation: NONE, SUM, MEAN or ONLY_FIRST_REPLICA", error);
+    if ((uint32_t)options->trainable > SUMAC_TRAINABLE_YES)
+        return fail_option(options, "trainable is neither DEFAULT, NO nor YES", error);
+    if (options->aggregation == SUMAC_AGGREGATION_MEAN && !update_can_divide(initial->tensor.dtype))
+        return fail_option(
+            options,
+            is_integer(initial->tensor.dtype)
+                ? "aggregation MEAN of integers, which would lose what it rounds; SUM, or a float "
+                  "type"
+                : "aggregation MEAN of a type that is not divided",
+            error);
+    return SUMAC_OK;
+}
+
+enum sumac_status distributed_find_function(
+    const struct sumac_distributed *variable, const struct sumac_function *given,
+    const struct update_function **function, struct update_hyperparameters *hyperparameters,
+    struct sumac_error *error)
+{
+    struct arena arena;
+    wire_function *wire = NULL;
+
+    arena_init(&arena, &memory_heap, FUNCTION_BYTES_MAX);
+    enum sumac_status status = function_encode(NULL, given, &arena, &wire, error);
+    if (status == SUMAC_OK) {
+        *function = update_find((uint32_t)wire->function);
+        assert(*function != NULL);
+        const bool own = *function == variable->function;
+        status = update_check(
+            *function, variable->function != NULL ? variable->function : *function, variable->dtype,
+            variable->name, error);
+        if (status == SUMAC_OK)
+            status = update_hyperparameters_read(
+                *function, own ? &variable->hyperparameters : NULL, wire, hyperparameters, error);
+        if (status == SUMAC_OK)
+            status =
+                update_hyperparameters_check(*function, variable->dtype, hyperparameters, error);
+        if (status == SUMAC_OK && own)
+            status = update_check_slots(
+                *function, &variable->hyperparameters, hyperparameters, variable->name, error);
+    }
+    arena_deinit(&arena);
+    return status;
+}
+
+/* ---- created */
+
+static enum sumac_status make_components(
+    struct sumac_distributed *variable, const struct sumac_value *initial,
+    struct sumac_error *error)
+{
+    struct storage *storage = storage_create(variable, initial);
+
+    assert(variable->component_count > 0);
+    variable->components = calloc(variable->component_count, sizeof *variable->components);
+    if (storage == NULL || variable->components == NULL) {
+        storage_destroy(storage);
+        return value_fail_for_memory(error);
+    }
+    storage->components = variable->component_count;
+    for (uint32_t i = 0; i < variable->component_count; i++)
+        variable->components[i] =
+            (struct sumac_component){.variable = variable, .index = i, .storage = storage};
+    return SUMAC_OK;
+}
+
+static void describe(
+    struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    const struct sumac_value *initial)
+{
+    assert(initial->kind == SUMAC_VALUE_TENSOR);
+    assert(options->synchronization <= SUMAC_SYNCHRONIZATION_ON_READ);
+    variable->dtype = initial->tensor.dtype;
+    variable->shape = initial->tensor.shape;
+    variable->synchronization = options->synchronization == SUMAC_SYNCHRONIZATION_AUTO
+                                    ? SUMAC_SYNCHRONIZATION_ON_WRITE
+                                    : options->synchronization;
+    variable->aggregation = options->aggregation;
+    variable->trainable = options->trainable == SUMAC_TRAINABLE_DEFAULT
+                              ? variable->synchronization != SUMAC_SYNCHRONIZATION_ON_READ
+                              : options->trainable == SUMAC_TRAINABLE_YES;
+    variable->undistributed = options->undistributed;
+    variable->component_count = options->undistributed ? 1 : variable->strategy->replicas;
+}
+
+enum sumac_status sumac_distributed_create(
+    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct sumac_distributed **variable, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_create";
+    const char *const null = strategy == NULL   ? "strategy"
+                             : options == NULL  ? "options"
+                             : variable == NULL ? "variable"
+                                                : NULL;
+
+    if (null != NULL)
+        return fail_for_null(error, call, null);
+    enum sumac_status status = context_check_cross(strategy, call, error);
+    if (status == SUMAC_OK)
+        status = check_options(strategy, options, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_distributed *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return value_fail_for_memory(error);
+    pthread_mutex_init(&made->mutex, NULL);
+    made->strategy = strategy;
+    made->name = strdup(options->name);
+    describe(made, options, initial_of(options));
+    status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    if (status == SUMAC_OK) {
+        const struct sumac_function assign = {.name = "assign"};
+        const struct update_function *function;
+        status = distributed_find_function(
+            made, options->function.name == NULL ? &assign : &options->function, &function,
+            &made->hyperparameters, error);
+        if (status == SUMAC_OK)
+            made->function = function;
+    }
+    if (status == SUMAC_OK)
+        status = make_components(made, initial_of(options), error);
+    if (status != SUMAC_OK) {
+        sumac_distributed_destroy(made);
+        return status;
+    }
+    *variable = made;
+    return SUMAC_OK;
+}
+
+void sumac_distributed_destroy(struct sumac_distributed *variable)
+{
+    if (variable == NULL)
+        return;
+    for (uint32_t i = 0; variable->components != NULL && i < variable->component_count; i++) {
+        struct storage *storage = variable->components[i].storage;
+        assert(storage->components > 0);
+        if (--storage->components == 0)
+            storage_destroy(storage);
+    }
+    free(variable->components);
+    free(variable->name);
+    pthread_mutex_destroy(&variable->mutex);
+    free(variable);
+}
+
+/* ---- described */
+
+const char *sumac_distributed_name(const struct sumac_distributed *variable)
+{
+    return variable == NULL ? NULL : variable->name;
+}
+
+enum sumac_dtype sumac_distributed_dtype(const struct sumac_distributed *variable)
+{
+    return variable == NULL ? SUMAC_DTYPE_UNSPECIFIED : variable->dtype;
+}
+
+struct sumac_shape sumac_distributed_shape(const struct sumac_distributed *variable)
+{
+    return variable == NULL ? (struct sumac_shape){.rank = 0} : variable->shape;
+}
+
+bool sumac_distributed_trainable(const struct sumac_distributed *variable)
+{
+    return variable != NULL && variable->trainable;
+}
+
+enum sumac_synchronization
+sumac_distributed_synchronization(const struct sumac_distributed *variable)
+{
+    return variable == NULL ? SUMAC_SYNCHRONIZATION_AUTO : variable->synchronization;
+}
+
+enum sumac_aggregation sumac_distributed_aggregation(const struct sumac_distributed *variable)
+{
+    return variable == NULL ? SUMAC_AGGREGATION_NONE : variable->aggregation;
+}
+
+bool sumac_distributed_created_in_scope(
+    const struct sumac_strategy *strategy, const struct sumac_distributed *variable)
+{
+    return strategy != NULL && variable != NULL && variable->strategy == strategy &&
+           !variable->undistributed;
+}
+
+/* ---- read */
+
+struct sumac_value *component_value(struct sumac_component *component)
+{
+    pthread_mutex_lock(&component->variable->mutex);
+    struct sumac_value *value = sumac_value_ref(component->storage->value);
+    pthread_mutex_unlock(&component->variable->mutex);
+    return value;
+}
+
+/* A reference of each component's. NULL: no memory. */
+static struct sumac_value **component_values(struct sumac_distributed *variable)
+{
+    struct sumac_value **values = calloc(variable->component_count, sizeof *values);
+
+    pthread_mutex_lock(&variable->mutex);
+    for (uint32_t i = 0; values != NULL && i < variable->component_count; i++)
+        values[i] = sumac_value_ref(variable->components[i].storage->value);
+    pthread_mutex_unlock(&variable->mutex);
+    return values;
+}
+
+static void release(struct sumac_value **values, uint32_t count)
+{
+    for (uint32_t i = 0; values != NULL && i < count; i++)
+        sumac_value_unref(values[i]);
+    free(values);
+}
+
+static enum sumac_status
+aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+{
+    assert(
+        variable->aggregation == SUMAC_AGGREGATION_SUM ||
+        variable->aggregation == SUMAC_AGGREGATION_MEAN);
+    struct sumac_value **values = component_values(variable);
+    const enum sumac_reduce_op op =
+        variable->aggregation == SUMAC_AGGREGATION_MEAN ? SUMAC_REDUCE_MEAN : SUMAC_REDUCE_SUM;
+
+    if (values == NULL)
+        return value_fail_for_memory(error);
+    const enum sumac_status status =
+        collect_all_reduce(op, values, variable->component_count, value, error);
+    release(values, variable->component_count);
+    return status;
+}
+
+enum sumac_status distributed_read_across(
+    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+{
+    const bool on_read = variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ &&
+                         !variable->undistributed &&
+                         variable->strategy->options.kind != SUMAC_STRATEGY_DEFAULT;
+
+    if (on_read && variable->aggregation == SUMAC_AGGREGATION_NONE)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s is ON_READ without an aggregation, and is read by replicas alone; create it with "
+            "SUM, MEAN or ONLY_FIRST_REPLICA",
+            variable->name);
+    if (on_read && variable->aggregation != SUMAC_AGGREGATION_ONLY_FIRST_REPLICA)
+        return aggregate(variable, value, error);
+    *value = component_value(&variable->components[0]);
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_distributed_read(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_value **value, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_read";
+
+    if (variable == NULL || value == NULL)
+        return fail_for_null(error, call, variable == NULL ? "variable" : "value");
+    const enum sumac_status status = distributed_check_context(variable, replica, call, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (replica == NULL)
+        return distributed_read_across(variable, value, error);
+    *value = component_value(distributed_component(variable, replica));
+    return SUMAC_OK;
+}
+
+enum sumac_status distributed_regroup(
+    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+{
+    struct sumac_value **values = component_values(variable);
+
+    if (values == NULL)
+        return value_fail_for_memory(error);
+    const enum sumac_status status =
+        sumac_value_regroup(values, variable->component_count, 0, value, error);
+    release(values, variable->component_count);
+    return status;
+}
+
+enum sumac_status sumac_distributed_components(
+    struct sumac_distributed *variable, struct sumac_value **components, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_components";
+
+    if (variable == NULL || components == NULL)
+        return fail_for_null(error, call, variable == NULL ? "variable" : "components");
+    struct sumac_value **values = component_values(variable);
+    if (values == NULL)
+        return value_fail_for_memory(error);
+    *components = sumac_value_tuple(values, variable->component_count); /* takes them */
+    free(values);
+    return *components == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}

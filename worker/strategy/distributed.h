@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distributed.h (worker/strategy) -- what a strategy's variable is made of, for the files beside
+ * it:
+ *
+ *   distributed.c   create, destroy, read
+ *   write.c         what is written in which context, and aggregated how
+ *   update.c        a function of each component
+ *   storage.c       values and slots in this process, and what lib/update's loops make of them
+ */
+#ifndef STRATEGY_DISTRIBUTED_H
+#define STRATEGY_DISTRIBUTED_H
+
+#include <pthread.h>
+
+#include "strategy.h"
+#include "sumac/distributed.h"
+#include "update.h"
+
+/* ---- storage.c: a value, and the slots beside it */
+
+/* Components that are the same have one together, until one of them alone is written. */
+struct storage {
+    uint32_t components; /* that have it */
+    uint64_t steps;      /* of a function that counts them */
+    struct sumac_value *value;
+    struct sumac_value *slots[UPDATE_SLOTS_MAX]; /* NULL: that many there are not */
+};
+
+struct sumac_component {
+    struct sumac_distributed *variable;
+    uint32_t index;
+    struct storage *storage;
+};
+
+struct sumac_distributed {
+    struct sumac_strategy *strategy;
+    char *name;
+    enum sumac_dtype dtype;
+    struct sumac_shape shape;
+    enum sumac_synchronization synchronization;
+    enum sumac_aggregation aggregation;
+    bool trainable, undistributed;
+    const struct update_function *function; /* its own, … */
+    struct update_hyperparameters hyperparameters;
+    uint32_t component_count;
+    struct sumac_component *components; /* (component_count) */
+    pthread_mutex_t mutex;              /* guards what the components have */
+};
+
+/* What is to be done to a value: a tensor of its type and shape is applied, or slices, whose rows
+ * there are. */
+struct change {
+    const struct update_function *function;
+    const struct update_hyperparameters *hyperparameters;
+    struct sumac_value *operand;
+};
+
+/* Gives  one that no component has yet, with a copy of `initial`. NULL: no memory. */
+struct storage *
+storage_create(const struct sumac_distributed *variable, const struct sumac_value *initial);
+void storage_destroy(struct storage *storage);
+
+/* The variable's mutex is held. Do it to all components, or to this one (NULL: to all); nothing at
+ * all where that fails.
+ * Fails  RESOURCE_EXHAUSTED. */
+enum sumac_status storage_change(
+    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_error *error);
+
+/* Is the operand a tensor of the variable's type and shape, or slices that fit?
+ * Fails  INVALID_ARGUMENT, naming the variable, and what it is and is not. */
+enum sumac_status operand_check(
+    const struct sumac_distributed *variable, const char *call, const struct sumac_value *operand,
+    bool by_rows, struct sumac_error *error);
+
+/* ---- write.c */
+
+/* What `write` does, by lib/update's table. */
+const struct update_function *write_function(enum sumac_write write);
+bool write_is_by_rows(enum sumac_write write);
+
+/* What all replicas write together: aggregated, and done. Gives *result: what each reads then. */
+enum sumac_status write_together(
+    struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *values,
+    uint32_t count, struct sumac_value **result, struct sumac_error *error);
+
+/* ---- distributed.c */
+
+/* May this thread use the variable so: as that replica, or across them (NULL)?
+ * Fails  FAILED_PRECONDITION. */
+enum sumac_status distributed_check_context(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const char *call, struct sumac_error *error);
+/* Its first component, or the replica's. */
+struct sumac_component *distributed_component(
+    struct sumac_distributed *variable, const struct sumac_replica_context *replica);
+/* A reference of what the component has. */
+struct sumac_value *component_value(struct sumac_component *component);
+/* As a read across. */
+enum sumac_status distributed_read_across(
+    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
+/* What each component has, regrouped. */
+enum sumac_status distributed_regroup(
+    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
+
+/* The function and hyperparameters of `given` for the variable.
+ * Fails  INVALID_ARGUMENT, FAILED_PRECONDITION (MISSING_SLOTS). */
+enum sumac_status distributed_find_function(
+    const struct sumac_distributed *variable, const struct sumac_function *given,
+    const struct update_function **function, struct update_hyperparameters *hyperparameters,
+    struct sumac_error *error);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* update.c -- a function of each component of a variable: StrategyExtended.update. */
+#include "distributed.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "error.h"
+
+/* ---- what the function is given */
+
+static enum sumac_status refuse_per_replica(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct sumac_distributed *variable = context;
+    char where[160];
+
+    if (leaf->kind == SUMAC_VALUE_PER_REPLICA)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "update of %s: the argument at %s is per_replica, and its components would not be the "
+            "same; reduce it first",
+            variable->name, value_path_print(path, where, sizeof where));
+    *mapped = sumac_value_ref(leaf);
+    return SUMAC_OK;
+}
+
+static enum sumac_status check_argument(
+    struct sumac_distributed *variable, struct sumac_value *given, struct sumac_error *error)
+{
+    struct sumac_value *same = NULL;
+
+    if (given == NULL)
+        return SUMAC_OK;
+    const enum sumac_status status = value_map(given, refuse_per_replica, variable, &same, error);
+    sumac_value_unref(same);
+    return status;
+}
+
+static enum sumac_status check_arguments(
+    struct sumac_distributed *variable, const struct sumac_update *update,
+    struct sumac_error *error)
+{
+    const enum sumac_value_kind args = sumac_value_kind(update->args);
+
+    if (update->args != NULL && args != SUMAC_VALUE_TUPLE && args != SUMAC_VALUE_LIST)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "update of %s: args is a %s; it is a tuple or a list of what the function takes",
+            variable->name, sumac_value_kind_name(args));
+    if (update->kwargs != NULL && sumac_value_kind(update->kwargs) != SUMAC_VALUE_DICT)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "update of %s: kwargs is a %s; it is a dict", variable->name,
+            sumac_value_kind_name(sumac_value_kind(update->kwargs)));
+    const enum sumac_status status = check_argument(variable, update->args, error);
+    return status == SUMAC_OK ? check_argument(variable, update->kwargs, error) : status;
+}
+
+/* ---- called */
+
+struct arguments {
+    struct sumac_value *args, *kwargs;
+};
+
+static enum sumac_status select_own(
+    const struct sumac_update *update, uint32_t index, struct arguments *own,
+    struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    if (update->args != NULL)
+        status = sumac_value_select(update->args, index, &own->args, error);
+    else if ((own->args = sumac_value_tuple(NULL, 0)) == NULL)
+        status = value_fail_for_memory(error);
+    if (status == SUMAC_OK && update->kwargs != NULL)
+        return sumac_value_select(update->kwargs, index, &own->kwargs, error);
+    if (status == SUMAC_OK && (own->kwargs = sumac_value_dict(NULL, NULL, 0)) == NULL)
+        return value_fail_for_memory(error);
+    return status;
+}
+
+static enum sumac_status call_function(
+    struct sumac_component *component, const struct sumac_update *update,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct context *present = context_present();
+    const struct context before = *present;
+    struct sumac_error said = {.status = SUMAC_OK};
+    struct arguments own = {.args = NULL};
+
+    assert(before.kind != CONTEXT_UPDATE);
+    enum sumac_status status = select_own(update, component->index, &own, error);
+    if (status == SUMAC_OK) {
+        *present = (struct context){
+            .kind = CONTEXT_UPDATE,
+            .strategy = component->variable->strategy,
+            .component = component};
+        status = update->function(component, own.args, own.kwargs, update->context, result, &said);
+        *present = before;
+        if (status != SUMAC_OK && said.status == SUMAC_OK)
+            (void)fail(
+                &said, status, SUMAC_REASON_UNSPECIFIED,
+                "update of %s: the function of component %" PRIu32 " returned %s",
+                component->variable->name, component->index, sumac_status_name(status));
+        if (status != SUMAC_OK && error != NULL)
+            *error = said;
+    }
+    sumac_value_unref(own.args);
+    sumac_value_unref(own.kwargs);
+    if (status == SUMAC_OK && *result == NULL) {
+        *result = sumac_value_none();
+        return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    }
+    return status;
+}
+
+/* ---- what they returned */
+
+static enum sumac_status tuple_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const uint32_t count = *(const uint32_t *)context;
+
+    (void)path;
+    assert(count > 0);
+    for (uint32_t i = 0; i < count; i++)
+        (void)sumac_value_ref(leaves[i]);
+    *mapped = sumac_value_tuple(leaves, count);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+static enum sumac_status put_together(
+    const struct sumac_distributed *variable, bool grouped, struct sumac_value *const *results,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    uint32_t count = variable->component_count;
+    struct sumac_error why;
+
+    assert(count > 0);
+    if (grouped)
+        return sumac_value_regroup(results, count, 0, result, error);
+    for (uint32_t i = 1; i < count; i++)
+        if (sumac_value_same_nest(results[0], results[i], &why) != SUMAC_OK)
+            return fail(
+                error, why.status, why.reason,
+                "update of %s: components 0 and %" PRIu32 " return other nests: %.380s",
+                variable->name, i, why.text);
+    return value_zip(results, count, tuple_leaf, &count, result, error);
+}
+
+static enum sumac_status update_components(
+    struct sumac_distributed *variable, const struct sumac_update *update,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value **results = calloc(variable->component_count, sizeof *results);
+    enum sumac_status status = results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++)
+        status = call_function(&variable->components[i], update, &results[i], error);
+    if (status == SUMAC_OK && result != NULL)
+        status = put_together(variable, !update->not_grouped, results, result, error);
+    for (uint32_t i = 0; results != NULL && i < variable->component_count; i++)
+        sumac_value_unref(results[i]);
+    free(results);
+    return status;
+}
+
+/* ---- from within replicas */
+
+struct merged {
+    struct sumac_distributed *variable;
+    const struct sumac_update *update;
+};
+
+/* All replicas' args, regrouped: a list of args and kwargs. */
+static enum sumac_status update_merged(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const struct merged *merged = context;
+    struct sumac_update update = *merged->update;
+
+    (void)strategy;
+    update.args = sumac_value_item(args, 0);
+    update.kwargs = sumac_value_item(args, 1);
+    const enum sumac_status status = check_arguments(merged->variable, &update, error);
+    return status == SUMAC_OK ? update_components(merged->variable, &update, result, error)
+                              : status;
+}
+
+static enum sumac_status update_in_replica(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
+{
+    struct merged merged = {.variable = variable, .update = update};
+    struct sumac_value *const both[] = {
+        update->args == NULL ? sumac_value_tuple(NULL, 0) : sumac_value_ref(update->args),
+        update->kwargs == NULL ? sumac_value_dict(NULL, NULL, 0) : sumac_value_ref(update->kwargs)};
+    struct sumac_value *args = sumac_value_tuple(both, 2);
+
+    if (args == NULL)
+        return value_fail_for_memory(error);
+    const struct call call = {
+        .kind = CALL_MERGE,
+        .value = args,
+        .function = update_merged,
+        .context = &merged,
+        .variable = variable};
+    struct sumac_value *all = NULL;
+    enum sumac_status status = call_with_others(replica, &call, &all, error);
+    if (status == SUMAC_OK && result != NULL)
+        status = sumac_value_select(all, replica->id, result, error);
+    sumac_value_unref(all);
+    sumac_value_unref(args);
+    return status;
+}
+
+enum sumac_status sumac_distributed_update(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_update";
+    const char *const null = variable == NULL           ? "variable"
+                             : update == NULL           ? "update"
+                             : update->function == NULL ? "update->function"
+                                                        : NULL;
+
+    if (null != NULL)
+        return fail_for_null(error, call, null);
+    enum sumac_status status = distributed_check_context(variable, replica, call, error);
+    if (status == SUMAC_OK)
+        status = check_arguments(variable, update, error);
+    if (status != SUMAC_OK)
+        return status;
+    return replica == NULL ? update_components(variable, update, result, error)
+                           : update_in_replica(variable, replica, update, result, error);
+}
+
+uint32_t sumac_component_index(const struct sumac_component *component)
+{
+    return component == NULL ? 0 : component->index;
+}
+
+/* ---- with an update function by its name */
+
+static enum sumac_status apply(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    (void)result;
+    return sumac_component_apply(component, context, sumac_value_item(args, 0), error);
+}
+
+enum sumac_status sumac_distributed_apply(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error)
+{
+    if (variable == NULL || gradient == NULL)
+        return fail_for_null(
+            error, "sumac_distributed_apply", variable == NULL ? "variable" : "gradient");
+    struct sumac_value *const own = sumac_value_ref(gradient);
+    struct sumac_value *args = sumac_value_tuple(&own, 1);
+    const struct sumac_update update = {
+        .function = apply, .context = (void *)(uintptr_t)function, .args = args};
+
+    if (args == NULL)
+        return value_fail_for_memory(error);
+    const enum sumac_status status =
+        sumac_distributed_update(variable, replica, &update, NULL, error);
+    sumac_value_unref(args);
+    return status;
+}

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* write.c -- variables are written: by replicas together, by one of them, across them, or component
+ * by component. */
+#include "distributed.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "axes.h"
+#include "dtype.h"
+#include "error.h"
+
+/* ---- what there is */
+
+static const struct {
+    const char *name;
+    const char *function; /* of lib/update's table */
+    bool by_rows;
+    bool is_linear; /* what replicas write can be added up first */
+} writes[] = {
+    [SUMAC_WRITE_ASSIGN] = {"assign", "assign", false, true},
+    [SUMAC_WRITE_ASSIGN_ADD] = {"assign_add", "assign_add", false, true},
+    [SUMAC_WRITE_ASSIGN_SUB] = {"assign_sub", "assign_sub", false, true},
+    [SUMAC_WRITE_SCATTER_ADD] = {"scatter_add", "assign_add", true, true},
+    [SUMAC_WRITE_SCATTER_SUB] = {"scatter_sub", "assign_sub", true, true},
+    [SUMAC_WRITE_SCATTER_MUL] = {"scatter_mul", "multiply", true, true},
+    [SUMAC_WRITE_SCATTER_DIV] = {"scatter_div", "divide", true, true},
+    [SUMAC_WRITE_SCATTER_MIN] = {"scatter_min", "min", true, false},
+    [SUMAC_WRITE_SCATTER_MAX] = {"scatter_max", "max", true, false},
+    [SUMAC_WRITE_SCATTER_UPDATE] = {"scatter_update", "assign", true, false},
+};
+#define WRITES (sizeof writes / sizeof writes[0])
+
+static bool is_write(enum sumac_write write)
+{
+    return (uint32_t)write < WRITES && writes[write].name != NULL;
+}
+
+const char *sumac_write_name(enum sumac_write write)
+{
+    return is_write(write) ? writes[write].name : NULL;
+}
+
+enum sumac_write sumac_write_parse(const char *name)
+{
+    for (uint32_t i = 0; name != NULL && i < WRITES; i++)
+        if (writes[i].name != NULL && strcmp(writes[i].name, name) == 0)
+            return (enum sumac_write)i;
+    return (enum sumac_write)0;
+}
+
+const struct update_function *write_function(enum sumac_write write)
+{
+    assert(is_write(write));
+    return update_find_by_name(writes[write].function);
+}
+
+bool write_is_by_rows(enum sumac_write write) { return writes[write].by_rows; }
+
+/* ---- done */
+
+static const struct update_hyperparameters no_hyperparameters;
+
+/* To all components, or to this one; *result is what `only`, or the first, then has. */
+static enum sumac_status change(
+    struct sumac_distributed *variable, struct sumac_component *only, enum sumac_write write,
+    struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct change change = {
+        .function = write_function(write),
+        .hyperparameters = &no_hyperparameters,
+        .operand = operand};
+    const struct sumac_component *read = only != NULL ? only : &variable->components[0];
+
+    enum sumac_status status =
+        update_check(change.function, variable->function, variable->dtype, variable->name, error);
+    if (status != SUMAC_OK)
+        return status;
+    pthread_mutex_lock(&variable->mutex);
+    status = storage_change(variable, only, &change, error);
+    if (status == SUMAC_OK && result != NULL)
+        *result = sumac_value_ref(read->storage->value);
+    pthread_mutex_unlock(&variable->mutex);
+    return status;
+}
+
+/* ---- what the context allows */
+
+/* Of one device, or of none: the components are one, and there is nothing to aggregate. */
+static bool is_plain(const struct sumac_distributed *variable)
+{
+    return variable->undistributed || variable->strategy->options.kind == SUMAC_STRATEGY_DEFAULT ||
+           variable->strategy->options.kind == SUMAC_STRATEGY_ONE_DEVICE;
+}
+
+static bool is_on_read(const struct sumac_distributed *variable)
+{
+    return variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ;
+}
+
+static enum sumac_status fail_write(
+    const struct sumac_distributed *variable, enum sumac_write write, enum sumac_status status,
+    const char *why, struct sumac_error *error)
+{
+    return fail(
+        error, status, SUMAC_REASON_UNSUPPORTED, "%s of %s: %s", writes[write].name, variable->name,
+        why);
+}
+
+static enum sumac_status check_scatter(
+    const struct sumac_distributed *variable, enum sumac_write write, struct sumac_error *error)
+{
+    if (!writes[write].by_rows)
+        return SUMAC_OK;
+    if (is_on_read(variable))
+        return fail_write(
+            variable, write, SUMAC_UNIMPLEMENTED,
+            "an ON_READ variable is not written by rows, but in an update", error);
+    if (!writes[write].is_linear && (variable->aggregation == SUMAC_AGGREGATION_SUM ||
+                                     variable->aggregation == SUMAC_AGGREGATION_MEAN))
+        return fail_write(
+            variable, write, SUMAC_UNIMPLEMENTED,
+            "what replicas write so has no sum and no mean; create it with aggregation NONE or "
+            "ONLY_FIRST_REPLICA",
+            error);
+    return SUMAC_OK;
+}
+
+static enum sumac_status check_replicas_write(
+    const struct sumac_distributed *variable, enum sumac_write write, struct sumac_error *error)
+{
+    const enum sumac_status status = check_scatter(variable, write, error);
+
+    if (status == SUMAC_OK && !is_on_read(variable) &&
+        variable->aggregation == SUMAC_AGGREGATION_NONE && variable->strategy->replicas > 1)
+        return fail_write(
+            variable, write, SUMAC_FAILED_PRECONDITION,
+            "replicas write it without an aggregation, and what each has would not be one "
+            "variable; create it with SUM, MEAN or ONLY_FIRST_REPLICA, or with ON_READ",
+            error);
+    return status;
+}
+
+static enum sumac_status check_across(
+    const struct sumac_distributed *variable, enum sumac_write write, bool reads,
+    struct sumac_error *error)
+{
+    const enum sumac_status status = check_scatter(variable, write, error);
+
+    if (status != SUMAC_OK || !is_on_read(variable))
+        return status;
+    if (variable->aggregation == SUMAC_AGGREGATION_SUM && write != SUMAC_WRITE_ASSIGN)
+        return fail_write(
+            variable, write, SUMAC_INVALID_ARGUMENT,
+            "the sum of an ON_READ variable is not changed across replicas but by assign", error);
+    if (variable->aggregation == SUMAC_AGGREGATION_NONE && reads)
+        return fail_write(
+            variable, write, SUMAC_INVALID_ARGUMENT,
+            "it is ON_READ without an aggregation, and is not read across replicas: pass no result",
+            error);
+    return SUMAC_OK;
+}
+
+/* ---- across */
+
+/* Whole numbers ÷ R, which leave no rest. */
+#define DIVIDE(type)                                                                               \
+    do {                                                                                           \
+        const type *from = sumac_tensor_data(whole);                                               \
+        type *to = elements;                                                                       \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            if (from[i] % (type)replicas != 0)                                                     \
+                return false;                                                                      \
+            to[i] = (type)(from[i] / (type)replicas);                                              \
+        }                                                                                          \
+        return true;                                                                               \
+    } while (0)
+
+/* false: one leaves a rest. A type too small for R has no multiple of it but 0. */
+static bool divide_integers(const struct sumac_tensor *whole, uint32_t replicas, void *elements)
+{
+    const uint64_t count = sumac_tensor_bytes(whole) / dtype_bytes(whole->dtype);
+
+    assert(replicas > 1);
+    assert(replicas <= SUMAC_REPLICAS_MAX);
+    switch (whole->dtype) {
+    case SUMAC_INT8: {
+        const int8_t *from = sumac_tensor_data(whole);
+        for (uint64_t i = 0; i < count; i++) {
+            if (from[i] % (int32_t)replicas != 0)
+                return false;
+            ((int8_t *)elements)[i] = (int8_t)(from[i] / (int32_t)replicas);
+        }
+        return true;
+    }
+    case SUMAC_UINT8: {
+        const uint8_t *from = sumac_tensor_data(whole);
+        for (uint64_t i = 0; i < count; i++) {
+            if (from[i] % replicas != 0)
+                return false;
+            ((uint8_t *)elements)[i] = (uint8_t)(from[i] / replicas);
+        }
+        return true;
+    }
+    case SUMAC_INT16:
+        DIVIDE(int16_t);
+    case SUMAC_INT32:
+        DIVIDE(int32_t);
+    case SUMAC_INT64:
+        DIVIDE(int64_t);
+    case SUMAC_UINT16:
+        DIVIDE(uint16_t);
+    case SUMAC_UINT32:
+        DIVIDE(uint32_t);
+    case SUMAC_UINT64:
+        DIVIDE(uint64_t);
+    default:
+        return false;
+    }
+}
+
+/* What each component of a SUM is given, so that they add up to the operand. */
+static enum sumac_status divide(
+    const struct sumac_distributed *variable, const struct sumac_value *operand,
+    struct sumac_value **divided, struct sumac_error *error)
+{
+    const struct sumac_tensor *const whole = &operand->tensor;
+    const uint32_t replicas = variable->strategy->replicas;
+    const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
+    void *elements;
+
+    if (update_can_divide(whole->dtype))
+        return axes_reduce(&reduction, &whole, 1, divided, error);
+    struct sumac_value *value = value_make_tensor(whole->dtype, &whole->shape, &elements);
+    if (value == NULL)
+        return value_fail_for_memory(error);
+    if (divide_integers(whole, replicas, elements)) {
+        *divided = value;
+        return SUMAC_OK;
+    }
+    sumac_value_unref(value);
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "assign of %s: the components of an ON_READ SUM of integers are the value ÷ %" PRIu32
+        ", which leaves a rest",
+        variable->name, replicas);
+}
+
+static enum sumac_status write_across(
+    struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *operand,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value *share = NULL;
+    enum sumac_status status = SUMAC_OK;
+
+    if (!is_plain(variable) && is_on_read(variable) &&
+        variable->aggregation == SUMAC_AGGREGATION_SUM && variable->strategy->replicas > 1)
+        status = divide(variable, operand, &share, error);
+    if (status == SUMAC_OK)
+        status = change(variable, NULL, write, share != NULL ? share : operand, NULL, error);
+    sumac_value_unref(share);
+    return status == SUMAC_OK && result != NULL ? distributed_read_across(variable, result, error)
+                                                : status;
+}
+
+/* ---- by replicas */
+
+/* What is written for all: their sum or mean, or what the first has. */
+static enum sumac_status aggregate(
+    const struct sumac_distributed *variable, struct sumac_value *const *values, uint32_t count,
+    struct sumac_value **operand, struct sumac_error *error)
+{
+    assert(count > 0);
+    if (variable->aggregation == SUMAC_AGGREGATION_SUM)
+        return collect_all_reduce(SUMAC_REDUCE_SUM, values, count, operand, error);
+    if (variable->aggregation == SUMAC_AGGREGATION_MEAN)
+        return collect_all_reduce(SUMAC_REDUCE_MEAN, values, count, operand, error);
+    *operand = sumac_value_ref(values[0]);
+    return SUMAC_OK;
+}
+
+enum sumac_status write_together(
+    struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *values,
+    uint32_t count, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value *operand = NULL;
+
+    assert(count == variable->strategy->replicas);
+    assert(!is_on_read(variable));
+    enum sumac_status status = aggregate(variable, values, count, &operand, error);
+    if (status == SUMAC_OK)
+        status = change(variable, NULL, write, operand, NULL, error);
+    sumac_value_unref(operand);
+    return status == SUMAC_OK ? distributed_regroup(variable, result, error) : status;
+}
+
+static enum sumac_status write_with_others(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    enum sumac_write write, struct sumac_value *operand, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    const struct call call = {
+        .kind = CALL_WRITE, .value = operand, .variable = variable, .write = (int)write};
+    struct sumac_value *all = NULL;
+
+    enum sumac_status status = call_with_others(replica, &call, &all, error);
+    if (status == SUMAC_OK && result != NULL)
+        status = sumac_value_select(all, replica->id, result, error);
+    sumac_value_unref(all);
+    return status;
+}
+
+static enum sumac_status write_in_replica(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    enum sumac_write write, struct sumac_value *operand, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    struct sumac_component *own = distributed_component(variable, replica);
+
+    return is_plain(variable) || is_on_read(variable) || variable->strategy->replicas == 1
+               ? change(variable, own, write, operand, result, error)
+               : write_with_others(variable, replica, write, operand, result, error);
+}
+
+/* ---- public */
+
+static enum sumac_status check_allowed(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    enum sumac_write write, bool reads, struct sumac_error *error)
+{
+    if (is_plain(variable))
+        return SUMAC_OK;
+    return replica == NULL ? check_across(variable, write, reads, error)
+                           : check_replicas_write(variable, write, error);
+}
+
+/* Whole numbers of any size: is one of them 0? */
+static bool has_zero(const struct sumac_tensor *tensor)
+{
+    static const uint8_t zero[8];
+    const uint8_t *const elements = sumac_tensor_data(tensor);
+    const uint64_t bytes = sumac_tensor_bytes(tensor);
+    const uint32_t each = dtype_bytes(tensor->dtype);
+
+    assert(each > 0);
+    for (uint64_t at = 0; at < bytes; at += each)
+        if (memcmp(elements + at, zero, each) == 0)
+            return true;
+    return false;
+}
+
+static enum sumac_status check_operand(
+    const struct sumac_distributed *variable, enum sumac_write write,
+    const struct sumac_value *operand, struct sumac_error *error)
+{
+    const enum sumac_status status =
+        operand_check(variable, writes[write].name, operand, writes[write].by_rows, error);
+
+    if (status == SUMAC_OK && write == SUMAC_WRITE_SCATTER_DIV &&
+        !sumac_dtype_is_float(variable->dtype) && has_zero(&operand->items[0]->tensor))
+        return fail_write(
+            variable, write, SUMAC_INVALID_ARGUMENT, "integers are not divided by 0", error);
+    return status;
+}
+
+/* Across, a mirrored value is what it has in each; lent. */
+static enum sumac_status read_operand(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    enum sumac_write write, struct sumac_value *value, struct sumac_value **operand,
+    struct sumac_error *error)
+{
+    const bool across = replica == NULL;
+
+    assert(is_write(write));
+    *operand = across && value->kind == SUMAC_VALUE_MIRRORED ? value->items[0] : value;
+    if (value->kind == SUMAC_VALUE_PER_REPLICA)
+        return fail_write(
+            variable, write, SUMAC_INVALID_ARGUMENT,
+            across ? "a per_replica value is not written across replicas, for what each has would "
+                     "not be one variable; reduce it, or write in the replicas"
+                   : "a per_replica value, in a replica; pass it to the run, which gives each "
+                     "replica its own",
+            error);
+    return check_operand(variable, write, *operand, error);
+}
+
+enum sumac_status sumac_distributed_write(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_write";
+    struct sumac_value *operand;
+
+    if (variable == NULL || value == NULL)
+        return fail_for_null(error, call, variable == NULL ? "variable" : "value");
+    if (!is_write(write))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s: %d is no way to write; there are 1 (assign) to %d (scatter_update)", call,
+            (int)write, (int)WRITES - 1);
+    enum sumac_status status = distributed_check_context(variable, replica, call, error);
+    if (status == SUMAC_OK)
+        status = check_allowed(variable, replica, write, result != NULL, error);
+    if (status == SUMAC_OK)
+        status = read_operand(variable, replica, write, value, &operand, error);
+    if (status != SUMAC_OK)
+        return status;
+    return replica == NULL ? write_across(variable, write, operand, result, error)
+                           : write_in_replica(variable, replica, write, operand, result, error);
+}
+
+enum sumac_status sumac_distributed_assign(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
+{
+    return sumac_distributed_write(variable, replica, SUMAC_WRITE_ASSIGN, value, result, error);
+}
+
+enum sumac_status sumac_distributed_assign_add(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
+{
+    return sumac_distributed_write(variable, replica, SUMAC_WRITE_ASSIGN_ADD, value, result, error);
+}
+
+enum sumac_status sumac_distributed_assign_sub(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error)
+{
+    return sumac_distributed_write(variable, replica, SUMAC_WRITE_ASSIGN_SUB, value, result, error);
+}
+
+/* ---- in an update */
+
+static enum sumac_status check_component(
+    const struct sumac_component *component, const char *call, struct sumac_error *error)
+{
+    const struct context *present = context_present();
+
+    if (component == NULL)
+        return fail_for_null(error, call, "component");
+    if (present->kind == CONTEXT_UPDATE && present->component == component)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+        "%s: called outside of the update that has this component; sumac_distributed_update gives "
+        "one to its function, for as long as that runs",
+        call);
+}
+
+enum sumac_status sumac_component_read(
+    struct sumac_component *component, struct sumac_value **value, struct sumac_error *error)
+{
+    static const char call[] = "sumac_component_read";
+
+    if (value == NULL)
+        return fail_for_null(error, call, "value");
+    const enum sumac_status status = check_component(component, call, error);
+    if (status == SUMAC_OK)
+        *value = component_value(component);
+    return status;
+}
+
+enum sumac_status sumac_component_write(
+    struct sumac_component *component, enum sumac_write write, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    static const char call[] = "sumac_component_write";
+
+    enum sumac_status status = check_component(component, call, error);
+    if (status == SUMAC_OK && value == NULL)
+        status = fail_for_null(error, call, "value");
+    if (status == SUMAC_OK && !is_write(write))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: no such way to write: %d",
+            call, (int)write);
+    if (status == SUMAC_OK)
+        status = check_operand(component->variable, write, value, error);
+    return status == SUMAC_OK ? change(component->variable, component, write, value, result, error)
+                              : status;
+}
+
+enum sumac_status sumac_component_apply(
+    struct sumac_component *component, const struct sumac_function *function,
+    struct sumac_value *gradient, struct sumac_error *error)
+{
+    static const char call[] = "sumac_component_apply";
+    struct update_hyperparameters hyperparameters;
+    struct change change = {.hyperparameters = &hyperparameters, .operand = gradient};
+
+    enum sumac_status status = check_component(component, call, error);
+    if (status == SUMAC_OK && gradient == NULL)
+        status = fail_for_null(error, call, "gradient");
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_distributed *variable = component->variable;
+    change.function = variable->function;
+    hyperparameters = variable->hyperparameters;
+    if (function != NULL)
+        status = distributed_find_function(
+            variable, function, &change.function, &hyperparameters, error);
+    if (status == SUMAC_OK)
+        status = operand_check(
+            variable, change.function->name, gradient, gradient->kind == SUMAC_VALUE_SLICES, error);
+    if (status != SUMAC_OK)
+        return status;
+    pthread_mutex_lock(&variable->mutex);
+    status = storage_change(variable, component, &change, error);
+    pthread_mutex_unlock(&variable->mutex);
+    return status;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distributed.h -- variables of a strategy: tf.distribute.DistributedVariable.
+ *
+ *     sumac_distributed_create     a variable, in each replica a component of it
+ *     sumac_distributed_read …     what it is, as the context sees it
+ *     sumac_distributed_assign …   written: by all replicas together, or across them
+ *     sumac_distributed_update     a function of each component: StrategyExtended.update
+ *       sumac_component_…          what that function does
+ *     sumac_distributed_destroy
+ *
+ * What a call means depends on where it is made. In a replica's function it is given the replica's
+ * context; NULL means across the replicas, as in a scope or a merge_call.
+ *
+ *                     synchronization ON_WRITE              synchronization ON_READ
+ *     replica reads   its component                         its component
+ *     replica writes  with all others: what they write is   its component
+ *                     aggregated, and is every component's
+ *     across, reads   the first component                   the components, aggregated
+ *     across, writes  every component, the same             every component; assign with SUM: ÷ R
+ *     update          component by component                component by component
+ *
+ * Aggregation of what replicas write, or read across: SUM and MEAN, as all_reduce; that of replica
+ * 0, ONLY_FIRST_REPLICA; or NONE, with which R > 1 replicas write nothing (FAILED_PRECONDITION),
+ * and nobody reads ON_READ across (INVALID_ARGUMENT). It is the operands that are aggregated:
+ * assign_add with MEAN adds their mean, once. By rows (scatter) SUM and MEAN have add, sub, mul and
+ * div, of the rows of all replicas one after the other, MEAN ÷ R; the others are UNIMPLEMENTED.
+ * ON_READ has no scatter (UNIMPLEMENTED) but in an update.
+ *
+ * A call that fails has changed nothing.
+ *
+ * Threads  any: each call is atomic to each component.
+ */
+#ifndef SUMAC_DISTRIBUTED_H
+#define SUMAC_DISTRIBUTED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sumac/client.h"
+#include "sumac/strategy.h"
+#include "sumac/value.h"
+
+struct sumac_distributed;
+struct sumac_component;
+
+enum sumac_trainable {
+    SUMAC_TRAINABLE_DEFAULT = 0, /* unless ON_READ */
+    SUMAC_TRAINABLE_NO = 1,
+    SUMAC_TRAINABLE_YES = 2,
+};
+
+struct sumac_distributed_options {
+    const char *name; /* UTF-8, 1 to 1024 bytes, no control characters */
+    /* A tensor; or per_replica, what each replica proposes: that of the first is every component's.
+     * Borrowed */
+    struct sumac_value *initial;
+    enum sumac_synchronization synchronization; /* AUTO is ON_WRITE; NONE is refused */
+    enum sumac_aggregation aggregation;
+    enum sumac_trainable trainable;
+    /* What sumac_component_apply applies unless it is told otherwise, and whose slots each
+     * component keeps; name NULL: "assign". Copied */
+    struct sumac_function function;
+    /* Not the strategy's, but one value of this process, as one that is created outside of all
+     * scopes: written and read as it is, updated once. */
+    bool undistributed;
+};
+
+/* Variable(initial_value, trainable, name, synchronization, aggregation) in the strategy's scope.
+ *
+ * Gives    *variable; destroy with sumac_distributed_destroy, before its strategy.
+ * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, a synchronization or
+ *          aggregation that is none, MEAN of integers, an unknown function.
+ *          FAILED_PRECONDITION: from within a replica, or another strategy's scope. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_create(
+    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct sumac_distributed **variable, struct sumac_error *error);
+/* NULL is fine. Nobody uses it any more. */
+SUMAC_API void sumac_distributed_destroy(struct sumac_distributed *variable);
+
+/* What it was created with; AUTO is ON_WRITE. The name is lent. Of NULL: NULL, zeros, false.
+ * Threads  any. */
+SUMAC_API const char *sumac_distributed_name(const struct sumac_distributed *variable);
+SUMAC_API enum sumac_dtype sumac_distributed_dtype(const struct sumac_distributed *variable);
+SUMAC_API struct sumac_shape sumac_distributed_shape(const struct sumac_distributed *variable);
+SUMAC_API bool sumac_distributed_trainable(const struct sumac_distributed *variable);
+SUMAC_API enum sumac_synchronization
+sumac_distributed_synchronization(const struct sumac_distributed *variable);
+SUMAC_API enum sumac_aggregation
+sumac_distributed_aggregation(const struct sumac_distributed *variable);
+/* StrategyExtended.variable_created_in_scope: is it the strategy's, and distributed? */
+SUMAC_API bool sumac_distributed_created_in_scope(
+    const struct sumac_strategy *strategy, const struct sumac_distributed *variable);
+
+/* read_value: as the context sees it. It costs no copy: what is written later makes one.
+ * replica (NULL: across)
+ * Gives    *value, a tensor.
+ * Fails    INVALID_ARGUMENT: across, ON_READ without an aggregation. FAILED_PRECONDITION: a context
+ *          that is not this thread's, or of another strategy. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_value **value, struct sumac_error *error);
+
+/* What each component of this process has: a tuple. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
+    struct sumac_distributed *variable, struct sumac_value **components, struct sumac_error *error);
+
+/* How a variable is written; the SCATTER ones by rows of the first axis: IndexedSlices. */
+enum sumac_write {
+    SUMAC_WRITE_ASSIGN = 1,
+    SUMAC_WRITE_ASSIGN_ADD = 2,
+    SUMAC_WRITE_ASSIGN_SUB = 3,
+    SUMAC_WRITE_SCATTER_ADD = 4, /* rows that occur several times: each counts, in their order … */
+    SUMAC_WRITE_SCATTER_SUB = 5,
+    SUMAC_WRITE_SCATTER_MUL = 6,
+    SUMAC_WRITE_SCATTER_DIV = 7,
+    SUMAC_WRITE_SCATTER_MIN = 8,
+    SUMAC_WRITE_SCATTER_MAX = 9,
+    SUMAC_WRITE_SCATTER_UPDATE = 10, /* … but of this the last */
+};
+/* "scatter_add"; NULL: none. SUMAC_WRITE_… of a name; 0: none. Threads  any. */
+SUMAC_API const char *sumac_write_name(enum sumac_write write);
+SUMAC_API enum sumac_write sumac_write_parse(const char *name);
+
+/* Write. `value` is a tensor of the variable's dtype and shape; of a SCATTER slices of that dense
+ * shape.
+ *
+ * Borrows  value.
+ * Gives    *result, what the context then reads (NULL: not wanted, and not read).
+ * Fails    INVALID_ARGUMENT: another dtype or shape, a row that there is not, a per_replica value
+ *          across; as the table above says; as sumac_replica_all_reduce, where replicas write
+ *          together. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_write(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
+    struct sumac_error *error);
+/* Variable.assign, assign_add, assign_sub: the same. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_add(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_sub(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
+
+/* ---- update */
+
+/* What is called for each component. args and kwargs are the caller's, of mirrored leaves the
+ * component's own. *result, if anything is to be returned, is given to the caller. The component is
+ * lent for as long. */
+typedef enum sumac_status sumac_update_function(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error);
+
+struct sumac_update {
+    sumac_update_function *function;
+    void *context;
+    struct sumac_value *args;   /* a tuple or list; NULL: none. Borrowed */
+    struct sumac_value *kwargs; /* a dict; NULL: none. Borrowed */
+    bool not_grouped;           /* group=False */
+};
+
+/* StrategyExtended.update: call `function` for each component, in their order; of a variable that
+ * is not distributed once. Of a replica's context all replicas call it, and each gets its own of
+ * what is returned. A function that fails ends it; components before have been updated.
+ *
+ * Borrows  update, and what it has.
+ * Gives    *result (NULL: not wanted): what the functions returned, regrouped, or with not_grouped
+ *          each leaf a tuple with one for each component.
+ * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, a leaf is per_replica, or
+ *          results' nests differ. FAILED_PRECONDITION: another strategy's scope, a context that is
+ *          not this thread's. Else as the function. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_update(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error);
+
+/* The same with an update function by its name as what is called: each component's value and slots
+ * become what `function` (NULL: the variable's own) makes of them and `gradient`, a tensor of the
+ * variable's dtype and shape, or slices of it.
+ * Fails    INVALID_ARGUMENT: an unknown function or hyperparameter, another dtype or shape, a
+ *          gradient that is per_replica. FAILED_PRECONDITION (MISSING_SLOTS). */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_apply(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
+
+/* Which it is among those of this process, from 0. Threads  any. */
+SUMAC_API uint32_t sumac_component_index(const struct sumac_component *component);
+/* The component's own, whatever the synchronization and the aggregation.
+ * Fails    as those of the variable. FAILED_PRECONDITION: outside of the function of an update that
+ *          was given this component. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_component_read(
+    struct sumac_component *component, struct sumac_value **value, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_component_write(
+    struct sumac_component *component, enum sumac_write write, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_component_apply(
+    struct sumac_component *component, const struct sumac_function *function,
+    struct sumac_value *gradient, struct sumac_error *error);
+
+#endif
