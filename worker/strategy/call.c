@@ -90,7 +90,8 @@ list_missing(const struct sumac_strategy *strategy, bool returned, char *text, s
         if (strategy->calls.made[i] != NULL || (returned && !strategy->calls.returned[i]))
             continue;
         used += text_print(
-            text + used, text_bytes - used, "%sreplica %" PRIu32, used == 0 ? "" : ", ", i);
+            text + used, text_bytes - used, "%sreplica %" PRIu32, used == 0 ? "" : ", ",
+            strategy->first + i);
     }
     return text;
 }
@@ -298,7 +299,8 @@ static enum sumac_status merge(
 
     assert(first->kind == CALL_MERGE);
     assert(first->function != NULL);
-    enum sumac_status status = sumac_value_regroup(values, strategy->replicas, 0, &args, error);
+    enum sumac_status status =
+        sumac_value_regroup(values, strategy->replicas, strategy->first, &args, error);
     if (status != SUMAC_OK)
         return status;
     *present = (struct context){
@@ -440,7 +442,7 @@ enum sumac_status call_with_others(
         call->options.timeout_ms != 0 ? call->options.timeout_ms : strategy->options.timeout_ms;
 
     assert(call->value != NULL);
-    assert(replica->id < strategy->replicas);
+    assert(replica->index < strategy->replicas);
     pthread_mutex_lock(&calls->mutex);
     while (calls->over) /* others have yet to hear of the one before */
         pthread_cond_wait(&calls->changed, &calls->mutex);
@@ -449,9 +451,9 @@ enum sumac_status call_with_others(
         if (error != NULL)
             *error = calls->broken;
     } else {
-        make(strategy, replica->id, call);
+        make(strategy, replica->index, call);
         wait_for_others(strategy, timeout_ms);
-        status = take(calls, replica->id, result, error);
+        status = take(calls, replica->index, result, error);
     }
     pthread_mutex_unlock(&calls->mutex);
     return status;

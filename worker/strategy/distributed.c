@@ -42,9 +42,7 @@ enum sumac_status distributed_check_context(
 struct sumac_component *distributed_component(
     struct sumac_distributed *variable, const struct sumac_replica_context *replica)
 {
-    const uint32_t index = replica == NULL || variable->component_count == 1
-                               ? 0
-                               : replica->id % variable->component_count;
+    const uint32_t index = replica == NULL || variable->component_count == 1 ? 0 : replica->index;
 
     return &variable->components[index];
 }
@@ -387,8 +385,8 @@ enum sumac_status distributed_regroup(
 
     if (values == NULL)
         return value_fail_for_memory(error);
-    const enum sumac_status status =
-        sumac_value_regroup(values, variable->component_count, 0, value, error);
+    const enum sumac_status status = sumac_value_regroup(
+        values, variable->component_count, variable->strategy->first, value, error);
     release(values, variable->component_count);
     return status;
 }

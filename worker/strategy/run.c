@@ -25,7 +25,7 @@ static enum sumac_status call_function(struct replica_run *own)
     struct sumac_value *args = NULL, *kwargs = NULL;
 
     assert(own->result == NULL);
-    assert(own->replica->id < run->strategy->replicas);
+    assert(own->replica->index < run->strategy->replicas);
     enum sumac_status status = select_own(run, own->replica->id, &args, &kwargs, &own->error);
     if (status == SUMAC_OK)
         status = run->function(own->replica, args, kwargs, run->context, &own->result, &own->error);
@@ -56,7 +56,7 @@ static enum sumac_status run_replica(void *context)
         .kind = CONTEXT_REPLICA, .strategy = own->run->strategy, .replica = own->replica};
     own->status = call_function(own);
     *present = before;
-    calls_returned(own->run->strategy, own->replica->id, &own->error);
+    calls_returned(own->run->strategy, own->replica->index, &own->error);
     return SUMAC_OK; /* the run tells it */
 }
 
@@ -107,7 +107,7 @@ static enum sumac_status put_together(
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         results[i] = strategy->runs[i].result;
     if (status == SUMAC_OK)
-        status = sumac_value_regroup(results, strategy->replicas, 0, result, error);
+        status = sumac_value_regroup(results, strategy->replicas, strategy->first, result, error);
     free(results);
     return status;
 }
@@ -207,7 +207,7 @@ enum sumac_status sumac_strategy_local_results(
     enum sumac_status status = items == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
-        status = sumac_value_select(value, i, &items[i], error);
+        status = sumac_value_select(value, strategy->first + i, &items[i], error);
     if (status == SUMAC_OK) {
         *results = sumac_value_tuple(items, count);
         status = *results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
@@ -225,13 +225,12 @@ static enum sumac_status wrap_leaf(
     void *context, struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
-    const uint32_t count = *(const uint32_t *)context;
+    const struct sumac_strategy *strategy = context;
 
-    assert(count > 0);
     (void)path;
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < strategy->replicas; i++)
         (void)sumac_value_ref(leaves[i]);
-    *mapped = sumac_value_per_replica(leaves, count, 0);
+    *mapped = sumac_value_per_replica(leaves, strategy->replicas, strategy->first);
     return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
@@ -245,13 +244,14 @@ static enum sumac_status wrap(
     for (uint32_t i = 1; i < strategy->replicas; i++)
         if (sumac_value_same_nest(made[0], made[i], &why) != SUMAC_OK)
             return fail(
-                error, why.status, why.reason, "values of replicas 0 and %" PRIu32 ": %.400s", i,
-                why.text);
+                error, why.status, why.reason,
+                "values of replicas %" PRIu32 " and %" PRIu32 ": %.400s", strategy->first,
+                strategy->first + i, why.text);
     if (strategy->options.kind == SUMAC_STRATEGY_DEFAULT) {
         *value = sumac_value_ref(made[0]);
         return SUMAC_OK;
     }
-    return value_zip(made, strategy->replicas, wrap_leaf, &strategy->replicas, value, error);
+    return value_zip(made, strategy->replicas, wrap_leaf, strategy, value, error);
 }
 
 static enum sumac_status make_value(
@@ -259,9 +259,9 @@ static enum sumac_status make_value(
     uint32_t replica, struct sumac_value **value, struct sumac_error *error)
 {
     const struct sumac_value_context of = {
-        .replica_id_in_sync_group = replica, .num_replicas_in_sync = strategy->replicas};
+        .replica_id_in_sync_group = replica, .num_replicas_in_sync = strategy->in_sync};
 
-    assert(replica < strategy->replicas);
+    assert(replica < strategy->in_sync);
     assert(*value == NULL);
     const enum sumac_status status = function(&of, context, value, error);
     if (status == SUMAC_OK && *value == NULL)
@@ -288,7 +288,7 @@ enum sumac_status sumac_strategy_values_from_function(
     struct sumac_value **made = calloc(strategy->replicas, sizeof *made);
     status = made == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
-        status = make_value(strategy, function, context, i, &made[i], error);
+        status = make_value(strategy, function, context, strategy->first + i, &made[i], error);
     if (status == SUMAC_OK)
         status = wrap(strategy, made, value, error);
     for (uint32_t i = 0; made != NULL && i < strategy->replicas; i++)

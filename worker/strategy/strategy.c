@@ -99,6 +99,10 @@ static const char *name_of(enum sumac_strategy_kind kind)
         return "one_device";
     case SUMAC_STRATEGY_MIRRORED:
         return "mirrored";
+    case SUMAC_STRATEGY_MULTI_WORKER:
+        return "multi_worker";
+    case SUMAC_STRATEGY_PARAMETER_SERVER:
+        return "parameter_server";
     }
     return NULL;
 }
@@ -109,7 +113,7 @@ static enum sumac_status read_options(
     struct sumac_error *error)
 {
     *filled = *options;
-    const bool mirrors = options->kind == SUMAC_STRATEGY_MIRRORED || (int)options->kind == 0;
+    const bool mirrors = options->kind >= SUMAC_STRATEGY_MIRRORED || (int)options->kind == 0;
     if (filled->replicas == 0 && mirrors) {
         const enum sumac_status status = options_replicas(&filled->replicas, error);
         if (status != SUMAC_OK)
@@ -122,15 +126,21 @@ static enum sumac_status read_options(
     if (name_of(filled->kind) == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "a strategy of kind %d: there are 1 (default), 2 (one_device) and 3 (mirrored)",
+            "a strategy of kind %d: there are 1 (default), 2 (one_device), 3 (mirrored), 4 "
+            "(multi_worker) and 5 (parameter_server)",
             (int)filled->kind);
+    if (filled->kind >= SUMAC_STRATEGY_MULTI_WORKER && filled->client == NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "a %s strategy without a client: open one (sumac_client_open), which finds the ps",
+            name_of(filled->kind));
     if (filled->replicas > SUMAC_REPLICAS_MAX ||
-        (filled->kind != SUMAC_STRATEGY_MIRRORED && filled->replicas > 1))
+        (filled->kind < SUMAC_STRATEGY_MIRRORED && filled->replicas > 1))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%" PRIu32 " replicas of a %s strategy, which has %d at most", filled->replicas,
             name_of(filled->kind),
-            filled->kind == SUMAC_STRATEGY_MIRRORED ? SUMAC_REPLICAS_MAX : 1);
+            filled->kind >= SUMAC_STRATEGY_MIRRORED ? SUMAC_REPLICAS_MAX : 1);
     if (filled->timeout_ms == 0)
         filled->timeout_ms = TIMEOUT_MS_DEFAULT;
     assert(filled->replicas > 0);
@@ -176,7 +186,7 @@ static enum sumac_status make(
     if (strategy == NULL)
         return value_fail_for_memory(error);
     strategy->options = *options;
-    strategy->replicas = replicas;
+    strategy->replicas = strategy->in_sync = replicas;
     pthread_mutex_init(&strategy->running, NULL);
     strategy->devices = calloc(replicas, sizeof(struct device *));
     strategy->contexts = calloc(replicas, sizeof *strategy->contexts);
@@ -184,7 +194,8 @@ static enum sumac_status make(
     const bool there = calls_init(strategy) && strategy->devices != NULL &&
                        strategy->contexts != NULL && strategy->runs != NULL;
     for (uint32_t i = 0; there && i < replicas; i++)
-        strategy->contexts[i] = (struct sumac_replica_context){.strategy = strategy, .id = i};
+        strategy->contexts[i] = (struct sumac_replica_context){
+            .strategy = strategy, .index = i, .id = strategy->first + i};
     const enum sumac_status status =
         there ? open_devices(strategy, error) : value_fail_for_memory(error);
     if (status != SUMAC_OK) {
@@ -223,7 +234,7 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
 
 uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy)
 {
-    return strategy == NULL ? 0 : strategy->replicas;
+    return strategy == NULL ? 0 : strategy->in_sync;
 }
 
 const char *sumac_strategy_name(const struct sumac_strategy *strategy)
@@ -238,7 +249,7 @@ uint32_t sumac_replica_id(const struct sumac_replica_context *replica)
 
 uint32_t sumac_replica_count(const struct sumac_replica_context *replica)
 {
-    return replica == NULL ? 0 : replica->strategy->replicas;
+    return replica == NULL ? 0 : replica->strategy->in_sync;
 }
 
 struct sumac_strategy *sumac_replica_strategy(const struct sumac_replica_context *replica)

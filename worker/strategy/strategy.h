@@ -73,7 +73,8 @@ struct calls {
 
 struct sumac_replica_context {
     struct sumac_strategy *strategy;
-    uint32_t id;
+    uint32_t index;             /* among those of this process */
+    uint32_t id;                /* in sync group */
     struct device_queue *queue; /* NULL: the caller's thread */
 };
 
@@ -95,8 +96,9 @@ struct replica_run {
 
 struct sumac_strategy {
     struct sumac_strategy_options options; /* filled in */
-    uint32_t replicas;
-    struct device **devices;                /* (replicas), of MIRRORED; or NULL */
+    uint32_t replicas;                     /* of this process, … */
+    uint32_t first, in_sync; /* … the id of the first, and how many there are in all */
+    struct device **devices; /* (replicas), of MIRRORED; or NULL */
     struct sumac_replica_context *contexts; /* (replicas) */
     pthread_mutex_t running;                /* one run at a time */
     struct replica_run *runs;               /* (replicas), of that */

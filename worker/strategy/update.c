@@ -92,7 +92,8 @@ static enum sumac_status call_function(
     struct arguments own = {.args = NULL};
 
     assert(before.kind != CONTEXT_UPDATE);
-    enum sumac_status status = select_own(update, component->index, &own, error);
+    enum sumac_status status =
+        select_own(update, component->variable->strategy->first + component->index, &own, error);
     if (status == SUMAC_OK) {
         *present = (struct context){
             .kind = CONTEXT_UPDATE,
@@ -142,7 +143,7 @@ static enum sumac_status put_together(
 
     assert(count > 0);
     if (grouped)
-        return sumac_value_regroup(results, count, 0, result, error);
+        return sumac_value_regroup(results, count, variable->strategy->first, result, error);
     for (uint32_t i = 1; i < count; i++)
         if (sumac_value_same_nest(results[0], results[i], &why) != SUMAC_OK)
             return fail(

@@ -133,7 +133,7 @@ static enum sumac_status check_replicas_write(
     const enum sumac_status status = check_scatter(variable, write, error);
 
     if (status == SUMAC_OK && !is_on_read(variable) &&
-        variable->aggregation == SUMAC_AGGREGATION_NONE && variable->strategy->replicas > 1)
+        variable->aggregation == SUMAC_AGGREGATION_NONE && variable->strategy->in_sync > 1)
         return fail_write(
             variable, write, SUMAC_FAILED_PRECONDITION,
             "replicas write it without an aggregation, and what each has would not be one "
@@ -226,7 +226,7 @@ static enum sumac_status divide(
     struct sumac_value **divided, struct sumac_error *error)
 {
     const struct sumac_tensor *const whole = &operand->tensor;
-    const uint32_t replicas = variable->strategy->replicas;
+    const uint32_t replicas = variable->strategy->in_sync;
     const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
     void *elements;
 
@@ -255,7 +255,7 @@ static enum sumac_status write_across(
     enum sumac_status status = SUMAC_OK;
 
     if (!is_plain(variable) && is_on_read(variable) &&
-        variable->aggregation == SUMAC_AGGREGATION_SUM && variable->strategy->replicas > 1)
+        variable->aggregation == SUMAC_AGGREGATION_SUM && variable->strategy->in_sync > 1)
         status = divide(variable, operand, &share, error);
     if (status == SUMAC_OK)
         status = change(variable, NULL, write, share != NULL ? share : operand, NULL, error);
@@ -286,7 +286,7 @@ enum sumac_status write_together(
 {
     struct sumac_value *operand = NULL;
 
-    assert(count == variable->strategy->replicas);
+    assert(count == variable->strategy->in_sync);
     assert(!is_on_read(variable));
     enum sumac_status status = aggregate(variable, values, count, &operand, error);
     if (status == SUMAC_OK)
@@ -318,7 +318,7 @@ static enum sumac_status write_in_replica(
 {
     struct sumac_component *own = distributed_component(variable, replica);
 
-    return is_plain(variable) || is_on_read(variable) || variable->strategy->replicas == 1
+    return is_plain(variable) || is_on_read(variable) || variable->strategy->in_sync == 1
                ? change(variable, own, write, operand, result, error)
                : write_with_others(variable, replica, write, operand, result, error);
 }

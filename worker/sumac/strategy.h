@@ -40,6 +40,12 @@ enum sumac_strategy_kind {
                                       the caller's thread */
     SUMAC_STRATEGY_ONE_DEVICE = 2, /* OneDeviceStrategy: R = 1 */
     SUMAC_STRATEGY_MIRRORED = 3,   /* MirroredStrategy: R devices of this process */
+    /* MultiWorkerMirroredStrategy: as many devices of each of several workers. They meet on the ps
+     * (sumac_client_meet); R are those of all of them, worker after worker */
+    SUMAC_STRATEGY_MULTI_WORKER = 4,
+    /* ParameterServerStrategy: R devices of this worker, and variables that live on the ps, for all
+     * workers, each of which trains on its own batches */
+    SUMAC_STRATEGY_PARAMETER_SERVER = 5,
 };
 
 /* How replicas exchange: tf.distribute.experimental.CommunicationOptions. Of two, the call's and
@@ -57,8 +63,20 @@ struct sumac_communication_options {
 
 struct sumac_strategy_options {
     enum sumac_strategy_kind kind; /* 0: MIRRORED where replicas are more than 1, else DEFAULT */
-    uint32_t replicas;   /* R of MIRRORED, at most SUMAC_REPLICAS_MAX; 0: as the environment's
-                            SUMAC_REPLICAS says, or one. Of the others 0 or 1 */
+    /* Devices of this process, at most SUMAC_REPLICAS_MAX; 0: as the environment's SUMAC_REPLICAS
+     * says, or one. Of DEFAULT and ONE_DEVICE 0 or 1. MULTI_WORKER has the same number in each
+     * worker. */
+    uint32_t replicas;
+    /* Of MULTI_WORKER and PARAMETER_SERVER: a member's, that has joined. Borrowed, until the
+     * strategy is destroyed; its calls may be used beside it. */
+    struct sumac_client *client;
+    /* Of MULTI_WORKER: who are its workers, this process's own task among them; none: all members.
+     * The same in all of them. */
+    const struct sumac_member *workers;
+    uint32_t worker_count;
+    /* Of MULTI_WORKER: UTF-8, 1 to 200 bytes, the same in all workers, and no other strategy's of
+     * this run; NULL: "strategy" and the how manieth it is of its client. */
+    const char *name;
     uint32_t timeout_ms; /* a wait of replicas for each other; 0: 60 000 */
     struct sumac_communication_options communication;
 };
