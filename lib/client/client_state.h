@@ -155,6 +155,7 @@ struct sumac_client {
     uint64_t own_task;      /* as contributions to rendezvous say it; UINT64_MAX: of no member */
     uint64_t *member_tasks; /* likewise, all of them; NULL: they are not all known */
     uint32_t member_task_count;
+    uint32_t strategies; /* that were made of it */
     unsigned forks;  /* process.c: what its process's count was, ... */
     int64_t process; /* ... and its number */
     bool reader;

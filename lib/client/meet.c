@@ -13,6 +13,7 @@
 #include "dtype.h"
 #include "error.h"
 #include "meeting_places.h"
+#include "members.h"
 #include "text.h"
 #include "update.h"
 
@@ -139,6 +140,30 @@ list_tasks(const struct sumac_client *client, struct wanted *wanted, struct suma
     return takes_part
                ? SUMAC_OK
                : fail_call(options, "this process is none of the tasks that take part", error);
+}
+
+enum sumac_status client_meeting_place(
+    struct sumac_client *client, const struct sumac_member *tasks, uint32_t task_count,
+    uint32_t *place, uint32_t *count, struct sumac_error *error)
+{
+    const struct sumac_meet_options options = {
+        .name = "of a strategy", .round = 1, .tasks = tasks, .task_count = task_count};
+    struct wanted wanted = {.options = &options};
+
+    const enum sumac_status status = list_tasks(client, &wanted, error);
+    *count = wanted.task_count;
+    for (*place = 0; status == SUMAC_OK && wanted.tasks[*place] != client->own_task;)
+        ++*place;
+    free(wanted.tasks);
+    return status;
+}
+
+uint32_t client_count_strategy(struct sumac_client *client)
+{
+    client_lock(client);
+    const uint32_t count = ++client->strategies;
+    client_unlock(client);
+    return count;
 }
 
 static enum sumac_status

@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "error.h"
+#include "peers.h"
 #include "text.h"
 
 bool calls_init(struct sumac_strategy *strategy)
@@ -31,6 +32,7 @@ bool calls_init(struct sumac_strategy *strategy)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&calls->changed, &attributes);
     pthread_condattr_destroy(&attributes);
+    calls->peers = strategy->peers;
     calls->made = calloc(strategy->replicas, sizeof(struct call *));
     calls->returned = calloc(strategy->replicas, sizeof *calls->returned);
     return calls->made != NULL && calls->returned != NULL;
@@ -61,21 +63,6 @@ void calls_begin(struct sumac_strategy *strategy)
 }
 
 /* ---- who has not come */
-
-static const char *kind_name(enum call_kind kind)
-{
-    switch (kind) {
-    case CALL_ALL_REDUCE:
-        return "all_reduce";
-    case CALL_ALL_GATHER:
-        return "all_gather";
-    case CALL_MERGE:
-        return "merge_call";
-    case CALL_WRITE:
-        return "a variable's write";
-    }
-    return "";
-}
 
 /* "replica 1, replica 3", of those that are not there; with `returned` those alone that never
  * will be. */
@@ -119,8 +106,22 @@ static void break_off(struct calls *calls, const struct sumac_error *error)
     assert(error->status != SUMAC_OK);
     if (calls->broken.status == SUMAC_OK)
         calls->broken = *error;
-    if (calls->made_count > 0 && !calls->over)
-        end(calls, error);
+    if (calls->made_count == 0 || calls->over)
+        return;
+    if (calls->peers != NULL && !calls->is_merge) /* other workers wait for it */
+        peers_give_up(calls->peers, error);
+    end(calls, error);
+}
+
+void calls_end_run(struct sumac_strategy *strategy, const struct sumac_error *error)
+{
+    struct calls *calls = &strategy->calls;
+
+    assert(error->status != SUMAC_OK);
+    pthread_mutex_lock(&calls->mutex);
+    if (calls->broken.status == SUMAC_OK)
+        calls->broken = *error;
+    pthread_mutex_unlock(&calls->mutex);
 }
 
 /* One that others wait for will not come. */
@@ -136,7 +137,7 @@ static void look_for_returned(struct sumac_strategy *strategy)
     (void)fail(
         &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_MEMBER_GONE,
         "%s, call %" PRIu64 " of the run: %s returned without it, and the others wait for that",
-        kind_name(kind_under_way(strategy)), calls->number, missing);
+        call_name(kind_under_way(strategy)), calls->number, missing);
     break_off(calls, &error);
 }
 
@@ -153,136 +154,6 @@ void calls_returned(
         break_off(calls, error);
     look_for_returned(strategy);
     pthread_mutex_unlock(&calls->mutex);
-}
-
-/* ---- compared */
-
-struct compare {
-    uint32_t one, other; /* replicas */
-    const struct call *call;
-};
-
-static enum sumac_status fail_leaf(
-    const struct compare *compare, const struct value_path *path, const char *one,
-    const char *other, struct sumac_error *error)
-{
-    char where[160];
-
-    assert(compare->one != compare->other);
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
-        "%s: replica %" PRIu32 " has %s%s%s, and replica %" PRIu32 " %s",
-        kind_name(compare->call->kind), compare->one, one, path == NULL ? "" : " at ",
-        value_path_print(path, where, sizeof where), compare->other, other);
-}
-
-static const char *describe(const struct sumac_value *leaf, char *text, size_t text_bytes)
-{
-    char shape[96];
-    const struct sumac_value *tensor = leaf->kind == SUMAC_VALUE_SLICES ? leaf->items[0] : leaf;
-
-    if (tensor->kind != SUMAC_VALUE_TENSOR)
-        (void)text_print(text, text_bytes, "%s", sumac_value_kind_name(leaf->kind));
-    else
-        (void)text_print(
-            text, text_bytes, "%s%s%s", leaf->kind == SUMAC_VALUE_SLICES ? "slices, rows " : "",
-            sumac_dtype_name(tensor->tensor.dtype),
-            sumac_shape_print(&tensor->tensor.shape, shape, sizeof shape));
-    return text;
-}
-
-/* May two tensors meet: but for the first extent of rows, and that along the axis? */
-static bool
-agree(const struct compare *compare, const struct sumac_value *a, const struct sumac_value *b)
-{
-    const bool rows = a->kind == SUMAC_VALUE_SLICES;
-    const struct sumac_tensor *one = rows ? &a->items[0]->tensor : &a->tensor;
-    const struct sumac_tensor *other = rows ? &b->items[0]->tensor : &b->tensor;
-    const int64_t free_axis = rows                                     ? 0
-                              : compare->call->kind == CALL_ALL_GATHER ? compare->call->axis
-                                                                       : -1;
-
-    if (one->dtype != other->dtype || one->shape.rank != other->shape.rank ||
-        (rows && !sumac_shape_equal(&a->dense, &b->dense)))
-        return false;
-    for (uint32_t i = 0; i < one->shape.rank; i++)
-        if ((int64_t)i != free_axis && one->shape.extent[i] != other->shape.extent[i])
-            return false;
-    return true;
-}
-
-static enum sumac_status compare_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
-    struct sumac_value **mapped, struct sumac_error *error)
-{
-    const struct compare *compare = context;
-    char one[160], other[160];
-
-    *mapped = sumac_value_ref(leaves[0]);
-    if (leaves[0]->kind == leaves[1]->kind &&
-        (leaves[0]->kind == SUMAC_VALUE_NONE || agree(compare, leaves[0], leaves[1])))
-        return SUMAC_OK;
-    sumac_value_unref(*mapped);
-    return fail_leaf(
-        compare, path, describe(leaves[0], one, sizeof one),
-        describe(leaves[1], other, sizeof other), error);
-}
-
-static enum sumac_status compare_values(
-    const struct compare *compare, struct sumac_value *one, struct sumac_value *other,
-    struct sumac_error *error)
-{
-    struct sumac_value *const both[] = {one, other};
-    struct sumac_value *same = NULL;
-    struct sumac_error why;
-
-    assert(one != NULL && other != NULL);
-    if (sumac_value_same_nest(one, other, &why) != SUMAC_OK)
-        return fail(
-            error, why.status, why.reason, "%s: replicas %" PRIu32 " and %" PRIu32 ": %.380s",
-            kind_name(compare->call->kind), compare->one, compare->other, why.text);
-    const enum sumac_status status =
-        value_zip(both, 2, compare_leaf, (void *)(uintptr_t)compare, &same, error);
-    if (status == SUMAC_OK)
-        sumac_value_unref(same);
-    return status;
-}
-
-static const char *variable_name(const struct call *call)
-{
-    return call->variable == NULL ? "no variable" : call->variable->name;
-}
-
-static enum sumac_status compare_call(
-    const struct call *first, const struct call *other, uint32_t replica, struct sumac_error *error)
-{
-    const struct compare compare = {.one = 0, .other = replica, .call = first};
-
-    assert(replica > 0);
-    assert(first->value != NULL);
-    if (first->kind != other->kind)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
-            "replica 0 calls %s, and replica %" PRIu32
-            " %s: all make the same calls in the same order",
-            kind_name(first->kind), replica, kind_name(other->kind));
-    if (first->variable != other->variable)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
-            "%s: replica 0 comes with %.200s, and replica %" PRIu32 " with %.200s",
-            kind_name(first->kind), variable_name(first), replica, variable_name(other));
-    if (first->op != other->op || first->axis != other->axis ||
-        first->function != other->function || first->write != other->write)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
-            "%s: replica 0 and replica %" PRIu32 " come with another %s", kind_name(first->kind),
-            replica,
-            first->kind == CALL_MERGE        ? "function"
-            : first->kind == CALL_ALL_REDUCE ? "reduction"
-            : first->kind == CALL_WRITE      ? "way to write"
-                                             : "axis");
-    return first->kind == CALL_MERGE ? SUMAC_OK
-                                     : compare_values(&compare, first->value, other->value, error);
 }
 
 /* ---- computed */
@@ -315,30 +186,61 @@ static enum sumac_status merge(
     return status;
 }
 
+enum sumac_status call_hear_all(
+    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error)
+{
+    struct sumac_value **heard = calloc(strategy->in_sync, sizeof *heard);
+    enum sumac_status status = heard == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+
+    if (strategy->peers != NULL)
+        status =
+            peers_exchange(strategy, call, own, status == SUMAC_OK ? failed : error, heard, error);
+    else if (status == SUMAC_OK && failed != NULL)
+        status = failed->status;
+    for (uint32_t i = 0; status == SUMAC_OK && strategy->peers == NULL && i < strategy->replicas;
+         i++)
+        heard[i] = sumac_value_ref(own[i]);
+    *all = heard;
+    return status;
+}
+
+void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all)
+{
+    for (uint32_t i = 0; all != NULL && i < strategy->in_sync; i++)
+        sumac_value_unref(all[i]);
+    free(all);
+}
+
 static enum sumac_status
 compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
 {
     const struct call *first = strategy->calls.made[0];
-    struct sumac_value **values = calloc(strategy->replicas, sizeof *values);
-    enum sumac_status status = values == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    struct sumac_value **own = calloc(strategy->replicas, sizeof *own);
+    struct sumac_value **all = NULL;
+    enum sumac_status status = own == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     assert(strategy->calls.made_count == strategy->replicas);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
-        values[i] = strategy->calls.made[i]->value;
+        own[i] = strategy->calls.made[i]->value;
         if (i > 0)
-            status = compare_call(first, strategy->calls.made[i], i, error);
+            status = call_compare(
+                first, strategy->first, strategy->calls.made[i], strategy->first + i, error);
     }
+    if (first->kind == CALL_MERGE)
+        status = status == SUMAC_OK ? merge(strategy, own, result, error) : status;
+    else if (own != NULL)
+        status =
+            call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);
     if (status == SUMAC_OK && first->kind == CALL_ALL_REDUCE)
-        status = collect_all_reduce(first->op, values, strategy->replicas, result, error);
+        status = collect_all_reduce(strategy, first->op, all, result, error);
     else if (status == SUMAC_OK && first->kind == CALL_ALL_GATHER)
-        status = collect_all_gather(first->axis, values, strategy->replicas, result, error);
+        status = collect_all_gather(strategy, first->axis, all, result, error);
     else if (status == SUMAC_OK && first->kind == CALL_WRITE)
-        status = write_together(
-            first->variable, (enum sumac_write)first->write, values, strategy->replicas, result,
-            error);
-    else if (status == SUMAC_OK)
-        status = merge(strategy, values, result, error);
-    free(values);
+        status =
+            write_together(first->variable, (enum sumac_write)first->write, all, result, error);
+    call_forget_all(strategy, all);
+    free(own);
     return status;
 }
 
@@ -354,7 +256,7 @@ static void time_out(struct sumac_strategy *strategy, uint32_t timeout_ms)
     (void)fail(
         &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
         "%s, call %" PRIu64 " of the run, has waited %s for %s",
-        kind_name(kind_under_way(strategy)), calls->number, text_time_ms(timeout_ms).text,
+        call_name(kind_under_way(strategy)), calls->number, text_time_ms(timeout_ms).text,
         list_missing(strategy, false, missing, sizeof missing));
     break_off(calls, &error);
 }
@@ -417,8 +319,10 @@ static void make(struct sumac_strategy *strategy, uint32_t replica, const struct
     struct calls *calls = &strategy->calls;
 
     assert(calls->made[replica] == NULL);
-    if (calls->made_count++ == 0)
+    if (calls->made_count++ == 0) {
         calls->number++;
+        calls->is_merge = call->kind == CALL_MERGE;
+    }
     calls->made[replica] = call;
     if (calls->made_count < strategy->replicas) {
         look_for_returned(strategy);

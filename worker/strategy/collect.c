@@ -12,6 +12,7 @@
 
 #include "dtype.h"
 #include "error.h"
+#include "peers.h"
 #include "reduce.h"
 #include "text.h"
 
@@ -25,6 +26,7 @@ enum sumac_reduce_op sumac_reduce_op_parse(const char *name)
 
 /* What is reduced or gathered, of how many replicas. */
 struct collect {
+    struct sumac_strategy *strategy;
     enum sumac_reduce_op op;
     const struct sumac_axes *axes; /* NULL: none are given */
     int64_t axis;
@@ -118,6 +120,43 @@ static enum sumac_status reduce_elements(
     return SUMAC_OK;
 }
 
+/* Tensors ÷ so many. */
+static enum sumac_status
+divide(uint32_t replicas, struct sumac_value **rows, struct sumac_error *error)
+{
+    const struct sumac_tensor *const tensor = &(*rows)->tensor;
+    const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
+    struct sumac_value *divided;
+
+    assert(replicas > 0);
+    const enum sumac_status status = axes_reduce(&reduction, &tensor, 1, &divided, error);
+    if (status != SUMAC_OK)
+        return status;
+    sumac_value_unref(*rows);
+    *rows = divided;
+    return SUMAC_OK;
+}
+
+/* Σ of this worker's replicas, and Σ of these by the ps; MEAN ÷ all. */
+static enum sumac_status reduce_apart(
+    const struct collect *collect, const struct sumac_tensor *const *tensors,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = collect->strategy;
+    const struct collect own = {
+        .strategy = strategy, .op = SUMAC_REDUCE_SUM, .count = strategy->replicas};
+    struct sumac_value *partial = NULL;
+
+    assert(collect->axes == NULL);
+    enum sumac_status status = reduce_elements(&own, tensors + strategy->first, &partial, error);
+    if (status == SUMAC_OK)
+        status = peers_sum(strategy, &partial->tensor, strategy->options.timeout_ms, result, error);
+    sumac_value_unref(partial);
+    if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN)
+        status = divide(strategy->in_sync, result, error);
+    return status;
+}
+
 /* Do types and shapes agree, but for the axes of which each replica has as much as it likes? */
 static enum sumac_status check_alike(
     const struct collect *collect, const struct sumac_tensor *const *tensors, uint32_t free_axes,
@@ -168,27 +207,13 @@ static enum sumac_status reduce_tensors(
         status = check_shapes(collect, tensors, summed, path, error);
     if (status != SUMAC_OK)
         return status;
+    if (collect->axes == NULL && peers_sum_apart(collect->strategy, collect->op, tensors[0]))
+        return reduce_apart(collect, tensors, result, error);
     return collect->axes == NULL
                ? reduce_elements(collect, tensors, result, error)
                : axes_reduce(
                      &(struct axes_reduction){.op = collect->op, .summed = summed}, tensors,
                      collect->count, result, error);
-}
-
-static enum sumac_status
-divide_rows(uint32_t replicas, struct sumac_value **rows, struct sumac_error *error)
-{
-    const struct sumac_tensor *const tensor = &(*rows)->tensor;
-    const struct axes_reduction reduction = {.op = SUMAC_REDUCE_MEAN, .divisor = replicas};
-    struct sumac_value *divided;
-
-    assert(replicas > 0);
-    const enum sumac_status status = axes_reduce(&reduction, &tensor, 1, &divided, error);
-    if (status != SUMAC_OK)
-        return status;
-    sumac_value_unref(*rows);
-    *rows = divided;
-    return SUMAC_OK;
 }
 
 /* The rows of all, and their indices; MEAN ÷ the replicas. */
@@ -216,7 +241,7 @@ static enum sumac_status reduce_slices(
     if (status == SUMAC_OK)
         status = concatenate(indices, collect->count, 0, &all_indices, error);
     if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN)
-        status = divide_rows(collect->count, &all_rows, error);
+        status = divide(collect->count, &all_rows, error);
     if (status != SUMAC_OK) {
         sumac_value_unref(all_rows);
         sumac_value_unref(all_indices);
@@ -245,12 +270,13 @@ static enum sumac_status reduce_leaf(
 }
 
 enum sumac_status collect_all_reduce(
-    enum sumac_reduce_op op, struct sumac_value *const *values, uint32_t count,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error)
 {
-    struct collect collect = {.op = op, .count = count, .call = "all_reduce"};
+    struct collect collect = {
+        .strategy = strategy, .op = op, .count = strategy->in_sync, .call = "all_reduce"};
 
-    return value_zip(values, count, reduce_leaf, &collect, result, error);
+    return value_zip(values, strategy->in_sync, reduce_leaf, &collect, result, error);
 }
 
 /* ---- gathered */
@@ -299,70 +325,112 @@ static enum sumac_status gather_leaf(
 }
 
 enum sumac_status collect_all_gather(
-    int64_t axis, struct sumac_value *const *values, uint32_t count, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_strategy *strategy, int64_t axis, struct sumac_value *const *values,
+    struct sumac_value **result, struct sumac_error *error)
 {
-    struct collect collect = {.axis = axis, .count = count, .call = "all_gather"};
+    struct collect collect = {
+        .strategy = strategy, .axis = axis, .count = strategy->in_sync, .call = "all_gather"};
 
-    return value_zip(values, count, gather_leaf, &collect, result, error);
+    return value_zip(values, strategy->in_sync, gather_leaf, &collect, result, error);
 }
 
 /* ---- a strategy's own */
 
-/* What each replica has of it, as value_zip takes them. */
-static enum sumac_status select_all(
-    const struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **values,
+/* What each replica of this process has of it. */
+static enum sumac_status select_own(
+    const struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **own,
     struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
-        status = sumac_value_select(value, i, &values[i], error);
+        status = sumac_value_select(value, strategy->first + i, &own[i], error);
     return status;
 }
 
-static enum sumac_status collect_value(
-    const struct sumac_strategy *strategy, struct collect *collect, struct sumac_value *value,
-    value_zip_leaf *leaf, struct sumac_value **result, struct sumac_error *error)
-{
-    struct sumac_value **values = calloc(strategy->replicas, sizeof *values);
-    enum sumac_status status =
-        values == NULL ? value_fail_for_memory(error) : select_all(strategy, value, values, error);
-
-    collect->count = strategy->replicas;
-    if (status == SUMAC_OK)
-        status = value_zip(values, strategy->replicas, leaf, collect, result, error);
-    for (uint32_t i = 0; values != NULL && i < strategy->replicas; i++)
-        sumac_value_unref(values[i]);
-    free(values);
-    return status;
-}
-
-/* A leaf of a value that is to be reduced: one of replicas, or one that all have. */
-struct reduction {
-    const struct sumac_strategy *strategy;
-    struct collect collect;
-};
-
-static enum sumac_status reduce_whole_leaf(
+static enum sumac_status mark_same(
     void *context, struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
-    struct reduction *reduction = context;
-    const uint32_t replicas = reduction->strategy->replicas;
-    const bool same = leaf->kind != SUMAC_VALUE_PER_REPLICA;
+    (void)context;
+    (void)path;
+    *mapped = sumac_value_mirrored(sumac_value_ref(leaf), 1, 0);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
 
-    if (same && reduction->collect.op == SUMAC_REDUCE_SUM &&
-        (replicas > 1 || leaf->kind == SUMAC_VALUE_MIRRORED))
+/* A leaf that is the same in all replicas, as far as this process knows, becomes mirrored; one that
+ * is not distributed is the worker's own where each has one replica. */
+static enum sumac_status mark_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = context;
+
+    if (leaf->kind == SUMAC_VALUE_MIRRORED)
+        return value_map(leaf->items[0], mark_same, NULL, mapped, error);
+    if (leaf->kind != SUMAC_VALUE_PER_REPLICA && strategy->replicas > 1)
+        return mark_same(NULL, leaf, path, mapped, error);
+    *mapped = sumac_value_ref(leaf->kind == SUMAC_VALUE_PER_REPLICA ? leaf->items[0] : leaf);
+    return SUMAC_OK;
+}
+
+/* Leaf by leaf, of what all replicas have; `leaf` is given one more, which says whether it is the
+ * same in all of them. */
+static enum sumac_status collect_value(
+    struct collect *collect, struct call *call, struct sumac_value *value, value_zip_leaf *leaf,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = collect->strategy;
+    struct sumac_value **own = calloc(strategy->replicas, sizeof *own), **all = NULL;
+    struct sumac_value **zipped = calloc((size_t)strategy->in_sync + 1, sizeof *zipped);
+    struct sumac_value *marked = NULL;
+    struct sumac_error why;
+    enum sumac_status status = own == NULL || zipped == NULL
+                                   ? value_fail_for_memory(&why)
+                                   : select_own(strategy, value, own, &why);
+
+    collect->count = strategy->in_sync;
+    if (own != NULL && zipped != NULL) {
+        call->value = own[0];
+        status = call_hear_all(strategy, call, own, status == SUMAC_OK ? NULL : &why, &all, &why);
+    }
+    if (status == SUMAC_OK)
+        status = value_map(value, mark_leaf, strategy, &marked, &why);
+    if (status == SUMAC_OK) {
+        memcpy(zipped, all, strategy->in_sync * sizeof *zipped);
+        zipped[strategy->in_sync] = marked;
+        status = value_zip(zipped, strategy->in_sync + 1, leaf, collect, result, &why);
+    }
+    call_forget_all(strategy, all);
+    for (uint32_t i = 0; own != NULL && i < strategy->replicas; i++)
+        sumac_value_unref(own[i]);
+    sumac_value_unref(marked);
+    free(own);
+    free(zipped);
+    if (status != SUMAC_OK && error != NULL)
+        *error = why;
+    return status;
+}
+
+static enum sumac_status reduce_whole_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct collect *collect = context;
+    const struct sumac_value *leaf = leaves[collect->count];
+
+    if (leaf->kind != SUMAC_VALUE_MIRRORED)
+        return reduce_leaf(context, leaves, path, mapped, error);
+    if (collect->op == SUMAC_REDUCE_SUM)
         return fail_leaf(
-            &reduction->collect, path,
+            collect, path,
             "is the same in all replicas, and its SUM is not told from R times it: reduce by MEAN, "
             "or a per_replica value",
             error);
-    if (same && replicas > 1)
-        return sumac_value_select(leaf, 0, mapped, error);
-    return collect_value(
-        reduction->strategy, &reduction->collect, leaf, reduce_leaf, mapped, error);
+    if (collect->count == 1)
+        return reduce_leaf(context, leaves, path, mapped, error);
+    *mapped = sumac_value_ref(leaf->items[0]);
+    return SUMAC_OK;
 }
 
 static enum sumac_status check_call(
@@ -382,18 +450,19 @@ enum sumac_status sumac_strategy_reduce(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error)
 {
-    static const char call[] = "sumac_strategy_reduce";
-    struct reduction reduction = {
-        .strategy = strategy,
-        .collect = {.op = op, .axes = axes != NULL && axes->given ? axes : NULL, .call = "reduce"}};
+    static const char name[] = "sumac_strategy_reduce";
+    const struct sumac_axes *given = axes != NULL && axes->given ? axes : NULL;
+    struct collect collect = {.strategy = strategy, .op = op, .axes = given, .call = "reduce"};
+    struct call call = {.kind = CALL_REDUCE, .op = op, .axes = given};
 
-    enum sumac_status status = check_call(strategy, call, value, result, error);
+    enum sumac_status status = check_call(strategy, name, value, result, error);
     if (status == SUMAC_OK && axes == NULL)
-        status = fail_for_null(error, call, "axes");
+        status = fail_for_null(error, name, "axes");
     if (status == SUMAC_OK)
         status = reduce_op_check(op, error);
-    return status == SUMAC_OK ? value_map(value, reduce_whole_leaf, &reduction, result, error)
-                              : status;
+    return status == SUMAC_OK
+               ? collect_value(&collect, &call, value, reduce_whole_leaf, result, error)
+               : status;
 }
 
 enum sumac_status sumac_strategy_batch_reduce(
@@ -430,11 +499,12 @@ enum sumac_status sumac_strategy_gather(
     struct sumac_strategy *strategy, struct sumac_value *value, int64_t axis,
     struct sumac_value **result, struct sumac_error *error)
 {
-    struct collect collect = {.axis = axis, .call = "gather"};
+    struct collect collect = {.strategy = strategy, .axis = axis, .call = "gather"};
+    struct call call = {.kind = CALL_GATHER, .axis = axis};
 
     const enum sumac_status status =
         check_call(strategy, "sumac_strategy_gather", value, result, error);
-    return status == SUMAC_OK ? collect_value(strategy, &collect, value, gather_leaf, result, error)
+    return status == SUMAC_OK ? collect_value(&collect, &call, value, gather_leaf, result, error)
                               : status;
 }
 
@@ -524,7 +594,7 @@ enum sumac_status sumac_replica_all_gather_gradient(
     int64_t axis, struct sumac_value **gradient, struct sumac_error *error)
 {
     struct own_part own = {
-        .collect = {.axis = axis, .count = 1, .call = "all_gather_gradient"},
+        .collect = {.axis = axis, .count = 1, .call = "all_gather_gradient"}, /* of one, here */
         .replica = sumac_replica_id(replica)};
     struct sumac_value *extents = NULL, *all = NULL, *sum = NULL;
     struct sumac_error why;

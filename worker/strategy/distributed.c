@@ -80,9 +80,9 @@ static bool is_integer(enum sumac_dtype dtype)
 }
 
 /* The tensor that every component begins with. NULL: there is none. */
-static const struct sumac_value *initial_of(const struct sumac_distributed_options *options)
+static struct sumac_value *initial_of(const struct sumac_distributed_options *options)
 {
-    const struct sumac_value *initial = options->initial;
+    struct sumac_value *initial = options->initial;
 
     if (initial != NULL && value_is_leaf_of_replicas(initial))
         initial = initial->items[0];
@@ -195,6 +195,47 @@ static void describe(
     variable->component_count = options->undistributed ? 1 : variable->strategy->replicas;
 }
 
+/* How it is created, which is the same in all workers. */
+static void print_creation(const struct sumac_distributed *variable, char *text, size_t text_bytes)
+{
+    static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
+    char shape[96];
+
+    (void)text_print(
+        text, text_bytes, "%s, %s%s, %s %s%s, %s", variable->name,
+        sumac_dtype_name(variable->dtype), sumac_shape_print(&variable->shape, shape, sizeof shape),
+        variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ ? "ON_READ" : "ON_WRITE",
+        aggregations[variable->aggregation], variable->trainable ? "" : ", not trainable",
+        variable->function->name);
+}
+
+/* What all components begin with: what the first replica of all has. Gives *initial. */
+static enum sumac_status take_first_initial(
+    struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    struct sumac_value **initial, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = variable->strategy;
+    struct sumac_value *own = initial_of(options), **all = NULL;
+    char created[NAME_BYTES_MAX + 256];
+    struct sumac_value *same[SUMAC_REPLICAS_MAX];
+    const struct call call = {
+        .kind = CALL_CREATE, .value = own, .name = created, .first_only = true};
+
+    assert(own != NULL);
+    if (strategy->peers == NULL || variable->undistributed) {
+        *initial = sumac_value_ref(own);
+        return SUMAC_OK;
+    }
+    print_creation(variable, created, sizeof created);
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        same[i] = own;
+    const enum sumac_status status = call_hear_all(strategy, &call, same, NULL, &all, error);
+    if (status == SUMAC_OK)
+        *initial = sumac_value_ref(all[0]);
+    call_forget_all(strategy, all);
+    return status;
+}
+
 enum sumac_status sumac_distributed_create(
     struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
     struct sumac_distributed **variable, struct sumac_error *error)
@@ -215,6 +256,7 @@ enum sumac_status sumac_distributed_create(
     struct sumac_distributed *made = calloc(1, sizeof *made);
     if (made == NULL)
         return value_fail_for_memory(error);
+    struct sumac_value *initial = NULL;
     pthread_mutex_init(&made->mutex, NULL);
     made->strategy = strategy;
     made->name = strdup(options->name);
@@ -230,7 +272,10 @@ enum sumac_status sumac_distributed_create(
             made->function = function;
     }
     if (status == SUMAC_OK)
-        status = make_components(made, initial_of(options), error);
+        status = take_first_initial(made, options, &initial, error);
+    if (status == SUMAC_OK)
+        status = make_components(made, initial, error);
+    sumac_value_unref(initial);
     if (status != SUMAC_OK) {
         sumac_distributed_destroy(made);
         return status;
@@ -324,21 +369,35 @@ static void release(struct sumac_value **values, uint32_t count)
     free(values);
 }
 
+enum sumac_reduce_op aggregation_op(const struct sumac_distributed *variable)
+{
+    return variable->aggregation == SUMAC_AGGREGATION_SUM    ? SUMAC_REDUCE_SUM
+           : variable->aggregation == SUMAC_AGGREGATION_MEAN ? SUMAC_REDUCE_MEAN
+                                                             : (enum sumac_reduce_op)0;
+}
+
+/* The components of all replicas in sync. */
 static enum sumac_status
 aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    assert(
-        variable->aggregation == SUMAC_AGGREGATION_SUM ||
-        variable->aggregation == SUMAC_AGGREGATION_MEAN);
-    struct sumac_value **values = component_values(variable);
-    const enum sumac_reduce_op op =
-        variable->aggregation == SUMAC_AGGREGATION_MEAN ? SUMAC_REDUCE_MEAN : SUMAC_REDUCE_SUM;
+    struct sumac_value **own = component_values(variable), **all = NULL;
+    struct call call = {
+        .kind = CALL_READ,
+        .op = aggregation_op(variable),
+        .variable = variable,
+        .name = variable->name,
+        .first_only = variable->aggregation == SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
 
-    if (values == NULL)
+    if (own == NULL)
         return value_fail_for_memory(error);
-    const enum sumac_status status =
-        collect_all_reduce(op, values, variable->component_count, value, error);
-    release(values, variable->component_count);
+    call.value = own[0];
+    enum sumac_status status = call_hear_all(variable->strategy, &call, own, NULL, &all, error);
+    if (status == SUMAC_OK && call.first_only)
+        *value = sumac_value_ref(all[0]);
+    else if (status == SUMAC_OK)
+        status = collect_all_reduce(variable->strategy, call.op, all, value, error);
+    call_forget_all(variable->strategy, all);
+    release(own, variable->component_count);
     return status;
 }
 
@@ -355,7 +414,7 @@ enum sumac_status distributed_read_across(
             "%s is ON_READ without an aggregation, and is read by replicas alone; create it with "
             "SUM, MEAN or ONLY_FIRST_REPLICA",
             variable->name);
-    if (on_read && variable->aggregation != SUMAC_AGGREGATION_ONLY_FIRST_REPLICA)
+    if (on_read)
         return aggregate(variable, value, error);
     *value = component_value(&variable->components[0]);
     return SUMAC_OK;

@@ -79,12 +79,16 @@ enum sumac_status operand_check(
 const struct update_function *write_function(enum sumac_write write);
 bool write_is_by_rows(enum sumac_write write);
 
-/* What all replicas write together: aggregated, and done. Gives *result: what each reads then. */
+/* What all replicas in sync write together: aggregated, and done. Gives *result: what each reads
+ * then. */
 enum sumac_status write_together(
     struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *values,
-    uint32_t count, struct sumac_value **result, struct sumac_error *error);
+    struct sumac_value **result, struct sumac_error *error);
 
 /* ---- distributed.c */
+
+/* SUM or MEAN, if its aggregation is one of these; else 0. */
+enum sumac_reduce_op aggregation_op(const struct sumac_distributed *variable);
 
 /* May this thread use the variable so: as that replica, or across them (NULL)?
  * Fails  FAILED_PRECONDITION. */

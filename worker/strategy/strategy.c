@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "options.h"
+#include "peers.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 
@@ -187,6 +188,13 @@ static enum sumac_status make(
         return value_fail_for_memory(error);
     strategy->options = *options;
     strategy->replicas = strategy->in_sync = replicas;
+    enum sumac_status status = SUMAC_OK;
+    if (options->kind == SUMAC_STRATEGY_MULTI_WORKER)
+        status = peers_open(&strategy->options, &strategy->peers, error);
+    if (strategy->peers != NULL) {
+        strategy->first = peers_index(strategy->peers) * replicas;
+        strategy->in_sync = peers_count(strategy->peers) * replicas;
+    }
     pthread_mutex_init(&strategy->running, NULL);
     strategy->devices = calloc(replicas, sizeof(struct device *));
     strategy->contexts = calloc(replicas, sizeof *strategy->contexts);
@@ -196,8 +204,8 @@ static enum sumac_status make(
     for (uint32_t i = 0; there && i < replicas; i++)
         strategy->contexts[i] = (struct sumac_replica_context){
             .strategy = strategy, .index = i, .id = strategy->first + i};
-    const enum sumac_status status =
-        there ? open_devices(strategy, error) : value_fail_for_memory(error);
+    if (status == SUMAC_OK)
+        status = there ? open_devices(strategy, error) : value_fail_for_memory(error);
     if (status != SUMAC_OK) {
         sumac_strategy_destroy(strategy);
         return status;
@@ -225,6 +233,7 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
         return;
     close_devices(strategy);
     calls_deinit(strategy);
+    peers_close(strategy->peers);
     pthread_mutex_destroy(&strategy->running);
     free(strategy->runs);
     free(strategy->contexts);

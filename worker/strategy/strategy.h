@@ -6,7 +6,9 @@
  *   call.c       a call that all replicas make: each waits for the others, they are compared, and
  *                what it comes to is computed once, by all of them
  *   collect.c    what such calls, and a strategy's own, compute: reductions, what is gathered
+ *   compare.c    do they make the same call, of the same nest, types and shapes?
  *   axes.c       the arithmetic of sums over axes
+ *   peers.c      the same calls made by several workers
  *
  * Variables have a header of their own, distributed.h.
  */
@@ -42,22 +44,36 @@ enum sumac_status context_check_cross(
 
 /* ---- what a replica calls, and all others with it */
 
-enum call_kind { CALL_ALL_REDUCE, CALL_ALL_GATHER, CALL_MERGE, CALL_WRITE };
+enum call_kind {
+    CALL_ALL_REDUCE,
+    CALL_ALL_GATHER,
+    CALL_MERGE,
+    CALL_WRITE,
+    /* across replicas; several workers make them together */
+    CALL_REDUCE,
+    CALL_GATHER,
+    CALL_CREATE,
+    CALL_READ
+};
 
 struct call {
     enum call_kind kind;
-    enum sumac_reduce_op op; /* of ALL_REDUCE */
-    int64_t axis;            /* of ALL_GATHER */
+    enum sumac_reduce_op op;       /* of ALL_REDUCE, REDUCE */
+    int64_t axis;                  /* of ALL_GATHER, GATHER */
+    const struct sumac_axes *axes; /* of REDUCE; NULL: none are given */
     struct sumac_value *value;
     sumac_merge_function *function; /* of MERGE */
     void *context;
-    struct sumac_distributed *variable; /* of WRITE, and of an update that is a MERGE */
+    struct sumac_distributed *variable; /* of WRITE, and of an update that is a MERGE, … */
+    const char *name;                   /* … and its name; of CREATE how it is created */
+    bool first_only;                    /* what replica 0 has is what counts */
     int write;                          /* of WRITE: enum sumac_write */
     struct sumac_communication_options options;
 };
 
 /* A call under way. */
 struct calls {
+    struct peers *peers;   /* the strategy's */
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;
     const struct call **made; /* (replicas), NULL: not yet */
@@ -65,11 +81,14 @@ struct calls {
     uint32_t made_count, returned_count;
     uint32_t left_count;        /* that have heard of the present one */
     uint64_t number;            /* of the present one, from 1 */
+    bool is_merge;              /* … which other workers have no part in */
     bool over;                  /* … and what it came to: */
     struct sumac_value *result; /* of all replicas the same, or regrouped */
     struct sumac_error error;
     struct sumac_error broken; /* a call was left by some: none of this run comes to anything */
 };
+
+struct peers; /* peers.h */
 
 struct sumac_replica_context {
     struct sumac_strategy *strategy;
@@ -102,10 +121,18 @@ struct sumac_strategy {
     struct sumac_replica_context *contexts; /* (replicas) */
     pthread_mutex_t running;                /* one run at a time */
     struct replica_run *runs;               /* (replicas), of that */
+    struct peers *peers;                    /* of MULTI_WORKER; else NULL */
     struct calls calls;
 };
 
 /* call.c */
+/* "all_reduce". */
+const char *call_name(enum call_kind kind);
+/* Do two replicas make the same call, with values that may meet? Fails  INVALID_ARGUMENT, naming
+ * both, and how they differ. */
+enum sumac_status call_compare(
+    const struct call *one, uint32_t one_replica, const struct call *other, uint32_t other_replica,
+    struct sumac_error *error);
 /* Fails  INVALID_ARGUMENT. */
 enum sumac_status
 communication_check(const struct sumac_communication_options *options, struct sumac_error *error);
@@ -114,20 +141,30 @@ enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *e
 enum sumac_status call_with_others(
     struct sumac_replica_context *replica, const struct call *call, struct sumac_value **result,
     struct sumac_error *error);
+/* What all replicas in sync have of a call: those of this process, and those of other workers. One
+ * that has `failed` here (NULL: none) has failed for all.
+ * Gives    *all, which call_forget_all frees. Fails  as peers_exchange. */
+enum sumac_status call_hear_all(
+    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error);
+void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all);
 bool calls_init(struct sumac_strategy *strategy);
 void calls_deinit(struct sumac_strategy *strategy);
+/* Another worker has given the run up: later calls of it fail with this. */
+void calls_end_run(struct sumac_strategy *strategy, const struct sumac_error *error);
 /* A run begins; a replica's function has returned. */
 void calls_begin(struct sumac_strategy *strategy);
 void calls_returned(
     struct sumac_strategy *strategy, uint32_t replica, const struct sumac_error *error);
 
 /* collect.c */
-/* All leaves reduced, or gathered, over values of the same nest that have been compared. */
+/* All leaves reduced, or gathered, over what all replicas in sync have: values of the same nest
+ * that have been compared. */
 enum sumac_status collect_all_reduce(
-    enum sumac_reduce_op op, struct sumac_value *const *values, uint32_t count,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error);
 enum sumac_status collect_all_gather(
-    int64_t axis, struct sumac_value *const *values, uint32_t count, struct sumac_value **result,
-    struct sumac_error *error);
+    struct sumac_strategy *strategy, int64_t axis, struct sumac_value *const *values,
+    struct sumac_value **result, struct sumac_error *error);
 
 #endif

@@ -210,7 +210,8 @@ static enum sumac_status update_in_replica(
         .value = args,
         .function = update_merged,
         .context = &merged,
-        .variable = variable};
+        .variable = variable,
+        .name = variable->name};
     struct sumac_value *all = NULL;
     enum sumac_status status = call_with_others(replica, &call, &all, error);
     if (status == SUMAC_OK && result != NULL)

@@ -268,27 +268,25 @@ static enum sumac_status write_across(
 
 /* What is written for all: their sum or mean, or what the first has. */
 static enum sumac_status aggregate(
-    const struct sumac_distributed *variable, struct sumac_value *const *values, uint32_t count,
+    const struct sumac_distributed *variable, struct sumac_value *const *values,
     struct sumac_value **operand, struct sumac_error *error)
 {
-    assert(count > 0);
-    if (variable->aggregation == SUMAC_AGGREGATION_SUM)
-        return collect_all_reduce(SUMAC_REDUCE_SUM, values, count, operand, error);
-    if (variable->aggregation == SUMAC_AGGREGATION_MEAN)
-        return collect_all_reduce(SUMAC_REDUCE_MEAN, values, count, operand, error);
+    const enum sumac_reduce_op op = aggregation_op(variable);
+
+    if ((int)op != 0)
+        return collect_all_reduce(variable->strategy, op, values, operand, error);
     *operand = sumac_value_ref(values[0]);
     return SUMAC_OK;
 }
 
 enum sumac_status write_together(
     struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *values,
-    uint32_t count, struct sumac_value **result, struct sumac_error *error)
+    struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *operand = NULL;
 
-    assert(count == variable->strategy->in_sync);
     assert(!is_on_read(variable));
-    enum sumac_status status = aggregate(variable, values, count, &operand, error);
+    enum sumac_status status = aggregate(variable, values, &operand, error);
     if (status == SUMAC_OK)
         status = change(variable, NULL, write, operand, NULL, error);
     sumac_value_unref(operand);
@@ -301,7 +299,13 @@ static enum sumac_status write_with_others(
     struct sumac_error *error)
 {
     const struct call call = {
-        .kind = CALL_WRITE, .value = operand, .variable = variable, .write = (int)write};
+        .kind = CALL_WRITE,
+        .value = operand,
+        .op = aggregation_op(variable),
+        .variable = variable,
+        .name = variable->name,
+        .write = (int)write,
+        .first_only = variable->aggregation == SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
     struct sumac_value *all = NULL;
 
     enum sumac_status status = call_with_others(replica, &call, &all, error);

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack.c -- a value as bytes, and back.
+ *
+ *     value    kind, then
+ *       tensor   dtype, rank, extents, 1 and the elements, or 0
+ *       slices   dense rank and extents, rows, indices
+ *       nest     count, items; of a dict each after its key
+ */
+#include "pack.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+
+/* ---- written */
+
+void pack_deinit(struct pack *pack)
+{
+    free(pack->bytes);
+    *pack = (struct pack){.bytes = NULL};
+}
+
+static bool make_room(struct pack *pack, size_t count)
+{
+    size_t room = pack->room < 256 ? 256 : pack->room;
+
+    if (pack->failed || count > SIZE_MAX / 4 - pack->used) {
+        pack->failed = true;
+        return false;
+    }
+    while (room < pack->used + count)
+        room *= 2;
+    if (room == pack->room)
+        return true;
+    uint8_t *bytes = realloc(pack->bytes, room);
+    pack->failed = bytes == NULL;
+    if (bytes != NULL) {
+        pack->bytes = bytes;
+        pack->room = room;
+    }
+    return bytes != NULL;
+}
+
+void pack_bytes(struct pack *pack, const void *bytes, size_t count)
+{
+    if (count == 0 || !make_room(pack, count))
+        return;
+    assert(pack->used + count <= pack->room);
+    memcpy(pack->bytes + pack->used, bytes, count);
+    pack->used += count;
+}
+
+void pack_u32(struct pack *pack, uint32_t number) { pack_bytes(pack, &number, sizeof number); }
+
+void pack_u64(struct pack *pack, uint64_t number) { pack_bytes(pack, &number, sizeof number); }
+
+void pack_text(struct pack *pack, const char *text)
+{
+    const size_t bytes = text == NULL ? 0 : strlen(text);
+
+    assert(bytes <= UINT32_MAX);
+    pack_u32(pack, (uint32_t)bytes);
+    pack_bytes(pack, text, bytes);
+}
+
+static void pack_shape(struct pack *pack, const struct sumac_shape *shape)
+{
+    assert(shape->rank <= SUMAC_RANK_MAX);
+    pack_u32(pack, shape->rank);
+    for (uint32_t i = 0; i < shape->rank; i++)
+        pack_u64(pack, shape->extent[i]);
+}
+
+static void pack_tensor(
+    struct pack *pack, const struct sumac_tensor *tensor, pack_elements *elements,
+    const void *context)
+{
+    const bool go_along = elements == NULL || elements(context, tensor);
+
+    pack_u32(pack, (uint32_t)tensor->dtype);
+    pack_shape(pack, &tensor->shape);
+    pack_u32(pack, go_along);
+    if (go_along)
+        pack_bytes(pack, sumac_tensor_data(tensor), (size_t)sumac_tensor_bytes(tensor));
+}
+
+void pack_value(
+    struct pack *pack, const struct sumac_value *value, pack_elements *elements,
+    const void *context)
+{
+    assert(!value->distributed);
+    pack_u32(pack, (uint32_t)value->kind);
+    if (value->kind == SUMAC_VALUE_TENSOR) {
+        pack_tensor(pack, &value->tensor, elements, context);
+        return;
+    }
+    if (value->kind == SUMAC_VALUE_SLICES) {
+        pack_shape(pack, &value->dense);
+        pack_tensor(pack, &value->items[0]->tensor, NULL, NULL);
+        pack_tensor(pack, &value->items[1]->tensor, NULL, NULL);
+        return;
+    }
+    pack_u32(pack, value->count);
+    for (uint32_t i = 0; i < value->count; i++) {
+        if (value->kind == SUMAC_VALUE_DICT)
+            pack_text(pack, value->keys[i]);
+        pack_value(pack, value->items[i], elements, context);
+    }
+}
+
+/* ---- read */
+
+const uint8_t *unpack_bytes(struct unpack *unpack, size_t count)
+{
+    const uint8_t *const at = unpack->at;
+
+    assert(unpack->at <= unpack->end);
+    if (unpack->failed || count > (size_t)(unpack->end - unpack->at)) {
+        unpack->failed = true;
+        return NULL;
+    }
+    unpack->at += count;
+    return at;
+}
+
+uint32_t unpack_u32(struct unpack *unpack)
+{
+    uint32_t number = 0;
+    const uint8_t *at = unpack_bytes(unpack, sizeof number);
+
+    if (at != NULL)
+        memcpy(&number, at, sizeof number);
+    return number;
+}
+
+uint64_t unpack_u64(struct unpack *unpack)
+{
+    uint64_t number = 0;
+    const uint8_t *at = unpack_bytes(unpack, sizeof number);
+
+    if (at != NULL)
+        memcpy(&number, at, sizeof number);
+    return number;
+}
+
+const char *unpack_text(struct unpack *unpack, char *text, size_t text_bytes)
+{
+    const uint32_t bytes = unpack_u32(unpack);
+    const uint8_t *at = unpack_bytes(unpack, bytes);
+    const size_t fits = bytes < text_bytes ? bytes : text_bytes - 1;
+
+    assert(text_bytes > 0);
+    if (at != NULL)
+        memcpy(text, at, fits);
+    text[at == NULL ? 0 : fits] = '\0';
+    return text;
+}
+
+static struct sumac_shape unpack_shape(struct unpack *unpack)
+{
+    struct sumac_shape shape = {.rank = unpack_u32(unpack)};
+
+    if (shape.rank > SUMAC_RANK_MAX) {
+        unpack->failed = true;
+        return (struct sumac_shape){.rank = 0};
+    }
+    for (uint32_t i = 0; i < shape.rank; i++)
+        shape.extent[i] = unpack_u64(unpack);
+    return shape;
+}
+
+/* As sumac_value_tensor, of which the bytes are there; NULL: they are not. */
+static struct sumac_value *unpack_tensor(struct unpack *unpack)
+{
+    const enum sumac_dtype dtype = (enum sumac_dtype)unpack_u32(unpack);
+    const struct sumac_shape shape = unpack_shape(unpack);
+    uint64_t bytes = 0;
+
+    const bool has_elements = unpack_u32(unpack) != 0;
+    if (unpack->failed || sumac_shape_size(&shape, dtype, NULL, &bytes) != SUMAC_OK)
+        return NULL;
+    if (has_elements) {
+        const uint8_t *at = bytes > SIZE_MAX ? NULL : unpack_bytes(unpack, (size_t)bytes);
+        return at == NULL ? NULL : sumac_value_tensor(dtype, shape, at);
+    }
+    struct sumac_value *value = sumac_value_tensor(dtype, SUMAC_SHAPE(0), NULL);
+    if (value != NULL) {
+        sumac_buffer_unref(value->tensor.buffer);
+        value->tensor.buffer = NULL;
+        value->tensor.shape = shape;
+    }
+    return value;
+}
+
+static struct sumac_value *unpack_slices(struct unpack *unpack)
+{
+    const struct sumac_shape dense = unpack_shape(unpack);
+    struct sumac_value *rows = unpack_tensor(unpack);
+    struct sumac_value *indices = unpack_tensor(unpack);
+
+    return sumac_value_slices(rows, indices, dense); /* takes both, and refuses NULL */
+}
+
+static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth);
+
+/* Its items; of a dict with their keys, each (SUMAC_VALUE_KEY_BYTES_MAX + 1). */
+static struct sumac_value *
+unpack_nest(struct unpack *unpack, enum sumac_value_kind kind, uint32_t depth)
+{
+    const uint32_t count = unpack_u32(unpack);
+    const size_t left = (size_t)(unpack->end - unpack->at) / sizeof(uint32_t);
+    struct sumac_value *made = NULL;
+
+    if (unpack->failed || count > left) /* an item takes its kind at least */
+        return NULL;
+    struct sumac_value **items = calloc((size_t)count + 1, sizeof *items);
+    char **keys = calloc((size_t)count + 1, sizeof *keys);
+    bool complete = items != NULL && keys != NULL;
+    for (uint32_t i = 0; complete && i < count; i++) {
+        if (kind == SUMAC_VALUE_DICT) {
+            keys[i] = malloc(SUMAC_VALUE_KEY_BYTES_MAX + 1);
+            complete = keys[i] != NULL;
+            if (complete)
+                (void)unpack_text(unpack, keys[i], SUMAC_VALUE_KEY_BYTES_MAX + 1);
+        }
+        items[i] = complete ? unpack_at_depth(unpack, depth + 1) : NULL;
+        complete = items[i] != NULL;
+    }
+    if (complete)
+        made = kind == SUMAC_VALUE_DICT ? sumac_value_dict((const char *const *)keys, items, count)
+               : kind == SUMAC_VALUE_LIST ? sumac_value_list(items, count)
+                                          : sumac_value_tuple(items, count);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!complete && items != NULL)
+            sumac_value_unref(items[i]);
+        if (keys != NULL)
+            free(keys[i]);
+    }
+    free(items);
+    free(keys);
+    return made;
+}
+
+static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth)
+{
+    const enum sumac_value_kind kind = (enum sumac_value_kind)unpack_u32(unpack);
+
+    if (unpack->failed || depth > SUMAC_VALUE_DEPTH_MAX)
+        return NULL;
+    switch (kind) {
+    case SUMAC_VALUE_NONE:
+        return unpack_u32(unpack) == 0 && !unpack->failed ? sumac_value_none() : NULL;
+    case SUMAC_VALUE_TENSOR:
+        return unpack_tensor(unpack);
+    case SUMAC_VALUE_SLICES:
+        return unpack_slices(unpack);
+    case SUMAC_VALUE_LIST:
+    case SUMAC_VALUE_TUPLE:
+    case SUMAC_VALUE_DICT:
+        return unpack_nest(unpack, kind, depth);
+    case SUMAC_VALUE_PER_REPLICA:
+    case SUMAC_VALUE_MIRRORED:
+        break;
+    }
+    return NULL;
+}
+
+struct sumac_value *unpack_value(struct unpack *unpack)
+{
+    struct sumac_value *value = unpack_at_depth(unpack, 0);
+
+    unpack->failed = unpack->failed || value == NULL;
+    return value;
+}
+
+bool value_has_elements(const struct sumac_value *tensor)
+{
+    assert(tensor->kind == SUMAC_VALUE_TENSOR);
+    return tensor->tensor.buffer != NULL || sumac_tensor_data(&tensor->tensor) != NULL;
+}

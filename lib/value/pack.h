@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pack.h -- a value as bytes, and back: how it goes from one worker to the others. Of the same
+ * release only, and of the same byte order; who reads it trusts nobody. */
+#ifndef VALUE_PACK_H
+#define VALUE_PACK_H
+
+#include "value.h"
+
+/* Bytes that grow as they are written. One that has `failed`, for want of memory, takes no more. */
+struct pack {
+    uint8_t *bytes;
+    size_t used, room;
+    bool failed;
+};
+void pack_deinit(struct pack *pack);
+void pack_bytes(struct pack *pack, const void *bytes, size_t count);
+void pack_u32(struct pack *pack, uint32_t number);
+void pack_u64(struct pack *pack, uint64_t number);
+void pack_text(struct pack *pack, const char *text); /* NULL: "" */
+
+/* A value that is not distributed. Does a tensor's elements go along (NULL: all do)? Of one that
+ * goes without, the type and shape do. */
+typedef bool pack_elements(const void *context, const struct sumac_tensor *tensor);
+void pack_value(
+    struct pack *pack, const struct sumac_value *value, pack_elements *elements,
+    const void *context);
+
+/* What is left to be read. One that has `failed`, being cut or none, gives zeros. */
+struct unpack {
+    const uint8_t *at, *end;
+    bool failed;
+};
+const uint8_t *unpack_bytes(struct unpack *unpack, size_t count); /* NULL: there are not so many */
+uint32_t unpack_u32(struct unpack *unpack);
+uint64_t unpack_u64(struct unpack *unpack);
+/* Into `text`, cut to fit; returns text. */
+const char *unpack_text(struct unpack *unpack, char *text, size_t text_bytes);
+/* Gives  a value, whose tensors that came without elements have no memory (value_has_elements).
+ * NULL: it is none, or there is no memory. */
+struct sumac_value *unpack_value(struct unpack *unpack);
+bool value_has_elements(const struct sumac_value *tensor);
+
+#endif

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.c -- do replicas make the same call, of the same nest, types and shapes? */
+#include "strategy.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "text.h"
+
+const char *call_name(enum call_kind kind)
+{
+    switch (kind) {
+    case CALL_ALL_REDUCE:
+        return "all_reduce";
+    case CALL_ALL_GATHER:
+        return "all_gather";
+    case CALL_MERGE:
+        return "merge_call";
+    case CALL_WRITE:
+        return "a variable's write";
+    case CALL_REDUCE:
+        return "reduce";
+    case CALL_GATHER:
+        return "gather";
+    case CALL_CREATE:
+        return "a variable's creation";
+    case CALL_READ:
+        return "a variable's read";
+    }
+    return "none";
+}
+
+struct compare {
+    uint32_t one, other; /* replicas */
+    const struct call *call;
+};
+
+static enum sumac_status fail_leaf(
+    const struct compare *compare, const struct value_path *path, const char *one,
+    const char *other, struct sumac_error *error)
+{
+    char where[160];
+
+    assert(compare->one != compare->other);
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+        "%s: replica %" PRIu32 " has %s%s%s, and replica %" PRIu32 " %s",
+        call_name(compare->call->kind), compare->one, one, path == NULL ? "" : " at ",
+        value_path_print(path, where, sizeof where), compare->other, other);
+}
+
+static const char *describe(const struct sumac_value *leaf, char *text, size_t text_bytes)
+{
+    char shape[96];
+    const struct sumac_value *tensor = leaf->kind == SUMAC_VALUE_SLICES ? leaf->items[0] : leaf;
+
+    if (tensor->kind != SUMAC_VALUE_TENSOR)
+        (void)text_print(text, text_bytes, "%s", sumac_value_kind_name(leaf->kind));
+    else
+        (void)text_print(
+            text, text_bytes, "%s%s%s", leaf->kind == SUMAC_VALUE_SLICES ? "slices, rows " : "",
+            sumac_dtype_name(tensor->tensor.dtype),
+            sumac_shape_print(&tensor->tensor.shape, shape, sizeof shape));
+    return text;
+}
+
+/* May two tensors meet: but for the first extent of rows, and that along the axis? */
+static bool
+agree(const struct compare *compare, const struct sumac_value *a, const struct sumac_value *b)
+{
+    const bool rows = a->kind == SUMAC_VALUE_SLICES;
+    const struct sumac_tensor *one = rows ? &a->items[0]->tensor : &a->tensor;
+    const struct sumac_tensor *other = rows ? &b->items[0]->tensor : &b->tensor;
+    const enum call_kind kind = compare->call->kind;
+    const int64_t free_axis = rows                                             ? 0
+                              : kind == CALL_ALL_GATHER || kind == CALL_GATHER ? compare->call->axis
+                                                                               : -1;
+
+    if (one->dtype != other->dtype || one->shape.rank != other->shape.rank ||
+        (rows && !sumac_shape_equal(&a->dense, &b->dense)))
+        return false;
+    for (uint32_t i = 0; i < one->shape.rank; i++)
+        if ((int64_t)i != free_axis && one->shape.extent[i] != other->shape.extent[i])
+            return false;
+    return true;
+}
+
+static enum sumac_status compare_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct compare *compare = context;
+    char one[160], other[160];
+
+    *mapped = sumac_value_ref(leaves[0]);
+    if (leaves[0]->kind == leaves[1]->kind &&
+        (leaves[0]->kind == SUMAC_VALUE_NONE || agree(compare, leaves[0], leaves[1])))
+        return SUMAC_OK;
+    sumac_value_unref(*mapped);
+    return fail_leaf(
+        compare, path, describe(leaves[0], one, sizeof one),
+        describe(leaves[1], other, sizeof other), error);
+}
+
+static enum sumac_status compare_values(
+    const struct compare *compare, struct sumac_value *one, struct sumac_value *other,
+    struct sumac_error *error)
+{
+    struct sumac_value *const both[] = {one, other};
+    struct sumac_value *same = NULL;
+    struct sumac_error why;
+
+    assert(one != NULL && other != NULL);
+    if (sumac_value_same_nest(one, other, &why) != SUMAC_OK)
+        return fail(
+            error, why.status, why.reason, "%s: replicas %" PRIu32 " and %" PRIu32 ": %.380s",
+            call_name(compare->call->kind), compare->one, compare->other, why.text);
+    const enum sumac_status status =
+        value_zip(both, 2, compare_leaf, (void *)(uintptr_t)compare, &same, error);
+    if (status == SUMAC_OK)
+        sumac_value_unref(same);
+    return status;
+}
+
+/* ---- the calls themselves */
+
+static const char *name_of(const struct call *call)
+{
+    return call->name == NULL ? "no variable" : call->name;
+}
+
+static bool same_axes(const struct sumac_axes *one, const struct sumac_axes *other)
+{
+    if (one == NULL || other == NULL)
+        return one == other;
+    return one->count == other->count && one->count <= SUMAC_RANK_MAX &&
+           memcmp(one->axis, other->axis, one->count * sizeof one->axis[0]) == 0;
+}
+
+/* What they differ in. NULL: nothing. */
+static const char *find_difference(const struct call *one, const struct call *other)
+{
+    if (one->op != other->op)
+        return "reduction";
+    if (one->axis != other->axis || !same_axes(one->axes, other->axes))
+        return "axis";
+    if (one->function != other->function)
+        return "function";
+    if (one->write != other->write)
+        return "way to write";
+    return NULL;
+}
+
+enum sumac_status call_compare(
+    const struct call *one, uint32_t one_replica, const struct call *other, uint32_t other_replica,
+    struct sumac_error *error)
+{
+    const struct compare compare = {.one = one_replica, .other = other_replica, .call = one};
+
+    assert(one_replica != other_replica);
+    assert(one->value != NULL);
+    if (one->kind != other->kind)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            "replica %" PRIu32 " calls %s, and replica %" PRIu32
+            " %s: all make the same calls in the same order",
+            one_replica, call_name(one->kind), other_replica, call_name(other->kind));
+    if ((one->variable != NULL && other->variable != NULL && one->variable != other->variable) ||
+        strcmp(name_of(one), name_of(other)) != 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            "%s: replica %" PRIu32 " comes with %.180s, and replica %" PRIu32 " with %.180s",
+            call_name(one->kind), one_replica, name_of(one), other_replica, name_of(other));
+    const char *const difference = find_difference(one, other);
+    if (difference != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            "%s: replica %" PRIu32 " and replica %" PRIu32 " come with another %s",
+            call_name(one->kind), one_replica, other_replica, difference);
+    /* of sums over axes each replica may have more or less */
+    return one->kind == CALL_MERGE || one->axes != NULL
+               ? SUMAC_OK
+               : compare_values(&compare, one->value, other->value, error);
+}

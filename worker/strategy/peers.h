@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers.h -- the other workers of a strategy: what a call of all of them has in each, by rounds of
+ * one rendezvous on the ps, whose result is the same bits in all. */
+#ifndef STRATEGY_PEERS_H
+#define STRATEGY_PEERS_H
+
+#include "strategy.h"
+
+/* Who they are, and which of them this one is, among `workers`.
+ * Gives    *peers. Fails  INVALID_ARGUMENT: this process's task is none of them, or too many. */
+enum sumac_status peers_open(
+    const struct sumac_strategy_options *options, struct peers **peers, struct sumac_error *error);
+/* Waits for what was given up, if anything was. NULL is fine. */
+void peers_close(struct peers *peers);
+
+uint32_t peers_count(const struct peers *peers);
+uint32_t peers_index(const struct peers *peers); /* this worker's */
+
+/* Tell the others what this worker brings, and hear what they do. `own` has a value for each
+ * replica of this worker; or this worker has failed already, which all others hear.
+ *
+ * Gives    all[0 … in_sync - 1], a reference each, of every worker's in order: own ones are `own`;
+ *          of others large tensors that will be summed by the ps come without elements.
+ * Fails    alike in all: as the first worker says that failed; INVALID_ARGUMENT: they call
+ *          something else, or come with other values, naming who and how; DEADLINE_EXCEEDED: some
+ *          have not come; UNAVAILABLE: one is gone. */
+enum sumac_status peers_exchange(
+    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error);
+
+/* The call was given up here, and the others are to hear why. Does not wait. */
+void peers_give_up(struct peers *peers, const struct sumac_error *why);
+
+/* Is a tensor of this reduction summed by the ps, rather than sent to each? */
+bool peers_sum_apart(
+    const struct sumac_strategy *strategy, enum sumac_reduce_op op,
+    const struct sumac_tensor *tensor);
+/* Σ over the workers of what each has, of a type and size that is summed apart.
+ * Gives    *sum, of the same type and shape. Fails  as the exchange. */
+enum sumac_status peers_sum(
+    struct sumac_strategy *strategy, const struct sumac_tensor *partial, uint32_t timeout_ms,
+    struct sumac_value **sum, struct sumac_error *error);
+
+#endif
