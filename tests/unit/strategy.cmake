@@ -2,3 +2,4 @@
 # worker/value and worker/strategy.
 sumac_unit_test(value USES worker)
 sumac_unit_test(strategy USES worker)
+sumac_unit_test(strategy_large USES worker)

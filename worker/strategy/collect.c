@@ -2,6 +2,7 @@
 /* collect.c -- what the replicas have becomes one value: reduced, or gathered, leaf by leaf, in the
  * order of the replicas, so that who comes first changes no bit. */
 #include "axes.h"
+#include "pass.h"
 #include "strategy.h"
 
 #include <assert.h>
@@ -23,8 +24,12 @@ enum sumac_reduce_op sumac_reduce_op_parse(const char *name)
                                                          : (enum sumac_reduce_op)0;
 }
 
+#define BYTES_AT_ONCE 65536u /* of a result: what one thread computes before it looks for more */
+#define STREAMED_BYTES_MIN (UINT64_C(32) << 20) /* read and written: more than caches hold */
+
 /* What is reduced or gathered, of how many replicas. */
 struct collect {
+    struct sumac_strategy *strategy; /* whose threads and memory it takes */
     enum sumac_reduce_op op;
     const struct sumac_axes *axes; /* NULL: none are given */
     int64_t axis;
@@ -47,40 +52,58 @@ static enum sumac_status fail_leaf(
 
 /* ---- one after the other */
 
+static void join_share(const void *context, uint64_t first, uint64_t count)
+{
+    pass_join(context, first, count);
+}
+
 /* Along `axis`, which all have; other extents are equal. */
 static enum sumac_status concatenate(
-    const struct sumac_tensor *const *tensors, uint32_t count, uint32_t axis,
+    const struct collect *collect, const struct sumac_tensor *const *tensors, uint32_t axis,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_shape shape = tensors[0]->shape;
-    uint64_t outer = 1, inner = dtype_bytes(tensors[0]->dtype);
+    uint64_t inner = dtype_bytes(tensors[0]->dtype), row_bytes[SUMAC_REPLICAS_MAX];
+    const uint8_t *from[SUMAC_REPLICAS_MAX];
+    struct pass_join join = {.from = from, .row_bytes = row_bytes, .count = collect->count};
     void *elements;
 
     assert(axis < shape.rank);
-    for (uint32_t i = 0; i < axis; i++)
-        outer *= shape.extent[i];
+    shape.extent[axis] = 0;
     for (uint32_t i = axis + 1; i < shape.rank; i++)
         inner *= shape.extent[i];
-    for (uint32_t i = 1; i < count; i++)
-        if (__builtin_add_overflow(
-                shape.extent[axis], tensors[i]->shape.extent[axis], &shape.extent[axis]))
+    for (uint32_t i = 0; i < collect->count; i++) {
+        const uint64_t extent = tensors[i]->shape.extent[axis];
+        if (__builtin_add_overflow(shape.extent[axis], extent, &shape.extent[axis]))
             return value_fail_for_memory(error);
-    struct sumac_value *value = value_make_tensor(tensors[0]->dtype, &shape, &elements);
+        from[i] = sumac_tensor_data(tensors[i]);
+        row_bytes[i] = extent * inner;
+        join.all_bytes += row_bytes[i];
+    }
+    struct sumac_value *value =
+        results_make_tensor(collect->strategy->results, tensors[0]->dtype, &shape, &elements);
     if (value == NULL)
         return value_fail_for_memory(error);
-    uint8_t *to = elements;
-    for (uint64_t o = 0; o < outer; o++)
-        for (uint32_t i = 0; i < count; i++) {
-            const size_t bytes = (size_t)(tensors[i]->shape.extent[axis] * inner);
-            if (bytes > 0)
-                memcpy(to, (const uint8_t *)sumac_tensor_data(tensors[i]) + o * bytes, bytes);
-            to += bytes;
-        }
+    const uint64_t bytes = sumac_tensor_bytes(&value->tensor);
+    struct shares shares = {
+        .function = join_share,
+        .context = &join,
+        .bytes = 2 * bytes,
+        .units = bytes,
+        .units_at_once = BYTES_AT_ONCE};
+    join.to = elements;
+    join.stream = shares.bytes >= STREAMED_BYTES_MIN;
+    shares_run(collect->strategy, &shares);
     *result = value;
     return SUMAC_OK;
 }
 
 /* ---- reduced */
+
+static void sum_share(const void *context, uint64_t first, uint64_t count)
+{
+    pass_sum(context, first, count);
+}
 
 /* Element by element, in one pass over all. */
 static enum sumac_status reduce_elements(
@@ -88,32 +111,30 @@ static enum sumac_status reduce_elements(
     struct sumac_value **result, struct sumac_error *error)
 {
     const struct sumac_tensor *first = tensors[0];
-    const uint32_t count = collect->count;
+    const uint64_t bytes = sumac_tensor_bytes(first);
     const void *from[SUMAC_REPLICAS_MAX];
-    double weights[SUMAC_REPLICAS_MAX];
     void *to;
 
-    assert(count <= SUMAC_REPLICAS_MAX);
+    assert(collect->count <= SUMAC_REPLICAS_MAX);
     if (!reduce_has(collect->op, first->dtype)) /* a mean of integers */
         return axes_reduce(
-            &(struct axes_reduction){.op = collect->op}, tensors, count, result, error);
-    struct sumac_value *value = value_make_tensor(first->dtype, &first->shape, &to);
+            &(struct axes_reduction){.op = collect->op}, tensors, collect->count, result, error);
+    struct sumac_value *value =
+        results_make_tensor(collect->strategy->results, first->dtype, &first->shape, &to);
     if (value == NULL)
         return value_fail_for_memory(error);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < collect->count; i++)
         from[i] = sumac_tensor_data(tensors[i]);
-        weights[i] = 1;
-    }
-    const struct reduce_input input = {
-        .dtype = first->dtype,
-        .elements = sumac_tensor_bytes(first) / dtype_bytes(first->dtype),
-        .from = from,
-        .replicas = count,
-        .to = &to,
-        .targets = 1,
-        .weights = weights};
-    if (input.elements > 0)
-        reduce_values(collect->op, &input);
+    struct pass_sum sum = {
+        .op = collect->op, .dtype = first->dtype, .from = from, .count = collect->count, .to = to};
+    struct shares shares = {
+        .function = sum_share,
+        .context = &sum,
+        .bytes = bytes * (collect->count + 1),
+        .units = bytes / dtype_bytes(first->dtype),
+        .units_at_once = BYTES_AT_ONCE / dtype_bytes(first->dtype)};
+    sum.stream = shares.bytes >= STREAMED_BYTES_MIN;
+    shares_run(collect->strategy, &shares);
     *result = value;
     return SUMAC_OK;
 }
@@ -212,9 +233,9 @@ static enum sumac_status reduce_slices(
     }
     enum sumac_status status = check_shapes(collect, rows, 1u, path, error);
     if (status == SUMAC_OK)
-        status = concatenate(rows, collect->count, 0, &all_rows, error);
+        status = concatenate(collect, rows, 0, &all_rows, error);
     if (status == SUMAC_OK)
-        status = concatenate(indices, collect->count, 0, &all_indices, error);
+        status = concatenate(collect, indices, 0, &all_indices, error);
     if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN)
         status = divide_rows(collect->count, &all_rows, error);
     if (status != SUMAC_OK) {
@@ -245,12 +266,13 @@ static enum sumac_status reduce_leaf(
 }
 
 enum sumac_status collect_all_reduce(
-    enum sumac_reduce_op op, struct sumac_value *const *values, uint32_t count,
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error)
 {
-    struct collect collect = {.op = op, .count = count, .call = "all_reduce"};
+    struct collect collect = {
+        .strategy = strategy, .op = op, .count = strategy->replicas, .call = "all_reduce"};
 
-    return value_zip(values, count, reduce_leaf, &collect, result, error);
+    return value_zip(values, collect.count, reduce_leaf, &collect, result, error);
 }
 
 /* ---- gathered */
@@ -294,17 +316,18 @@ static enum sumac_status gather_leaf(
     }
     const enum sumac_status status = check_axis(collect, tensors, path, error);
     return status == SUMAC_OK
-               ? concatenate(tensors, collect->count, (uint32_t)collect->axis, mapped, error)
+               ? concatenate(collect, tensors, (uint32_t)collect->axis, mapped, error)
                : status;
 }
 
 enum sumac_status collect_all_gather(
-    int64_t axis, struct sumac_value *const *values, uint32_t count, struct sumac_value **result,
-    struct sumac_error *error)
+    struct sumac_strategy *strategy, int64_t axis, struct sumac_value *const *values,
+    struct sumac_value **result, struct sumac_error *error)
 {
-    struct collect collect = {.axis = axis, .count = count, .call = "all_gather"};
+    struct collect collect = {
+        .strategy = strategy, .axis = axis, .count = strategy->replicas, .call = "all_gather"};
 
-    return value_zip(values, count, gather_leaf, &collect, result, error);
+    return value_zip(values, collect.count, gather_leaf, &collect, result, error);
 }
 
 /* ---- a strategy's own */
@@ -322,9 +345,10 @@ static enum sumac_status select_all(
 }
 
 static enum sumac_status collect_value(
-    const struct sumac_strategy *strategy, struct collect *collect, struct sumac_value *value,
-    value_zip_leaf *leaf, struct sumac_value **result, struct sumac_error *error)
+    struct collect *collect, struct sumac_value *value, value_zip_leaf *leaf,
+    struct sumac_value **result, struct sumac_error *error)
 {
+    const struct sumac_strategy *strategy = collect->strategy;
     struct sumac_value **values = calloc(strategy->replicas, sizeof *values);
     enum sumac_status status =
         values == NULL ? value_fail_for_memory(error) : select_all(strategy, value, values, error);
@@ -339,30 +363,24 @@ static enum sumac_status collect_value(
 }
 
 /* A leaf of a value that is to be reduced: one of replicas, or one that all have. */
-struct reduction {
-    const struct sumac_strategy *strategy;
-    struct collect collect;
-};
-
 static enum sumac_status reduce_whole_leaf(
     void *context, struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
-    struct reduction *reduction = context;
-    const uint32_t replicas = reduction->strategy->replicas;
+    struct collect *collect = context;
+    const uint32_t replicas = collect->strategy->replicas;
     const bool same = leaf->kind != SUMAC_VALUE_PER_REPLICA;
 
-    if (same && reduction->collect.op == SUMAC_REDUCE_SUM &&
+    if (same && collect->op == SUMAC_REDUCE_SUM &&
         (replicas > 1 || leaf->kind == SUMAC_VALUE_MIRRORED))
         return fail_leaf(
-            &reduction->collect, path,
+            collect, path,
             "is the same in all replicas, and its SUM is not told from R times it: reduce by MEAN, "
             "or a per_replica value",
             error);
     if (same && replicas > 1)
         return sumac_value_select(leaf, 0, mapped, error);
-    return collect_value(
-        reduction->strategy, &reduction->collect, leaf, reduce_leaf, mapped, error);
+    return collect_value(collect, leaf, reduce_leaf, mapped, error);
 }
 
 static enum sumac_status check_call(
@@ -383,16 +401,18 @@ enum sumac_status sumac_strategy_reduce(
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error)
 {
     static const char call[] = "sumac_strategy_reduce";
-    struct reduction reduction = {
+    struct collect collect = {
         .strategy = strategy,
-        .collect = {.op = op, .axes = axes != NULL && axes->given ? axes : NULL, .call = "reduce"}};
+        .op = op,
+        .axes = axes != NULL && axes->given ? axes : NULL,
+        .call = "reduce"};
 
     enum sumac_status status = check_call(strategy, call, value, result, error);
     if (status == SUMAC_OK && axes == NULL)
         status = fail_for_null(error, call, "axes");
     if (status == SUMAC_OK)
         status = reduce_op_check(op, error);
-    return status == SUMAC_OK ? value_map(value, reduce_whole_leaf, &reduction, result, error)
+    return status == SUMAC_OK ? value_map(value, reduce_whole_leaf, &collect, result, error)
                               : status;
 }
 
@@ -430,12 +450,11 @@ enum sumac_status sumac_strategy_gather(
     struct sumac_strategy *strategy, struct sumac_value *value, int64_t axis,
     struct sumac_value **result, struct sumac_error *error)
 {
-    struct collect collect = {.axis = axis, .call = "gather"};
+    struct collect collect = {.strategy = strategy, .axis = axis, .call = "gather"};
 
     const enum sumac_status status =
         check_call(strategy, "sumac_strategy_gather", value, result, error);
-    return status == SUMAC_OK ? collect_value(strategy, &collect, value, gather_leaf, result, error)
-                              : status;
+    return status == SUMAC_OK ? collect_value(&collect, value, gather_leaf, result, error) : status;
 }
 
 /* ---- gradients */

@@ -173,8 +173,11 @@ static enum sumac_status make(
     strategy->devices = calloc(replicas, sizeof(struct device *));
     strategy->contexts = calloc(replicas, sizeof *strategy->contexts);
     strategy->runs = calloc(replicas, sizeof *strategy->runs);
-    const bool there = calls_init(strategy) && strategy->devices != NULL &&
-                       strategy->contexts != NULL && strategy->runs != NULL;
+    strategy->helpers = shares_helpers(replicas);
+    strategy->results = results_open();
+    const bool there = calls_init(strategy) && strategy->results != NULL &&
+                       strategy->devices != NULL && strategy->contexts != NULL &&
+                       strategy->runs != NULL;
     for (uint32_t i = 0; there && i < replicas; i++)
         strategy->contexts[i] = (struct sumac_replica_context){.strategy = strategy, .id = i};
     const enum sumac_status status =
@@ -206,6 +209,7 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
         return;
     close_devices(strategy);
     calls_deinit(strategy);
+    results_close(strategy->results);
     pthread_mutex_destroy(&strategy->running);
     free(strategy->runs);
     free(strategy->contexts);
