@@ -461,6 +461,41 @@ static void a_merge_call_runs_once_in_the_cross_replica_context(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static enum sumac_status refuse(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    (void)strategy;
+    (void)args;
+    (void)context;
+    (void)error;
+    *result = sumac_value_none(); /* which nobody gets */
+    return SUMAC_NOT_FOUND;
+}
+
+static enum sumac_status merge_in_vain(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    (void)context;
+    return sumac_replica_merge_call(replica, refuse, NULL, args, result, error);
+}
+
+static void a_merge_call_that_fails_without_a_word_fails(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(3);
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_run(strategy, &(struct sumac_step){.function = merge_in_vain}, NULL, &error),
+        SUMAC_NOT_FOUND);
+
+    assert_string_equal(error.text, "the function of merge_call returned NOT_FOUND");
+    sumac_strategy_destroy(strategy);
+}
+
 /* ---- made ---- */
 
 static void options_that_are_none_are_refused(void **state)
@@ -517,6 +552,7 @@ int main(void)
         cmocka_unit_test(what_is_no_value_is_refused_and_is_no_call),
         cmocka_unit_test(who_is_late_is_named_and_hears_so_too),
         cmocka_unit_test(a_merge_call_runs_once_in_the_cross_replica_context),
+        cmocka_unit_test(a_merge_call_that_fails_without_a_word_fails),
         cmocka_unit_test(options_that_are_none_are_refused),
         cmocka_unit_test(an_absent_time_is_the_strategys),
     };

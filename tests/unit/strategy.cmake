@@ -3,3 +3,4 @@
 sumac_unit_test(value USES worker)
 sumac_unit_test(strategy USES worker)
 sumac_unit_test(distributed USES worker)
+sumac_unit_test(strategy_large USES worker)

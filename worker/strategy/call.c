@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.c -- calls that all replicas make: each waits until all have, they are compared, and whoever
- * came last computes what it comes to, in the order of the replicas.
+ * came last computes what it comes to, in the order of the replicas; of much those that wait
+ * compute their share (shares.c).
  *
- *     replica 0   | make ........ wait ........ | take |
- *     replica 1       | make .... wait ........ | take |
+ *     replica 0   | make ........ wait ...... help . | take |
+ *     replica 1       | make .... wait ............. | take |
  *     replica 2             | make, compare, compute | take |
+ *
+ * Who has taken may make the next call while others have yet to take: that is not over before they
+ * make it as well.
  *
  * When the time of one is over, or one has returned without it, the call has failed for all, and so
  * has each later one of the run: what a replica would come to then is not what the others did.
@@ -14,6 +18,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,6 +26,15 @@
 #include "error.h"
 #include "peers.h"
 #include "text.h"
+
+/* For so long a thread looks whether it need wait any more, and gives way to others in between,
+ * before it sleeps: to be woken takes longer. But beside other processes who gives way may get its
+ * turn again long after the call was over; when that has been seen, so many waits go to sleep at
+ * once, the more the oftener. */
+#define LOOK_NS_MAX 50000u
+#define LATE_NS_MAX 500000u
+#define SLEEPS_MIN 64u
+#define SLEEPS_MAX 4096u
 
 bool calls_init(struct sumac_strategy *strategy)
 {
@@ -32,7 +46,8 @@ bool calls_init(struct sumac_strategy *strategy)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&calls->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    calls->peers = strategy->peers;
+    pthread_cond_init(&calls->helped, NULL);
+    calls->sleeps_next = SLEEPS_MIN;
     calls->made = calloc(strategy->replicas, sizeof(struct call *));
     calls->returned = calloc(strategy->replicas, sizeof *calls->returned);
     return calls->made != NULL && calls->returned != NULL;
@@ -45,6 +60,7 @@ void calls_deinit(struct sumac_strategy *strategy)
     assert(calls->made_count == 0);
     free(calls->made);
     free(calls->returned);
+    pthread_cond_destroy(&calls->helped);
     pthread_cond_destroy(&calls->changed);
     pthread_mutex_destroy(&calls->mutex);
 }
@@ -57,7 +73,9 @@ void calls_begin(struct sumac_strategy *strategy)
     assert(calls->made_count == 0);
     memset(calls->returned, 0, strategy->replicas * sizeof *calls->returned);
     calls->returned_count = 0;
-    calls->number = 0;
+    calls->number = 1;
+    calls->over = 0;
+    calls->ends_run = false;
     calls->broken.status = SUMAC_OK;
     pthread_mutex_unlock(&calls->mutex);
 }
@@ -91,36 +109,55 @@ static enum call_kind kind_under_way(const struct sumac_strategy *strategy)
     return CALL_MERGE;
 }
 
-/* The call is over for all that made it. */
-static void end(struct calls *calls, const struct sumac_error *error)
+static uint64_t now_ns(void)
 {
-    assert(!calls->over);
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void note_change(struct calls *calls)
+{
+    (void)atomic_fetch_add_explicit(&calls->changes, 1, memory_order_release);
+}
+
+/* The call is over for all that made it, and the next one may begin. */
+static void end(struct sumac_strategy *strategy)
+{
+    struct calls *calls = &strategy->calls;
+
     assert(calls->made_count > 0);
-    calls->over = true;
-    calls->error = *error;
-    pthread_cond_broadcast(&calls->changed);
+    assert(calls->shares == NULL);
+    memset(calls->made, 0, strategy->replicas * sizeof(struct call *));
+    calls->made_count = 0;
+    calls->number++;
+    calls->over_ns = now_ns();
+    note_change(calls);
 }
 
-static void break_off(struct calls *calls, const struct sumac_error *error)
-{
-    assert(error->status != SUMAC_OK);
-    if (calls->broken.status == SUMAC_OK)
-        calls->broken = *error;
-    if (calls->made_count == 0 || calls->over)
-        return;
-    if (calls->peers != NULL && !calls->is_merge) /* other workers wait for it */
-        peers_give_up(calls->peers, error);
-    end(calls, error);
-}
-
-void calls_end_run(struct sumac_strategy *strategy, const struct sumac_error *error)
+static void break_off(struct sumac_strategy *strategy, const struct sumac_error *error)
 {
     struct calls *calls = &strategy->calls;
 
     assert(error->status != SUMAC_OK);
-    pthread_mutex_lock(&calls->mutex);
+    assert(calls->made_count < strategy->replicas); /* nobody computes */
     if (calls->broken.status == SUMAC_OK)
         calls->broken = *error;
+    if (calls->made_count == 0)
+        return;
+    if (strategy->peers != NULL && !calls->is_merge) /* other workers wait for it */
+        peers_give_up(strategy->peers, error);
+    end(strategy);
+    pthread_cond_broadcast(&calls->changed);
+}
+
+void calls_end_run(struct sumac_strategy *strategy)
+{
+    struct calls *calls = &strategy->calls;
+
+    pthread_mutex_lock(&calls->mutex);
+    calls->ends_run = true;
     pthread_mutex_unlock(&calls->mutex);
 }
 
@@ -131,14 +168,13 @@ static void look_for_returned(struct sumac_strategy *strategy)
     struct sumac_error error;
     char missing[160];
 
-    if (calls->made_count == 0 || calls->over ||
-        list_missing(strategy, true, missing, sizeof missing)[0] == '\0')
+    if (calls->made_count == 0 || list_missing(strategy, true, missing, sizeof missing)[0] == '\0')
         return;
     (void)fail(
         &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_MEMBER_GONE,
         "%s, call %" PRIu64 " of the run: %s returned without it, and the others wait for that",
         call_name(kind_under_way(strategy)), calls->number, missing);
-    break_off(calls, &error);
+    break_off(strategy, &error);
 }
 
 void calls_returned(
@@ -151,7 +187,7 @@ void calls_returned(
     calls->returned[replica] = true;
     calls->returned_count++;
     if (error->status != SUMAC_OK)
-        break_off(calls, error);
+        break_off(strategy, error);
     look_for_returned(strategy);
     pthread_mutex_unlock(&calls->mutex);
 }
@@ -175,10 +211,17 @@ static enum sumac_status merge(
     if (status != SUMAC_OK)
         return status;
     *present = (struct context){
-        .kind = CONTEXT_CROSS_REPLICA, .strategy = strategy, .depth = before.depth + 1};
+        .kind = CONTEXT_CROSS_REPLICA,
+        .strategy = strategy,
+        .replica = before.replica,
+        .depth = before.depth + 1};
     status = first->function(strategy, args, first->context, result, error);
     *present = before;
     sumac_value_unref(args);
+    if (status != SUMAC_OK && error->status == SUMAC_OK) /* it said no more than that */
+        return fail(
+            error, status, SUMAC_REASON_UNSPECIFIED, "the function of merge_call returned %s",
+            sumac_status_name(status));
     if (status == SUMAC_OK && *result == NULL) {
         *result = sumac_value_none();
         return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
@@ -258,7 +301,7 @@ static void time_out(struct sumac_strategy *strategy, uint32_t timeout_ms)
         "%s, call %" PRIu64 " of the run, has waited %s for %s",
         call_name(kind_under_way(strategy)), calls->number, text_time_ms(timeout_ms).text,
         list_missing(strategy, false, missing, sizeof missing));
-    break_off(calls, &error);
+    break_off(strategy, &error);
 }
 
 static struct timespec after_ms(uint32_t ms)
@@ -275,64 +318,145 @@ static struct timespec after_ms(uint32_t ms)
     return at;
 }
 
-static void wait_for_others(struct sumac_strategy *strategy, uint32_t timeout_ms)
+/* Has something changed? Who waits for it may sleep if not. Unlocks meanwhile. */
+static bool look(struct calls *calls)
+{
+    const uint64_t seen = atomic_load_explicit(&calls->changes, memory_order_relaxed);
+    const uint64_t until_ns = now_ns() + LOOK_NS_MAX;
+
+    if (calls->sleeps > 0) {
+        calls->sleeps--;
+        return false;
+    }
+    pthread_mutex_unlock(&calls->mutex);
+    while (atomic_load_explicit(&calls->changes, memory_order_acquire) == seen &&
+           now_ns() < until_ns)
+        (void)sched_yield();
+    pthread_mutex_lock(&calls->mutex);
+    return atomic_load_explicit(&calls->changes, memory_order_relaxed) != seen;
+}
+
+/* A replica that had looked hears of what is over. */
+static void note_lateness(struct calls *calls)
+{
+    if (now_ns() > calls->over_ns + LATE_NS_MAX) {
+        calls->sleeps = calls->sleeps_next;
+        calls->sleeps_next = 2 * calls->sleeps < SLEEPS_MAX ? 2 * calls->sleeps : SLEEPS_MAX;
+    } else if (calls->sleeps_next > SLEEPS_MIN) {
+        calls->sleeps_next--;
+    }
+}
+
+static void help(struct calls *calls)
+{
+    struct shares *shares = calls->shares;
+
+    calls->helping++;
+    pthread_mutex_unlock(&calls->mutex);
+    shares_take(shares);
+    pthread_mutex_lock(&calls->mutex);
+    calls->shares = NULL; /* nothing is left of it */
+    if (--calls->helping > 0)
+        return;
+    note_change(calls);
+    pthread_cond_signal(&calls->helped);
+}
+
+void calls_share(struct sumac_strategy *strategy, struct shares *shares)
+{
+    struct calls *calls = &strategy->calls;
+
+    pthread_mutex_lock(&calls->mutex);
+    assert(calls->made_count == strategy->replicas);
+    assert(calls->shares == NULL);
+    calls->shares = shares;
+    note_change(calls);
+    for (uint32_t i = 0; i < strategy->helpers; i++)
+        pthread_cond_signal(&calls->changed);
+    pthread_mutex_unlock(&calls->mutex);
+    shares_take(shares);
+    pthread_mutex_lock(&calls->mutex);
+    calls->shares = NULL;
+    while (calls->helping > 0)
+        if (!look(calls) && calls->helping > 0)
+            pthread_cond_wait(&calls->helped, &calls->mutex);
+    pthread_mutex_unlock(&calls->mutex);
+}
+
+static bool is_over(const struct calls *calls, uint64_t number)
+{
+    return calls->over == number || calls->broken.status != SUMAC_OK;
+}
+
+static void wait_for_others(struct sumac_strategy *strategy, uint64_t number, uint32_t timeout_ms)
 {
     struct calls *calls = &strategy->calls;
     const struct timespec until = after_ms(timeout_ms);
+    bool looked = false;
 
-    assert(calls->made_count > 0);
     assert(timeout_ms > 0);
-    while (!calls->over) {
-        if (calls->made_count == strategy->replicas) /* it is being computed */
+    while (!is_over(calls, number)) {
+        assert(calls->number == number);
+        if (calls->shares != NULL && calls->helping < strategy->helpers)
+            help(calls);
+        else if ((looked = look(calls)))
+            continue;
+        else if (calls->made_count == strategy->replicas) /* it is being computed */
             pthread_cond_wait(&calls->changed, &calls->mutex);
         else if (
             pthread_cond_timedwait(&calls->changed, &calls->mutex, &until) == ETIMEDOUT &&
-            !calls->over && calls->made_count < strategy->replicas)
+            !is_over(calls, number) && calls->made_count < strategy->replicas)
             time_out(strategy, timeout_ms);
     }
+    if (looked)
+        note_lateness(calls);
 }
 
-/* The last one to hear of it leaves nothing behind. */
+/* What is there is that of call `number`, or it was broken off: for who has not taken it nobody has
+ * computed another. */
 static enum sumac_status
-take(struct calls *calls, uint32_t replica, struct sumac_value **result, struct sumac_error *error)
+take(struct calls *calls, uint64_t number, struct sumac_value **result, struct sumac_error *error)
 {
-    const enum sumac_status status = calls->error.status;
+    const struct sumac_error *why = calls->over == number ? &calls->error : &calls->broken;
 
-    assert(calls->over);
-    calls->made[replica] = NULL;
-    if (status == SUMAC_OK)
-        *result = sumac_value_ref(calls->result);
+    if (why->status == SUMAC_OK)
+        *result = calls->result; /* its own reference */
     else if (error != NULL)
-        *error = calls->error;
-    if (++calls->left_count < calls->made_count)
-        return status;
-    sumac_value_unref(calls->result);
-    calls->result = NULL;
-    calls->over = false;
-    calls->left_count = calls->made_count = 0;
-    pthread_cond_broadcast(&calls->changed); /* the next call may begin */
-    return status;
+        *error = *why;
+    return why->status;
 }
 
-static void make(struct sumac_strategy *strategy, uint32_t replica, const struct call *call)
+/* The last one to come computes. True: it is over, of which those that sleep are to be told. */
+static bool make(struct sumac_strategy *strategy, uint32_t replica, const struct call *call)
 {
     struct calls *calls = &strategy->calls;
+    struct sumac_value *result = NULL;
+    struct sumac_error error = {.status = SUMAC_OK};
 
     assert(calls->made[replica] == NULL);
-    if (calls->made_count++ == 0) {
-        calls->number++;
+    if (calls->made_count++ == 0)
         calls->is_merge = call->kind == CALL_MERGE;
-    }
     calls->made[replica] = call;
     if (calls->made_count < strategy->replicas) {
         look_for_returned(strategy);
-        return;
+        return false;
     }
-    struct sumac_error error = {.status = SUMAC_OK};
     pthread_mutex_unlock(&calls->mutex); /* the others wait, and nobody else comes */
-    (void)compute(strategy, &calls->result, &error);
+    (void)compute(strategy, &result, &error);
+    for (uint32_t i = 1; error.status == SUMAC_OK && i < strategy->replicas; i++)
+        (void)sumac_value_ref(result);
+    if (error.status != SUMAC_OK) {
+        sumac_value_unref(result);
+        result = NULL;
+    }
     pthread_mutex_lock(&calls->mutex);
-    end(calls, &error);
+    if (calls->ends_run && error.status != SUMAC_OK && calls->broken.status == SUMAC_OK)
+        calls->broken = error;
+    calls->over = calls->number;
+    calls->result = result;
+    calls->error = error;
+    end(strategy);
+    return true;
 }
 
 enum sumac_status call_with_others(
@@ -345,21 +469,24 @@ enum sumac_status call_with_others(
     const uint32_t timeout_ms =
         call->options.timeout_ms != 0 ? call->options.timeout_ms : strategy->options.timeout_ms;
 
+    bool over = false;
+
     assert(call->value != NULL);
     assert(replica->index < strategy->replicas);
     pthread_mutex_lock(&calls->mutex);
-    while (calls->over) /* others have yet to hear of the one before */
-        pthread_cond_wait(&calls->changed, &calls->mutex);
     if (calls->broken.status != SUMAC_OK) {
         status = calls->broken.status;
         if (error != NULL)
             *error = calls->broken;
     } else {
-        make(strategy, replica->index, call);
-        wait_for_others(strategy, timeout_ms);
-        status = take(calls, replica->index, result, error);
+        const uint64_t number = calls->number;
+        over = make(strategy, replica->index, call);
+        wait_for_others(strategy, number, timeout_ms);
+        status = take(calls, number, result, error);
     }
     pthread_mutex_unlock(&calls->mutex);
+    if (over) /* who wakes finds the mutex free */
+        pthread_cond_broadcast(&calls->changed);
     return status;
 }
 

@@ -2,6 +2,7 @@
 /* collect.c -- what the replicas have becomes one value: reduced, or gathered, leaf by leaf, in the
  * order of the replicas, so that who comes first changes no bit. */
 #include "axes.h"
+#include "pass.h"
 #include "strategy.h"
 
 #include <assert.h>
@@ -24,9 +25,12 @@ enum sumac_reduce_op sumac_reduce_op_parse(const char *name)
                                                          : (enum sumac_reduce_op)0;
 }
 
+#define BYTES_AT_ONCE 65536u /* of a result: what one thread computes before it looks for more */
+#define STREAMED_BYTES_MIN (UINT64_C(32) << 20) /* read and written: more than caches hold */
+
 /* What is reduced or gathered, of how many replicas. */
 struct collect {
-    struct sumac_strategy *strategy;
+    struct sumac_strategy *strategy; /* whose threads and memory it takes */
     enum sumac_reduce_op op;
     const struct sumac_axes *axes; /* NULL: none are given */
     int64_t axis;
@@ -49,40 +53,58 @@ static enum sumac_status fail_leaf(
 
 /* ---- one after the other */
 
+static void join_share(const void *context, uint64_t first, uint64_t count)
+{
+    pass_join(context, first, count);
+}
+
 /* Along `axis`, which all have; other extents are equal. */
 static enum sumac_status concatenate(
-    const struct sumac_tensor *const *tensors, uint32_t count, uint32_t axis,
+    const struct collect *collect, const struct sumac_tensor *const *tensors, uint32_t axis,
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_shape shape = tensors[0]->shape;
-    uint64_t outer = 1, inner = dtype_bytes(tensors[0]->dtype);
+    uint64_t inner = dtype_bytes(tensors[0]->dtype), row_bytes[SUMAC_REPLICAS_MAX];
+    const uint8_t *from[SUMAC_REPLICAS_MAX];
+    struct pass_join join = {.from = from, .row_bytes = row_bytes, .count = collect->count};
     void *elements;
 
     assert(axis < shape.rank);
-    for (uint32_t i = 0; i < axis; i++)
-        outer *= shape.extent[i];
+    shape.extent[axis] = 0;
     for (uint32_t i = axis + 1; i < shape.rank; i++)
         inner *= shape.extent[i];
-    for (uint32_t i = 1; i < count; i++)
-        if (__builtin_add_overflow(
-                shape.extent[axis], tensors[i]->shape.extent[axis], &shape.extent[axis]))
+    for (uint32_t i = 0; i < collect->count; i++) {
+        const uint64_t extent = tensors[i]->shape.extent[axis];
+        if (__builtin_add_overflow(shape.extent[axis], extent, &shape.extent[axis]))
             return value_fail_for_memory(error);
-    struct sumac_value *value = value_make_tensor(tensors[0]->dtype, &shape, &elements);
+        from[i] = sumac_tensor_data(tensors[i]);
+        row_bytes[i] = extent * inner;
+        join.all_bytes += row_bytes[i];
+    }
+    struct sumac_value *value =
+        results_make_tensor(collect->strategy->results, tensors[0]->dtype, &shape, &elements);
     if (value == NULL)
         return value_fail_for_memory(error);
-    uint8_t *to = elements;
-    for (uint64_t o = 0; o < outer; o++)
-        for (uint32_t i = 0; i < count; i++) {
-            const size_t bytes = (size_t)(tensors[i]->shape.extent[axis] * inner);
-            if (bytes > 0)
-                memcpy(to, (const uint8_t *)sumac_tensor_data(tensors[i]) + o * bytes, bytes);
-            to += bytes;
-        }
+    const uint64_t bytes = sumac_tensor_bytes(&value->tensor);
+    struct shares shares = {
+        .function = join_share,
+        .context = &join,
+        .bytes = 2 * bytes,
+        .units = bytes,
+        .units_at_once = BYTES_AT_ONCE};
+    join.to = elements;
+    join.stream = shares.bytes >= STREAMED_BYTES_MIN;
+    shares_run(collect->strategy, &shares);
     *result = value;
     return SUMAC_OK;
 }
 
 /* ---- reduced */
+
+static void sum_share(const void *context, uint64_t first, uint64_t count)
+{
+    pass_sum(context, first, count);
+}
 
 /* Element by element, in one pass over all. */
 static enum sumac_status reduce_elements(
@@ -90,32 +112,30 @@ static enum sumac_status reduce_elements(
     struct sumac_value **result, struct sumac_error *error)
 {
     const struct sumac_tensor *first = tensors[0];
-    const uint32_t count = collect->count;
+    const uint64_t bytes = sumac_tensor_bytes(first);
     const void *from[SUMAC_REPLICAS_MAX];
-    double weights[SUMAC_REPLICAS_MAX];
     void *to;
 
-    assert(count <= SUMAC_REPLICAS_MAX);
+    assert(collect->count <= SUMAC_REPLICAS_MAX);
     if (!reduce_has(collect->op, first->dtype)) /* a mean of integers */
         return axes_reduce(
-            &(struct axes_reduction){.op = collect->op}, tensors, count, result, error);
-    struct sumac_value *value = value_make_tensor(first->dtype, &first->shape, &to);
+            &(struct axes_reduction){.op = collect->op}, tensors, collect->count, result, error);
+    struct sumac_value *value =
+        results_make_tensor(collect->strategy->results, first->dtype, &first->shape, &to);
     if (value == NULL)
         return value_fail_for_memory(error);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < collect->count; i++)
         from[i] = sumac_tensor_data(tensors[i]);
-        weights[i] = 1;
-    }
-    const struct reduce_input input = {
-        .dtype = first->dtype,
-        .elements = sumac_tensor_bytes(first) / dtype_bytes(first->dtype),
-        .from = from,
-        .replicas = count,
-        .to = &to,
-        .targets = 1,
-        .weights = weights};
-    if (input.elements > 0)
-        reduce_values(collect->op, &input);
+    struct pass_sum sum = {
+        .op = collect->op, .dtype = first->dtype, .from = from, .count = collect->count, .to = to};
+    struct shares shares = {
+        .function = sum_share,
+        .context = &sum,
+        .bytes = bytes * (collect->count + 1),
+        .units = bytes / dtype_bytes(first->dtype),
+        .units_at_once = BYTES_AT_ONCE / dtype_bytes(first->dtype)};
+    sum.stream = shares.bytes >= STREAMED_BYTES_MIN;
+    shares_run(collect->strategy, &shares);
     *result = value;
     return SUMAC_OK;
 }
@@ -237,9 +257,9 @@ static enum sumac_status reduce_slices(
     }
     enum sumac_status status = check_shapes(collect, rows, 1u, path, error);
     if (status == SUMAC_OK)
-        status = concatenate(rows, collect->count, 0, &all_rows, error);
+        status = concatenate(collect, rows, 0, &all_rows, error);
     if (status == SUMAC_OK)
-        status = concatenate(indices, collect->count, 0, &all_indices, error);
+        status = concatenate(collect, indices, 0, &all_indices, error);
     if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN)
         status = divide(collect->count, &all_rows, error);
     if (status != SUMAC_OK) {
@@ -320,7 +340,7 @@ static enum sumac_status gather_leaf(
     }
     const enum sumac_status status = check_axis(collect, tensors, path, error);
     return status == SUMAC_OK
-               ? concatenate(tensors, collect->count, (uint32_t)collect->axis, mapped, error)
+               ? concatenate(collect, tensors, (uint32_t)collect->axis, mapped, error)
                : status;
 }
 

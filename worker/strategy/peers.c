@@ -446,7 +446,7 @@ enum sumac_status peers_exchange(
     if (status != SUMAC_OK && error != NULL)
         *error = said;
     if (hearing.ends_run)
-        calls_end_run(strategy, &said);
+        calls_end_run(strategy);
     return status;
 }
 

@@ -199,8 +199,11 @@ static enum sumac_status make(
     strategy->devices = calloc(replicas, sizeof(struct device *));
     strategy->contexts = calloc(replicas, sizeof *strategy->contexts);
     strategy->runs = calloc(replicas, sizeof *strategy->runs);
-    const bool there = calls_init(strategy) && strategy->devices != NULL &&
-                       strategy->contexts != NULL && strategy->runs != NULL;
+    strategy->helpers = shares_helpers(replicas);
+    strategy->results = results_open();
+    const bool there = calls_init(strategy) && strategy->results != NULL &&
+                       strategy->devices != NULL && strategy->contexts != NULL &&
+                       strategy->runs != NULL;
     for (uint32_t i = 0; there && i < replicas; i++)
         strategy->contexts[i] = (struct sumac_replica_context){
             .strategy = strategy, .index = i, .id = strategy->first + i};
@@ -234,6 +237,7 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
     close_devices(strategy);
     calls_deinit(strategy);
     peers_close(strategy->peers);
+    results_close(strategy->results);
     pthread_mutex_destroy(&strategy->running);
     free(strategy->runs);
     free(strategy->contexts);

@@ -7,6 +7,9 @@
  *                what it comes to is computed once, by all of them
  *   collect.c    what such calls, and a strategy's own, compute: reductions, what is gathered
  *   compare.c    do they make the same call, of the same nest, types and shapes?
+ *   shares.c     … over many bytes, by all threads that wait for it
+ *   pass.c       … in one pass over memory
+ *   results.c    … into memory that earlier results had
  *   axes.c       the arithmetic of sums over axes
  *   peers.c      the same calls made by several workers
  *
@@ -16,10 +19,12 @@
 #define STRATEGY_STRATEGY_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "device.h"
+#include "list.h"
 #include "sumac/strategy.h"
 #include "value.h"
 
@@ -30,7 +35,7 @@ enum context_kind { CONTEXT_DEFAULT, CONTEXT_CROSS_REPLICA, CONTEXT_REPLICA, CON
 struct context {
     enum context_kind kind;
     struct sumac_strategy *strategy;       /* of all but DEFAULT */
-    struct sumac_replica_context *replica; /* of REPLICA */
+    struct sumac_replica_context *replica; /* of REPLICA, and of CROSS_REPLICA in a merge_call */
     struct sumac_component *component;     /* of UPDATE */
     uint32_t depth;                        /* of CROSS_REPLICA: scopes that were entered */
 };
@@ -71,21 +76,46 @@ struct call {
     struct sumac_communication_options options;
 };
 
+/* Units that are computed one by one, in any order, by whoever has time. */
+struct shares {
+    void (*function)(const void *context, uint64_t first, uint64_t count);
+    const void *context;
+    uint64_t bytes; /* that are read and written, of all units together */
+    uint64_t units, units_at_once;
+    atomic_uint_fast64_t next; /* that nobody has taken */
+};
+
 /* A call under way. */
 struct calls {
-    struct peers *peers;   /* the strategy's */
     pthread_mutex_t mutex; /* guards what follows */
-    pthread_cond_t changed;
+    pthread_cond_t changed, helped;
     const struct call **made; /* (replicas), NULL: not yet */
     bool *returned;           /* (replicas): the function has */
     uint32_t made_count, returned_count;
-    uint32_t left_count;        /* that have heard of the present one */
-    uint64_t number;            /* of the present one, from 1 */
+    uint64_t number;            /* of the present one, or the next, from 1 */
     bool is_merge;              /* … which other workers have no part in */
-    bool over;                  /* … and what it came to: */
-    struct sumac_value *result; /* of all replicas the same, or regrouped */
+    bool ends_run;              /* … with which this run is over */
+    uint64_t over;              /* the last that came to something, and that is: */
+    struct sumac_value *result; /* of all replicas the same, or regrouped; one reference each */
     struct sumac_error error;
-    struct sumac_error broken; /* a call was left by some: none of this run comes to anything */
+    struct sumac_error broken;    /* a call was left by some: none of this run comes to anything */
+    struct shares *shares;        /* of the present one, that who waits may help with; NULL: none */
+    uint32_t helping;             /* replicas that do */
+    uint64_t over_ns;             /* when the last was over */
+    uint32_t sleeps, sleeps_next; /* waits that are to sleep at once; of which the next time */
+    atomic_uint_fast64_t changes; /* of what is waited for; written by who has the mutex */
+};
+
+/* Memory that results had, and the next ones may have. */
+#define RESULTS_KEPT_MAX 8u
+#define RESULTS_KEPT_BYTES_MAX (UINT64_C(256) << 20)
+struct results {
+    pthread_mutex_t mutex;   /* guards what follows */
+    LIST(struct block) kept; /* the newest first */
+    uint32_t kept_count;
+    uint64_t kept_bytes;
+    uint64_t references; /* of the strategy, while it is there, and of each block that is out */
+    bool closed;
 };
 
 struct peers; /* peers.h */
@@ -122,6 +152,8 @@ struct sumac_strategy {
     pthread_mutex_t running;                /* one run at a time */
     struct replica_run *runs;               /* (replicas), of that */
     struct peers *peers;                    /* of MULTI_WORKER; else NULL */
+    uint32_t helpers;                       /* threads that may help the one that computes */
+    struct results *results;
     struct calls calls;
 };
 
@@ -150,12 +182,15 @@ enum sumac_status call_hear_all(
 void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all);
 bool calls_init(struct sumac_strategy *strategy);
 void calls_deinit(struct sumac_strategy *strategy);
-/* Another worker has given the run up: later calls of it fail with this. */
-void calls_end_run(struct sumac_strategy *strategy, const struct sumac_error *error);
+/* Another worker has given the run up, as the present call comes to: so do later ones of it. */
+void calls_end_run(struct sumac_strategy *strategy);
 /* A run begins; a replica's function has returned. */
 void calls_begin(struct sumac_strategy *strategy);
 void calls_returned(
     struct sumac_strategy *strategy, uint32_t replica, const struct sumac_error *error);
+/* All units, with the help of replicas that wait for the present call. Threads  whoever computes
+ * what it comes to. */
+void calls_share(struct sumac_strategy *strategy, struct shares *shares);
 
 /* collect.c */
 /* All leaves reduced, or gathered, over what all replicas in sync have: values of the same nest
@@ -166,5 +201,23 @@ enum sumac_status collect_all_reduce(
 enum sumac_status collect_all_gather(
     struct sumac_strategy *strategy, int64_t axis, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error);
+
+/* shares.c */
+/* How many threads may help another of as many replicas, on this machine. */
+uint32_t shares_helpers(uint32_t replicas);
+/* Compute units until none is left to be taken. */
+void shares_take(struct shares *shares);
+/* All units, with whoever can help. Sets `next`. */
+void shares_run(struct sumac_strategy *strategy, struct shares *shares);
+
+/* results.c */
+/* NULL: no memory. */
+struct results *results_open(void);
+/* What is kept is freed; what values have, with them. NULL is fine. */
+void results_close(struct results *results);
+/* As value_make_tensor; `elements` are aligned to 64 bytes. Threads  any. */
+struct sumac_value *results_make_tensor(
+    struct results *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
+    void **elements);
 
 #endif

@@ -81,7 +81,8 @@ struct sumac_strategy_options {
     struct sumac_communication_options communication;
 };
 
-/* Starts the devices' threads.
+/* Starts the devices' threads. A strategy keeps the memory of large results that nobody has any
+ * more for its next ones, 8 of 256 MiB together at most, until it is destroyed.
  * Gives    *strategy; destroy with sumac_strategy_destroy, when nobody runs it.
  * Fails    INVALID_ARGUMENT: a kind that is none, or replicas that it does not have.
  *          RESOURCE_EXHAUSTED. */

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+# strategy -- an empty step of a strategy beside threads that are woken and waited for by hand.
+sumac_program(bench_strategy SOURCES strategy/empty_step.c strategy/crew.c USES worker)
+set_target_properties(bench_strategy PROPERTIES OUTPUT_NAME strategy)
