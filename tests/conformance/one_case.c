@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster_client.h"
+
+#define WORKERS_MAX 4u /* relay.c starts so many */
+
 static const char *const strategy_keys[] = {"kind", "workers", "replicas", "ps", NULL};
 
 json_t *one_get(const struct one_case *one, const char *key)
@@ -23,7 +27,7 @@ bool one_is(const struct one_case *one, const char *key, const char *text)
 
 struct sumac_value *one_read_value(struct one_case *one, json_t *given)
 {
-    struct sumac_value *value = case_value_read(one->run, given, one->replicas);
+    struct sumac_value *value = case_value_read(one->run, given, &one->replicas);
 
     if (value != NULL)
         return value;
@@ -69,36 +73,114 @@ enum sumac_status one_status_of(const char *name)
 
 /* ---- its strategy */
 
+static const char *const kinds[] = {
+    [SUMAC_STRATEGY_DEFAULT] = "default",
+    [SUMAC_STRATEGY_ONE_DEVICE] = "one_device",
+    [SUMAC_STRATEGY_MIRRORED] = "mirrored",
+    [SUMAC_STRATEGY_MULTI_WORKER] = "multi_worker",
+    [SUMAC_STRATEGY_PARAMETER_SERVER] = "parameter_server"};
+#define KINDS (sizeof kinds / sizeof kinds[0])
+
 static enum sumac_strategy_kind kind_of(const char *name)
 {
-    if (name != NULL && strcmp(name, "default") == 0)
-        return SUMAC_STRATEGY_DEFAULT;
-    if (name != NULL && strcmp(name, "one_device") == 0)
-        return SUMAC_STRATEGY_ONE_DEVICE;
-    return name != NULL && strcmp(name, "mirrored") == 0 ? SUMAC_STRATEGY_MIRRORED
-                                                         : (enum sumac_strategy_kind)0;
+    for (uint32_t i = 1; name != NULL && i < KINDS; i++)
+        if (strcmp(name, kinds[i]) == 0)
+            return (enum sumac_strategy_kind)i;
+    return (enum sumac_strategy_kind)0;
 }
 
-struct sumac_strategy *one_open_strategy(struct cases_run *run, json_t *given, bool *skipped)
+static uint32_t number_or_one(json_t *given, const char *key)
 {
-    const char *kind = json_string_value(json_object_get(given, "kind"));
-    const uint32_t replicas = (uint32_t)json_integer_value(json_object_get(given, "replicas"));
-    const struct sumac_strategy_options options = {
-        .kind = kind_of(kind), .replicas = replicas == 0 ? 1 : replicas};
+    const uint32_t number = (uint32_t)json_integer_value(json_object_get(given, key));
+
+    return number == 0 ? 1 : number;
+}
+
+/* NULL: why not. */
+static struct sumac_strategy *open_strategy(
+    struct cases_run *run, enum sumac_strategy_kind kind, uint32_t replicas, uint32_t workers)
+{
+    struct sumac_member tasks[WORKERS_MAX];
     struct sumac_strategy *strategy = NULL;
     struct sumac_error error;
 
-    *skipped = kind != NULL &&
-               (strcmp(kind, "multi_worker") == 0 || strcmp(kind, "parameter_server") == 0);
-    if (*skipped || !cases_keys_known(run, given, "\"strategy\"", strategy_keys))
-        return NULL;
-    if ((int)options.kind == 0) {
-        (void)cases_fail(run, "no strategy of kind %s", kind);
-        return NULL;
-    }
-    if (sumac_strategy_create(&options, &strategy, &error) != SUMAC_OK) {
+    for (uint32_t i = 0; i < workers && i < WORKERS_MAX; i++)
+        tasks[i] = (struct sumac_member){"worker", i};
+    const bool over_workers = kind == SUMAC_STRATEGY_MULTI_WORKER;
+    const struct sumac_strategy_options options = {
+        .kind = kind,
+        .replicas = replicas,
+        .client = kind < SUMAC_STRATEGY_MULTI_WORKER ? NULL : cluster_client(),
+        .workers = over_workers ? tasks : NULL,
+        .worker_count = over_workers ? workers : 0,
+        .name = over_workers ? run->case_id : NULL};
+    if (sumac_strategy_create(&options, &strategy, &error) != SUMAC_OK)
         (void)cases_fail(run, "no strategy: %s", error.text);
-        return NULL;
-    }
     return strategy;
+}
+
+/* How many workers have a part in a case of that kind. 0: it cannot be run here, and why. */
+static uint32_t
+workers_of(struct cases_run *run, enum sumac_strategy_kind kind, json_t *strategy, bool *skipped)
+{
+    const uint32_t workers =
+        kind == SUMAC_STRATEGY_MULTI_WORKER ? number_or_one(strategy, "workers") : 1;
+
+    *skipped = false;
+    if ((int)kind == 0 || workers > WORKERS_MAX) {
+        (void)cases_fail(run, "no strategy of that kind, or of so many workers");
+        return 0;
+    }
+    if (kind == SUMAC_STRATEGY_PARAMETER_SERVER) {
+        *skipped = true;
+        (void)cases_skip(run, "variables on the ps are not there yet");
+        return 0;
+    }
+    if (kind >= SUMAC_STRATEGY_MULTI_WORKER && workers > cluster_client_count()) {
+        *skipped = true;
+        (void)cases_skip(run, "it takes more workers than this cluster has");
+        return 0;
+    }
+    return workers;
+}
+
+static bool act_alone(
+    struct one_case *one, enum sumac_strategy_kind kind, uint32_t workers,
+    bool (*act)(struct one_case *one))
+{
+    const uint32_t replicas = number_or_one(one_get(one, "strategy"), "replicas");
+
+    one->worker = workers > 1 ? cluster_client_index() : 0;
+    one->replicas = (struct case_replicas){
+        .first = one->worker * replicas, .count = replicas, .in_sync = workers * replicas};
+    one->strategy = open_strategy(one->run, kind, replicas, workers);
+    const bool passed = one->strategy != NULL && act(one);
+    sumac_value_unref(one->result);
+    sumac_strategy_destroy(one->strategy);
+    return passed;
+}
+
+enum cases_result one_run(struct cases_run *run, json_t *given, bool (*act)(struct one_case *one))
+{
+    struct one_case one = {.run = run, .given = given};
+    json_t *strategy = one_get(&one, "strategy");
+    const enum sumac_strategy_kind kind =
+        kind_of(json_string_value(json_object_get(strategy, "kind")));
+    bool skipped;
+
+    if (!cases_keys_known(run, strategy, "\"strategy\"", strategy_keys))
+        return CASES_FAILED;
+    const uint32_t workers = workers_of(run, kind, strategy, &skipped);
+    if (workers == 0)
+        return skipped ? CASES_SKIPPED : CASES_FAILED;
+    if (cluster_client_index() >= workers)
+        return cases_skip(run, "other workers run it");
+    bool passed = act_alone(&one, kind, workers, act);
+    if (workers > 1) {
+        if (!passed && run->why[0] == '\0')
+            (void)cases_fail(run, "it has not passed");
+        passed = cluster_client_agree(run->case_id, workers, run->why, sizeof run->why) &&
+                 run->why[0] == '\0';
+    }
+    return passed ? CASES_PASSED : CASES_FAILED;
 }

@@ -12,7 +12,8 @@ struct one_case {
     struct cases_run *run;
     json_t *given;
     struct sumac_strategy *strategy;
-    uint32_t replicas;
+    struct case_replicas replicas;
+    uint32_t worker; /* this one */
     enum sumac_status status;
     struct sumac_error error;
     struct sumac_value *result; /* NULL: none */
@@ -30,8 +31,9 @@ struct sumac_value *one_read_value(struct one_case *one, json_t *given);
 struct sumac_value *one_read_args(struct one_case *one);
 struct sumac_value *one_read_kwargs(struct one_case *one);
 
-/* Make the strategy of the case. NULL: why not, *skipped says whether it is not there yet. */
-struct sumac_strategy *one_open_strategy(struct cases_run *run, json_t *given, bool *skipped);
+/* Run a case of a strategy: make that, in each worker of the case, run `act`, which says whether
+ * the case has passed, or why not, and hear from the others. */
+enum cases_result one_run(struct cases_run *run, json_t *given, bool (*act)(struct one_case *one));
 
 /* "INVALID_ARGUMENT"; UNKNOWN for a name that is none. */
 enum sumac_status one_status_of(const char *name);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster_client.h"
 #include "relay.h"
 #include "strategies.h"
 #include "update_function.h"
@@ -84,13 +85,14 @@ static int run_all(char **paths, bool rpc)
     struct cases_run run = {.passed = 0};
     struct sumac_error error = {0};
 
-    if (target->open(&error) != SUMAC_OK) {
+    if (cluster_client_open(&error) != SUMAC_OK || target->open(&error) != SUMAC_OK) {
         fprintf(stderr, "sumac-conformance: %s\n", error.text);
         return EXIT_FAILURE;
     }
     run_files(paths, target, &run);
     target->close();
-    return cases_finish(&run);
+    cluster_client_close();
+    return cluster_client_index() > 0 ? EXIT_SUCCESS : cases_finish(&run);
 }
 
 int main(int argc, char **argv)

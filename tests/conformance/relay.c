@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c -- the same program as the one worker of two ps, which `sumac run` starts and ends. */
+/* relay.c -- the same program as each of four workers of two ps, which `sumac run` starts and ends.
+ */
 #include "relay.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #define EXIT_NOT_THERE 127
 #define OWN "worker 0 | " /* what `sumac run` puts before the worker's lines */
 
-static const char *const run_arguments[] = {"run", "--ps", "2", "--workers", "1", "--"};
+static const char *const run_arguments[] = {"run", "--ps", "2", "--workers", "4", "--"};
 
 enum { RUN_ARGUMENTS = sizeof run_arguments / sizeof *run_arguments };
 

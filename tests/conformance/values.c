@@ -61,31 +61,36 @@ static void give(struct sumac_value *const *items, uint32_t count)
         sumac_value_unref(items[i]);
 }
 
-static struct sumac_value *
-read_items(struct cases_run *run, const char *form, json_t *given, uint32_t replicas)
+static struct sumac_value *read_items(
+    struct cases_run *run, const char *form, json_t *given, const struct case_replicas *replicas)
 {
     struct sumac_value *items[ITEMS_MAX];
-    const uint32_t count = (uint32_t)json_array_size(given);
+    const bool of_replicas = strcmp(form, "per_replica") == 0;
+    const uint32_t first = of_replicas ? replicas->first : 0;
+    uint32_t count = (uint32_t)json_array_size(given);
     uint32_t i = 0;
 
     if (!json_is_array(given) || count > ITEMS_MAX) {
         (void)cases_fail(run, "a %s of more than %u items, or no list", form, ITEMS_MAX);
         return NULL;
     }
+    if (of_replicas && replicas->in_sync > replicas->count) /* each worker takes its own */
+        count = count < first + replicas->count ? 0 : replicas->count;
     for (; i < count; i++) {
-        items[i] = case_value_read(run, json_array_get(given, i), replicas);
+        items[i] = case_value_read(run, json_array_get(given, first + i), replicas);
         if (items[i] == NULL) {
             give(items, i);
             return NULL;
         }
     }
-    if (strcmp(form, "per_replica") == 0)
-        return sumac_value_per_replica(items, count, 0);
+    if (of_replicas)
+        return sumac_value_per_replica(items, count, first);
     return strcmp(form, "list") == 0 ? sumac_value_list(items, count)
                                      : sumac_value_tuple(items, count);
 }
 
-static struct sumac_value *read_dict(struct cases_run *run, json_t *given, uint32_t replicas)
+static struct sumac_value *
+read_dict(struct cases_run *run, json_t *given, const struct case_replicas *replicas)
 {
     struct sumac_value *items[ITEMS_MAX];
     const char *keys[ITEMS_MAX];
@@ -106,7 +111,8 @@ static struct sumac_value *read_dict(struct cases_run *run, json_t *given, uint3
     return sumac_value_dict(keys, items, count);
 }
 
-struct sumac_value *case_value_read(struct cases_run *run, json_t *given, uint32_t replicas)
+struct sumac_value *
+case_value_read(struct cases_run *run, json_t *given, const struct case_replicas *replicas)
 {
     json_t *content = NULL;
     const char *form = json_is_object(given) ? form_of(given, &content) : NULL;
@@ -123,7 +129,8 @@ struct sumac_value *case_value_read(struct cases_run *run, json_t *given, uint32
     else if (strcmp(form, "dict") == 0)
         value = read_dict(run, content, replicas);
     else if (strcmp(form, "mirrored") == 0)
-        value = sumac_value_mirrored(case_value_read(run, content, replicas), replicas, 0);
+        value = sumac_value_mirrored(
+            case_value_read(run, content, replicas), replicas->count, replicas->first);
     else
         value = read_items(run, form, content, replicas);
     if (value == NULL)
@@ -276,13 +283,13 @@ static json_t *select_expected(json_t *expected, uint32_t replica)
 }
 
 bool case_value_equal_in_replicas(
-    struct cases_run *run, json_t *expected, struct sumac_value *actual, uint32_t replicas,
-    bool exactly)
+    struct cases_run *run, json_t *expected, struct sumac_value *actual,
+    const struct case_replicas *replicas, bool exactly)
 {
     struct sumac_error error = {0};
     bool equal = true;
 
-    for (uint32_t i = 0; equal && i < replicas; i++) {
+    for (uint32_t i = replicas->first; equal && i < replicas->first + replicas->count; i++) {
         struct sumac_value *own = NULL;
         char what[40];
         (void)snprintf(what, sizeof what, "replica %" PRIu32 "'s value", i);

@@ -229,12 +229,21 @@ static void do_step(struct step *step)
         one->broken = !cases_fail(one->run, "a step in a context that is none");
 }
 
+/* What is the same in all is compared once. */
+static bool equal_in_each(struct one_case *one, json_t *expected, struct sumac_value *actual)
+{
+    const struct case_replicas once = {.first = one->replicas.first, .count = 1};
+
+    return case_value_equal_in_replicas(
+        one->run, expected, actual, sumac_value_is_distributed(actual) ? &one->replicas : &once,
+        json_is_true(one_get(one, "exact")));
+}
+
 static bool step_matches(struct step *step, uint32_t number)
 {
     struct one_case *one = step->one;
     json_t *expect = json_object_get(step->given, "expect");
     json_t *error = json_object_get(step->given, "error");
-    const bool exactly = json_is_true(one_get(one, "exact"));
 
     if (one->broken)
         return false;
@@ -247,9 +256,7 @@ static bool step_matches(struct step *step, uint32_t number)
             one->run, "step %" PRIu32 ": expected a result, got %s", number, one->error.text);
     if (expect == NULL)
         return true;
-    return case_value_equal_in_replicas(
-        one->run, expect, step->result,
-        sumac_value_is_distributed(step->result) ? one->replicas : 1, exactly);
+    return equal_in_each(one, expect, step->result);
 }
 
 /* None where the step has none. NULL: the library has no such value. */
@@ -291,7 +298,11 @@ bool variable_components_equal(
 
     if (sumac_distributed_components(variable, &components, &one->error) != SUMAC_OK)
         return cases_fail(one->run, "no components: %s", one->error.text);
-    if (sumac_value_count(components) != json_array_size(expected))
+    const size_t first =
+        json_array_size(expected) == one->replicas.in_sync ? one->replicas.first : 0;
+    if (first + sumac_value_count(components) > json_array_size(expected) ||
+        (one->replicas.in_sync == one->replicas.count &&
+         sumac_value_count(components) != json_array_size(expected)))
         equal = cases_fail(
             one->run, "expected %zu components, got %" PRIu32, json_array_size(expected),
             sumac_value_count(components));
@@ -299,7 +310,7 @@ bool variable_components_equal(
         char what[40];
         (void)snprintf(what, sizeof what, "component %" PRIu32, i);
         equal = case_value_equal(
-            one->run, what, json_array_get(expected, i), sumac_value_item(components, i),
+            one->run, what, json_array_get(expected, first + i), sumac_value_item(components, i),
             json_is_true(one_get(one, "exact")));
     }
     sumac_value_unref(components);
@@ -474,23 +485,32 @@ static void do_update(struct updating *updating)
     sumac_value_unref(update.kwargs);
 }
 
+/* Those of all workers: each calls it as often as this one; a variable that is not distributed is
+ * each worker's own, and counts by itself. */
+static json_int_t count_calls(struct updating *updating)
+{
+    const struct case_replicas *replicas = &updating->one->replicas;
+    const json_int_t calls = (json_int_t)atomic_load(&updating->calls);
+
+    return sumac_distributed_created_in_scope(updating->one->strategy, updating->variable)
+               ? calls * replicas->in_sync / replicas->count
+               : calls;
+}
+
 static bool update_matches(struct updating *updating)
 {
     struct one_case *one = updating->one;
     json_t *expect = one_get(one, "expect");
     json_t *result = json_object_get(expect, "result");
     json_t *calls = json_object_get(expect, "calls");
-    const uint32_t replicas = sumac_value_is_distributed(one->result) ? one->replicas : 1;
 
     if (one->status != SUMAC_OK)
         return cases_fail(one->run, "expected a result, got %s", one->error.text);
     if (!cases_keys_known(one->run, expect, "\"expect\"", expect_update_keys))
         return false;
-    if (result != NULL &&
-        !case_value_equal_in_replicas(
-            one->run, result, one->result, replicas, json_is_true(one_get(one, "exact"))))
+    if (result != NULL && !equal_in_each(one, result, one->result))
         return false;
-    if (calls != NULL && json_integer_value(calls) != (json_int_t)atomic_load(&updating->calls))
+    if (calls != NULL && json_integer_value(calls) != count_calls(updating))
         return cases_fail(
             one->run, "expected %" JSON_INTEGER_FORMAT " calls, got %u", json_integer_value(calls),
             atomic_load(&updating->calls));
@@ -511,40 +531,20 @@ static bool run_update_case(struct one_case *one)
         passed = !one->broken && updating.variable != NULL
                      ? update_matches(&updating)
                      : cases_fail(one->run, "no update: %s", one->error.text);
-    sumac_value_unref(one->result);
     sumac_distributed_destroy(updating.variable);
     return passed;
-}
-
-/* ---- */
-
-static enum cases_result
-run_case(struct cases_run *run, json_t *given, bool (*act)(struct one_case *))
-{
-    struct one_case one = {.run = run, .given = given};
-    bool skipped;
-
-    one.strategy = one_open_strategy(run, one_get(&one, "strategy"), &skipped);
-    if (skipped)
-        return cases_skip(run, "strategies over several processes are not there yet");
-    if (one.strategy == NULL)
-        return CASES_FAILED;
-    one.replicas = sumac_strategy_replicas(one.strategy);
-    const bool passed = act(&one);
-    sumac_strategy_destroy(one.strategy);
-    return passed ? CASES_PASSED : CASES_FAILED;
 }
 
 static enum cases_result run_variable(struct cases_run *run, json_t *given, void *context)
 {
     (void)context;
-    return run_case(run, given, run_variable_case);
+    return one_run(run, given, run_variable_case);
 }
 
 static enum cases_result run_update(struct cases_run *run, json_t *given, void *context)
 {
     (void)context;
-    return run_case(run, given, run_update_case);
+    return one_run(run, given, run_update_case);
 }
 
 static const char *const variable_keys[] = {"strategy", "create", "steps", NULL};

@@ -128,7 +128,7 @@ static enum sumac_status compare_values(
 
 static const char *name_of(const struct call *call)
 {
-    return call->name == NULL ? "no variable" : call->name;
+    return call->name == NULL || call->name[0] == '\0' ? "no variable" : call->name;
 }
 
 static bool same_axes(const struct sumac_axes *one, const struct sumac_axes *other)

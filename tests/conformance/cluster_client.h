@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster_client.h -- this program as a member of a cluster: a worker that `sumac run` started
+ * (relay.c). */
+#ifndef CONFORMANCE_CLUSTER_CLIENT_H
+#define CONFORMANCE_CLUSTER_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sumac/client.h"
+
+/* Join the cluster that TF_CONFIG describes; without one nothing is done. */
+enum sumac_status cluster_client_open(struct sumac_error *error);
+/* Leave it. */
+void cluster_client_close(void);
+
+/* NULL: there is no cluster. Lends  until the close. */
+struct sumac_client *cluster_client(void);
+/* Which worker this is, and how many there are; 0 and 1 without a cluster. */
+uint32_t cluster_client_index(void);
+uint32_t cluster_client_count(void);
+
+/* Hear from the first `workers` workers what became of a case in each: `why` is "" where it passed,
+ * and becomes what the first one says in which it did not. False: some could not be heard. */
+bool cluster_client_agree(const char *case_id, uint32_t workers, char *why, size_t why_bytes);
+
+#endif
