@@ -150,6 +150,7 @@ enum sumac_status client_meeting_place(
         .name = "of a strategy", .round = 1, .tasks = tasks, .task_count = task_count};
     struct wanted wanted = {.options = &options};
 
+    assert(place != NULL);
     const enum sumac_status status = list_tasks(client, &wanted, error);
     *count = wanted.task_count;
     for (*place = 0; status == SUMAC_OK && wanted.tasks[*place] != client->own_task;)
@@ -161,6 +162,7 @@ enum sumac_status client_meeting_place(
 uint32_t client_count_strategy(struct sumac_client *client)
 {
     client_lock(client);
+    assert(client->strategies < UINT32_MAX);
     const uint32_t count = ++client->strategies;
     client_unlock(client);
     return count;

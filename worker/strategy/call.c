@@ -236,6 +236,8 @@ enum sumac_status call_hear_all(
     struct sumac_value **heard = calloc(strategy->in_sync, sizeof *heard);
     enum sumac_status status = heard == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
+    assert(own != NULL);
+    assert(strategy->in_sync >= strategy->replicas);
     if (strategy->peers != NULL)
         status =
             peers_exchange(strategy, call, own, status == SUMAC_OK ? failed : error, heard, error);

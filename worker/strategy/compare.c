@@ -133,6 +133,8 @@ static const char *name_of(const struct call *call)
 
 static bool same_axes(const struct sumac_axes *one, const struct sumac_axes *other)
 {
+    assert(one == NULL || one->given);
+    assert(other == NULL || other->given);
     if (one == NULL || other == NULL)
         return one == other;
     return one->count == other->count && one->count <= SUMAC_RANK_MAX &&

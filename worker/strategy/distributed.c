@@ -381,6 +381,8 @@ static enum sumac_status
 aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value **own = component_values(variable), **all = NULL;
+    assert(variable->aggregation != SUMAC_AGGREGATION_NONE);
+    assert(!variable->undistributed);
     struct call call = {
         .kind = CALL_READ,
         .op = aggregation_op(variable),

@@ -74,6 +74,7 @@ static enum sumac_status name_it(
     const uint32_t number = client_count_strategy(options->client);
     const size_t bytes = options->name == NULL ? 0 : strnlen(options->name, NAME_BYTES_MAX + 1);
 
+    assert(number > 0);
     if (options->name == NULL)
         (void)text_print(peers->name, sizeof peers->name, "strategy %" PRIu32, number);
     else if (
@@ -163,6 +164,7 @@ fail_round(const struct call *call, const struct sumac_error *why, struct sumac_
 {
     enum sumac_status status = why->status;
 
+    assert(status != SUMAC_OK);
     if (status == SUMAC_UNAVAILABLE && why->reason == SUMAC_REASON_TIMED_OUT)
         status = SUMAC_DEADLINE_EXCEEDED;
     else if (status == SUMAC_ABORTED && why->reason == SUMAC_REASON_MEMBER_GONE)
@@ -314,15 +316,11 @@ has_what_is_sent(const struct sending *sending, bool counts, const struct sumac_
 }
 
 /* The values of a worker's block, after what it calls. */
-static bool unpack_values(
-    const struct hearing *hearing, uint32_t worker, struct unpack *block,
-    struct sumac_value **values)
+static bool unpack_values(struct unpack *block, struct sumac_value **values, uint32_t count)
 {
-    const struct sending sending = {.strategy = hearing->strategy, .call = hearing->call};
-
-    for (uint32_t i = 0; i < hearing->strategy->replicas; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         values[i] = unpack_value(block);
-        if (values[i] == NULL || !has_what_is_sent(&sending, worker == 0, values[i]))
+        if (values[i] == NULL)
             return false;
     }
     return true;
@@ -336,6 +334,7 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
     struct sumac_value **values = &hearing->all[worker * strategy->replicas];
     struct heard *heard = worker == 0 ? hearing->first : hearing->next;
 
+    assert(worker < strategy->peers->count);
     *heard = (struct heard){.call = {.kind = hearing->call->kind}};
     if (worker == strategy->peers->index) {
         heard->call = *hearing->call;
@@ -344,7 +343,7 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
             values[i] = sumac_value_ref(hearing->own[i]);
     } else if (
         !unpack_call(block, strategy->replicas, heard) ||
-        !unpack_values(hearing, worker, block, values)) {
+        !unpack_values(block, values, strategy->replicas)) {
         return fail_block(hearing->call, worker, error);
     }
     heard->call.value = values[0];
@@ -352,6 +351,20 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
                ? SUMAC_OK
                : call_compare(
                      &hearing->first->call, 0, &heard->call, worker * strategy->replicas, error);
+}
+
+/* All call the same; nobody has kept back what the others are to compute with. */
+static enum sumac_status check_elements(const struct hearing *hearing, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = hearing->strategy;
+    const struct sending sending = {.strategy = strategy, .call = hearing->call};
+
+    for (uint32_t i = 0; i < strategy->in_sync; i++) {
+        const uint32_t worker = i / strategy->replicas;
+        if (!has_what_is_sent(&sending, worker == 0, hearing->all[i]))
+            return fail_block(hearing->call, worker, error);
+    }
+    return SUMAC_OK;
 }
 
 /* All blocks, in the order of the workers; one that failed is told before what others differ in. */
@@ -378,7 +391,7 @@ hear(struct hearing *hearing, const struct sumac_tensor *blocks, struct sumac_er
                 status = hear_call(hearing, i, &block, error);
         }
     }
-    return status;
+    return status == SUMAC_OK ? check_elements(hearing, error) : status;
 }
 
 /* ---- exchanged */
@@ -391,6 +404,8 @@ static enum sumac_status exchange_block(
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(block->used), .memory = block->bytes}};
     struct sumac_error why;
 
+    assert(block->used > 0);
+    assert(!block->failed);
     forget_given_up(peers);
     const struct sumac_meet_options options = next_round(peers, SUMAC_MEET_GATHER, timeout_ms);
     const enum sumac_status status =
@@ -454,6 +469,7 @@ void peers_give_up(struct peers *peers, const struct sumac_error *why)
 {
     struct sumac_error error;
 
+    assert(why->status != SUMAC_OK);
     pthread_mutex_lock(&peers->mutex);
     forget_given_up(peers);
     struct pack *block = &peers->given_up_block;
@@ -483,6 +499,7 @@ enum sumac_status peers_sum(
     struct sumac_error why;
     void *elements;
 
+    assert(peers != NULL);
     struct sumac_value *made = value_make_tensor(partial->dtype, &partial->shape, &elements);
     if (made == NULL)
         return value_fail_for_memory(error);

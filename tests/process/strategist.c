@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategist.c -- a worker of a strategy over several, that obeys lines on its standard input, so
+ * that a test can say who does what.
+ *
+ *     all_reduce SIZE VALUE     -> "came to FIRST LAST": in each replica, of SIZE float32
+ *     all_gather SIZE VALUE     -> likewise
+ *     reduce SIZE VALUE         -> likewise, across the replicas
+ *     partly SIZE VALUE         -> as all_reduce, but the worker's first replica returns before it
+ *     fail                      -> a run whose replicas return DATA_LOSS
+ *     create NAME SIZE VALUE    -> "created NAME": ON_WRITE, SUM
+ *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
+ *     who                       -> "replicas R, first I"
+ *     leave                     -> "left"
+ *
+ * Its first argument is how many replicas it has, the second bounds each call in milliseconds. A
+ * refusal is "refused STATUS text".
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sumac/client.h"
+#include "sumac/distributed.h"
+
+#define LINE_BYTES 4096
+#define SIZE_MAX_GIVEN (1u << 24)
+
+struct strategist {
+    struct sumac_client *client;
+    struct sumac_strategy *strategy;
+    struct sumac_distributed *variable;
+    struct sumac_error error;
+    const char *what;
+};
+
+static struct sumac_value *make_value(const char *size, const char *element)
+{
+    const uint64_t count = strtoull(size, NULL, 10);
+    float *elements =
+        count > SIZE_MAX_GIVEN ? NULL : malloc(((size_t)count + 1) * sizeof *elements);
+    struct sumac_value *value = NULL;
+
+    for (uint64_t i = 0; elements != NULL && i < count; i++)
+        elements[i] = strtof(element, NULL);
+    if (elements != NULL)
+        value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(count), elements);
+    free(elements);
+    return value;
+}
+
+static void say_value(const struct sumac_value *value)
+{
+    const float *elements = sumac_value_data(value);
+    const uint64_t count = sumac_value_shape(value).extent[0];
+
+    printf("came to %g %g\n", (double)elements[0], (double)elements[count - 1]);
+    fflush(stdout);
+}
+
+static enum sumac_status in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct strategist *now = context;
+    struct sumac_value *value = sumac_value_item(args, 0);
+
+    (void)kwargs;
+    if (strcmp(now->what, "fail") == 0)
+        return SUMAC_DATA_LOSS;
+    if (strcmp(now->what, "partly") == 0 && sumac_replica_id(replica) % 2 == 0)
+        return SUMAC_OK;
+    if (strcmp(now->what, "all_gather") == 0)
+        return sumac_replica_all_gather(replica, value, 0, NULL, result, error);
+    if (strcmp(now->what, "add") == 0)
+        return sumac_distributed_assign_add(now->variable, replica, value, result, error);
+    return sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, NULL, result, error);
+}
+
+/* What the first replica of this process has of it. */
+static enum sumac_status say_own(struct strategist *now, struct sumac_value *result)
+{
+    struct sumac_value *results = NULL;
+
+    const enum sumac_status status =
+        sumac_strategy_local_results(now->strategy, result, &results, &now->error);
+    if (status == SUMAC_OK)
+        say_value(sumac_value_item(results, 0));
+    sumac_value_unref(results);
+    return status;
+}
+
+static enum sumac_status run(struct strategist *now, char *const *words, size_t count)
+{
+    struct sumac_value *const value =
+        count == 3 ? make_value(words[1], words[2]) : sumac_value_none();
+    struct sumac_value *args = sumac_value_tuple(&value, 1), *result = NULL;
+    const struct sumac_step step = {.function = in_replica, .context = now, .args = args};
+
+    now->what = words[0];
+    enum sumac_status status = sumac_strategy_run(now->strategy, &step, &result, &now->error);
+    if (status == SUMAC_OK)
+        status = say_own(now, result);
+    sumac_value_unref(args);
+    sumac_value_unref(result);
+    return status;
+}
+
+static enum sumac_status reduce(struct strategist *now, char *const *words)
+{
+    struct sumac_value *value = make_value(words[1], words[2]), *result = NULL;
+    const struct sumac_axes none = {.given = false};
+
+    const enum sumac_status status =
+        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, value, &none, &result, &now->error);
+    if (status == SUMAC_OK)
+        say_value(result);
+    sumac_value_unref(value);
+    sumac_value_unref(result);
+    return status;
+}
+
+static enum sumac_status create(struct strategist *now, char *const *words)
+{
+    struct sumac_value *initial = make_value(words[2], words[3]);
+    const struct sumac_distributed_options options = {
+        .name = words[1], .initial = initial, .aggregation = SUMAC_AGGREGATION_SUM};
+    struct sumac_distributed *variable = NULL;
+
+    const enum sumac_status status =
+        sumac_distributed_create(now->strategy, &options, &variable, &now->error);
+    if (status == SUMAC_OK) {
+        sumac_distributed_destroy(now->variable);
+        now->variable = variable;
+        printf("created %s\n", words[1]);
+        fflush(stdout);
+    }
+    sumac_value_unref(initial);
+    return status;
+}
+
+static enum sumac_status add(struct strategist *now, char *const *words)
+{
+    char size[24];
+    char *const made[] = {words[0], size, words[2]};
+
+    (void)snprintf(size, sizeof size, "%" PRIu64, sumac_distributed_shape(now->variable).extent[0]);
+    return run(now, made, 3);
+}
+
+static enum sumac_status obey(struct strategist *now, char *const *words, size_t count)
+{
+    if (count == 1 && strcmp(words[0], "who") == 0) {
+        printf("replicas %" PRIu32 "\n", sumac_strategy_replicas(now->strategy));
+        fflush(stdout);
+        return SUMAC_OK;
+    }
+    if (count == 3 && strcmp(words[0], "reduce") == 0)
+        return reduce(now, words);
+    if (count == 4 && strcmp(words[0], "create") == 0)
+        return create(now, words);
+    if (count == 3 && strcmp(words[0], "add") == 0)
+        return add(now, words);
+    return run(now, words, count);
+}
+
+static size_t split(char *line, char **words, size_t most)
+{
+    size_t count = 0;
+
+    for (char *word = strtok(line, " \n"); word != NULL && count < most; word = strtok(NULL, " \n"))
+        words[count++] = word;
+    return count;
+}
+
+static enum sumac_status open_all(struct strategist *now, char **argv)
+{
+    const struct sumac_client_options options = {.cluster = NULL};
+
+    enum sumac_status status = sumac_client_open(&options, &now->client, &now->error);
+    if (status != SUMAC_OK)
+        return status;
+    const struct sumac_strategy_options strategy = {
+        .kind = SUMAC_STRATEGY_MULTI_WORKER,
+        .replicas = (uint32_t)strtoul(argv[1], NULL, 10),
+        .timeout_ms = (uint32_t)strtoul(argv[2], NULL, 10),
+        .client = now->client};
+    return sumac_strategy_create(&strategy, &now->strategy, &now->error);
+}
+
+int main(int argc, char **argv)
+{
+    struct strategist now = {.client = NULL};
+    char line[LINE_BYTES];
+    char *words[8];
+
+    if (argc != 3 || open_all(&now, argv) != SUMAC_OK) {
+        fprintf(stderr, "strategist: %s\n", now.error.text);
+        return EXIT_FAILURE;
+    }
+    printf("ready\n");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        const size_t count = split(line, words, 8);
+        if (count == 1 && strcmp(words[0], "leave") == 0)
+            break;
+        const enum sumac_status status = count == 0 ? SUMAC_OK : obey(&now, words, count);
+        if (status != SUMAC_OK) {
+            printf("refused %s %s\n", sumac_status_name(status), now.error.text);
+            fflush(stdout);
+        }
+    }
+    sumac_distributed_destroy(now.variable);
+    sumac_strategy_destroy(now.strategy);
+    if (sumac_client_leave(now.client, SUMAC_LEAVING_DONE, &now.error) == SUMAC_OK)
+        printf("left\n");
+    sumac_client_close(now.client);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A strategy over several workers: what they compute together, and what each of them hears when one differs, fails, or is gone."""
+import os
+import subprocess
+import unittest
+
+from cluster import BUILD, Cluster, Process
+
+
+class Strategies(unittest.TestCase):
+    def workers(self, count=2, replicas=1, timeout_ms=8000, options=()):
+        self.cluster = Cluster(ps=2, workers=count, options=options)
+        self.addCleanup(self.cluster.stop)
+        workers = [self.cluster.add(Process([os.path.join(BUILD, "strategist"), str(replicas), str(timeout_ms)],
+                                            self.cluster.environment("worker", index), stdin=subprocess.PIPE)) for index in range(count)]
+        for worker in workers:
+            worker.wait_for("^ready$")
+        return workers
+
+    @staticmethod
+    def say(worker, line):
+        """The number of the first line after it."""
+        after = len(worker.lines)
+        worker.say(line)
+        return after
+
+    def all_say(self, workers, *lines, answer):
+        """Each says its line, or all the same; and each is answered so."""
+        lines = lines if len(lines) > 1 else lines * len(workers)
+        said = [(worker, self.say(worker, line)) for worker, line in zip(workers, lines)]
+        return [worker.wait_for(answer, after) for worker, after in said]
+
+    def test_replicas_of_all_workers_are_in_sync(self):
+        workers = self.workers(count=3, replicas=2)
+        self.all_say(workers, "who", answer="^replicas 6$")
+        self.all_say(workers, "all_reduce 4 1", "all_reduce 4 10", "all_reduce 4 100", answer="^came to 222 222$")
+        self.all_say(workers, "all_gather 2 1", "all_gather 1 10", "all_gather 2 100", answer="^came to 1 100$")
+
+    def test_what_is_large_is_summed_by_the_ps(self):
+        workers = self.workers(replicas=2)
+        for _ in range(3):
+            self.all_say(workers, "all_reduce 300000 1", "all_reduce 300000 10", answer="^came to 22 22$")
+        self.all_say(workers, "all_reduce 3000000 0.5", answer="^came to 2 2$")
+
+    def test_a_plain_value_is_a_workers_own(self):
+        workers = self.workers()
+        self.all_say(workers, "reduce 3 1", "reduce 3 2", answer="^came to 1.5 1.5$")
+        self.all_say(workers, "reduce 30000 1", "reduce 30000 2", answer="^came to 1.5 1.5$")
+
+    def test_variables_begin_as_the_first_worker_says(self):
+        workers = self.workers(replicas=2)
+        self.all_say(workers, "create w 3 5", "create w 3 7", answer="^created w$")
+        self.all_say(workers, "add w 1", "add w 10", answer="^came to 27 27$")
+        self.all_say(workers, "create large 30000 1", answer="^created large$")
+        self.all_say(workers, "add large 1", answer="^came to 5 5$")
+
+    def test_who_differs_is_named_to_everybody_and_the_next_call_works(self):
+        workers = self.workers(count=3)
+        for lines, text in (
+                (("all_reduce 4 1", "all_reduce 4 1", "all_reduce 5 1"), r"replica 0 has float32\[4\], and replica 2 float32\[5\]"),
+                (("all_reduce 4 1", "all_gather 4 1", "all_reduce 4 1"), "replica 0 calls all_reduce, and replica 1 all_gather"),
+                (("all_reduce 30000 1", "all_reduce 4 1", "all_reduce 4 1"), "replica 0 has .*, and replica 1"),
+                (("create a 4 1", "create b 4 1", "create a 4 1"), "replica 0 comes with a, .*, and replica 1 with b, "),
+                (("create a 4 1", "create a 4 1", "reduce 4 1"), "replica 0 calls a variable's creation, and replica 2 reduce")):
+            with self.subTest(lines=lines):
+                self.all_say(workers, *lines, answer=f"^refused INVALID_ARGUMENT .*{text}")
+                self.all_say(workers, "all_reduce 4 2", answer="^came to 6 6$")
+
+    def test_a_replica_that_returns_without_it_ends_the_call_of_all_workers(self):
+        workers = self.workers(replicas=2, timeout_ms=600000)
+        self.all_say(workers, "all_reduce 4 1", "partly 4 1", answer="^refused DEADLINE_EXCEEDED .*replica 2 returned without it")
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 4 4$")
+
+    def test_a_worker_that_does_not_come_is_named_at_the_deadline(self):
+        workers = self.workers(timeout_ms=1500)
+        after = self.say(workers[0], "all_reduce 4 1")
+        workers[0].wait_for("^refused DEADLINE_EXCEEDED all_reduce: .* has waited .* for worker 1", after)
+        after = self.say(workers[1], "all_reduce 4 1")
+        workers[1].wait_for("^refused DEADLINE_EXCEEDED all_reduce: .* for worker 1", after)        # that round is over for it, too
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
+
+    def test_a_worker_that_is_gone_is_named(self):
+        workers = self.workers(timeout_ms=600000, options=("--lease-ms", "2000"))
+        after = self.say(workers[0], "all_reduce 4 1")
+        workers[1].kill()
+        workers[0].wait_for("^refused UNAVAILABLE all_reduce: .*worker 1", after)
+
+    def test_a_function_that_fails_is_its_workers_alone(self):
+        workers = self.workers()
+        after = self.say(workers[0], "fail")
+        workers[0].wait_for("^refused DATA_LOSS .*replica 0", after)
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
+
+    def test_workers_leave_and_the_run_ends(self):
+        workers = self.workers()
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
+        self.all_say(workers, "leave", answer="^left$")
+        for process in self.cluster.ps:
+            self.assertEqual(process.wait(), 0, process.text())
+
+
+if __name__ == "__main__":
+    unittest.main()
