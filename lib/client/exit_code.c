@@ -3,6 +3,9 @@
  * again. */
 #include "sumac/client.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #define EXIT_PERMANENT 2   /* the call, or the configuration, must be fixed */
 #define EXIT_RETRYABLE 138 /* another attempt may succeed (Kubeflow: 128 and above) */
 
@@ -34,4 +37,14 @@ int sumac_exit_code(const struct sumac_error *error)
         error->reason == SUMAC_REASON_WRONG_CLUSTER)
         return EXIT_PERMANENT;
     return EXIT_RETRYABLE;
+}
+
+void sumac_check(enum sumac_status status, const struct sumac_error *error)
+{
+    if (status == SUMAC_OK)
+        return;
+    fprintf(
+        stderr, "sumac: %s\n",
+        error == NULL || error->text[0] == '\0' ? sumac_status_name(status) : error->text);
+    exit(error == NULL || error->status != status ? by_status(status) : sumac_exit_code(error));
 }

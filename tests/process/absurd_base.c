@@ -75,6 +75,7 @@ static void try_buffers(void)
     HOLDS(sumac_buffer_wrap, "untouched", buffer == NULL);
     HOLDS(sumac_buffer_ref, "NULL", sumac_buffer_ref(NULL) == NULL);
     HOLDS(sumac_buffer_unref, "NULL", (sumac_buffer_unref(NULL), true));
+    HOLDS(sumac_check, "OK", (sumac_check(SUMAC_OK, NULL), true));
     HOLDS(sumac_buffer_is_unique, "NULL", !sumac_buffer_is_unique(NULL));
     HOLDS(sumac_buffer_data, "NULL", sumac_buffer_data(NULL) == NULL);
     HOLDS(sumac_buffer_bytes, "NULL", sumac_buffer_bytes(NULL) == 0);

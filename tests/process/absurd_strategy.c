@@ -129,6 +129,10 @@ static void try_strategies(void)
     HOLDS(
         sumac_strategy_create, "two replicas",
         sumac_strategy_create(&mirrored, &strategy, error) == SUMAC_OK);
+    REFUSED(
+        sumac_strategy_from_environment, "NULL", INVALID_ARGUMENT, "strategy is NULL",
+        sumac_strategy_from_environment(NULL, error));
+    HOLDS(sumac_strategy_client, "NULL", sumac_strategy_client(NULL) == NULL);
     HOLDS(sumac_strategy_destroy, "NULL", (sumac_strategy_destroy(NULL), true));
     HOLDS(sumac_strategy_replicas, "NULL", sumac_strategy_replicas(NULL) == 0);
     HOLDS(sumac_strategy_name, "NULL", *sumac_strategy_name(NULL) == '\0');

@@ -381,8 +381,6 @@ static enum sumac_status
 aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value **own = component_values(variable), **all = NULL;
-    assert(variable->aggregation != SUMAC_AGGREGATION_NONE);
-    assert(!variable->undistributed);
     struct call call = {
         .kind = CALL_READ,
         .op = aggregation_op(variable),
@@ -390,6 +388,8 @@ aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct
         .name = variable->name,
         .first_only = variable->aggregation == SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
 
+    assert(variable->aggregation != SUMAC_AGGREGATION_NONE);
+    assert(!variable->undistributed);
     if (own == NULL)
         return value_fail_for_memory(error);
     call.value = own[0];

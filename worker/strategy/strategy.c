@@ -91,7 +91,7 @@ struct sumac_replica_context *sumac_present_replica(void)
 
 /* ---- options */
 
-static const char *name_of(enum sumac_strategy_kind kind)
+const char *strategy_kind_name(enum sumac_strategy_kind kind)
 {
     switch (kind) {
     case SUMAC_STRATEGY_DEFAULT:
@@ -124,7 +124,7 @@ static enum sumac_status read_options(
         filled->replicas = 1;
     if ((int)filled->kind == 0)
         filled->kind = filled->replicas > 1 ? SUMAC_STRATEGY_MIRRORED : SUMAC_STRATEGY_DEFAULT;
-    if (name_of(filled->kind) == NULL)
+    if (strategy_kind_name(filled->kind) == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "a strategy of kind %d: there are 1 (default), 2 (one_device), 3 (mirrored), 4 "
@@ -134,13 +134,13 @@ static enum sumac_status read_options(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "a %s strategy without a client: open one (sumac_client_open), which finds the ps",
-            name_of(filled->kind));
+            strategy_kind_name(filled->kind));
     if (filled->replicas > SUMAC_REPLICAS_MAX ||
         (filled->kind < SUMAC_STRATEGY_MIRRORED && filled->replicas > 1))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%" PRIu32 " replicas of a %s strategy, which has %d at most", filled->replicas,
-            name_of(filled->kind),
+            strategy_kind_name(filled->kind),
             filled->kind >= SUMAC_STRATEGY_MIRRORED ? SUMAC_REPLICAS_MAX : 1);
     if (filled->timeout_ms == 0)
         filled->timeout_ms = TIMEOUT_MS_DEFAULT;
@@ -234,6 +234,8 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
 {
     if (strategy == NULL)
         return;
+    struct surroundings *const surroundings = strategy->surroundings;
+    const uint32_t timeout_ms = strategy->options.timeout_ms;
     close_devices(strategy);
     calls_deinit(strategy);
     peers_close(strategy->peers);
@@ -243,6 +245,7 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
     free(strategy->contexts);
     free(strategy->devices);
     free(strategy);
+    surroundings_leave(surroundings, true, timeout_ms);
 }
 
 uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy)
@@ -252,7 +255,7 @@ uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy)
 
 const char *sumac_strategy_name(const struct sumac_strategy *strategy)
 {
-    return strategy == NULL ? "" : name_of(strategy->options.kind);
+    return strategy == NULL ? "" : strategy_kind_name(strategy->options.kind);
 }
 
 uint32_t sumac_replica_id(const struct sumac_replica_context *replica)

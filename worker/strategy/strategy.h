@@ -12,6 +12,7 @@
  *   results.c    … into memory that earlier results had
  *   axes.c       the arithmetic of sums over axes
  *   peers.c      the same calls made by several workers
+ *   environment.c, started_ps.c   the strategy that the environment says, and its ps
  *
  * Variables have a header of their own, distributed.h.
  */
@@ -27,6 +28,14 @@
 #include "list.h"
 #include "sumac/strategy.h"
 #include "value.h"
+
+/* "mirrored"; NULL of no kind. */
+const char *strategy_kind_name(enum sumac_strategy_kind kind);
+
+/* environment.c */
+/* Leave the cluster, if its work is done, and wait for a ps that was started. NULL is fine. */
+struct surroundings;
+void surroundings_leave(struct surroundings *surroundings, bool done, uint32_t timeout_ms);
 
 /* ---- contexts */
 
@@ -152,6 +161,7 @@ struct sumac_strategy {
     pthread_mutex_t running;                /* one run at a time */
     struct replica_run *runs;               /* (replicas), of that */
     struct peers *peers;                    /* of MULTI_WORKER; else NULL */
+    struct surroundings *surroundings;      /* what is its own of the cluster; NULL: nothing */
     uint32_t helpers;                       /* threads that may help the one that computes */
     struct results *results;
     struct calls calls;

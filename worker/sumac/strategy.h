@@ -89,6 +89,25 @@ struct sumac_strategy_options {
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
     const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
     struct sumac_error *error);
+/* The strategy that the environment says, so that one program runs alone and in a cluster:
+ *
+ *     TF_CONFIG with a job ps               PARAMETER_SERVER
+ *     TF_CONFIG with several workers        MULTI_WORKER
+ *     no TF_CONFIG, or one worker           MIRRORED, or DEFAULT with one replica
+ *     SUMAC_STRATEGY, by name               that one
+ *     SUMAC_REPLICAS                        so many devices of this process
+ *
+ * It has a client of its own, and where there is no ps, the chief or the first worker starts one,
+ * `sumac ps`, on its own task's address: the program that SUMAC_PROGRAM names, or that beside this
+ * one or in PATH. It dies with the thread that made this call.
+ *
+ * Gives    *strategy; sumac_strategy_destroy leaves the cluster, with the work done, and waits for
+ *          the ps that was started until the other workers have left, too, for the strategy's
+ *          timeout.
+ * Fails    as sumac_cluster_from_environment, sumac_client_open, sumac_strategy_create;
+ *          INVALID_ARGUMENT: SUMAC_STRATEGY is none. NOT_FOUND: no `sumac` to be started. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error);
 /* NULL is fine. Its scope has been left. */
 SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
 
@@ -96,6 +115,9 @@ SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
 SUMAC_API uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy);
 /* "mirrored". Lends  a constant string. Threads  any. */
 SUMAC_API const char *sumac_strategy_name(const struct sumac_strategy *strategy);
+
+/* The client of MULTI_WORKER and PARAMETER_SERVER; else NULL. Lends  it. Threads  any. */
+SUMAC_API struct sumac_client *sumac_strategy_client(const struct sumac_strategy *strategy);
 
 /* ---- contexts */
 

@@ -630,6 +630,10 @@ SUMAC_API void sumac_client_describe(struct sumac_client *client, struct sumac_c
  * (permanent), 128 or more for what a restart may mend (a lost peer, a closed session). */
 SUMAC_API int sumac_exit_code(const struct sumac_error *error);
 
+/* For programs: unless status is OK, print the error's sentence on standard error and exit with
+ * sumac_exit_code. The library never calls it. error NULL: the status's name is printed. */
+SUMAC_API void sumac_check(enum sumac_status status, const struct sumac_error *error);
+
 /* Tune glibc's malloc for gRPC's receive buffers (mallopt: M_TRIM_THRESHOLD, M_TOP_PAD). Changes
  * the whole process: a program calls it first thing in main, a library never. */
 SUMAC_API void sumac_tune_malloc(void);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategies.c -- logistic regression on the digits, under whatever strategy the environment says:
+ *
+ *     ./strategies                                           alone, one replica
+ *     SUMAC_REPLICAS=4 ./strategies                          MirroredStrategy
+ *     TF_CONFIG=… ./strategies                               a worker of several, with or without
+ * ps sumac run --ps 1 --workers 2 -- ./strategies           ParameterServerStrategy
+ *     SUMAC_STRATEGY=multi_worker sumac run --ps 1 --workers 2 -- ./strategies
+ *
+ *     [--steps N] [--curve FILE]     the loss of each step, as comma-separated values
+ *
+ * Of each step's 240 rows every replica takes its share, all add up their gradients, and the sum is
+ * applied to the variables. So it is the same training whoever does it, but for how floats round;
+ * under ParameterServerStrategy each worker trains on batches of its own.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "digits_data.h"
+#include "sumac/sumac.h"
+
+#ifndef DIGITS_DATA
+#define DIGITS_DATA "data/digits.csv.gz"
+#endif
+
+#define BATCH 240
+#define TOLD_EVERY 50 /* steps */
+
+struct job {
+    struct digits_data data;
+    struct digits_order order;
+    const struct example *batch[BATCH];
+    struct sumac_distributed *weights, *biases; /* (PIXELS, CLASSES), (CLASSES) */
+};
+
+/* Gradients of the cross-entropy of `count` rows, and that, summed. */
+static double differentiate(
+    const float *weights, const float *biases, const struct example *const *rows, uint32_t count,
+    float *d_weights, float *d_biases)
+{
+    double loss = 0;
+
+    memset(d_weights, 0, PIXELS * CLASSES * sizeof *d_weights);
+    memset(d_biases, 0, CLASSES * sizeof *d_biases);
+    for (uint32_t n = 0; n < count; n++) {
+        double p[CLASSES], sum = 0;
+        for (int c = 0; c < CLASSES; c++) {
+            double z = (double)biases[c];
+            for (int i = 0; i < PIXELS; i++)
+                z += (double)rows[n]->pixels[i] * (double)weights[i * CLASSES + c];
+            sum += p[c] = exp(z);
+        }
+        loss -= log(p[rows[n]->label] / sum);
+        for (int c = 0; c < CLASSES; c++) {
+            const float d = (float)(p[c] / sum - (c == (int)rows[n]->label));
+            d_biases[c] += d;
+            for (int i = 0; i < PIXELS; i++)
+                d_weights[i * CLASSES + c] += d * rows[n]->pixels[i];
+        }
+    }
+    return loss;
+}
+
+/* In each replica. */
+static enum sumac_status step(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct job *job = context;
+    const uint32_t id = sumac_replica_id(replica), count = sumac_replica_count(replica);
+    const uint32_t first = BATCH * id / count, end = BATCH * (id + 1) / count;
+    float d_weights[PIXELS * CLASSES], d_biases[CLASSES];
+    struct sumac_value *weights = NULL, *biases = NULL, *sums = NULL;
+
+    (void)args, (void)kwargs;
+    sumac_check(sumac_distributed_read(job->weights, replica, &weights, error), error);
+    sumac_check(sumac_distributed_read(job->biases, replica, &biases, error), error);
+    const double loss = differentiate(
+        sumac_value_data(weights), sumac_value_data(biases), job->batch + first, end - first,
+        d_weights, d_biases);
+    struct sumac_value *own = sumac_value_list(
+        (struct sumac_value *const[]){
+            sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(PIXELS, CLASSES), d_weights),
+            sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(CLASSES), d_biases),
+            sumac_value_float64(loss)},
+        3);
+    enum sumac_status status =
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &sums, error);
+    if (status == SUMAC_OK)
+        status =
+            sumac_distributed_apply(job->weights, replica, NULL, sumac_value_item(sums, 0), error);
+    if (status == SUMAC_OK)
+        status =
+            sumac_distributed_apply(job->biases, replica, NULL, sumac_value_item(sums, 1), error);
+    if (status == SUMAC_OK)
+        *result = sumac_value_ref(sumac_value_item(sums, 2));
+    sumac_value_unref(weights);
+    sumac_value_unref(biases);
+    sumac_value_unref(own);
+    sumac_value_unref(sums);
+    return status;
+}
+
+static struct sumac_distributed *
+create(struct sumac_strategy *strategy, const char *name, struct sumac_shape shape)
+{
+    struct sumac_value *zeros = sumac_value_tensor(SUMAC_FLOAT32, shape, NULL);
+    const struct sumac_distributed_options options = {
+        .name = name,
+        .initial = zeros,
+        .function = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5 / BATCH})};
+    struct sumac_distributed *variable = NULL;
+    struct sumac_error error;
+
+    sumac_check(sumac_distributed_create(strategy, &options, &variable, &error), &error);
+    sumac_value_unref(zeros);
+    return variable;
+}
+
+/* The mean loss of one step. */
+static double train(struct sumac_strategy *strategy, struct job *job)
+{
+    const struct sumac_step each = {.function = step, .context = job};
+    struct sumac_value *loss = NULL, *losses = NULL;
+    struct sumac_error error;
+
+    for (int i = 0; i < BATCH; i++)
+        job->batch[i] = &job->data.training[digits_order_next(&job->order)];
+    sumac_check(sumac_strategy_run(strategy, &each, &loss, &error), &error);
+    sumac_check(sumac_strategy_local_results(strategy, loss, &losses, &error), &error);
+    const double mean = *(const double *)sumac_value_data(sumac_value_item(losses, 0)) / BATCH;
+    sumac_value_unref(loss);
+    sumac_value_unref(losses);
+    return mean;
+}
+
+int main(int argc, char **argv)
+{
+    struct job job = {.weights = NULL};
+    struct sumac_strategy *strategy = NULL;
+    struct sumac_error error;
+    uint64_t steps = 400;
+    FILE *curve = NULL;
+
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--steps") == 0)
+            steps = strtoull(argv[i + 1], NULL, 10);
+        else if (strcmp(argv[i], "--curve") == 0)
+            curve = fopen(argv[i + 1], "w");
+    }
+    if (!digits_data_read(DIGITS_DATA, &job.data) ||
+        !digits_order_init(&job.order, job.data.training_count, 1))
+        return EXIT_FAILURE;
+    sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);
+    job.weights = create(strategy, "weights", SUMAC_SHAPE(PIXELS, CLASSES));
+    job.biases = create(strategy, "biases", SUMAC_SHAPE(CLASSES));
+    printf(
+        "%s, %" PRIu32 " replicas\n", sumac_strategy_name(strategy),
+        sumac_strategy_replicas(strategy));
+    for (uint64_t i = 1; i <= steps; i++) {
+        const double loss = train(strategy, &job);
+        if (i % TOLD_EVERY == 0 || i == steps)
+            printf("step %-5" PRIu64 " loss %.9f\n", i, loss);
+        if (curve != NULL)
+            fprintf(curve, "%" PRIu64 ",%.9f\n", i, loss);
+    }
+    if (curve != NULL)
+        (void)fclose(curve);
+    sumac_distributed_destroy(job.weights);
+    sumac_distributed_destroy(job.biases);
+    sumac_strategy_destroy(strategy);
+    digits_data_free(&job.data);
+    return EXIT_SUCCESS;
+}

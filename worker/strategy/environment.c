@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* environment.c -- the strategy that the environment says: TF_CONFIG, SUMAC_STRATEGY,
+ * SUMAC_REPLICAS. */
+#include "strategy.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "started_ps.h"
+
+struct surroundings {
+    struct sumac_client *client;
+    pid_t ps; /* that was started; 0: none */
+};
+
+/* ---- which one */
+
+static enum sumac_status named_kind(enum sumac_strategy_kind *kind, struct sumac_error *error)
+{
+    const char *name = getenv("SUMAC_STRATEGY");
+
+    *kind = (enum sumac_strategy_kind)0;
+    if (name == NULL || name[0] == '\0')
+        return SUMAC_OK;
+    for (int i = SUMAC_STRATEGY_DEFAULT; i <= SUMAC_STRATEGY_PARAMETER_SERVER; i++)
+        if (strcmp(name, strategy_kind_name((enum sumac_strategy_kind)i)) == 0)
+            *kind = (enum sumac_strategy_kind)i;
+    return (int)*kind != 0
+               ? SUMAC_OK
+               : fail(
+                     error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                     "SUMAC_STRATEGY is %.64s; there are default, one_device, mirrored, "
+                     "multi_worker and parameter_server",
+                     name);
+}
+
+static uint32_t count_tasks(const struct sumac_cluster *cluster, const char *name)
+{
+    const struct sumac_job *job = sumac_cluster_job(cluster, name);
+
+    return job == NULL ? 0 : job->task_count;
+}
+
+/* Where nothing is named: with ps their strategy; of several workers theirs; else this process's
+ * own. */
+static enum sumac_strategy_kind kind_of(const struct sumac_cluster *cluster)
+{
+    if (count_tasks(cluster, "ps") > 0)
+        return SUMAC_STRATEGY_PARAMETER_SERVER;
+    return count_tasks(cluster, "chief") + count_tasks(cluster, "worker") > 1
+               ? SUMAC_STRATEGY_MULTI_WORKER
+               : (enum sumac_strategy_kind)0;
+}
+
+/* ---- what it needs */
+
+/* Join the cluster, which has a ps. */
+static enum sumac_status join(
+    const struct sumac_cluster *cluster, struct surroundings *surroundings,
+    struct sumac_error *error)
+{
+    const struct sumac_client_options options = {.cluster = cluster};
+
+    assert(surroundings->client == NULL);
+    return sumac_client_open(&options, &surroundings->client, error);
+}
+
+static enum sumac_status join_without_ps(
+    const struct sumac_cluster *cluster, struct surroundings *surroundings,
+    struct sumac_error *error)
+{
+    struct sumac_cluster with = {.job_count = 0};
+
+    assert(surroundings->ps == 0);
+    enum sumac_status status = started_ps_cluster(cluster, &with, error);
+
+    if (status == SUMAC_OK && started_ps_is_ours(cluster))
+        status = started_ps_start(cluster, &surroundings->ps, error);
+    if (status == SUMAC_OK)
+        status = join(&with, surroundings, error);
+    sumac_cluster_deinit(&with);
+    return status;
+}
+
+void surroundings_leave(struct surroundings *surroundings, bool done, uint32_t timeout_ms)
+{
+    struct sumac_error error;
+
+    if (surroundings == NULL)
+        return;
+    if (surroundings->client != NULL && done) /* one that cannot leave is gone with its lease */
+        (void)!sumac_client_leave(surroundings->client, SUMAC_LEAVING_DONE, &error);
+    sumac_client_close(surroundings->client);
+    if (surroundings->ps > 0)
+        started_ps_wait(surroundings->ps, timeout_ms);
+    free(surroundings);
+}
+
+/* ---- made */
+
+static enum sumac_status make(
+    const struct sumac_cluster *cluster, enum sumac_strategy_kind kind,
+    struct surroundings *surroundings, struct sumac_strategy **strategy, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    assert(surroundings->client == NULL);
+    if (kind >= SUMAC_STRATEGY_MULTI_WORKER)
+        status = count_tasks(cluster, "ps") > 0 ? join(cluster, surroundings, error)
+                                                : join_without_ps(cluster, surroundings, error);
+    const struct sumac_strategy_options options = {.kind = kind, .client = surroundings->client};
+    if (status == SUMAC_OK)
+        status = sumac_strategy_create(&options, strategy, error);
+    if (status == SUMAC_OK)
+        (*strategy)->surroundings = surroundings;
+    return status;
+}
+
+enum sumac_status
+sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error)
+{
+    struct sumac_cluster cluster = {.job_count = 0};
+    enum sumac_strategy_kind kind;
+
+    if (strategy == NULL)
+        return fail_for_null(error, "sumac_strategy_from_environment", "strategy");
+    enum sumac_status status = named_kind(&kind, error);
+    if (status == SUMAC_OK)
+        status = sumac_cluster_from_environment(NULL, &cluster, error);
+    if (status != SUMAC_OK)
+        return status;
+    if ((int)kind == 0)
+        kind = kind_of(&cluster);
+    struct surroundings *surroundings = calloc(1, sizeof *surroundings);
+    status = surroundings == NULL ? value_fail_for_memory(error)
+                                  : make(&cluster, kind, surroundings, strategy, error);
+    if (status != SUMAC_OK)
+        surroundings_leave(surroundings, false, 0);
+    sumac_cluster_deinit(&cluster);
+    return status;
+}
+
+struct sumac_client *sumac_strategy_client(const struct sumac_strategy *strategy)
+{
+    return strategy == NULL ? NULL : strategy->options.client;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sumac.h -- all of it: what a program in C includes.
+ *
+ *     cluster.h      which tasks a run is made of, and which one this is
+ *     client.h       a session with the ps: variables, pushes, pulls, rendezvous
+ *     worker.h       a step, its push and its pull, overlapped
+ *     value.h        tensors, nests of them, what each replica has
+ *     strategy.h     tf.distribute: replicas, and what they compute together
+ *     distributed.h  variables of a strategy
+ */
+#ifndef SUMAC_SUMAC_H
+#define SUMAC_SUMAC_H
+
+#include "sumac/buffer.h"
+#include "sumac/client.h"
+#include "sumac/cluster.h"
+#include "sumac/distributed.h"
+#include "sumac/status.h"
+#include "sumac/strategy.h"
+#include "sumac/tensor.h"
+#include "sumac/value.h"
+#include "sumac/worker.h"
+
+#endif
