@@ -136,6 +136,14 @@ static void end(struct sumac_strategy *strategy)
     note_change(calls);
 }
 
+static const struct call *first_made(const struct calls *calls, uint32_t replicas)
+{
+    for (uint32_t i = 0; i < replicas; i++)
+        if (calls->made[i] != NULL)
+            return calls->made[i];
+    return NULL;
+}
+
 static void break_off(struct sumac_strategy *strategy, const struct sumac_error *error)
 {
     struct calls *calls = &strategy->calls;
@@ -147,7 +155,7 @@ static void break_off(struct sumac_strategy *strategy, const struct sumac_error 
     if (calls->made_count == 0)
         return;
     if (strategy->peers != NULL && !calls->is_merge) /* other workers wait for it */
-        peers_give_up(strategy->peers, error);
+        peers_give_up(strategy, first_made(calls, strategy->replicas), error);
     end(strategy);
     pthread_cond_broadcast(&calls->changed);
 }
@@ -252,6 +260,8 @@ enum sumac_status call_hear_all(
 
 void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all)
 {
+    if (strategy->peers != NULL)
+        peers_finish(strategy->peers);
     for (uint32_t i = 0; all != NULL && i < strategy->in_sync; i++)
         sumac_value_unref(all[i]);
     free(all);

@@ -157,24 +157,21 @@ divide(uint32_t replicas, struct sumac_value **rows, struct sumac_error *error)
     return SUMAC_OK;
 }
 
-/* Σ of this worker's replicas, and Σ of these by the ps; MEAN ÷ all. */
-static enum sumac_status reduce_apart(
-    const struct collect *collect, const struct sumac_tensor *const *tensors,
-    struct sumac_value **result, struct sumac_error *error)
+enum sumac_status collect_own_sum(
+    struct sumac_strategy *strategy, struct sumac_value *const *leaves, struct sumac_value **sum,
+    struct sumac_error *error)
 {
-    struct sumac_strategy *strategy = collect->strategy;
     const struct collect own = {
         .strategy = strategy, .op = SUMAC_REDUCE_SUM, .count = strategy->replicas};
-    struct sumac_value *partial = NULL;
+    const struct sumac_tensor *tensors[SUMAC_REPLICAS_MAX];
 
-    assert(collect->axes == NULL);
-    enum sumac_status status = reduce_elements(&own, tensors + strategy->first, &partial, error);
-    if (status == SUMAC_OK)
-        status = peers_sum(strategy, &partial->tensor, strategy->options.timeout_ms, result, error);
-    sumac_value_unref(partial);
-    if (status == SUMAC_OK && collect->op == SUMAC_REDUCE_MEAN)
-        status = divide(strategy->in_sync, result, error);
-    return status;
+    assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        tensors[i] = &leaves[i]->tensor;
+    if (strategy->replicas > 1)
+        return reduce_elements(&own, tensors, sum, error);
+    *sum = sumac_value_ref(leaves[0]);
+    return SUMAC_OK;
 }
 
 /* Do types and shapes agree, but for the axes of which each replica has as much as it likes? */
@@ -228,7 +225,7 @@ static enum sumac_status reduce_tensors(
     if (status != SUMAC_OK)
         return status;
     if (collect->axes == NULL && peers_sum_apart(collect->strategy, collect->op, tensors[0]))
-        return reduce_apart(collect, tensors, result, error);
+        return peers_take_sum(collect->strategy, tensors[0], result, error);
     return collect->axes == NULL
                ? reduce_elements(collect, tensors, result, error)
                : axes_reduce(

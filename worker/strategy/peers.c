@@ -4,9 +4,11 @@
  * A call of all of them is a round: each tells what it calls, and what it has, in a block of bytes;
  * all get all blocks, in the order of the workers, and compare them alike, so that what ends it
  * ends it for all. Large tensors to be summed go without their elements, and are summed in rounds
- * of their own, once all are known to bring the same.
+ * of their own, which are under way beside it. Where the blocks differ these come to nothing: who
+ * has fewer of them than another contributes what differs to the rest, so that they are over for
+ * all, and all go on with the same number.
  *
- *     block    bytes, then
+ *     block    bytes, rounds that sum, then
  *       failed   its status, reason and text, and whether the run is over with it
  *       call     0, what is called, of which variable, replicas, and a value of each
  */
@@ -26,7 +28,8 @@
 
 #define NAME_BYTES_MAX 200u
 #define CALL_NAME_BYTES_MAX 1400u
-#define SENT_BYTES_MAX 8192u /* of a tensor to be summed: a larger one is summed by the ps */
+#define SUMS_MAX 4096u        /* of one call, as others are believed */
+#define SENT_BYTES_MAX 65536u /* of all workers together; a larger tensor is summed by the ps */
 
 struct peers {
     struct sumac_client *client;
@@ -34,10 +37,19 @@ struct peers {
     uint32_t worker_count;
     uint32_t count, index;
     char name[NAME_BYTES_MAX + 1];
-    pthread_mutex_t mutex; /* guards what follows; held while a round lasts */
-    uint64_t round;        /* the last one */
+    pthread_mutex_t mutex;            /* guards what follows; held while a round lasts */
+    uint64_t round;                   /* the last one */
+    bool in_call;                     /* from the exchange until it is finished, by one thread */
+    struct begun *begun;              /* (begun_count) rounds that sum; … */
+    uint32_t begun_count, begun_next; /* … and the next one that is taken */
     struct sumac_meet *given_up;
     struct pack given_up_block;
+};
+
+/* A round that sums, while it is under way. */
+struct begun {
+    struct sumac_meet *meet;
+    struct sumac_value *partial, *sum; /* of this worker; of all. NULL: it is there to differ */
 };
 
 /* ---- opened */
@@ -118,15 +130,33 @@ enum sumac_status peers_open(
     return SUMAC_OK;
 }
 
-static void forget_given_up(struct peers *peers)
+/* Its memory is the caller's again; how it ended, others say. */
+static void wait_out(struct sumac_meet *meet)
 {
     struct sumac_error error;
 
-    if (peers->given_up != NULL) /* how it ended, the round's others say */
-        while (sumac_meet_wait(peers->given_up, 0, NULL, &error) == SUMAC_DEADLINE_EXCEEDED) {
-        }
+    while (meet != NULL && sumac_meet_wait(meet, 0, NULL, &error) == SUMAC_DEADLINE_EXCEEDED) {
+    }
+}
+
+static void wait_out_begun(struct peers *peers)
+{
+    for (uint32_t i = 0; i < peers->begun_count; i++) {
+        wait_out(peers->begun[i].meet);
+        sumac_value_unref(peers->begun[i].partial);
+        sumac_value_unref(peers->begun[i].sum);
+    }
+    free(peers->begun);
+    peers->begun = NULL;
+    peers->begun_count = peers->begun_next = 0;
+}
+
+static void forget_given_up(struct peers *peers)
+{
+    wait_out(peers->given_up);
     peers->given_up = NULL;
     pack_deinit(&peers->given_up_block);
+    wait_out_begun(peers);
 }
 
 void peers_close(struct peers *peers)
@@ -196,7 +226,8 @@ bool peers_sum_apart(
     const bool fits = tensor->dtype == SUMAC_FLOAT32 || tensor->dtype == SUMAC_FLOAT64 ||
                       (whole && op == SUMAC_REDUCE_SUM);
 
-    return strategy->peers != NULL && fits && sumac_tensor_bytes(tensor) > SENT_BYTES_MAX;
+    return strategy->peers != NULL && fits &&
+           sumac_tensor_bytes(tensor) * strategy->in_sync > SENT_BYTES_MAX;
 }
 
 static bool is_sent(const void *context, const struct sumac_tensor *tensor)
@@ -229,18 +260,6 @@ static void pack_call(
     pack_u32(pack, strategy->replicas);
     for (uint32_t i = 0; i < strategy->replicas; i++) /* of what the first has, one counts */
         pack_value(pack, own[call->first_only ? 0 : i], is_sent, &sending);
-}
-
-/* Its length goes before it. */
-static void begin_block(struct pack *pack) { pack_u64(pack, 0); }
-
-static void end_block(struct pack *pack)
-{
-    const uint64_t bytes = pack->used;
-
-    assert(bytes >= sizeof bytes || pack->failed);
-    if (!pack->failed)
-        memcpy(pack->bytes, &bytes, sizeof bytes);
 }
 
 /* ---- a block is read */
@@ -299,6 +318,7 @@ struct hearing {
     struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
+    uint32_t sums, sums_most;   /* rounds that sum: of this worker, and of the one with the most */
     struct heard *first, *next; /* of worker 0, and of another */
 };
 
@@ -367,50 +387,207 @@ static enum sumac_status check_elements(const struct hearing *hearing, struct su
     return SUMAC_OK;
 }
 
+/* The next worker's block, after how many rounds sum of it. false: it is none. */
+static bool next_block(struct hearing *hearing, struct unpack *rest, struct unpack *block)
+{
+    const uint64_t bytes = unpack_u64(rest);
+
+    *block = (struct unpack){.at = rest->at};
+    if (rest->failed || bytes < sizeof bytes || unpack_bytes(rest, bytes - sizeof bytes) == NULL)
+        return false;
+    block->end = rest->at;
+    const uint32_t sums = unpack_u32(block);
+    if (sums > hearing->sums_most && sums <= SUMS_MAX)
+        hearing->sums_most = sums;
+    return !block->failed;
+}
+
 /* All blocks, in the order of the workers; one that failed is told before what others differ in. */
 static enum sumac_status
 hear(struct hearing *hearing, const struct sumac_tensor *blocks, struct sumac_error *error)
 {
     struct peers *peers = hearing->strategy->peers;
-    struct unpack all = {.at = sumac_tensor_data(blocks)};
+    struct unpack all = {.at = sumac_tensor_data(blocks)}, rest, block;
     enum sumac_status status = SUMAC_OK;
 
     all.end = all.at + sumac_tensor_bytes(blocks);
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        struct unpack rest = all;
-        for (uint32_t i = 0; status == SUMAC_OK && i < peers->count; i++) {
-            const uint64_t bytes = unpack_u64(&rest);
-            struct unpack block = {.at = rest.at, .failed = bytes < sizeof bytes};
-            if (rest.failed || block.failed || unpack_bytes(&rest, bytes - sizeof bytes) == NULL)
-                return fail_block(hearing->call, i, error);
-            block.end = rest.at;
-            const enum sumac_status said = (enum sumac_status)unpack_u32(&block);
-            if (pass == 0 && said != SUMAC_OK)
-                status = hear_failure(peers, i, said, &block, &hearing->ends_run, error);
-            else if (pass == 1)
-                status = hear_call(hearing, i, &block, error);
-        }
+    rest = all;
+    for (uint32_t i = 0; i < peers->count; i++) {
+        if (!next_block(hearing, &rest, &block))
+            return fail_block(hearing->call, i, error);
+        const enum sumac_status said = (enum sumac_status)unpack_u32(&block);
+        if (said != SUMAC_OK && status == SUMAC_OK)
+            status = hear_failure(peers, i, said, &block, &hearing->ends_run, error);
+    }
+    rest = all;
+    for (uint32_t i = 0; status == SUMAC_OK && i < peers->count; i++) {
+        (void)next_block(hearing, &rest, &block);
+        (void)unpack_u32(&block);
+        status = hear_call(hearing, i, &block, error);
     }
     return status == SUMAC_OK ? check_elements(hearing, error) : status;
 }
 
+/* ---- summed apart */
+
+/* Of a call whose values are reduced so. */
+static bool sums_apart(const struct call *call)
+{
+    return (int)call->op != 0 && call->axes == NULL && !call->first_only;
+}
+
+static struct begun *add_begun(struct peers *peers)
+{
+    struct begun *grown =
+        realloc(peers->begun, (peers->begun_count + (size_t)1) * sizeof *peers->begun);
+
+    if (grown == NULL)
+        return NULL;
+    peers->begun = grown;
+    grown[peers->begun_count] = (struct begun){.meet = NULL};
+    return &grown[peers->begun_count++];
+}
+
+/* A round whose contributions differ is over for all: nobody else gathers bytes of no extent. */
+static void differ(struct peers *peers, uint32_t rounds)
+{
+    const struct sumac_contribution nothing = {
+        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(0)}};
+    struct sumac_error error;
+
+    for (uint32_t i = 0; i < rounds; i++) {
+        const struct sumac_meet_options options = next_round(peers, SUMAC_MEET_GATHER, 0);
+        struct begun *begun = add_begun(peers);
+        if (begun != NULL &&
+            sumac_client_meet(peers->client, &options, &nothing, &begun->meet, &error) != SUMAC_OK)
+            begun->meet = NULL;
+    }
+}
+
+struct beginning {
+    struct sumac_strategy *strategy;
+    const struct call *call;
+    uint32_t timeout_ms;
+};
+
+static enum sumac_status begin_sum(
+    const struct beginning *beginning, struct sumac_value *const *leaves, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = beginning->strategy;
+    struct peers *peers = strategy->peers;
+    const bool mean = beginning->call->op == SUMAC_REDUCE_MEAN;
+    struct sumac_meet_options options =
+        next_round(peers, mean ? SUMAC_MEET_MEAN : SUMAC_MEET_SUM, beginning->timeout_ms);
+    struct begun *begun = add_begun(peers);
+    void *elements;
+
+    if (begun == NULL)
+        return value_fail_for_memory(error);
+    if (mean)
+        options.weight = strategy->replicas;
+    const enum sumac_status status = collect_own_sum(strategy, leaves, &begun->partial, error);
+    if (status != SUMAC_OK)
+        return status;
+    const struct sumac_tensor *own = &begun->partial->tensor;
+    begun->sum = results_make_tensor(strategy->results, own->dtype, &own->shape, &elements);
+    if (begun->sum == NULL)
+        return value_fail_for_memory(error);
+    const struct sumac_contribution contribution = {.value = *own, .into = begun->sum->tensor};
+    return sumac_client_meet(peers->client, &options, &contribution, &begun->meet, error);
+}
+
+static enum sumac_status begin_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct beginning *beginning = context;
+    enum sumac_status status = SUMAC_OK;
+
+    (void)path;
+    assert(beginning->strategy->peers->in_call);
+    *mapped = sumac_value_ref(leaves[0]);
+    if (leaves[0]->kind == SUMAC_VALUE_TENSOR &&
+        peers_sum_apart(beginning->strategy, beginning->call->op, &leaves[0]->tensor))
+        status = begin_sum(beginning, leaves, error);
+    if (status != SUMAC_OK)
+        sumac_value_unref(*mapped);
+    return status;
+}
+
+static enum sumac_status begin_sums(
+    const struct beginning *beginning, struct sumac_value *const *own, struct sumac_error *error)
+{
+    struct sumac_value *same = NULL;
+
+    if (!sums_apart(beginning->call))
+        return SUMAC_OK;
+    const enum sumac_status status = value_zip(
+        own, beginning->strategy->replicas, begin_leaf, (void *)(uintptr_t)beginning, &same, error);
+    if (status == SUMAC_OK)
+        sumac_value_unref(same);
+    return status;
+}
+
+/* How many rounds sum a value of it. */
+static uint32_t count_sums(
+    const struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *value)
+{
+    uint32_t count = 0;
+
+    if (value == NULL || !sums_apart(call))
+        return 0;
+    if (value->kind == SUMAC_VALUE_TENSOR)
+        return peers_sum_apart(strategy, call->op, &value->tensor);
+    for (uint32_t i = 0; value->kind != SUMAC_VALUE_SLICES && i < value->count; i++)
+        count += count_sums(strategy, call, value->items[i]);
+    return count;
+}
+
+enum sumac_status peers_take_sum(
+    struct sumac_strategy *strategy, const struct sumac_tensor *tensor, struct sumac_value **sum,
+    struct sumac_error *error)
+{
+    struct peers *peers = strategy->peers;
+    const struct call call = {.kind = CALL_ALL_REDUCE};
+    struct sumac_error why;
+
+    assert(peers->in_call);
+    assert(peers->begun_next < peers->begun_count);
+    struct begun *begun = &peers->begun[peers->begun_next++];
+    assert(sumac_shape_equal(&begun->sum->tensor.shape, &tensor->shape));
+    (void)tensor;
+    enum sumac_status status = SUMAC_DEADLINE_EXCEEDED;
+    while (status == SUMAC_DEADLINE_EXCEEDED)
+        status = sumac_meet_wait(begun->meet, 0, NULL, &why);
+    begun->meet = NULL;
+    if (status != SUMAC_OK)
+        return fail_round(&call, &why, error);
+    *sum = sumac_value_ref(begun->sum);
+    return SUMAC_OK;
+}
+
+void peers_finish(struct peers *peers)
+{
+    if (!peers->in_call)
+        return;
+    wait_out_begun(peers);
+    peers->in_call = false;
+    pthread_mutex_unlock(&peers->mutex);
+}
+
 /* ---- exchanged */
 
-static enum sumac_status exchange_block(
-    struct peers *peers, const struct call *call, struct pack *block, uint32_t timeout_ms,
-    struct sumac_met *met, struct sumac_error *error)
+static enum sumac_status begin_block(
+    struct peers *peers, const struct pack *block, uint32_t timeout_ms, struct sumac_meet **meet,
+    struct sumac_error *error)
 {
     const struct sumac_contribution contribution = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(block->used), .memory = block->bytes}};
-    struct sumac_error why;
+    const struct sumac_meet_options options = next_round(peers, SUMAC_MEET_GATHER, timeout_ms);
 
     assert(block->used > 0);
     assert(!block->failed);
-    forget_given_up(peers);
-    const struct sumac_meet_options options = next_round(peers, SUMAC_MEET_GATHER, timeout_ms);
-    const enum sumac_status status =
-        sumac_client_meet_and_wait(peers->client, &options, &contribution, met, &why);
-    return status == SUMAC_OK ? SUMAC_OK : fail_round(call, &why, error);
+    return sumac_client_meet(peers->client, &options, &contribution, meet, error);
 }
 
 static uint32_t timeout_of(const struct sumac_strategy *strategy, const struct call *call)
@@ -432,31 +609,78 @@ hear_met(struct hearing *hearing, const struct sumac_met *met, struct sumac_erro
     return status;
 }
 
+/* What this worker brings, and how many rounds sum of it. */
+static void write_block(
+    struct pack *block, const struct hearing *hearing, const struct sumac_error *failed,
+    bool ends_run)
+{
+    pack_u64(block, 0); /* its length */
+    pack_u32(block, hearing->sums);
+    if (failed != NULL)
+        pack_failure(block, failed, ends_run);
+    else
+        pack_call(block, hearing->strategy, hearing->call, hearing->own);
+    const uint64_t bytes = block->used;
+    if (!block->failed)
+        memcpy(block->bytes, &bytes, sizeof bytes);
+}
+
+/* The block's round is waited for; those that sum are left under way. */
+static enum sumac_status
+exchange(struct hearing *hearing, const struct pack *block, bool failed, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = hearing->strategy;
+    struct peers *peers = strategy->peers;
+    const struct beginning beginning = {
+        .strategy = strategy,
+        .call = hearing->call,
+        .timeout_ms = timeout_of(strategy, hearing->call)};
+    struct sumac_met met = {.buffer = NULL};
+    struct sumac_meet *meet = NULL;
+    struct sumac_error why;
+
+    enum sumac_status status = begin_block(peers, block, beginning.timeout_ms, &meet, &why);
+    if (status == SUMAC_OK && failed)
+        differ(peers, hearing->sums);
+    else if (status == SUMAC_OK)
+        status = begin_sums(&beginning, hearing->own, &why);
+    if (status != SUMAC_OK) {
+        wait_out(meet);
+        return fail_round(hearing->call, &why, error);
+    }
+    do
+        status = sumac_meet_wait(meet, 0, &met, &why);
+    while (status == SUMAC_DEADLINE_EXCEEDED);
+    status = status == SUMAC_OK ? hear_met(hearing, &met, error)
+                                : fail_round(hearing->call, &why, error);
+    if (status != SUMAC_OK && hearing->sums_most > hearing->sums)
+        differ(peers, hearing->sums_most - hearing->sums);
+    sumac_buffer_unref(met.buffer);
+    return status;
+}
+
 enum sumac_status peers_exchange(
     struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error)
 {
     struct peers *peers = strategy->peers;
     struct pack block = {.bytes = NULL};
-    struct sumac_met met = {.buffer = NULL};
     struct sumac_error said;
-    struct hearing hearing = {.strategy = strategy, .call = call, .own = own, .all = all};
+    struct hearing hearing = {
+        .strategy = strategy,
+        .call = call,
+        .own = own,
+        .all = all,
+        .sums = count_sums(strategy, call, own[0])};
 
     assert(call->value != NULL || failed != NULL);
-    begin_block(&block);
-    if (failed != NULL)
-        pack_failure(&block, failed, false);
-    else
-        pack_call(&block, strategy, call, own);
-    end_block(&block);
+    write_block(&block, &hearing, failed, false);
     pthread_mutex_lock(&peers->mutex);
-    enum sumac_status status =
-        block.failed ? value_fail_for_memory(&said)
-                     : exchange_block(peers, call, &block, timeout_of(strategy, call), &met, &said);
-    pthread_mutex_unlock(&peers->mutex);
-    if (status == SUMAC_OK)
-        status = hear_met(&hearing, &met, &said);
-    sumac_buffer_unref(met.buffer);
+    peers->in_call = true;
+    forget_given_up(peers);
+    const enum sumac_status status = block.failed
+                                         ? value_fail_for_memory(&said)
+                                         : exchange(&hearing, &block, failed != NULL, &said);
     pack_deinit(&block);
     if (status != SUMAC_OK && error != NULL)
         *error = said;
@@ -465,54 +689,21 @@ enum sumac_status peers_exchange(
     return status;
 }
 
-void peers_give_up(struct peers *peers, const struct sumac_error *why)
+void peers_give_up(
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_error *why)
 {
+    struct peers *peers = strategy->peers;
+    const struct hearing hearing = {
+        .strategy = strategy, .call = call, .sums = count_sums(strategy, call, call->value)};
     struct sumac_error error;
 
     assert(why->status != SUMAC_OK);
     pthread_mutex_lock(&peers->mutex);
     forget_given_up(peers);
-    struct pack *block = &peers->given_up_block;
-    begin_block(block);
-    pack_failure(block, why, true);
-    end_block(block);
-    if (!block->failed) {
-        const struct sumac_contribution contribution = {
-            .value = {
-                .dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(block->used), .memory = block->bytes}};
-        const struct sumac_meet_options options = next_round(peers, SUMAC_MEET_GATHER, 0);
-        if (sumac_client_meet(peers->client, &options, &contribution, &peers->given_up, &error) !=
-            SUMAC_OK)
-            peers->given_up = NULL;
-    }
+    write_block(&peers->given_up_block, &hearing, why, true);
+    if (!peers->given_up_block.failed &&
+        begin_block(peers, &peers->given_up_block, 0, &peers->given_up, &error) != SUMAC_OK)
+        peers->given_up = NULL;
+    differ(peers, hearing.sums);
     pthread_mutex_unlock(&peers->mutex);
-}
-
-/* ---- summed */
-
-enum sumac_status peers_sum(
-    struct sumac_strategy *strategy, const struct sumac_tensor *partial, uint32_t timeout_ms,
-    struct sumac_value **sum, struct sumac_error *error)
-{
-    struct peers *peers = strategy->peers;
-    const struct call call = {.kind = CALL_ALL_REDUCE};
-    struct sumac_error why;
-    void *elements;
-
-    assert(peers != NULL);
-    struct sumac_value *made = value_make_tensor(partial->dtype, &partial->shape, &elements);
-    if (made == NULL)
-        return value_fail_for_memory(error);
-    const struct sumac_contribution contribution = {.value = *partial, .into = made->tensor};
-    pthread_mutex_lock(&peers->mutex);
-    const struct sumac_meet_options options = next_round(peers, SUMAC_MEET_SUM, timeout_ms);
-    const enum sumac_status status =
-        sumac_client_meet_and_wait(peers->client, &options, &contribution, NULL, &why);
-    pthread_mutex_unlock(&peers->mutex);
-    if (status == SUMAC_OK) {
-        *sum = made;
-        return SUMAC_OK;
-    }
-    sumac_value_unref(made);
-    return fail_round(&call, &why, error);
 }

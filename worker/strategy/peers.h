@@ -16,8 +16,9 @@ void peers_close(struct peers *peers);
 uint32_t peers_count(const struct peers *peers);
 uint32_t peers_index(const struct peers *peers); /* this worker's */
 
-/* Tell the others what this worker brings, and hear what they do. `own` has a value for each
- * replica of this worker; or this worker has failed already, which all others hear.
+/* Tell the others what this worker brings, and begin what is summed apart, and hear what they do.
+ * `own` has a value for each replica of this worker; or this worker has failed already, which all
+ * others hear.
  *
  * Gives    all[0 … in_sync - 1], a reference each, of every worker's in order: own ones are `own`;
  *          of others large tensors that will be summed by the ps come without elements.
@@ -28,17 +29,22 @@ enum sumac_status peers_exchange(
     struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error);
 
-/* The call was given up here, and the others are to hear why. Does not wait. */
-void peers_give_up(struct peers *peers, const struct sumac_error *why);
+/* The call is over here, well or not: nothing of it is under way any more. */
+void peers_finish(struct peers *peers);
+
+/* `call` was given up here, and the others are to hear why. Does not wait for them. */
+void peers_give_up(
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_error *why);
 
 /* Is a tensor of this reduction summed by the ps, rather than sent to each? */
 bool peers_sum_apart(
     const struct sumac_strategy *strategy, enum sumac_reduce_op op,
     const struct sumac_tensor *tensor);
-/* Σ over the workers of what each has, of a type and size that is summed apart.
- * Gives    *sum, of the same type and shape. Fails  as the exchange. */
-enum sumac_status peers_sum(
-    struct sumac_strategy *strategy, const struct sumac_tensor *partial, uint32_t timeout_ms,
-    struct sumac_value **sum, struct sumac_error *error);
+/* Of the exchange that was, the next tensor that is summed apart, in the order of the leaves: Σ
+ * over all replicas, of MEAN ÷ all. `tensor` has its type and shape. Gives    *sum. Fails  as the
+ * exchange. */
+enum sumac_status peers_take_sum(
+    struct sumac_strategy *strategy, const struct sumac_tensor *tensor, struct sumac_value **sum,
+    struct sumac_error *error);
 
 #endif

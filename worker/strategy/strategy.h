@@ -185,7 +185,8 @@ enum sumac_status call_with_others(
     struct sumac_error *error);
 /* What all replicas in sync have of a call: those of this process, and those of other workers. One
  * that has `failed` here (NULL: none) has failed for all.
- * Gives    *all, which call_forget_all frees. Fails  as peers_exchange. */
+ * Gives    *all, also where it fails; call_forget_all frees it, and ends what workers have under
+ * way of the call. Fails  as peers_exchange. */
 enum sumac_status call_hear_all(
     struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error);
@@ -211,6 +212,11 @@ enum sumac_status collect_all_reduce(
 enum sumac_status collect_all_gather(
     struct sumac_strategy *strategy, int64_t axis, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error);
+
+/* Of tensors, one of each replica of this process: their sum, or the one that there is. */
+enum sumac_status collect_own_sum(
+    struct sumac_strategy *strategy, struct sumac_value *const *leaves, struct sumac_value **sum,
+    struct sumac_error *error);
 
 /* shares.c */
 /* How many threads may help another of as many replicas, on this machine. */
