@@ -481,6 +481,7 @@ static enum sumac_status begin_sum(
     struct begun *begun = add_begun(peers);
     void *elements;
 
+    assert(peers->in_call);
     if (begun == NULL)
         return value_fail_for_memory(error);
     if (mean)
@@ -534,6 +535,7 @@ static uint32_t count_sums(
 {
     uint32_t count = 0;
 
+    assert(call != NULL);
     if (value == NULL || !sums_apart(call))
         return 0;
     if (value->kind == SUMAC_VALUE_TENSOR)
@@ -614,6 +616,8 @@ static void write_block(
     struct pack *block, const struct hearing *hearing, const struct sumac_error *failed,
     bool ends_run)
 {
+    assert(block->used == 0);
+    assert(failed == NULL || failed->status != SUMAC_OK);
     pack_u64(block, 0); /* its length */
     pack_u32(block, hearing->sums);
     if (failed != NULL)
@@ -673,6 +677,7 @@ enum sumac_status peers_exchange(
         .all = all,
         .sums = count_sums(strategy, call, own[0])};
 
+    assert(peers != NULL);
     assert(call->value != NULL || failed != NULL);
     write_block(&block, &hearing, failed, false);
     pthread_mutex_lock(&peers->mutex);
