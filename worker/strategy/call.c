@@ -321,10 +321,12 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
     const struct call *first = strategy->calls.made[0];
     struct sumac_value **values = calloc(strategy->replicas, sizeof *values);
     enum sumac_status status = values == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    bool reads = false;
 
     assert(strategy->calls.made_count == strategy->replicas);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
         values[i] = strategy->calls.made[i]->value;
+        reads = reads || strategy->calls.made[i]->reads;
         if (i > 0)
             status = compare_call(first, strategy->calls.made[i], i, error);
     }
@@ -334,8 +336,8 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
         status = collect_all_gather(first->axis, values, strategy->replicas, result, error);
     else if (status == SUMAC_OK && first->kind == CALL_WRITE)
         status = write_together(
-            first->variable, (enum sumac_write)first->write, values, strategy->replicas, result,
-            error);
+            first->variable, (enum sumac_write)first->write, values, strategy->replicas,
+            reads ? result : NULL, error);
     else if (status == SUMAC_OK)
         status = merge(strategy, values, result, error);
     free(values);

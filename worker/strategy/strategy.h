@@ -53,6 +53,7 @@ struct call {
     void *context;
     struct sumac_distributed *variable; /* of WRITE, and of an update that is a MERGE */
     int write;                          /* of WRITE: enum sumac_write */
+    bool reads;                         /* of WRITE: what it comes to is wanted */
     struct sumac_communication_options options;
 };
 
