@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster_client.h"
+
 static const char *const strategy_keys[] = {"kind", "workers", "replicas", "ps", NULL};
 
 json_t *one_get(const struct one_case *one, const char *key)
@@ -75,25 +77,40 @@ static enum sumac_strategy_kind kind_of(const char *name)
         return SUMAC_STRATEGY_DEFAULT;
     if (name != NULL && strcmp(name, "one_device") == 0)
         return SUMAC_STRATEGY_ONE_DEVICE;
+    if (name != NULL && strcmp(name, "parameter_server") == 0)
+        return SUMAC_STRATEGY_PARAMETER_SERVER;
     return name != NULL && strcmp(name, "mirrored") == 0 ? SUMAC_STRATEGY_MIRRORED
                                                          : (enum sumac_strategy_kind)0;
 }
 
-struct sumac_strategy *one_open_strategy(struct cases_run *run, json_t *given, bool *skipped)
+static const char *why_skipped(const char *kind)
+{
+    if (kind != NULL && strcmp(kind, "multi_worker") == 0)
+        return "strategies of several workers are not there yet";
+    if (kind_of(kind) == SUMAC_STRATEGY_PARAMETER_SERVER && !cluster_client_is_there())
+        return "there are no ps; --rpc starts some";
+    return NULL;
+}
+
+struct sumac_strategy *one_open_strategy(struct cases_run *run, json_t *given, const char **skipped)
 {
     const char *kind = json_string_value(json_object_get(given, "kind"));
     const uint32_t replicas = (uint32_t)json_integer_value(json_object_get(given, "replicas"));
-    const struct sumac_strategy_options options = {
+    struct sumac_strategy_options options = {
         .kind = kind_of(kind), .replicas = replicas == 0 ? 1 : replicas};
     struct sumac_strategy *strategy = NULL;
     struct sumac_error error;
 
-    *skipped = kind != NULL &&
-               (strcmp(kind, "multi_worker") == 0 || strcmp(kind, "parameter_server") == 0);
-    if (*skipped || !cases_keys_known(run, given, "\"strategy\"", strategy_keys))
+    *skipped = why_skipped(kind);
+    if (*skipped != NULL || !cases_keys_known(run, given, "\"strategy\"", strategy_keys))
         return NULL;
     if ((int)options.kind == 0) {
         (void)cases_fail(run, "no strategy of kind %s", kind);
+        return NULL;
+    }
+    if (options.kind == SUMAC_STRATEGY_PARAMETER_SERVER &&
+        cluster_client_get(&options.client, &error) != SUMAC_OK) {
+        (void)cases_fail(run, "no client: %s", error.text);
         return NULL;
     }
     if (sumac_strategy_create(&options, &strategy, &error) != SUMAC_OK) {

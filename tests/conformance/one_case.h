@@ -30,8 +30,9 @@ struct sumac_value *one_read_value(struct one_case *one, json_t *given);
 struct sumac_value *one_read_args(struct one_case *one);
 struct sumac_value *one_read_kwargs(struct one_case *one);
 
-/* Make the strategy of the case. NULL: why not, *skipped says whether it is not there yet. */
-struct sumac_strategy *one_open_strategy(struct cases_run *run, json_t *given, bool *skipped);
+/* Make the strategy of the case. NULL: it cannot be made, or *skipped says why it is not. */
+struct sumac_strategy *
+one_open_strategy(struct cases_run *run, json_t *given, const char **skipped);
 
 /* "INVALID_ARGUMENT"; UNKNOWN for a name that is none. */
 enum sumac_status one_status_of(const char *name);

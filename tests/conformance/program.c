@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster_client.h"
 #include "relay.h"
 #include "strategies.h"
 #include "update_function.h"
@@ -33,8 +34,9 @@ static const char help[] =
     "  --help   this text\n"
     "\n"
     "Operations: update_function, run, values_from_function, reduce, reduce_to, batch_reduce_to,\n"
-    "all_reduce, gather, all_gather, variable, update; those of a strategy over several processes "
-    "are skipped yet\n";
+    "all_reduce, gather, all_gather, variable, update. A case of parameter_server is run where "
+    "there\n"
+    "are ps, and skipped else; one of multi_worker is skipped yet.\n";
 
 #define OPERATIONS_MAX 16u
 
@@ -90,6 +92,7 @@ static int run_all(char **paths, bool rpc)
     }
     run_files(paths, target, &run);
     target->close();
+    cluster_client_close();
     return cases_finish(&run);
 }
 
@@ -115,8 +118,7 @@ int main(int argc, char **argv)
         fputs("sumac-conformance: it takes files of cases; --help says how\n", stderr);
         return EXIT_USAGE;
     }
-    const char *cluster = getenv("TF_CONFIG");
-    if (rpc && (cluster == NULL || cluster[0] == '\0'))
+    if (rpc && !cluster_client_is_there())
         return relay_run(argc, argv);
     return run_all(argv + first, rpc);
 }

@@ -12,6 +12,7 @@
 #include "one_case.h"
 #include "replica_functions.h"
 #include "sumac/distributed.h"
+#include "variables.h"
 
 #define ABSENT_MAX 16u
 
@@ -342,7 +343,9 @@ static struct sumac_distributed *create_destination(struct one_case *one)
     if (given == NULL)
         return NULL;
     struct sumac_value *initial = one_read_value(one, given);
-    const struct sumac_distributed_options options = {.name = "destination", .initial = initial};
+    char name[256];
+    const struct sumac_distributed_options options = {
+        .name = variable_name(one, "destination", name, sizeof name), .initial = initial};
     one->broken =
         sumac_distributed_create(one->strategy, &options, &variable, &one->error) != SUMAC_OK;
     sumac_value_unref(initial);
@@ -366,12 +369,12 @@ static bool destination_is_as_it_was(struct one_case *one, struct sumac_distribu
 static enum cases_result
 run_case(struct cases_run *run, json_t *given, void (*act)(struct one_case *))
 {
-    bool skipped;
+    const char *skipped;
     struct one_case one = {.run = run, .given = given};
 
     one.strategy = one_open_strategy(run, one_get(&one, "strategy"), &skipped);
-    if (skipped)
-        return cases_skip(run, "strategies over several processes are not there yet");
+    if (skipped != NULL)
+        return cases_skip(run, skipped);
     if (one.strategy == NULL)
         return CASES_FAILED;
     one.replicas = sumac_strategy_replicas(one.strategy);
@@ -379,7 +382,7 @@ run_case(struct cases_run *run, json_t *given, void (*act)(struct one_case *))
     act(&one);
     const bool passed = matches(&one) && destination_is_as_it_was(&one, destination);
     sumac_value_unref(one.result);
-    sumac_distributed_destroy(destination);
+    variable_destroy(&one, destination);
     sumac_strategy_destroy(one.strategy);
     return passed ? CASES_PASSED : CASES_FAILED;
 }

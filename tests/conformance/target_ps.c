@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster_client.h"
 #include "error.h"
 #include "sumac/client.h"
 #include "target.h"
@@ -14,7 +15,6 @@
 #define HYPERPARAMETERS_MAX 16
 
 static struct {
-    struct sumac_cluster cluster;
     struct sumac_client *client;
     const struct target_variable *definition;
     struct sumac_variable *variable;
@@ -22,26 +22,10 @@ static struct {
 
 static enum sumac_status open_target(struct sumac_error *error)
 {
-    enum sumac_status status = sumac_cluster_from_environment(NULL, &now.cluster, error);
-
-    if (status != SUMAC_OK)
-        return status;
-    const struct sumac_client_options options = {.cluster = &now.cluster};
-    status = sumac_client_open(&options, &now.client, error);
-    if (status != SUMAC_OK)
-        sumac_cluster_deinit(&now.cluster);
-    return status;
+    return cluster_client_get(&now.client, error);
 }
 
-static void close_target(void)
-{
-    struct sumac_error error = {0};
-
-    if (sumac_client_leave(now.client, true, &error) != SUMAC_OK)
-        fprintf(stderr, "%s\n", error.text);
-    sumac_client_close(now.client);
-    sumac_cluster_deinit(&now.cluster);
-}
+static void close_target(void) { now.client = NULL; }
 
 /* A tensor over the bytes of a case's. Release its buffer with sumac_buffer_unref. */
 static enum sumac_status wrap(
