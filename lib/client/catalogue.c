@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "function.h"
+#include "push.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX 1024
@@ -368,8 +369,7 @@ static enum sumac_status assign_value(
     enum sumac_status status = sumac_client_push(client, &delta, 1, &options, &push, error);
     if (status != SUMAC_OK)
         return status;
-    struct transfer *transfer = (struct transfer *)(void *)push;
-    transfer->kept = sumac_buffer_ref(value->buffer);
+    push_keep(push, value->buffer);
     struct sumac_error why;
     status = sumac_push_wait(push, ms_until(until_us), &why);
     if (status == SUMAC_DEADLINE_EXCEEDED)

@@ -11,6 +11,7 @@
 #include "error.h"
 #include "function.h"
 #include "norm.h"
+#include "push.h"
 #include "text.h"
 
 _Static_assert(offsetof(struct sumac_push, transfer) == 0, "a push is its transfer");
@@ -293,6 +294,12 @@ enum sumac_status sumac_client_push(
         transfer_drop(transfer);
     client_unlock(client);
     return status;
+}
+
+void push_keep(struct sumac_push *push, struct sumac_buffer *buffer)
+{
+    assert(push->transfer.kept == NULL);
+    push->transfer.kept = sumac_buffer_ref(buffer);
 }
 
 enum sumac_status

@@ -131,14 +131,10 @@ workers_of(struct cases_run *run, enum sumac_strategy_kind kind, json_t *strateg
         (void)cases_fail(run, "no strategy of that kind, or of so many workers");
         return 0;
     }
-    if (kind == SUMAC_STRATEGY_PARAMETER_SERVER) {
+    if (kind >= SUMAC_STRATEGY_MULTI_WORKER &&
+        (cluster_client() == NULL || workers > cluster_client_count())) {
         *skipped = true;
-        (void)cases_skip(run, "variables on the ps are not there yet");
-        return 0;
-    }
-    if (kind >= SUMAC_STRATEGY_MULTI_WORKER && workers > cluster_client_count()) {
-        *skipped = true;
-        (void)cases_skip(run, "it takes more workers than this cluster has");
+        (void)cases_skip(run, "it takes ps, and more workers; --rpc starts some");
         return 0;
     }
     return workers;

@@ -12,6 +12,7 @@
 #include "one_case.h"
 #include "replica_functions.h"
 #include "sumac/distributed.h"
+#include "variables.h"
 
 #define ABSENT_MAX 16u
 
@@ -353,7 +354,9 @@ static struct sumac_distributed *create_destination(struct one_case *one)
     if (given == NULL)
         return NULL;
     struct sumac_value *initial = one_read_value(one, given);
-    const struct sumac_distributed_options options = {.name = "destination", .initial = initial};
+    char name[256];
+    const struct sumac_distributed_options options = {
+        .name = variable_name(one, "destination", name, sizeof name), .initial = initial};
     one->broken =
         sumac_distributed_create(one->strategy, &options, &variable, &one->error) != SUMAC_OK;
     sumac_value_unref(initial);
@@ -380,7 +383,7 @@ static bool act_and_match(struct one_case *one, void (*act)(struct one_case *))
 
     act(one);
     const bool passed = matches(one) && destination_is_as_it_was(one, destination);
-    sumac_distributed_destroy(destination);
+    variable_destroy(one, destination);
     return passed;
 }
 

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster_client.h"
+
 static const char *const create_keys[] = {
     "name", "initial", "synchronization", "aggregation", "trainable", "undistributed", NULL};
 static const char *const step_keys[] = {"in",        "do",     "value", "indices",
@@ -31,6 +33,33 @@ static int number_of(json_t *given, const char *const *names)
 static const char *const synchronizations[] = {"AUTO", "NONE", "ON_WRITE", "ON_READ", NULL};
 static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA", NULL};
 
+static bool is_on_ps(const struct one_case *one)
+{
+    return strcmp(sumac_strategy_name(one->strategy), "parameter_server") == 0;
+}
+
+const char *
+variable_name(const struct one_case *one, const char *given, char *text, size_t text_bytes)
+{
+    const bool own = is_on_ps(one);
+
+    (void)snprintf(
+        text, text_bytes, "%s%s%s", own ? one->run->case_id : "", own ? "/" : "",
+        given != NULL ? given : "v");
+    return text;
+}
+
+void variable_destroy(struct one_case *one, struct sumac_distributed *variable)
+{
+    const bool on_ps = sumac_distributed_created_in_scope(one->strategy, variable) && is_on_ps(one);
+    struct sumac_error error;
+
+    if (on_ps &&
+        sumac_client_delete(cluster_client(), sumac_distributed_name(variable), &error) != SUMAC_OK)
+        fprintf(stderr, "%s is left on the ps: %s\n", one->run->case_id, error.text);
+    sumac_distributed_destroy(variable);
+}
+
 struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
 {
     json_t *trainable = json_object_get(create, "trainable");
@@ -44,9 +73,10 @@ struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
     initial = one_read_value(one, json_object_get(create, "initial"));
     if (initial == NULL)
         return NULL;
-    const char *name = json_string_value(json_object_get(create, "name"));
+    char name[256];
     const struct sumac_distributed_options options = {
-        .name = name != NULL ? name : "v",
+        .name = variable_name(
+            one, json_string_value(json_object_get(create, "name")), name, sizeof name),
         .initial = initial,
         .synchronization = (enum sumac_synchronization)number_of(
             json_object_get(create, "synchronization"), synchronizations),
@@ -404,7 +434,7 @@ static bool run_variable_case(struct one_case *one)
     else
         passed = cases_keys_known(one->run, expect, "\"expect\"", expect_variable_keys) &&
                  run_steps(one, variable) && state_equals(one, variable, expect);
-    sumac_distributed_destroy(variable);
+    variable_destroy(one, variable);
     return passed;
 }
 
@@ -531,7 +561,7 @@ static bool run_update_case(struct one_case *one)
         passed = !one->broken && updating.variable != NULL
                      ? update_matches(&updating)
                      : cases_fail(one->run, "no update: %s", one->error.text);
-    sumac_distributed_destroy(updating.variable);
+    variable_destroy(one, updating.variable);
     return passed;
 }
 

@@ -14,6 +14,12 @@ extern const struct cases_operation variable_operations[];
  * how that ended; with `broken`, it cannot be expressed. */
 struct sumac_distributed *variable_create(struct one_case *one, json_t *create);
 
+/* The name that it has in this case: on ps one of the case's own. Into `text`. Returns  text. */
+const char *
+variable_name(const struct one_case *one, const char *given, char *text, size_t text_bytes);
+/* Destroy it, on the ps, too. */
+void variable_destroy(struct one_case *one, struct sumac_distributed *variable);
+
 /* What a step of a case says is done to a variable, and its operand: a tensor, or slices. */
 enum sumac_write variable_write_of(json_t *step);
 struct sumac_value *variable_operand(

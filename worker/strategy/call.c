@@ -273,11 +273,13 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
     const struct call *first = strategy->calls.made[0];
     struct sumac_value **own = calloc(strategy->replicas, sizeof *own);
     struct sumac_value **all = NULL;
+    bool reads = false;
     enum sumac_status status = own == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     assert(strategy->calls.made_count == strategy->replicas);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
         own[i] = strategy->calls.made[i]->value;
+        reads = reads || strategy->calls.made[i]->reads;
         if (i > 0)
             status = call_compare(
                 first, strategy->first, strategy->calls.made[i], strategy->first + i, error);
@@ -292,8 +294,8 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
     else if (status == SUMAC_OK && first->kind == CALL_ALL_GATHER)
         status = collect_all_gather(strategy, first->axis, all, result, error);
     else if (status == SUMAC_OK && first->kind == CALL_WRITE)
-        status =
-            write_together(first->variable, (enum sumac_write)first->write, all, result, error);
+        status = write_together(
+            first->variable, (enum sumac_write)first->write, all, reads ? result : NULL, error);
     call_forget_all(strategy, all);
     free(own);
     return status;

@@ -102,7 +102,8 @@ static enum sumac_status check_options(
     if ((uint32_t)options->synchronization > SUMAC_SYNCHRONIZATION_ON_READ)
         return fail_option(options, "no such synchronization: AUTO, ON_WRITE or ON_READ", error);
     if (options->synchronization == SUMAC_SYNCHRONIZATION_NONE &&
-        strategy->options.kind != SUMAC_STRATEGY_DEFAULT)
+        strategy->options.kind != SUMAC_STRATEGY_DEFAULT &&
+        strategy->options.kind != SUMAC_STRATEGY_PARAMETER_SERVER)
         return fail_option(
             options,
             "synchronization NONE: what replicas have of it would not be one variable; ON_WRITE, "
@@ -157,19 +158,43 @@ enum sumac_status distributed_find_function(
 
 /* ---- created */
 
+/* The function that it is created with, and whose slots it has: the table's, or a ps knows it. */
+static enum sumac_status make_function(
+    struct sumac_distributed *variable, const struct sumac_function *given,
+    struct sumac_error *error)
+{
+    const struct sumac_function assign = {.name = "assign"};
+    const struct update_function *function;
+
+    assert(variable->function == NULL);
+    const enum sumac_status status = distributed_find_function(
+        variable, given->name == NULL ? &assign : given, &function, &variable->hyperparameters,
+        error);
+    if (status == SUMAC_OK)
+        variable->function = function;
+    return status;
+}
+
+static bool is_remote(const struct sumac_distributed *variable)
+{
+    return variable->strategy->options.kind == SUMAC_STRATEGY_PARAMETER_SERVER &&
+           !variable->undistributed;
+}
+
 static enum sumac_status make_components(
     struct sumac_distributed *variable, const struct sumac_value *initial,
     struct sumac_error *error)
 {
-    struct storage *storage = storage_create(variable, initial);
+    struct storage *storage = variable->remote == NULL ? storage_create(variable, initial) : NULL;
 
     assert(variable->component_count > 0);
     variable->components = calloc(variable->component_count, sizeof *variable->components);
-    if (storage == NULL || variable->components == NULL) {
+    if ((storage == NULL && variable->remote == NULL) || variable->components == NULL) {
         storage_destroy(storage);
         return value_fail_for_memory(error);
     }
-    storage->components = variable->component_count;
+    if (storage != NULL)
+        storage->components = variable->component_count;
     for (uint32_t i = 0; i < variable->component_count; i++)
         variable->components[i] =
             (struct sumac_component){.variable = variable, .index = i, .storage = storage};
@@ -184,15 +209,19 @@ static void describe(
     assert(options->synchronization <= SUMAC_SYNCHRONIZATION_ON_READ);
     variable->dtype = initial->tensor.dtype;
     variable->shape = initial->tensor.shape;
-    variable->synchronization = options->synchronization == SUMAC_SYNCHRONIZATION_AUTO
-                                    ? SUMAC_SYNCHRONIZATION_ON_WRITE
-                                    : options->synchronization;
+    variable->asked_for = options->synchronization == SUMAC_SYNCHRONIZATION_AUTO
+                              ? SUMAC_SYNCHRONIZATION_ON_WRITE
+                              : options->synchronization;
     variable->aggregation = options->aggregation;
     variable->trainable = options->trainable == SUMAC_TRAINABLE_DEFAULT
-                              ? variable->synchronization != SUMAC_SYNCHRONIZATION_ON_READ
+                              ? variable->asked_for != SUMAC_SYNCHRONIZATION_ON_READ
                               : options->trainable == SUMAC_TRAINABLE_YES;
     variable->undistributed = options->undistributed;
-    variable->component_count = options->undistributed ? 1 : variable->strategy->replicas;
+    /* on the ps it is one for all, whatever was asked for */
+    const bool one = options->undistributed || is_remote(variable);
+    variable->component_count = one ? 1 : variable->strategy->replicas;
+    variable->synchronization =
+        is_remote(variable) ? SUMAC_SYNCHRONIZATION_ON_WRITE : variable->asked_for;
 }
 
 /* How it is created, which is the same in all workers. */
@@ -262,15 +291,10 @@ enum sumac_status sumac_distributed_create(
     made->name = strdup(options->name);
     describe(made, options, initial_of(options));
     status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    if (status == SUMAC_OK) {
-        const struct sumac_function assign = {.name = "assign"};
-        const struct update_function *function;
-        status = distributed_find_function(
-            made, options->function.name == NULL ? &assign : &options->function, &function,
-            &made->hyperparameters, error);
-        if (status == SUMAC_OK)
-            made->function = function;
-    }
+    if (status == SUMAC_OK)
+        status = is_remote(made)
+                     ? remote_create(made, &options->function, initial_of(options), error)
+                     : make_function(made, &options->function, error);
     if (status == SUMAC_OK)
         status = take_first_initial(made, options, &initial, error);
     if (status == SUMAC_OK)
@@ -290,8 +314,8 @@ void sumac_distributed_destroy(struct sumac_distributed *variable)
         return;
     for (uint32_t i = 0; variable->components != NULL && i < variable->component_count; i++) {
         struct storage *storage = variable->components[i].storage;
-        assert(storage->components > 0);
-        if (--storage->components == 0)
+        assert(storage == NULL || storage->components > 0);
+        if (storage != NULL && --storage->components == 0)
             storage_destroy(storage);
     }
     free(variable->components);
@@ -325,7 +349,7 @@ bool sumac_distributed_trainable(const struct sumac_distributed *variable)
 enum sumac_synchronization
 sumac_distributed_synchronization(const struct sumac_distributed *variable)
 {
-    return variable == NULL ? SUMAC_SYNCHRONIZATION_AUTO : variable->synchronization;
+    return variable == NULL ? SUMAC_SYNCHRONIZATION_AUTO : variable->asked_for;
 }
 
 enum sumac_aggregation sumac_distributed_aggregation(const struct sumac_distributed *variable)
@@ -342,24 +366,37 @@ bool sumac_distributed_created_in_scope(
 
 /* ---- read */
 
-struct sumac_value *component_value(struct sumac_component *component)
+enum sumac_status component_value(
+    struct sumac_component *component, struct sumac_value **value, struct sumac_error *error)
 {
+    if (component->variable->remote != NULL)
+        return remote_read(component->variable, value, error);
     pthread_mutex_lock(&component->variable->mutex);
-    struct sumac_value *value = sumac_value_ref(component->storage->value);
+    *value = sumac_value_ref(component->storage->value);
     pthread_mutex_unlock(&component->variable->mutex);
-    return value;
+    return SUMAC_OK;
 }
 
-/* A reference of each component's. NULL: no memory. */
-static struct sumac_value **component_values(struct sumac_distributed *variable)
+/* A reference of each component's: an array, which the caller frees. */
+static enum sumac_status component_values(
+    struct sumac_distributed *variable, struct sumac_value ***values, struct sumac_error *error)
 {
-    struct sumac_value **values = calloc(variable->component_count, sizeof *values);
+    struct sumac_value **made = calloc(variable->component_count, sizeof *made);
+    enum sumac_status status = SUMAC_OK;
 
+    if (made == NULL)
+        return value_fail_for_memory(error);
+    if (variable->remote != NULL)
+        status = remote_read(variable, &made[0], error);
     pthread_mutex_lock(&variable->mutex);
-    for (uint32_t i = 0; values != NULL && i < variable->component_count; i++)
-        values[i] = sumac_value_ref(variable->components[i].storage->value);
+    for (uint32_t i = 0; variable->remote == NULL && i < variable->component_count; i++)
+        made[i] = sumac_value_ref(variable->components[i].storage->value);
     pthread_mutex_unlock(&variable->mutex);
-    return values;
+    if (status == SUMAC_OK)
+        *values = made;
+    else
+        free(made);
+    return status;
 }
 
 static void release(struct sumac_value **values, uint32_t count)
@@ -380,7 +417,7 @@ enum sumac_reduce_op aggregation_op(const struct sumac_distributed *variable)
 static enum sumac_status
 aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value **own = component_values(variable), **all = NULL;
+    struct sumac_value **own = NULL, **all = NULL;
     struct call call = {
         .kind = CALL_READ,
         .op = aggregation_op(variable),
@@ -390,10 +427,11 @@ aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct
 
     assert(variable->aggregation != SUMAC_AGGREGATION_NONE);
     assert(!variable->undistributed);
-    if (own == NULL)
-        return value_fail_for_memory(error);
+    enum sumac_status status = component_values(variable, &own, error);
+    if (status != SUMAC_OK)
+        return status;
     call.value = own[0];
-    enum sumac_status status = call_hear_all(variable->strategy, &call, own, NULL, &all, error);
+    status = call_hear_all(variable->strategy, &call, own, NULL, &all, error);
     if (status == SUMAC_OK && call.first_only)
         *value = sumac_value_ref(all[0]);
     else if (status == SUMAC_OK)
@@ -418,8 +456,7 @@ enum sumac_status distributed_read_across(
             variable->name);
     if (on_read)
         return aggregate(variable, value, error);
-    *value = component_value(&variable->components[0]);
-    return SUMAC_OK;
+    return component_value(&variable->components[0], value, error);
 }
 
 enum sumac_status sumac_distributed_read(
@@ -435,18 +472,18 @@ enum sumac_status sumac_distributed_read(
         return status;
     if (replica == NULL)
         return distributed_read_across(variable, value, error);
-    *value = component_value(distributed_component(variable, replica));
-    return SUMAC_OK;
+    return component_value(distributed_component(variable, replica), value, error);
 }
 
 enum sumac_status distributed_regroup(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value **values = component_values(variable);
+    struct sumac_value **values;
 
-    if (values == NULL)
-        return value_fail_for_memory(error);
-    const enum sumac_status status = sumac_value_regroup(
+    enum sumac_status status = component_values(variable, &values, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = sumac_value_regroup(
         values, variable->component_count, variable->strategy->first, value, error);
     release(values, variable->component_count);
     return status;
@@ -459,9 +496,10 @@ enum sumac_status sumac_distributed_components(
 
     if (variable == NULL || components == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "components");
-    struct sumac_value **values = component_values(variable);
-    if (values == NULL)
-        return value_fail_for_memory(error);
+    struct sumac_value **values;
+    const enum sumac_status status = component_values(variable, &values, error);
+    if (status != SUMAC_OK)
+        return status;
     *components = sumac_value_tuple(values, variable->component_count); /* takes them */
     free(values);
     return *components == NULL ? value_fail_for_memory(error) : SUMAC_OK;

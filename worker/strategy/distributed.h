@@ -6,6 +6,7 @@
  *   write.c         what is written in which context, and aggregated how
  *   update.c        a function of each component
  *   storage.c       values and slots in this process, and what lib/update's loops make of them
+ *   remote.c        a variable on the ps: SUMAC_STRATEGY_PARAMETER_SERVER's
  */
 #ifndef STRATEGY_DISTRIBUTED_H
 #define STRATEGY_DISTRIBUTED_H
@@ -29,7 +30,7 @@ struct storage {
 struct sumac_component {
     struct sumac_distributed *variable;
     uint32_t index;
-    struct storage *storage;
+    struct storage *storage; /* NULL: of a variable that is remote */
 };
 
 struct sumac_distributed {
@@ -37,9 +38,12 @@ struct sumac_distributed {
     char *name;
     enum sumac_dtype dtype;
     struct sumac_shape shape;
-    enum sumac_synchronization synchronization;
+    enum sumac_synchronization asked_for, synchronization; /* …, and what it is */
     enum sumac_aggregation aggregation;
     bool trainable, undistributed;
+    /* What its one component is, on the ps, which has its function, too; lent by the strategy's
+     * client. NULL: the components are of this process. */
+    struct sumac_variable *remote;
     const struct update_function *function; /* its own, … */
     struct update_hyperparameters hyperparameters;
     uint32_t component_count;
@@ -73,14 +77,33 @@ enum sumac_status operand_check(
     const struct sumac_distributed *variable, const char *call, const struct sumac_value *operand,
     bool by_rows, struct sumac_error *error);
 
+/* ---- remote.c: a value on the ps, and the slots beside it */
+
+/* Create it there, or find it, with this function (name NULL: "assign"): variable->remote.
+ * Fails  as sumac_client_create. */
+enum sumac_status remote_create(
+    struct sumac_distributed *variable, const struct sumac_function *function,
+    const struct sumac_value *initial, struct sumac_error *error);
+/* What it is, with all that this process has changed before.
+ * Gives  *value. Fails  as sumac_client_pull_and_wait. */
+enum sumac_status remote_read(
+    const struct sumac_distributed *variable, struct sumac_value **value,
+    struct sumac_error *error);
+/* Apply the function (NULL: its own) to each operand, as operand_check has them, one after the
+ * other: to all of them, or none.
+ * Fails  as sumac_client_push_and_wait. */
+enum sumac_status remote_change(
+    const struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_value *const *operands, uint32_t count, struct sumac_error *error);
+
 /* ---- write.c */
 
 /* What `write` does, by lib/update's table. */
 const struct update_function *write_function(enum sumac_write write);
 bool write_is_by_rows(enum sumac_write write);
 
-/* What all replicas in sync write together: aggregated, and done. Gives *result: what each reads
- * then. */
+/* What all replicas in sync write together: aggregated, and done. Gives *result (NULL: not wanted):
+ * what each reads then. */
 enum sumac_status write_together(
     struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error);
@@ -98,8 +121,9 @@ enum sumac_status distributed_check_context(
 /* Its first component, or the replica's. */
 struct sumac_component *distributed_component(
     struct sumac_distributed *variable, const struct sumac_replica_context *replica);
-/* A reference of what the component has. */
-struct sumac_value *component_value(struct sumac_component *component);
+/* A reference of what the component has. Fails  of a remote one. */
+enum sumac_status component_value(
+    struct sumac_component *component, struct sumac_value **value, struct sumac_error *error);
 /* As a read across. */
 enum sumac_status distributed_read_across(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);

@@ -82,6 +82,7 @@ struct call {
     const char *name;                   /* … and its name; of CREATE how it is created */
     bool first_only;                    /* what replica 0 has is what counts */
     int write;                          /* of WRITE: enum sumac_write */
+    bool reads;                         /* of WRITE: what it comes to is wanted */
     struct sumac_communication_options options;
 };
 

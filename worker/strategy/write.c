@@ -62,6 +62,18 @@ bool write_is_by_rows(enum sumac_write write) { return writes[write].by_rows; }
 
 static const struct update_hyperparameters no_hyperparameters;
 
+/* On the ps, one operand after the other; *result is what it then is. */
+static enum sumac_status change_remote(
+    struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *operands,
+    uint32_t count, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_function function = {.name = writes[write].function};
+
+    assert(variable->remote != NULL);
+    const enum sumac_status status = remote_change(variable, &function, operands, count, error);
+    return status == SUMAC_OK && result != NULL ? remote_read(variable, result, error) : status;
+}
+
 /* To all components, or to this one; *result is what `only`, or the first, then has. */
 static enum sumac_status change(
     struct sumac_distributed *variable, struct sumac_component *only, enum sumac_write write,
@@ -75,6 +87,8 @@ static enum sumac_status change(
 
     enum sumac_status status =
         update_check(change.function, variable->function, variable->dtype, variable->name, error);
+    if (status == SUMAC_OK && variable->remote != NULL)
+        return change_remote(variable, write, &operand, 1, result, error);
     if (status != SUMAC_OK)
         return status;
     pthread_mutex_lock(&variable->mutex);
@@ -108,10 +122,16 @@ static enum sumac_status fail_write(
         why);
 }
 
+/* A ps is given the rows that each replica writes, one replica after the other. */
+static bool is_handed_on(const struct sumac_distributed *variable, enum sumac_write write)
+{
+    return variable->remote != NULL && writes[write].by_rows;
+}
+
 static enum sumac_status check_scatter(
     const struct sumac_distributed *variable, enum sumac_write write, struct sumac_error *error)
 {
-    if (!writes[write].by_rows)
+    if (!writes[write].by_rows || is_handed_on(variable, write))
         return SUMAC_OK;
     if (is_on_read(variable))
         return fail_write(
@@ -132,7 +152,7 @@ static enum sumac_status check_replicas_write(
 {
     const enum sumac_status status = check_scatter(variable, write, error);
 
-    if (status == SUMAC_OK && !is_on_read(variable) &&
+    if (status == SUMAC_OK && !is_on_read(variable) && !is_handed_on(variable, write) &&
         variable->aggregation == SUMAC_AGGREGATION_NONE && variable->strategy->in_sync > 1)
         return fail_write(
             variable, write, SUMAC_FAILED_PRECONDITION,
@@ -286,11 +306,15 @@ enum sumac_status write_together(
     struct sumac_value *operand = NULL;
 
     assert(!is_on_read(variable));
-    enum sumac_status status = aggregate(variable, values, &operand, error);
-    if (status == SUMAC_OK)
+    enum sumac_status status =
+        is_handed_on(variable, write)
+            ? change_remote(variable, write, values, variable->strategy->replicas, NULL, error)
+            : aggregate(variable, values, &operand, error);
+    if (status == SUMAC_OK && operand != NULL)
         status = change(variable, NULL, write, operand, NULL, error);
     sumac_value_unref(operand);
-    return status == SUMAC_OK ? distributed_regroup(variable, result, error) : status;
+    return status == SUMAC_OK && result != NULL ? distributed_regroup(variable, result, error)
+                                                : status;
 }
 
 static enum sumac_status write_with_others(
@@ -305,6 +329,7 @@ static enum sumac_status write_with_others(
         .variable = variable,
         .name = variable->name,
         .write = (int)write,
+        .reads = result != NULL,
         .first_only = variable->aggregation == SUMAC_AGGREGATION_ONLY_FIRST_REPLICA};
     struct sumac_value *all = NULL;
 
@@ -463,7 +488,7 @@ enum sumac_status sumac_component_read(
         return fail_for_null(error, call, "value");
     const enum sumac_status status = check_component(component, call, error);
     if (status == SUMAC_OK)
-        *value = component_value(component);
+        return component_value(component, value, error);
     return status;
 }
 
@@ -486,6 +511,18 @@ enum sumac_status sumac_component_write(
                               : status;
 }
 
+/* Which functions there are, and what they take, the ps knows. */
+static enum sumac_status apply_remote(
+    struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_value *gradient, struct sumac_error *error)
+{
+    const char *const name = function != NULL && function->name != NULL ? function->name : "apply";
+
+    const enum sumac_status status =
+        operand_check(variable, name, gradient, gradient->kind == SUMAC_VALUE_SLICES, error);
+    return status == SUMAC_OK ? remote_change(variable, function, &gradient, 1, error) : status;
+}
+
 enum sumac_status sumac_component_apply(
     struct sumac_component *component, const struct sumac_function *function,
     struct sumac_value *gradient, struct sumac_error *error)
@@ -500,6 +537,8 @@ enum sumac_status sumac_component_apply(
     if (status != SUMAC_OK)
         return status;
     struct sumac_distributed *variable = component->variable;
+    if (variable->remote != NULL)
+        return apply_remote(variable, function, gradient, error);
     change.function = variable->function;
     hyperparameters = variable->hyperparameters;
     if (function != NULL)

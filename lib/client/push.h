@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* push.h -- what a push under way may be told by other modules of the house. */
+#ifndef CLIENT_PUSH_H
+#define CLIENT_PUSH_H
+
+#include "sumac/client.h"
+
+/* It is begun, and nobody has waited for it yet: until it has been waited for to its end, or the
+ * client is closed, it has a reference of the buffer, so that who gives up waiting leaves it the
+ * bytes that it reads. One for each push. */
+void push_keep(struct sumac_push *push, struct sumac_buffer *buffer);
+
+#endif
