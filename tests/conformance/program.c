@@ -27,15 +27,18 @@ static const char help[] =
     "it\n"
     "was called wrongly.\n"
     "\n"
+    "Cases of multi_worker and parameter_server run in worker processes of two ps: all of these "
+    "are\n"
+    "started and ended by this program, with the sumac beside it.\n"
+    "\n"
     "Options:\n"
-    "  --rpc    through two ps, which it starts and ends, instead of the loops alone; with "
+    "  --rpc    update functions, too, through these ps, instead of the loops alone; with "
     "TF_CONFIG\n"
     "           as a worker of the cluster which that describes\n"
     "  --help   this text\n"
     "\n"
     "Operations: update_function, run, values_from_function, reduce, reduce_to, batch_reduce_to,\n"
-    "all_reduce, gather, all_gather, variable, update; those of a strategy over several processes "
-    "are skipped yet\n";
+    "all_reduce, gather, all_gather, variable, update\n";
 
 #define OPERATIONS_MAX 16u
 
@@ -79,6 +82,26 @@ static void run_files(char **paths, const struct target *target, struct cases_ru
     }
 }
 
+/* Has a file cases of a strategy over several processes? */
+static bool takes_processes(char **paths)
+{
+    bool found = false;
+
+    for (; *paths != NULL && !found; paths++) {
+        json_t *file = cases_load(*paths), *one = NULL;
+        size_t i = 0;
+        json_array_foreach(json_object_get(file, "cases"), i, one)
+        {
+            json_t *strategy = json_object_get(one, "strategy");
+            const char *kind = json_string_value(json_object_get(strategy, "kind"));
+            found = found || (kind != NULL && (strcmp(kind, "multi_worker") == 0 ||
+                                               strcmp(kind, "parameter_server") == 0));
+        }
+        json_decref(file);
+    }
+    return found;
+}
+
 static int run_all(char **paths, bool rpc)
 {
     const struct target *target = rpc ? &target_ps : &target_loops;
@@ -118,7 +141,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     const char *cluster = getenv("TF_CONFIG");
-    if (rpc && (cluster == NULL || cluster[0] == '\0'))
+    if ((cluster == NULL || cluster[0] == '\0') && (rpc || takes_processes(argv + first)))
         return relay_run(argc, argv);
     return run_all(argv + first, rpc);
 }
