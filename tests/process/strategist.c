@@ -6,11 +6,12 @@
  *     all_gather SIZE VALUE     -> likewise
  *     reduce SIZE VALUE         -> likewise, across the replicas
  *     partly SIZE VALUE         -> as all_reduce, but the worker's first replica returns before it
- *     fail                      -> a run whose replicas return DATA_LOSS
- *     create NAME SIZE VALUE    -> "created NAME": ON_WRITE, SUM
- *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
- *     who                       -> "replicas R, first I"
- *     leave                     -> "left"
+ *     nest COUNT SIZE VALUE PACK -> "nest came to VALUE": all_reduce of as many tensors, the i-th
+ * of VALUE + i, every third one float64, in packs of PACK bytes; what each of them has, less what
+ * the others add for i fail                      -> a run whose replicas return DATA_LOSS create
+ * NAME SIZE VALUE    -> "created NAME": ON_WRITE, SUM add NAME VALUE            -> "came to FIRST
+ * LAST": assign_add in each replica who                       -> "replicas R, first I" leave ->
+ * "left"
  *
  * Its first argument is how many replicas it has, the second bounds each call in milliseconds. A
  * refusal is "refused STATUS text".
@@ -56,6 +57,86 @@ static void say_value(const struct sumac_value *value)
 
     printf("came to %g %g\n", (double)elements[0], (double)elements[count - 1]);
     fflush(stdout);
+}
+
+static struct sumac_value *make_nest(char *const *words)
+{
+    const uint32_t count = (uint32_t)strtoul(words[1], NULL, 10);
+    struct sumac_value **items = calloc((size_t)count + 1, sizeof *items);
+    struct sumac_value *nest = NULL;
+
+    for (uint32_t i = 0; items != NULL && i < count; i++) {
+        const uint64_t size = strtoull(words[2], NULL, 10);
+        const enum sumac_dtype dtype = i % 3 == 2 ? SUMAC_FLOAT64 : SUMAC_FLOAT32;
+        void *elements = calloc((size_t)size, sizeof(double));
+        for (uint64_t j = 0; elements != NULL && j < size; j++) {
+            const double element = strtod(words[3], NULL) + i;
+            if (dtype == SUMAC_FLOAT64)
+                ((double *)elements)[j] = element;
+            else
+                ((float *)elements)[j] = (float)element;
+        }
+        items[i] = sumac_value_tensor(dtype, SUMAC_SHAPE(size), elements);
+        free(elements);
+    }
+    if (items != NULL)
+        nest = sumac_value_list(items, count);
+    free(items);
+    return nest;
+}
+
+static double element_of(const struct sumac_value *tensor, uint64_t at)
+{
+    return sumac_value_as_tensor(tensor)->dtype == SUMAC_FLOAT64
+               ? ((const double *)sumac_value_data(tensor))[at]
+               : (double)((const float *)sumac_value_data(tensor))[at];
+}
+
+/* Each element, less R·i: the same in all, or not. */
+static void say_nest(const struct strategist *now, const struct sumac_value *nest)
+{
+    const double replicas = sumac_strategy_replicas(now->strategy);
+    const double value = element_of(sumac_value_item(nest, 0), 0);
+    bool same = true;
+
+    for (uint32_t i = 0; i < sumac_value_count(nest); i++) {
+        const struct sumac_value *tensor = sumac_value_item(nest, i);
+        for (uint64_t j = 0; j < sumac_value_shape(tensor).extent[0]; j++)
+            same = same && element_of(tensor, j) - replicas * i == value;
+    }
+    printf("nest came to %g%s\n", value, same ? "" : ", but not in all");
+    fflush(stdout);
+}
+
+static enum sumac_status nest_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_communication_options options = {
+        .bytes_per_pack = *(const uint64_t *)context};
+
+    (void)kwargs;
+    return sumac_replica_all_reduce(
+        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), &options, result, error);
+}
+
+static enum sumac_status reduce_nest(struct strategist *now, char *const *words)
+{
+    uint64_t bytes_per_pack = strtoull(words[4], NULL, 10);
+    struct sumac_value *const nest = make_nest(words);
+    struct sumac_value *args = sumac_value_tuple(&nest, 1), *result = NULL, *results = NULL;
+    const struct sumac_step step = {
+        .function = nest_in_replica, .context = &bytes_per_pack, .args = args};
+
+    enum sumac_status status = sumac_strategy_run(now->strategy, &step, &result, &now->error);
+    if (status == SUMAC_OK)
+        status = sumac_strategy_local_results(now->strategy, result, &results, &now->error);
+    if (status == SUMAC_OK)
+        say_nest(now, sumac_value_item(results, 0));
+    sumac_value_unref(args);
+    sumac_value_unref(result);
+    sumac_value_unref(results);
+    return status;
 }
 
 static enum sumac_status in_replica(
@@ -161,6 +242,8 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         return create(now, words);
     if (count == 3 && strcmp(words[0], "add") == 0)
         return add(now, words);
+    if (count == 5 && strcmp(words[0], "nest") == 0)
+        return reduce_nest(now, words);
     return run(now, words, count);
 }
 

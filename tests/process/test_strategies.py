@@ -42,6 +42,16 @@ class Strategies(unittest.TestCase):
             self.all_say(workers, "all_reduce 300000 1", "all_reduce 300000 10", answer="^came to 22 22$")
         self.all_say(workers, "all_reduce 3000000 0.5", answer="^came to 2 2$")
 
+    def test_many_tensors_are_packed(self):
+        workers = self.workers(count=3, replicas=2)
+        for pack in (0, 1, 100000, 5000000):
+            self.all_say(workers, f"nest 90 20000 1 {pack}", f"nest 90 20000 10 {pack}", f"nest 90 20000 100 {pack}", answer="^nest came to 222$")
+        self.all_say(workers, "nest 80 300000 1 0", answer="^nest came to 6$")          # of 80 tensors each has a round, 32 at a time
+        self.all_say(workers, "nest 3 20000 1 0", "nest 3 20000 1 1", "nest 3 20000 1 0", answer="^refused INVALID_ARGUMENT .*another bytes_per_pack")
+        self.all_say(workers, "nest 3 20000 1 0", answer="^nest came to 6$")
+        self.all_say(workers, "nest 90 20000 1 1", "nest 2 10 1 1", "nest 90 20000 1 1", answer="^refused INVALID_ARGUMENT .*replicas 0 and 2")
+        self.all_say(workers, "nest 90 20000 1 1", answer="^nest came to 6$")
+
     def test_a_plain_value_is_a_workers_own(self):
         workers = self.workers()
         self.all_say(workers, "reduce 3 1", "reduce 3 2", answer="^came to 1.5 1.5$")

@@ -152,6 +152,8 @@ static const char *find_difference(const struct call *one, const struct call *ot
         return "function";
     if (one->write != other->write)
         return "way to write";
+    if (one->options.bytes_per_pack != other->options.bytes_per_pack)
+        return "bytes_per_pack";
     return NULL;
 }
 

@@ -24,33 +24,12 @@
 #include "error.h"
 #include "members.h"
 #include "pack.h"
+#include "peers_state.h"
 #include "text.h"
 
-#define NAME_BYTES_MAX 200u
+#define NAME_BYTES_MAX PEERS_NAME_BYTES_MAX
 #define CALL_NAME_BYTES_MAX 1400u
-#define SUMS_MAX 4096u        /* of one call, as others are believed */
-#define SENT_BYTES_MAX 65536u /* of all workers together; a larger tensor is summed by the ps */
-
-struct peers {
-    struct sumac_client *client;
-    struct sumac_member *workers; /* (worker_count), with their jobs; NULL: all members */
-    uint32_t worker_count;
-    uint32_t count, index;
-    char name[NAME_BYTES_MAX + 1];
-    pthread_mutex_t mutex;            /* guards what follows; held while a round lasts */
-    uint64_t round;                   /* the last one */
-    bool in_call;                     /* from the exchange until it is finished, by one thread */
-    struct begun *begun;              /* (begun_count) rounds that sum; … */
-    uint32_t begun_count, begun_next; /* … and the next one that is taken */
-    struct sumac_meet *given_up;
-    struct pack given_up_block;
-};
-
-/* A round that sums, while it is under way. */
-struct begun {
-    struct sumac_meet *meet;
-    struct sumac_value *partial, *sum; /* of this worker; of all. NULL: it is there to differ */
-};
+#define SUMS_MAX 4096u /* of one call, as others are believed */
 
 /* ---- opened */
 
@@ -130,33 +109,12 @@ enum sumac_status peers_open(
     return SUMAC_OK;
 }
 
-/* Its memory is the caller's again; how it ended, others say. */
-static void wait_out(struct sumac_meet *meet)
-{
-    struct sumac_error error;
-
-    while (meet != NULL && sumac_meet_wait(meet, 0, NULL, &error) == SUMAC_DEADLINE_EXCEEDED) {
-    }
-}
-
-static void wait_out_begun(struct peers *peers)
-{
-    for (uint32_t i = 0; i < peers->begun_count; i++) {
-        wait_out(peers->begun[i].meet);
-        sumac_value_unref(peers->begun[i].partial);
-        sumac_value_unref(peers->begun[i].sum);
-    }
-    free(peers->begun);
-    peers->begun = NULL;
-    peers->begun_count = peers->begun_next = 0;
-}
-
 static void forget_given_up(struct peers *peers)
 {
-    wait_out(peers->given_up);
+    peers_wait_out(peers->given_up);
     peers->given_up = NULL;
     pack_deinit(&peers->given_up_block);
-    wait_out_begun(peers);
+    sums_end(&peers->sums);
 }
 
 void peers_close(struct peers *peers)
@@ -175,8 +133,8 @@ uint32_t peers_index(const struct peers *peers) { return peers->index; }
 
 /* ---- rounds */
 
-static struct sumac_meet_options
-next_round(struct peers *peers, enum sumac_meet_operation operation, uint32_t timeout_ms)
+struct sumac_meet_options
+peers_next_round(struct peers *peers, enum sumac_meet_operation operation, uint32_t timeout_ms)
 {
     return (struct sumac_meet_options){
         .name = peers->name,
@@ -188,9 +146,8 @@ next_round(struct peers *peers, enum sumac_meet_operation operation, uint32_t ti
         .timeout_ms = timeout_ms};
 }
 
-/* What a round says of those who have not come, in the words of a collective. */
-static enum sumac_status
-fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error)
+enum sumac_status
+peers_fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error)
 {
     enum sumac_status status = why->status;
 
@@ -218,18 +175,6 @@ struct sending {
     const struct call *call;
 };
 
-bool peers_sum_apart(
-    const struct sumac_strategy *strategy, enum sumac_reduce_op op,
-    const struct sumac_tensor *tensor)
-{
-    const bool whole = tensor->dtype >= SUMAC_INT8 && tensor->dtype <= SUMAC_UINT64;
-    const bool fits = tensor->dtype == SUMAC_FLOAT32 || tensor->dtype == SUMAC_FLOAT64 ||
-                      (whole && op == SUMAC_REDUCE_SUM);
-
-    return strategy->peers != NULL && fits &&
-           sumac_tensor_bytes(tensor) * strategy->in_sync > SENT_BYTES_MAX;
-}
-
 static bool is_sent(const void *context, const struct sumac_tensor *tensor)
 {
     const struct sending *sending = context;
@@ -252,6 +197,7 @@ static void pack_call(
     pack_u32(pack, (uint32_t)call->op);
     pack_u64(pack, (uint64_t)call->axis);
     pack_u32(pack, (uint32_t)call->write);
+    pack_u64(pack, call->options.bytes_per_pack);
     pack_u32(pack, call->axes != NULL);
     pack_u32(pack, call->axes != NULL ? call->axes->count : 0);
     for (uint32_t i = 0; call->axes != NULL && i < call->axes->count && i < SUMAC_RANK_MAX; i++)
@@ -276,6 +222,7 @@ static bool unpack_call(struct unpack *block, uint32_t replicas, struct heard *h
     heard->call.op = (enum sumac_reduce_op)unpack_u32(block);
     heard->call.axis = (int64_t)unpack_u64(block);
     heard->call.write = (int)unpack_u32(block);
+    heard->call.options.bytes_per_pack = unpack_u64(block);
     heard->axes.given = unpack_u32(block) != 0;
     heard->axes.count = unpack_u32(block);
     for (uint32_t i = 0; i < heard->axes.count && i < SUMAC_RANK_MAX; i++)
@@ -428,155 +375,6 @@ hear(struct hearing *hearing, const struct sumac_tensor *blocks, struct sumac_er
     return status == SUMAC_OK ? check_elements(hearing, error) : status;
 }
 
-/* ---- summed apart */
-
-/* Of a call whose values are reduced so. */
-static bool sums_apart(const struct call *call)
-{
-    return (int)call->op != 0 && call->axes == NULL && !call->first_only;
-}
-
-static struct begun *add_begun(struct peers *peers)
-{
-    struct begun *grown =
-        realloc(peers->begun, (peers->begun_count + (size_t)1) * sizeof *peers->begun);
-
-    if (grown == NULL)
-        return NULL;
-    peers->begun = grown;
-    grown[peers->begun_count] = (struct begun){.meet = NULL};
-    return &grown[peers->begun_count++];
-}
-
-/* A round whose contributions differ is over for all: nobody else gathers bytes of no extent. */
-static void differ(struct peers *peers, uint32_t rounds)
-{
-    const struct sumac_contribution nothing = {
-        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(0)}};
-    struct sumac_error error;
-
-    for (uint32_t i = 0; i < rounds; i++) {
-        const struct sumac_meet_options options = next_round(peers, SUMAC_MEET_GATHER, 0);
-        struct begun *begun = add_begun(peers);
-        if (begun != NULL &&
-            sumac_client_meet(peers->client, &options, &nothing, &begun->meet, &error) != SUMAC_OK)
-            begun->meet = NULL;
-    }
-}
-
-struct beginning {
-    struct sumac_strategy *strategy;
-    const struct call *call;
-    uint32_t timeout_ms;
-};
-
-static enum sumac_status begin_sum(
-    const struct beginning *beginning, struct sumac_value *const *leaves, struct sumac_error *error)
-{
-    struct sumac_strategy *strategy = beginning->strategy;
-    struct peers *peers = strategy->peers;
-    const bool mean = beginning->call->op == SUMAC_REDUCE_MEAN;
-    struct sumac_meet_options options =
-        next_round(peers, mean ? SUMAC_MEET_MEAN : SUMAC_MEET_SUM, beginning->timeout_ms);
-    struct begun *begun = add_begun(peers);
-    void *elements;
-
-    assert(peers->in_call);
-    if (begun == NULL)
-        return value_fail_for_memory(error);
-    if (mean)
-        options.weight = strategy->replicas;
-    const enum sumac_status status = collect_own_sum(strategy, leaves, &begun->partial, error);
-    if (status != SUMAC_OK)
-        return status;
-    const struct sumac_tensor *own = &begun->partial->tensor;
-    begun->sum = results_make_tensor(strategy->results, own->dtype, &own->shape, &elements);
-    if (begun->sum == NULL)
-        return value_fail_for_memory(error);
-    const struct sumac_contribution contribution = {.value = *own, .into = begun->sum->tensor};
-    return sumac_client_meet(peers->client, &options, &contribution, &begun->meet, error);
-}
-
-static enum sumac_status begin_leaf(
-    void *context, struct sumac_value *const *leaves, const struct value_path *path,
-    struct sumac_value **mapped, struct sumac_error *error)
-{
-    const struct beginning *beginning = context;
-    enum sumac_status status = SUMAC_OK;
-
-    (void)path;
-    assert(beginning->strategy->peers->in_call);
-    *mapped = sumac_value_ref(leaves[0]);
-    if (leaves[0]->kind == SUMAC_VALUE_TENSOR &&
-        peers_sum_apart(beginning->strategy, beginning->call->op, &leaves[0]->tensor))
-        status = begin_sum(beginning, leaves, error);
-    if (status != SUMAC_OK)
-        sumac_value_unref(*mapped);
-    return status;
-}
-
-static enum sumac_status begin_sums(
-    const struct beginning *beginning, struct sumac_value *const *own, struct sumac_error *error)
-{
-    struct sumac_value *same = NULL;
-
-    if (!sums_apart(beginning->call))
-        return SUMAC_OK;
-    const enum sumac_status status = value_zip(
-        own, beginning->strategy->replicas, begin_leaf, (void *)(uintptr_t)beginning, &same, error);
-    if (status == SUMAC_OK)
-        sumac_value_unref(same);
-    return status;
-}
-
-/* How many rounds sum a value of it. */
-static uint32_t count_sums(
-    const struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *value)
-{
-    uint32_t count = 0;
-
-    assert(call != NULL);
-    if (value == NULL || !sums_apart(call))
-        return 0;
-    if (value->kind == SUMAC_VALUE_TENSOR)
-        return peers_sum_apart(strategy, call->op, &value->tensor);
-    for (uint32_t i = 0; value->kind != SUMAC_VALUE_SLICES && i < value->count; i++)
-        count += count_sums(strategy, call, value->items[i]);
-    return count;
-}
-
-enum sumac_status peers_take_sum(
-    struct sumac_strategy *strategy, const struct sumac_tensor *tensor, struct sumac_value **sum,
-    struct sumac_error *error)
-{
-    struct peers *peers = strategy->peers;
-    const struct call call = {.kind = CALL_ALL_REDUCE};
-    struct sumac_error why;
-
-    assert(peers->in_call);
-    assert(peers->begun_next < peers->begun_count);
-    struct begun *begun = &peers->begun[peers->begun_next++];
-    assert(sumac_shape_equal(&begun->sum->tensor.shape, &tensor->shape));
-    (void)tensor;
-    enum sumac_status status = SUMAC_DEADLINE_EXCEEDED;
-    while (status == SUMAC_DEADLINE_EXCEEDED)
-        status = sumac_meet_wait(begun->meet, 0, NULL, &why);
-    begun->meet = NULL;
-    if (status != SUMAC_OK)
-        return fail_round(&call, &why, error);
-    *sum = sumac_value_ref(begun->sum);
-    return SUMAC_OK;
-}
-
-void peers_finish(struct peers *peers)
-{
-    if (!peers->in_call)
-        return;
-    wait_out_begun(peers);
-    peers->in_call = false;
-    pthread_mutex_unlock(&peers->mutex);
-}
-
 /* ---- exchanged */
 
 static enum sumac_status begin_block(
@@ -585,7 +383,8 @@ static enum sumac_status begin_block(
 {
     const struct sumac_contribution contribution = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(block->used), .memory = block->bytes}};
-    const struct sumac_meet_options options = next_round(peers, SUMAC_MEET_GATHER, timeout_ms);
+    const struct sumac_meet_options options =
+        peers_next_round(peers, SUMAC_MEET_GATHER, timeout_ms);
 
     assert(block->used > 0);
     assert(!block->failed);
@@ -635,30 +434,27 @@ exchange(struct hearing *hearing, const struct pack *block, bool failed, struct 
 {
     struct sumac_strategy *strategy = hearing->strategy;
     struct peers *peers = strategy->peers;
-    const struct beginning beginning = {
-        .strategy = strategy,
-        .call = hearing->call,
-        .timeout_ms = timeout_of(strategy, hearing->call)};
+    const uint32_t timeout_ms = timeout_of(strategy, hearing->call);
     struct sumac_met met = {.buffer = NULL};
     struct sumac_meet *meet = NULL;
     struct sumac_error why;
 
-    enum sumac_status status = begin_block(peers, block, beginning.timeout_ms, &meet, &why);
+    enum sumac_status status = begin_block(peers, block, timeout_ms, &meet, &why);
     if (status == SUMAC_OK && failed)
-        differ(peers, hearing->sums);
+        sums_differ(peers, hearing->sums);
     else if (status == SUMAC_OK)
-        status = begin_sums(&beginning, hearing->own, &why);
+        status = sums_begin(strategy, hearing->own, timeout_ms, &why);
     if (status != SUMAC_OK) {
-        wait_out(meet);
-        return fail_round(hearing->call, &why, error);
+        peers_wait_out(meet);
+        return peers_fail_round(hearing->call, &why, error);
     }
     do
         status = sumac_meet_wait(meet, 0, &met, &why);
     while (status == SUMAC_DEADLINE_EXCEEDED);
     status = status == SUMAC_OK ? hear_met(hearing, &met, error)
-                                : fail_round(hearing->call, &why, error);
+                                : peers_fail_round(hearing->call, &why, error);
     if (status != SUMAC_OK && hearing->sums_most > hearing->sums)
-        differ(peers, hearing->sums_most - hearing->sums);
+        sums_differ(peers, hearing->sums_most - hearing->sums);
     sumac_buffer_unref(met.buffer);
     return status;
 }
@@ -670,19 +466,15 @@ enum sumac_status peers_exchange(
     struct peers *peers = strategy->peers;
     struct pack block = {.bytes = NULL};
     struct sumac_error said;
-    struct hearing hearing = {
-        .strategy = strategy,
-        .call = call,
-        .own = own,
-        .all = all,
-        .sums = count_sums(strategy, call, own[0])};
+    struct hearing hearing = {.strategy = strategy, .call = call, .own = own, .all = all};
 
     assert(peers != NULL);
     assert(call->value != NULL || failed != NULL);
-    write_block(&block, &hearing, failed, false);
     pthread_mutex_lock(&peers->mutex);
     peers->in_call = true;
     forget_given_up(peers);
+    hearing.sums = sums_plan(strategy, call, own[0]);
+    write_block(&block, &hearing, failed, false);
     const enum sumac_status status = block.failed
                                          ? value_fail_for_memory(&said)
                                          : exchange(&hearing, &block, failed != NULL, &said);
@@ -694,21 +486,30 @@ enum sumac_status peers_exchange(
     return status;
 }
 
+void peers_finish(struct peers *peers)
+{
+    if (!peers->in_call)
+        return;
+    sums_end(&peers->sums);
+    peers->in_call = false;
+    pthread_mutex_unlock(&peers->mutex);
+}
+
 void peers_give_up(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_error *why)
 {
     struct peers *peers = strategy->peers;
-    const struct hearing hearing = {
-        .strategy = strategy, .call = call, .sums = count_sums(strategy, call, call->value)};
+    struct hearing hearing = {.strategy = strategy, .call = call};
     struct sumac_error error;
 
     assert(why->status != SUMAC_OK);
     pthread_mutex_lock(&peers->mutex);
     forget_given_up(peers);
+    hearing.sums = sums_plan(strategy, call, call->value);
     write_block(&peers->given_up_block, &hearing, why, true);
     if (!peers->given_up_block.failed &&
         begin_block(peers, &peers->given_up_block, 0, &peers->given_up, &error) != SUMAC_OK)
         peers->given_up = NULL;
-    differ(peers, hearing.sums);
+    sums_differ(peers, hearing.sums);
     pthread_mutex_unlock(&peers->mutex);
 }

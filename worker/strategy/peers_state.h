@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peers_state.h -- what peers.c and sums.c have of the other workers. */
+#ifndef STRATEGY_PEERS_STATE_H
+#define STRATEGY_PEERS_STATE_H
+
+#include <pthread.h>
+
+#include "pack.h"
+#include "peers.h"
+
+#define PEERS_NAME_BYTES_MAX 200u
+
+/* ---- sums.c: what the ps sum of a call, in rounds of their own */
+
+/* A tensor of the call, in the order of the leaves, and where its sum is. */
+struct summed {
+    enum sumac_dtype dtype;
+    struct sumac_shape shape;
+    uint64_t bytes;
+    struct sumac_value *partial; /* of this worker; NULL: it was not begun */
+    uint32_t pack;
+    uint64_t offset_bytes; /* in the pack */
+};
+
+/* A round. */
+struct summing {
+    enum sumac_dtype dtype;
+    uint32_t tensors;
+    uint64_t bytes;
+    struct sumac_meet *meet; /* NULL: not begun, or over */
+    struct sumac_value *partial, *sum;
+};
+
+struct sums {
+    struct summed *tensors; /* (tensor_count) */
+    uint32_t tensor_count, tensor_room, next_taken;
+    struct summing *packs; /* (pack_count) */
+    uint32_t pack_count, pack_room, begun;
+    uint32_t timeout_ms;
+    bool mean, failed;             /* failed: there was no memory for a plan */
+    struct sumac_meet **differing; /* (differing_count) rounds that are there to differ */
+    uint32_t differing_count;
+};
+
+struct peers {
+    struct sumac_client *client;
+    struct sumac_member *workers; /* (worker_count), with their jobs; NULL: all members */
+    uint32_t worker_count;
+    uint32_t count, index;
+    char name[PEERS_NAME_BYTES_MAX + 1];
+    pthread_mutex_t mutex; /* guards what follows; held while a call lasts */
+    uint64_t round;        /* the last one */
+    bool in_call;          /* from the exchange until it is finished, by one thread */
+    struct sums sums;      /* of that */
+    struct sumac_meet *given_up;
+    struct pack given_up_block;
+};
+
+/* ---- peers.c */
+struct sumac_meet_options
+peers_next_round(struct peers *peers, enum sumac_meet_operation operation, uint32_t timeout_ms);
+/* What a round says of those who have not come, in the words of a collective. */
+enum sumac_status
+peers_fail_round(const struct call *call, const struct sumac_error *why, struct sumac_error *error);
+
+/* ---- sums.c */
+/* Its memory is the caller's again; how it ended, others say. NULL is fine. */
+void peers_wait_out(struct sumac_meet *meet);
+/* Which rounds sum what of a call with that value: how many are under way from its beginning. What
+ * is planned is the call's until sums_end. */
+uint32_t sums_plan(
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *value);
+/* Begin those, of what each replica of this process has. */
+enum sumac_status sums_begin(
+    struct sumac_strategy *strategy, struct sumac_value *const *own, uint32_t timeout_ms,
+    struct sumac_error *error);
+/* So many rounds to which this worker contributes what differs: they are over for all. */
+void sums_differ(struct peers *peers, uint32_t rounds);
+/* Wait out what is under way, and forget it. */
+void sums_end(struct sums *sums);
+
+#endif

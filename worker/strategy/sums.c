@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sums.c -- what the ps sum of a call of several workers: large tensors, each in a round of its
+ * own, and smaller ones of a type packed one behind the other, up to bytes_per_pack.
+ *
+ *     leaves   a(large) b c d(other type) e      rounds   a | b c e | d
+ *
+ * All workers plan alike, of the same types and shapes. So many rounds are under way at once; the
+ * next begins when the first of these has been taken.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "peers_state.h"
+
+#define SENT_BYTES_MAX 65536u /* of all workers together; a larger tensor is summed by the ps */
+#define ALONE_BYTES_MIN (UINT64_C(1) << 20) /* a tensor that is copied into no pack */
+#define ALONE UINT64_MAX /* for the bytes of a pack that is open for no other tensor */
+#define PACK_BYTES_MAX (UINT64_C(16) << 20)
+#define PACK_ALIGNED_BYTES 64u
+#define UNDER_WAY_MAX 32u /* rounds of a name, of which a ps has twice as many */
+
+void peers_wait_out(struct sumac_meet *meet)
+{
+    struct sumac_error error;
+
+    while (meet != NULL && sumac_meet_wait(meet, 0, NULL, &error) == SUMAC_DEADLINE_EXCEEDED) {
+    }
+}
+
+/* ---- which */
+
+/* Of a call whose values are reduced so. */
+static bool sums_apart(const struct call *call)
+{
+    return (int)call->op != 0 && call->axes == NULL && !call->first_only;
+}
+
+bool peers_sum_apart(
+    const struct sumac_strategy *strategy, enum sumac_reduce_op op,
+    const struct sumac_tensor *tensor)
+{
+    const bool whole = tensor->dtype >= SUMAC_INT8 && tensor->dtype <= SUMAC_UINT64;
+    const bool fits = tensor->dtype == SUMAC_FLOAT32 || tensor->dtype == SUMAC_FLOAT64 ||
+                      (whole && op == SUMAC_REDUCE_SUM);
+
+    return strategy->peers != NULL && fits &&
+           sumac_tensor_bytes(tensor) > SENT_BYTES_MAX / strategy->in_sync;
+}
+
+/* ---- planned */
+
+/* Room for one more. NULL: no memory. */
+static void *grow(void *items, uint32_t count, uint32_t *room, size_t bytes)
+{
+    if (count < *room)
+        return items;
+    const uint32_t wanted = *room == 0 ? 16 : *room * 2;
+    void *grown = realloc(items, wanted * bytes);
+    if (grown != NULL)
+        *room = wanted;
+    return grown;
+}
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + PACK_ALIGNED_BYTES - 1) / PACK_ALIGNED_BYTES * PACK_ALIGNED_BYTES;
+}
+
+/* The pack that is open for tensors of that type, or a new one. NULL: no memory. */
+static struct summing *find_pack(struct sums *sums, const struct summed *tensor, uint64_t bound)
+{
+    const bool alone = tensor->bytes >= ALONE_BYTES_MIN;
+    uint32_t last = alone ? 0 : sums->pack_count;
+
+    while (last > 0 &&
+           (sums->packs[last - 1].dtype != tensor->dtype || sums->packs[last - 1].bytes == ALONE))
+        last--;
+    if (last > 0 && sums->packs[last - 1].bytes <= bound)
+        return &sums->packs[last - 1];
+    struct summing *grown =
+        grow(sums->packs, sums->pack_count, &sums->pack_room, sizeof *sums->packs);
+    if (grown == NULL)
+        return NULL;
+    sums->packs = grown;
+    struct summing *pack = &grown[sums->pack_count++];
+    *pack = (struct summing){.dtype = tensor->dtype, .bytes = alone ? ALONE : 0};
+    return pack;
+}
+
+static bool add_tensor(struct sums *sums, const struct sumac_tensor *tensor, uint64_t bound)
+{
+    struct summed *grown =
+        grow(sums->tensors, sums->tensor_count, &sums->tensor_room, sizeof *sums->tensors);
+
+    if (grown == NULL)
+        return false;
+    sums->tensors = grown;
+    struct summed *added = &grown[sums->tensor_count];
+    *added = (struct summed){
+        .dtype = tensor->dtype, .shape = tensor->shape, .bytes = sumac_tensor_bytes(tensor)};
+    struct summing *pack = find_pack(sums, added, bound);
+    if (pack == NULL)
+        return false;
+    added->pack = (uint32_t)(pack - sums->packs);
+    added->offset_bytes = pack->bytes == ALONE ? 0 : pack->bytes;
+    if (pack->bytes != ALONE)
+        pack->bytes += aligned(added->bytes);
+    pack->tensors++;
+    sums->tensor_count++;
+    return true;
+}
+
+static bool add_value(
+    struct sums *sums, const struct sumac_strategy *strategy, const struct call *call,
+    const struct sumac_value *value)
+{
+    const uint64_t asked = call->options.bytes_per_pack;
+    const uint64_t bound = asked == 0 || asked > PACK_BYTES_MAX ? PACK_BYTES_MAX : asked;
+
+    if (value->kind == SUMAC_VALUE_TENSOR)
+        return !peers_sum_apart(strategy, call->op, &value->tensor) ||
+               add_tensor(sums, &value->tensor, bound);
+    for (uint32_t i = 0; value->kind != SUMAC_VALUE_SLICES && i < value->count; i++)
+        if (!add_value(sums, strategy, call, value->items[i]))
+            return false;
+    return true;
+}
+
+static uint32_t under_way(const struct sums *sums)
+{
+    return sums->pack_count < UNDER_WAY_MAX ? sums->pack_count : UNDER_WAY_MAX;
+}
+
+uint32_t
+sums_plan(struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *value)
+{
+    struct sums *sums = &strategy->peers->sums;
+
+    assert(sums->pack_count == 0);
+    assert(sums->tensor_count == 0);
+    sums->mean = call->op == SUMAC_REDUCE_MEAN;
+    if (value != NULL && sums_apart(call) && !add_value(sums, strategy, call, value)) {
+        sums_end(sums);
+        sums->failed = true;
+    }
+    return under_way(sums);
+}
+
+/* ---- begun */
+
+/* What this worker has of the tensors of a pack, one behind the other. NULL: no memory. */
+static struct sumac_value *
+pack_partials(const struct sumac_strategy *strategy, const struct sums *sums, uint32_t number)
+{
+    const struct summing *pack = &sums->packs[number];
+    const struct sumac_shape shape = SUMAC_SHAPE(pack->bytes / dtype_bytes(pack->dtype));
+    void *elements;
+    struct sumac_value *value =
+        results_make_tensor(strategy->results, pack->dtype, &shape, &elements);
+
+    assert(pack->tensors > 1);
+    if (value == NULL)
+        return NULL;
+    memset(elements, 0, (size_t)pack->bytes); /* between them, too */
+    for (uint32_t i = 0; i < sums->tensor_count; i++) {
+        const struct summed *tensor = &sums->tensors[i];
+        if (tensor->pack == number)
+            memcpy(
+                (uint8_t *)elements + tensor->offset_bytes,
+                sumac_tensor_data(&tensor->partial->tensor), (size_t)tensor->bytes);
+    }
+    return value;
+}
+
+static struct sumac_value *only_partial(const struct sums *sums, uint32_t number)
+{
+    for (uint32_t i = 0; i < sums->tensor_count; i++)
+        if (sums->tensors[i].pack == number)
+            return sumac_value_ref(sums->tensors[i].partial);
+    return NULL;
+}
+
+static enum sumac_status
+begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error *error)
+{
+    struct peers *peers = strategy->peers;
+    struct sums *sums = &peers->sums;
+    struct summing *pack = &sums->packs[number];
+    struct sumac_meet_options options =
+        peers_next_round(peers, sums->mean ? SUMAC_MEET_MEAN : SUMAC_MEET_SUM, sums->timeout_ms);
+    void *elements;
+
+    assert(number == sums->begun);
+    sums->begun++;
+    if (sums->mean)
+        options.weight = strategy->replicas;
+    pack->partial =
+        pack->tensors > 1 ? pack_partials(strategy, sums, number) : only_partial(sums, number);
+    if (pack->partial == NULL)
+        return value_fail_for_memory(error);
+    const struct sumac_tensor *own = &pack->partial->tensor;
+    pack->sum = results_make_tensor(strategy->results, own->dtype, &own->shape, &elements);
+    if (pack->sum == NULL)
+        return value_fail_for_memory(error);
+    const struct sumac_contribution contribution = {.value = *own, .into = pack->sum->tensor};
+    return sumac_client_meet(peers->client, &options, &contribution, &pack->meet, error);
+}
+
+static enum sumac_status add_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = context;
+    struct sums *sums = &strategy->peers->sums;
+    const enum sumac_reduce_op op = sums->mean ? SUMAC_REDUCE_MEAN : SUMAC_REDUCE_SUM;
+    enum sumac_status status = SUMAC_OK;
+
+    (void)path;
+    if (leaves[0]->kind == SUMAC_VALUE_TENSOR &&
+        peers_sum_apart(strategy, op, &leaves[0]->tensor)) {
+        assert(sums->next_taken < sums->tensor_count);
+        status =
+            collect_own_sum(strategy, leaves, &sums->tensors[sums->next_taken++].partial, error);
+    }
+    *mapped = status == SUMAC_OK ? sumac_value_ref(leaves[0]) : NULL;
+    return status;
+}
+
+enum sumac_status sums_begin(
+    struct sumac_strategy *strategy, struct sumac_value *const *own, uint32_t timeout_ms,
+    struct sumac_error *error)
+{
+    struct sums *sums = &strategy->peers->sums;
+    struct sumac_value *same = NULL;
+
+    assert(sums->begun == 0);
+    sums->timeout_ms = timeout_ms;
+    if (sums->failed)
+        return value_fail_for_memory(error);
+    if (sums->pack_count == 0)
+        return SUMAC_OK;
+    enum sumac_status status = value_zip(own, strategy->replicas, add_leaf, strategy, &same, error);
+    if (status == SUMAC_OK)
+        sumac_value_unref(same);
+    sums->next_taken = 0;
+    for (uint32_t i = 0; status == SUMAC_OK && i < under_way(sums); i++)
+        status = begin_pack(strategy, i, error);
+    return status;
+}
+
+void sums_differ(struct peers *peers, uint32_t rounds)
+{
+    const struct sumac_contribution nothing = {
+        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(0)}};
+    struct sums *sums = &peers->sums;
+    struct sumac_meet **meets =
+        realloc(sums->differing, ((size_t)sums->differing_count + rounds + 1) * sizeof *meets);
+    struct sumac_error error;
+
+    sums->differing = meets != NULL ? meets : sums->differing;
+    for (uint32_t i = 0; i < rounds; i++) {
+        const struct sumac_meet_options options = peers_next_round(peers, SUMAC_MEET_GATHER, 0);
+        struct sumac_meet *meet = NULL;
+        if (meets != NULL &&
+            sumac_client_meet(peers->client, &options, &nothing, &meet, &error) == SUMAC_OK)
+            meets[sums->differing_count++] = meet;
+    }
+}
+
+/* ---- taken */
+
+/* Its round is over, and the next one that is planned begins. */
+static enum sumac_status
+end_pack(struct sumac_strategy *strategy, struct summing *pack, struct sumac_error *error)
+{
+    struct sums *sums = &strategy->peers->sums;
+    const struct call call = {.kind = CALL_ALL_REDUCE};
+    struct sumac_error why;
+    enum sumac_status status = SUMAC_DEADLINE_EXCEEDED;
+
+    assert(pack->meet != NULL);
+    while (status == SUMAC_DEADLINE_EXCEEDED)
+        status = sumac_meet_wait(pack->meet, 0, NULL, &why);
+    pack->meet = NULL;
+    if (status == SUMAC_OK && sums->begun < sums->pack_count)
+        status = begin_pack(strategy, sums->begun, &why);
+    return status == SUMAC_OK ? SUMAC_OK : peers_fail_round(&call, &why, error);
+}
+
+enum sumac_status peers_take_sum(
+    struct sumac_strategy *strategy, const struct sumac_tensor *tensor, struct sumac_value **sum,
+    struct sumac_error *error)
+{
+    struct sums *sums = &strategy->peers->sums;
+
+    assert(strategy->peers->in_call);
+    assert(sums->next_taken < sums->tensor_count);
+    const struct summed *taken = &sums->tensors[sums->next_taken++];
+    struct summing *pack = &sums->packs[taken->pack];
+    assert(sumac_shape_equal(&taken->shape, &tensor->shape));
+    enum sumac_status status = SUMAC_OK;
+    while (status == SUMAC_OK && pack->meet != NULL)
+        status = end_pack(strategy, pack, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_tensor part = pack->sum->tensor;
+    part.shape = tensor->shape;
+    part.offset_bytes += taken->offset_bytes;
+    *sum = pack->tensors > 1 ? sumac_value_of(&part) : sumac_value_ref(pack->sum);
+    return *sum == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+void sums_end(struct sums *sums)
+{
+    for (uint32_t i = 0; i < sums->pack_count; i++) {
+        peers_wait_out(sums->packs[i].meet);
+        sumac_value_unref(sums->packs[i].partial);
+        sumac_value_unref(sums->packs[i].sum);
+    }
+    for (uint32_t i = 0; i < sums->tensor_count; i++)
+        sumac_value_unref(sums->tensors[i].partial);
+    for (uint32_t i = 0; i < sums->differing_count; i++)
+        peers_wait_out(sums->differing[i]);
+    free(sums->packs);
+    free(sums->tensors);
+    free(sums->differing);
+    *sums = (struct sums){.tensors = NULL};
+}
