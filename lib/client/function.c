@@ -10,14 +10,13 @@
 #include "function.h"
 #include "update.h"
 
-static enum sumac_status find_function(
+static enum sumac_status check_function(
     const struct sumac_client *client, const struct sumac_function *function,
-    const struct update_function **found, struct sumac_error *error)
+    const struct update_function *row, struct sumac_error *error)
 {
     char known[320];
 
-    *found = function->name == NULL ? NULL : client_function(client, function->name);
-    if (*found == NULL)
+    if (row == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
             function->name == NULL ? "an update function is given without its name%s; there are %s"
@@ -82,8 +81,18 @@ enum sumac_status function_encode(
     const struct sumac_client *client, const struct sumac_function *function, struct arena *arena,
     wire_function **wire, struct sumac_error *error)
 {
-    const struct update_function *row = NULL;
-    enum sumac_status status = find_function(client, function, &row, error);
+    const struct update_function *row =
+        function->name == NULL ? NULL : client_function(client, function->name);
+    const enum sumac_status status = check_function(client, function, row, error);
+
+    return status == SUMAC_OK ? function_encode_row(row, function, arena, wire, error) : status;
+}
+
+enum sumac_status function_encode_row(
+    const struct update_function *row, const struct sumac_function *function, struct arena *arena,
+    wire_function **wire, struct sumac_error *error)
+{
+    enum sumac_status status = check_function(NULL, function, row, error);
 
     if (status != SUMAC_OK)
         return status;

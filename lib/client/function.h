@@ -20,4 +20,9 @@ enum sumac_status function_encode(
     const struct sumac_client *client, const struct sumac_function *function, struct arena *arena,
     wire_function **wire, struct sumac_error *error);
 
+/* The same of a function that is known (NULL: there is none of that name). */
+enum sumac_status function_encode_row(
+    const struct update_function *row, const struct sumac_function *function, struct arena *arena,
+    wire_function **wire, struct sumac_error *error);
+
 #endif

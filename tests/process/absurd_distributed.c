@@ -114,6 +114,18 @@ static void try_updating(void)
         sumac_distributed_apply, "2^32 - 1 hyperparameters", INVALID_ARGUMENT,
         "hyperparameters is NULL",
         sumac_distributed_apply(variable, NULL, &counted, number, error));
+    REFUSED(
+        sumac_strategy_define, "NULL", INVALID_ARGUMENT, "strategy is NULL",
+        sumac_strategy_define(NULL, "f", "value = g", 9, error));
+    REFUSED(
+        sumac_strategy_define, "no text", INVALID_ARGUMENT, "text is NULL",
+        sumac_strategy_define(strategy, "f", NULL, 9, error));
+    REFUSED(
+        sumac_strategy_define, "no bytes", INVALID_ARGUMENT, "line 1",
+        sumac_strategy_define(strategy, "f", "", 0, error));
+    REFUSED(
+        sumac_strategy_plug, "NULL", INVALID_ARGUMENT, "plugin is NULL",
+        sumac_strategy_plug(strategy, NULL, error));
     HOLDS(sumac_component_index, "NULL", sumac_component_index(NULL) == 0);
     REFUSED(
         sumac_component_read, "NULL", INVALID_ARGUMENT, "component is NULL",

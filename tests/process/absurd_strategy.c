@@ -145,6 +145,7 @@ static void try_strategies(void)
     REFUSED(
         sumac_strategy_leave, "not entered", FAILED_PRECONDITION, "in no scope",
         sumac_strategy_leave(strategy, error));
+    HOLDS(sumac_set_strategy, "NULL", sumac_set_strategy(NULL, error) == SUMAC_OK);
     HOLDS(sumac_present_strategy, "", sumac_present_strategy() == NULL);
     HOLDS(sumac_in_cross_replica_context, "", !sumac_in_cross_replica_context());
     HOLDS(sumac_present_replica, "", sumac_present_replica() == NULL);

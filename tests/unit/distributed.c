@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "sumac/distributed.h"
+#include "sumac/plugin.h"
 
 static struct sumac_strategy *mirrored(uint32_t replicas)
 {
@@ -595,6 +596,103 @@ static void rows_are_applied_by_the_same_loops(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* Twice as far with each step, from its own first one on. */
+static void a_learning_rate_goes_by_its_schedule(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    const struct sumac_schedule doubling = {
+        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 2};
+    struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 1});
+    struct sumac_value *gradient = vector(1, 1);
+
+    sgd.schedule = &doubling;
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){.function = sgd});
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 0 1, float32[2] 0 1)");
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] -2 -1, float32[2] -2 -1)");
+
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void a_text_becomes_an_update_function(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    static const char text[] = "value = value - rate * g * g", other[] = "value = g";
+    struct sumac_value *gradient = vector(2, 3);
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_define(strategy, "sgd", text, strlen(text), &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_NAME);
+    assert_int_equal(
+        sumac_strategy_define(strategy, "squares", "value = = g", 11, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_EXPRESSION);
+    const enum sumac_status status =
+        sumac_strategy_define(strategy, "squares", other, strlen(other), &error);
+    assert_int_equal(status, SUMAC_OK);
+    assert_int_equal(
+        sumac_strategy_define(strategy, "squares", other, strlen(other), NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_strategy_define(strategy, "squares", text, strlen(text), &error),
+        SUMAC_ALREADY_EXISTS);
+
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "squares"}});
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 2 3, float32[2] 2 3)");
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void take_half(const struct sumac_plugin_slice *slice)
+{
+    const float *value = slice->value_in, *gradient = slice->gradient;
+    float *out = slice->value_out;
+
+    for (uint64_t i = 0; i < slice->count; i++)
+        out[i] = value[i] - gradient[i] / 2;
+}
+
+static void functions_of_a_plugin_are_applied_by_their_names(void **state)
+{
+    (void)state;
+    const struct sumac_plugin_function function = {
+        .name = "half",
+        .rule = "θ −= g/2",
+        .dtypes = SUMAC_PLUGIN_DTYPE(SUMAC_FLOAT32),
+        .loop = take_half};
+    struct sumac_plugin plugin = {
+        .abi_version = SUMAC_PLUGIN_ABI_VERSION,
+        .name = "mine",
+        .version = "1.0",
+        .functions = &function,
+        .function_count = 1};
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_value *gradient = vector(2, 4);
+    const struct sumac_function half = {.name = "half"};
+
+    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_OK);
+    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_ALREADY_EXISTS);
+    plugin.abi_version++;
+    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(sumac_distributed_apply(variable, NULL, &half, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 0 0, float32[2] 0 0)");
+
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
 /* ---- by another name ---- */
 
 static void ways_to_write_have_names(void **state)
@@ -627,6 +725,9 @@ int main(void)
         cmocka_unit_test(each_component_has_its_slots),
         cmocka_unit_test(functions_are_those_of_the_variable),
         cmocka_unit_test(rows_are_applied_by_the_same_loops),
+        cmocka_unit_test(a_learning_rate_goes_by_its_schedule),
+        cmocka_unit_test(a_text_becomes_an_update_function),
+        cmocka_unit_test(functions_of_a_plugin_are_applied_by_their_names),
         cmocka_unit_test(ways_to_write_have_names),
     };
 

@@ -60,6 +60,31 @@ static void a_scope_is_of_its_thread_and_counts(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static void a_strategy_may_be_set_without_a_scope(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2), *other = mirrored(2);
+    struct sumac_error error;
+
+    assert_int_equal(sumac_set_strategy(strategy, NULL), SUMAC_OK);
+    assert_ptr_equal(sumac_present_strategy(), strategy);
+    assert_true(sumac_in_cross_replica_context());
+    assert_int_equal(sumac_strategy_leave(strategy, NULL), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(sumac_strategy_enter(other, NULL), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(sumac_strategy_enter(strategy, NULL), SUMAC_OK);
+    assert_int_equal(sumac_set_strategy(other, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "called in a scope"));
+    assert_int_equal(sumac_strategy_leave(strategy, NULL), SUMAC_OK);
+
+    assert_ptr_equal(sumac_present_strategy(), strategy);
+    assert_int_equal(sumac_set_strategy(other, NULL), SUMAC_OK);
+    assert_ptr_equal(sumac_present_strategy(), other);
+    assert_int_equal(sumac_set_strategy(NULL, NULL), SUMAC_OK);
+    assert_null(sumac_present_strategy());
+    sumac_strategy_destroy(strategy);
+    sumac_strategy_destroy(other);
+}
+
 static void strategies_do_not_mix(void **state)
 {
     (void)state;
@@ -540,6 +565,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scope_is_of_its_thread_and_counts),
+        cmocka_unit_test(a_strategy_may_be_set_without_a_scope),
         cmocka_unit_test(strategies_do_not_mix),
         cmocka_unit_test(a_replica_is_in_a_context_of_its_own),
         cmocka_unit_test(nothing_is_returned_as_nothing),

@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "function.h"
+#include "own_functions.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX 1024u
@@ -134,9 +135,9 @@ enum sumac_status distributed_find_function(
     wire_function *wire = NULL;
 
     arena_init(&arena, &memory_heap, FUNCTION_BYTES_MAX);
-    enum sumac_status status = function_encode(NULL, given, &arena, &wire, error);
+    *function = given->name == NULL ? NULL : functions_find(variable->strategy, given->name);
+    enum sumac_status status = function_encode_row(*function, given, &arena, &wire, error);
     if (status == SUMAC_OK) {
-        *function = update_find((uint32_t)wire->function);
         assert(*function != NULL);
         const bool own = *function == variable->function;
         status = update_check(

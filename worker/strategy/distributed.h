@@ -23,6 +23,7 @@
 struct storage {
     uint32_t components; /* that have it */
     uint64_t steps;      /* of a function that counts them */
+    uint64_t version;    /* how often it was changed: what a schedule goes by */
     struct sumac_value *value;
     struct sumac_value *slots[UPDATE_SLOTS_MAX]; /* NULL: that many there are not */
 };

@@ -303,6 +303,7 @@ static void take(struct storage *storage, struct targets *targets, uint64_t step
     for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
         replace(&storage->slots[i], targets->slots[i]);
     storage->steps = step;
+    storage->version++;
 }
 
 static void do_change(
@@ -310,12 +311,20 @@ static void do_change(
     const struct change *change, const struct by_rows *by)
 {
     const uint64_t step = storage->steps + change->function->counts_steps;
+    struct update_hyperparameters scheduled;
+    struct change now = *change;
 
     assert(storage->components > 0);
+    if (update_schedule_is_any(&change->hyperparameters->schedule)) {
+        scheduled = *change->hyperparameters;
+        scheduled.value[UPDATE_HYPERPARAMETER_LEARNING_RATE] =
+            update_learning_rate(change->function, change->hyperparameters, storage->version);
+        now.hyperparameters = &scheduled;
+    }
     if (by->rows != NULL)
-        change_rows(variable, targets, change, by, step);
+        change_rows(variable, targets, &now, by, step);
     else if (targets->value != change->operand)
-        change_all(variable, storage, targets, change, step);
+        change_all(variable, storage, targets, &now, step);
     take(storage, targets, step);
 }
 
@@ -369,6 +378,7 @@ static bool part_from_others(struct sumac_component *component)
         return false;
     own->components = 1;
     own->steps = shared->steps;
+    own->version = shared->version;
     own->value = sumac_value_ref(shared->value);
     for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
         own->slots[i] = sumac_value_ref(shared->slots[i]);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "own_functions.h"
 #include "options.h"
 #include "peers.h"
 
@@ -69,8 +70,21 @@ enum sumac_status sumac_strategy_leave(struct sumac_strategy *strategy, struct s
     if (present.kind != CONTEXT_CROSS_REPLICA || present.strategy != strategy || present.depth == 0)
         return fail_context(
             "sumac_strategy_leave", "this thread is in no scope of that strategy", error);
-    if (--present.depth == 0)
+    if (--present.depth == 0 && !present.set)
         present = (struct context){.kind = CONTEXT_DEFAULT};
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_set_strategy(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    if (present.kind != CONTEXT_DEFAULT && !(present.set && present.depth == 0))
+        return fail_context(
+            "sumac_set_strategy",
+            "called in a scope, or within a replica or an update; leave it first", error);
+    present = (struct context){
+        .kind = strategy == NULL ? CONTEXT_DEFAULT : CONTEXT_CROSS_REPLICA,
+        .strategy = strategy,
+        .set = strategy != NULL};
     return SUMAC_OK;
 }
 
@@ -238,6 +252,7 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
     const uint32_t timeout_ms = strategy->options.timeout_ms;
     close_devices(strategy);
     calls_deinit(strategy);
+    functions_forget(strategy);
     peers_close(strategy->peers);
     results_close(strategy->results);
     pthread_mutex_destroy(&strategy->running);

@@ -47,6 +47,7 @@ struct context {
     struct sumac_replica_context *replica; /* of REPLICA, and of CROSS_REPLICA in a merge_call */
     struct sumac_component *component;     /* of UPDATE */
     uint32_t depth;                        /* of CROSS_REPLICA: scopes that were entered */
+    bool set;                              /* … it is this thread's without one, too */
 };
 /* Of this thread. */
 struct context *context_present(void);
@@ -128,7 +129,8 @@ struct results {
     bool closed;
 };
 
-struct peers; /* peers.h */
+struct peers;             /* peers.h */
+struct strategy_function; /* own_functions.c */
 
 struct sumac_replica_context {
     struct sumac_strategy *strategy;
@@ -162,6 +164,7 @@ struct sumac_strategy {
     pthread_mutex_t running;                /* one run at a time */
     struct replica_run *runs;               /* (replicas), of that */
     struct peers *peers;                    /* of MULTI_WORKER; else NULL */
+    struct strategy_function *functions;    /* that variables have beside the table's */
     struct surroundings *surroundings;      /* what is its own of the cluster; NULL: nothing */
     uint32_t helpers;                       /* threads that may help the one that computes */
     struct results *results;

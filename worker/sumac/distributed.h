@@ -144,6 +144,29 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_sub(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
 
+/* ---- update functions beside the table's */
+
+/* Make a text an update function of the strategy's variables (docs/EXPRESSIONS.md), by its name
+ * from then on: in sumac_distributed_options, and to be applied. Of PARAMETER_SERVER it is the
+ * cluster's: sumac_client_define. The same text under the same name is the same function.
+ *
+ * Borrows  name and text.
+ * Fails    INVALID_ARGUMENT: BAD_NAME; BAD_EXPRESSION, with line and column. ALREADY_EXISTS: the
+ *          name has another text.
+ * Threads  one at a time, and beside no other call of the strategy and its variables. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_define(
+    struct sumac_strategy *strategy, const char *name, const char *text, size_t text_bytes,
+    struct sumac_error *error);
+
+/* Make the functions of a plug-in (sumac/plugin.h) those of the strategy's variables. The library,
+ * or the program that it is part of, stays loaded until the strategy is destroyed.
+ * Fails    INVALID_ARGUMENT: what is wrong with the table. FAILED_PRECONDITION: another ABI
+ * version; of PARAMETER_SERVER, whose ps load them. ALREADY_EXISTS: a function of that name.
+ * Threads  as sumac_strategy_define. */
+struct sumac_plugin;
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_plug(
+    struct sumac_strategy *strategy, const struct sumac_plugin *plugin, struct sumac_error *error);
+
 /* ---- update */
 
 /* What is called for each component. args and kwargs are the caller's, of mirrored leaves the

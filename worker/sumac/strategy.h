@@ -130,6 +130,13 @@ sumac_strategy_enter(struct sumac_strategy *strategy, struct sumac_error *error)
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_leave(struct sumac_strategy *strategy, struct sumac_error *error);
 
+/* tf.distribute.experimental_set_strategy: this thread is in the strategy's cross-replica context
+ * from now on, without a scope; NULL: in none, as at first. It is set anew before the strategy is
+ * destroyed.
+ * Fails    FAILED_PRECONDITION: the thread is in a scope, a replica context, or an update. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_set_strategy(struct sumac_strategy *strategy, struct sumac_error *error);
+
 /* tf.distribute.get_strategy, has_strategy, in_cross_replica_context, get_replica_context, of this
  * thread. Lend  the strategy, the context; NULL: none. */
 SUMAC_API struct sumac_strategy *sumac_present_strategy(void);
