@@ -135,7 +135,15 @@ static enum sumac_status push(
     if (status != SUMAC_OK)
         return status;
     push_keep(begun, held);
-    return sumac_push_wait(begun, 0, error);
+    struct sumac_error why = {.status = SUMAC_OK};
+    const enum sumac_status ended = sumac_push_wait(begun, 0, &why);
+    if (ended == SUMAC_DEADLINE_EXCEEDED)
+        return fail(
+            error, ended, why.reason, "%.200s: %.250s; it goes on, and may be applied yet",
+            variable->name, why.text);
+    if (ended != SUMAC_OK && error != NULL)
+        *error = why;
+    return ended;
 }
 
 enum sumac_status remote_change(

@@ -19,6 +19,11 @@
  *     across, writes  every component, the same             every component; assign with SUM: ÷ R
  *     update          component by component                component by component
  *
+ * Of PARAMETER_SERVER it is one variable on the ps, for all workers, whatever the synchronization:
+ * as ON_WRITE with one component. Aggregation is of this worker's replicas, whose rows are handed
+ * on as they are, one replica after the other. A read pulls, a write is a push that is waited for:
+ * others may write before it is read again. Whoever creates it first assigns it.
+ *
  * Aggregation of what replicas write, or read across: SUM and MEAN, as all_reduce; that of replica
  * 0, ONLY_FIRST_REPLICA; or NONE, with which R > 1 replicas write nothing (FAILED_PRECONDITION),
  * and nobody reads ON_READ across (INVALID_ARGUMENT). It is the operands that are aggregated:
@@ -26,7 +31,8 @@
  * div, of the rows of all replicas one after the other, MEAN ÷ R; the others are UNIMPLEMENTED.
  * ON_READ has no scatter (UNIMPLEMENTED) but in an update.
  *
- * A call that fails has changed nothing.
+ * A call that fails has changed nothing. (Of what is on the ps: but for one whose ps is lost, or
+ * silent for too long, DEADLINE_EXCEEDED: that push goes on; and what it comes to is then pulled.)
  *
  * Threads  any: each call is atomic to each component.
  */
@@ -50,7 +56,8 @@ enum sumac_trainable {
 };
 
 struct sumac_distributed_options {
-    const char *name; /* UTF-8, 1 to 1024 bytes, no control characters */
+    /* UTF-8, 1 to 1024 bytes, no control characters; on the ps not ending in /part_ and digits */
+    const char *name;
     /* A tensor; or per_replica, what each replica proposes: that of the first is every component's.
      * Borrowed */
     struct sumac_value *initial;
@@ -70,11 +77,12 @@ struct sumac_distributed_options {
  * Gives    *variable; destroy with sumac_distributed_destroy, before its strategy.
  * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, a synchronization or
  *          aggregation that is none, MEAN of integers, an unknown function.
- *          FAILED_PRECONDITION: from within a replica, or another strategy's scope. */
+ *          FAILED_PRECONDITION: from within a replica, or another strategy's scope. Of
+ *          PARAMETER_SERVER as sumac_client_create: ALREADY_EXISTS, of another shape, … */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_create(
     struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
     struct sumac_distributed **variable, struct sumac_error *error);
-/* NULL is fine. Nobody uses it any more. */
+/* NULL is fine. Nobody uses it any more. What is on the ps stays there: sumac_client_delete. */
 SUMAC_API void sumac_distributed_destroy(struct sumac_distributed *variable);
 
 /* What it was created with; AUTO is ON_WRITE. The name is lent. Of NULL: NULL, zeros, false.

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replicas.c -- a worker of a parameter_server strategy of two replicas, that obeys lines on its
+ * standard input.
+ *
+ *     create NAME ROWS VALUE AGGREGATION SYNCHRONIZATION [FUNCTION]
+ *                                  -> "created": a float32 vector; the numbers of the enums
+ *     local NAME ROWS VALUE        -> "created": one that is not distributed
+ *     read NAME                    -> "read VALUE": across
+ *     components NAME              -> "components VALUE"
+ *     facts NAME                   -> "synchronization N, aggregation N, trainable N"
+ *     write NAME HOW A B           -> "wrote RESULT": replica 0 writes A everywhere, replica 1 B
+ *     quietly NAME HOW A B         -> "wrote": the same, and nobody reads what it comes to
+ *     scatter NAME HOW ROW A B     -> "wrote RESULT": to one row, twice in replica 1
+ *     across NAME HOW A            -> "wrote RESULT"
+ *     apply NAME FUNCTION|- A      -> "applied": in an update
+ *     rows NAME FUNCTION|- ROW A   -> "applied": likewise, by rows
+ *     define NAME TEXT             -> "defined": an update function
+ *     leave                        -> "left"
+ *
+ * Its argument bounds each call in milliseconds (0: as usual). A refusal is "refused STATUS text".
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sumac/distributed.h"
+
+#define LINE_BYTES 4096
+#define VARIABLES_MAX 16u
+#define WORDS_MAX 7u
+
+struct worker {
+    struct sumac_client *client;
+    struct sumac_strategy *strategy;
+    struct sumac_distributed *variables[VARIABLES_MAX];
+    uint32_t variable_count;
+    char *words[WORDS_MAX];
+    size_t count;
+    struct sumac_value *result;
+    struct sumac_error error;
+};
+
+static void say(const char *what, struct sumac_value *value)
+{
+    char text[512] = "";
+
+    if (value != NULL)
+        (void)sumac_value_print(value, text, sizeof text);
+    printf("%s%s%s\n", what, value != NULL ? " " : "", text);
+    fflush(stdout);
+}
+
+/* The newest of that name: one is created again with another handle. */
+static struct sumac_distributed *find(const struct worker *worker)
+{
+    for (uint32_t i = worker->variable_count; i-- > 0;)
+        if (strcmp(sumac_distributed_name(worker->variables[i]), worker->words[1]) == 0)
+            return worker->variables[i];
+    return NULL;
+}
+
+static struct sumac_value *vector(uint64_t rows, const char *element)
+{
+    const float number = strtof(element, NULL);
+    struct sumac_value *made = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(rows), NULL);
+    float *elements = sumac_tensor_data(sumac_value_as_tensor(made));
+
+    for (uint64_t i = 0; i < rows; i++)
+        elements[i] = number;
+    return made;
+}
+
+static struct sumac_value *like(const struct sumac_distributed *variable, const char *element)
+{
+    return vector(sumac_distributed_shape(variable).extent[0], element);
+}
+
+static struct sumac_value *row_of(
+    const struct sumac_distributed *variable, const char *row, const char *element, uint64_t times)
+{
+    const int32_t indices[] = {(int32_t)strtol(row, NULL, 10), (int32_t)strtol(row, NULL, 10)};
+
+    return sumac_value_slices(
+        vector(times, element), sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(times), indices),
+        sumac_distributed_shape(variable));
+}
+
+static enum sumac_status create(struct worker *worker, bool local)
+{
+    char **const words = worker->words;
+    struct sumac_value *initial = vector(strtoull(words[2], NULL, 10), words[3]);
+    const struct sumac_distributed_options options = {
+        .name = words[1],
+        .initial = initial,
+        .aggregation = local ? SUMAC_AGGREGATION_NONE : (enum sumac_aggregation)atoi(words[4]),
+        .synchronization =
+            local ? SUMAC_SYNCHRONIZATION_AUTO : (enum sumac_synchronization)atoi(words[5]),
+        .function = {.name = worker->count > 6 ? words[6] : NULL},
+        .undistributed = local};
+    const enum sumac_status status = sumac_distributed_create(
+        worker->strategy, &options, &worker->variables[worker->variable_count], &worker->error);
+
+    sumac_value_unref(initial);
+    if (status != SUMAC_OK)
+        return status;
+    worker->variable_count++;
+    say("created", NULL);
+    return status;
+}
+
+static enum sumac_status say_facts(const struct sumac_distributed *variable)
+{
+    printf(
+        "synchronization %d, aggregation %d, trainable %d\n",
+        (int)sumac_distributed_synchronization(variable),
+        (int)sumac_distributed_aggregation(variable), sumac_distributed_trainable(variable));
+    fflush(stdout);
+    return SUMAC_OK;
+}
+
+/* What the words say, in each replica. */
+static enum sumac_status write_in(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct worker *worker = context;
+    char *const *words = worker->words;
+    struct sumac_distributed *variable = find(worker);
+    const uint32_t id = sumac_replica_id(replica);
+    const bool by_rows = worker->count == 6;
+    struct sumac_value *operand =
+        by_rows ? row_of(variable, words[3], words[4 + id], 1 + id) : like(variable, words[3 + id]);
+
+    (void)args;
+    (void)kwargs;
+    const enum sumac_status status = sumac_distributed_write(
+        variable, replica, sumac_write_parse(words[2]), operand,
+        strcmp(words[0], "quietly") == 0 ? NULL : result, error);
+    sumac_value_unref(operand);
+    return status;
+}
+
+static enum sumac_status write_in_replicas(struct worker *worker)
+{
+    const struct sumac_step step = {.function = write_in, .context = worker};
+
+    return sumac_strategy_run(worker->strategy, &step, &worker->result, &worker->error);
+}
+
+static enum sumac_status write_across(struct worker *worker, struct sumac_distributed *variable)
+{
+    struct sumac_value *operand = like(variable, worker->words[3]);
+    const enum sumac_status status = sumac_distributed_write(
+        variable, NULL, sumac_write_parse(worker->words[2]), operand, &worker->result,
+        &worker->error);
+
+    sumac_value_unref(operand);
+    return status;
+}
+
+static enum sumac_status apply(struct worker *worker, struct sumac_distributed *variable)
+{
+    char *const *words = worker->words;
+    const struct sumac_function function = {.name = words[2]};
+    struct sumac_value *gradient = strcmp(words[0], "rows") == 0
+                                       ? row_of(variable, words[3], words[4], 2)
+                                       : like(variable, words[3]);
+    const enum sumac_status status = sumac_distributed_apply(
+        variable, NULL, strcmp(words[2], "-") == 0 ? NULL : &function, gradient, &worker->error);
+
+    sumac_value_unref(gradient);
+    return status;
+}
+
+static enum sumac_status done(const char *what, struct worker *worker, enum sumac_status status)
+{
+    if (status == SUMAC_OK)
+        say(what, worker->result);
+    return status;
+}
+
+/* Of a variable that is there. */
+static enum sumac_status use(struct worker *worker, struct sumac_distributed *variable)
+{
+    const char *const deed = worker->words[0];
+    struct sumac_value **const result = &worker->result;
+    struct sumac_error *const error = &worker->error;
+
+    if (strcmp(deed, "read") == 0)
+        return done("read", worker, sumac_distributed_read(variable, NULL, result, error));
+    if (strcmp(deed, "components") == 0)
+        return done("components", worker, sumac_distributed_components(variable, result, error));
+    if (strcmp(deed, "facts") == 0)
+        return say_facts(variable);
+    if (strcmp(deed, "across") == 0)
+        return done("wrote", worker, write_across(worker, variable));
+    if (strcmp(deed, "apply") == 0 || strcmp(deed, "rows") == 0)
+        return done("applied", worker, apply(worker, variable));
+    return done("wrote", worker, write_in_replicas(worker));
+}
+
+static enum sumac_status obey(struct worker *worker)
+{
+    char *const *words = worker->words;
+
+    if (strcmp(words[0], "leave") == 0)
+        return done(
+            "left", worker, sumac_client_leave(worker->client, SUMAC_LEAVING_DONE, &worker->error));
+    if (strcmp(words[0], "create") == 0 || strcmp(words[0], "local") == 0)
+        return create(worker, strcmp(words[0], "local") == 0);
+    if (strcmp(words[0], "define") == 0)
+        return done(
+            "defined", worker,
+            sumac_client_define(
+                worker->client, words[1], words[2], strlen(words[2]), &worker->error));
+    struct sumac_distributed *variable = find(worker);
+    if (variable != NULL)
+        return use(worker, variable);
+    say("what?", NULL);
+    return SUMAC_OK;
+}
+
+static void refuse(const struct sumac_error *error)
+{
+    printf("refused %s %s\n", sumac_status_name(error->status), error->text);
+    fflush(stdout);
+}
+
+static void converse(struct worker *worker)
+{
+    char line[LINE_BYTES];
+
+    while (worker->variable_count < VARIABLES_MAX && fgets(line, sizeof line, stdin) != NULL) {
+        worker->count = 0;
+        for (char *word = strtok(line, " \n"); word != NULL && worker->count < WORDS_MAX;
+             word = strtok(NULL, " \n"))
+            worker->words[worker->count++] = word;
+        if (worker->count > 0 && obey(worker) != SUMAC_OK)
+            refuse(&worker->error);
+        sumac_value_unref(worker->result);
+        worker->result = NULL;
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct worker worker = {0};
+    const struct sumac_client_options options = {
+        .timeout_ms = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 0};
+    struct sumac_strategy_options two = {.kind = SUMAC_STRATEGY_PARAMETER_SERVER, .replicas = 2};
+
+    enum sumac_status status = sumac_client_open(&options, &worker.client, &worker.error);
+    two.client = worker.client;
+    if (status == SUMAC_OK)
+        status = sumac_strategy_create(&two, &worker.strategy, &worker.error);
+    if (status == SUMAC_OK) {
+        say("joined", NULL);
+        converse(&worker);
+    } else {
+        refuse(&worker.error);
+    }
+    for (uint32_t i = 0; i < worker.variable_count; i++)
+        sumac_distributed_destroy(worker.variables[i]);
+    sumac_strategy_destroy(worker.strategy);
+    sumac_client_close(worker.client);
+    return status == SUMAC_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+}
