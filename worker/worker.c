@@ -27,13 +27,12 @@
 #include "error.h"
 #include "options.h"
 #include "reduce.h"
+#include "replicas.h"
 #include "tensors.h"
 
 /* One replica and its device. */
 struct runner {
     struct sumac_worker *worker;
-    struct device *device;
-    struct device_queue *queue;
     struct sumac_replica replica;
     struct tensors values[2]; /* the worker's, where the device reads them */
     struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's place */
@@ -56,6 +55,7 @@ struct place {
 struct sumac_worker {
     struct sumac_worker_options options; /* defaults filled in; `variables` is our copy */
     const struct device_ops *devices;    /* the kind that replicas run on */
+    struct replicas replicas;            /* their devices */
     struct runner *runners;              /* (options.replicas) */
     struct collective_group *group;      /* of their queues; NULL: there is one replica */
     struct tensors values[2];            /* of the step that computes, and of the next */
@@ -162,43 +162,36 @@ static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct
 
     for (uint32_t i = 0; status == SUMAC_OK && i < 2 * options->replicas; i++)
         status = tensors_mirror(
-            &runners[i / 2].values[i % 2], runners[i / 2].device, &worker->values[i % 2], error);
+            &runners[i / 2].values[i % 2], worker->replicas.devices[i / 2], &worker->values[i % 2],
+            error);
     for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
         status = tensors_mirror(
-            &worker->places[i].written, runners[0].device, &worker->places[i].gradients, error);
+            &worker->places[i].written, worker->replicas.devices[0], &worker->places[i].gradients,
+            error);
     for (uint32_t i = 1; status == SUMAC_OK && i < options->replicas; i++)
         status = tensors_init(
-            &runners[i].gradients, runners[i].device, options->variables, options->pushed_count,
-            error);
+            &runners[i].gradients, worker->replicas.devices[i], options->variables,
+            options->pushed_count, error);
     return status;
 }
 
 static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_error *error)
 {
-    enum sumac_status status = SUMAC_OK;
-
     assert(worker->devices != NULL);
-    for (uint32_t i = 0; status == SUMAC_OK && i < worker->options.replicas; i++) {
-        struct runner *runner = &worker->runners[i];
-        runner->worker = worker;
-        status = device_open(worker->devices, i, &runner->device, error);
-        if (status == SUMAC_OK)
-            status = device_queue_open(runner->device, &runner->queue, error);
-    }
-    return status;
+    for (uint32_t i = 0; i < worker->options.replicas; i++)
+        worker->runners[i].worker = worker;
+    return replicas_open(worker->devices, worker->options.replicas, &worker->replicas, error);
 }
 
 static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_error *error)
 {
-    struct device_queue *queues[SUMAC_REPLICAS_MAX];
     const uint32_t replicas = worker->options.replicas;
 
     assert(replicas <= SUMAC_REPLICAS_MAX);
-    for (uint32_t i = 0; i < replicas; i++)
-        queues[i] = worker->runners[i].queue;
     if (replicas == 1)
         return SUMAC_OK;
-    return collective_open(queues, replicas, worker->options.pushed_count, &worker->group, error);
+    return collective_open(
+        worker->replicas.queues, replicas, worker->options.pushed_count, &worker->group, error);
 }
 
 enum sumac_status worker_create(
@@ -359,31 +352,27 @@ static void start_replicas(struct sumac_worker *worker, const struct place *plac
             .user = worker->options.user,
         };
         tensors_copy(
-            runner->queue, &runner->values[worker->current], &worker->values[worker->current]);
-        device_run(runner->queue, run_replica, runner);
+            worker->replicas.queues[i], &runner->values[worker->current],
+            &worker->values[worker->current]);
+        replicas_begin(&worker->replicas, i, run_replica, runner);
     }
 }
 
 /* Wait for all replicas; the first one that failed decides. */
 static enum sumac_status join_replicas(struct sumac_worker *worker, struct sumac_error *error)
 {
-    const struct runner *failed = NULL;
-    enum sumac_status failure = SUMAC_OK;
     char name[32];
+    uint32_t failed = 0;
+    const enum sumac_status status =
+        replicas_join(&worker->replicas, worker->options.replicas, &failed);
 
-    for (uint32_t i = 0; i < worker->options.replicas; i++) {
-        const enum sumac_status status = device_wait(worker->runners[i].queue);
-        if (failed != NULL || status == SUMAC_OK)
-            continue;
-        failed = &worker->runners[i];
-        failure = status;
-    }
-    if (failed == NULL)
+    if (status == SUMAC_OK)
         return SUMAC_OK;
     return fail(
-        error, failure, SUMAC_REASON_UNSPECIFIED,
-        "replica %u (device %s) ended step %" PRIu64 " with %s", failed->replica.id,
-        device_name(failed->device, name, sizeof name), worker->steps, sumac_status_name(failure));
+        error, status, SUMAC_REASON_UNSPECIFIED,
+        "replica %u (device %s) ended step %" PRIu64 " with %s", failed,
+        device_name(worker->replicas.devices[failed], name, sizeof name), worker->steps,
+        sumac_status_name(status));
 }
 
 /* Collect the replicas' weights and add them up. */
@@ -449,17 +438,17 @@ static enum sumac_status reduce(
 static enum sumac_status
 fetch_gradients(struct sumac_worker *worker, const struct place *place, struct sumac_error *error)
 {
-    const struct runner *first = &worker->runners[0];
     char name[32];
 
-    tensors_copy(first->queue, &place->gradients, &place->written);
-    const enum sumac_status status = device_wait(first->queue);
+    tensors_copy(worker->replicas.queues[0], &place->gradients, &place->written);
+    const enum sumac_status status = device_wait(worker->replicas.queues[0]);
     if (status == SUMAC_OK)
         return SUMAC_OK;
     return fail(
         error, status, SUMAC_REASON_UNSPECIFIED,
         "device %s did not give the gradients of step %" PRIu64 ": %s",
-        device_name(first->device, name, sizeof name), worker->steps, sumac_status_name(status));
+        device_name(worker->replicas.devices[0], name, sizeof name), worker->steps,
+        sumac_status_name(status));
 }
 
 #define SCALE(type)                                                                                \
@@ -675,11 +664,9 @@ void sumac_worker_destroy(struct sumac_worker *worker)
         return;
     settle(worker);
     collective_close(worker->group);
-    for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++)
-        device_queue_close(worker->runners[i].queue);
+    replicas_close_queues(&worker->replicas);
     free_tensors(worker);
-    for (uint32_t i = 0; worker->runners != NULL && i < worker->options.replicas; i++)
-        device_close(worker->runners[i].device);
+    replicas_close(&worker->replicas);
     free(worker->weights);
     free(worker->halves);
     free(worker->source_elements);

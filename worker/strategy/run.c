@@ -71,14 +71,9 @@ static void run_all(struct run *run)
     calls_begin(strategy);
     for (uint32_t i = 0; i < strategy->replicas; i++) {
         run->replicas[i] = (struct replica_run){.run = run, .replica = &strategy->contexts[i]};
-        if (strategy->contexts[i].queue != NULL)
-            device_run(strategy->contexts[i].queue, run_replica, &run->replicas[i]);
-        else
-            (void)run_replica(&run->replicas[i]);
+        replicas_begin(&strategy->own, i, run_replica, &run->replicas[i]);
     }
-    for (uint32_t i = 0; i < strategy->replicas; i++)
-        if (strategy->contexts[i].queue != NULL)
-            (void)device_wait(strategy->contexts[i].queue);
+    (void)replicas_join(&strategy->own, strategy->replicas, NULL); /* each run has its status */
 }
 
 /* The error of the replica that failed first by itself: the others' calls failed with it. */

@@ -50,10 +50,9 @@ static void run_on_devices(struct sumac_strategy *strategy, struct shares *share
 {
     assert(strategy->helpers < strategy->replicas);
     for (uint32_t i = 0; i < strategy->helpers; i++)
-        device_run(strategy->contexts[i].queue, take_on_device, shares);
+        replicas_begin(&strategy->own, i, take_on_device, shares);
     shares_take(shares);
-    for (uint32_t i = 0; i < strategy->helpers; i++)
-        (void)device_wait(strategy->contexts[i].queue);
+    (void)replicas_join(&strategy->own, strategy->helpers, NULL);
 }
 
 void shares_run(struct sumac_strategy *strategy, struct shares *shares)

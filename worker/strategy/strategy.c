@@ -165,28 +165,13 @@ static enum sumac_status read_options(
 
 /* ---- made */
 
-static void close_devices(struct sumac_strategy *strategy)
-{
-    for (uint32_t i = 0; strategy->contexts != NULL && i < strategy->replicas; i++)
-        device_queue_close(strategy->contexts[i].queue);
-    for (uint32_t i = 0; strategy->devices != NULL && i < strategy->replicas; i++)
-        device_close(strategy->devices[i]);
-}
-
 static enum sumac_status open_devices(struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    const struct device_ops *kind = device_kind_of_replicas();
-    enum sumac_status status = SUMAC_OK;
+    const bool has_none = strategy->options.kind == SUMAC_STRATEGY_DEFAULT;
 
     assert(strategy->replicas > 0);
-    if (strategy->options.kind == SUMAC_STRATEGY_DEFAULT)
-        return SUMAC_OK;
-    for (uint32_t i = 0; i < strategy->replicas && status == SUMAC_OK; i++) {
-        status = device_open(kind, i, &strategy->devices[i], error);
-        if (status == SUMAC_OK)
-            status = device_queue_open(strategy->devices[i], &strategy->contexts[i].queue, error);
-    }
-    return status;
+    return replicas_open(
+        has_none ? NULL : device_kind_of_replicas(), strategy->replicas, &strategy->own, error);
 }
 
 static enum sumac_status make(
@@ -210,14 +195,12 @@ static enum sumac_status make(
         strategy->in_sync = peers_count(strategy->peers) * replicas;
     }
     pthread_mutex_init(&strategy->running, NULL);
-    strategy->devices = calloc(replicas, sizeof(struct device *));
     strategy->contexts = calloc(replicas, sizeof *strategy->contexts);
     strategy->runs = calloc(replicas, sizeof *strategy->runs);
     strategy->helpers = shares_helpers(replicas);
     strategy->results = results_open();
     const bool there = calls_init(strategy) && strategy->results != NULL &&
-                       strategy->devices != NULL && strategy->contexts != NULL &&
-                       strategy->runs != NULL;
+                       strategy->contexts != NULL && strategy->runs != NULL;
     for (uint32_t i = 0; there && i < replicas; i++)
         strategy->contexts[i] = (struct sumac_replica_context){
             .strategy = strategy, .index = i, .id = strategy->first + i};
@@ -250,7 +233,7 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
         return;
     struct surroundings *const surroundings = strategy->surroundings;
     const uint32_t timeout_ms = strategy->options.timeout_ms;
-    close_devices(strategy);
+    replicas_close(&strategy->own);
     calls_deinit(strategy);
     functions_forget(strategy);
     peers_close(strategy->peers);
@@ -258,7 +241,6 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
     pthread_mutex_destroy(&strategy->running);
     free(strategy->runs);
     free(strategy->contexts);
-    free(strategy->devices);
     free(strategy);
     surroundings_leave(surroundings, true, timeout_ms);
 }

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "device.h"
+#include "replicas.h"
 #include "list.h"
 #include "sumac/strategy.h"
 #include "value.h"
@@ -134,9 +134,8 @@ struct strategy_function; /* own_functions.c */
 
 struct sumac_replica_context {
     struct sumac_strategy *strategy;
-    uint32_t index;             /* among those of this process */
-    uint32_t id;                /* in sync group */
-    struct device_queue *queue; /* NULL: the caller's thread */
+    uint32_t index; /* among those of this process */
+    uint32_t id;    /* in sync group */
 };
 
 /* One run of a function. */
@@ -159,7 +158,7 @@ struct sumac_strategy {
     struct sumac_strategy_options options; /* filled in */
     uint32_t replicas;                     /* of this process, … */
     uint32_t first, in_sync; /* … the id of the first, and how many there are in all */
-    struct device **devices; /* (replicas), of MIRRORED; or NULL */
+    struct replicas own;     /* their devices; of DEFAULT none */
     struct sumac_replica_context *contexts; /* (replicas) */
     pthread_mutex_t running;                /* one run at a time */
     struct replica_run *runs;               /* (replicas), of that */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replicas.c -- work that runs in all replicas of this process at once. */
+#include "replicas.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "error.h"
+
+enum sumac_status replicas_open(
+    const struct device_ops *kind, uint32_t count, struct replicas *replicas,
+    struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    assert(count > 0);
+    assert(kind != NULL || count == 1);
+    *replicas = (struct replicas){.count = count};
+    if (kind == NULL)
+        return SUMAC_OK;
+    replicas->devices = calloc(count, sizeof(struct device *));
+    replicas->queues = calloc(count, sizeof(struct device_queue *));
+    if (replicas->devices == NULL || replicas->queues == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for %u devices",
+            count);
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
+        status = device_open(kind, i, &replicas->devices[i], error);
+        if (status == SUMAC_OK)
+            status = device_queue_open(replicas->devices[i], &replicas->queues[i], error);
+    }
+    return status;
+}
+
+void replicas_close_queues(struct replicas *replicas)
+{
+    for (uint32_t i = 0; replicas->queues != NULL && i < replicas->count; i++)
+        device_queue_close(replicas->queues[i]);
+    free(replicas->queues);
+    replicas->queues = NULL;
+}
+
+void replicas_close(struct replicas *replicas)
+{
+    replicas_close_queues(replicas);
+    for (uint32_t i = 0; replicas->devices != NULL && i < replicas->count; i++)
+        device_close(replicas->devices[i]);
+    free(replicas->devices);
+    *replicas = (struct replicas){.count = 0};
+}
+
+void replicas_begin(
+    const struct replicas *replicas, uint32_t index, device_work *work, void *context)
+{
+    assert(index < replicas->count);
+    if (replicas->queues != NULL)
+        device_run(replicas->queues[index], work, context);
+    else
+        (void)work(context);
+}
+
+enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+{
+    enum sumac_status first = SUMAC_OK;
+
+    assert(count <= replicas->count);
+    for (uint32_t i = 0; replicas->queues != NULL && i < count; i++) {
+        const enum sumac_status status = device_wait(replicas->queues[i]);
+        if (first != SUMAC_OK || status == SUMAC_OK)
+            continue;
+        first = status;
+        if (failed != NULL)
+            *failed = i;
+    }
+    return first;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* replicas.h -- the replicas of this process: a device each, with a queue, and work that runs in
+ * all of them at once. A worker's steps and a strategy's runs are made of it. */
+#ifndef WORKER_REPLICAS_H
+#define WORKER_REPLICAS_H
+
+#include "device.h"
+
+struct replicas {
+    uint32_t count;
+    struct device **devices;      /* (count) */
+    struct device_queue **queues; /* (count); NULL: the caller's thread it is */
+};
+
+/* Open so many devices of a kind (NULL: none, one replica, which is the caller's thread).
+ * Gives    *replicas; close, also where it fails. Fails  RESOURCE_EXHAUSTED. */
+enum sumac_status replicas_open(
+    const struct device_ops *kind, uint32_t count, struct replicas *replicas,
+    struct sumac_error *error);
+/* Finish what the queues have, and close them; then the devices. A zeroed one is fine. */
+void replicas_close_queues(struct replicas *replicas);
+void replicas_close(struct replicas *replicas);
+
+/* Put it into a replica's queue, or run it here. */
+void replicas_begin(
+    const struct replicas *replicas, uint32_t index, device_work *work, void *context);
+/* Wait until the first `count` have done all that was begun. Fails  as the first replica's that
+ * failed; *failed (NULL: not wanted) is which. */
+enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed);
+
+#endif
