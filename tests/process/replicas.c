@@ -28,6 +28,7 @@
 #define LINE_BYTES 4096
 #define VARIABLES_MAX 16u
 #define WORDS_MAX 7u
+#define FEW 16u
 
 struct worker {
     struct sumac_client *client;
@@ -40,12 +41,26 @@ struct worker {
     struct sumac_error error;
 };
 
+/* Of many elements, the first and the last. */
+static void print(const struct sumac_value *value, char *text, size_t text_bytes)
+{
+    const struct sumac_tensor *tensor = sumac_value_as_tensor(value);
+    const uint64_t count = tensor == NULL ? 0 : sumac_tensor_bytes(tensor) / sizeof(float);
+
+    if (count <= FEW) {
+        (void)sumac_value_print(value, text, text_bytes);
+        return;
+    }
+    const float *elements = sumac_tensor_data(tensor);
+    (void)snprintf(text, text_bytes, "%g to %g", (double)elements[0], (double)elements[count - 1]);
+}
+
 static void say(const char *what, struct sumac_value *value)
 {
     char text[512] = "";
 
     if (value != NULL)
-        (void)sumac_value_print(value, text, sizeof text);
+        print(value, text, sizeof text);
     printf("%s%s%s\n", what, value != NULL ? " " : "", text);
     fflush(stdout);
 }

@@ -156,8 +156,11 @@ static enum sumac_status check_replicas_write(
         variable->aggregation == SUMAC_AGGREGATION_NONE && variable->strategy->in_sync > 1)
         return fail_write(
             variable, write, SUMAC_FAILED_PRECONDITION,
-            "replicas write it without an aggregation, and what each has would not be one "
-            "variable; create it with SUM, MEAN or ONLY_FIRST_REPLICA, or with ON_READ",
+            variable->remote != NULL
+                ? "replicas write it without an aggregation, and it is one; create it with SUM, "
+                  "MEAN or ONLY_FIRST_REPLICA"
+                : "replicas write it without an aggregation, and what each has would not be one "
+                  "variable; create it with SUM, MEAN or ONLY_FIRST_REPLICA, or with ON_READ",
             error);
     return status;
 }
