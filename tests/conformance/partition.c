@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* partition.c -- the `partition` and `placement` cases: how many shards, which rows, on which ps.
+/* partition.c -- the `partition`, `placement` and `row_lookup` cases: how many shards, which rows,
+ * on which ps.
  *
  *   {"partitioner": {"kind", …} or null, "shape": [N, …], "dtype": NAME,
  *    "expect": {"counts": [N, …], "rows": [N, …]}}
@@ -10,8 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cases.h"
+#include "partition.h"
 #include "placement.h"
+#include "sumac/distributed.h"
 
 #define SHARDS_MAX 256
 
@@ -215,18 +217,42 @@ static enum cases_result run_placement(struct cases_run *run, json_t *one, void 
     return shards_match(run, expected, &list) ? CASES_PASSED : CASES_FAILED;
 }
 
-int main(int argc, char **argv)
-{
-    json_t *file = argc == 2 ? cases_load(argv[1]) : NULL;
-    const struct cases_operation operations[] = {
-        {.op = "partition", .keys = partition_keys, .run_case = run_partition},
-        {.op = "placement", .keys = placement_keys, .run_case = run_placement},
-        {.op = NULL}};
-    struct cases_run run = {.passed = 0};
+/* ---- row_lookup ---- */
 
-    if (file == NULL)
-        return 2;
-    cases_each(file, &run, operations);
-    json_decref(file);
-    return cases_finish(&run);
+static enum cases_result run_row_lookup(struct cases_run *run, json_t *one, void *context)
+{
+    const uint64_t rows = (uint64_t)json_integer_value(json_object_get(one, "rows"));
+    const uint32_t shards = (uint32_t)json_integer_value(json_object_get(one, "shards"));
+    json_t *expect = json_object_get(one, "expect"), *refusal = json_object_get(one, "error");
+    json_t *ids = json_object_get(one, "ids");
+    struct sumac_error error = {0};
+    enum sumac_status status = SUMAC_OK;
+    bool good = true;
+
+    (void)context;
+    for (size_t i = 0; good && status == SUMAC_OK && i < json_array_size(ids); i++) {
+        uint32_t shard;
+        uint64_t offset;
+        json_t *wanted = json_array_get(json_object_get(expect, "shard"), i);
+        json_t *at = json_array_get(json_object_get(expect, "offset"), i);
+        status = sumac_shard_of_row(
+            rows, shards, json_integer_value(json_array_get(ids, i)), &shard, &offset, &error);
+        if (status == SUMAC_OK && refusal == NULL &&
+            (shard != (uint64_t)json_integer_value(wanted) ||
+             offset != (uint64_t)json_integer_value(at)))
+            good = cases_fail(run, "id %zu is row %" PRIu64 " of shard %" PRIu32, i, offset, shard);
+    }
+    if (refusal != NULL)
+        good = cases_error_matches(run, refusal, status, error.text);
+    else if (status != SUMAC_OK)
+        good = cases_fail(run, "%s", error.text);
+    return good ? CASES_PASSED : CASES_FAILED;
 }
+
+static const char *const row_lookup_keys[] = {"rows", "shards", "ids", NULL};
+
+const struct cases_operation partition_operations[] = {
+    {.op = "partition", .keys = partition_keys, .run_case = run_partition},
+    {.op = "placement", .keys = placement_keys, .run_case = run_placement},
+    {.op = "row_lookup", .keys = row_lookup_keys, .run_case = run_row_lookup},
+    {.op = NULL}};

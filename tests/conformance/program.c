@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "cluster_client.h"
+#include "partition.h"
 #include "relay.h"
+#include "sharded.h"
 #include "strategies.h"
 #include "update_function.h"
 #include "variables.h"
@@ -38,9 +40,9 @@ static const char help[] =
     "  --help   this text\n"
     "\n"
     "Operations: update_function, run, values_from_function, reduce, reduce_to, batch_reduce_to,\n"
-    "all_reduce, gather, all_gather, variable, update\n";
+    "all_reduce, gather, all_gather, variable, update, sharded, partition, placement, row_lookup\n";
 
-#define OPERATIONS_MAX 16u
+#define OPERATIONS_MAX 24u
 
 static uint32_t
 add(const struct cases_operation *more, struct cases_operation operations[OPERATIONS_MAX],
@@ -66,6 +68,8 @@ list_operations(const struct target *target, struct cases_operation operations[O
         .context = (void *)(uintptr_t)target};
     count = add(strategy_operations, operations, count);
     count = add(variable_operations, operations, count);
+    count = add(sharded_operations, operations, count);
+    count = add(partition_operations, operations, count);
     operations[count].op = NULL;
 }
 

@@ -89,6 +89,54 @@ static void try_writing(void)
         sumac_distributed_assign_sub(NULL, NULL, number, &result, error));
 }
 
+static void try_parts(void)
+{
+    const struct sumac_slice odd = {.kind = (enum sumac_slice_kind)77};
+    struct sumac_value *ids = sumac_value_int32(0), *list = sumac_value_list(NULL, 0);
+    uint32_t shard = 0;
+    uint64_t offset = 0;
+
+    REFUSED(
+        sumac_value_slice, "NULL", INVALID_ARGUMENT, "value is NULL",
+        sumac_value_slice(NULL, &odd, 1, &result, error));
+    REFUSED(
+        sumac_value_slice, "kind 77", INVALID_ARGUMENT, "is neither an index",
+        sumac_value_slice(number, &odd, 1, &result, error));
+    REFUSED(
+        sumac_value_slice, "2^32 - 1 of nothing", INVALID_ARGUMENT, "slices is NULL",
+        sumac_value_slice(number, NULL, UINT32_MAX, &result, error));
+    REFUSED(
+        sumac_value_rows, "of a scalar", INVALID_ARGUMENT, "has no rows",
+        sumac_value_rows(number, ids, &result, error));
+    REFUSED(
+        sumac_value_lookup, "NULL", INVALID_ARGUMENT, "value is NULL",
+        sumac_value_lookup(NULL, list, SUMAC_COMBINER_SUM, &result, error));
+    HOLDS(sumac_distributed_shards, "NULL", sumac_distributed_shards(NULL) == 0);
+    REFUSED(
+        sumac_distributed_shard, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_shard(NULL, 0, &result, error));
+    REFUSED(
+        sumac_distributed_shard, "2^32 - 1", OUT_OF_RANGE, "is none of them",
+        sumac_distributed_shard(variable, UINT32_MAX, &result, error));
+    REFUSED(
+        sumac_distributed_slice, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_slice(NULL, NULL, &odd, 1, &result, error));
+    REFUSED(
+        sumac_distributed_rows, "NULL", INVALID_ARGUMENT, "has no rows",
+        sumac_distributed_rows(variable, NULL, NULL, &result, error));
+    REFUSED(
+        sumac_distributed_lookup, "combiner 77", INVALID_ARGUMENT, "has no rows",
+        sumac_distributed_lookup(variable, NULL, list, (enum sumac_combiner)77, &result, error));
+    REFUSED(
+        sumac_shard_of_row, "no shards", INVALID_ARGUMENT, "there is no row 0",
+        sumac_shard_of_row(3, 0, 0, &shard, &offset, error));
+    REFUSED(
+        sumac_shard_of_row, "no result", INVALID_ARGUMENT, "shard is NULL",
+        sumac_shard_of_row(3, 1, 0, NULL, &offset, error));
+    sumac_value_unref(ids);
+    sumac_value_unref(list);
+}
+
 static void try_updating(void)
 {
     const struct sumac_update nothing = {.function = NULL};
@@ -149,6 +197,7 @@ void try_distributed(void)
     try_creating();
     try_describing();
     try_writing();
+    try_parts();
     try_updating();
     HOLDS(sumac_distributed_read, "nothing was given", result == NULL);
     sumac_distributed_destroy(variable);

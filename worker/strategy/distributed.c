@@ -10,6 +10,7 @@
 #include "error.h"
 #include "function.h"
 #include "own_functions.h"
+#include "shards.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX 1024u
@@ -292,10 +293,14 @@ enum sumac_status sumac_distributed_create(
     made->name = strdup(options->name);
     describe(made, options, initial_of(options));
     status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    if (status == SUMAC_OK && !is_remote(made))
+        status = shards_read(made, options, error);
+    else if (status == SUMAC_OK && options->shard_count > 0)
+        status = fail_option(
+            options, "shard_rows, and it is split by a ps, which goes by a partitioner", error);
     if (status == SUMAC_OK)
-        status = is_remote(made)
-                     ? remote_create(made, &options->function, initial_of(options), error)
-                     : make_function(made, &options->function, error);
+        status = is_remote(made) ? remote_create(made, options, initial_of(options), error)
+                                 : make_function(made, &options->function, error);
     if (status == SUMAC_OK)
         status = take_first_initial(made, options, &initial, error);
     if (status == SUMAC_OK)
@@ -320,6 +325,7 @@ void sumac_distributed_destroy(struct sumac_distributed *variable)
             storage_destroy(storage);
     }
     free(variable->components);
+    free(variable->shard_first);
     free(variable->name);
     pthread_mutex_destroy(&variable->mutex);
     free(variable);

@@ -47,6 +47,9 @@ struct sumac_distributed {
     struct sumac_variable *remote;
     const struct update_function *function; /* its own, … */
     struct update_hyperparameters hyperparameters;
+    uint32_t shard_count;  /* of one that is not remote, … */
+    uint64_t *shard_first; /* (shard_count + 1), … the first row of each, */
+    bool uneven;           /* … and whether no partitioner makes such */
     uint32_t component_count;
     struct sumac_component *components; /* (component_count) */
     pthread_mutex_t mutex;              /* guards what the components have */
@@ -80,10 +83,10 @@ enum sumac_status operand_check(
 
 /* ---- remote.c: a value on the ps, and the slots beside it */
 
-/* Create it there, or find it, with this function (name NULL: "assign"): variable->remote.
- * Fails  as sumac_client_create. */
+/* Create it there, or find it, with the function and the partitioner that are asked for:
+ * variable->remote. Fails  as sumac_client_create. */
 enum sumac_status remote_create(
-    struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
     const struct sumac_value *initial, struct sumac_error *error);
 /* What it is, with all that this process has changed before.
  * Gives  *value. Fails  as sumac_client_pull_and_wait. */

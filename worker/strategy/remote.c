@@ -21,7 +21,7 @@ static struct sumac_client *client_of(const struct sumac_distributed *variable)
 /* ---- created */
 
 enum sumac_status remote_create(
-    struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
     const struct sumac_value *initial, struct sumac_error *error)
 {
     assert(initial->kind == SUMAC_VALUE_TENSOR);
@@ -39,7 +39,12 @@ enum sumac_status remote_create(
         .not_trainable = !variable->trainable,
         .initializer = SUMAC_INITIALIZER_ASSIGNED,
         .initial_value = &own->tensor,
-        .function = *function};
+        .partitioner = asked->partitioner.kind,
+        .num_shards = asked->partitioner.num_shards,
+        .min_shard_bytes = asked->partitioner.min_shard_bytes,
+        .max_shards = asked->partitioner.max_shards,
+        .max_shard_bytes = asked->partitioner.max_shard_bytes,
+        .function = asked->function};
     const enum sumac_status status =
         sumac_client_create(client_of(variable), &options, &variable->remote, error);
     sumac_value_unref(own);

@@ -361,6 +361,10 @@ static enum sumac_status check_allowed(
     const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
     enum sumac_write write, bool reads, struct sumac_error *error)
 {
+    if (variable->uneven && writes[write].by_rows)
+        return fail_write(
+            variable, write, SUMAC_UNIMPLEMENTED,
+            "its shards are not those that a partitioner makes; write it as a whole", error);
     if (is_plain(variable))
         return SUMAC_OK;
     return replica == NULL ? check_across(variable, write, reads, error)

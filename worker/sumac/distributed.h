@@ -55,6 +55,16 @@ enum sumac_trainable {
     SUMAC_TRAINABLE_YES = 2,
 };
 
+/* Into how many shards a variable is split, as sumac_variable_options has it
+ * (tf.distribute.experimental.partitioners); zeroed: one. */
+struct sumac_partitioner {
+    enum sumac_partitioner_kind kind;
+    uint64_t num_shards;      /* of FIXED_SHARDS: at least 1 */
+    uint64_t min_shard_bytes; /* of MIN_SIZE; 0: 256 KiB */
+    uint64_t max_shards;      /* 0: of MIN_SIZE 1, of MAX_SIZE any number */
+    uint64_t max_shard_bytes; /* of MAX_SIZE: at least 1 */
+};
+
 struct sumac_distributed_options {
     /* UTF-8, 1 to 1024 bytes, no control characters; on the ps not ending in /part_ and digits */
     const char *name;
@@ -67,6 +77,13 @@ struct sumac_distributed_options {
     /* What sumac_component_apply applies unless it is told otherwise, and whose slots each
      * component keeps; name NULL: "assign". Copied */
     struct sumac_function function;
+    /* Along its first axis it is split, under every strategy; it is read and written as a whole all
+     * the same. `shard_rows`, how many rows each of shard_count shards has, is instead of the
+     * partitioner, and not of PARAMETER_SERVER; where these are other rows than a partitioner gives
+     * as many shards, there is no scatter (UNIMPLEMENTED). Copied */
+    struct sumac_partitioner partitioner;
+    const uint64_t *shard_rows;
+    uint32_t shard_count;
     /* Not the strategy's, but one value of this process, as one that is created outside of all
      * scopes: written and read as it is, updated once. */
     bool undistributed;
@@ -111,6 +128,37 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read(
 /* What each component of this process has: a tuple. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
     struct sumac_distributed *variable, struct sumac_value **components, struct sumac_error *error);
+
+/* How many shards it has. The rows of one, as a read across has them; its name is
+ * "NAME/part_INDEX".
+ * Fails    OUT_OF_RANGE: there is no such shard. Else as a read. */
+SUMAC_API uint32_t sumac_distributed_shards(const struct sumac_distributed *variable);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_shard(
+    struct sumac_distributed *variable, uint32_t index, struct sumac_value **value,
+    struct sumac_error *error);
+
+/* Of `rows` rows that a partitioner has split into so many shards: which shard has a row, and which
+ * of its rows it is.
+ * Fails    INVALID_ARGUMENT: there is no such row, no shard, or more of them than rows.
+ * Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shard_of_row(
+    uint64_t rows, uint32_t shards, int64_t row, uint32_t *shard, uint64_t *offset,
+    struct sumac_error *error);
+
+/* Part of what a read in that context gives: sumac_value_slice, sumac_value_rows, in the order
+ * asked for, and sumac_value_lookup (ShardedVariable.__getitem__, sparse_read,
+ * embedding_lookup_sparse). Gives    *value. Fails  as a read, and as these. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_slice(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const struct sumac_slice *slices, uint32_t count, struct sumac_value **value,
+    struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_rows(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const struct sumac_value *ids, struct sumac_value **value, struct sumac_error *error);
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_lookup(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const struct sumac_value *bags, enum sumac_combiner combiner, struct sumac_value **value,
+    struct sumac_error *error);
 
 /* How a variable is written; the SCATTER ones by rows of the first axis: IndexedSlices. */
 enum sumac_write {

@@ -146,6 +146,52 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_regroup(
     struct sumac_value *const *items, uint32_t count, uint32_t first,
     struct sumac_value **regrouped, struct sumac_error *error);
 
+/* ---- parts of a tensor */
+
+/* An entry of what is asked for of a tensor, for an axis each, from the first: NumPy's basic
+ * slicing, t[2, 1:, ..., ::-1]. */
+enum sumac_slice_kind {
+    SUMAC_SLICE_RANGE = 0,    /* start:stop:step; zeroed: all of the axis */
+    SUMAC_SLICE_INDEX = 1,    /* one element, and the result has no such axis */
+    SUMAC_SLICE_ELLIPSIS = 2, /* all of as many axes as are left; at most one */
+};
+struct sumac_slice {
+    enum sumac_slice_kind kind;
+    int64_t index;             /* negative ones count from the end, as all here */
+    int64_t start, stop, step; /* as far as they are given: */
+    bool has_start, has_stop, has_step;
+};
+
+/* What the entries ask for; axes that have none are whole.
+ * Gives    *result, a tensor with a copy.
+ * Fails    INVALID_ARGUMENT: no tensor, more entries than axes, a second ellipsis, a step of 0.
+ *          OUT_OF_RANGE: an index that the axis has not. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_slice(
+    const struct sumac_value *value, const struct sumac_slice *slices, uint32_t count,
+    struct sumac_value **result, struct sumac_error *error);
+
+/* Rows of the first axis, in the order of `ids`, a vector of int64 or int32: tf.gather.
+ * Gives    *result, a tensor.
+ * Fails    INVALID_ARGUMENT: no rows, no ids, a row that there is not. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_rows(
+    const struct sumac_value *value, const struct sumac_value *ids, struct sumac_value **result,
+    struct sumac_error *error);
+
+/* How the rows of a bag become one: their sum, that ÷ n, or ÷ √n. */
+enum sumac_combiner {
+    SUMAC_COMBINER_SUM = 1,
+    SUMAC_COMBINER_MEAN = 2,
+    SUMAC_COMBINER_SQRTN = 3,
+};
+
+/* A row for each of `bags`, a list of vectors of ids, made of those that it names; of an empty one
+ * zeros: tf.nn.embedding_lookup_sparse. Half types are computed in float32.
+ * Gives    *result, a tensor.
+ * Fails    as sumac_value_rows; INVALID_ARGUMENT: MEAN or SQRTN of integers, bools. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_lookup(
+    const struct sumac_value *value, const struct sumac_value *bags, enum sumac_combiner combiner,
+    struct sumac_value **result, struct sumac_error *error);
+
 /* ---- compared and printed */
 
 /* The same form, types, shapes, keys, and the same bits. */

@@ -7,8 +7,8 @@
  * places those of ParameterServerStrategyV2's round-robin (parameter_server_strategy_v2.py,
  * _create_variable_round_robin). Pure arithmetic.
  */
-#ifndef CATALOGUE_PLACEMENT_H
-#define CATALOGUE_PLACEMENT_H
+#ifndef WIRE_PLACEMENT_H
+#define WIRE_PLACEMENT_H
 
 #include <stdint.h>
 
@@ -44,6 +44,9 @@ enum sumac_status placement_shard_count(
 /* The rows of shard `shard` when `rows` are split into `shard_count`: the first rows mod
  * shard_count have one more. */
 struct sumac_range placement_rows(uint64_t rows, uint64_t shard_count, uint64_t shard);
+
+/* Which shard a row is in, and which of its rows it is. */
+uint64_t placement_find(uint64_t rows, uint64_t shard_count, uint64_t row, uint64_t *offset);
 
 /* The ps of the next shard, variables and shards taking their turns alike; advances *counter. */
 uint32_t placement_next_ps(uint64_t *counter, uint32_t ps_count);

@@ -154,6 +154,18 @@ struct sumac_range placement_rows(uint64_t rows, uint64_t shard_count, uint64_t 
     };
 }
 
+uint64_t placement_find(uint64_t rows, uint64_t shard_count, uint64_t row, uint64_t *offset)
+{
+    const uint64_t each = rows / shard_count, longer = rows % shard_count;
+    const uint64_t in_longer = longer * (each + 1);
+
+    assert(row < rows);
+    assert(shard_count > 0 && shard_count <= rows);
+    const uint64_t shard = row < in_longer ? row / (each + 1) : longer + (row - in_longer) / each;
+    *offset = row - placement_rows(rows, shard_count, shard).first;
+    return shard;
+}
+
 uint32_t placement_next_ps(uint64_t *counter, uint32_t ps_count)
 {
     assert(ps_count > 0);

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c -- rows of a tensor by their numbers: tf.gather, and embedding_lookup_sparse. */
+#include "value.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "half.h"
+
+/* What is asked of which tensor. */
+struct table {
+    const char *call;
+    const struct sumac_tensor *tensor;
+    uint64_t rows, row_bytes, columns;
+};
+
+static enum sumac_status open_table(
+    const char *call, const struct sumac_value *value, struct table *table,
+    struct sumac_error *error)
+{
+    if (value == NULL)
+        return fail_for_null(error, call, "value");
+    if (value->kind != SUMAC_VALUE_TENSOR || value->tensor.shape.rank == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "%s: the value is %s, which has no rows", call,
+            value->kind == SUMAC_VALUE_TENSOR ? "a scalar" : sumac_value_kind_name(value->kind));
+    *table = (struct table){
+        .call = call,
+        .tensor = &value->tensor,
+        .rows = value->tensor.shape.extent[0],
+        .columns = 1};
+    for (uint32_t axis = 1; axis < value->tensor.shape.rank; axis++)
+        table->columns *= value->tensor.shape.extent[axis];
+    table->row_bytes = table->columns * dtype_bytes(value->tensor.dtype);
+    return SUMAC_OK;
+}
+
+/* ---- ids */
+
+static enum sumac_status
+check_ids(const struct table *table, const struct sumac_value *ids, struct sumac_error *error)
+{
+    const struct sumac_tensor *tensor = ids == NULL ? NULL : sumac_value_as_tensor(ids);
+
+    if (tensor != NULL && tensor->shape.rank == 1 &&
+        (tensor->dtype == SUMAC_INT64 || tensor->dtype == SUMAC_INT32))
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        "%s: ids are a vector of int64 or int32", table->call);
+}
+
+static enum sumac_status find_row(
+    const struct table *table, const struct sumac_value *ids, uint64_t at, const uint8_t **row,
+    struct sumac_error *error)
+{
+    const void *const data = sumac_tensor_data(&ids->tensor);
+    const int64_t id = ids->tensor.dtype == SUMAC_INT32 ? ((const int32_t *)data)[at]
+                                                        : ((const int64_t *)data)[at];
+
+    assert(at < ids->tensor.shape.extent[0]);
+    if (id < 0 || (uint64_t)id >= table->rows)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "%s: there is no row %" PRId64 "; the value has %" PRIu64 " rows", table->call, id,
+            table->rows);
+    *row = (const uint8_t *)sumac_tensor_data(table->tensor) + (uint64_t)id * table->row_bytes;
+    return SUMAC_OK;
+}
+
+static struct sumac_value *make_rows(const struct table *table, uint64_t count, void **elements)
+{
+    struct sumac_shape shape = table->tensor->shape;
+
+    shape.extent[0] = count;
+    return value_make_tensor(table->tensor->dtype, &shape, elements);
+}
+
+enum sumac_status sumac_value_rows(
+    const struct sumac_value *value, const struct sumac_value *ids, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    static const char call[] = "sumac_value_rows";
+    struct table table;
+    void *elements;
+
+    enum sumac_status status = open_table(call, value, &table, error);
+    if (status == SUMAC_OK && result == NULL)
+        status = fail_for_null(error, call, "result");
+    if (status == SUMAC_OK)
+        status = check_ids(&table, ids, error);
+    if (status != SUMAC_OK)
+        return status;
+    const uint64_t count = ids->tensor.shape.extent[0];
+    struct sumac_value *made = make_rows(&table, count, &elements);
+    if (made == NULL)
+        return value_fail_for_memory(error);
+    for (uint64_t i = 0; status == SUMAC_OK && i < count; i++) {
+        const uint8_t *row;
+        status = find_row(&table, ids, i, &row, error);
+        if (status == SUMAC_OK && table.row_bytes > 0)
+            memcpy((uint8_t *)elements + i * table.row_bytes, row, (size_t)table.row_bytes);
+    }
+    if (status == SUMAC_OK)
+        *result = made;
+    else
+        sumac_value_unref(made);
+    return status;
+}
+
+/* ---- combined */
+
+/* Elements of a row are added to sums, and these written: in float64 of float64, in float32 of
+ * float32 and half types; integers wrap around. */
+struct sums {
+    float *singles;
+    double *doubles;
+    uint64_t *integers;
+};
+
+#define ADD(sum, type, widen)                                                                      \
+    for (uint64_t i = 0; i < columns; i++)                                                         \
+        (sum)[i] += widen(((const type *)row)[i]);                                                 \
+    break
+#define INTEGER(element) (uint64_t)(element)
+#define SAME(element) (element)
+
+static void
+add_row(enum sumac_dtype dtype, const uint8_t *row, uint64_t columns, const struct sums *sums)
+{
+    switch (dtype) {
+    case SUMAC_FLOAT16:
+        ADD(sums->singles, uint16_t, float32_of_float16);
+    case SUMAC_BFLOAT16:
+        ADD(sums->singles, uint16_t, float32_of_bfloat16);
+    case SUMAC_FLOAT32:
+        ADD(sums->singles, float, SAME);
+    case SUMAC_FLOAT64:
+        ADD(sums->doubles, double, SAME);
+    case SUMAC_INT8:
+    case SUMAC_UINT8:
+        ADD(sums->integers, uint8_t, INTEGER);
+    case SUMAC_INT16:
+    case SUMAC_UINT16:
+        ADD(sums->integers, uint16_t, INTEGER);
+    case SUMAC_INT32:
+    case SUMAC_UINT32:
+        ADD(sums->integers, uint32_t, INTEGER);
+    case SUMAC_INT64:
+    case SUMAC_UINT64:
+        ADD(sums->integers, uint64_t, INTEGER);
+    case SUMAC_BOOL:
+    case SUMAC_DTYPE_UNSPECIFIED:
+        break;
+    }
+}
+
+#define WRITE(type, value)                                                                         \
+    for (uint64_t i = 0; i < columns; i++)                                                         \
+        ((type *)to)[i] = (type)(value);                                                           \
+    break
+
+static void write_row(
+    enum sumac_dtype dtype, const struct sums *sums, double divisor, uint64_t columns, uint8_t *to)
+{
+    const float single = (float)divisor;
+
+    switch (dtype) {
+    case SUMAC_FLOAT16:
+        WRITE(uint16_t, float16_of_float32(sums->singles[i] / single));
+    case SUMAC_BFLOAT16:
+        WRITE(uint16_t, bfloat16_of_float32(sums->singles[i] / single));
+    case SUMAC_FLOAT32:
+        WRITE(float, sums->singles[i] / single);
+    case SUMAC_FLOAT64:
+        WRITE(double, sums->doubles[i] / divisor);
+    case SUMAC_INT8:
+    case SUMAC_UINT8:
+        WRITE(uint8_t, sums->integers[i]);
+    case SUMAC_INT16:
+    case SUMAC_UINT16:
+        WRITE(uint16_t, sums->integers[i]);
+    case SUMAC_INT32:
+    case SUMAC_UINT32:
+        WRITE(uint32_t, sums->integers[i]);
+    case SUMAC_INT64:
+    case SUMAC_UINT64:
+        WRITE(uint64_t, sums->integers[i]);
+    case SUMAC_BOOL:
+    case SUMAC_DTYPE_UNSPECIFIED:
+        break;
+    }
+}
+
+static double divisor_of(enum sumac_combiner combiner, uint64_t count)
+{
+    if (combiner == SUMAC_COMBINER_SUM || count == 0)
+        return 1;
+    return combiner == SUMAC_COMBINER_MEAN ? (double)count : sqrt((double)count);
+}
+
+static enum sumac_status combine(
+    const struct table *table, const struct sumac_value *ids, enum sumac_combiner combiner,
+    struct sums *sums, uint8_t *to, struct sumac_error *error)
+{
+    const uint64_t count = ids->tensor.shape.extent[0];
+    enum sumac_status status = SUMAC_OK;
+
+    memset(sums->integers, 0, (size_t)table->columns * sizeof *sums->integers);
+    for (uint64_t i = 0; status == SUMAC_OK && i < count; i++) {
+        const uint8_t *row;
+        status = find_row(table, ids, i, &row, error);
+        if (status == SUMAC_OK)
+            add_row(table->tensor->dtype, row, table->columns, sums);
+    }
+    if (status == SUMAC_OK)
+        write_row(table->tensor->dtype, sums, divisor_of(combiner, count), table->columns, to);
+    return status;
+}
+
+static enum sumac_status check_lookup(
+    const struct table *table, const struct sumac_value *bags, enum sumac_combiner combiner,
+    struct sumac_error *error)
+{
+    const bool is_float = sumac_dtype_is_float(table->tensor->dtype);
+    enum sumac_status status = SUMAC_OK;
+
+    if (sumac_value_kind(bags) != SUMAC_VALUE_LIST && sumac_value_kind(bags) != SUMAC_VALUE_TUPLE)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s: ids are a list of vectors, one for each row of the result", table->call);
+    if (combiner < SUMAC_COMBINER_SUM || combiner > SUMAC_COMBINER_SQRTN)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s: a combiner %d; there are SUM (1), MEAN (2) and SQRTN (3)", table->call,
+            (int)combiner);
+    if (table->tensor->dtype == SUMAC_BOOL || (combiner != SUMAC_COMBINER_SUM && !is_float))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "%s: rows of %s are not combined so; integers are summed, float types divided, too",
+            table->call, sumac_dtype_name(table->tensor->dtype));
+    for (uint32_t i = 0; status == SUMAC_OK && i < bags->count; i++)
+        status = check_ids(table, bags->items[i], error);
+    return status;
+}
+
+enum sumac_status sumac_value_lookup(
+    const struct sumac_value *value, const struct sumac_value *bags, enum sumac_combiner combiner,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    static const char call[] = "sumac_value_lookup";
+    struct table table;
+    void *elements;
+
+    enum sumac_status status = open_table(call, value, &table, error);
+    if (status == SUMAC_OK && result == NULL)
+        status = fail_for_null(error, call, "result");
+    if (status == SUMAC_OK)
+        status = check_lookup(&table, bags, combiner, error);
+    if (status != SUMAC_OK)
+        return status;
+    /* the widest of them; float32 and float64 have their zeros of the same bits */
+    uint64_t *scratch = calloc((size_t)table.columns + 1, sizeof *scratch);
+    struct sumac_value *made = make_rows(&table, bags->count, &elements);
+    struct sums sums = {
+        .singles = (float *)(void *)scratch,
+        .doubles = (double *)(void *)scratch,
+        .integers = scratch};
+    if (scratch == NULL || made == NULL)
+        status = value_fail_for_memory(error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < bags->count; i++)
+        status = combine(
+            &table, bags->items[i], combiner, &sums, (uint8_t *)elements + i * table.row_bytes,
+            error);
+    free(scratch);
+    if (status == SUMAC_OK)
+        *result = made;
+    else
+        sumac_value_unref(made);
+    return status;
+}
