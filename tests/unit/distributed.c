@@ -144,6 +144,19 @@ static void it_is_of_the_scope_that_it_was_created_in(void **state)
     assert_false(sumac_distributed_created_in_scope(other, own));
     assert_false(sumac_distributed_created_in_scope(strategy, outside));
     assert_false(sumac_distributed_created_in_scope(strategy, NULL));
+    struct sumac_value *initial = vector(1, 2);
+    struct sumac_distributed_options beside = {
+        .name = "beside", .initial = initial, .colocate_with = own};
+    struct sumac_distributed *variable = NULL;
+    assert_int_equal(
+        sumac_distributed_create(other, &beside, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+    beside.colocate_with = outside;
+    assert_int_equal(
+        sumac_distributed_create(strategy, &beside, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+    beside.colocate_with = own;
+    assert_int_equal(sumac_distributed_create(strategy, &beside, &variable, NULL), SUMAC_OK);
+    sumac_distributed_destroy(variable);
+    sumac_value_unref(initial);
 
     sumac_distributed_destroy(own);
     sumac_distributed_destroy(outside);

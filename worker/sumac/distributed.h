@@ -84,6 +84,10 @@ struct sumac_distributed_options {
     struct sumac_partitioner partitioner;
     const uint64_t *shard_rows;
     uint32_t shard_count;
+    /* StrategyExtended.colocate_vars_with: where that variable of the strategy is; NULL: anywhere.
+     * What replicas have is on their devices, so beside it; a ps places variables by turns, and of
+     * PARAMETER_SERVER this is UNIMPLEMENTED. */
+    const struct sumac_distributed *colocate_with;
     /* Not the strategy's, but one value of this process, as one that is created outside of all
      * scopes: written and read as it is, updated once. */
     bool undistributed;
