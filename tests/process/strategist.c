@@ -5,13 +5,17 @@
  *     all_reduce SIZE VALUE     -> "came to FIRST LAST": in each replica, of SIZE float32
  *     all_gather SIZE VALUE     -> likewise
  *     reduce SIZE VALUE         -> likewise, across the replicas
- *     partly SIZE VALUE         -> as all_reduce, but the worker's first replica returns before it
- *     nest COUNT SIZE VALUE PACK -> "nest came to VALUE": all_reduce of as many tensors, the i-th
+ *     partly SIZE VALUE         -> as all_reduce, but replicas of even numbers return before it
+ *     fail                      -> a run whose replicas return DATA_LOSS
+ *     create NAME SIZE VALUE    -> "created NAME": ON_WRITE, SUM
+ *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
+ *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
+ *     who                       -> "replicas R"
+ *     leave                     -> "left"
+ *
+ *     nest COUNT SIZE VALUE PACK -> "nest came to VALUE": all_reduce of as many tensors, number i
  * of VALUE + i, every third one float64, in packs of PACK bytes; what each of them has, less what
- * the others add for i fail                      -> a run whose replicas return DATA_LOSS create
- * NAME SIZE VALUE    -> "created NAME": ON_WRITE, SUM add NAME VALUE            -> "came to FIRST
- * LAST": assign_add in each replica who                       -> "replicas R, first I" leave ->
- * "left"
+ * the replicas add for i
  *
  * Its first argument is how many replicas it has, the second bounds each call in milliseconds. A
  * refusal is "refused STATUS text".
@@ -24,7 +28,7 @@
 #include "sumac/client.h"
 #include "sumac/distributed.h"
 
-#define LINE_BYTES 4096
+#define LINE_BYTES 65536
 #define SIZE_MAX_GIVEN (1u << 24)
 
 struct strategist {
@@ -139,6 +143,34 @@ static enum sumac_status reduce_nest(struct strategist *now, char *const *words)
     return status;
 }
 
+/* As no strategy would. */
+static enum sumac_status throw_in(struct strategist *now, char *const *words, size_t count)
+{
+    const char *hex = count > 2 ? words[2] : "";
+    const uint64_t bytes = strlen(hex) / 2;
+    uint8_t *block = calloc(bytes + 1, 1);
+
+    for (uint64_t i = 0; block != NULL && i < bytes; i++) {
+        const char digits[] = {hex[2 * i], hex[2 * i + 1], '\0'};
+        block[i] = (uint8_t)strtoul(digits, NULL, 16);
+    }
+    const struct sumac_meet_options options = {
+        .name = "strategy 1",
+        .round = strtoull(words[1], NULL, 10),
+        .operation = SUMAC_MEET_GATHER};
+    const struct sumac_contribution contribution = {
+        .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(bytes), .memory = block}};
+    struct sumac_met met = {.buffer = NULL};
+    const enum sumac_status status =
+        sumac_client_meet_and_wait(now->client, &options, &contribution, &met, &now->error);
+    sumac_buffer_unref(met.buffer);
+    free(block);
+    if (status == SUMAC_OK)
+        (void)puts("thrown in");
+    (void)fflush(stdout);
+    return status;
+}
+
 static enum sumac_status in_replica(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
@@ -242,6 +274,8 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         return create(now, words);
     if (count == 3 && strcmp(words[0], "add") == 0)
         return add(now, words);
+    if (count >= 2 && strcmp(words[0], "garbage") == 0)
+        return throw_in(now, words, count);
     if (count == 5 && strcmp(words[0], "nest") == 0)
         return reduce_nest(now, words);
     return run(now, words, count);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A strategy over several workers: what they compute together, and what each of them hears when one differs, fails, or is gone."""
 import os
+import struct
 import subprocess
 import unittest
 
@@ -100,6 +101,38 @@ class Strategies(unittest.TestCase):
         after = self.say(workers[0], "fail")
         workers[0].wait_for("^refused DATA_LOSS .*replica 0", after)
         self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
+
+    def test_garbage_of_another_worker_ends_the_call_and_no_process(self):
+        """A block as peers.c has it, and what is none: cut, too long, of other kinds, without elements."""
+        def block(rest, sums=0, length=None):
+            body = struct.pack("<I", sums) + rest
+            return struct.pack("<Q", 8 + len(body) if length is None else length) + body
+
+        def call(kind=0, op=1, replicas=1, name=b"", values=b"", axes=0):
+            return (struct.pack("<IIIqIQII", 0, kind, op, 0, 0, 0, int(axes > 0), axes) + struct.pack("<I", len(name)) + name
+                    + struct.pack("<I", replicas) + values)
+
+        def tensor(elements, dtype=12, extents=(4,), sent=1):
+            return struct.pack("<III", 1, dtype, len(extents)) + struct.pack(f"<{len(extents)}Q", *extents) + struct.pack("<I", sent) + elements
+
+        four = struct.pack("<4f", 1, 2, 3, 4)
+        honest, boastful = block(call(values=tensor(four))), block(call(values=tensor(four)), sums=2 ** 32 - 1)
+        garbage = [b"\0" * 7, b"\0" * 8, b"\xff" * 64, struct.pack("<Q", 2 ** 63), block(b""), block(b"\0" * 100), block(b"\0" * 4, length=11),
+                   honest[:-1], block(call(values=tensor(four)), length=2 ** 40), block(call(values=tensor(four)), length=9),
+                   block(call(replicas=2, values=tensor(four) * 2)), block(call(replicas=2 ** 32 - 1)), block(call(kind=99, values=tensor(four))),
+                   block(call(op=7, values=tensor(four))), block(call(axes=2 ** 31, values=tensor(four))), block(call(name=b"w" * 5000, values=tensor(four))),
+                   block(call(values=tensor(b"", sent=0))), block(call(values=tensor(b"", sent=0, extents=(2 ** 50,)))),
+                   block(call(values=tensor(four, dtype=99))), block(call(values=tensor(four, extents=(2 ** 63, 2 ** 63)))),
+                   block(call(values=tensor(four, extents=(1,) * 99))), block(call(values=struct.pack("<II", 3, 2 ** 32 - 1))),
+                   block(call(values=struct.pack("<II", 3, 1) * 1000)), block(call(values=struct.pack("<II", 6, 1) + tensor(four))),
+                   boastful, block(struct.pack("<III", 2 ** 31, 2 ** 31, 4) + b"\xff\x0a\0\x1b" + b"\0" * 4)]
+        workers = self.workers()
+        for turn, bytes_ in enumerate([*garbage, honest], 1):
+            with self.subTest(turn=turn):
+                after, thrown = self.say(workers[0], "all_reduce 4 1"), self.say(workers[1], f"garbage {turn} {bytes_.hex()}")
+                workers[1].wait_for("^thrown in$", thrown)
+                heard = workers[0].wait_for("^(refused|came to) .*", after)
+                self.assertEqual(heard.group(1), "came to" if bytes_ in (honest, boastful) else "refused", heard.group(0))
 
     def test_workers_leave_and_the_run_ends(self):
         workers = self.workers()

@@ -29,7 +29,6 @@
 
 #define NAME_BYTES_MAX PEERS_NAME_BYTES_MAX
 #define CALL_NAME_BYTES_MAX 1400u
-#define SUMS_MAX 4096u /* of one call, as others are believed */
 
 /* ---- opened */
 
@@ -344,7 +343,7 @@ static bool next_block(struct hearing *hearing, struct unpack *rest, struct unpa
         return false;
     block->end = rest->at;
     const uint32_t sums = unpack_u32(block);
-    if (sums > hearing->sums_most && sums <= SUMS_MAX)
+    if (sums > hearing->sums_most && sums <= SUMS_UNDER_WAY_MAX)
         hearing->sums_most = sums;
     return !block->failed;
 }
@@ -441,7 +440,7 @@ exchange(struct hearing *hearing, const struct pack *block, bool failed, struct 
 
     enum sumac_status status = begin_block(peers, block, timeout_ms, &meet, &why);
     if (status == SUMAC_OK && failed)
-        sums_differ(peers, hearing->sums);
+        sums_differ(peers, hearing->sums, timeout_ms);
     else if (status == SUMAC_OK)
         status = sums_begin(strategy, hearing->own, timeout_ms, &why);
     if (status != SUMAC_OK) {
@@ -454,7 +453,7 @@ exchange(struct hearing *hearing, const struct pack *block, bool failed, struct 
     status = status == SUMAC_OK ? hear_met(hearing, &met, error)
                                 : peers_fail_round(hearing->call, &why, error);
     if (status != SUMAC_OK && hearing->sums_most > hearing->sums)
-        sums_differ(peers, hearing->sums_most - hearing->sums);
+        sums_differ(peers, hearing->sums_most - hearing->sums, timeout_ms);
     sumac_buffer_unref(met.buffer);
     return status;
 }
@@ -508,8 +507,10 @@ void peers_give_up(
     hearing.sums = sums_plan(strategy, call, call->value);
     write_block(&peers->given_up_block, &hearing, why, true);
     if (!peers->given_up_block.failed &&
-        begin_block(peers, &peers->given_up_block, 0, &peers->given_up, &error) != SUMAC_OK)
+        begin_block(
+            peers, &peers->given_up_block, timeout_of(strategy, call), &peers->given_up, &error) !=
+            SUMAC_OK)
         peers->given_up = NULL;
-    sums_differ(peers, hearing.sums);
+    sums_differ(peers, hearing.sums, timeout_of(strategy, call));
     pthread_mutex_unlock(&peers->mutex);
 }

@@ -9,6 +9,7 @@
 #include "peers.h"
 
 #define PEERS_NAME_BYTES_MAX 200u
+#define SUMS_UNDER_WAY_MAX 12u /* rounds at once: of as many that fail a ps keeps the ends */
 
 /* ---- sums.c: what the ps sum of a call, in rounds of their own */
 
@@ -75,7 +76,7 @@ enum sumac_status sums_begin(
     struct sumac_strategy *strategy, struct sumac_value *const *own, uint32_t timeout_ms,
     struct sumac_error *error);
 /* So many rounds to which this worker contributes what differs: they are over for all. */
-void sums_differ(struct peers *peers, uint32_t rounds);
+void sums_differ(struct peers *peers, uint32_t rounds, uint32_t timeout_ms);
 /* Wait out what is under way, and forget it. */
 void sums_end(struct sums *sums);
 

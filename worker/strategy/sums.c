@@ -21,7 +21,6 @@
 #define ALONE UINT64_MAX /* for the bytes of a pack that is open for no other tensor */
 #define PACK_BYTES_MAX (UINT64_C(16) << 20)
 #define PACK_ALIGNED_BYTES 64u
-#define UNDER_WAY_MAX 32u /* rounds of a name, of which a ps has twice as many */
 
 void peers_wait_out(struct sumac_meet *meet)
 {
@@ -132,7 +131,7 @@ static bool add_value(
 
 static uint32_t under_way(const struct sums *sums)
 {
-    return sums->pack_count < UNDER_WAY_MAX ? sums->pack_count : UNDER_WAY_MAX;
+    return sums->pack_count < SUMS_UNDER_WAY_MAX ? sums->pack_count : SUMS_UNDER_WAY_MAX;
 }
 
 uint32_t
@@ -252,7 +251,7 @@ enum sumac_status sums_begin(
     return status;
 }
 
-void sums_differ(struct peers *peers, uint32_t rounds)
+void sums_differ(struct peers *peers, uint32_t rounds, uint32_t timeout_ms)
 {
     const struct sumac_contribution nothing = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(0)}};
@@ -263,7 +262,8 @@ void sums_differ(struct peers *peers, uint32_t rounds)
 
     sums->differing = meets != NULL ? meets : sums->differing;
     for (uint32_t i = 0; i < rounds; i++) {
-        const struct sumac_meet_options options = peers_next_round(peers, SUMAC_MEET_GATHER, 0);
+        const struct sumac_meet_options options =
+            peers_next_round(peers, SUMAC_MEET_GATHER, timeout_ms);
         struct sumac_meet *meet = NULL;
         if (meets != NULL &&
             sumac_client_meet(peers->client, &options, &nothing, &meet, &error) == SUMAC_OK)
