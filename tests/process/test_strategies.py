@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A strategy over several workers: what they compute together, and what each of them hears when one differs, fails, or is gone."""
+import json
 import os
+import select
 import struct
 import subprocess
 import unittest
 
-from cluster import BUILD, Cluster, Process
+from cluster import BUILD, PATIENCE_S, Cluster, Process, children, free_ports
 
 
 class Strategies(unittest.TestCase):
@@ -140,6 +142,53 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "leave", answer="^left$")
         for process in self.cluster.ps:
             self.assertEqual(process.wait(), 0, process.text())
+
+
+class WithoutPs(unittest.TestCase):
+    """Workers whose TF_CONFIG has no ps: the first of them starts one, on its own address."""
+
+    def workers(self, *, steps, first=None):
+        addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        processes = []
+        for index in range(2):
+            config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+            environment = {"TF_CONFIG": json.dumps(config), "SUMAC_REPLICAS": "2", **((first or {}) if index == 0 else {})}
+            processes.append(Process([os.path.join(BUILD, "strategies"), "--steps", str(steps)], environment))
+            self.addCleanup(processes[-1].kill)
+        return processes
+
+    def test_they_train_together_and_the_ps_ends_with_them(self):
+        workers = self.workers(steps=20)
+        losses = [worker.wait_for("^step 20 +loss (.*)$").group(1) for worker in workers]
+        self.assertEqual(losses[0], losses[1])
+        for worker in workers:
+            self.assertEqual(worker.wait(), 0, worker.text())
+        workers[0].wait_for("run ends with code 0")
+
+    def test_the_ps_dies_with_the_worker_that_started_it(self):
+        workers = self.workers(steps=10 ** 9)
+        for worker in workers:
+            worker.wait_for("^multi_worker, 4 replicas$")
+        started = children(workers[0].child.pid)
+        self.assertEqual(len(started), 1)
+        ps = os.pidfd_open(started[0])
+        self.addCleanup(os.close, ps)
+        workers[0].kill()
+        self.assertTrue(select.select([ps], [], [], PATIENCE_S)[0])     # it has ended
+        self.assertNotEqual(workers[1].wait(), 0)                       # there is nothing to meet on
+
+    def test_what_cannot_be_is_said_with_the_remedy(self):
+        for environment, code, text in (
+                ({"SUMAC_STRATEGY": "mirrorred"}, 2, "SUMAC_STRATEGY is mirrorred; there are default, one_device, mirrored"),
+                ({"SUMAC_REPLICAS": "none"}, 2, "SUMAC_REPLICAS"),
+                ({"SUMAC_STRATEGY": "multi_worker"}, 2, "TF_CONFIG has no ps, and its task is none"),
+                ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}, "task": {"type": "worker", "index": 0}}),
+                  "SUMAC_PROGRAM": "/nowhere/sumac"}, 2, "/nowhere/sumac cannot be started as one: No such file.*SUMAC_PROGRAM")):
+            with self.subTest(environment=environment):
+                process = Process([os.path.join(BUILD, "strategies"), "--steps", "1"], {"TF_CONFIG": "", **environment})
+                self.addCleanup(process.kill)
+                self.assertEqual(process.wait(), code, process.text())
+                process.wait_for(text)
 
 
 if __name__ == "__main__":
