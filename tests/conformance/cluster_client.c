@@ -13,6 +13,7 @@ static struct {
     struct sumac_cluster cluster;
     struct sumac_client *client;
     struct sumac_client_facts facts;
+    bool serves_all;
 } now;
 
 enum sumac_status cluster_client_open(struct sumac_error *error)
@@ -42,6 +43,10 @@ void cluster_client_close(void)
     sumac_cluster_deinit(&now.cluster);
     now.client = NULL;
 }
+
+void cluster_client_serve_all(bool all) { now.serves_all = all; }
+
+bool cluster_client_serves_all(void) { return now.serves_all; }
 
 struct sumac_client *cluster_client(void) { return now.client; }
 

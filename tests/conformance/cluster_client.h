@@ -20,6 +20,10 @@ struct sumac_client *cluster_client(void);
 uint32_t cluster_client_index(void);
 uint32_t cluster_client_count(void);
 
+/* Do cases that name no strategy go through the ps, too (--rpc)? */
+void cluster_client_serve_all(bool all);
+bool cluster_client_serves_all(void);
+
 /* Hear from the first `workers` workers what became of a case in each: `why` is "" where it passed,
  * and becomes what the first one says in which it did not. False: some could not be heard. */
 bool cluster_client_agree(const char *case_id, uint32_t workers, char *why, size_t why_bytes);

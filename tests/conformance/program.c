@@ -112,6 +112,7 @@ static int run_all(char **paths, bool rpc)
     struct cases_run run = {.passed = 0};
     struct sumac_error error = {0};
 
+    cluster_client_serve_all(rpc);
     if (cluster_client_open(&error) != SUMAC_OK || target->open(&error) != SUMAC_OK) {
         fprintf(stderr, "sumac-conformance: %s\n", error.text);
         return EXIT_FAILURE;
