@@ -76,7 +76,9 @@ static enum sumac_status take_range(
         count = ((uint64_t)(stop - start) - 1) / (uint64_t)step + 1;
     else if (step < 0 && start > stop)
         count = ((uint64_t)(start - stop) - 1) / (0 - (uint64_t)step) + 1;
-    *axis = (struct walked){.first = count > 0 ? (uint64_t)start : 0, .count = count, .step = step};
+    /* no step leads from one element to another: it may be of any size */
+    *axis = (struct walked){
+        .first = count > 0 ? (uint64_t)start : 0, .count = count, .step = count > 1 ? step : 1};
     return SUMAC_OK;
 }
 
@@ -150,8 +152,7 @@ find_run(const struct walk *walk, const struct sumac_tensor *tensor, uint64_t *b
     bool whole = true;
 
     *bytes = walk->element_bytes;
-    while (axis > 0 && whole &&
-           (walk->axes[axis - 1].step == 1 || walk->axes[axis - 1].count == 1)) {
+    while (axis > 0 && whole && walk->axes[axis - 1].step == 1) {
         axis--;
         *bytes *= walk->axes[axis].count;
         whole = walk->axes[axis].count == tensor->shape.extent[axis];
@@ -207,11 +208,12 @@ enum sumac_status sumac_value_slice(
         if (!walk.axes[axis].dropped)
             shape.extent[shape.rank++] = walk.axes[axis].count;
     }
-    *result = value_make_tensor(value->tensor.dtype, &shape, &made);
-    if (*result == NULL)
+    struct sumac_value *copy = value_make_tensor(value->tensor.dtype, &shape, &made);
+    if (copy == NULL)
         return value_fail_for_memory(error);
     const uint32_t run_axis = find_run(&walk, &value->tensor, &run_bytes);
     if (elements > 0)
         (void)copy_axis(&walk, 0, run_axis, run_bytes, sumac_tensor_data(&value->tensor), made);
+    *result = copy;
     return SUMAC_OK;
 }

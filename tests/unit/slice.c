@@ -131,6 +131,132 @@ static void ranges_are_pythons(void **state)
                 }
 }
 
+/* ---- of several axes, generated ---- */
+
+/* Of an axis of `size` elements, those that PySlice_AdjustIndices names; -1: an index outside. */
+static int pick(const struct sumac_slice *slice, int64_t size, int64_t picked[64], bool *dropped)
+{
+    int count = 0;
+
+    *dropped = slice->kind == SUMAC_SLICE_INDEX;
+    if (*dropped) {
+        picked[0] = slice->index < 0 ? slice->index + size : slice->index;
+        return picked[0] < 0 || picked[0] >= size ? -1 : 1;
+    }
+    const int64_t step = slice->has_step ? slice->step : 1;
+    int64_t start = step < 0 ? size - 1 : 0, stop = step < 0 ? -1 : size;
+    if (slice->has_start) {
+        start = slice->start < 0 ? slice->start + size : slice->start;
+        start = start < 0       ? (step < 0 ? -1 : 0)
+                : start >= size ? (step < 0 ? size - 1 : size)
+                                : start;
+    }
+    if (slice->has_stop) {
+        stop = slice->stop < 0 ? slice->stop + size : slice->stop;
+        stop = stop < 0 ? (step < 0 ? -1 : 0) : stop >= size ? (step < 0 ? size - 1 : size) : stop;
+    }
+    for (int64_t i = start; step < 0 ? i > stop : i < stop; i += step)
+        picked[count++] = i;
+    return count;
+}
+
+static int64_t any_between(uint32_t *random, int64_t least, int64_t most)
+{
+    *random = *random * 1664525u + 1013904223u;
+    return least + (int64_t)((*random >> 8) % (uint32_t)(most - least + 1));
+}
+
+static struct sumac_slice any_entry(uint32_t *random, int64_t size)
+{
+    struct sumac_slice entry = {
+        .index = any_between(random, -size - 1, size),
+        .start = any_between(random, -size - 3, size + 3),
+        .stop = any_between(random, -size - 3, size + 3),
+        .step = any_between(random, 1, 3),
+        .has_start = any_between(random, 0, 2) > 0,
+        .has_stop = any_between(random, 0, 2) > 0,
+        .has_step = any_between(random, 0, 2) > 0};
+
+    if (any_between(random, 0, 1) > 0)
+        entry.step = -entry.step;
+    if (any_between(random, 0, 3) == 0)
+        entry.kind = SUMAC_SLICE_INDEX;
+    return entry;
+}
+
+/* What t[entries] has of three axes, element by element; false: an index is outside. */
+static bool slice_plainly(
+    const struct sumac_shape *shape, const struct sumac_slice entries[3], int32_t *elements,
+    struct sumac_shape *left)
+{
+    int64_t picked[3][64];
+    int count[3], made = 0;
+
+    *left = SUMAC_SCALAR;
+    for (int axis = 0; axis < 3; axis++) {
+        bool dropped;
+        count[axis] = pick(&entries[axis], (int64_t)shape->extent[axis], picked[axis], &dropped);
+        if (count[axis] < 0)
+            return false;
+        if (!dropped)
+            left->extent[left->rank++] = (uint64_t)count[axis];
+    }
+    for (int i = 0; i < count[0]; i++)
+        for (int j = 0; j < count[1]; j++)
+            for (int k = 0; k < count[2]; k++)
+                elements[made++] = (int32_t)(
+                    (picked[0][i] * (int64_t)shape->extent[1] + picked[1][j]) *
+                        (int64_t)shape->extent[2] +
+                    picked[2][k]);
+    return true;
+}
+
+/* 20000 of them, with what they leave out behind an ellipsis, or to its place, or to nobody. */
+static void entries_of_several_axes_are_numpys(void **state)
+{
+    (void)state;
+    int32_t expected[512];
+    struct sumac_shape left;
+    uint32_t random = 12345;
+
+    for (int i = 0; i < 20000; i++) {
+        const struct sumac_shape shape =
+            SUMAC_SHAPE(/* given */
+                        (uint64_t)any_between(&random, 0, 4), (uint64_t)any_between(&random, 1, 4),
+                        (uint64_t)any_between(&random, 0, 5));
+        struct sumac_slice entries[3] = {{.index = 0}}, said[4];
+        uint32_t count = (uint32_t)any_between(&random, 0, 3),
+                 hidden = (uint32_t)any_between(&random, 0, 1);
+        for (uint32_t axis = 0; axis < 3; axis++)
+            if (axis < count)
+                said[axis] = entries[axis] = any_entry(&random, (int64_t)shape.extent[axis]);
+        if (hidden > 0 && count > 0) { /* [..., last] */
+            entries[2] = any_entry(&random, (int64_t)shape.extent[2]);
+            said[count - 1] = rest;
+            said[count] = entries[2];
+            for (uint32_t axis = count - 1; axis < 2; axis++)
+                entries[axis] = (struct sumac_slice){.index = 0};
+            count++;
+        }
+        const bool there = slice_plainly(&shape, entries, expected, &left);
+        struct sumac_value *value = counted(shape), *result = NULL;
+
+        const enum sumac_status status =
+            sumac_value_slice(value, said, count, &result, NULL); /* when */
+
+        assert_int_equal(status, there ? SUMAC_OK : SUMAC_OUT_OF_RANGE); /* then */
+        if (there) {
+            const struct sumac_shape made = sumac_value_shape(result);
+            assert_true(sumac_shape_equal(&made, &left));
+            assert_memory_equal(
+                sumac_value_data(result), expected,
+                sumac_tensor_bytes(sumac_value_as_tensor(result)));
+        }
+        sumac_value_unref(value);
+        sumac_value_unref(result);
+    }
+}
+
 static void bounds_beyond_the_axis_are_clamped(void **state)
 {
     (void)state;
@@ -157,6 +283,9 @@ static void bounds_beyond_the_axis_are_clamped(void **state)
     expect_slice(SUMAC_SHAPE(4), &widest, 1, "int32[1] 0");
     expect_slice(SUMAC_SHAPE(4), &farthest, 1, "int32[1] 3");
     expect_slice(SUMAC_SHAPE(0, 3), &back, 1, "int32[0, 3]");
+    /* one element of the first axis, and no run of the second: the step is of no account */
+    expect_slice(
+        SUMAC_SHAPE(4, 2), (const struct sumac_slice[]){farthest, every(2)}, 2, "int32[1, 1] 6");
 }
 
 static void what_is_no_slice_is_refused(void **state)
@@ -270,6 +399,62 @@ static void bags_of_rows_become_one_row_each(void **state)
     sumac_value_unref(integers);
 }
 
+/* 2048 + 1 + 1, which is 2048 where each sum is a float16 by itself. */
+static void halves_are_rounded_once(void **state)
+{
+    (void)state;
+    const uint16_t halves[] = {float16_of_float32(2048), float16_of_float32(1)};
+    const int64_t three[] = {0, 1, 1};
+    struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(2, 1), halves);
+    struct sumac_value *const items[] = {ids_of(three, 3)};
+    struct sumac_value *ids = sumac_value_list(items, 1), *result = NULL;
+
+    assert_int_equal(sumac_value_lookup(value, ids, SUMAC_COMBINER_SUM, &result, NULL), SUMAC_OK);
+    expect_printed(result, "float16[1, 1] 2050");
+    sumac_value_unref(value);
+    sumac_value_unref(ids);
+}
+
+static void expect_no_lookup(
+    struct sumac_value *value, struct sumac_value *ids, enum sumac_combiner combiner,
+    const char *words)
+{
+    struct sumac_value *result = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_value_lookup(value, ids, combiner, &result, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, words));
+    assert_null(result);
+}
+
+static void what_is_no_bag_is_refused(void **state)
+{
+    (void)state;
+    const bool bools[] = {true, false};
+    const int64_t beyond[] = {0, 2};
+    const float singles[] = {2, 4};
+    struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), singles);
+    struct sumac_value *truths = sumac_value_tensor(SUMAC_BOOL, SUMAC_SHAPE(2), bools);
+    struct sumac_value *vector = ids_of(beyond, 2), *scalar = sumac_value_float32(1);
+    struct sumac_value *good = sumac_value_list(NULL, 0);
+    struct sumac_value *far = sumac_value_list((struct sumac_value *const[]){ids_of(beyond, 2)}, 1);
+    struct sumac_value *odd = sumac_value_list(&scalar, 1); /* takes it */
+
+    expect_no_lookup(value, vector, SUMAC_COMBINER_SUM, "a list of vectors");
+    expect_no_lookup(value, odd, SUMAC_COMBINER_SUM, "a vector of int64 or int32");
+    expect_no_lookup(value, far, SUMAC_COMBINER_MEAN, "there is no row 2; the value has 2 rows");
+    expect_no_lookup(value, good, (enum sumac_combiner)4, "a combiner 4");
+    expect_no_lookup(truths, good, SUMAC_COMBINER_SUM, "rows of bool");
+    expect_no_lookup(good, good, SUMAC_COMBINER_SUM, "which has no rows");
+    sumac_value_unref(value);
+    sumac_value_unref(truths);
+    sumac_value_unref(vector);
+    sumac_value_unref(good);
+    sumac_value_unref(far);
+    sumac_value_unref(odd);
+}
+
 static void a_bag_may_be_divided_by_its_root(void **state)
 {
     (void)state;
@@ -290,11 +475,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_are_of_the_axes_in_turn),
         cmocka_unit_test(ranges_are_pythons),
+        cmocka_unit_test(entries_of_several_axes_are_numpys),
         cmocka_unit_test(bounds_beyond_the_axis_are_clamped),
         cmocka_unit_test(what_is_no_slice_is_refused),
         cmocka_unit_test(rows_come_in_the_order_asked_for),
         cmocka_unit_test(bags_of_rows_become_one_row_each),
         cmocka_unit_test(a_bag_may_be_divided_by_its_root),
+        cmocka_unit_test(halves_are_rounded_once),
+        cmocka_unit_test(what_is_no_bag_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
