@@ -17,6 +17,7 @@
 #include "wire.h"
 
 #define PLACEMENT_NO_CAP INT64_MAX
+#define PLACEMENT_SHARDS_MAX 4096u /* of one variable: whoever splits one looks at it */
 
 /* A partitioner with every parameter said; those of other kinds are not looked at. */
 struct placement_rule {

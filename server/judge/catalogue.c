@@ -95,11 +95,11 @@ static enum sumac_status check(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "%s: there are %u variables already, the most there may be", name,
             judge->variable_count + fresh - 1);
-    if (*shard_count > JUDGE_SHARDS_MAX)
+    if (*shard_count > PLACEMENT_SHARDS_MAX)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSUPPORTED,
             "%s: the partitioner makes %" PRIu64 " shards, at most %u may be", name, *shard_count,
-            JUDGE_SHARDS_MAX);
+            PLACEMENT_SHARDS_MAX);
     return SUMAC_OK;
 }
 
@@ -129,7 +129,7 @@ static enum sumac_status allocate(
     made->name = (char *)made + fixed;
     made->shard_count = (uint32_t)shard_count;
     *variable = made;
-    assert(made->shard_count <= JUDGE_SHARDS_MAX);
+    assert(made->shard_count <= PLACEMENT_SHARDS_MAX);
     return SUMAC_OK;
 }
 

@@ -57,7 +57,6 @@
 #define JUDGE_SETTLED_MAX                                                                          \
     256u /* sessions remembered after their settle, for retried leaves and joins */
 #define JUDGE_VARIABLES_MAX 262144u
-#define JUDGE_SHARDS_MAX 4096u /* of one variable */
 #define JUDGE_CALLS_MAX 4096u  /* creates, deletes and defines that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it those are refused */
 #define JUDGE_VOIDED_MAX                                                                           \

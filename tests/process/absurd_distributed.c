@@ -93,8 +93,7 @@ static void try_parts(void)
 {
     const struct sumac_slice odd = {.kind = (enum sumac_slice_kind)77};
     struct sumac_value *ids = sumac_value_int32(0), *list = sumac_value_list(NULL, 0);
-    uint32_t shard = 0;
-    uint64_t offset = 0;
+    struct sumac_value *vector = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL);
 
     REFUSED(
         sumac_value_slice, "NULL", INVALID_ARGUMENT, "value is NULL",
@@ -109,8 +108,35 @@ static void try_parts(void)
         sumac_value_rows, "of a scalar", INVALID_ARGUMENT, "has no rows",
         sumac_value_rows(number, ids, &result, error));
     REFUSED(
+        sumac_value_rows, "NULL", INVALID_ARGUMENT, "value is NULL",
+        sumac_value_rows(NULL, ids, &result, error));
+    REFUSED(
+        sumac_value_rows, "no ids", INVALID_ARGUMENT, "ids are a vector",
+        sumac_value_rows(vector, NULL, &result, error));
+    REFUSED(
+        sumac_value_rows, "no result", INVALID_ARGUMENT, "result is NULL",
+        sumac_value_rows(vector, ids, NULL, error));
+    REFUSED(
+        sumac_value_lookup, "no ids", INVALID_ARGUMENT, "a list of vectors",
+        sumac_value_lookup(vector, NULL, SUMAC_COMBINER_SUM, &result, error));
+    REFUSED(
+        sumac_value_lookup, "combiner 77", INVALID_ARGUMENT, "a combiner 77",
+        sumac_value_lookup(vector, list, (enum sumac_combiner)77, &result, error));
+    REFUSED(
         sumac_value_lookup, "NULL", INVALID_ARGUMENT, "value is NULL",
         sumac_value_lookup(NULL, list, SUMAC_COMBINER_SUM, &result, error));
+    sumac_value_unref(ids);
+    sumac_value_unref(list);
+    sumac_value_unref(vector);
+}
+
+static void try_parts_of_variables(void)
+{
+    const struct sumac_slice odd = {.kind = (enum sumac_slice_kind)77};
+    struct sumac_value *ids = sumac_value_int32(0), *list = sumac_value_list(NULL, 0);
+    uint32_t shard = 0;
+    uint64_t offset = 0;
+
     HOLDS(sumac_distributed_shards, "NULL", sumac_distributed_shards(NULL) == 0);
     REFUSED(
         sumac_distributed_shard, "NULL", INVALID_ARGUMENT, "variable is NULL",
@@ -122,8 +148,17 @@ static void try_parts(void)
         sumac_distributed_slice, "NULL", INVALID_ARGUMENT, "variable is NULL",
         sumac_distributed_slice(NULL, NULL, &odd, 1, &result, error));
     REFUSED(
-        sumac_distributed_rows, "NULL", INVALID_ARGUMENT, "has no rows",
+        sumac_distributed_slice, "no value", INVALID_ARGUMENT, "value is NULL",
+        sumac_distributed_slice(variable, NULL, &odd, 1, NULL, error));
+    REFUSED(
+        sumac_distributed_rows, "NULL", INVALID_ARGUMENT, "sumac_distributed_rows: variable is",
+        sumac_distributed_rows(NULL, NULL, ids, &result, error));
+    REFUSED(
+        sumac_distributed_rows, "of a scalar", INVALID_ARGUMENT, "has no rows",
         sumac_distributed_rows(variable, NULL, NULL, &result, error));
+    REFUSED(
+        sumac_distributed_lookup, "NULL", INVALID_ARGUMENT, "sumac_distributed_lookup: variable is",
+        sumac_distributed_lookup(NULL, NULL, list, SUMAC_COMBINER_SUM, &result, error));
     REFUSED(
         sumac_distributed_lookup, "combiner 77", INVALID_ARGUMENT, "has no rows",
         sumac_distributed_lookup(variable, NULL, list, (enum sumac_combiner)77, &result, error));
@@ -198,6 +233,7 @@ void try_distributed(void)
     try_describing();
     try_writing();
     try_parts();
+    try_parts_of_variables();
     try_updating();
     HOLDS(sumac_distributed_read, "nothing was given", result == NULL);
     sumac_distributed_destroy(variable);

@@ -287,12 +287,12 @@ static void answers_that_wait_are_kept_within_a_bound(void **state)
 
     desk_begin(desk);
     desk_joined(desk, 1);
-    desk->shards = JUDGE_SHARDS_MAX;
+    desk->shards = PLACEMENT_SHARDS_MAX;
     desk_create(desk, "wide", false);
     desk_settle_down(desk);
     desk->shards = 0;
     desk_create(desk, "w", false);
-    desk->shards = JUDGE_SHARDS_MAX;
+    desk->shards = PLACEMENT_SHARDS_MAX;
 
     for (uint32_t i = 0; i < 300; i++)
         desk_create(desk, "wide", false);

@@ -430,14 +430,14 @@ static void a_step_makes_some_of_4096_shards_and_more_with_the_next(void **state
     struct most most;
 
     join(&ps, 0);
-    create_many(&ps, 8, JUDGE_SHARDS_MAX);
+    create_many(&ps, 8, PLACEMENT_SHARDS_MAX);
     assert_int_equal(ps.replied, 1);
 
     const uint32_t steps = go_on(&ps, &most);
 
     assert_int_equal(ps.replied, 2);
-    assert_int_equal(ps.talk->lane->store.shard_count, 8 * JUDGE_SHARDS_MAX);
-    assert_in_range(steps, 8 * JUDGE_SHARDS_MAX / 512, 1000);
+    assert_int_equal(ps.talk->lane->store.shard_count, 8 * PLACEMENT_SHARDS_MAX);
+    assert_in_range(steps, 8 * PLACEMENT_SHARDS_MAX / 512, 1000);
     assert_in_range(most.messages, 1, PS_DELIVERIES_MAX / 2);
     assert_in_range(most.shards, 64, 512);
 }

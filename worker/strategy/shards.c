@@ -20,11 +20,26 @@ fail_split(const struct sumac_distributed *variable, const char *why, struct sum
         why);
 }
 
-static bool make_rows(struct sumac_distributed *variable, uint64_t count)
+/* Why something in it is refused, after its name. */
+static enum sumac_status fail_for(
+    const struct sumac_distributed *variable, const struct sumac_error *cause,
+    struct sumac_error *error)
 {
+    assert(cause->status != SUMAC_OK);
+    return fail(error, cause->status, cause->reason, "%.200s: %s", variable->name, cause->text);
+}
+
+static enum sumac_status
+make_rows(struct sumac_distributed *variable, uint64_t count, struct sumac_error *error)
+{
+    if (count > PLACEMENT_SHARDS_MAX)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSUPPORTED,
+            "%.200s: %" PRIu64 " shards are asked for, at most %u may be", variable->name, count,
+            PLACEMENT_SHARDS_MAX);
     variable->shard_count = (uint32_t)count;
     variable->shard_first = calloc((size_t)count + 1, sizeof *variable->shard_first);
-    return variable->shard_first != NULL;
+    return variable->shard_first != NULL ? SUMAC_OK : value_fail_for_memory(error);
 }
 
 /* As the caller says, row by row. */
@@ -35,11 +50,12 @@ static enum sumac_status take_rows(
     const uint64_t all = variable->shape.rank == 0 ? 0 : variable->shape.extent[0];
     uint64_t first = 0;
 
-    if (rows == NULL || variable->shape.rank == 0)
+    if (rows == NULL || count == 0 || variable->shape.rank == 0)
         return fail_split(
             variable, "shard_rows are how many rows each of shard_count shards has", error);
-    if (!make_rows(variable, count))
-        return value_fail_for_memory(error);
+    const enum sumac_status status = make_rows(variable, count, error);
+    if (status != SUMAC_OK)
+        return status;
     for (uint32_t i = 0; i < count; i++) {
         const struct sumac_range even = placement_rows(all, count, i);
         if (rows[i] == 0 || rows[i] > all - first)
@@ -55,6 +71,36 @@ static enum sumac_status take_rows(
                      variable, "shard_rows do not add up to its rows, each with some", error);
 }
 
+/* What a partitioner of another kind would make of a parameter is not what was meant by it: a ps is
+ * not asked for it either. */
+static enum sumac_status check_parameters(
+    const struct sumac_distributed *variable, const struct sumac_partitioner *partitioner,
+    struct sumac_error *error)
+{
+    const enum sumac_partitioner_kind kind = partitioner->kind;
+    const bool bounded = kind == SUMAC_PARTITIONER_MIN_SIZE || kind == SUMAC_PARTITIONER_MAX_SIZE;
+
+    const struct {
+        const char *name, *kinds;
+        bool given, wanted;
+    } checks[] = {
+        {"num_shards", "FIXED_SHARDS", partitioner->num_shards != 0,
+         kind == SUMAC_PARTITIONER_FIXED_SHARDS},
+        {"min_shard_bytes", "MIN_SIZE", partitioner->min_shard_bytes != 0,
+         kind == SUMAC_PARTITIONER_MIN_SIZE},
+        {"max_shards", "MIN_SIZE or MAX_SIZE", partitioner->max_shards != 0, bounded},
+        {"max_shard_bytes", "MAX_SIZE", partitioner->max_shard_bytes != 0,
+         kind == SUMAC_PARTITIONER_MAX_SIZE},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
+        if (checks[i].given && !checks[i].wanted)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "%.200s: %s is given, which only partitioner %s has", variable->name,
+                checks[i].name, checks[i].kinds);
+    return SUMAC_OK;
+}
+
 /* As the partitioner says. */
 static enum sumac_status split(
     struct sumac_distributed *variable, const struct sumac_partitioner *partitioner,
@@ -62,6 +108,7 @@ static enum sumac_status split(
 {
     wire_partitioner given = WIRE_PARTITIONER_INIT;
     struct placement_rule rule;
+    struct sumac_error cause;
     uint64_t count = 1;
 
     /* one on each ps: there are none here */
@@ -72,14 +119,13 @@ static enum sumac_status split(
     given.min_shard_bytes = partitioner->min_shard_bytes;
     given.max_shards = partitioner->max_shards;
     given.max_shard_bytes = partitioner->max_shard_bytes;
-    enum sumac_status status = placement_rule_read(&given, &rule, error);
-    if (status == SUMAC_OK)
-        status = placement_shard_count(&rule, &variable->shape, variable->dtype, &count, error);
+    if (placement_rule_read(&given, &rule, &cause) != SUMAC_OK ||
+        placement_shard_count(&rule, &variable->shape, variable->dtype, &count, &cause) != SUMAC_OK)
+        return fail_for(variable, &cause, error);
+    assert(count > 0);
+    const enum sumac_status status = make_rows(variable, count, error);
     if (status != SUMAC_OK)
         return status;
-    assert(count > 0);
-    if (count > UINT32_MAX || !make_rows(variable, count))
-        return value_fail_for_memory(error);
     for (uint64_t i = 0; i < count && variable->shape.rank > 0; i++) {
         const struct sumac_range rows = placement_rows(variable->shape.extent[0], count, i);
         variable->shard_first[i + 1] = rows.first + rows.count;
@@ -94,7 +140,8 @@ enum sumac_status shards_read(
     assert(variable->shard_first == NULL);
     if (options->shard_count > 0 || options->shard_rows != NULL)
         return take_rows(variable, options->shard_rows, options->shard_count, error);
-    return split(variable, &options->partitioner, error);
+    const enum sumac_status status = check_parameters(variable, &options->partitioner, error);
+    return status == SUMAC_OK ? split(variable, &options->partitioner, error) : status;
 }
 
 /* ---- parts of it */
@@ -121,14 +168,34 @@ enum sumac_status sumac_shard_of_row(
     return SUMAC_OK;
 }
 
+/* Gives *whole: what a read in that context gives. */
 static enum sumac_status read_for(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    const char *call, struct sumac_distributed *variable, struct sumac_replica_context *replica,
     struct sumac_value **result, struct sumac_value **whole, struct sumac_error *error)
 {
     if (variable == NULL || result == NULL)
-        return fail_for_null(
-            error, "a part of a variable", variable == NULL ? "variable" : "result");
+        return fail_for_null(error, call, variable == NULL ? "variable" : "value");
     return sumac_distributed_read(variable, replica, whole, error);
+}
+
+/* A part has been taken of `whole`, or why not. */
+static enum sumac_status part_of(
+    const struct sumac_distributed *variable, struct sumac_value *whole, enum sumac_status status,
+    const struct sumac_error *cause, struct sumac_error *error)
+{
+    sumac_value_unref(whole);
+    return status == SUMAC_OK ? SUMAC_OK : fail_for(variable, cause, error);
+}
+
+static struct sumac_range rows_of(const struct sumac_distributed *variable, uint32_t shard)
+{
+    const uint64_t *const first = variable->shard_first;
+
+    assert(variable->shape.rank > 0);
+    if (variable->remote != NULL)
+        return placement_rows(
+            variable->shape.extent[0], sumac_variable_shards(variable->remote), shard);
+    return (struct sumac_range){.first = first[shard], .count = first[shard + 1] - first[shard]};
 }
 
 enum sumac_status sumac_distributed_shard(
@@ -137,31 +204,30 @@ enum sumac_status sumac_distributed_shard(
 {
     const uint32_t count = sumac_distributed_shards(variable);
     struct sumac_value *whole = NULL;
-    struct sumac_slice rows = {.kind = SUMAC_SLICE_RANGE, .has_start = true, .has_stop = true};
+    struct sumac_error cause;
 
     if (variable != NULL && index >= count)
         return fail(
             error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNKNOWN_SHARD,
-            "%s has %" PRIu32 " shards, and %" PRIu32 " is none of them", variable->name, count,
+            "%.200s has %" PRIu32 " shards, and %" PRIu32 " is none of them", variable->name, count,
             index);
-    enum sumac_status status = read_for(variable, NULL, value, &whole, error);
+    const enum sumac_status status =
+        read_for("sumac_distributed_shard", variable, NULL, value, &whole, error);
     if (status != SUMAC_OK)
         return status;
-    if (count == 1 || variable->shape.rank == 0) {
+    if (count == 1) {
         *value = whole;
         return SUMAC_OK;
     }
-    if (variable->remote != NULL) {
-        const struct sumac_range range = placement_rows(variable->shape.extent[0], count, index);
-        rows.start = (int64_t)range.first;
-        rows.stop = (int64_t)(range.first + range.count);
-    } else {
-        rows.start = (int64_t)variable->shard_first[index];
-        rows.stop = (int64_t)variable->shard_first[index + 1];
-    }
-    status = sumac_value_slice(whole, &rows, 1, value, error);
-    sumac_value_unref(whole);
-    return status;
+    const struct sumac_range rows = rows_of(variable, index);
+    const struct sumac_slice slice = {
+        .kind = SUMAC_SLICE_RANGE,
+        .start = (int64_t)rows.first,
+        .stop = (int64_t)(rows.first + rows.count),
+        .has_start = true,
+        .has_stop = true};
+    return part_of(
+        variable, whole, sumac_value_slice(whole, &slice, 1, value, &cause), &cause, error);
 }
 
 enum sumac_status sumac_distributed_slice(
@@ -170,12 +236,15 @@ enum sumac_status sumac_distributed_slice(
     struct sumac_error *error)
 {
     struct sumac_value *whole = NULL;
+    struct sumac_error cause;
 
-    enum sumac_status status = read_for(variable, replica, value, &whole, error);
-    if (status == SUMAC_OK)
-        status = sumac_value_slice(whole, slices, count, value, error);
-    sumac_value_unref(whole);
-    return status;
+    const enum sumac_status status =
+        read_for("sumac_distributed_slice", variable, replica, value, &whole, error);
+    return status != SUMAC_OK
+               ? status
+               : part_of(
+                     variable, whole, sumac_value_slice(whole, slices, count, value, &cause),
+                     &cause, error);
 }
 
 enum sumac_status sumac_distributed_rows(
@@ -183,12 +252,14 @@ enum sumac_status sumac_distributed_rows(
     const struct sumac_value *ids, struct sumac_value **value, struct sumac_error *error)
 {
     struct sumac_value *whole = NULL;
+    struct sumac_error cause;
 
-    enum sumac_status status = read_for(variable, replica, value, &whole, error);
-    if (status == SUMAC_OK)
-        status = sumac_value_rows(whole, ids, value, error);
-    sumac_value_unref(whole);
-    return status;
+    const enum sumac_status status =
+        read_for("sumac_distributed_rows", variable, replica, value, &whole, error);
+    return status != SUMAC_OK
+               ? status
+               : part_of(
+                     variable, whole, sumac_value_rows(whole, ids, value, &cause), &cause, error);
 }
 
 enum sumac_status sumac_distributed_lookup(
@@ -197,10 +268,13 @@ enum sumac_status sumac_distributed_lookup(
     struct sumac_error *error)
 {
     struct sumac_value *whole = NULL;
+    struct sumac_error cause;
 
-    enum sumac_status status = read_for(variable, replica, value, &whole, error);
-    if (status == SUMAC_OK)
-        status = sumac_value_lookup(whole, bags, combiner, value, error);
-    sumac_value_unref(whole);
-    return status;
+    const enum sumac_status status =
+        read_for("sumac_distributed_lookup", variable, replica, value, &whole, error);
+    return status != SUMAC_OK
+               ? status
+               : part_of(
+                     variable, whole, sumac_value_lookup(whole, bags, combiner, value, &cause),
+                     &cause, error);
 }

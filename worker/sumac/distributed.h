@@ -56,7 +56,8 @@ enum sumac_trainable {
 };
 
 /* Into how many shards a variable is split, as sumac_variable_options has it
- * (tf.distribute.experimental.partitioners); zeroed: one. */
+ * (tf.distribute.experimental.partitioners), at most 4096; zeroed: one. What another kind has is 0.
+ * SHARD_PER_PS is one where there is no ps. */
 struct sumac_partitioner {
     enum sumac_partitioner_kind kind;
     uint64_t num_shards;      /* of FIXED_SHARDS: at least 1 */
@@ -134,7 +135,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
     struct sumac_distributed *variable, struct sumac_value **components, struct sumac_error *error);
 
 /* How many shards it has. The rows of one, as a read across has them; its name is
- * "NAME/part_INDEX".
+ * "NAME/part_INDEX", or of one that is alone the variable's.
  * Fails    OUT_OF_RANGE: there is no such shard. Else as a read. */
 SUMAC_API uint32_t sumac_distributed_shards(const struct sumac_distributed *variable);
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_shard(
