@@ -172,6 +172,7 @@ int main(int argc, char **argv)
     sumac_distributed_destroy(job.weights);
     sumac_distributed_destroy(job.biases);
     sumac_strategy_destroy(strategy);
+    free(job.order.indices);
     digits_data_free(&job.data);
     return EXIT_SUCCESS;
 }
