@@ -14,6 +14,7 @@
 
 #include "error.h"
 #include "listing.h"
+#include "operation.h"
 #include "text.h"
 
 #define FILL_BYTES_PER_STEP 262144u
@@ -64,6 +65,8 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
     if (lane->coordinator_incarnation != 0 &&
         (hello->coordinator_incarnation != lane->coordinator_incarnation ||
          hello->epoch != lane->epoch)) {
+        if (hello->epoch != lane->epoch)
+            lane_meet_epoch(lane, hello->epoch);
         lane_shutdown_lost(
             lane, SUMAC_REASON_STATE_LOST,
             "ps 0 came back without its state: it was incarnation %016" PRIx64 ", epoch %" PRIu64

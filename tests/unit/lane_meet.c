@@ -549,6 +549,32 @@ static void that_the_ps_stood_still_is_nobodys_time(void **state)
     assert_int_equal(talk_times_said(world.talk, "pulled 2 error TIMED_OUT"), 1);
 }
 
+/* One that is over is what it was; whoever waits for one that is open hears at once that it never
+ * will be whole. */
+static void another_epoch_ends_the_open_rounds(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    come_with(&world, 1, 1, 2, 3, 4);
+    ask(&world, 1);
+    world.meeting.round = 2;
+    come_with(&world, 2, 1, 2, 3, 4);
+    ask(&world, 2);
+    talk_forget(world.talk);
+
+    talk_hello_of(world.talk, 2);
+    const struct rounds *rounds = &world.talk->lane->rounds;
+    assert_int_equal(rounds->count, 2);
+    for (const struct round *round = rounds->kept.first; round != NULL;
+         round = round->in_list.next)
+        assert_int_equal(round->end.status, SUMAC_ABORTED);
+
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error STATE_LOST"), 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 2 error STATE_LOST"), 1);
+    assert_int_equal(talk_times_said(world.talk, "exit 138 STATE_LOST"), 1);
+}
+
 static void many_rounds_leave_nothing(void **state)
 {
     struct world world;
@@ -593,6 +619,7 @@ int main(void)
         talk_test(so_is_who_is_about_to),
         talk_test(so_is_a_contribution_that_is_on_its_way),
         talk_test(that_the_ps_stood_still_is_nobodys_time),
+        talk_test(another_epoch_ends_the_open_rounds),
         talk_test(many_rounds_leave_nothing),
     };
 

@@ -97,7 +97,9 @@ void talk_start(struct talk *talk, const struct lane_config *config)
     talk_expect(talk, "report 1\n");
 }
 
-void talk_hello(struct talk *talk)
+void talk_hello(struct talk *talk) { talk_hello_of(talk, EPOCH); }
+
+void talk_hello_of(struct talk *talk, uint64_t epoch)
 {
     talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
     char *addresses[] = {"h0:1", "h1:1"};
@@ -105,7 +107,7 @@ void talk_hello(struct talk *talk)
     wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     hello.cluster_id = CLUSTER_ID;
-    hello.epoch = EPOCH;
+    hello.epoch = epoch;
     hello.coordinator_incarnation = 0x1000;
     hello.coordinator_secret = TALK_SECRET;
     hello.index = lane_config(talk->lane)->index;

@@ -116,6 +116,8 @@ wire_bytes talk_id(uint8_t session, uint8_t id[16]);
 /* As ps 0. */
 /* On a new stream. */
 void talk_hello(struct talk *talk);
+/* … which says that the cluster is in that epoch. */
+void talk_hello_of(struct talk *talk, uint64_t epoch);
 void talk_order(struct talk *talk, wire_peer_order *order);
 void talk_open(struct talk *talk, uint8_t session);
 /* What a synchronous step is made of: of these sessions, a digit each. */

@@ -367,6 +367,24 @@ void lane_meet_settled(struct lane *lane, struct lane_session *session)
     end_forsaken(lane);
 }
 
+/* A round is of the epoch that it was opened in (PROTOCOL.md, "Rendezvous", 7). */
+void lane_meet_epoch(struct lane *lane, uint64_t epoch)
+{
+    struct sumac_error end;
+
+    assert(epoch != lane->epoch);
+    for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
+        next = round->in_list.next;
+        lane->work++;
+        (void)fail(
+            &end, SUMAC_ABORTED, SUMAC_REASON_STATE_LOST,
+            "round %" PRIu64 " of rendezvous %.100s is of epoch %" PRIu64
+            ", and the cluster is in epoch %" PRIu64,
+            round->meeting->round, round->meeting->name, lane->epoch, epoch);
+        fail_round(lane, round, &end);
+    }
+}
+
 /* ---- their time */
 
 void lane_meet_tick(struct lane *lane)
