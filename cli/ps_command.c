@@ -20,7 +20,7 @@ struct ps_words {
     struct ps_options server;
     struct option_list plugins;
     uint32_t port, index;
-    const char *on_loss, *step_deadline; /* NULL: not given */
+    const char *placement, *on_loss, *step_deadline; /* NULL: not given */
 };
 
 #define STAGING_BYTES_MIN 65536u
@@ -69,6 +69,10 @@ static const struct option_row rows[] = {
     {"state-max", "SIZE",
      "variables with their slots (three quarters of the memory, divided by the ps of this host)",
      OPTION_SIZE, SERVER(state_bytes_max)},
+    {"placement", "HOW",
+     "where ps 0 puts a variable's shards: round-robin, on the ps in turn, or bytes, on the one "
+     "that has the fewest, slots with them (round-robin)",
+     OPTION_TEXT, .offset = offsetof(struct ps_words, placement)},
     {"grpc-memory-max", "SIZE", "gRPC's own buffers (256M)", OPTION_SIZE,
      SERVER(grpc_memory_bytes_max)},
     {"streams-max", "N", "calls at a time on one connection (1024)", OPTION_COUNT,
@@ -253,6 +257,17 @@ static bool check(const struct ps_options *options)
     return false;
 }
 
+static bool take_placement(struct ps_words *words)
+{
+    const char *const given = words->placement == NULL ? "round-robin" : words->placement;
+
+    words->server.places_by_bytes = strcmp(given, "bytes") == 0;
+    if (words->server.places_by_bytes || strcmp(given, "round-robin") == 0)
+        return true;
+    fprintf(stderr, "sumac ps: --placement %s is neither round-robin nor bytes\n", given);
+    return false;
+}
+
 static bool take_on_loss(struct ps_words *words)
 {
     const char *const given = words->on_loss == NULL ? "continue" : words->on_loss;
@@ -317,7 +332,8 @@ static int serve(const struct command *command, int argc, char **argv)
         fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
         return EXIT_MISUSED;
     }
-    if (!check(&words.server) || !take_on_loss(&words) || !take_step_deadline(&words))
+    if (!check(&words.server) || !take_placement(&words) || !take_on_loss(&words) ||
+        !take_step_deadline(&words))
         return EXIT_MISUSED;
     struct sumac_cluster cluster;
     struct sumac_error error = {0};

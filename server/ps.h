@@ -43,6 +43,7 @@ struct ps_options {
     uint32_t terminate_ms;     /* 5 000 */
     uint32_t members;          /* of synchronous steps: as many as are listed */
     bool loss_fails;           /* a synchronous step that lacks a member which was lost fails */
+    bool places_by_bytes;      /* ps 0 puts a shard where the fewest are; else on each ps in turn */
     uint32_t quorum;           /* a synchronous step is taken with so many contributions; 0: all */
     uint32_t step_deadline_ms; /* … so long after its first one; PS_STEP_DEADLINE_AUTO: by what the
                                   last steps took */

@@ -254,6 +254,7 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->terminate_ms = options->terminate_ms;
     lane->step_members = options->members;
     lane->loss_fails = options->loss_fails;
+    lane->places_by_bytes = options->places_by_bytes;
     lane->step_quorum = options->quorum;
     lane->step_deadline_ms = options->step_deadline_ms;
     lane->sessions_max = options->sessions_max;

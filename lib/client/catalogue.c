@@ -238,6 +238,8 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
             "%s has %" PRIu32 " axes, and %d are the most", options->name, options->shape.rank,
             SUMAC_RANK_MAX);
+    if (status == SUMAC_OK && options->colocate_with != NULL)
+        status = check_name(options->colocate_with, error);
     if (status == SUMAC_OK)
         status = check_kinds(options, error);
     if (status == SUMAC_OK && options->initializer == SUMAC_INITIALIZER_ASSIGNED)
@@ -277,6 +279,8 @@ static enum sumac_status fill(
     variable->aggregation = (Sumac__V1__Aggregation)options->aggregation;
     variable->synchronization = (Sumac__V1__Synchronization)options->synchronization;
     variable->trainable = !options->not_trainable;
+    if (options->colocate_with != NULL)
+        variable->colocate_with = (char *)(uintptr_t)options->colocate_with;
     variable->initializer = &creation->initializer;
     variable->partitioner = &creation->partitioner;
     const enum sumac_status status = client_know_function(creation->client, function, error);

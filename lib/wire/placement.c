@@ -171,3 +171,14 @@ uint32_t placement_next_ps(uint64_t *counter, uint32_t ps_count)
     assert(ps_count > 0);
     return (uint32_t)((*counter)++ % ps_count);
 }
+
+uint32_t placement_least_ps(const uint64_t *bytes, uint32_t ps_count)
+{
+    uint32_t least = 0;
+
+    assert(ps_count > 0);
+    for (uint32_t ps = 1; ps < ps_count; ps++)
+        if (bytes[ps] < bytes[least])
+            least = ps;
+    return least;
+}

@@ -52,4 +52,7 @@ uint64_t placement_find(uint64_t rows, uint64_t shard_count, uint64_t row, uint6
 /* The ps of the next shard, variables and shards taking their turns alike; advances *counter. */
 uint32_t placement_next_ps(uint64_t *counter, uint32_t ps_count);
 
+/* The ps that has the fewest of `bytes` (ps_count), of several the first. */
+uint32_t placement_least_ps(const uint64_t *bytes, uint32_t ps_count);
+
 #endif

@@ -18,17 +18,21 @@
 
 /* ---- names ---- */
 
-/* Shards are called name/part_0, name/part_1, … */
-static bool ends_like_a_shard(const char *name)
+size_t definition_shard_name(const char *name, uint64_t *shard)
 {
     const char *slash = strrchr(name, '/');
+    uint64_t number = 0;
 
+    *shard = 0;
     if (slash == NULL || strncmp(slash, "/part_", 6) != 0 || slash[6] == '\0')
-        return false;
-    for (const char *digit = slash + 6; *digit != '\0'; digit++)
+        return strlen(name);
+    for (const char *digit = slash + 6; *digit != '\0'; digit++) {
         if (*digit < '0' || *digit > '9')
-            return false;
-    return true;
+            return strlen(name);
+        number = number > PLACEMENT_SHARDS_MAX ? number : number * 10 + (uint64_t)(*digit - '0');
+    }
+    *shard = number;
+    return (size_t)(slash - name);
 }
 
 enum sumac_status definition_name_check(const char *name, struct sumac_error *error)
@@ -49,7 +53,8 @@ enum sumac_status definition_name_check(const char *name, struct sumac_error *er
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "the variable's name has a control character, shown here as ?: %s", name);
-    if (ends_like_a_shard(name))
+    uint64_t shard;
+    if (name[definition_shard_name(name, &shard)] != '\0')
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "the variable's name %s ends like a shard's (/part_ and digits)", name);

@@ -43,6 +43,10 @@ struct definition {
     struct update_hyperparameters hyperparameters; /* all that the function takes */
 };
 
+/* Shards are called name/part_0, name/part_1, …: so many bytes of it are the variable's name, and
+ * that is its number (more than any where it is too large, 0 where it is no shard's). */
+size_t definition_shard_name(const char *name, uint64_t *shard);
+
 enum sumac_status definition_name_check(const char *name, struct sumac_error *error);
 
 /* The name, and every attribute, with the defaults of what is left out; its function is one of

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* catalogue.c -- the variables, as the judge has them: made, found by name or id, said in a
  * message. */
-#include "judge_state.h"
+#include "catalogue.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "error.h"
+#include "text.h"
 
 struct judge_variable *judge_variable_find(const struct judge *judge, const char *name)
 {
@@ -36,24 +37,46 @@ static uint64_t row_bytes(const struct judge_variable *variable)
     return bytes;
 }
 
-/* The shards take their numbers and turns; where each lies is computed when it is said. No shard
- * has more rows than those before it, so the first on each ps is empty if all of them there are. */
-static void split(struct judge *judge, struct judge_variable *variable)
+static uint64_t shard_bytes(const struct judge_variable *variable, uint32_t shard)
 {
-    assert(judge->ps_count > 0);
     const uint64_t rows = row_count(&variable->definition.shape);
-    const bool is_empty = row_bytes(variable) == 0;
-    uint64_t turn = judge->shards_made;
 
+    assert(shard < variable->shard_count);
+    return placement_rows(rows, variable->shard_count, shard).count * row_bytes(variable);
+}
+
+/* Of the shard's values and slots. */
+static uint64_t state_bytes(const struct judge_variable *variable, uint32_t shard)
+{
+    const struct definition *definition = &variable->definition;
+    const uint64_t slots = update_slot_count(definition->function, &definition->hyperparameters);
+    const uint64_t widens = sumac_dtype_bytes(update_slot_dtype(definition->dtype)) /
+                            sumac_dtype_bytes(definition->dtype);
+
+    return shard_bytes(variable, shard) * (1 + slots * widens);
+}
+
+/* The shards take their numbers and places; NULL: by the rule that ps 0 was started with. */
+static void
+place(struct judge *judge, struct judge_variable *variable, const uint8_t *places)
+{
+    const bool assigned = definition_is_assigned(&variable->definition);
+
+    assert(judge->ps_count > 0);
     variable->shards_before = judge->shards_made;
     judge->shards_made += variable->shard_count;
-    if (!definition_is_assigned(&variable->definition) || is_empty)
-        return;
-    for (uint32_t i = 0; i < variable->shard_count && i < judge->ps_count; i++) {
-        const uint32_t ps = placement_next_ps(&turn, judge->ps_count);
-        if (placement_rows(rows, variable->shard_count, i).count > 0)
+    for (uint32_t i = 0; i < variable->shard_count; i++) {
+        const uint32_t ps = places != NULL ? places[i]
+                            : judge->config->places_by_bytes
+                                ? placement_least_ps(judge->placed_bytes, judge->ps_count)
+                                : placement_next_ps(&judge->turns, judge->ps_count);
+        assert(ps < judge->ps_count);
+        variable->places[i] = (uint8_t)ps;
+        judge->placed_bytes[ps] += state_bytes(variable, i);
+        if (assigned && shard_bytes(variable, i) > 0)
             judge_mask_add(&variable->unassigned, ps);
     }
+    variable->turns = judge->turns;
 }
 
 /* So that it is found. False: no memory. */
@@ -119,23 +142,25 @@ static enum sumac_status allocate(
 {
     const size_t fixed = sizeof **variable;
     const size_t name_bytes = strlen(name) + 1;
-    struct judge_variable *made = memory_take(judge->memory, fixed + name_bytes);
+    const size_t bytes = fixed + name_bytes + shard_count;
+    struct judge_variable *made = memory_take(judge->memory, bytes);
 
+    assert(shard_count <= PLACEMENT_SHARDS_MAX);
     if (made == NULL)
         return fail_for_memory(name, error);
     memset(made, 0, fixed);
     memcpy((char *)made + fixed, name, name_bytes);
-    made->bytes = fixed + name_bytes;
+    made->bytes = bytes;
     made->name = (char *)made + fixed;
+    made->places = (uint8_t *)made + fixed + name_bytes;
     made->shard_count = (uint32_t)shard_count;
     *variable = made;
-    assert(made->shard_count <= PLACEMENT_SHARDS_MAX);
     return SUMAC_OK;
 }
 
 enum sumac_status judge_variable_make(
     struct judge *judge, const char *name, const struct definition *definition,
-    struct judge_variable **variable, struct sumac_error *error)
+    const uint8_t *places, struct judge_variable **variable, struct sumac_error *error)
 {
     assert(judge_variable_find(judge, name) == NULL);
     uint64_t shard_count = 0;
@@ -151,8 +176,34 @@ enum sumac_status judge_variable_make(
         *variable = NULL;
         return fail_for_memory(name, error);
     }
-    split(judge, *variable);
+    place(judge, *variable, places);
     judge_variable_changed(judge, *variable);
+    return SUMAC_OK;
+}
+
+enum sumac_status judge_variable_beside(
+    const struct judge *judge, const wire_variable *wanted, uint32_t *ps,
+    struct sumac_error *error)
+{
+    const char *const beside = wanted->colocate_with;
+    uint64_t shard;
+
+    assert(beside[0] != '\0');
+    if (!text_is_utf8(beside, strlen(beside)) || text_has_control(beside, strlen(beside)))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+            "%.200s: the name that it is to lie beside is not UTF-8, or has a control character",
+            wanted->name);
+    const size_t name_bytes = definition_shard_name(beside, &shard);
+    const struct judge_variable *variable =
+        key_map_get(&judge->variables_by_name, beside, name_bytes);
+    if (variable == NULL || shard >= variable->shard_count)
+        return fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
+            "%.200s: it is to lie beside %.200s, and there is no such %s", wanted->name, beside,
+            variable == NULL ? "variable" : "shard of it");
+    *ps = variable->places[shard];
+    assert(*ps < judge->ps_count);
     return SUMAC_OK;
 }
 
@@ -171,6 +222,8 @@ void judge_variable_free(struct judge *judge, struct judge_variable *variable)
     assert(variable->orders == 0);
     assert(judge->variable_count > 0);
     assert(variable->waiting.first == NULL);
+    for (uint32_t i = 0; i < variable->shard_count; i++)
+        judge->placed_bytes[variable->places[i]] -= state_bytes(variable, i);
     id_map_remove(&judge->variables_by_id, variable->id);
     LIST_REMOVE(&judge->variables, variable, in_judge);
     judge->variable_count--;
@@ -189,18 +242,17 @@ static wire_shard **shard_messages(struct judge *judge, const struct judge_varia
 
     if (messages == NULL || pointers == NULL)
         return NULL;
-    const uint64_t rows = row_count(&variable->definition.shape), each = row_bytes(variable);
-    uint64_t turn = variable->shards_before;
+    const uint64_t rows = row_count(&variable->definition.shape);
     for (uint32_t i = 0; i < variable->shard_count; i++) {
         const struct sumac_range range = placement_rows(rows, variable->shard_count, i);
         pointers[i] = &messages[i];
         messages[i] = (wire_shard)WIRE_SHARD_INIT;
-        messages[i].shard_id = turn + 1;
+        messages[i].shard_id = variable->shards_before + i + 1;
         messages[i].layout_epoch = 1;
-        messages[i].ps = placement_next_ps(&turn, judge->ps_count);
+        messages[i].ps = variable->places[i];
         messages[i].first_row = range.first;
         messages[i].rows = range.count;
-        messages[i].bytes = range.count * each;
+        messages[i].bytes = shard_bytes(variable, i);
     }
     return pointers;
 }

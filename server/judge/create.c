@@ -8,6 +8,7 @@
  * 4. The first creator of a variable that is to be assigned is told so; later ones wait until every
  * shard is, or until the first is settled and the one that has waited longest takes its place.
  */
+#include "catalogue.h"
 #include "define.h"
 
 #include <assert.h>
@@ -359,7 +360,15 @@ enum sumac_status judge_find_or_make(
     *variable = judge_variable_find(judge, wanted->name);
     if (*variable != NULL)
         return definition_compare(wanted->name, &(*variable)->definition, &definition, error);
-    status = judge_variable_make(judge, wanted->name, &definition, variable, error);
+    uint8_t beside[PLACEMENT_SHARDS_MAX];
+    const bool is_beside = wanted->colocate_with[0] != '\0';
+    uint32_t ps = 0;
+    if (is_beside)
+        status = judge_variable_beside(judge, wanted, &ps, error);
+    memset(beside, (int)ps, sizeof beside);
+    if (status == SUMAC_OK)
+        status = judge_variable_make(
+            judge, wanted->name, &definition, is_beside ? beside : NULL, variable, error);
     if (status != SUMAC_OK)
         return status;
     (void)judge_order_variable(judge, JUDGE_ORDER_ADD_SHARDS, *variable);

@@ -3,7 +3,7 @@
  * answer waits until every one is published. It has as many of them, from the first on, as fit into
  * one message; whoever lacks some asks for the rest.
  */
-#include "judge_state.h"
+#include "catalogue.h"
 
 #include <assert.h>
 #include <string.h>
@@ -31,6 +31,10 @@ static enum sumac_status check_one(
     const struct judge_variable *variable = judge_variable_find(judge, wanted->name);
     if (variable != NULL)
         return definition_compare(wanted->name, &variable->definition, &definition, error);
+    uint32_t ps;
+    if (wanted->colocate_with[0] != '\0' &&
+        judge_variable_beside(judge, wanted, &ps, error) != SUMAC_OK)
+        return error->status;
     ++*fresh;
     return judge_variable_check(judge, wanted->name, &definition, *fresh, error);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "barrier.h"
+#include "catalogue.h"
 #include "meet.h"
 #include "meeting.h"
 

@@ -205,7 +205,10 @@ static void same_variable(
     if (definition_compare(whom, &a->definition, &b->definition, &error) != SUMAC_OK)
         check_object(pair->check, "by the judge's records: %s", error.text);
     same(pair, a->shards_before, b->shards_before, "the numbers of the shards", whom);
+    same(pair, a->turns, b->turns, "the turns of the ps", whom);
     same(pair, a->shard_count, b->shard_count, "how many shards", whom);
+    if (a->shard_count == b->shard_count && memcmp(a->places, b->places, a->shard_count) != 0)
+        differ(pair, "where its shards are", whom);
 }
 
 static void same_functions(const struct pair *pair)

@@ -280,7 +280,7 @@ struct judge_variable {
     LINKS(struct judge_variable) in_judge;
     struct key_entry by_name;
     LIST(struct judge_call) waiting; /* calls that are to be answered when it has moved on */
-    size_t bytes;                    /* of this struct, and the name behind it */
+    size_t bytes;                    /* of this struct, and what lies behind it */
     uint64_t id;
     enum judge_variable_state state;
     struct definition definition;
@@ -288,9 +288,10 @@ struct judge_variable {
     uint32_t orders;               /* in the list that name it */
     struct judge_mask unassigned;  /* ps that have not reported its shards as assigned */
     struct sumac_error failure;    /* of a ps that could not make its shards; OK: none */
-    const char *name;              /* behind this struct */
-    /* of the cluster, before its own: with the definition they say each one's number, ps, rows */
-    uint64_t shards_before;
+    const char *name;              /* behind this struct, … */
+    uint8_t *places;               /* (shard_count) … and then the ps of each shard */
+    uint64_t shards_before;        /* of the cluster; they say each one's number */
+    uint64_t turns;                /* that were taken when its own were */
     uint32_t shard_count;
 };
 
@@ -432,6 +433,8 @@ struct judge {
     uint32_t variable_count;
     bool variable_without_order; /* some waits for memory for the order that moves it on */
     uint64_t variables_made, shards_made;
+    uint64_t turns; /* of the ps: shards that were placed round-robin */
+    uint64_t placed_bytes[LANE_PS_MAX]; /* of the shards on each ps: values and slots */
     LIST(struct judge_call) calls;
     LIST(struct judge_meeting) meetings; /* whose end some ps has not heard */
     uint32_t meeting_count;
@@ -693,24 +696,6 @@ void judge_decide_complete(struct judge *judge, struct judge_session *session);
 void judge_leases_tick(struct judge *judge);
 void judge_leaves_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
-
-/* catalogue.c */
-struct judge_variable *judge_variable_find(const struct judge *judge, const char *name);
-struct judge_variable *judge_variable_by_id(const struct judge *judge, uint64_t id);
-/* May it be made, and be the `fresh`th new one? */
-enum sumac_status judge_variable_check(
-    const struct judge *judge, const char *name, const struct definition *definition,
-    uint32_t fresh, struct sumac_error *error);
-enum sumac_status judge_variable_make(
-    struct judge *judge, const char *name, const struct definition *definition,
-    struct judge_variable **variable, struct sumac_error *error);
-void judge_variable_hide(struct judge *judge, struct judge_variable *variable);
-void judge_variable_free(struct judge *judge, struct judge_variable *variable);
-/* In the step's arena. */
-wire_variable *judge_variable_message(struct judge *judge, const struct judge_variable *variable);
-/* Its name and how it is defined alone. */
-const wire_variable *
-judge_variable_definition(struct judge *judge, const struct judge_variable *variable);
 
 /* create_many.c */
 void judge_create_many(

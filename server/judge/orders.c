@@ -5,6 +5,7 @@
  * when every ps that it is for has answered; until then it is given again on every new stream, so
  * obeying one twice must do nothing.
  */
+#include "catalogue.h"
 #include "define.h"
 #include "meet.h"
 #include "quorum.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rows.c -- the rows of the judge's records (judge_rows.h), written and read. */
 #include "barrier.h"
+#include "catalogue.h"
 #include "define.h"
 #include "meet.h"
 #include "row_bytes.h"
@@ -317,7 +318,7 @@ static void put_variable_id(struct judge *judge, struct row_writer *writer, cons
     row_put_number(writer, variable->id);
 }
 
-/* Its shards follow from its definition and from how many there were before. */
+/* Its shards follow from its definition, from how many there were before, and from their places. */
 static void put_variable(struct judge *judge, struct row_writer *writer, const void *object)
 {
     const struct judge_variable *variable = object;
@@ -327,20 +328,47 @@ static void put_variable(struct judge *judge, struct row_writer *writer, const v
     assert(creator == NULL || creator->state != JUDGE_SESSION_SETTLED);
     put_variable_id(judge, writer, variable);
     row_put_number(writer, variable->shards_before);
+    row_put_number(writer, variable->turns);
     if (writer->out == NULL) {
         const wire_variable *made = judge_variable_definition(judge, variable);
         writer->message = made == NULL ? NULL : &made->base;
     }
     row_put_message(writer);
+    row_put_number(writer, variable->shard_count);
+    row_put_bytes(writer, variable->places, variable->shard_count);
     PUT_FIELDS(writer, variable_fields, variable);
     row_put_number(writer, creator != NULL);
     row_put_bytes(
         writer, creator == NULL ? NULL : creator->id, creator == NULL ? 0 : JUDGE_ID_BYTES);
 }
 
+struct shard_places {
+    const uint8_t *ps;
+    uint64_t count;
+};
+
+/* Of a cluster with these ps, for a variable that is defined so? */
+static bool may_be_its(
+    const struct judge *judge, const struct shard_places *places,
+    const struct definition *definition)
+{
+    struct sumac_error error;
+    uint64_t count = 0;
+
+    assert(judge->ps_count > 0);
+    for (uint64_t i = 0; i < places->count; i++)
+        if (places->ps[i] >= judge->ps_count)
+            return false;
+    return placement_shard_count(
+               &definition->partitioner, &definition->shape, definition->dtype, &count, &error) ==
+               SUMAC_OK &&
+           count == places->count;
+}
+
 /* NULL: it does not follow, or its name is another's, or there is no memory. */
 static struct judge_variable *make_variable(
-    struct judge *judge, uint64_t id, uint64_t shards_before, const wire_variable *message)
+    struct judge *judge, uint64_t id, uint64_t shards_before, const wire_variable *message,
+    const struct shard_places *places)
 {
     struct judge_variable *variable = NULL;
     struct definition definition;
@@ -348,11 +376,13 @@ static struct judge_variable *make_variable(
 
     if (id <= judge->variables_made || shards_before < judge->shards_made ||
         definition_read(message, &judge->functions, &definition, &error) != SUMAC_OK ||
-        judge_variable_find(judge, message->name) != NULL || judge->ps_count == 0)
+        judge_variable_find(judge, message->name) != NULL || judge->ps_count == 0 ||
+        !may_be_its(judge, places, &definition))
         return NULL;
     judge->variables_made = id - 1;
     judge->shards_made = shards_before;
-    if (judge_variable_make(judge, message->name, &definition, &variable, &error) != SUMAC_OK)
+    if (judge_variable_make(judge, message->name, &definition, places->ps, &variable, &error) !=
+        SUMAC_OK)
         return NULL;
     assert(variable->id == id);
     return variable;
@@ -373,15 +403,21 @@ take_creator(struct judge *judge, struct row_reader *reader, struct judge_variab
 static void take_variable(struct judge *judge, struct row_reader *reader)
 {
     const uint64_t id = row_take_number(reader), shards_before = row_take_number(reader);
+    const uint64_t turns = row_take_number(reader);
     const wire_variable *message = (const wire_variable *)row_take_message(
         reader, &sumac__v1__variable__descriptor, &judge->said->arena);
+    struct shard_places places = {.count = row_take_number(reader)};
 
+    places.ps = row_take_bytes(reader, places.count);
     if (reader->failed)
         return;
     struct judge_variable *variable = judge_variable_by_id(judge, id);
-    if (variable == NULL)
-        variable = make_variable(judge, id, shards_before, message);
-    reader->failed |= variable == NULL;
+    if (variable == NULL) {
+        judge->turns = turns;
+        variable = make_variable(judge, id, shards_before, message, &places);
+    }
+    reader->failed |= variable == NULL || variable->shard_count != places.count ||
+                      memcmp(variable->places, places.ps, variable->shard_count) != 0;
     if (reader->failed)
         return;
     const bool was_named = variable->state != JUDGE_VARIABLE_DELETING;

@@ -74,6 +74,7 @@ struct lane_config {
     uint32_t step_quorum;
     uint32_t step_deadline_ms; /* after its first one, or LANE_DEADLINE_AUTO */
     bool loss_fails;
+    bool places_by_bytes;     /* of ps 0: a shard is on the ps that has the fewest; else in turn */
     uint64_t incarnation;     /* random, not 0 */
     const char *version;      /* of the program, for Stats */
     uint64_t started_us;      /* now_us at the start */

@@ -4,6 +4,7 @@
  *
  *     create NAME ROWS VALUE AGGREGATION SYNCHRONIZATION [FUNCTION]
  *                                  -> "created": a float32 vector; the numbers of the enums
+ *     beside NAME OTHER            -> "created": of two rows, where that one is
  *     local NAME ROWS VALUE        -> "created": one that is not distributed
  *     read NAME                    -> "read VALUE": across
  *     components NAME              -> "components VALUE"
@@ -123,6 +124,24 @@ static enum sumac_status create(struct worker *worker, bool local)
     return status;
 }
 
+static enum sumac_status create_beside(struct worker *worker)
+{
+    struct sumac_value *initial = vector(2, "1");
+    const char *const name = worker->words[1];
+
+    worker->words[1] = worker->words[2]; /* which is found */
+    const struct sumac_distributed_options options = {
+        .name = name, .initial = initial, .colocate_with = find(worker)};
+    const enum sumac_status status = sumac_distributed_create(
+        worker->strategy, &options, &worker->variables[worker->variable_count], &worker->error);
+    sumac_value_unref(initial);
+    if (status != SUMAC_OK)
+        return status;
+    worker->variable_count++;
+    say("created", NULL);
+    return status;
+}
+
 static enum sumac_status say_facts(const struct sumac_distributed *variable)
 {
     printf(
@@ -223,6 +242,8 @@ static enum sumac_status obey(struct worker *worker)
             "left", worker, sumac_client_leave(worker->client, SUMAC_LEAVING_DONE, &worker->error));
     if (strcmp(words[0], "create") == 0 || strcmp(words[0], "local") == 0)
         return create(worker, strcmp(words[0], "local") == 0);
+    if (strcmp(words[0], "beside") == 0)
+        return create_beside(worker);
     if (strcmp(words[0], "define") == 0)
         return done(
             "defined", worker,

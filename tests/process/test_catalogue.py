@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A catalogue of more than one answer, and names that are hard to print: read by Python, by the C client, by the commands."""
+import contextlib
 import json
 import os
 import subprocess
@@ -75,6 +76,25 @@ class Catalogue(unittest.TestCase):
                 self.client.ps[1].variables.List(variables_pb2.ListRequest(names=["v0"] * count), timeout=DEADLINE_S)
             self.assertEqual(raised.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
             self.assertIn("twice" if count <= 1000 else "1000 are the most", raised.exception.details())
+
+
+class Placement(unittest.TestCase):
+    def where(self, *options):
+        """The ps of each shard of a large variable, of a small one in two shards, and of two more small ones."""
+        with Cluster(ps=2, workers=1, options=options) as cluster, contextlib.closing(Client(cluster.addresses())) as client:
+            made = [client.create("large", [1000], shards=1), client.create("split", [8]), client.create("a", [4], shards=1),
+                    client.create("b", [4], shards=1)]
+            return [[shard.ps for shard in variable.shards] for variable in made]
+
+    def test_shards_take_turns_or_go_where_the_fewest_bytes_are(self):
+        self.assertEqual(self.where(), [[0], [1, 0], [1], [0]])
+        self.assertEqual(self.where("--placement", "round-robin"), [[0], [1, 0], [1], [0]])
+        self.assertEqual(self.where("--placement", "bytes"), [[0], [1, 1], [1], [1]])
+
+    def test_another_word_is_refused_with_those_that_there_are(self):
+        done = subprocess.run([SUMAC, "ps", "--placement", "size"], capture_output=True, text=True, timeout=PATIENCE_S,
+                              stdin=subprocess.DEVNULL)
+        self.assertEqual((done.returncode, done.stderr), (2, "sumac ps: --placement size is neither round-robin nor bytes\n"))
 
 
 class HardToPrint(unittest.TestCase):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables of the strategy parameter_server: one on the ps for all workers, written by two replicas of each (replicas.c)."""
+import json
 import os
 import signal
 import subprocess
 import unittest
 
-from cluster import BUILD, Cluster, Process
+from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
 
 PROGRAM = os.path.join(BUILD, "replicas")
 NONE, SUM, MEAN, FIRST = range(4)
@@ -36,7 +37,7 @@ class Replicas(unittest.TestCase):
     def leave(self, *workers):
         for worker in workers:
             ask(worker, "leave", "left")
-        self.assertEqual([ps.wait() for ps in self.cluster.ps], [0, 0])
+        self.assertEqual([ps.wait() for ps in self.cluster.ps], [0] * len(self.cluster.ps))
 
     def test_one_that_is_there_is_found_by_all_workers_as_its_creator_made_it(self):
         first, second = self.workers(2)
@@ -96,6 +97,19 @@ class Replicas(unittest.TestCase):
         ask(first, "apply v assign_add 1", "applied")
         ask(first, "read v", "read " + vector(7, 6))
         self.leave(first, second)
+
+    def test_one_that_is_colocated_lies_on_the_others_ps(self):
+        worker, = self.workers()
+        ask(worker, f"create a 2 1 {SUM} {AUTO}", "created")     # on ps 0
+        ask(worker, f"create b 2 1 {SUM} {AUTO}", "created")     # on ps 1
+        ask(worker, "beside c b", "created")
+        ask(worker, "beside d c", "created")
+        ask(worker, "beside e a", "created")
+        listed = subprocess.run([SUMAC, "ls", "--json", "--ps", self.cluster.addresses()[0]], capture_output=True, text=True,
+                                timeout=PATIENCE_S, check=True)
+        self.assertEqual({variable["name"]: [shard["ps"] for shard in variable["shards"]] for variable in json.loads(listed.stdout)["variables"]},
+                         {"a": [0], "b": [1], "c": [1], "d": [1], "e": [0]})
+        self.leave(worker)
 
     def test_what_the_ps_refuses_is_said_in_their_words(self):
         first, second = self.workers(2)

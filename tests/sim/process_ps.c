@@ -84,6 +84,7 @@ static void configure(struct world *world, struct ps *ps)
         .staging_bytes_max = (uint64_t)world_grant(world) * SIM_SESSIONS_OPEN_MAX,
         .records = world->records,
         .loss_fails = world->loss_fails,
+        .places_by_bytes = world->seed % 3 == 0,
         .step_quorum = world->quorum,
         .step_deadline_ms = world->step_deadline_ms,
         .inline_bytes = world->inline_bytes,

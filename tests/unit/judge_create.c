@@ -31,31 +31,6 @@ static void a_variable_is_added_everywhere_then_published_everywhere_then_answer
     world_free(two.world);
 }
 
-static void shards_are_placed_round_robin_over_all_variables(void **state)
-{
-    (void)state;
-    struct two two = two_workers();
-    struct definition definition;
-
-    define(&definition, "a");
-    world_forget(two.world);
-    definition.variable.partitioner = NULL;
-    created(&two, &definition);
-    world_expect(
-        two.world, "ps 0, 1: add 1 a\n"
-                   "ps 0, 1: publish 1\n"
-                   "3: created 1 shard 1 on ps 0 rate 0.01 published\n");
-
-    define(&definition, "b");
-    created(&two, &definition);
-
-    world_expect(
-        two.world, "ps 0, 1: add 2 b\n"
-                   "ps 0, 1: publish 2\n"
-                   "4: created 2 shard 2 on ps 1 shard 3 on ps 0 rate 0.01 published\n");
-    world_free(two.world);
-}
-
 static void hyperparameters_that_are_left_out_are_filled_in(void **state)
 {
     (void)state;
@@ -667,7 +642,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_variable_is_added_everywhere_then_published_everywhere_then_answered),
-        cmocka_unit_test(shards_are_placed_round_robin_over_all_variables),
         cmocka_unit_test(hyperparameters_that_are_left_out_are_filled_in),
         cmocka_unit_test(an_equal_create_is_answered_with_the_variable_that_is_there),
         cmocka_unit_test(an_equal_create_waits_while_the_variable_is_being_made),

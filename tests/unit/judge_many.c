@@ -178,6 +178,27 @@ static void one_that_exists_otherwise_is_named_and_none_is_made(void **state)
         many, 3, "ALREADY_EXISTS …v0 exists with trainable false, this create says true");
 }
 
+/* One that there is already: not another of the list. */
+static void one_beside_what_is_not_there_is_named_and_none_is_made(void **state)
+{
+    struct many *many = *state;
+
+    many->variables[2].colocate_with = many->names[0];
+    assert_refused(
+        many, 3, "NOT_FOUND …v2: it is to lie beside v0, and there is no such variable");
+
+    created(many, 1);
+    world_forget(many->world);
+    created(many, 3);
+    world_expect(
+        many->world, "ps 0, 1: add 2 v1\n"
+                     "ps 0, 1: add 3 v2\n"
+                     "ps 0, 1: publish 2\n"
+                     "ps 0, 1: publish 3\n"
+                     "4: created 1 shard 1 on ps 0 published 2 shard 2 on ps 1 published 3 shard 3 "
+                     "on ps 0 published\n");
+}
+
 /* Each is compared with the variable of its name before any is made, wherever it stands. */
 static void one_that_exists_otherwise_is_named_behind_new_ones(void **state)
 {
@@ -458,6 +479,7 @@ int main(void)
         many_test(a_retry_gets_the_same_variables),
         many_test(one_bad_definition_among_many_is_named_and_none_is_made),
         many_test(one_that_exists_otherwise_is_named_and_none_is_made),
+        many_test(one_beside_what_is_not_there_is_named_and_none_is_made),
         many_test(one_that_exists_otherwise_is_named_behind_new_ones),
         many_test(a_name_that_is_there_twice_is_refused),
         many_test(one_that_its_creator_assigns_is_refused_in_a_list),

@@ -49,6 +49,27 @@ static void a_judge_made_again_answers_a_repeated_join_and_create_the_same(void 
     assert_non_null(strstr(desk->text, "created 2 of 2 shards\n"));
 }
 
+static void a_judge_made_again_knows_how_many_bytes_are_placed(void **state)
+{
+    struct desk *const desk = *state;
+    uint64_t placed[LANE_PS_MAX];
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        desk_create(desk, (const char *[]){"u", "v", "w"}[i], false);
+        desk_settle_down(desk);
+    }
+    desk_delete(desk, "v");
+    desk_settle_down(desk);
+    memcpy(placed, desk->judge->placed_bytes, sizeof placed);
+    assert_int_not_equal(placed[0], 0);
+
+    desk_begin_again(desk);
+
+    assert_memory_equal(placed, desk->judge->placed_bytes, sizeof placed);
+}
+
 /* And the next attempt is told how the last one ended. */
 static void a_judge_made_again_answers_a_repeated_leave_the_same(void **state)
 {
@@ -519,6 +540,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         desk_test(a_judge_made_again_answers_a_repeated_join_and_create_the_same),
+        desk_test(a_judge_made_again_knows_how_many_bytes_are_placed),
         desk_test(a_judge_made_again_answers_a_repeated_leave_the_same),
         desk_test(a_step_that_was_taken_is_ordered_again),
         desk_test(what_was_under_way_is_ordered_again),

@@ -148,6 +148,16 @@ static void variables_and_shards_take_their_turns_on_the_ps_alike(void **state)
     assert_int_equal(placement_next_ps(&counter, 3), 0);
 }
 
+static void of_the_ps_with_the_fewest_bytes_the_first_is_next(void **state)
+{
+    (void)state;
+
+    assert_int_equal(placement_least_ps((const uint64_t[]){5, 3, 3, 4}, 4), 1);
+    assert_int_equal(placement_least_ps((const uint64_t[]){0, 0, 0}, 3), 0);
+    assert_int_equal(placement_least_ps((const uint64_t[]){UINT64_MAX, 7}, 2), 1);
+    assert_int_equal(placement_least_ps((const uint64_t[]){9}, 1), 0);
+}
+
 static void a_row_that_is_larger_than_a_shard_may_be_has_its_own(void **state)
 {
     (void)state;
@@ -180,6 +190,7 @@ int main(void)
         cmocka_unit_test(fixed_shards_without_a_number_is_refused),
         cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
         cmocka_unit_test(variables_and_shards_take_their_turns_on_the_ps_alike),
+        cmocka_unit_test(of_the_ps_with_the_fewest_bytes_the_first_is_next),
         cmocka_unit_test(a_row_that_is_larger_than_a_shard_may_be_has_its_own),
         cmocka_unit_test(rows_of_no_bytes_are_one_shard),
     };

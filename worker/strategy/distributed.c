@@ -106,11 +106,6 @@ static enum sumac_status check_options(
         return fail_option(
             options, "colocate_with is a variable that was not created in this strategy's scope",
             error);
-    if (options->colocate_with != NULL && strategy->options.kind == SUMAC_STRATEGY_PARAMETER_SERVER)
-        return fail(
-            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "variable %.200s: colocate_with %.200s: a ps places variables by turns", options->name,
-            options->colocate_with->name);
     if ((uint32_t)options->synchronization > SUMAC_SYNCHRONIZATION_ON_READ)
         return fail_option(options, "no such synchronization: AUTO, ON_WRITE or ON_READ", error);
     if (options->synchronization == SUMAC_SYNCHRONIZATION_NONE &&

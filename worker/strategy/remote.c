@@ -44,7 +44,8 @@ enum sumac_status remote_create(
         .min_shard_bytes = asked->partitioner.min_shard_bytes,
         .max_shards = asked->partitioner.max_shards,
         .max_shard_bytes = asked->partitioner.max_shard_bytes,
-        .function = asked->function};
+        .function = asked->function,
+        .colocate_with = asked->colocate_with == NULL ? NULL : asked->colocate_with->name};
     const enum sumac_status status =
         sumac_client_create(client_of(variable), &options, &variable->remote, error);
     sumac_value_unref(own);

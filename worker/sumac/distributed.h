@@ -86,8 +86,8 @@ struct sumac_distributed_options {
     const uint64_t *shard_rows;
     uint32_t shard_count;
     /* StrategyExtended.colocate_vars_with: where that variable of the strategy is; NULL: anywhere.
-     * What replicas have is on their devices, so beside it; a ps places variables by turns, and of
-     * PARAMETER_SERVER this is UNIMPLEMENTED. */
+     * What replicas have is on their devices, so beside it; of PARAMETER_SERVER it is on the ps of
+     * that one's first shard. */
     const struct sumac_distributed *colocate_with;
     /* Not the strategy's, but one value of this process, as one that is created outside of all
      * scopes: written and read as it is, updated once. */

@@ -142,6 +142,10 @@ struct sumac_variable_options {
     uint64_t max_shards;            /* 0: of MIN_SIZE 1, of MAX_SIZE any number */
     uint64_t max_shard_bytes;       /* of MAX_SIZE: at least 1 */
     struct sumac_function function; /* name NULL: "assign" */
+    /* All its shards lie on the ps of the first shard of this variable, which there is already, or
+     * of a shard of it, NAME/part_I (tf.distribute.StrategyExtended.colocate_vars_with); NULL:
+     * anywhere. */
+    const char *colocate_with;
 };
 
 enum sumac_on_loss {
