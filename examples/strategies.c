@@ -3,8 +3,8 @@
  *
  *     ./strategies                                           alone, one replica
  *     SUMAC_REPLICAS=4 ./strategies                          MirroredStrategy
- *     TF_CONFIG=… ./strategies                               a worker of several, with or without
- * ps sumac run --ps 1 --workers 2 -- ./strategies           ParameterServerStrategy
+ *     TF_CONFIG=… ./strategies                               a worker of several, ps or none
+ *     sumac run --ps 1 --workers 2 -- ./strategies           ParameterServerStrategy
  *     SUMAC_STRATEGY=multi_worker sumac run --ps 1 --workers 2 -- ./strategies
  *
  *     [--steps N] [--curve FILE]     the loss of each step, as comma-separated values
@@ -33,7 +33,7 @@ struct job {
     struct digits_data data;
     struct digits_order order;
     const struct example *batch[BATCH];
-    struct sumac_distributed *weights, *biases; /* (PIXELS, CLASSES), (CLASSES) */
+    struct sumac_distributed *variables[2]; /* weights (PIXELS, CLASSES), biases (CLASSES) */
 };
 
 /* Gradients of the cross-entropy of `count` rows, and that, summed. */
@@ -73,32 +73,27 @@ static enum sumac_status step(
     const uint32_t id = sumac_replica_id(replica), count = sumac_replica_count(replica);
     const uint32_t first = BATCH * id / count, end = BATCH * (id + 1) / count;
     float d_weights[PIXELS * CLASSES], d_biases[CLASSES];
-    struct sumac_value *weights = NULL, *biases = NULL, *sums = NULL;
+    struct sumac_value *values = NULL, *sums = NULL;
 
     (void)args, (void)kwargs;
-    sumac_check(sumac_distributed_read(job->weights, replica, &weights, error), error);
-    sumac_check(sumac_distributed_read(job->biases, replica, &biases, error), error);
+    sumac_check(sumac_distributed_read_all(job->variables, 2, replica, &values, error), error);
     const double loss = differentiate(
-        sumac_value_data(weights), sumac_value_data(biases), job->batch + first, end - first,
-        d_weights, d_biases);
-    struct sumac_value *own = sumac_value_list(
-        (struct sumac_value *const[]){
-            sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(PIXELS, CLASSES), d_weights),
-            sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(CLASSES), d_biases),
-            sumac_value_float64(loss)},
-        3);
+        sumac_value_data(sumac_value_item(values, 0)),
+        sumac_value_data(sumac_value_item(values, 1)), job->batch + first, end - first, d_weights,
+        d_biases);
+    struct sumac_value *const gradients[] = {
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(PIXELS, CLASSES), d_weights),
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(CLASSES), d_biases)};
+    struct sumac_value *const both[] = {sumac_value_list(gradients, 2), sumac_value_float64(loss)};
+    struct sumac_value *own = sumac_value_list(both, 2);
     enum sumac_status status =
         sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &sums, error);
     if (status == SUMAC_OK)
-        status =
-            sumac_distributed_apply(job->weights, replica, NULL, sumac_value_item(sums, 0), error);
+        status = sumac_distributed_apply_all(
+            job->variables, 2, replica, sumac_value_item(sums, 0), error);
     if (status == SUMAC_OK)
-        status =
-            sumac_distributed_apply(job->biases, replica, NULL, sumac_value_item(sums, 1), error);
-    if (status == SUMAC_OK)
-        *result = sumac_value_ref(sumac_value_item(sums, 2));
-    sumac_value_unref(weights);
-    sumac_value_unref(biases);
+        *result = sumac_value_ref(sumac_value_item(sums, 1));
+    sumac_value_unref(values);
     sumac_value_unref(own);
     sumac_value_unref(sums);
     return status;
@@ -139,7 +134,7 @@ static double train(struct sumac_strategy *strategy, struct job *job)
 
 int main(int argc, char **argv)
 {
-    struct job job = {.weights = NULL};
+    struct job job = {.variables = {NULL}};
     struct sumac_strategy *strategy = NULL;
     struct sumac_error error;
     uint64_t steps = 400;
@@ -155,8 +150,8 @@ int main(int argc, char **argv)
         !digits_order_init(&job.order, job.data.training_count, 1))
         return EXIT_FAILURE;
     sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);
-    job.weights = create(strategy, "weights", SUMAC_SHAPE(PIXELS, CLASSES));
-    job.biases = create(strategy, "biases", SUMAC_SHAPE(CLASSES));
+    job.variables[0] = create(strategy, "weights", SUMAC_SHAPE(PIXELS, CLASSES));
+    job.variables[1] = create(strategy, "biases", SUMAC_SHAPE(CLASSES));
     printf(
         "%s, %" PRIu32 " replicas\n", sumac_strategy_name(strategy),
         sumac_strategy_replicas(strategy));
@@ -169,9 +164,7 @@ int main(int argc, char **argv)
     }
     if (curve != NULL)
         (void)fclose(curve);
-    sumac_distributed_destroy(job.weights);
-    sumac_distributed_destroy(job.biases);
-    sumac_strategy_destroy(strategy);
+    sumac_strategy_destroy(strategy); /* with its variables */
     free(job.order.indices);
     digits_data_free(&job.data);
     return EXIT_SUCCESS;

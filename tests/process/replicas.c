@@ -15,6 +15,7 @@
  *     across NAME HOW A            -> "wrote RESULT"
  *     apply NAME FUNCTION|- A      -> "applied": in an update
  *     rows NAME FUNCTION|- ROW A   -> "applied": likewise, by rows
+ *     together A                   -> "together VALUES": applied to all, in both replicas, and read
  *     define NAME TEXT             -> "defined": an update function
  *     leave                        -> "left"
  *
@@ -213,6 +214,43 @@ static enum sumac_status done(const char *what, struct worker *worker, enum suma
     return status;
 }
 
+static enum sumac_status change_all(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct worker *worker = context;
+    struct sumac_value *gradients[VARIABLES_MAX];
+
+    (void)args, (void)kwargs;
+    for (uint32_t i = 0; i < worker->variable_count; i++)
+        gradients[i] = like(worker->variables[i], worker->words[1]);
+    struct sumac_value *all = sumac_value_list(gradients, worker->variable_count), *same = NULL;
+    enum sumac_status status =
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_MEAN, all, NULL, &same, error);
+    if (status == SUMAC_OK)
+        status = sumac_distributed_apply_all(
+            worker->variables, worker->variable_count, replica, same, error);
+    if (status == SUMAC_OK)
+        status = sumac_distributed_read_all(
+            worker->variables, worker->variable_count, replica, result, error);
+    sumac_value_unref(all);
+    sumac_value_unref(same);
+    return status;
+}
+
+static enum sumac_status together(struct worker *worker)
+{
+    const struct sumac_step step = {.function = change_all, .context = worker};
+    struct sumac_value *results = NULL;
+
+    enum sumac_status status =
+        sumac_strategy_run(worker->strategy, &step, &results, &worker->error);
+    if (status == SUMAC_OK)
+        status = sumac_value_select(results, 0, &worker->result, &worker->error);
+    sumac_value_unref(results);
+    return done("together", worker, status);
+}
+
 /* Of a variable that is there. */
 static enum sumac_status use(struct worker *worker, struct sumac_distributed *variable)
 {
@@ -242,6 +280,8 @@ static enum sumac_status obey(struct worker *worker)
             "left", worker, sumac_client_leave(worker->client, SUMAC_LEAVING_DONE, &worker->error));
     if (strcmp(words[0], "create") == 0 || strcmp(words[0], "local") == 0)
         return create(worker, strcmp(words[0], "local") == 0);
+    if (strcmp(words[0], "together") == 0)
+        return together(worker);
     if (strcmp(words[0], "beside") == 0)
         return create_beside(worker);
     if (strcmp(words[0], "define") == 0)

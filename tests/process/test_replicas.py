@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables of the strategy parameter_server: one on the ps for all workers, written by two replicas of each (replicas.c)."""
+import contextlib
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import unittest
 
 from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
+from wire import DEADLINE_S, Client, sessions_pb2, variables_pb2
 
 PROGRAM = os.path.join(BUILD, "replicas")
 NONE, SUM, MEAN, FIRST = range(4)
@@ -97,6 +99,18 @@ class Replicas(unittest.TestCase):
         ask(first, "apply v assign_add 1", "applied")
         ask(first, "read v", "read " + vector(7, 6))
         self.leave(first, second)
+
+    def test_all_are_changed_by_one_push_or_none_is(self):
+        worker, = self.workers()
+        for name, rows in (("a", 2), ("b", 1), ("c", 3)):
+            ask(worker, f"create {name} {rows} 1 {SUM} {AUTO} assign_add", "created")
+        ask(worker, "together 3", rf"together \[{vector(4, 4)}, {vector(4)}, {vector(4, 4, 4)}\]")
+        with contextlib.closing(Client(self.cluster.addresses(), sessions_pb2.ROLE_OBSERVER)) as client:
+            client.ps[0].variables.Delete(variables_pb2.DeleteRequest(session_id=client.joined.session_id, name="b"), timeout=DEADLINE_S)
+        ask(worker, "together 1", "refused NOT_FOUND")
+        ask(worker, "read a", "read " + vector(4, 4))
+        ask(worker, "read c", "read " + vector(4, 4, 4))
+        self.leave(worker)
 
     def test_one_that_is_colocated_lies_on_the_others_ps(self):
         worker, = self.workers()

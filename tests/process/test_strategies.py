@@ -2,12 +2,13 @@
 """A strategy over several workers: what they compute together, and what each of them hears when one differs, fails, or is gone."""
 import json
 import os
+import re
 import select
 import struct
 import subprocess
 import unittest
 
-from cluster import BUILD, PATIENCE_S, Cluster, Process, children, free_ports
+from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process, children, free_ports
 
 
 class Strategies(unittest.TestCase):
@@ -142,6 +143,30 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "leave", answer="^left$")
         for process in self.cluster.ps:
             self.assertEqual(process.wait(), 0, process.text())
+
+
+class OneProgram(unittest.TestCase):
+    """examples/logistic.c, as it is, under each strategy."""
+
+    def losses(self, *command, **environment):
+        done = subprocess.run(command, env={**os.environ, "TF_CONFIG": "", **environment}, capture_output=True, text=True,
+                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [float(loss) for loss in re.findall(r"step \d+: loss (\S+)", done.stdout)]
+
+    def test_it_trains_the_same_but_for_rounding_wherever_it_is_in_step(self):
+        program = os.path.join(BUILD, "logistic")
+        alone = self.losses(program)
+        self.assertEqual(len(alone), 4)
+        self.assertLess(max(alone), 0.05)
+        for others in (self.losses(program, SUMAC_REPLICAS="4"),
+                       self.losses(SUMAC, "run", "--ps", "2", "--workers", "2", "--", program, SUMAC_STRATEGY="multi_worker")):
+            self.assertEqual(len(others), len(alone))
+            for loss, other in zip(alone, others):
+                self.assertAlmostEqual(loss, other, delta=2e-6)
+        apart = self.losses(SUMAC, "run", "--ps", "2", "--workers", "2", "--replicas", "2", "--", program)
+        self.assertEqual(len(apart), 2 * len(alone))        # of two workers, each at its own pace
+        self.assertLess(max(apart), 0.05)
 
 
 class WithoutPs(unittest.TestCase):

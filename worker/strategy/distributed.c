@@ -295,6 +295,9 @@ enum sumac_status sumac_distributed_create(
     struct sumac_value *initial = NULL;
     pthread_mutex_init(&made->mutex, NULL);
     made->strategy = strategy;
+    pthread_mutex_lock(&strategy->creating);
+    LIST_APPEND(&strategy->variables, made, in_strategy);
+    pthread_mutex_unlock(&strategy->creating);
     made->name = strdup(options->name);
     describe(made, options, initial_of(options));
     status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
@@ -329,6 +332,9 @@ void sumac_distributed_destroy(struct sumac_distributed *variable)
         if (storage != NULL && --storage->components == 0)
             storage_destroy(storage);
     }
+    pthread_mutex_lock(&variable->strategy->creating);
+    LIST_REMOVE(&variable->strategy->variables, variable, in_strategy);
+    pthread_mutex_unlock(&variable->strategy->creating);
     free(variable->components);
     free(variable->shard_first);
     free(variable->name);

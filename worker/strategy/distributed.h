@@ -5,6 +5,7 @@
  *   distributed.c   create, destroy, read
  *   write.c         what is written in which context, and aggregated how
  *   update.c        a function of each component
+ *   together.c      all variables in one call
  *   storage.c       values and slots in this process, and what lib/update's loops make of them
  *   remote.c        a variable on the ps: SUMAC_STRATEGY_PARAMETER_SERVER's
  */
@@ -36,6 +37,7 @@ struct sumac_component {
 
 struct sumac_distributed {
     struct sumac_strategy *strategy;
+    LINKS(struct sumac_distributed) in_strategy;
     char *name;
     enum sumac_dtype dtype;
     struct sumac_shape shape;
@@ -91,14 +93,28 @@ enum sumac_status remote_create(
 /* What it is, with all that this process has changed before.
  * Gives  *value. Fails  as sumac_client_pull_and_wait. */
 enum sumac_status remote_read(
-    const struct sumac_distributed *variable, struct sumac_value **value,
+    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
+/* Of all that are remote, in one pull; values[i] of the others is left NULL. */
+enum sumac_status remote_read_all(
+    struct sumac_distributed *const *variables, uint32_t count, struct sumac_value **values,
     struct sumac_error *error);
 /* Apply the function (NULL: its own) to each operand, as operand_check has them, one after the
  * other: to all of them, or none.
  * Fails  as sumac_client_push_and_wait. */
 enum sumac_status remote_change(
-    const struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_distributed *variable, const struct sumac_function *function,
     struct sumac_value *const *operands, uint32_t count, struct sumac_error *error);
+
+/* Each one's own function with its operand, of all that are remote, in one push: all, or none. */
+enum sumac_status remote_change_all(
+    struct sumac_distributed *const *variables, struct sumac_value *const *operands, uint32_t count,
+    struct sumac_error *error);
+
+/* ---- update.c */
+
+/* No leaf is per_replica. Fails  INVALID_ARGUMENT, naming the variable and the leaf. */
+enum sumac_status update_check_argument(
+    struct sumac_distributed *variable, struct sumac_value *given, struct sumac_error *error);
 
 /* ---- write.c */
 

@@ -54,22 +54,64 @@ enum sumac_status remote_create(
 
 /* ---- read */
 
-enum sumac_status remote_read(
-    const struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+/* One pull of all that are remote, into values that are there. */
+static enum sumac_status pull(
+    struct sumac_distributed *const *variables, uint32_t count, struct sumac_value *const *values,
+    struct sumac_error *error)
 {
+    struct sumac_fetch *fetches = calloc((size_t)count + 1, sizeof *fetches);
+    struct sumac_client *client = NULL;
+    size_t fetch_count = 0;
+
+    if (fetches == NULL)
+        return value_fail_for_memory(error);
+    for (uint32_t i = 0; i < count; i++) {
+        if (variables[i]->remote == NULL)
+            continue;
+        client = client_of(variables[i]);
+        fetches[fetch_count++] =
+            (struct sumac_fetch){.variable = variables[i]->remote, .into = values[i]->tensor};
+    }
+    const enum sumac_status status =
+        fetch_count == 0 ? SUMAC_OK
+                         : sumac_client_pull_and_wait(client, fetches, fetch_count, NULL, error);
+    free(fetches);
+    return status;
+}
+
+enum sumac_status remote_read_all(
+    struct sumac_distributed *const *variables, uint32_t count, struct sumac_value **values,
+    struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
     void *elements;
-    struct sumac_value *read = value_make_tensor(variable->dtype, &variable->shape, &elements);
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
+        assert(values[i] == NULL);
+        if (variables[i]->remote == NULL)
+            continue;
+        values[i] = value_make_tensor(variables[i]->dtype, &variables[i]->shape, &elements);
+        if (values[i] == NULL)
+            status = value_fail_for_memory(error);
+    }
+    if (status == SUMAC_OK)
+        status = pull(variables, count, values, error);
+    for (uint32_t i = 0; status != SUMAC_OK && i < count; i++) {
+        sumac_value_unref(values[i]);
+        values[i] = NULL;
+    }
+    return status;
+}
+
+enum sumac_status remote_read(
+    struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
+{
+    struct sumac_value *read = NULL;
 
     assert(variable->remote != NULL);
-    if (read == NULL)
-        return value_fail_for_memory(error);
-    const struct sumac_fetch fetch = {.variable = variable->remote, .into = read->tensor};
-    const enum sumac_status status =
-        sumac_client_pull_and_wait(client_of(variable), &fetch, 1, NULL, error);
+    const enum sumac_status status = remote_read_all(&variable, 1, &read, error);
     if (status == SUMAC_OK)
         *value = read;
-    else
-        sumac_value_unref(read);
     return status;
 }
 
@@ -127,9 +169,10 @@ static struct sumac_buffer *hold(struct sumac_value *const *operands, uint32_t c
     return held;
 }
 
+/* Of `variable`, and `others` beside it. */
 static enum sumac_status push(
-    const struct sumac_distributed *variable, const struct sumac_delta *deltas, uint32_t count,
-    struct sumac_buffer *held, struct sumac_error *error)
+    const struct sumac_distributed *variable, bool others, const struct sumac_delta *deltas,
+    uint32_t count, struct sumac_buffer *held, struct sumac_error *error)
 {
     /* an assignment may be of what is no number, as to one that is not remote */
     const struct sumac_push_options options = {.non_finite_allowed = true};
@@ -145,33 +188,75 @@ static enum sumac_status push(
     const enum sumac_status ended = sumac_push_wait(begun, 0, &why);
     if (ended == SUMAC_DEADLINE_EXCEEDED)
         return fail(
-            error, ended, why.reason, "%.200s: %.250s; it goes on, and may be applied yet",
-            variable->name, why.text);
+            error, ended, why.reason, "%.200s%s: %.250s; it goes on, and may be applied yet",
+            variable->name, others ? " and others" : "", why.text);
     if (ended != SUMAC_OK && error != NULL)
         *error = why;
     return ended;
 }
 
-enum sumac_status remote_change(
-    const struct sumac_distributed *variable, const struct sumac_function *function,
-    struct sumac_value *const *operands, uint32_t count, struct sumac_error *error)
-{
-    struct sumac_delta *deltas = calloc(count, sizeof *deltas);
-    struct sumac_value **indices = calloc(count, sizeof *indices);
-    struct sumac_buffer *held = hold(operands, count);
-    bool complete = deltas != NULL && indices != NULL && held != NULL;
+/* operands[i] is the delta of variables[i], or all are of the first where `of_first`. What is not
+ * remote is passed over. */
+struct remote_change {
+    struct sumac_distributed *const *variables;
+    bool of_first;
+    const struct sumac_function *function;
+    struct sumac_value *const *operands;
+    uint32_t count;
+};
 
-    assert(variable->remote != NULL);
-    for (uint32_t i = 0; complete && i < count; i++) {
-        deltas[i].function = function;
-        complete = make_delta(variable, operands[i], &deltas[i], &indices[i]);
+static enum sumac_status make_push(const struct remote_change *change, struct sumac_error *error)
+{
+    const uint32_t room = change->count + 1;
+    struct sumac_delta *deltas = calloc(room, sizeof *deltas);
+    struct sumac_value **indices = calloc(room, sizeof *indices);
+    struct sumac_buffer *held = hold(change->operands, change->count);
+    bool complete = deltas != NULL && indices != NULL && held != NULL;
+    const struct sumac_distributed *first = NULL;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; complete && i < change->count; i++) {
+        const struct sumac_distributed *variable = change->variables[change->of_first ? 0 : i];
+        if (variable->remote == NULL)
+            continue;
+        first = first == NULL ? variable : first;
+        deltas[count].function = change->function;
+        complete = make_delta(variable, change->operands[i], &deltas[count], &indices[count]);
+        count++;
     }
-    const enum sumac_status status =
-        complete ? push(variable, deltas, count, held, error) : value_fail_for_memory(error);
-    for (uint32_t i = 0; indices != NULL && i < count; i++)
+    enum sumac_status status = complete ? SUMAC_OK : value_fail_for_memory(error);
+    if (complete && count > 0)
+        status = push(first, !change->of_first && count > 1, deltas, count, held, error);
+    for (uint32_t i = 0; indices != NULL && i < change->count; i++)
         sumac_value_unref(indices[i]);
     sumac_buffer_unref(held);
     free(indices);
     free(deltas);
     return status;
+}
+
+enum sumac_status remote_change(
+    struct sumac_distributed *variable, const struct sumac_function *function,
+    struct sumac_value *const *operands, uint32_t count, struct sumac_error *error)
+{
+    const struct remote_change change = {
+        .variables = &variable,
+        .of_first = true,
+        .function = function,
+        .operands = operands,
+        .count = count};
+
+    assert(variable->remote != NULL);
+    return make_push(&change, error);
+}
+
+enum sumac_status remote_change_all(
+    struct sumac_distributed *const *variables, struct sumac_value *const *operands, uint32_t count,
+    struct sumac_error *error)
+{
+    const struct remote_change change = {
+        .variables = variables, .operands = operands, .count = count};
+
+    assert(count > 0);
+    return make_push(&change, error);
 }

@@ -195,6 +195,7 @@ static enum sumac_status make(
         strategy->in_sync = peers_count(strategy->peers) * replicas;
     }
     pthread_mutex_init(&strategy->running, NULL);
+    pthread_mutex_init(&strategy->creating, NULL);
     strategy->contexts = calloc(replicas, sizeof *strategy->contexts);
     strategy->runs = calloc(replicas, sizeof *strategy->runs);
     strategy->helpers = shares_helpers(replicas);
@@ -233,12 +234,15 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
         return;
     struct surroundings *const surroundings = strategy->surroundings;
     const uint32_t timeout_ms = strategy->options.timeout_ms;
+    while (strategy->variables.first != NULL)
+        sumac_distributed_destroy(strategy->variables.first);
     replicas_close(&strategy->own);
     calls_deinit(strategy);
     functions_forget(strategy);
     peers_close(strategy->peers);
     results_close(strategy->results);
     pthread_mutex_destroy(&strategy->running);
+    pthread_mutex_destroy(&strategy->creating);
     free(strategy->runs);
     free(strategy->contexts);
     free(strategy);

@@ -159,13 +159,15 @@ struct sumac_strategy {
     uint32_t replicas;                     /* of this process, … */
     uint32_t first, in_sync; /* … the id of the first, and how many there are in all */
     struct replicas own;     /* their devices; of DEFAULT none */
-    struct sumac_replica_context *contexts; /* (replicas) */
-    pthread_mutex_t running;                /* one run at a time */
-    struct replica_run *runs;               /* (replicas), of that */
-    struct peers *peers;                    /* of MULTI_WORKER; else NULL */
-    struct strategy_function *functions;    /* that variables have beside the table's */
-    struct surroundings *surroundings;      /* what is its own of the cluster; NULL: nothing */
-    uint32_t helpers;                       /* threads that may help the one that computes */
+    struct sumac_replica_context *contexts;   /* (replicas) */
+    pthread_mutex_t running;                  /* one run at a time */
+    struct replica_run *runs;                 /* (replicas), of that */
+    struct peers *peers;                      /* of MULTI_WORKER; else NULL */
+    pthread_mutex_t creating;                 /* guards … */
+    LIST(struct sumac_distributed) variables; /* … those that are not destroyed */
+    struct strategy_function *functions;      /* that variables have beside the table's */
+    struct surroundings *surroundings;        /* what is its own of the cluster; NULL: nothing */
+    uint32_t helpers;                         /* threads that may help the one that computes */
     struct results *results;
     struct calls calls;
 };

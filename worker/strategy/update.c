@@ -27,7 +27,7 @@ static enum sumac_status refuse_per_replica(
     return SUMAC_OK;
 }
 
-static enum sumac_status check_argument(
+enum sumac_status update_check_argument(
     struct sumac_distributed *variable, struct sumac_value *given, struct sumac_error *error)
 {
     struct sumac_value *same = NULL;
@@ -55,8 +55,8 @@ static enum sumac_status check_arguments(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "update of %s: kwargs is a %s; it is a dict", variable->name,
             sumac_value_kind_name(sumac_value_kind(update->kwargs)));
-    const enum sumac_status status = check_argument(variable, update->args, error);
-    return status == SUMAC_OK ? check_argument(variable, update->kwargs, error) : status;
+    const enum sumac_status status = update_check_argument(variable, update->args, error);
+    return status == SUMAC_OK ? update_check_argument(variable, update->kwargs, error) : status;
 }
 
 /* ---- called */

@@ -96,7 +96,7 @@ struct sumac_distributed_options {
 
 /* Variable(initial_value, trainable, name, synchronization, aggregation) in the strategy's scope.
  *
- * Gives    *variable; destroy with sumac_distributed_destroy, before its strategy.
+ * Gives    *variable; destroy with sumac_distributed_destroy, or with its strategy.
  * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, a synchronization or
  *          aggregation that is none, MEAN of integers, an unknown function.
  *          FAILED_PRECONDITION: from within a replica, or another strategy's scope. Of
@@ -104,7 +104,8 @@ struct sumac_distributed_options {
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_create(
     struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
     struct sumac_distributed **variable, struct sumac_error *error);
-/* NULL is fine. Nobody uses it any more. What is on the ps stays there: sumac_client_delete. */
+/* NULL is fine. Nobody uses it any more, and its strategy is there. What is on the ps stays there:
+ * sumac_client_delete. */
 SUMAC_API void sumac_distributed_destroy(struct sumac_distributed *variable);
 
 /* What it was created with; AUTO is ON_WRITE. The name is lent. Of NULL: NULL, zeros, false.
@@ -129,6 +130,14 @@ SUMAC_API bool sumac_distributed_created_in_scope(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     struct sumac_value **value, struct sumac_error *error);
+
+/* All variables of a model at once, of one strategy: a list of what sumac_distributed_read gives of
+ * each. Of PARAMETER_SERVER they are one pull, so that what is on one ps is of one moment.
+ * variables (count), replica (NULL: across)
+ * Gives    *values. Fails  as a read; FAILED_PRECONDITION: of two strategies. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read_all(
+    struct sumac_distributed *const *variables, uint32_t count,
+    struct sumac_replica_context *replica, struct sumac_value **values, struct sumac_error *error);
 
 /* What each component of this process has: a tuple. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
@@ -267,6 +276,21 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_update(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_apply(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
+
+/* All variables of a model at once, of one strategy, each by its own function: an optimizer's
+ * apply_gradients. `gradients` is a list or tuple, of what sumac_distributed_apply takes for each.
+ * All are looked at before any is applied; of PARAMETER_SERVER they are one push, which is applied
+ * to all of them or to none.
+ *
+ * variables (count), replica (NULL: across)
+ * Borrows  gradients.
+ * Fails    as sumac_distributed_apply. INVALID_ARGUMENT: not one gradient for each.
+ *          FAILED_PRECONDITION: of two strategies. RESOURCE_EXHAUSTED: of variables that live in
+ *          this process, the first ones may have changed. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_apply_all(
+    struct sumac_distributed *const *variables, uint32_t count,
+    struct sumac_replica_context *replica, struct sumac_value *gradients,
+    struct sumac_error *error);
 
 /* Which it is among those of this process, from 0. Threads  any. */
 SUMAC_API uint32_t sumac_component_index(const struct sumac_component *component);

@@ -108,7 +108,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  *          INVALID_ARGUMENT: SUMAC_STRATEGY is none. NOT_FOUND: no `sumac` to be started. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error);
-/* NULL is fine. Its scope has been left. */
+/* With its variables. NULL is fine. Its scope has been left. */
 SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
 
 /* R: Strategy.num_replicas_in_sync. 0 of NULL. Threads  any. */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* logistic.c -- logistic regression ("is this digit a 0?") under any strategy, on one screen:
+ *     ./logistic    SUMAC_REPLICAS=4 ./logistic    sumac run --ps 2 --workers 2 -- ./logistic */
+#include <math.h>
+#include <stdio.h>
+
+#include "digits_data.h"
+#include "sumac/sumac.h"
+
+enum { BATCH = 240, STEPS = 400 };
+static struct digits_data digits;
+static struct sumac_distributed *model[2]; /* weights (PIXELS) and bias () */
+
+/* Each replica takes its share of the rows; all apply the sum of their gradients. */
+static enum sumac_status step(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const uint32_t id = sumac_replica_id(replica), number = *(const uint32_t *)context;
+    float gradient[PIXELS + 1] = {0}, loss = 0;
+    struct sumac_value *values, *sums;
+
+    (void)args, (void)kwargs, (void)result;
+    sumac_check(sumac_distributed_read_all(model, 2, replica, &values, error), error);
+    const float *weights = sumac_value_data(sumac_value_item(values, 0));
+    const float *bias = sumac_value_data(sumac_value_item(values, 1));
+    for (uint32_t i = id; i < BATCH; i += sumac_replica_count(replica)) {
+        const struct example *row = &digits.training[(number * BATCH + i) % digits.training_count];
+        float z = *bias;
+        for (int pixel = 0; pixel < PIXELS; pixel++)
+            z += weights[pixel] * row->pixels[pixel];
+        const float p = 1 / (1 + expf(-z)), off = p - (row->label == 0);
+        loss -= logf(row->label == 0 ? p : 1 - p) / BATCH;
+        for (int pixel = 0; pixel < PIXELS; pixel++)
+            gradient[pixel] += off * row->pixels[pixel] / BATCH;
+        gradient[PIXELS] += off / BATCH;
+    }
+    struct sumac_value *const gradients[] = {
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(PIXELS), gradient),
+        sumac_value_float32(gradient[PIXELS])};
+    struct sumac_value *const both[] = {sumac_value_list(gradients, 2), sumac_value_float32(loss)};
+    struct sumac_value *own = sumac_value_list(both, 2);
+    sumac_check(
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, &sums, error), error);
+    sumac_check(
+        sumac_distributed_apply_all(model, 2, replica, sumac_value_item(sums, 0), error), error);
+    loss = *(const float *)sumac_value_data(sumac_value_item(sums, 1));
+    if (id == 0 && (number + 1) % 100 == 0)
+        printf("step %u: loss %.6f\n", number + 1, (double)loss);
+    sumac_value_unref(values), sumac_value_unref(own), sumac_value_unref(sums);
+    return SUMAC_OK;
+}
+
+int main(void)
+{
+    const struct sumac_shape shapes[] = {SUMAC_SHAPE(PIXELS), {.rank = 0}};
+    struct sumac_strategy *strategy;
+    struct sumac_error error;
+
+    if (!digits_data_read(DIGITS_DATA, &digits))
+        return 1;
+    sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);
+    for (int i = 0; i < 2; i++) {
+        const struct sumac_distributed_options zeros = {
+            .name = i == 0 ? "weights" : "bias",
+            .initial = sumac_value_tensor(SUMAC_FLOAT32, shapes[i], NULL),
+            .function = SUMAC_FUNCTION("sgd", {"learning_rate", 1})};
+        sumac_check(sumac_distributed_create(strategy, &zeros, &model[i], &error), &error);
+        sumac_value_unref(zeros.initial);
+    }
+    for (uint32_t number = 0; number < STEPS; number++) {
+        const struct sumac_step each = {.function = step, .context = &number};
+        sumac_check(sumac_strategy_run(strategy, &each, NULL, &error), &error);
+    }
+    sumac_strategy_destroy(strategy); /* and what it has */
+    digits_data_free(&digits);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* together.c (test) -- all variables of a strategy in one call: read, changed, and destroyed. On
+ * the ps, tests/process/test_replicas.py. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sumac/distributed.h"
+
+struct model {
+    struct sumac_strategy *strategy;
+    struct sumac_distributed *variables[2]; /* w (2) and b () */
+    struct sumac_distributed *turned[2];    /* b and w */
+};
+
+static struct sumac_value *vector(float first, float second)
+{
+    const float elements[] = {first, second};
+
+    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), elements);
+}
+
+static struct sumac_value *pair(struct sumac_value *first, struct sumac_value *second)
+{
+    struct sumac_value *const both[] = {first, second};
+
+    return sumac_value_list(both, 2);
+}
+
+static struct sumac_distributed *
+create(struct sumac_strategy *strategy, const char *name, struct sumac_value *initial)
+{
+    const struct sumac_distributed_options options = {
+        .name = name, .initial = initial, .function = {.name = "assign_add"}};
+    struct sumac_distributed *variable = NULL;
+
+    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    sumac_value_unref(initial);
+    return variable;
+}
+
+static struct model begin(uint32_t replicas)
+{
+    const struct sumac_strategy_options options = {
+        .kind = SUMAC_STRATEGY_MIRRORED, .replicas = replicas, .timeout_ms = 200};
+    struct model model = {.strategy = NULL};
+
+    assert_int_equal(sumac_strategy_create(&options, &model.strategy, NULL), SUMAC_OK);
+    model.variables[0] = model.turned[1] = create(model.strategy, "w", vector(1, 2));
+    model.variables[1] = model.turned[0] = create(model.strategy, "b", sumac_value_float32(3));
+    return model;
+}
+
+/* Which takes its variables with it. */
+static void end(const struct model *model) { sumac_strategy_destroy(model->strategy); }
+
+static void expect_all(const struct model *model, const char *expected)
+{
+    struct sumac_value *values = NULL;
+    char text[256];
+
+    assert_int_equal(
+        sumac_distributed_read_all(model->variables, 2, NULL, &values, NULL), SUMAC_OK);
+    (void)sumac_value_print(values, text, sizeof text);
+    assert_string_equal(text, expected);
+    sumac_value_unref(values);
+}
+
+static void expect_refused(
+    const struct model *model, struct sumac_value *gradients, enum sumac_status status,
+    const char *said)
+{
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_apply_all(model->variables, 2, NULL, gradients, &error), status);
+    assert_non_null(strstr(error.text, said));
+    sumac_value_unref(gradients);
+    expect_all(model, "[float32[2] 1 2, float32[] 3]");
+}
+
+/* ---- across the replicas */
+
+static void each_gets_its_own_gradient_and_all_are_read(void **state)
+{
+    (void)state;
+    const struct model model = begin(2);
+    struct sumac_value *gradients = pair(vector(10, 20), sumac_value_float32(30));
+
+    assert_int_equal(
+        sumac_distributed_apply_all(model.variables, 2, NULL, gradients, NULL), SUMAC_OK);
+
+    expect_all(&model, "[float32[2] 11 22, float32[] 33]");
+    sumac_value_unref(gradients);
+    end(&model);
+}
+
+static void of_no_variables_there_is_nothing(void **state)
+{
+    (void)state;
+    struct sumac_value *none = sumac_value_list(NULL, 0), *values = NULL;
+
+    assert_int_equal(sumac_distributed_apply_all(NULL, 0, NULL, none, NULL), SUMAC_OK);
+    assert_int_equal(sumac_distributed_read_all(NULL, 0, NULL, &values, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_value_count(values), 0);
+    sumac_value_unref(values);
+    sumac_value_unref(none);
+}
+
+static void gradients_that_do_not_fit_change_none(void **state)
+{
+    (void)state;
+    const struct model model = begin(2);
+
+    expect_refused(
+        &model, vector(1, 1), SUMAC_INVALID_ARGUMENT, "gradients is a tensor of 0; it is a list");
+    expect_refused(
+        &model, sumac_value_list(NULL, 0), SUMAC_INVALID_ARGUMENT,
+        "gradients is a list of 0; it is a list or tuple of one for each of 2 variables");
+    expect_refused(&model, pair(vector(1, 1), vector(1, 1)), SUMAC_INVALID_ARGUMENT, "b");
+    struct sumac_value *const each[] = {sumac_value_float32(1), sumac_value_float32(2)};
+    expect_refused(
+        &model, pair(vector(1, 1), sumac_value_per_replica(each, 2, 0)), SUMAC_INVALID_ARGUMENT,
+        "update of b: the argument at");
+    end(&model);
+}
+
+static void variables_of_two_strategies_or_none_are_refused(void **state)
+{
+    (void)state;
+    const struct model model = begin(1), other = begin(1);
+    struct sumac_distributed *const mixed[] = {model.variables[0], other.variables[1]};
+    struct sumac_distributed *const missing[] = {model.variables[0], NULL};
+    struct sumac_value *values = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_read_all(mixed, 2, NULL, &values, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "w and b are of two strategies"));
+    assert_int_equal(
+        sumac_distributed_read_all(missing, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "variables[1] is NULL"));
+    assert_int_equal(
+        sumac_distributed_read_all(NULL, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_distributed_read_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_distributed_apply_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    end(&model);
+    end(&other);
+}
+
+/* ---- in the replicas */
+
+static enum sumac_status step(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct model *model = context;
+    struct sumac_value *values = NULL, *sums = NULL;
+    const float own = (float)(sumac_replica_id(replica) + 1);
+
+    (void)args, (void)kwargs;
+    struct sumac_value *gradients = pair(vector(own, own), sumac_value_float32(own));
+    enum sumac_status status =
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, gradients, NULL, &sums, error);
+    if (status == SUMAC_OK)
+        status = sumac_distributed_apply_all(model->variables, 2, replica, sums, error);
+    if (status == SUMAC_OK)
+        status = sumac_distributed_read_all(model->variables, 2, replica, &values, error);
+    sumac_value_unref(gradients);
+    sumac_value_unref(sums);
+    *result = values;
+    return status;
+}
+
+static void in_replicas_all_apply_what_they_have_together(void **state)
+{
+    (void)state;
+    const struct model model = begin(2);
+    const struct sumac_step each = {.function = step, .context = (void *)(uintptr_t)&model};
+    struct sumac_value *results = NULL;
+    char text[512];
+
+    assert_int_equal(sumac_strategy_run(model.strategy, &each, &results, NULL), SUMAC_OK);
+
+    struct sumac_value *first = NULL;
+    assert_int_equal(sumac_value_select(results, 1, &first, NULL), SUMAC_OK);
+    (void)sumac_value_print(first, text, sizeof text);
+    assert_string_equal(text, "[float32[2] 4 5, float32[] 6]");
+    expect_all(&model, "[float32[2] 4 5, float32[] 6]");
+    sumac_value_unref(first);
+    sumac_value_unref(results);
+    end(&model);
+}
+
+/* Replica 1 has them the other way round. */
+static enum sumac_status turn(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct model *model = context;
+    const bool turned = sumac_replica_id(replica) == 1;
+    struct sumac_value *gradients = turned ? pair(sumac_value_float32(1), vector(1, 1))
+                                           : pair(vector(1, 1), sumac_value_float32(1));
+
+    (void)args, (void)kwargs, (void)result;
+    const enum sumac_status status = sumac_distributed_apply_all(
+        turned ? model->turned : model->variables, 2, replica, gradients, error);
+    sumac_value_unref(gradients);
+    return status;
+}
+
+/* Each its own, which no other has. */
+static enum sumac_status differ(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct model *model = context;
+    const float own = (float)sumac_replica_id(replica);
+    struct sumac_value *gradients = pair(vector(1, 1), sumac_value_float32(own));
+
+    (void)args, (void)kwargs, (void)result;
+    const enum sumac_status status =
+        sumac_distributed_apply_all(model->variables, 2, replica, gradients, error);
+    sumac_value_unref(gradients);
+    return status;
+}
+
+static void replicas_that_differ_are_told_and_nothing_is_applied(void **state)
+{
+    (void)state;
+    const struct {
+        sumac_replica_function *function;
+        const char *said;
+    } rows[] = {
+        {turn, "replica 0 comes with w, b, and replica 1 with b, w"},
+        {differ, "is per_replica"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct model model = begin(2);
+        const struct sumac_step each = {
+            .function = rows[i].function, .context = (void *)(uintptr_t)&model};
+        struct sumac_error error;
+
+        assert_int_equal(
+            sumac_strategy_run(model.strategy, &each, NULL, &error), SUMAC_INVALID_ARGUMENT);
+
+        assert_non_null(strstr(error.text, rows[i].said));
+        expect_all(&model, "[float32[2] 1 2, float32[] 3]");
+        end(&model);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_gets_its_own_gradient_and_all_are_read),
+        cmocka_unit_test(of_no_variables_there_is_nothing),
+        cmocka_unit_test(gradients_that_do_not_fit_change_none),
+        cmocka_unit_test(variables_of_two_strategies_or_none_are_refused),
+        cmocka_unit_test(in_replicas_all_apply_what_they_have_together),
+        cmocka_unit_test(replicas_that_differ_are_told_and_nothing_is_applied),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* together.c -- all variables of a model in one call: read, and changed by their gradients. Those
+ * that live on the ps are one pull, and one push.
+ */
+#include "distributed.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "text.h"
+
+struct variables {
+    struct sumac_distributed *const *items;
+    uint32_t count;
+};
+
+static enum sumac_status check_variables(
+    const struct variables *variables, const struct sumac_replica_context *replica,
+    const char *call, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++) {
+        if (variables->items[i] == NULL)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "%s: variables[%" PRIu32 "] is NULL", call, i);
+        if (variables->items[i]->strategy != variables->items[0]->strategy)
+            return fail(
+                error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+                "%s: %.200s and %.200s are of two strategies", call, variables->items[0]->name,
+                variables->items[i]->name);
+        status = distributed_check_context(variables->items[i], replica, call, error);
+    }
+    return status;
+}
+
+/* ---- read */
+
+static void forget(struct sumac_value **values, uint32_t count)
+{
+    for (uint32_t i = 0; values != NULL && i < count; i++)
+        sumac_value_unref(values[i]);
+    free(values);
+}
+
+enum sumac_status sumac_distributed_read_all(
+    struct sumac_distributed *const *variables, uint32_t count,
+    struct sumac_replica_context *replica, struct sumac_value **values, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_read_all";
+    const struct variables all = {.items = variables, .count = count};
+
+    if ((variables == NULL && count > 0) || values == NULL)
+        return fail_for_null(error, call, values == NULL ? "values" : "variables");
+    enum sumac_status status = check_variables(&all, replica, call, error);
+    struct sumac_value **read = calloc((size_t)count + 1, sizeof *read);
+    if (status == SUMAC_OK)
+        status = read == NULL ? value_fail_for_memory(error)
+                              : remote_read_all(variables, count, read, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
+        if (variables[i]->remote == NULL)
+            status = sumac_distributed_read(variables[i], replica, &read[i], error);
+    if (status != SUMAC_OK) {
+        forget(read, count);
+        return status;
+    }
+    *values = sumac_value_list(read, count); /* takes them */
+    free(read);
+    return *values == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+/* ---- changed */
+
+/* As the variable's one component, or its first, has it. Gives  *own. */
+static enum sumac_status check_gradient(
+    struct sumac_distributed *variable, struct sumac_value *gradient, struct sumac_value **own,
+    struct sumac_error *error)
+{
+    enum sumac_status status = update_check_argument(variable, gradient, error);
+
+    if (status == SUMAC_OK)
+        status = sumac_value_select(gradient, variable->strategy->first, own, error);
+    if (status != SUMAC_OK)
+        return status;
+    assert(*own != NULL);
+    return operand_check(
+        variable, "apply", *own, sumac_value_kind(*own) == SUMAC_VALUE_SLICES, error);
+}
+
+/* All gradients are looked at before any is applied. */
+static enum sumac_status apply_across(
+    const struct variables *variables, struct sumac_value *gradients, struct sumac_error *error)
+{
+    struct sumac_value **own = calloc((size_t)variables->count + 1, sizeof *own);
+    enum sumac_status status = own == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++)
+        status =
+            check_gradient(variables->items[i], sumac_value_item(gradients, i), &own[i], error);
+    if (status == SUMAC_OK)
+        status = remote_change_all(variables->items, own, variables->count, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++)
+        if (variables->items[i]->remote == NULL)
+            status = sumac_distributed_apply(
+                variables->items[i], NULL, NULL, sumac_value_item(gradients, i), error);
+    forget(own, variables->count);
+    return status;
+}
+
+/* All replicas' gradients, regrouped. */
+static enum sumac_status apply_merged(
+    struct sumac_strategy *strategy, struct sumac_value *gradients, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    (void)strategy;
+    const enum sumac_status status = apply_across(context, gradients, error);
+
+    *result = status == SUMAC_OK ? sumac_value_none() : NULL;
+    return status == SUMAC_OK && *result == NULL ? value_fail_for_memory(error) : status;
+}
+
+/* What tells one replica's call from another's: how many variables, and their names as far as there
+ * is room. */
+static void name_all(const struct variables *variables, char *text, size_t text_bytes)
+{
+    size_t used = 0;
+
+    assert(text_bytes > 0);
+    text[0] = '\0';
+    for (uint32_t i = 0; i < variables->count && used + 1 < text_bytes; i++) {
+        (void)text_print(
+            text + used, text_bytes - used, "%s%s", i == 0 ? "" : ", ", variables->items[i]->name);
+        used += strlen(text + used);
+    }
+}
+
+static enum sumac_status apply_in_replica(
+    const struct variables *variables, struct sumac_replica_context *replica,
+    struct sumac_value *gradients, struct sumac_error *error)
+{
+    char names[512];
+    struct variables own = *variables;
+    struct sumac_value *none = NULL;
+
+    name_all(variables, names, sizeof names);
+    const struct call call = {
+        .kind = CALL_MERGE,
+        .value = gradients,
+        .function = apply_merged,
+        .context = &own,
+        .variable = variables->items[0],
+        .name = names};
+    const enum sumac_status status = call_with_others(replica, &call, &none, error);
+    sumac_value_unref(none);
+    return status;
+}
+
+enum sumac_status sumac_distributed_apply_all(
+    struct sumac_distributed *const *variables, uint32_t count,
+    struct sumac_replica_context *replica, struct sumac_value *gradients, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_apply_all";
+    const struct variables all = {.items = variables, .count = count};
+    const enum sumac_value_kind kind = sumac_value_kind(gradients);
+
+    if ((variables == NULL && count > 0) || gradients == NULL)
+        return fail_for_null(error, call, gradients == NULL ? "gradients" : "variables");
+    if ((kind != SUMAC_VALUE_LIST && kind != SUMAC_VALUE_TUPLE) ||
+        sumac_value_count(gradients) != count)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s: gradients is a %s of %" PRIu32
+            "; it is a list or tuple of one for each of %" PRIu32 " variables",
+            call, sumac_value_kind_name(kind), sumac_value_count(gradients), count);
+    const enum sumac_status status = check_variables(&all, replica, call, error);
+    if (status != SUMAC_OK || count == 0)
+        return status;
+    return replica == NULL ? apply_across(&all, gradients, error)
+                           : apply_in_replica(&all, replica, gradients, error);
+}
