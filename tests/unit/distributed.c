@@ -404,6 +404,10 @@ static void replicas_that_write_something_else_are_named(void **state)
 
     expect_components(in.variable, "(float32[2] 1 2, float32[2] 1 2)");
     expect_components(in.other, "(float32[2] 1 2, float32[2] 1 2)");
+    sumac_distributed_destroy(in.other);
+    in.other = variable_of(strategy, sum); /* of the same name */
+    assert_int_equal(run_in(strategy, write_another, &in, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "replica 0 comes with w, and replica 1 with another w"));
     sumac_value_unref(in.value);
     sumac_distributed_destroy(in.variable);
     sumac_distributed_destroy(in.other);
