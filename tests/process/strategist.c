@@ -4,7 +4,7 @@
  *
  *     all_reduce SIZE VALUE     -> "came to FIRST LAST": in each replica, of SIZE float32
  *     all_gather SIZE VALUE     -> likewise
- *     reduce SIZE VALUE         -> likewise, across the replicas
+ *     reduce SIZE VALUE [AXIS]  -> likewise, across the replicas, over that axis
  *     partly SIZE VALUE         -> as all_reduce, but replicas of even numbers return before it
  *     fail                      -> a run whose replicas return DATA_LOSS
  *     create NAME SIZE VALUE    -> "created NAME": ON_WRITE, SUM
@@ -57,7 +57,8 @@ static struct sumac_value *make_value(const char *size, const char *element)
 static void say_value(const struct sumac_value *value)
 {
     const float *elements = sumac_value_data(value);
-    const uint64_t count = sumac_value_shape(value).extent[0];
+    const struct sumac_shape shape = sumac_value_shape(value);
+    const uint64_t count = shape.rank == 0 ? 1 : shape.extent[0];
 
     printf("came to %g %g\n", (double)elements[0], (double)elements[count - 1]);
     fflush(stdout);
@@ -219,13 +220,14 @@ static enum sumac_status run(struct strategist *now, char *const *words, size_t 
     return status;
 }
 
-static enum sumac_status reduce(struct strategist *now, char *const *words)
+static enum sumac_status reduce(struct strategist *now, char *const *words, size_t count)
 {
     struct sumac_value *value = make_value(words[1], words[2]), *result = NULL;
-    const struct sumac_axes none = {.given = false};
+    const struct sumac_axes axes = {
+        .given = count > 3, .count = 1, .axis = {count > 3 ? strtoll(words[3], NULL, 10) : 0}};
 
     const enum sumac_status status =
-        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, value, &none, &result, &now->error);
+        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, value, &axes, &result, &now->error);
     if (status == SUMAC_OK)
         say_value(result);
     sumac_value_unref(value);
@@ -268,8 +270,8 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         fflush(stdout);
         return SUMAC_OK;
     }
-    if (count == 3 && strcmp(words[0], "reduce") == 0)
-        return reduce(now, words);
+    if ((count == 3 || count == 4) && strcmp(words[0], "reduce") == 0)
+        return reduce(now, words, count);
     if (count == 4 && strcmp(words[0], "create") == 0)
         return create(now, words);
     if (count == 3 && strcmp(words[0], "add") == 0)

@@ -59,6 +59,7 @@ class Strategies(unittest.TestCase):
         workers = self.workers()
         self.all_say(workers, "reduce 3 1", "reduce 3 2", answer="^came to 1.5 1.5$")
         self.all_say(workers, "reduce 30000 1", "reduce 30000 2", answer="^came to 1.5 1.5$")
+        self.all_say(workers, "reduce 3 1 0", "reduce 1 5 0", answer="^came to 2 2$")        # of four elements
 
     def test_variables_begin_as_the_first_worker_says(self):
         workers = self.workers(replicas=2)
@@ -74,6 +75,8 @@ class Strategies(unittest.TestCase):
                 (("all_reduce 4 1", "all_gather 4 1", "all_reduce 4 1"), "replica 0 calls all_reduce, and replica 1 all_gather"),
                 (("all_reduce 30000 1", "all_reduce 4 1", "all_reduce 4 1"), "replica 0 has .*, and replica 1"),
                 (("create a 4 1", "create b 4 1", "create a 4 1"), "replica 0 comes with a, .*, and replica 1 with b, "),
+                (("reduce 4 1", "reduce 4 1 0", "reduce 4 1"), "replica 0 and replica 1 come with another axis"),
+                (("reduce 4 1 0", "reduce 4 1 0", "reduce 4 1 -1"), "replica 0 and replica 2 come with another axis"),
                 (("create a 4 1", "create a 4 1", "reduce 4 1"), "replica 0 calls a variable's creation, and replica 2 reduce")):
             with self.subTest(lines=lines):
                 self.all_say(workers, *lines, answer=f"^refused INVALID_ARGUMENT .*{text}")
