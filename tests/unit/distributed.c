@@ -2,91 +2,7 @@
 /* distributed.c (test) -- variables of a strategy: who may use one where, what is kept apart, and
  * what a call that fails leaves behind. What each context reads and writes is the conformance
  * cases' (tests/conformance). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "sumac/distributed.h"
-#include "sumac/plugin.h"
-
-static struct sumac_strategy *mirrored(uint32_t replicas)
-{
-    const struct sumac_strategy_options options = {
-        .kind = SUMAC_STRATEGY_MIRRORED, .replicas = replicas, .timeout_ms = 200};
-    struct sumac_strategy *strategy = NULL;
-
-    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
-    return strategy;
-}
-
-static struct sumac_value *vector(float first, float second)
-{
-    const float elements[] = {first, second};
-
-    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), elements);
-}
-
-static struct sumac_distributed *
-variable_of(struct sumac_strategy *strategy, struct sumac_distributed_options options)
-{
-    struct sumac_value *initial = options.initial == NULL ? vector(1, 2) : NULL;
-    struct sumac_distributed *variable = NULL;
-
-    if (options.initial == NULL)
-        options.initial = initial;
-    if (options.name == NULL)
-        options.name = "w";
-    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
-    sumac_value_unref(initial);
-    return variable;
-}
-
-static void expect_printed(struct sumac_value *value, const char *expected)
-{
-    char text[512];
-
-    (void)sumac_value_print(value, text, sizeof text);
-    assert_string_equal(text, expected);
-    sumac_value_unref(value);
-}
-
-static void expect_components(struct sumac_distributed *variable, const char *expected)
-{
-    struct sumac_value *components = NULL;
-
-    assert_int_equal(sumac_distributed_components(variable, &components, NULL), SUMAC_OK);
-    expect_printed(components, expected);
-}
-
-static struct sumac_value *read_of(struct sumac_distributed *variable)
-{
-    struct sumac_value *value = NULL;
-
-    assert_int_equal(sumac_distributed_read(variable, NULL, &value, NULL), SUMAC_OK);
-    return value;
-}
-
-/* What a replica does, for the tests that run something in each. */
-struct in_replica {
-    struct sumac_distributed *variable, *other;
-    struct sumac_replica_context *stolen;
-    struct sumac_component *component;
-    struct sumac_value *value;
-};
-
-static enum sumac_status run_in(
-    struct sumac_strategy *strategy, sumac_replica_function *function, struct in_replica *in,
-    struct sumac_error *error)
-{
-    const struct sumac_step step = {.function = function, .context = in};
-
-    return sumac_strategy_run(strategy, &step, NULL, error);
-}
+#include "distributed_fixture.h"
 
 /* ---- created ---- */
 
@@ -345,6 +261,60 @@ static void an_update_changes_its_component_alone(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* ---- given back ---- */
+
+static void count(void *context) { ++*(int *)context; }
+
+/* A value whose memory counts in *released when nobody has it any more. */
+static struct sumac_value *watched(float *elements, int *released)
+{
+    const struct sumac_place host = {.kind = SUMAC_PLACE_HOST};
+    struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
+
+    assert_int_equal(
+        sumac_buffer_wrap(elements, 8, host, count, released, &tensor.buffer), SUMAC_OK);
+    struct sumac_value *value = sumac_value_of(&tensor);
+    sumac_buffer_unref(tensor.buffer);
+    return value;
+}
+
+static enum sumac_status add_to_the_first(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs;
+    if (sumac_component_index(component) != 0)
+        return SUMAC_OK;
+    return sumac_component_write(component, SUMAC_WRITE_ASSIGN_ADD, context, result, error);
+}
+
+/* Of components that have it together, and of each that has its own. */
+static void what_no_component_has_any_more_is_given_back(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2); /* given */
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_value *once = vector(1, 1);
+    const struct sumac_update update = {.function = add_to_the_first, .context = once};
+    float elements[2][2] = {{5, 6}, {7, 8}};
+    int released[2] = {0, 0};
+
+    for (int i = 0; i < 2; i++) { /* when */
+        struct sumac_value *given = watched(elements[i], &released[i]);
+        assert_int_equal(sumac_distributed_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
+        sumac_value_unref(given);
+    }
+    assert_int_equal(released[0], 1); /* then */
+    assert_int_equal(sumac_distributed_update(variable, NULL, &update, NULL, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 8 9, float32[2] 7 8)");
+    assert_int_equal(released[1], 0);
+    sumac_distributed_destroy(variable);
+    assert_int_equal(released[1], 1);
+    sumac_value_unref(once);
+    sumac_strategy_destroy(strategy);
+}
+
 /* ---- written by replicas together ---- */
 
 static enum sumac_status write_another(
@@ -430,6 +400,13 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     struct sumac_value *by_zero = sumac_value_slices(
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
         sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(2));
+    const int64_t behind[] = {2};
+    struct sumac_value *beyond = sumac_value_slices(
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), behind), SUMAC_SHAPE(2));
+    struct sumac_value *of_three = sumac_value_slices(
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(3));
     struct sumac_error error;
 
     assert_int_equal(
@@ -442,6 +419,14 @@ static void operands_that_do_not_fit_say_what_would(void **state)
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "integers are not divided by 0"));
     assert_int_equal(
+        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, beyond, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "of w: there is no row 2; it has rows 0 to 1"));
+    assert_int_equal(
+        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, of_three, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "int32[2]: the value is slices of [3] with rows int32[1]"));
+    assert_int_equal(
         sumac_distributed_assign(variable, NULL, by_zero, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(
         sumac_distributed_write(variable, NULL, (enum sumac_write)11, by_zero, NULL, &error),
@@ -452,6 +437,8 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     sumac_value_unref(floats);
     sumac_value_unref(none);
     sumac_value_unref(by_zero);
+    sumac_value_unref(beyond);
+    sumac_value_unref(of_three);
     sumac_distributed_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
@@ -514,202 +501,6 @@ static void nests_that_differ_between_components_are_refused(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-/* ---- update functions by their names ---- */
-
-static enum sumac_status apply_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
-{
-    struct in_replica *in = context;
-    struct sumac_value *sum = NULL;
-
-    (void)args, (void)kwargs, (void)result;
-    enum sumac_status status =
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_MEAN, in->value, NULL, &sum, error);
-    if (status == SUMAC_OK)
-        status = sumac_distributed_apply(in->variable, replica, NULL, sum, error);
-    sumac_value_unref(sum);
-    return status;
-}
-
-/* momentum 0.5, η 1: a = g, θ −= a; then a = 0.5·g + g. */
-static void each_component_has_its_slots(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    struct in_replica in = {
-        .variable = variable_of(
-            strategy,
-            (struct sumac_distributed_options){
-                .function = SUMAC_FUNCTION("momentum", {"learning_rate", 1}, {"momentum", 0.5})}),
-        .value = vector(2, 4)};
-
-    assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
-    expect_components(in.variable, "(float32[2] -1 -2, float32[2] -1 -2)");
-    assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
-    expect_components(in.variable, "(float32[2] -4 -8, float32[2] -4 -8)");
-    assert_int_equal(sumac_distributed_apply(in.variable, NULL, NULL, in.value, NULL), SUMAC_OK);
-    expect_components(in.variable, "(float32[2] -7.5 -15, float32[2] -7.5 -15)");
-
-    sumac_value_unref(in.value);
-    sumac_distributed_destroy(in.variable);
-    sumac_strategy_destroy(strategy);
-}
-
-static void functions_are_those_of_the_variable(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
-    struct sumac_value *gradient = vector(1, 1);
-    struct sumac_value *const items[] = {sumac_value_ref(gradient), vector(2, 2)};
-    struct sumac_value *per_replica = sumac_value_per_replica(items, 2, 0);
-    const struct sumac_function adam = {.name = "adam"}, none = {.name = "adams"};
-    const struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5});
-    struct sumac_error error;
-
-    assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &adam, gradient, &error),
-        SUMAC_FAILED_PRECONDITION);
-    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
-    assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &none, gradient, &error), SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "there is no update function adams"));
-    assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &sgd, per_replica, &error), SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "update of w: the argument at [0] is per_replica"));
-    expect_components(variable, "(float32[2] 1 2, float32[2] 1 2)");
-    assert_int_equal(sumac_distributed_apply(variable, NULL, &sgd, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] 0.5 1.5, float32[2] 0.5 1.5)");
-
-    sumac_value_unref(gradient);
-    sumac_value_unref(per_replica);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-/* Rows that occur twice are summed before a rule sees them; others, and their slots, stay. */
-static void rows_are_applied_by_the_same_loops(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){
-                      .function = SUMAC_FUNCTION(
-                          "adagrad", {"learning_rate", 1}, {"initial_accumulator_value", 0},
-                          {"epsilon", 0})});
-    const float values[] = {1, 2};
-    const int32_t rows[] = {1, 1};
-    struct sumac_value *slices = sumac_value_slices(
-        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), values),
-        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
-
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, slices, NULL), SUMAC_OK);
-
-    expect_components(variable, "(float32[2] 1 1, float32[2] 1 1)"); /* 2 − 3 ÷ √9 */
-    sumac_value_unref(slices);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-/* Twice as far with each step, from its own first one on. */
-static void a_learning_rate_goes_by_its_schedule(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    const struct sumac_schedule doubling = {
-        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 2};
-    struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 1});
-    struct sumac_value *gradient = vector(1, 1);
-
-    sgd.schedule = &doubling;
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.function = sgd});
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] 0 1, float32[2] 0 1)");
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] -2 -1, float32[2] -2 -1)");
-
-    sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-static void a_text_becomes_an_update_function(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    static const char text[] = "value = value - rate * g * g", other[] = "value = g";
-    struct sumac_value *gradient = vector(2, 3);
-    struct sumac_error error;
-
-    assert_int_equal(
-        sumac_strategy_define(strategy, "sgd", text, strlen(text), &error), SUMAC_INVALID_ARGUMENT);
-    assert_int_equal(error.reason, SUMAC_REASON_BAD_NAME);
-    assert_int_equal(
-        sumac_strategy_define(strategy, "squares", "value = = g", 11, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_int_equal(error.reason, SUMAC_REASON_BAD_EXPRESSION);
-    const enum sumac_status status =
-        sumac_strategy_define(strategy, "squares", other, strlen(other), &error);
-    assert_int_equal(status, SUMAC_OK);
-    assert_int_equal(
-        sumac_strategy_define(strategy, "squares", other, strlen(other), NULL), SUMAC_OK);
-    assert_int_equal(
-        sumac_strategy_define(strategy, "squares", text, strlen(text), &error),
-        SUMAC_ALREADY_EXISTS);
-
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "squares"}});
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] 2 3, float32[2] 2 3)");
-    sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-static void take_half(const struct sumac_plugin_slice *slice)
-{
-    const float *value = slice->value_in, *gradient = slice->gradient;
-    float *out = slice->value_out;
-
-    for (uint64_t i = 0; i < slice->count; i++)
-        out[i] = value[i] - gradient[i] / 2;
-}
-
-static void functions_of_a_plugin_are_applied_by_their_names(void **state)
-{
-    (void)state;
-    const struct sumac_plugin_function function = {
-        .name = "half",
-        .rule = "θ −= g/2",
-        .dtypes = SUMAC_PLUGIN_DTYPE(SUMAC_FLOAT32),
-        .loop = take_half};
-    struct sumac_plugin plugin = {
-        .abi_version = SUMAC_PLUGIN_ABI_VERSION,
-        .name = "mine",
-        .version = "1.0",
-        .functions = &function,
-        .function_count = 1};
-    struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
-    struct sumac_value *gradient = vector(2, 4);
-    const struct sumac_function half = {.name = "half"};
-
-    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_OK);
-    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_ALREADY_EXISTS);
-    plugin.abi_version++;
-    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_FAILED_PRECONDITION);
-    assert_int_equal(sumac_distributed_apply(variable, NULL, &half, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] 0 0, float32[2] 0 0)");
-
-    sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
 /* ---- by another name ---- */
 
 static void ways_to_write_have_names(void **state)
@@ -735,16 +526,11 @@ int main(void)
         cmocka_unit_test(what_was_assigned_stays_as_it_was),
         cmocka_unit_test(a_buffer_that_was_assigned_is_the_callers_again),
         cmocka_unit_test(an_update_changes_its_component_alone),
+        cmocka_unit_test(what_no_component_has_any_more_is_given_back),
         cmocka_unit_test(replicas_that_write_something_else_are_named),
         cmocka_unit_test(operands_that_do_not_fit_say_what_would),
         cmocka_unit_test(an_update_says_which_component_failed),
         cmocka_unit_test(nests_that_differ_between_components_are_refused),
-        cmocka_unit_test(each_component_has_its_slots),
-        cmocka_unit_test(functions_are_those_of_the_variable),
-        cmocka_unit_test(rows_are_applied_by_the_same_loops),
-        cmocka_unit_test(a_learning_rate_goes_by_its_schedule),
-        cmocka_unit_test(a_text_becomes_an_update_function),
-        cmocka_unit_test(functions_of_a_plugin_are_applied_by_their_names),
         cmocka_unit_test(ways_to_write_have_names),
     };
 
