@@ -166,6 +166,36 @@ static void a_component_is_lent_to_its_update_alone(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static enum sumac_status use_the_one_before(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+    struct sumac_component *before = in->component;
+
+    (void)args, (void)kwargs;
+    in->component = component;
+    return before == NULL ? SUMAC_OK : sumac_component_read(before, result, error);
+}
+
+static void a_component_is_not_lent_to_the_next_ones_update(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    const struct sumac_update update = {.function = use_the_one_before, .context = &in};
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_update(in.variable, NULL, &update, NULL, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "outside of the update that has this component"));
+
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
 /* ---- kept apart ---- */
 
 /* A value does not change once somebody has it. */
@@ -395,11 +425,11 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){.initial = initial});
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
-    const int64_t rows[] = {1};
-    const int32_t zero[] = {0};
+    const int64_t rows[] = {1, 1};
+    const int32_t zero[] = {3, 0};
     struct sumac_value *by_zero = sumac_value_slices(
-        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
-        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(2));
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), zero),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
     const int64_t behind[] = {2};
     struct sumac_value *beyond = sumac_value_slices(
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
@@ -442,6 +472,120 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     sumac_distributed_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
+
+static enum sumac_status assign_what_all_have(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+
+    (void)args, (void)kwargs;
+    return sumac_distributed_assign(in->variable, replica, in->value, result, error);
+}
+
+static void values_of_replicas_are_written_where_they_are_one(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *const each[] = {vector(7, 8), vector(9, 10)};
+    struct sumac_value *mirror = sumac_value_mirrored(vector(5, 6), 2, 0);
+    struct in_replica in = {
+        .variable = variable_of(
+            strategy, (struct sumac_distributed_options){.aggregation = SUMAC_AGGREGATION_SUM}),
+        .value = sumac_value_per_replica(each, 2, 0)};
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_assign(in.variable, NULL, in.value, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "reduce it, or write in the replicas"));
+    assert_int_equal(run_in(strategy, assign_what_all_have, &in, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "pass it to the run"));
+    assert_int_equal(sumac_distributed_assign(in.variable, NULL, mirror, NULL, NULL), SUMAC_OK);
+
+    expect_components(in.variable, "(float32[2] 5 6, float32[2] 5 6)");
+    sumac_value_unref(in.value);
+    sumac_value_unref(mirror);
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- shares ---- */
+
+/* Two of that type, from their low bytes. */
+static struct sumac_value *integers(enum sumac_dtype dtype, int64_t first, int64_t second)
+{
+    const uint32_t bytes = sumac_dtype_bytes(dtype);
+    uint8_t elements[16];
+
+    memcpy(elements, &first, bytes);
+    memcpy(elements + bytes, &second, bytes);
+    return sumac_value_tensor(dtype, SUMAC_SHAPE(2), elements);
+}
+
+static enum sumac_status
+assign_integers(struct sumac_distributed *variable, int64_t second, struct sumac_error *error)
+{
+    struct sumac_value *value = integers(sumac_distributed_dtype(variable), 0, second);
+    const enum sumac_status status = sumac_distributed_assign(variable, NULL, value, NULL, error);
+
+    sumac_value_unref(value);
+    return status;
+}
+
+static struct sumac_distributed *
+on_read_sum(struct sumac_strategy *strategy, enum sumac_dtype dtype)
+{
+    struct sumac_value *initial = integers(dtype, 0, 0);
+    struct sumac_distributed *variable = variable_of(
+        strategy, (struct sumac_distributed_options){
+                      .initial = initial,
+                      .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
+                      .aggregation = SUMAC_AGGREGATION_SUM});
+
+    sumac_value_unref(initial);
+    return variable;
+}
+
+static void shares_of_integers_leave_no_rest(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+
+    for (int i = SUMAC_INT8; i <= SUMAC_UINT64; i++) {
+        const char *const name = sumac_dtype_name((enum sumac_dtype)i);
+        const bool has_sign = sumac_dtype_kind((enum sumac_dtype)i) == SUMAC_KIND_INT;
+        struct sumac_distributed *variable = on_read_sum(strategy, (enum sumac_dtype)i);
+        struct sumac_error error;
+        char expected[128];
+
+        assert_int_equal(assign_integers(variable, 5, &error), SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, "the value ÷ 2, which leaves a rest"));
+        assert_int_equal(assign_integers(variable, has_sign ? -6 : 6, NULL), SUMAC_OK);
+        (void)snprintf(
+            expected, sizeof expected, "(%s[2] 0 %d, %s[2] 0 %d)", name, has_sign ? -3 : 3, name,
+            has_sign ? -3 : 3);
+        expect_components(variable, expected);
+        sumac_distributed_destroy(variable);
+    }
+    sumac_strategy_destroy(strategy);
+}
+
+/* 256 has no multiple among bytes but 0. */
+static void more_replicas_than_a_byte_has_numbers_share_nothing_but_zero(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(SUMAC_REPLICAS_MAX);
+    struct sumac_distributed *variable = on_read_sum(strategy, SUMAC_UINT8);
+
+    assert_int_equal(assign_integers(variable, 128, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(assign_integers(variable, 0, NULL), SUMAC_OK);
+
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- updates that fail ---- */
 
 static enum sumac_status fail_in_the_second(
     struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
@@ -522,6 +666,7 @@ int main(void)
         cmocka_unit_test(it_is_of_the_scope_that_it_was_created_in),
         cmocka_unit_test(it_is_used_in_its_own_context_alone),
         cmocka_unit_test(a_component_is_lent_to_its_update_alone),
+        cmocka_unit_test(a_component_is_not_lent_to_the_next_ones_update),
         cmocka_unit_test(what_was_read_stays_as_it_was),
         cmocka_unit_test(what_was_assigned_stays_as_it_was),
         cmocka_unit_test(a_buffer_that_was_assigned_is_the_callers_again),
@@ -529,6 +674,9 @@ int main(void)
         cmocka_unit_test(what_no_component_has_any_more_is_given_back),
         cmocka_unit_test(replicas_that_write_something_else_are_named),
         cmocka_unit_test(operands_that_do_not_fit_say_what_would),
+        cmocka_unit_test(values_of_replicas_are_written_where_they_are_one),
+        cmocka_unit_test(shares_of_integers_leave_no_rest),
+        cmocka_unit_test(more_replicas_than_a_byte_has_numbers_share_nothing_but_zero),
         cmocka_unit_test(an_update_says_which_component_failed),
         cmocka_unit_test(nests_that_differ_between_components_are_refused),
         cmocka_unit_test(ways_to_write_have_names),
