@@ -291,6 +291,33 @@ static void an_update_changes_its_component_alone(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static enum sumac_status update_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_update update = {.function = add_index};
+    struct in_replica *in = context;
+
+    (void)args, (void)kwargs;
+    return sumac_distributed_update(in->variable, replica, &update, result, error);
+}
+
+static void each_replica_has_what_its_component_came_to(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    const struct sumac_step step = {.function = update_in_replica, .context = &in};
+    struct sumac_value *result = NULL;
+
+    assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
+
+    expect_printed(result, "per_replica(0: float32[2] 1 2, 1: float32[2] 2 3)");
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
 /* ---- given back ---- */
 
 static void count(void *context) { ++*(int *)context; }
@@ -596,10 +623,10 @@ static enum sumac_status fail_in_the_second(
                : add_index(component, args, kwargs, context, result, error);
 }
 
-static void an_update_says_which_component_failed(void **state)
+static void an_update_ends_with_the_component_that_failed(void **state)
 {
     (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_strategy *strategy = mirrored(3);
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){0});
     const struct sumac_update update = {.function = fail_in_the_second};
@@ -608,6 +635,7 @@ static void an_update_says_which_component_failed(void **state)
     assert_int_equal(
         sumac_distributed_update(variable, NULL, &update, NULL, &error), SUMAC_DATA_LOSS);
     assert_non_null(strstr(error.text, "update of w: the function of component 1 returned"));
+    expect_components(variable, "(float32[2] 1 2, float32[2] 1 2, float32[2] 1 2)");
     sumac_distributed_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
@@ -622,10 +650,13 @@ static enum sumac_status return_other_nests(
     return SUMAC_OK;
 }
 
-static void nests_that_differ_between_components_are_refused(void **state)
+static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
 {
     (void)state;
+    static const char *const key = "by";
     struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *const each[] = {vector(1, 1), vector(2, 2)};
+    struct sumac_value *const per_replica = sumac_value_per_replica(each, 2, 0);
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){0});
     struct sumac_update update = {.function = return_other_nests, .not_grouped = true};
@@ -640,6 +671,16 @@ static void nests_that_differ_between_components_are_refused(void **state)
         sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "args is a dict"));
     sumac_value_unref(update.args);
+    update = (struct sumac_update){.function = add_index, .kwargs = sumac_value_tuple(NULL, 0)};
+    assert_int_equal(
+        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "update of w: kwargs is a tuple"));
+    sumac_value_unref(update.kwargs);
+    update.kwargs = sumac_value_dict(&key, &per_replica, 1);
+    assert_int_equal(
+        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "per_replica, and its components would not be the same"));
+    sumac_value_unref(update.kwargs);
     assert_null(result);
     sumac_distributed_destroy(variable);
     sumac_strategy_destroy(strategy);
@@ -671,14 +712,15 @@ int main(void)
         cmocka_unit_test(what_was_assigned_stays_as_it_was),
         cmocka_unit_test(a_buffer_that_was_assigned_is_the_callers_again),
         cmocka_unit_test(an_update_changes_its_component_alone),
+        cmocka_unit_test(each_replica_has_what_its_component_came_to),
         cmocka_unit_test(what_no_component_has_any_more_is_given_back),
         cmocka_unit_test(replicas_that_write_something_else_are_named),
         cmocka_unit_test(operands_that_do_not_fit_say_what_would),
         cmocka_unit_test(values_of_replicas_are_written_where_they_are_one),
         cmocka_unit_test(shares_of_integers_leave_no_rest),
         cmocka_unit_test(more_replicas_than_a_byte_has_numbers_share_nothing_but_zero),
-        cmocka_unit_test(an_update_says_which_component_failed),
-        cmocka_unit_test(nests_that_differ_between_components_are_refused),
+        cmocka_unit_test(an_update_ends_with_the_component_that_failed),
+        cmocka_unit_test(what_is_no_argument_or_result_of_an_update_is_refused),
         cmocka_unit_test(ways_to_write_have_names),
     };
 
