@@ -7,7 +7,7 @@
  *     reduce SIZE VALUE [AXIS]  -> likewise, across the replicas, over that axis
  *     partly SIZE VALUE         -> as all_reduce, but replicas of even numbers return before it
  *     fail                      -> a run whose replicas return DATA_LOSS
- *     create NAME SIZE VALUE    -> "created NAME": ON_WRITE, SUM
+ *     create NAME SIZE VALUE [MEAN] -> "created NAME": ON_WRITE, SUM or that
  *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
  *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
  *     who                       -> "replicas R"
@@ -235,11 +235,13 @@ static enum sumac_status reduce(struct strategist *now, char *const *words, size
     return status;
 }
 
-static enum sumac_status create(struct strategist *now, char *const *words)
+static enum sumac_status create(struct strategist *now, char *const *words, size_t count)
 {
     struct sumac_value *initial = make_value(words[2], words[3]);
     const struct sumac_distributed_options options = {
-        .name = words[1], .initial = initial, .aggregation = SUMAC_AGGREGATION_SUM};
+        .name = words[1],
+        .initial = initial,
+        .aggregation = count > 4 ? SUMAC_AGGREGATION_MEAN : SUMAC_AGGREGATION_SUM};
     struct sumac_distributed *variable = NULL;
 
     const enum sumac_status status =
@@ -272,8 +274,8 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
     }
     if ((count == 3 || count == 4) && strcmp(words[0], "reduce") == 0)
         return reduce(now, words, count);
-    if (count == 4 && strcmp(words[0], "create") == 0)
-        return create(now, words);
+    if ((count == 4 || count == 5) && strcmp(words[0], "create") == 0)
+        return create(now, words, count);
     if (count == 3 && strcmp(words[0], "add") == 0)
         return add(now, words);
     if (count >= 2 && strcmp(words[0], "garbage") == 0)

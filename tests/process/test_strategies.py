@@ -75,6 +75,7 @@ class Strategies(unittest.TestCase):
                 (("all_reduce 4 1", "all_gather 4 1", "all_reduce 4 1"), "replica 0 calls all_reduce, and replica 1 all_gather"),
                 (("all_reduce 30000 1", "all_reduce 4 1", "all_reduce 4 1"), "replica 0 has .*, and replica 1"),
                 (("create a 4 1", "create b 4 1", "create a 4 1"), "replica 0 comes with a, .*, and replica 1 with b, "),
+                (("create a 4 1", "create a 4 1", "create a 4 1 MEAN"), "replica 0 comes with a, .* SUM, .*, and replica 2 with a, .* MEAN"),
                 (("reduce 4 1", "reduce 4 1 0", "reduce 4 1"), "replica 0 and replica 1 come with another axis"),
                 (("reduce 4 1 0", "reduce 4 1 0", "reduce 4 1 -1"), "replica 0 and replica 2 come with another axis"),
                 (("create a 4 1", "create a 4 1", "reduce 4 1"), "replica 0 calls a variable's creation, and replica 2 reduce")):

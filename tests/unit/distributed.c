@@ -18,10 +18,15 @@ static void what_is_no_variable_is_refused_by_its_name(void **state)
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
     struct sumac_value *integer = sumac_value_int32(3);
     struct sumac_distributed *variable = NULL;
+    char long_name[1026] = "";
+
+    memset(long_name, 'w', 1025);
     const struct refused cases[] = {
         {{.initial = floats}, "name is NULL"},
         {{.name = "", .initial = floats}, "name is empty"},
         {{.name = "a\nb", .initial = floats}, "without control characters"},
+        {{.name = "\xff", .initial = floats}, "it is UTF-8 of 1 to 1024 bytes"},
+        {{.name = long_name, .initial = floats}, "it is UTF-8 of 1 to 1024 bytes"},
         {{.name = "w"}, "w: initial is no tensor"},
         {{.name = "w", .initial = none}, "w: initial is no tensor"},
         {{.name = "w", .initial = integer, .aggregation = SUMAC_AGGREGATION_MEAN},
@@ -104,6 +109,16 @@ static enum sumac_status use_another_strategys(
     return sumac_distributed_read(in->other, replica, result, error);
 }
 
+static enum sumac_status use_the_stolen(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+
+    (void)replica, (void)args, (void)kwargs;
+    return sumac_distributed_read(in->variable, in->stolen, result, error);
+}
+
 static void it_is_used_in_its_own_context_alone(void **state)
 {
     (void)state;
@@ -122,6 +137,8 @@ static void it_is_used_in_its_own_context_alone(void **state)
     assert_int_equal(
         sumac_distributed_read(in.variable, in.stolen, &value, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "outside of that replica's function"));
+    assert_int_equal(run_in(strategy, use_the_stolen, &in, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "with the context of replica 0, outside of that"));
     assert_int_equal(sumac_strategy_enter(other, NULL), SUMAC_OK);
     assert_int_equal(
         sumac_distributed_read(in.variable, NULL, &value, &error), SUMAC_FAILED_PRECONDITION);

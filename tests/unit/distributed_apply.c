@@ -99,6 +99,49 @@ static void functions_are_those_of_the_variable(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* momentum 0.5 and η 2, of which an apply may say another. */
+static void hyperparameters_that_are_not_given_are_the_variables(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable = variable_of(
+        strategy,
+        (struct sumac_distributed_options){
+            .function = SUMAC_FUNCTION("momentum", {"learning_rate", 2}, {"momentum", 0.5})});
+    const struct sumac_function slower = SUMAC_FUNCTION("momentum", {"learning_rate", 1});
+    struct sumac_value *gradient = vector(2, 2);
+
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] -3 -2, float32[2] -3 -2)");
+    assert_int_equal(sumac_distributed_apply(variable, NULL, &slower, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] -6 -5, float32[2] -6 -5)");
+
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void a_slot_that_it_was_not_created_with_is_missed(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "rmsprop"}});
+    const struct sumac_function centered = SUMAC_FUNCTION("rmsprop", {"centered", 1});
+    struct sumac_value *gradient = vector(2, 2);
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_apply(variable, NULL, &centered, gradient, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
+    assert_non_null(strstr(error.text, "the slot mean_gradient, which variable w does not have"));
+
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
 /* Rows that occur twice are summed before a rule sees them; others, and their slots, stay. */
 static void rows_are_applied_by_the_same_loops(void **state)
 {
@@ -248,6 +291,8 @@ int main(void)
         cmocka_unit_test(each_component_has_its_slots),
         cmocka_unit_test(each_slot_begins_as_its_function_says),
         cmocka_unit_test(functions_are_those_of_the_variable),
+        cmocka_unit_test(hyperparameters_that_are_not_given_are_the_variables),
+        cmocka_unit_test(a_slot_that_it_was_not_created_with_is_missed),
         cmocka_unit_test(rows_are_applied_by_the_same_loops),
         cmocka_unit_test(a_learning_rate_goes_by_its_schedule),
         cmocka_unit_test(a_schedule_counts_each_change),
