@@ -2,7 +2,10 @@
 /* strategist.c -- a worker of a strategy over several, that obeys lines on its standard input, so
  * that a test can say who does what.
  *
- *     all_reduce SIZE VALUE     -> "came to FIRST LAST": in each replica, of SIZE float32
+ *     all_reduce SIZE VALUE [MS] -> "came to FIRST LAST": in each replica, of SIZE float32; bounded
+ *     mean SIZE VALUE [int32]   -> likewise, their mean; of that type
+ *     uneven SIZE VALUE         -> as all_reduce, but replicas of odd numbers have one more
+ *     twice SIZE VALUE          -> as all_reduce, and again, whatever the first time comes to
  *     all_gather SIZE VALUE     -> likewise
  *     reduce SIZE VALUE [AXIS]  -> likewise, across the replicas, over that axis
  *     partly SIZE VALUE         -> as all_reduce, but replicas of even numbers return before it
@@ -37,6 +40,7 @@ struct strategist {
     struct sumac_distributed *variable;
     struct sumac_error error;
     const char *what;
+    struct sumac_communication_options options;
 };
 
 static struct sumac_value *make_value(const char *size, const char *element)
@@ -54,13 +58,34 @@ static struct sumac_value *make_value(const char *size, const char *element)
     return value;
 }
 
+/* The same numbers as int32. Takes  value. */
+static struct sumac_value *as_integers(struct sumac_value *value)
+{
+    const struct sumac_shape shape = sumac_value_shape(value);
+    const float *from = sumac_value_data(value);
+    int32_t *elements = calloc((size_t)shape.extent[0] + 1, sizeof *elements);
+
+    for (uint64_t i = 0; elements != NULL && i < shape.extent[0]; i++)
+        elements[i] = (int32_t)from[i];
+    struct sumac_value *made = sumac_value_tensor(SUMAC_INT32, shape, elements);
+    free(elements);
+    sumac_value_unref(value);
+    return made;
+}
+
+static double element_of(const struct sumac_value *tensor, uint64_t at)
+{
+    return sumac_value_as_tensor(tensor)->dtype == SUMAC_FLOAT64
+               ? ((const double *)sumac_value_data(tensor))[at]
+               : (double)((const float *)sumac_value_data(tensor))[at];
+}
+
 static void say_value(const struct sumac_value *value)
 {
-    const float *elements = sumac_value_data(value);
     const struct sumac_shape shape = sumac_value_shape(value);
     const uint64_t count = shape.rank == 0 ? 1 : shape.extent[0];
 
-    printf("came to %g %g\n", (double)elements[0], (double)elements[count - 1]);
+    printf("came to %g %g\n", element_of(value, 0), element_of(value, count - 1));
     fflush(stdout);
 }
 
@@ -88,13 +113,6 @@ static struct sumac_value *make_nest(char *const *words)
         nest = sumac_value_list(items, count);
     free(items);
     return nest;
-}
-
-static double element_of(const struct sumac_value *tensor, uint64_t at)
-{
-    return sumac_value_as_tensor(tensor)->dtype == SUMAC_FLOAT64
-               ? ((const double *)sumac_value_data(tensor))[at]
-               : (double)((const float *)sumac_value_data(tensor))[at];
 }
 
 /* Each element, less R·i: the same in all, or not. */
@@ -172,6 +190,26 @@ static enum sumac_status throw_in(struct strategist *now, char *const *words, si
     return status;
 }
 
+static enum sumac_status reduce_in_replica(
+    const struct strategist *now, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const bool means = strcmp(now->what, "mean") == 0;
+    struct sumac_value *more = NULL, *first = NULL;
+    struct sumac_error why;
+
+    if (strcmp(now->what, "uneven") == 0 && sumac_replica_id(replica) % 2 == 1)
+        value = more = sumac_value_tensor(
+            SUMAC_FLOAT32, SUMAC_SHAPE(sumac_value_shape(value).extent[0] + 1), NULL);
+    if (strcmp(now->what, "twice") == 0 &&
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, NULL, &first, &why) == SUMAC_OK)
+        sumac_value_unref(first);
+    const enum sumac_status status = sumac_replica_all_reduce(
+        replica, means ? SUMAC_REDUCE_MEAN : SUMAC_REDUCE_SUM, value, &now->options, result, error);
+    sumac_value_unref(more);
+    return status;
+}
+
 static enum sumac_status in_replica(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
@@ -188,7 +226,7 @@ static enum sumac_status in_replica(
         return sumac_replica_all_gather(replica, value, 0, NULL, result, error);
     if (strcmp(now->what, "add") == 0)
         return sumac_distributed_assign_add(now->variable, replica, value, result, error);
-    return sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, NULL, result, error);
+    return reduce_in_replica(now, replica, value, result, error);
 }
 
 /* What the first replica of this process has of it. */
@@ -206,12 +244,14 @@ static enum sumac_status say_own(struct strategist *now, struct sumac_value *res
 
 static enum sumac_status run(struct strategist *now, char *const *words, size_t count)
 {
-    struct sumac_value *const value =
-        count == 3 ? make_value(words[1], words[2]) : sumac_value_none();
+    struct sumac_value *value = count >= 3 ? make_value(words[1], words[2]) : sumac_value_none();
+
+    if (count > 3 && strcmp(words[3], "int32") == 0)
+        value = as_integers(value);
     struct sumac_value *args = sumac_value_tuple(&value, 1), *result = NULL;
     const struct sumac_step step = {.function = in_replica, .context = now, .args = args};
-
     now->what = words[0];
+    now->options.timeout_ms = count > 3 ? (uint32_t)strtoul(words[3], NULL, 10) : 0;
     enum sumac_status status = sumac_strategy_run(now->strategy, &step, &result, &now->error);
     if (status == SUMAC_OK)
         status = say_own(now, result);
