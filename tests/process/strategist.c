@@ -8,6 +8,8 @@
  *     twice SIZE VALUE          -> as all_reduce, and again, whatever the first time comes to
  *     all_gather SIZE VALUE     -> likewise
  *     reduce SIZE VALUE [AXIS]  -> likewise, across the replicas, over that axis
+ *     mixed SIZE VALUE          -> likewise, the mean of VALUE + 10, VALUE + 20, … of the replicas,
+ * beside one of VALUE, which is the same in all
  *     partly SIZE VALUE         -> as all_reduce, but replicas of even numbers return before it
  *     fail                      -> a run whose replicas return DATA_LOSS
  *     create NAME SIZE VALUE [MEAN] -> "created NAME": ON_WRITE, SUM or that
@@ -275,6 +277,42 @@ static enum sumac_status reduce(struct strategist *now, char *const *words, size
     return status;
 }
 
+/* VALUE + 10 in the first replica of all, VALUE + 20 in the next, … */
+static enum sumac_status value_of_replica(
+    const struct sumac_value_context *replica, void *context, struct sumac_value **value,
+    struct sumac_error *error)
+{
+    char *const *words = context;
+    char element[32];
+
+    (void)error;
+    (void)snprintf(
+        element, sizeof element, "%g",
+        strtod(words[2], NULL) + 10 * (replica->replica_id_in_sync_group + 1.0));
+    *value = make_value(words[1], element);
+    return SUMAC_OK;
+}
+
+static enum sumac_status reduce_mixed(struct strategist *now, char *const *words)
+{
+    const struct sumac_axes none = {.given = false};
+    struct sumac_value *each = NULL, *result = NULL;
+
+    enum sumac_status status = sumac_strategy_values_from_function(
+        now->strategy, value_of_replica, (void *)(uintptr_t)words, &each, &now->error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_value *const items[] = {make_value(words[1], words[2]), each};
+    struct sumac_value *both = sumac_value_list(items, 2);
+    status =
+        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, both, &none, &result, &now->error);
+    if (status == SUMAC_OK)
+        say_value(sumac_value_item(result, 1));
+    sumac_value_unref(both);
+    sumac_value_unref(result);
+    return status;
+}
+
 static enum sumac_status create(struct strategist *now, char *const *words, size_t count)
 {
     struct sumac_value *initial = make_value(words[2], words[3]);
@@ -318,6 +356,8 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         return create(now, words, count);
     if (count == 3 && strcmp(words[0], "add") == 0)
         return add(now, words);
+    if (count == 3 && strcmp(words[0], "mixed") == 0)
+        return reduce_mixed(now, words);
     if (count >= 2 && strcmp(words[0], "garbage") == 0)
         return throw_in(now, words, count);
     if (count == 5 && strcmp(words[0], "nest") == 0)

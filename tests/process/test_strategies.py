@@ -64,6 +64,11 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "reduce 3 1 0", "reduce 1 5 0", answer="^came to 2 2$")        # of four elements
         self.all_say(workers, "reduce 90000 1 0", "reduce 30000 5 0", answer="^came to 2 2$")
 
+    def test_a_mean_beside_one_of_what_is_the_same_in_all_is_its_own(self):
+        workers = self.workers(replicas=2)
+        for size in (3, 30000):
+            self.all_say(workers, f"mixed {size} 1", f"mixed {size} 3", answer="^came to 27 27$")        # of 11, 21, 33 and 43
+
     def test_variables_begin_as_the_first_worker_says(self):
         workers = self.workers(replicas=2)
         self.all_say(workers, "create w 3 5", "create w 3 7", answer="^created w$")
