@@ -194,15 +194,33 @@ class Strategies(unittest.TestCase):
 class WithoutPs(unittest.TestCase):
     """Workers whose TF_CONFIG has no ps: the first of them starts one, on its own address."""
 
-    def workers(self, *, steps, first=None):
+    def workers(self, *, steps, cluster=None, tasks=(("worker", 0), ("worker", 1)), strategy=""):
+        """`cluster` of two addresses; the first task is the one that starts the ps."""
         addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        jobs = cluster(*addresses) if cluster else {"worker": addresses}
         processes = []
-        for index in range(2):
-            config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-            environment = {"TF_CONFIG": json.dumps(config), "SUMAC_REPLICAS": "2", **((first or {}) if index == 0 else {})}
+        for job, index in tasks:
+            config = {"cluster": jobs, "task": {"type": job, "index": index}}
+            environment = {"TF_CONFIG": json.dumps(config), "SUMAC_REPLICAS": "2", "SUMAC_STRATEGY": strategy}
             processes.append(Process([os.path.join(BUILD, "strategies"), "--steps", str(steps)], environment))
             self.addCleanup(processes[-1].kill)
         return processes
+
+    def test_one_of_them_starts_it(self):
+        """Of tasks by index there may be others, so that they are no strategy of several workers, but one on the ps."""
+        both = (("worker", 0), ("worker", 1))
+        for cluster, tasks, strategy, text in (
+                (lambda one, other: {"worker": [one, other]}, both, "", "^multi_worker, 4 replicas$"),
+                (lambda one, other: {"worker": [other], "chief": [one]}, (("chief", 0), ("worker", 0)), "", "^multi_worker, 4 replicas$"),
+                (lambda one, other: {"worker": [one, other], 'o"d\\d\n': ["nowhere:1"]}, both, "", "^multi_worker, 4 replicas$"),
+                (lambda one, other: {"worker": {"7": other, "3": one}}, (("worker", 3), ("worker", 7)), "parameter_server", "^parameter_server, 2 replicas$")):
+            with self.subTest(jobs=cluster("one", "other")):
+                processes = self.workers(steps=10 ** 9, cluster=cluster, tasks=tasks, strategy=strategy)
+                for process in processes:
+                    process.wait_for(text)
+                self.assertEqual([len(children(process.child.pid)) for process in processes], [1, 0])
+                for process in processes:
+                    process.kill()
 
     def test_they_train_together_and_the_ps_ends_with_them(self):
         workers = self.workers(steps=20)
@@ -229,6 +247,11 @@ class WithoutPs(unittest.TestCase):
                 ({"SUMAC_STRATEGY": "mirrorred"}, 2, "SUMAC_STRATEGY is mirrorred; there are default, one_device, mirrored"),
                 ({"SUMAC_REPLICAS": "none"}, 2, "SUMAC_REPLICAS"),
                 ({"SUMAC_STRATEGY": "multi_worker"}, 2, "TF_CONFIG has no ps, and its task is none"),
+                ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}, "task": {"type": "evaluator", "index": 0}})},
+                 2, "TF_CONFIG has no ps, and its task is evaluator; a strategy is of a chief or a worker"),
+                ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1"], "evaluator": {"0": "127.0.0.1:2"}},
+                                           "task": {"type": "worker", "index": 0}}),
+                  "SUMAC_STRATEGY": "multi_worker"}, 2, "TF_CONFIG has no ps, and names this worker alone.*add a job ps"),
                 ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}, "task": {"type": "worker", "index": 0}}),
                   "SUMAC_PROGRAM": "/nowhere/sumac"}, 2, "/nowhere/sumac cannot be started as one: No such file.*SUMAC_PROGRAM")):
             with self.subTest(environment=environment):
