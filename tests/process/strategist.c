@@ -2,12 +2,17 @@
 /* strategist.c -- a worker of a strategy over several, that obeys lines on its standard input, so
  * that a test can say who does what.
  *
- *     all_reduce SIZE VALUE     -> "came to FIRST LAST": in each replica, of SIZE float32
+ *     all_reduce SIZE VALUE [MS] -> "came to FIRST LAST": in each replica, of SIZE float32; bounded
+ *     mean SIZE VALUE [int32]   -> likewise, their mean; of that type
+ *     uneven SIZE VALUE         -> as all_reduce, but replicas of odd numbers have one more
+ *     twice SIZE VALUE          -> as all_reduce, and again, whatever the first time comes to
  *     all_gather SIZE VALUE     -> likewise
- *     reduce SIZE VALUE         -> likewise, across the replicas
+ *     reduce SIZE VALUE [AXIS]  -> likewise, across the replicas, over that axis
+ *     mixed SIZE VALUE          -> likewise, the mean of VALUE + 10, VALUE + 20, … of the replicas,
+ * beside one of VALUE, which is the same in all
  *     partly SIZE VALUE         -> as all_reduce, but replicas of even numbers return before it
  *     fail                      -> a run whose replicas return DATA_LOSS
- *     create NAME SIZE VALUE    -> "created NAME": ON_WRITE, SUM
+ *     create NAME SIZE VALUE [MEAN] -> "created NAME": ON_WRITE, SUM or that
  *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
  *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
  *     who                       -> "replicas R"
@@ -37,6 +42,7 @@ struct strategist {
     struct sumac_distributed *variable;
     struct sumac_error error;
     const char *what;
+    struct sumac_communication_options options;
 };
 
 static struct sumac_value *make_value(const char *size, const char *element)
@@ -54,12 +60,34 @@ static struct sumac_value *make_value(const char *size, const char *element)
     return value;
 }
 
+/* The same numbers as int32. Takes  value. */
+static struct sumac_value *as_integers(struct sumac_value *value)
+{
+    const struct sumac_shape shape = sumac_value_shape(value);
+    const float *from = sumac_value_data(value);
+    int32_t *elements = calloc((size_t)shape.extent[0] + 1, sizeof *elements);
+
+    for (uint64_t i = 0; elements != NULL && i < shape.extent[0]; i++)
+        elements[i] = (int32_t)from[i];
+    struct sumac_value *made = sumac_value_tensor(SUMAC_INT32, shape, elements);
+    free(elements);
+    sumac_value_unref(value);
+    return made;
+}
+
+static double element_of(const struct sumac_value *tensor, uint64_t at)
+{
+    return sumac_value_as_tensor(tensor)->dtype == SUMAC_FLOAT64
+               ? ((const double *)sumac_value_data(tensor))[at]
+               : (double)((const float *)sumac_value_data(tensor))[at];
+}
+
 static void say_value(const struct sumac_value *value)
 {
-    const float *elements = sumac_value_data(value);
-    const uint64_t count = sumac_value_shape(value).extent[0];
+    const struct sumac_shape shape = sumac_value_shape(value);
+    const uint64_t count = shape.rank == 0 ? 1 : shape.extent[0];
 
-    printf("came to %g %g\n", (double)elements[0], (double)elements[count - 1]);
+    printf("came to %g %g\n", element_of(value, 0), element_of(value, count - 1));
     fflush(stdout);
 }
 
@@ -87,13 +115,6 @@ static struct sumac_value *make_nest(char *const *words)
         nest = sumac_value_list(items, count);
     free(items);
     return nest;
-}
-
-static double element_of(const struct sumac_value *tensor, uint64_t at)
-{
-    return sumac_value_as_tensor(tensor)->dtype == SUMAC_FLOAT64
-               ? ((const double *)sumac_value_data(tensor))[at]
-               : (double)((const float *)sumac_value_data(tensor))[at];
 }
 
 /* Each element, less R·i: the same in all, or not. */
@@ -171,6 +192,26 @@ static enum sumac_status throw_in(struct strategist *now, char *const *words, si
     return status;
 }
 
+static enum sumac_status reduce_in_replica(
+    const struct strategist *now, struct sumac_replica_context *replica, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const bool means = strcmp(now->what, "mean") == 0;
+    struct sumac_value *more = NULL, *first = NULL;
+    struct sumac_error why;
+
+    if (strcmp(now->what, "uneven") == 0 && sumac_replica_id(replica) % 2 == 1)
+        value = more = sumac_value_tensor(
+            SUMAC_FLOAT32, SUMAC_SHAPE(sumac_value_shape(value).extent[0] + 1), NULL);
+    if (strcmp(now->what, "twice") == 0 &&
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, NULL, &first, &why) == SUMAC_OK)
+        sumac_value_unref(first);
+    const enum sumac_status status = sumac_replica_all_reduce(
+        replica, means ? SUMAC_REDUCE_MEAN : SUMAC_REDUCE_SUM, value, &now->options, result, error);
+    sumac_value_unref(more);
+    return status;
+}
+
 static enum sumac_status in_replica(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
@@ -187,7 +228,7 @@ static enum sumac_status in_replica(
         return sumac_replica_all_gather(replica, value, 0, NULL, result, error);
     if (strcmp(now->what, "add") == 0)
         return sumac_distributed_assign_add(now->variable, replica, value, result, error);
-    return sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, NULL, result, error);
+    return reduce_in_replica(now, replica, value, result, error);
 }
 
 /* What the first replica of this process has of it. */
@@ -205,12 +246,14 @@ static enum sumac_status say_own(struct strategist *now, struct sumac_value *res
 
 static enum sumac_status run(struct strategist *now, char *const *words, size_t count)
 {
-    struct sumac_value *const value =
-        count == 3 ? make_value(words[1], words[2]) : sumac_value_none();
+    struct sumac_value *value = count >= 3 ? make_value(words[1], words[2]) : sumac_value_none();
+
+    if (count > 3 && strcmp(words[3], "int32") == 0)
+        value = as_integers(value);
     struct sumac_value *args = sumac_value_tuple(&value, 1), *result = NULL;
     const struct sumac_step step = {.function = in_replica, .context = now, .args = args};
-
     now->what = words[0];
+    now->options.timeout_ms = count > 3 ? (uint32_t)strtoul(words[3], NULL, 10) : 0;
     enum sumac_status status = sumac_strategy_run(now->strategy, &step, &result, &now->error);
     if (status == SUMAC_OK)
         status = say_own(now, result);
@@ -219,13 +262,14 @@ static enum sumac_status run(struct strategist *now, char *const *words, size_t 
     return status;
 }
 
-static enum sumac_status reduce(struct strategist *now, char *const *words)
+static enum sumac_status reduce(struct strategist *now, char *const *words, size_t count)
 {
     struct sumac_value *value = make_value(words[1], words[2]), *result = NULL;
-    const struct sumac_axes none = {.given = false};
+    const struct sumac_axes axes = {
+        .given = count > 3, .count = 1, .axis = {count > 3 ? strtoll(words[3], NULL, 10) : 0}};
 
     const enum sumac_status status =
-        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, value, &none, &result, &now->error);
+        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, value, &axes, &result, &now->error);
     if (status == SUMAC_OK)
         say_value(result);
     sumac_value_unref(value);
@@ -233,11 +277,49 @@ static enum sumac_status reduce(struct strategist *now, char *const *words)
     return status;
 }
 
-static enum sumac_status create(struct strategist *now, char *const *words)
+/* VALUE + 10 in the first replica of all, VALUE + 20 in the next, … */
+static enum sumac_status value_of_replica(
+    const struct sumac_value_context *replica, void *context, struct sumac_value **value,
+    struct sumac_error *error)
+{
+    char *const *words = context;
+    char element[32];
+
+    (void)error;
+    (void)snprintf(
+        element, sizeof element, "%g",
+        strtod(words[2], NULL) + 10 * (replica->replica_id_in_sync_group + 1.0));
+    *value = make_value(words[1], element);
+    return SUMAC_OK;
+}
+
+static enum sumac_status reduce_mixed(struct strategist *now, char *const *words)
+{
+    const struct sumac_axes none = {.given = false};
+    struct sumac_value *each = NULL, *result = NULL;
+
+    enum sumac_status status = sumac_strategy_values_from_function(
+        now->strategy, value_of_replica, (void *)(uintptr_t)words, &each, &now->error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_value *const items[] = {make_value(words[1], words[2]), each};
+    struct sumac_value *both = sumac_value_list(items, 2);
+    status =
+        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, both, &none, &result, &now->error);
+    if (status == SUMAC_OK)
+        say_value(sumac_value_item(result, 1));
+    sumac_value_unref(both);
+    sumac_value_unref(result);
+    return status;
+}
+
+static enum sumac_status create(struct strategist *now, char *const *words, size_t count)
 {
     struct sumac_value *initial = make_value(words[2], words[3]);
     const struct sumac_distributed_options options = {
-        .name = words[1], .initial = initial, .aggregation = SUMAC_AGGREGATION_SUM};
+        .name = words[1],
+        .initial = initial,
+        .aggregation = count > 4 ? SUMAC_AGGREGATION_MEAN : SUMAC_AGGREGATION_SUM};
     struct sumac_distributed *variable = NULL;
 
     const enum sumac_status status =
@@ -268,12 +350,14 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         fflush(stdout);
         return SUMAC_OK;
     }
-    if (count == 3 && strcmp(words[0], "reduce") == 0)
-        return reduce(now, words);
-    if (count == 4 && strcmp(words[0], "create") == 0)
-        return create(now, words);
+    if ((count == 3 || count == 4) && strcmp(words[0], "reduce") == 0)
+        return reduce(now, words, count);
+    if ((count == 4 || count == 5) && strcmp(words[0], "create") == 0)
+        return create(now, words, count);
     if (count == 3 && strcmp(words[0], "add") == 0)
         return add(now, words);
+    if (count == 3 && strcmp(words[0], "mixed") == 0)
+        return reduce_mixed(now, words);
     if (count >= 2 && strcmp(words[0], "garbage") == 0)
         return throw_in(now, words, count);
     if (count == 5 && strcmp(words[0], "nest") == 0)

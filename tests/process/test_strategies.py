@@ -8,7 +8,7 @@ import struct
 import subprocess
 import unittest
 
-from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process, children, free_ports
+from cluster import BUILD, LONG_MS, PATIENCE_S, SUMAC, Cluster, Process, children, free_ports
 
 
 class Strategies(unittest.TestCase):
@@ -45,6 +45,8 @@ class Strategies(unittest.TestCase):
         for _ in range(3):
             self.all_say(workers, "all_reduce 300000 1", "all_reduce 300000 10", answer="^came to 22 22$")
         self.all_say(workers, "all_reduce 3000000 0.5", answer="^came to 2 2$")
+        self.all_say(workers, "mean 30000 1", "mean 30000 4", answer="^came to 2.5 2.5$")            # of four replicas
+        self.all_say(workers, "mean 30000 1 int32", "mean 30000 4 int32", answer="^came to 2.5 2.5$")   # not rounded
 
     def test_many_tensors_are_packed(self):
         workers = self.workers(count=3, replicas=2)
@@ -60,6 +62,13 @@ class Strategies(unittest.TestCase):
         workers = self.workers()
         self.all_say(workers, "reduce 3 1", "reduce 3 2", answer="^came to 1.5 1.5$")
         self.all_say(workers, "reduce 30000 1", "reduce 30000 2", answer="^came to 1.5 1.5$")
+        self.all_say(workers, "reduce 3 1 0", "reduce 1 5 0", answer="^came to 2 2$")        # of four elements
+        self.all_say(workers, "reduce 90000 1 0", "reduce 30000 5 0", answer="^came to 2 2$")
+
+    def test_a_mean_beside_one_of_what_is_the_same_in_all_is_its_own(self):
+        workers = self.workers(replicas=2)
+        for size in (3, 30000):
+            self.all_say(workers, f"mixed {size} 1", f"mixed {size} 3", answer="^came to 27 27$")        # of 11, 21, 33 and 43
 
     def test_variables_begin_as_the_first_worker_says(self):
         workers = self.workers(replicas=2)
@@ -75,6 +84,9 @@ class Strategies(unittest.TestCase):
                 (("all_reduce 4 1", "all_gather 4 1", "all_reduce 4 1"), "replica 0 calls all_reduce, and replica 1 all_gather"),
                 (("all_reduce 30000 1", "all_reduce 4 1", "all_reduce 4 1"), "replica 0 has .*, and replica 1"),
                 (("create a 4 1", "create b 4 1", "create a 4 1"), "replica 0 comes with a, .*, and replica 1 with b, "),
+                (("create a 4 1", "create a 4 1", "create a 4 1 MEAN"), "replica 0 comes with a, .* SUM, .*, and replica 2 with a, .* MEAN"),
+                (("reduce 4 1", "reduce 4 1 0", "reduce 4 1"), "replica 0 and replica 1 come with another axis"),
+                (("reduce 4 1 0", "reduce 4 1 0", "reduce 4 1 -1"), "replica 0 and replica 2 come with another axis"),
                 (("create a 4 1", "create a 4 1", "reduce 4 1"), "replica 0 calls a variable's creation, and replica 2 reduce")):
             with self.subTest(lines=lines):
                 self.all_say(workers, *lines, answer=f"^refused INVALID_ARGUMENT .*{text}")
@@ -84,6 +96,38 @@ class Strategies(unittest.TestCase):
         workers = self.workers(replicas=2, timeout_ms=600000)
         self.all_say(workers, "all_reduce 4 1", "partly 4 1", answer="^refused DEADLINE_EXCEEDED .*replica 2 returned without it")
         self.all_say(workers, "all_reduce 4 1", answer="^came to 4 4$")
+
+        self.all_say(workers, "all_reduce 30000 1", "partly 30000 1", answer="^refused DEADLINE_EXCEEDED .*replica 2 returned without it")
+        self.all_say(workers, "all_reduce 30000 1", answer="^came to 4 4$")
+
+    def test_replicas_of_one_worker_that_differ_end_the_call_of_all(self):
+        workers = self.workers(replicas=2)
+        for size in (4, 30000):
+            self.all_say(workers, f"all_reduce {size} 1", f"uneven {size} 1", answer=r"^refused INVALID_ARGUMENT .*replica 2 has .*, and replica 3 ")
+            self.all_say(workers, f"all_reduce {size} 1", answer="^came to 4 4$")
+
+    def test_the_first_worker_that_fails_is_told_to_who_has_not(self):
+        workers = self.workers(count=3, replicas=2)
+        self.all_say(workers, "partly 4 1", "all_reduce 4 1", "partly 4 1", answer="^refused DEADLINE_EXCEEDED .*replica [04] returned without it")
+        self.assertIn("worker 0: ", workers[1].text())
+        self.assertNotIn("worker 2: ", workers[1].text())
+
+    def test_a_run_that_another_worker_has_given_up_is_over(self):
+        workers = self.workers(replicas=2)
+        self.all_say(workers, "twice 4 1", "partly 4 1", answer="^refused DEADLINE_EXCEEDED .*replica 2 returned without it")
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 4 4$")
+
+    def test_a_call_has_its_own_bound(self):
+        workers = self.workers(timeout_ms=LONG_MS)
+        after = self.say(workers[0], "all_reduce 4 1 500")
+        workers[0].wait_for("^refused DEADLINE_EXCEEDED all_reduce: .* has waited .* for worker 1", after)
+
+    def test_replicas_of_all_workers_are_256_at_most(self):
+        cluster = Cluster(ps=1, workers=2)
+        self.addCleanup(cluster.stop)
+        worker = cluster.add(Process([os.path.join(BUILD, "strategist"), "129", "0"], cluster.environment("worker", 0)))
+        self.assertEqual(worker.wait(), 1, worker.text())
+        worker.wait_for("^strategist: 2 workers with 129 replicas each, and 256 are the most together")
 
     def test_a_worker_that_does_not_come_is_named_at_the_deadline(self):
         workers = self.workers(timeout_ms=1500)
@@ -120,6 +164,7 @@ class Strategies(unittest.TestCase):
 
         four = struct.pack("<4f", 1, 2, 3, 4)
         honest, boastful = block(call(values=tensor(four))), block(call(values=tensor(four)), sums=2 ** 32 - 1)
+        fails = block(struct.pack("<III", 2 ** 31, 2 ** 31, 4) + b"\xff\x0a\0\x1b" + b"\0" * 4)
         garbage = [b"\0" * 7, b"\0" * 8, b"\xff" * 64, struct.pack("<Q", 2 ** 63), block(b""), block(b"\0" * 100), block(b"\0" * 4, length=11),
                    honest[:-1], block(call(values=tensor(four)), length=2 ** 40), block(call(values=tensor(four)), length=9),
                    block(call(replicas=2, values=tensor(four) * 2)), block(call(replicas=2 ** 32 - 1)), block(call(kind=99, values=tensor(four))),
@@ -128,7 +173,7 @@ class Strategies(unittest.TestCase):
                    block(call(values=tensor(four, dtype=99))), block(call(values=tensor(four, extents=(2 ** 63, 2 ** 63)))),
                    block(call(values=tensor(four, extents=(1,) * 99))), block(call(values=struct.pack("<II", 3, 2 ** 32 - 1))),
                    block(call(values=struct.pack("<II", 3, 1) * 1000)), block(call(values=struct.pack("<II", 6, 1) + tensor(four))),
-                   boastful, block(struct.pack("<III", 2 ** 31, 2 ** 31, 4) + b"\xff\x0a\0\x1b" + b"\0" * 4)]
+                   boastful, block(call(op=7, values=tensor(four)), sums=2 ** 32 - 1), fails]
         workers = self.workers()
         for turn, bytes_ in enumerate([*garbage, honest], 1):
             with self.subTest(turn=turn):
@@ -136,6 +181,8 @@ class Strategies(unittest.TestCase):
                 workers[1].wait_for("^thrown in$", thrown)
                 heard = workers[0].wait_for("^(refused|came to) .*", after)
                 self.assertEqual(heard.group(1), "came to" if bytes_ in (honest, boastful) else "refused", heard.group(0))
+                if bytes_ == fails:
+                    self.assertIn("refused UNKNOWN worker 1: ??", heard.group(0))
 
     def test_workers_leave_and_the_run_ends(self):
         workers = self.workers()
@@ -172,15 +219,33 @@ class OneProgram(unittest.TestCase):
 class WithoutPs(unittest.TestCase):
     """Workers whose TF_CONFIG has no ps: the first of them starts one, on its own address."""
 
-    def workers(self, *, steps, first=None):
+    def workers(self, *, steps, cluster=None, tasks=(("worker", 0), ("worker", 1)), strategy=""):
+        """`cluster` of two addresses; the first task is the one that starts the ps."""
         addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        jobs = cluster(*addresses) if cluster else {"worker": addresses}
         processes = []
-        for index in range(2):
-            config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-            environment = {"TF_CONFIG": json.dumps(config), "SUMAC_REPLICAS": "2", **((first or {}) if index == 0 else {})}
+        for job, index in tasks:
+            config = {"cluster": jobs, "task": {"type": job, "index": index}}
+            environment = {"TF_CONFIG": json.dumps(config), "SUMAC_REPLICAS": "2", "SUMAC_STRATEGY": strategy}
             processes.append(Process([os.path.join(BUILD, "strategies"), "--steps", str(steps)], environment))
             self.addCleanup(processes[-1].kill)
         return processes
+
+    def test_one_of_them_starts_it(self):
+        """Of tasks by index there may be others, so that they are no strategy of several workers, but one on the ps."""
+        both = (("worker", 0), ("worker", 1))
+        for cluster, tasks, strategy, text in (
+                (lambda one, other: {"worker": [one, other]}, both, "", "^multi_worker, 4 replicas$"),
+                (lambda one, other: {"worker": [other], "chief": [one]}, (("chief", 0), ("worker", 0)), "", "^multi_worker, 4 replicas$"),
+                (lambda one, other: {"worker": [one, other], 'o"d\\d\n': ["nowhere:1"]}, both, "", "^multi_worker, 4 replicas$"),
+                (lambda one, other: {"worker": {"7": other, "3": one}}, (("worker", 3), ("worker", 7)), "parameter_server", "^parameter_server, 2 replicas$")):
+            with self.subTest(jobs=cluster("one", "other")):
+                processes = self.workers(steps=10 ** 9, cluster=cluster, tasks=tasks, strategy=strategy)
+                for process in processes:
+                    process.wait_for(text)
+                self.assertEqual([len(children(process.child.pid)) for process in processes], [1, 0])
+                for process in processes:
+                    process.kill()
 
     def test_they_train_together_and_the_ps_ends_with_them(self):
         workers = self.workers(steps=20)
@@ -207,6 +272,11 @@ class WithoutPs(unittest.TestCase):
                 ({"SUMAC_STRATEGY": "mirrorred"}, 2, "SUMAC_STRATEGY is mirrorred; there are default, one_device, mirrored"),
                 ({"SUMAC_REPLICAS": "none"}, 2, "SUMAC_REPLICAS"),
                 ({"SUMAC_STRATEGY": "multi_worker"}, 2, "TF_CONFIG has no ps, and its task is none"),
+                ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}, "task": {"type": "evaluator", "index": 0}})},
+                 2, "TF_CONFIG has no ps, and its task is evaluator; a strategy is of a chief or a worker"),
+                ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1"], "evaluator": {"0": "127.0.0.1:2"}},
+                                           "task": {"type": "worker", "index": 0}}),
+                  "SUMAC_STRATEGY": "multi_worker"}, 2, "TF_CONFIG has no ps, and names this worker alone.*add a job ps"),
                 ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}, "task": {"type": "worker", "index": 0}}),
                   "SUMAC_PROGRAM": "/nowhere/sumac"}, 2, "/nowhere/sumac cannot be started as one: No such file.*SUMAC_PROGRAM")):
             with self.subTest(environment=environment):

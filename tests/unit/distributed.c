@@ -2,91 +2,7 @@
 /* distributed.c (test) -- variables of a strategy: who may use one where, what is kept apart, and
  * what a call that fails leaves behind. What each context reads and writes is the conformance
  * cases' (tests/conformance). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "sumac/distributed.h"
-#include "sumac/plugin.h"
-
-static struct sumac_strategy *mirrored(uint32_t replicas)
-{
-    const struct sumac_strategy_options options = {
-        .kind = SUMAC_STRATEGY_MIRRORED, .replicas = replicas, .timeout_ms = 200};
-    struct sumac_strategy *strategy = NULL;
-
-    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
-    return strategy;
-}
-
-static struct sumac_value *vector(float first, float second)
-{
-    const float elements[] = {first, second};
-
-    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), elements);
-}
-
-static struct sumac_distributed *
-variable_of(struct sumac_strategy *strategy, struct sumac_distributed_options options)
-{
-    struct sumac_value *initial = options.initial == NULL ? vector(1, 2) : NULL;
-    struct sumac_distributed *variable = NULL;
-
-    if (options.initial == NULL)
-        options.initial = initial;
-    if (options.name == NULL)
-        options.name = "w";
-    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
-    sumac_value_unref(initial);
-    return variable;
-}
-
-static void expect_printed(struct sumac_value *value, const char *expected)
-{
-    char text[512];
-
-    (void)sumac_value_print(value, text, sizeof text);
-    assert_string_equal(text, expected);
-    sumac_value_unref(value);
-}
-
-static void expect_components(struct sumac_distributed *variable, const char *expected)
-{
-    struct sumac_value *components = NULL;
-
-    assert_int_equal(sumac_distributed_components(variable, &components, NULL), SUMAC_OK);
-    expect_printed(components, expected);
-}
-
-static struct sumac_value *read_of(struct sumac_distributed *variable)
-{
-    struct sumac_value *value = NULL;
-
-    assert_int_equal(sumac_distributed_read(variable, NULL, &value, NULL), SUMAC_OK);
-    return value;
-}
-
-/* What a replica does, for the tests that run something in each. */
-struct in_replica {
-    struct sumac_distributed *variable, *other;
-    struct sumac_replica_context *stolen;
-    struct sumac_component *component;
-    struct sumac_value *value;
-};
-
-static enum sumac_status run_in(
-    struct sumac_strategy *strategy, sumac_replica_function *function, struct in_replica *in,
-    struct sumac_error *error)
-{
-    const struct sumac_step step = {.function = function, .context = in};
-
-    return sumac_strategy_run(strategy, &step, NULL, error);
-}
+#include "distributed_fixture.h"
 
 /* ---- created ---- */
 
@@ -102,10 +18,15 @@ static void what_is_no_variable_is_refused_by_its_name(void **state)
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
     struct sumac_value *integer = sumac_value_int32(3);
     struct sumac_distributed *variable = NULL;
+    char long_name[1026] = "";
+
+    memset(long_name, 'w', 1025);
     const struct refused cases[] = {
         {{.initial = floats}, "name is NULL"},
         {{.name = "", .initial = floats}, "name is empty"},
         {{.name = "a\nb", .initial = floats}, "without control characters"},
+        {{.name = "\xff", .initial = floats}, "it is UTF-8 of 1 to 1024 bytes"},
+        {{.name = long_name, .initial = floats}, "it is UTF-8 of 1 to 1024 bytes"},
         {{.name = "w"}, "w: initial is no tensor"},
         {{.name = "w", .initial = none}, "w: initial is no tensor"},
         {{.name = "w", .initial = integer, .aggregation = SUMAC_AGGREGATION_MEAN},
@@ -188,6 +109,16 @@ static enum sumac_status use_another_strategys(
     return sumac_distributed_read(in->other, replica, result, error);
 }
 
+static enum sumac_status use_the_stolen(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+
+    (void)replica, (void)args, (void)kwargs;
+    return sumac_distributed_read(in->variable, in->stolen, result, error);
+}
+
 static void it_is_used_in_its_own_context_alone(void **state)
 {
     (void)state;
@@ -206,6 +137,8 @@ static void it_is_used_in_its_own_context_alone(void **state)
     assert_int_equal(
         sumac_distributed_read(in.variable, in.stolen, &value, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "outside of that replica's function"));
+    assert_int_equal(run_in(strategy, use_the_stolen, &in, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "with the context of replica 0, outside of that"));
     assert_int_equal(sumac_strategy_enter(other, NULL), SUMAC_OK);
     assert_int_equal(
         sumac_distributed_read(in.variable, NULL, &value, &error), SUMAC_FAILED_PRECONDITION);
@@ -245,6 +178,36 @@ static void a_component_is_lent_to_its_update_alone(void **state)
     assert_int_equal(sumac_component_read(in.component, &value, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "outside of the update"));
     assert_null(sumac_present_strategy());
+
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static enum sumac_status use_the_one_before(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+    struct sumac_component *before = in->component;
+
+    (void)args, (void)kwargs;
+    in->component = component;
+    return before == NULL ? SUMAC_OK : sumac_component_read(before, result, error);
+}
+
+static void a_component_is_not_lent_to_the_next_ones_update(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    const struct sumac_update update = {.function = use_the_one_before, .context = &in};
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_update(in.variable, NULL, &update, NULL, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "outside of the update that has this component"));
 
     sumac_distributed_destroy(in.variable);
     sumac_strategy_destroy(strategy);
@@ -345,6 +308,87 @@ static void an_update_changes_its_component_alone(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static enum sumac_status update_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_update update = {.function = add_index};
+    struct in_replica *in = context;
+
+    (void)args, (void)kwargs;
+    return sumac_distributed_update(in->variable, replica, &update, result, error);
+}
+
+static void each_replica_has_what_its_component_came_to(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    const struct sumac_step step = {.function = update_in_replica, .context = &in};
+    struct sumac_value *result = NULL;
+
+    assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
+
+    expect_printed(result, "per_replica(0: float32[2] 1 2, 1: float32[2] 2 3)");
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- given back ---- */
+
+static void count(void *context) { ++*(int *)context; }
+
+/* A value whose memory counts in *released when nobody has it any more. */
+static struct sumac_value *watched(float *elements, int *released)
+{
+    const struct sumac_place host = {.kind = SUMAC_PLACE_HOST};
+    struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
+
+    assert_int_equal(
+        sumac_buffer_wrap(elements, 8, host, count, released, &tensor.buffer), SUMAC_OK);
+    struct sumac_value *value = sumac_value_of(&tensor);
+    sumac_buffer_unref(tensor.buffer);
+    return value;
+}
+
+static enum sumac_status add_to_the_first(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs;
+    if (sumac_component_index(component) != 0)
+        return SUMAC_OK;
+    return sumac_component_write(component, SUMAC_WRITE_ASSIGN_ADD, context, result, error);
+}
+
+/* Of components that have it together, and of each that has its own. */
+static void what_no_component_has_any_more_is_given_back(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2); /* given */
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_value *once = vector(1, 1);
+    const struct sumac_update update = {.function = add_to_the_first, .context = once};
+    float elements[2][2] = {{5, 6}, {7, 8}};
+    int released[2] = {0, 0};
+
+    for (int i = 0; i < 2; i++) { /* when */
+        struct sumac_value *given = watched(elements[i], &released[i]);
+        assert_int_equal(sumac_distributed_assign(variable, NULL, given, NULL, NULL), SUMAC_OK);
+        sumac_value_unref(given);
+    }
+    assert_int_equal(released[0], 1); /* then */
+    assert_int_equal(sumac_distributed_update(variable, NULL, &update, NULL, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 8 9, float32[2] 7 8)");
+    assert_int_equal(released[1], 0);
+    sumac_distributed_destroy(variable);
+    assert_int_equal(released[1], 1);
+    sumac_value_unref(once);
+    sumac_strategy_destroy(strategy);
+}
+
 /* ---- written by replicas together ---- */
 
 static enum sumac_status write_another(
@@ -404,6 +448,10 @@ static void replicas_that_write_something_else_are_named(void **state)
 
     expect_components(in.variable, "(float32[2] 1 2, float32[2] 1 2)");
     expect_components(in.other, "(float32[2] 1 2, float32[2] 1 2)");
+    sumac_distributed_destroy(in.other);
+    in.other = variable_of(strategy, sum); /* of the same name */
+    assert_int_equal(run_in(strategy, write_another, &in, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "replica 0 comes with w, and replica 1 with another w"));
     sumac_value_unref(in.value);
     sumac_distributed_destroy(in.variable);
     sumac_distributed_destroy(in.other);
@@ -421,11 +469,18 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){.initial = initial});
     struct sumac_value *floats = vector(1, 2), *none = sumac_value_none();
-    const int64_t rows[] = {1};
-    const int32_t zero[] = {0};
+    const int64_t rows[] = {1, 1};
+    const int32_t zero[] = {3, 0};
     struct sumac_value *by_zero = sumac_value_slices(
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), zero),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
+    const int64_t behind[] = {2};
+    struct sumac_value *beyond = sumac_value_slices(
         sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
-        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(2));
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), behind), SUMAC_SHAPE(2));
+    struct sumac_value *of_three = sumac_value_slices(
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(1), zero),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), rows), SUMAC_SHAPE(3));
     struct sumac_error error;
 
     assert_int_equal(
@@ -438,6 +493,14 @@ static void operands_that_do_not_fit_say_what_would(void **state)
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "integers are not divided by 0"));
     assert_int_equal(
+        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, beyond, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "of w: there is no row 2; it has rows 0 to 1"));
+    assert_int_equal(
+        sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_ADD, of_three, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "int32[2]: the value is slices of [3] with rows int32[1]"));
+    assert_int_equal(
         sumac_distributed_assign(variable, NULL, by_zero, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(
         sumac_distributed_write(variable, NULL, (enum sumac_write)11, by_zero, NULL, &error),
@@ -448,9 +511,125 @@ static void operands_that_do_not_fit_say_what_would(void **state)
     sumac_value_unref(floats);
     sumac_value_unref(none);
     sumac_value_unref(by_zero);
+    sumac_value_unref(beyond);
+    sumac_value_unref(of_three);
     sumac_distributed_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
+
+static enum sumac_status assign_what_all_have(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+
+    (void)args, (void)kwargs;
+    return sumac_distributed_assign(in->variable, replica, in->value, result, error);
+}
+
+static void values_of_replicas_are_written_where_they_are_one(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *const each[] = {vector(7, 8), vector(9, 10)};
+    struct sumac_value *mirror = sumac_value_mirrored(vector(5, 6), 2, 0);
+    struct in_replica in = {
+        .variable = variable_of(
+            strategy, (struct sumac_distributed_options){.aggregation = SUMAC_AGGREGATION_SUM}),
+        .value = sumac_value_per_replica(each, 2, 0)};
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_assign(in.variable, NULL, in.value, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "reduce it, or write in the replicas"));
+    assert_int_equal(run_in(strategy, assign_what_all_have, &in, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "pass it to the run"));
+    assert_int_equal(sumac_distributed_assign(in.variable, NULL, mirror, NULL, NULL), SUMAC_OK);
+
+    expect_components(in.variable, "(float32[2] 5 6, float32[2] 5 6)");
+    sumac_value_unref(in.value);
+    sumac_value_unref(mirror);
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- shares ---- */
+
+/* Two of that type, from their low bytes. */
+static struct sumac_value *integers(enum sumac_dtype dtype, int64_t first, int64_t second)
+{
+    const uint32_t bytes = sumac_dtype_bytes(dtype);
+    uint8_t elements[16];
+
+    memcpy(elements, &first, bytes);
+    memcpy(elements + bytes, &second, bytes);
+    return sumac_value_tensor(dtype, SUMAC_SHAPE(2), elements);
+}
+
+static enum sumac_status
+assign_integers(struct sumac_distributed *variable, int64_t second, struct sumac_error *error)
+{
+    struct sumac_value *value = integers(sumac_distributed_dtype(variable), 0, second);
+    const enum sumac_status status = sumac_distributed_assign(variable, NULL, value, NULL, error);
+
+    sumac_value_unref(value);
+    return status;
+}
+
+static struct sumac_distributed *
+on_read_sum(struct sumac_strategy *strategy, enum sumac_dtype dtype)
+{
+    struct sumac_value *initial = integers(dtype, 0, 0);
+    struct sumac_distributed *variable = variable_of(
+        strategy, (struct sumac_distributed_options){
+                      .initial = initial,
+                      .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
+                      .aggregation = SUMAC_AGGREGATION_SUM});
+
+    sumac_value_unref(initial);
+    return variable;
+}
+
+static void shares_of_integers_leave_no_rest(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+
+    for (int i = SUMAC_INT8; i <= SUMAC_UINT64; i++) {
+        const char *const name = sumac_dtype_name((enum sumac_dtype)i);
+        const bool has_sign = sumac_dtype_kind((enum sumac_dtype)i) == SUMAC_KIND_INT;
+        struct sumac_distributed *variable = on_read_sum(strategy, (enum sumac_dtype)i);
+        struct sumac_error error;
+        char expected[128];
+
+        assert_int_equal(assign_integers(variable, 5, &error), SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, "the value ÷ 2, which leaves a rest"));
+        assert_int_equal(assign_integers(variable, has_sign ? -6 : 6, NULL), SUMAC_OK);
+        (void)snprintf(
+            expected, sizeof expected, "(%s[2] 0 %d, %s[2] 0 %d)", name, has_sign ? -3 : 3, name,
+            has_sign ? -3 : 3);
+        expect_components(variable, expected);
+        sumac_distributed_destroy(variable);
+    }
+    sumac_strategy_destroy(strategy);
+}
+
+/* 256 has no multiple among bytes but 0. */
+static void more_replicas_than_a_byte_has_numbers_share_nothing_but_zero(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(SUMAC_REPLICAS_MAX);
+    struct sumac_distributed *variable = on_read_sum(strategy, SUMAC_UINT8);
+
+    assert_int_equal(assign_integers(variable, 128, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(assign_integers(variable, 0, NULL), SUMAC_OK);
+
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- updates that fail ---- */
 
 static enum sumac_status fail_in_the_second(
     struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
@@ -461,10 +640,10 @@ static enum sumac_status fail_in_the_second(
                : add_index(component, args, kwargs, context, result, error);
 }
 
-static void an_update_says_which_component_failed(void **state)
+static void an_update_ends_with_the_component_that_failed(void **state)
 {
     (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_strategy *strategy = mirrored(3);
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){0});
     const struct sumac_update update = {.function = fail_in_the_second};
@@ -473,6 +652,7 @@ static void an_update_says_which_component_failed(void **state)
     assert_int_equal(
         sumac_distributed_update(variable, NULL, &update, NULL, &error), SUMAC_DATA_LOSS);
     assert_non_null(strstr(error.text, "update of w: the function of component 1 returned"));
+    expect_components(variable, "(float32[2] 1 2, float32[2] 1 2, float32[2] 1 2)");
     sumac_distributed_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
@@ -487,10 +667,13 @@ static enum sumac_status return_other_nests(
     return SUMAC_OK;
 }
 
-static void nests_that_differ_between_components_are_refused(void **state)
+static void what_is_no_argument_or_result_of_an_update_is_refused(void **state)
 {
     (void)state;
+    static const char *const key = "by";
     struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *const each[] = {vector(1, 1), vector(2, 2)};
+    struct sumac_value *const per_replica = sumac_value_per_replica(each, 2, 0);
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){0});
     struct sumac_update update = {.function = return_other_nests, .not_grouped = true};
@@ -505,203 +688,17 @@ static void nests_that_differ_between_components_are_refused(void **state)
         sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "args is a dict"));
     sumac_value_unref(update.args);
+    update = (struct sumac_update){.function = add_index, .kwargs = sumac_value_tuple(NULL, 0)};
+    assert_int_equal(
+        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "update of w: kwargs is a tuple"));
+    sumac_value_unref(update.kwargs);
+    update.kwargs = sumac_value_dict(&key, &per_replica, 1);
+    assert_int_equal(
+        sumac_distributed_update(variable, NULL, &update, &result, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "per_replica, and its components would not be the same"));
+    sumac_value_unref(update.kwargs);
     assert_null(result);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-/* ---- update functions by their names ---- */
-
-static enum sumac_status apply_in_replica(
-    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
-{
-    struct in_replica *in = context;
-    struct sumac_value *sum = NULL;
-
-    (void)args, (void)kwargs, (void)result;
-    enum sumac_status status =
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_MEAN, in->value, NULL, &sum, error);
-    if (status == SUMAC_OK)
-        status = sumac_distributed_apply(in->variable, replica, NULL, sum, error);
-    sumac_value_unref(sum);
-    return status;
-}
-
-/* momentum 0.5, η 1: a = g, θ −= a; then a = 0.5·g + g. */
-static void each_component_has_its_slots(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    struct in_replica in = {
-        .variable = variable_of(
-            strategy,
-            (struct sumac_distributed_options){
-                .function = SUMAC_FUNCTION("momentum", {"learning_rate", 1}, {"momentum", 0.5})}),
-        .value = vector(2, 4)};
-
-    assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
-    expect_components(in.variable, "(float32[2] -1 -2, float32[2] -1 -2)");
-    assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
-    expect_components(in.variable, "(float32[2] -4 -8, float32[2] -4 -8)");
-    assert_int_equal(sumac_distributed_apply(in.variable, NULL, NULL, in.value, NULL), SUMAC_OK);
-    expect_components(in.variable, "(float32[2] -7.5 -15, float32[2] -7.5 -15)");
-
-    sumac_value_unref(in.value);
-    sumac_distributed_destroy(in.variable);
-    sumac_strategy_destroy(strategy);
-}
-
-static void functions_are_those_of_the_variable(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
-    struct sumac_value *gradient = vector(1, 1);
-    struct sumac_value *const items[] = {sumac_value_ref(gradient), vector(2, 2)};
-    struct sumac_value *per_replica = sumac_value_per_replica(items, 2, 0);
-    const struct sumac_function adam = {.name = "adam"}, none = {.name = "adams"};
-    const struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5});
-    struct sumac_error error;
-
-    assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &adam, gradient, &error),
-        SUMAC_FAILED_PRECONDITION);
-    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
-    assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &none, gradient, &error), SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "there is no update function adams"));
-    assert_int_equal(
-        sumac_distributed_apply(variable, NULL, &sgd, per_replica, &error), SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "update of w: the argument at [0] is per_replica"));
-    expect_components(variable, "(float32[2] 1 2, float32[2] 1 2)");
-    assert_int_equal(sumac_distributed_apply(variable, NULL, &sgd, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] 0.5 1.5, float32[2] 0.5 1.5)");
-
-    sumac_value_unref(gradient);
-    sumac_value_unref(per_replica);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-/* Rows that occur twice are summed before a rule sees them; others, and their slots, stay. */
-static void rows_are_applied_by_the_same_loops(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable = variable_of(
-        strategy, (struct sumac_distributed_options){
-                      .function = SUMAC_FUNCTION(
-                          "adagrad", {"learning_rate", 1}, {"initial_accumulator_value", 0},
-                          {"epsilon", 0})});
-    const float values[] = {1, 2};
-    const int32_t rows[] = {1, 1};
-    struct sumac_value *slices = sumac_value_slices(
-        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), values),
-        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
-
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, slices, NULL), SUMAC_OK);
-
-    expect_components(variable, "(float32[2] 1 1, float32[2] 1 1)"); /* 2 − 3 ÷ √9 */
-    sumac_value_unref(slices);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-/* Twice as far with each step, from its own first one on. */
-static void a_learning_rate_goes_by_its_schedule(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    const struct sumac_schedule doubling = {
-        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 2};
-    struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 1});
-    struct sumac_value *gradient = vector(1, 1);
-
-    sgd.schedule = &doubling;
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.function = sgd});
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] 0 1, float32[2] 0 1)");
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] -2 -1, float32[2] -2 -1)");
-
-    sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-static void a_text_becomes_an_update_function(void **state)
-{
-    (void)state;
-    struct sumac_strategy *strategy = mirrored(2);
-    static const char text[] = "value = value - rate * g * g", other[] = "value = g";
-    struct sumac_value *gradient = vector(2, 3);
-    struct sumac_error error;
-
-    assert_int_equal(
-        sumac_strategy_define(strategy, "sgd", text, strlen(text), &error), SUMAC_INVALID_ARGUMENT);
-    assert_int_equal(error.reason, SUMAC_REASON_BAD_NAME);
-    assert_int_equal(
-        sumac_strategy_define(strategy, "squares", "value = = g", 11, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_int_equal(error.reason, SUMAC_REASON_BAD_EXPRESSION);
-    const enum sumac_status status =
-        sumac_strategy_define(strategy, "squares", other, strlen(other), &error);
-    assert_int_equal(status, SUMAC_OK);
-    assert_int_equal(
-        sumac_strategy_define(strategy, "squares", other, strlen(other), NULL), SUMAC_OK);
-    assert_int_equal(
-        sumac_strategy_define(strategy, "squares", text, strlen(text), &error),
-        SUMAC_ALREADY_EXISTS);
-
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "squares"}});
-    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] 2 3, float32[2] 2 3)");
-    sumac_value_unref(gradient);
-    sumac_distributed_destroy(variable);
-    sumac_strategy_destroy(strategy);
-}
-
-static void take_half(const struct sumac_plugin_slice *slice)
-{
-    const float *value = slice->value_in, *gradient = slice->gradient;
-    float *out = slice->value_out;
-
-    for (uint64_t i = 0; i < slice->count; i++)
-        out[i] = value[i] - gradient[i] / 2;
-}
-
-static void functions_of_a_plugin_are_applied_by_their_names(void **state)
-{
-    (void)state;
-    const struct sumac_plugin_function function = {
-        .name = "half",
-        .rule = "θ −= g/2",
-        .dtypes = SUMAC_PLUGIN_DTYPE(SUMAC_FLOAT32),
-        .loop = take_half};
-    struct sumac_plugin plugin = {
-        .abi_version = SUMAC_PLUGIN_ABI_VERSION,
-        .name = "mine",
-        .version = "1.0",
-        .functions = &function,
-        .function_count = 1};
-    struct sumac_strategy *strategy = mirrored(2);
-    struct sumac_distributed *variable =
-        variable_of(strategy, (struct sumac_distributed_options){0});
-    struct sumac_value *gradient = vector(2, 4);
-    const struct sumac_function half = {.name = "half"};
-
-    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_OK);
-    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_ALREADY_EXISTS);
-    plugin.abi_version++;
-    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_FAILED_PRECONDITION);
-    assert_int_equal(sumac_distributed_apply(variable, NULL, &half, gradient, NULL), SUMAC_OK);
-    expect_components(variable, "(float32[2] 0 0, float32[2] 0 0)");
-
-    sumac_value_unref(gradient);
     sumac_distributed_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
@@ -727,20 +724,20 @@ int main(void)
         cmocka_unit_test(it_is_of_the_scope_that_it_was_created_in),
         cmocka_unit_test(it_is_used_in_its_own_context_alone),
         cmocka_unit_test(a_component_is_lent_to_its_update_alone),
+        cmocka_unit_test(a_component_is_not_lent_to_the_next_ones_update),
         cmocka_unit_test(what_was_read_stays_as_it_was),
         cmocka_unit_test(what_was_assigned_stays_as_it_was),
         cmocka_unit_test(a_buffer_that_was_assigned_is_the_callers_again),
         cmocka_unit_test(an_update_changes_its_component_alone),
+        cmocka_unit_test(each_replica_has_what_its_component_came_to),
+        cmocka_unit_test(what_no_component_has_any_more_is_given_back),
         cmocka_unit_test(replicas_that_write_something_else_are_named),
         cmocka_unit_test(operands_that_do_not_fit_say_what_would),
-        cmocka_unit_test(an_update_says_which_component_failed),
-        cmocka_unit_test(nests_that_differ_between_components_are_refused),
-        cmocka_unit_test(each_component_has_its_slots),
-        cmocka_unit_test(functions_are_those_of_the_variable),
-        cmocka_unit_test(rows_are_applied_by_the_same_loops),
-        cmocka_unit_test(a_learning_rate_goes_by_its_schedule),
-        cmocka_unit_test(a_text_becomes_an_update_function),
-        cmocka_unit_test(functions_of_a_plugin_are_applied_by_their_names),
+        cmocka_unit_test(values_of_replicas_are_written_where_they_are_one),
+        cmocka_unit_test(shares_of_integers_leave_no_rest),
+        cmocka_unit_test(more_replicas_than_a_byte_has_numbers_share_nothing_but_zero),
+        cmocka_unit_test(an_update_ends_with_the_component_that_failed),
+        cmocka_unit_test(what_is_no_argument_or_result_of_an_update_is_refused),
         cmocka_unit_test(ways_to_write_have_names),
     };
 

@@ -209,7 +209,21 @@ static void what_is_no_argument_list_is_refused(void **state)
 
 /* ---- calls of all replicas ---- */
 
-enum deed { SUM, GATHER, NOTHING, FAIL, OTHER_SHAPE, OTHER_REDUCTION };
+enum deed {
+    SUM,
+    GATHER,
+    NOTHING,
+    FAIL,
+    OTHER_SHAPE,
+    OTHER_REDUCTION,
+    OTHER_AXIS,
+    SUM_OF_NONE,
+    SUM_OF_FLOAT64,
+    SUM_OF_ROWS,
+    SUM_OF_OTHER_ROWS,
+    MERGE,
+    OTHER_MERGE
+};
 
 /* What each replica does; args[0] is its number. */
 struct deeds {
@@ -217,13 +231,48 @@ struct deeds {
     struct sumac_communication_options options;
 };
 
+static enum sumac_status sum_up(
+    struct sumac_replica_context *replica, struct sumac_value *value, const struct deeds *deeds,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const enum sumac_status status =
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, value, &deeds->options, result, error);
+
+    sumac_value_unref(value);
+    return status;
+}
+
+/* One row of as many. */
+static struct sumac_value *row_of(uint64_t rows)
+{
+    const int64_t first = 0;
+
+    return sumac_value_slices(
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), NULL),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &first), SUMAC_SHAPE(rows));
+}
+
+static enum sumac_status return_none(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    (void)strategy, (void)args, (void)context, (void)result, (void)error;
+    return SUMAC_OK;
+}
+
+static enum sumac_status return_none_otherwise(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    return return_none(strategy, args, context, result, error);
+}
+
 static enum sumac_status do_deed(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     const struct deeds *deeds = context;
-    struct sumac_value *own = sumac_value_item(args, 0), *wide = NULL;
-    enum sumac_status status = SUMAC_OK;
+    struct sumac_value *own = sumac_value_item(args, 0);
 
     (void)kwargs;
     switch (deeds->of[sumac_replica_id(replica)]) {
@@ -236,11 +285,23 @@ static enum sumac_status do_deed(
         return sumac_replica_all_reduce(
             replica, SUMAC_REDUCE_MEAN, own, &deeds->options, result, error);
     case OTHER_SHAPE:
-        wide = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL);
-        status = sumac_replica_all_reduce(
-            replica, SUMAC_REDUCE_SUM, wide, &deeds->options, result, error);
-        sumac_value_unref(wide);
-        return status;
+        return sum_up(
+            replica, sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL), deeds, result, error);
+    case OTHER_AXIS:
+        return sumac_replica_all_gather(replica, own, 1, &deeds->options, result, error);
+    case SUM_OF_NONE:
+        return sum_up(replica, sumac_value_none(), deeds, result, error);
+    case SUM_OF_FLOAT64:
+        return sum_up(
+            replica, sumac_value_tensor(SUMAC_FLOAT64, SUMAC_SCALAR, NULL), deeds, result, error);
+    case SUM_OF_ROWS:
+        return sum_up(replica, row_of(4), deeds, result, error);
+    case SUM_OF_OTHER_ROWS:
+        return sum_up(replica, row_of(5), deeds, result, error);
+    case MERGE:
+        return sumac_replica_merge_call(replica, return_none, NULL, args, result, error);
+    case OTHER_MERGE:
+        return sumac_replica_merge_call(replica, return_none_otherwise, NULL, args, result, error);
     case FAIL:
         return SUMAC_NOT_FOUND;
     case NOTHING:
@@ -295,6 +356,25 @@ static void who_comes_with_something_else_is_named(void **state)
     expect_error(
         &(struct deeds){.of = {SUM, OTHER_REDUCTION, SUM}}, SUMAC_INVALID_ARGUMENT,
         "replica 0 and replica 1 come with another reduction");
+    expect_error(
+        &(struct deeds){.of = {GATHER, GATHER, OTHER_AXIS}}, SUMAC_INVALID_ARGUMENT,
+        "replica 0 and replica 2 come with another axis");
+    expect_error(
+        &(struct deeds){.of = {MERGE, OTHER_MERGE, MERGE}}, SUMAC_INVALID_ARGUMENT,
+        "merge_call: replica 0 and replica 1 come with another function");
+    expect_error(
+        &(struct deeds){.of = {SUM, SUM, SUM_OF_NONE}}, SUMAC_INVALID_ARGUMENT,
+        "replica 0 has float32[], and replica 2 none");
+    expect_error(
+        &(struct deeds){.of = {SUM_OF_ROWS, SUM, SUM}}, SUMAC_INVALID_ARGUMENT,
+        "replica 0 has slices of [4], rows float32[1], and replica 1 float32[]");
+    expect_error(
+        &(struct deeds){.of = {SUM, SUM_OF_FLOAT64, SUM}}, SUMAC_INVALID_ARGUMENT,
+        "replica 0 has float32[], and replica 1 float64[]");
+    expect_error(
+        &(struct deeds){.of = {SUM_OF_ROWS, SUM_OF_ROWS, SUM_OF_OTHER_ROWS}},
+        SUMAC_INVALID_ARGUMENT,
+        "replica 0 has slices of [4], rows float32[1], and replica 2 slices of [5], rows");
 }
 
 static void who_returns_without_the_call_is_named_at_once(void **state)

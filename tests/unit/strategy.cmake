@@ -3,6 +3,7 @@
 sumac_unit_test(value USES worker)
 sumac_unit_test(strategy USES worker)
 sumac_unit_test(distributed USES worker)
+sumac_unit_test(distributed_apply USES worker)
 sumac_unit_test(shards USES worker)
 sumac_unit_test(together USES worker)
 sumac_unit_test(strategy_large USES worker)

@@ -250,6 +250,44 @@ static void large_results_are_right_whoever_computes_them(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* ---- summed over axes ---- */
+
+/* Rows of more elements than are widened at once: of 2 replicas, element j of row i is j + i. */
+static void long_rows_are_summed_whole(void **state)
+{
+    (void)state;
+    enum { ROWS = 2, COLUMNS = 1300 };
+    static float elements[ROWS][COLUMNS];
+    struct sumac_strategy *strategy = mirrored(2); /* given */
+    const struct sumac_axes along = {.given = true, .count = 1, .axis = {1}},
+                            across = {.given = true, .count = 1, .axis = {0}};
+    struct sumac_value *items[2], *sums = NULL, *columns = NULL;
+
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < COLUMNS; j++)
+            elements[i][j] = (float)(j + i);
+    for (int i = 0; i < 2; i++)
+        items[i] = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(ROWS, COLUMNS), elements);
+    struct sumac_value *values = sumac_value_per_replica(items, 2, 0);
+
+    assert_int_equal(/* when */
+                     sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, values, &along, &sums, NULL),
+                     SUMAC_OK);
+    assert_int_equal(
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, values, &across, &columns, NULL),
+        SUMAC_OK);
+
+    const float *of_row = sumac_value_data(sums), *of_column = sumac_value_data(columns); /* then */
+    for (int i = 0; i < ROWS; i++) /* integers below 2^24: exact */
+        assert_int_equal(of_row[i], COLUMNS * (COLUMNS - 1) + 2 * i * COLUMNS);
+    for (int j = 0; j < COLUMNS; j++)
+        assert_int_equal(of_column[j], 4 * j + 2);
+    sumac_value_unref(values);
+    sumac_value_unref(sums);
+    sumac_value_unref(columns);
+    sumac_strategy_destroy(strategy);
+}
+
 /* ---- one call after the other ---- */
 
 #define CALLS 2000
@@ -377,6 +415,7 @@ int main(void)
         cmocka_unit_test(sums_have_the_bits_of_the_plain_loop),
         cmocka_unit_test(rows_are_joined_from_wherever_one_begins),
         cmocka_unit_test(large_results_are_right_whoever_computes_them),
+        cmocka_unit_test(long_rows_are_summed_whole),
         cmocka_unit_test(each_call_has_its_own_result),
         cmocka_unit_test(a_result_has_the_memory_of_one_that_nobody_has),
         cmocka_unit_test(what_is_kept_is_bounded_by_count_and_by_bytes),

@@ -429,6 +429,22 @@ static enum sumac_status collect_value(
     return status;
 }
 
+/* The ps have summed it all the same, as other tensors of its size: the next sum is another leaf's.
+ */
+static enum sumac_status pass_over_sum(
+    const struct collect *collect, const struct sumac_value *leaf, struct sumac_error *error)
+{
+    struct sumac_value *sum = NULL;
+
+    assert(leaf->kind != SUMAC_VALUE_MIRRORED);
+    if (collect->axes != NULL || leaf->kind != SUMAC_VALUE_TENSOR ||
+        !peers_sum_apart(collect->strategy, collect->op, &leaf->tensor))
+        return SUMAC_OK;
+    const enum sumac_status status = peers_take_sum(collect->strategy, &leaf->tensor, &sum, error);
+    sumac_value_unref(sum);
+    return status;
+}
+
 static enum sumac_status reduce_whole_leaf(
     void *context, struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
@@ -446,8 +462,10 @@ static enum sumac_status reduce_whole_leaf(
             error);
     if (collect->count == 1)
         return reduce_leaf(context, leaves, path, mapped, error);
-    *mapped = sumac_value_ref(leaf->items[0]);
-    return SUMAC_OK;
+    const enum sumac_status status = pass_over_sum(collect, leaf->items[0], error);
+    if (status == SUMAC_OK)
+        *mapped = sumac_value_ref(leaf->items[0]);
+    return status;
 }
 
 static enum sumac_status check_call(

@@ -53,16 +53,21 @@ static enum sumac_status fail_leaf(
 
 static const char *describe(const struct sumac_value *leaf, char *text, size_t text_bytes)
 {
-    char shape[96];
+    char shape[96], dense[96];
     const struct sumac_value *tensor = leaf->kind == SUMAC_VALUE_SLICES ? leaf->items[0] : leaf;
+    size_t used = 0;
 
-    if (tensor->kind != SUMAC_VALUE_TENSOR)
+    if (tensor->kind != SUMAC_VALUE_TENSOR) {
         (void)text_print(text, text_bytes, "%s", sumac_value_kind_name(leaf->kind));
-    else
-        (void)text_print(
-            text, text_bytes, "%s%s%s", leaf->kind == SUMAC_VALUE_SLICES ? "slices, rows " : "",
-            sumac_dtype_name(tensor->tensor.dtype),
-            sumac_shape_print(&tensor->tensor.shape, shape, sizeof shape));
+        return text;
+    }
+    if (leaf->kind == SUMAC_VALUE_SLICES)
+        used = text_print(
+            text, text_bytes, "slices of %s, rows ",
+            sumac_shape_print(&leaf->dense, dense, sizeof dense));
+    (void)text_print(
+        text + used, text_bytes - used, "%s%s", sumac_dtype_name(tensor->tensor.dtype),
+        sumac_shape_print(&tensor->tensor.shape, shape, sizeof shape));
     return text;
 }
 
@@ -171,12 +176,14 @@ enum sumac_status call_compare(
             "replica %" PRIu32 " calls %s, and replica %" PRIu32
             " %s: all make the same calls in the same order",
             one_replica, call_name(one->kind), other_replica, call_name(other->kind));
-    if ((one->variable != NULL && other->variable != NULL && one->variable != other->variable) ||
-        strcmp(name_of(one), name_of(other)) != 0)
+    const bool same_name = strcmp(name_of(one), name_of(other)) == 0;
+    if (!same_name ||
+        (one->variable != NULL && other->variable != NULL && one->variable != other->variable))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
-            "%s: replica %" PRIu32 " comes with %.180s, and replica %" PRIu32 " with %.180s",
-            call_name(one->kind), one_replica, name_of(one), other_replica, name_of(other));
+            "%s: replica %" PRIu32 " comes with %.180s, and replica %" PRIu32 " with %s%.180s",
+            call_name(one->kind), one_replica, name_of(one), other_replica,
+            same_name ? "another " : "", name_of(other));
     const char *const difference = find_difference(one, other);
     if (difference != NULL)
         return fail(

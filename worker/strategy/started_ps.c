@@ -44,9 +44,10 @@ static void print_text(FILE *file, const char *text)
 {
     fputc('"', file);
     for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            fputc('\\', file);
-        fputc(*text, file);
+        if (*text > '\0' && *text < ' ')
+            fprintf(file, "\\u%04x", (unsigned)*text);
+        else
+            fprintf(file, "%s%c", *text == '"' || *text == '\\' ? "\\" : "", *text);
     }
     fputc('"', file);
 }

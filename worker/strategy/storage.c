@@ -68,9 +68,9 @@ static enum sumac_status fail_operand(
     const struct sumac_distributed *variable, const char *call, const struct sumac_value *operand,
     struct sumac_error *error)
 {
-    char own[96], other[96];
-    const struct sumac_value *tensor =
-        operand->kind == SUMAC_VALUE_SLICES ? operand->items[0] : operand;
+    char own[96], other[96], dense[96];
+    const bool slices = operand->kind == SUMAC_VALUE_SLICES;
+    const struct sumac_value *tensor = slices ? operand->items[0] : operand;
 
     (void)sumac_shape_print(&variable->shape, own, sizeof own);
     if (tensor->kind != SUMAC_VALUE_TENSOR)
@@ -81,10 +81,10 @@ static enum sumac_status fail_operand(
             sumac_value_kind_name(tensor->kind));
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-        "%s of %s, which is %s%s: the value is %s%s%s", call, variable->name,
-        sumac_dtype_name(variable->dtype), own,
-        operand->kind == SUMAC_VALUE_SLICES ? "slices with rows " : "",
-        sumac_dtype_name(tensor->tensor.dtype),
+        "%s of %s, which is %s%s: the value is %s%s%s%s%s", call, variable->name,
+        sumac_dtype_name(variable->dtype), own, slices ? "slices of " : "",
+        slices ? sumac_shape_print(&operand->dense, dense, sizeof dense) : "",
+        slices ? " with rows " : "", sumac_dtype_name(tensor->tensor.dtype),
         sumac_shape_print(&tensor->tensor.shape, other, sizeof other));
 }
 

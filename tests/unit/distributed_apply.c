@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distributed_apply.c (test) -- variables of a strategy and update functions by their names: slots,
+ * schedules, texts and plug-ins. What each function computes is the conformance cases'
+ * (tests/conformance). */
+#include "distributed_fixture.h"
+#include "sumac/plugin.h"
+
+static enum sumac_status apply_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct in_replica *in = context;
+    struct sumac_value *sum = NULL;
+
+    (void)args, (void)kwargs, (void)result;
+    enum sumac_status status =
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_MEAN, in->value, NULL, &sum, error);
+    if (status == SUMAC_OK)
+        status = sumac_distributed_apply(in->variable, replica, NULL, sum, error);
+    sumac_value_unref(sum);
+    return status;
+}
+
+/* momentum 0.5, η 1: a = g, θ −= a; then a = 0.5·g + g. */
+static void each_component_has_its_slots(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(
+            strategy,
+            (struct sumac_distributed_options){
+                .function = SUMAC_FUNCTION("momentum", {"learning_rate", 1}, {"momentum", 0.5})}),
+        .value = vector(2, 4)};
+
+    assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
+    expect_components(in.variable, "(float32[2] -1 -2, float32[2] -1 -2)");
+    assert_int_equal(run_in(strategy, apply_in_replica, &in, NULL), SUMAC_OK);
+    expect_components(in.variable, "(float32[2] -4 -8, float32[2] -4 -8)");
+    assert_int_equal(sumac_distributed_apply(in.variable, NULL, NULL, in.value, NULL), SUMAC_OK);
+    expect_components(in.variable, "(float32[2] -7.5 -15, float32[2] -7.5 -15)");
+
+    sumac_value_unref(in.value);
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ftrl, η 1, n 9, z 0, g 4: n′ = 25, z = 4 − (5 − 3)·θ, θ = −z ÷ 5. */
+static void each_slot_begins_as_its_function_says(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *initial = vector(7, -3), *gradient = vector(4, 4);
+    struct sumac_distributed *variable = variable_of(
+        strategy, (struct sumac_distributed_options){
+                      .initial = initial,
+                      .function = SUMAC_FUNCTION(
+                          "ftrl", {"learning_rate", 1}, {"initial_accumulator_value", 9})});
+
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+
+    expect_components(variable, "(float32[2] 2 -2, float32[2] 2 -2)");
+    sumac_value_unref(initial);
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void functions_are_those_of_the_variable(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_value *gradient = vector(1, 1);
+    struct sumac_value *const items[] = {sumac_value_ref(gradient), vector(2, 2)};
+    struct sumac_value *per_replica = sumac_value_per_replica(items, 2, 0);
+    const struct sumac_function adam = {.name = "adam"}, none = {.name = "adams"};
+    const struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5});
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_apply(variable, NULL, &adam, gradient, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
+    assert_int_equal(
+        sumac_distributed_apply(variable, NULL, &none, gradient, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "there is no update function adams"));
+    assert_int_equal(
+        sumac_distributed_apply(variable, NULL, &sgd, per_replica, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "update of w: the argument at [0] is per_replica"));
+    expect_components(variable, "(float32[2] 1 2, float32[2] 1 2)");
+    assert_int_equal(sumac_distributed_apply(variable, NULL, &sgd, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 0.5 1.5, float32[2] 0.5 1.5)");
+
+    sumac_value_unref(gradient);
+    sumac_value_unref(per_replica);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* momentum 0.5 and η 2, of which an apply may say another. */
+static void hyperparameters_that_are_not_given_are_the_variables(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable = variable_of(
+        strategy,
+        (struct sumac_distributed_options){
+            .function = SUMAC_FUNCTION("momentum", {"learning_rate", 2}, {"momentum", 0.5})});
+    const struct sumac_function slower = SUMAC_FUNCTION("momentum", {"learning_rate", 1});
+    struct sumac_value *gradient = vector(2, 2);
+
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] -3 -2, float32[2] -3 -2)");
+    assert_int_equal(sumac_distributed_apply(variable, NULL, &slower, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] -6 -5, float32[2] -6 -5)");
+
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void a_slot_that_it_was_not_created_with_is_missed(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "rmsprop"}});
+    const struct sumac_function centered = SUMAC_FUNCTION("rmsprop", {"centered", 1});
+    struct sumac_value *gradient = vector(2, 2);
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_distributed_apply(variable, NULL, &centered, gradient, &error),
+        SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
+    assert_non_null(strstr(error.text, "the slot mean_gradient, which variable w does not have"));
+
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* Rows that occur twice are summed before a rule sees them; others, and their slots, stay. */
+static void rows_are_applied_by_the_same_loops(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable = variable_of(
+        strategy, (struct sumac_distributed_options){
+                      .function = SUMAC_FUNCTION(
+                          "adagrad", {"learning_rate", 1}, {"initial_accumulator_value", 0},
+                          {"epsilon", 0})});
+    const float values[] = {1, 2};
+    const int32_t rows[] = {1, 1};
+    struct sumac_value *slices = sumac_value_slices(
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), values),
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
+
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, slices, NULL), SUMAC_OK);
+
+    expect_components(variable, "(float32[2] 1 1, float32[2] 1 1)"); /* 2 − 3 ÷ √9 */
+    sumac_value_unref(slices);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* Twice as far with each step, from its own first one on. */
+static void a_learning_rate_goes_by_its_schedule(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    const struct sumac_schedule doubling = {
+        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 2};
+    struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 1});
+    struct sumac_value *gradient = vector(1, 1);
+
+    sgd.schedule = &doubling;
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){.function = sgd});
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 0 1, float32[2] 0 1)");
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] -2 -1, float32[2] -2 -1)");
+
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+/* An assignment before the components part is a step of the schedule, as it is on a ps. */
+static void a_schedule_counts_each_change(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    const struct sumac_schedule doubling = {
+        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 2};
+    struct sumac_function sgd = SUMAC_FUNCTION("sgd", {"learning_rate", 1});
+    struct sumac_value *once = vector(1, 1);
+
+    sgd.schedule = &doubling;
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){.function = sgd});
+    assert_int_equal(sumac_distributed_assign(variable, NULL, once, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, once, NULL), SUMAC_OK);
+
+    expect_components(variable, "(float32[2] -1 -1, float32[2] -1 -1)");
+    sumac_value_unref(once);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void a_text_becomes_an_update_function(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    static const char text[] = "value = value - rate * g * g", other[] = "value = g";
+    struct sumac_value *gradient = vector(2, 3);
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_define(strategy, "sgd", text, strlen(text), &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_NAME);
+    assert_int_equal(
+        sumac_strategy_define(strategy, "squares", "value = = g", 11, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_BAD_EXPRESSION);
+    const enum sumac_status status =
+        sumac_strategy_define(strategy, "squares", other, strlen(other), &error);
+    assert_int_equal(status, SUMAC_OK);
+    assert_int_equal(
+        sumac_strategy_define(strategy, "squares", other, strlen(other), NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_strategy_define(strategy, "squares", text, strlen(text), &error),
+        SUMAC_ALREADY_EXISTS);
+
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "squares"}});
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 2 3, float32[2] 2 3)");
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void take_half(const struct sumac_plugin_slice *slice)
+{
+    const float *value = slice->value_in, *gradient = slice->gradient;
+    float *out = slice->value_out;
+
+    for (uint64_t i = 0; i < slice->count; i++)
+        out[i] = value[i] - gradient[i] / 2;
+}
+
+static void functions_of_a_plugin_are_applied_by_their_names(void **state)
+{
+    (void)state;
+    const struct sumac_plugin_function function = {
+        .name = "half",
+        .rule = "θ −= g/2",
+        .dtypes = SUMAC_PLUGIN_DTYPE(SUMAC_FLOAT32),
+        .loop = take_half};
+    struct sumac_plugin plugin = {
+        .abi_version = SUMAC_PLUGIN_ABI_VERSION,
+        .name = "mine",
+        .version = "1.0",
+        .functions = &function,
+        .function_count = 1};
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_value *gradient = vector(2, 4);
+    const struct sumac_function half = {.name = "half"};
+
+    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_OK);
+    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_ALREADY_EXISTS);
+    plugin.abi_version++;
+    assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(sumac_distributed_apply(variable, NULL, &half, gradient, NULL), SUMAC_OK);
+    expect_components(variable, "(float32[2] 0 0, float32[2] 0 0)");
+
+    sumac_value_unref(gradient);
+    sumac_distributed_destroy(variable);
+    sumac_strategy_destroy(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_component_has_its_slots),
+        cmocka_unit_test(each_slot_begins_as_its_function_says),
+        cmocka_unit_test(functions_are_those_of_the_variable),
+        cmocka_unit_test(hyperparameters_that_are_not_given_are_the_variables),
+        cmocka_unit_test(a_slot_that_it_was_not_created_with_is_missed),
+        cmocka_unit_test(rows_are_applied_by_the_same_loops),
+        cmocka_unit_test(a_learning_rate_goes_by_its_schedule),
+        cmocka_unit_test(a_schedule_counts_each_change),
+        cmocka_unit_test(a_text_becomes_an_update_function),
+        cmocka_unit_test(functions_of_a_plugin_are_applied_by_their_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* distributed_fixture.h -- variables of a strategy of several replicas, and what they are. */
+#ifndef TESTS_DISTRIBUTED_FIXTURE_H
+#define TESTS_DISTRIBUTED_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sumac/distributed.h"
+
+static inline struct sumac_strategy *mirrored(uint32_t replicas)
+{
+    const struct sumac_strategy_options options = {
+        .kind = SUMAC_STRATEGY_MIRRORED, .replicas = replicas, .timeout_ms = 200};
+    struct sumac_strategy *strategy = NULL;
+
+    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
+    return strategy;
+}
+
+static inline struct sumac_value *vector(float first, float second)
+{
+    const float elements[] = {first, second};
+
+    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), elements);
+}
+
+static inline struct sumac_distributed *
+variable_of(struct sumac_strategy *strategy, struct sumac_distributed_options options)
+{
+    struct sumac_value *initial = options.initial == NULL ? vector(1, 2) : NULL;
+    struct sumac_distributed *variable = NULL;
+
+    if (options.initial == NULL)
+        options.initial = initial;
+    if (options.name == NULL)
+        options.name = "w";
+    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    sumac_value_unref(initial);
+    return variable;
+}
+
+static inline void expect_printed(struct sumac_value *value, const char *expected)
+{
+    char text[512];
+
+    (void)sumac_value_print(value, text, sizeof text);
+    assert_string_equal(text, expected);
+    sumac_value_unref(value);
+}
+
+static inline void expect_components(struct sumac_distributed *variable, const char *expected)
+{
+    struct sumac_value *components = NULL;
+
+    assert_int_equal(sumac_distributed_components(variable, &components, NULL), SUMAC_OK);
+    expect_printed(components, expected);
+}
+
+static inline struct sumac_value *read_of(struct sumac_distributed *variable)
+{
+    struct sumac_value *value = NULL;
+
+    assert_int_equal(sumac_distributed_read(variable, NULL, &value, NULL), SUMAC_OK);
+    return value;
+}
+
+/* What a replica does, for the tests that run something in each. */
+struct in_replica {
+    struct sumac_distributed *variable, *other;
+    struct sumac_replica_context *stolen;
+    struct sumac_component *component;
+    struct sumac_value *value;
+};
+
+static inline enum sumac_status run_in(
+    struct sumac_strategy *strategy, sumac_replica_function *function, struct in_replica *in,
+    struct sumac_error *error)
+{
+    const struct sumac_step step = {.function = function, .context = in};
+
+    return sumac_strategy_run(strategy, &step, NULL, error);
+}
+
+#endif
