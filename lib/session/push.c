@@ -466,6 +466,13 @@ bool push_accept(struct session *session, const struct session_push *wanted)
         refuse(session, wanted->token, &error);
         return false;
     }
+    const struct part *too_large = knows_grants(push) ? find_too_large(push) : NULL;
+    if (wanted->meeting != NULL && too_large != NULL) { /* nor is there a pull of its result */
+        fail_too_large(session, too_large, &error);
+        give_push(session, push);
+        refuse(session, wanted->token, &error);
+        return false;
+    }
     if (wanted->meeting != NULL && !meet_begin(session, wanted->token)) {
         give_push(session, push);
         (void)fail(

@@ -134,6 +134,8 @@ static enum sumac_status zip_items(
         for (uint32_t j = 0; j < zip->count; j++)
             below[j] = values[j]->items[i];
         status = zip_at(zip, below, &at, &items[i], error);
+        if (status != SUMAC_OK)
+            items[i] = NULL; /* whatever a leaf left there */
     }
     free(below);
     return status;

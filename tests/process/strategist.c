@@ -12,7 +12,9 @@
  * beside one of VALUE, which is the same in all
  *     partly SIZE VALUE         -> as all_reduce, but replicas of even numbers return before it
  *     fail                      -> a run whose replicas return DATA_LOSS
- *     create NAME SIZE VALUE [MEAN] -> "created NAME": ON_WRITE, SUM or that
+ *     skip                      -> "skipped": a run whose replicas make no call
+ *     create NAME SIZE VALUE [MEAN|RATE] -> "created NAME": ON_WRITE, SUM or MEAN; by sgd of that
+ * learning rate
  *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
  *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
  *     who                       -> "replicas R"
@@ -222,6 +224,8 @@ static enum sumac_status in_replica(
     (void)kwargs;
     if (strcmp(now->what, "fail") == 0)
         return SUMAC_DATA_LOSS;
+    if (strcmp(now->what, "skip") == 0)
+        return SUMAC_OK;
     if (strcmp(now->what, "partly") == 0 && sumac_replica_id(replica) % 2 == 0)
         return SUMAC_OK;
     if (strcmp(now->what, "all_gather") == 0)
@@ -255,8 +259,12 @@ static enum sumac_status run(struct strategist *now, char *const *words, size_t 
     now->what = words[0];
     now->options.timeout_ms = count > 3 ? (uint32_t)strtoul(words[3], NULL, 10) : 0;
     enum sumac_status status = sumac_strategy_run(now->strategy, &step, &result, &now->error);
-    if (status == SUMAC_OK)
+    if (status == SUMAC_OK && strcmp(now->what, "skip") == 0) {
+        (void)puts("skipped");
+        (void)fflush(stdout);
+    } else if (status == SUMAC_OK) {
         status = say_own(now, result);
+    }
     sumac_value_unref(args);
     sumac_value_unref(result);
     return status;
@@ -316,10 +324,14 @@ static enum sumac_status reduce_mixed(struct strategist *now, char *const *words
 static enum sumac_status create(struct strategist *now, char *const *words, size_t count)
 {
     struct sumac_value *initial = make_value(words[2], words[3]);
+    const bool means = count > 4 && strcmp(words[4], "MEAN") == 0;
     const struct sumac_distributed_options options = {
         .name = words[1],
         .initial = initial,
-        .aggregation = count > 4 ? SUMAC_AGGREGATION_MEAN : SUMAC_AGGREGATION_SUM};
+        .aggregation = means ? SUMAC_AGGREGATION_MEAN : SUMAC_AGGREGATION_SUM,
+        .function = count > 4 && !means
+                        ? SUMAC_FUNCTION("sgd", {"learning_rate", strtod(words[4], NULL)})
+                        : (struct sumac_function){.name = NULL}};
     struct sumac_distributed *variable = NULL;
 
     const enum sumac_status status =

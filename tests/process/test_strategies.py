@@ -85,6 +85,7 @@ class Strategies(unittest.TestCase):
                 (("all_reduce 30000 1", "all_reduce 4 1", "all_reduce 4 1"), "replica 0 has .*, and replica 1"),
                 (("create a 4 1", "create b 4 1", "create a 4 1"), "replica 0 comes with a, .*, and replica 1 with b, "),
                 (("create a 4 1", "create a 4 1", "create a 4 1 MEAN"), "replica 0 comes with a, .* SUM, .*, and replica 2 with a, .* MEAN"),
+                (("create a 4 1 0.5", "create a 4 1 0.25", "create a 4 1 0.5"), "with a, .* sgd learning_rate 0.5, and replica 1 with a, .* sgd learning_rate 0.25"),
                 (("reduce 4 1", "reduce 4 1 0", "reduce 4 1"), "replica 0 and replica 1 come with another axis"),
                 (("reduce 4 1 0", "reduce 4 1 0", "reduce 4 1 -1"), "replica 0 and replica 2 come with another axis"),
                 (("create a 4 1", "create a 4 1", "reduce 4 1"), "replica 0 calls a variable's creation, and replica 2 reduce")):
@@ -105,6 +106,22 @@ class Strategies(unittest.TestCase):
         for size in (4, 30000):
             self.all_say(workers, f"all_reduce {size} 1", f"uneven {size} 1", answer=r"^refused INVALID_ARGUMENT .*replica 2 has .*, and replica 3 ")
             self.all_say(workers, f"all_reduce {size} 1", answer="^came to 4 4$")
+
+    def test_a_worker_that_returns_without_a_call_is_a_run_ahead_and_all_hear_so(self):
+        workers = self.workers(count=3)
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 3 3$")
+        after = self.say(workers[1], "skip")
+        workers[1].wait_for("^skipped$", after)
+        self.all_say(workers, "all_reduce 4 1",
+                     answer="^refused INVALID_ARGUMENT all_reduce: worker 0 comes with call 1 of run 2, and worker 1 with call 1 of run 3: ")
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 3 3$")
+
+    def test_what_is_larger_than_a_push_may_be_is_summed_in_parts_or_refused_to_all(self):
+        workers = self.workers(options=["--staging-max", "256M", "--sessions-max", "16"])       # 16 MiB each
+        self.all_say(workers, "all_reduce 12000001 1", "all_reduce 12000001 10", answer="^came to 11 11$")
+        self.all_say(workers, "mean 5000001 1", "mean 5000001 2", answer="^came to 1.5 1.5$")
+        self.all_say(workers, "all_gather 12000000 1", "all_gather 1 10", answer="^refused RESOURCE_EXHAUSTED worker 0: all_gather: .*staging")
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
 
     def test_the_first_worker_that_fails_is_told_to_who_has_not(self):
         workers = self.workers(count=3, replicas=2)
@@ -147,12 +164,13 @@ class Strategies(unittest.TestCase):
         workers = self.workers()
         after = self.say(workers[0], "fail")
         workers[0].wait_for("^refused DATA_LOSS .*replica 0", after)
+        self.all_say(workers, "all_reduce 4 1", answer="^refused INVALID_ARGUMENT .*call 1 of run 2, and worker 1 with call 1 of run 1")
         self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
 
     def test_garbage_of_another_worker_ends_the_call_and_no_process(self):
         """A block as peers.c has it, and what is none: cut, too long, of other kinds, without elements."""
         def block(rest, sums=0, length=None):
-            body = struct.pack("<I", sums) + rest
+            body = struct.pack("<IQQ", sums, turn, 1) + rest
             return struct.pack("<Q", 8 + len(body) if length is None else length) + body
 
         def call(kind=0, op=1, replicas=1, name=b"", values=b"", axes=0):
@@ -162,26 +180,38 @@ class Strategies(unittest.TestCase):
         def tensor(elements, dtype=12, extents=(4,), sent=1):
             return struct.pack("<III", 1, dtype, len(extents)) + struct.pack(f"<{len(extents)}Q", *extents) + struct.pack("<I", sent) + elements
 
-        four = struct.pack("<4f", 1, 2, 3, 4)
-        honest, boastful = block(call(values=tensor(four))), block(call(values=tensor(four)), sums=2 ** 32 - 1)
-        fails = block(struct.pack("<III", 2 ** 31, 2 ** 31, 4) + b"\xff\x0a\0\x1b" + b"\0" * 4)
-        garbage = [b"\0" * 7, b"\0" * 8, b"\xff" * 64, struct.pack("<Q", 2 ** 63), block(b""), block(b"\0" * 100), block(b"\0" * 4, length=11),
-                   honest[:-1], block(call(values=tensor(four)), length=2 ** 40), block(call(values=tensor(four)), length=9),
-                   block(call(replicas=2, values=tensor(four) * 2)), block(call(replicas=2 ** 32 - 1)), block(call(kind=99, values=tensor(four))),
-                   block(call(op=7, values=tensor(four))), block(call(axes=2 ** 31, values=tensor(four))), block(call(name=b"w" * 5000, values=tensor(four))),
-                   block(call(values=tensor(b"", sent=0))), block(call(values=tensor(b"", sent=0, extents=(2 ** 50,)))),
-                   block(call(values=tensor(four, dtype=99))), block(call(values=tensor(four, extents=(2 ** 63, 2 ** 63)))),
-                   block(call(values=tensor(four, extents=(1,) * 99))), block(call(values=struct.pack("<II", 3, 2 ** 32 - 1))),
-                   block(call(values=struct.pack("<II", 3, 1) * 1000)), block(call(values=struct.pack("<II", 6, 1) + tensor(four))),
-                   boastful, block(call(op=7, values=tensor(four)), sums=2 ** 32 - 1), fails]
+        turn, four = 1, struct.pack("<4f", 1, 2, 3, 4)
+
+        def honest():
+            return block(call(values=tensor(four)))
+
+        def boastful():
+            return block(call(values=tensor(four)), sums=2 ** 32 - 1)
+
+        def fails():
+            return block(struct.pack("<III", 2 ** 31, 2 ** 31, 4) + b"\xff\x0a\0\x1b" + b"\0" * 4)
+
+        def garbage():
+            return [b"\0" * 7, b"\0" * 8, b"\xff" * 64, struct.pack("<Q", 2 ** 63), block(b""), block(b"\0" * 100), block(b"\0" * 4, length=11),
+                    honest()[:-1], block(call(values=tensor(four)), length=2 ** 40), block(call(values=tensor(four)), length=9),
+                    block(call(replicas=2, values=tensor(four) * 2)), block(call(replicas=2 ** 32 - 1)), block(call(kind=99, values=tensor(four))),
+                    block(call(op=7, values=tensor(four))), block(call(axes=2 ** 31, values=tensor(four))), block(call(name=b"w" * 5000, values=tensor(four))),
+                    block(call(values=tensor(b"", sent=0))), block(call(values=tensor(b"", sent=0, extents=(2 ** 50,)))),
+                    block(call(values=tensor(four, dtype=99))), block(call(values=tensor(four, extents=(2 ** 63, 2 ** 63)))),
+                    block(call(values=tensor(four, extents=(1,) * 99))), block(call(values=struct.pack("<II", 3, 2 ** 32 - 1))),
+                    block(call(values=struct.pack("<II", 3, 1) * 1000)), block(call(values=struct.pack("<II", 6, 1) + tensor(four))),
+                    boastful(), block(call(op=7, values=tensor(four)), sums=2 ** 32 - 1), fails()]
+
         workers = self.workers()
-        for turn, bytes_ in enumerate([*garbage, honest], 1):
+        count = len(garbage())
+        for turn in range(1, count + 2):        # which every block says
+            bytes_ = [*garbage(), honest()][turn - 1]
             with self.subTest(turn=turn):
                 after, thrown = self.say(workers[0], "all_reduce 4 1"), self.say(workers[1], f"garbage {turn} {bytes_.hex()}")
                 workers[1].wait_for("^thrown in$", thrown)
                 heard = workers[0].wait_for("^(refused|came to) .*", after)
-                self.assertEqual(heard.group(1), "came to" if bytes_ in (honest, boastful) else "refused", heard.group(0))
-                if bytes_ == fails:
+                self.assertEqual(heard.group(1), "came to" if bytes_ in (honest(), boastful()) else "refused", heard.group(0))
+                if bytes_ == fails():
                     self.assertIn("refused UNKNOWN worker 1: ??", heard.group(0))
 
     def test_workers_leave_and_the_run_ends(self):

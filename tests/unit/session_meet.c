@@ -16,9 +16,10 @@ struct meet {
     struct session_piece pushed, pulled;
 };
 
-/* Its result goes where that says, or, without memory, to the session's own. */
+/* Of what `pushed` has. Its result goes where that says, or, without memory, to the session's own.
+ */
 static void
-contribute_for(struct talk *talk, struct meet *meet, bool beside, struct session_piece into)
+contribute_of(struct talk *talk, struct meet *meet, bool beside, struct session_piece into)
 {
     const wire_bytes name = {.len = strlen(NAME), .data = (uint8_t *)(uintptr_t)NAME};
 
@@ -26,8 +27,6 @@ contribute_for(struct talk *talk, struct meet *meet, bool beside, struct session
     meet->round = (wire_meeting_round)WIRE_MEETING_ROUND_INIT;
     meet->header.name = meet->round.name = name;
     meet->header.round = meet->round.round = 1;
-    meet->pushed =
-        (struct session_piece){.data = (uint8_t *)meet->value, .bytes = sizeof meet->value};
     meet->pulled = into;
     const struct session_push push = {
         .token = TOKEN,
@@ -46,6 +45,22 @@ contribute_for(struct talk *talk, struct meet *meet, bool beside, struct session
         talk, (struct session_event){.kind = SESSION_EVENT_MEET, .push = &push, .pull = &pull});
 }
 
+static void
+contribute_for(struct talk *talk, struct meet *meet, bool beside, struct session_piece into)
+{
+    meet->pushed =
+        (struct session_piece){.data = (uint8_t *)meet->value, .bytes = sizeof meet->value};
+    contribute_of(talk, meet, beside, into);
+}
+
+static void contribute_with(struct talk *talk, struct meet *meet, struct session_piece pushed)
+{
+    meet->pushed = pushed;
+    contribute_of(
+        talk, meet, false,
+        (struct session_piece){.data = (uint8_t *)meet->into, .bytes = sizeof meet->into});
+}
+
 static void contribute(struct talk *talk, struct meet *meet, bool beside)
 {
     contribute_for(
@@ -59,6 +74,26 @@ static uint64_t asked_beside(const struct talk *talk)
     const wire_push_request *request = talk_request(talk, 0);
 
     return request == NULL || request->n_pulls == 0 ? 0 : request->pulls[0]->request;
+}
+
+/* What the session refuses at once has no pull, and stands in no later one's way. */
+static void one_above_the_grant_is_refused_with_its_pull(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+    static uint8_t data[GRANT + 1];
+
+    talk_open(&talk, 1);
+    contribute_with(&talk, &meet, (struct session_piece){.data = data, .bytes = sizeof data});
+
+    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+    assert_int_equal(pushed->error.reason, SUMAC_REASON_PART_TOO_LARGE);
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    assert_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)); /* that it would go out on */
+    contribute(&talk, &meet, true);
+    assert_int_equal(asked_beside(&talk), 1);
+    talk_close(&talk);
 }
 
 static void
@@ -397,6 +432,7 @@ int main(void)
         cmocka_unit_test(or_after_a_while),
         cmocka_unit_test(not_what_is_still_waited_for),
         cmocka_unit_test(rows_come_with_their_indices_and_extents),
+        cmocka_unit_test(one_above_the_grant_is_refused_with_its_pull),
         cmocka_unit_test(a_result_that_is_not_what_it_says_touches_no_memory),
     };
 

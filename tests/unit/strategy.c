@@ -11,34 +11,8 @@
 
 #include <cmocka.h>
 
+#include "strategy_made.h"
 #include "sumac/strategy.h"
-
-static struct sumac_strategy *mirrored(uint32_t replicas)
-{
-    const struct sumac_strategy_options options = {
-        .kind = SUMAC_STRATEGY_MIRRORED, .replicas = replicas};
-    struct sumac_strategy *strategy = NULL;
-
-    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
-    return strategy;
-}
-
-static struct sumac_value *of_ids(uint32_t replicas)
-{
-    struct sumac_value *items[8];
-
-    for (uint32_t i = 0; i < replicas; i++)
-        items[i] = sumac_value_float32((float)i);
-    return sumac_value_per_replica(items, replicas, 0);
-}
-
-static void expect_printed(const struct sumac_value *value, const char *expected)
-{
-    char text[512];
-
-    (void)sumac_value_print(value, text, sizeof text);
-    assert_string_equal(text, expected);
-}
 
 /* ---- contexts ---- */
 
@@ -243,15 +217,6 @@ static enum sumac_status sum_up(
 }
 
 /* One row of as many. */
-static struct sumac_value *row_of(uint64_t rows)
-{
-    const int64_t first = 0;
-
-    return sumac_value_slices(
-        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), NULL),
-        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &first), SUMAC_SHAPE(rows));
-}
-
 static enum sumac_status return_none(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
@@ -367,14 +332,15 @@ static void who_comes_with_something_else_is_named(void **state)
         "replica 0 has float32[], and replica 2 none");
     expect_error(
         &(struct deeds){.of = {SUM_OF_ROWS, SUM, SUM}}, SUMAC_INVALID_ARGUMENT,
-        "replica 0 has slices of [4], rows float32[1], and replica 1 float32[]");
+        "replica 0 has slices of [4], indices int64, rows float32[1], and replica 1 float32[]");
     expect_error(
         &(struct deeds){.of = {SUM, SUM_OF_FLOAT64, SUM}}, SUMAC_INVALID_ARGUMENT,
         "replica 0 has float32[], and replica 1 float64[]");
     expect_error(
         &(struct deeds){.of = {SUM_OF_ROWS, SUM_OF_ROWS, SUM_OF_OTHER_ROWS}},
         SUMAC_INVALID_ARGUMENT,
-        "replica 0 has slices of [4], rows float32[1], and replica 2 slices of [5], rows");
+        "replica 0 has slices of [4], indices int64, rows float32[1], and replica 2 slices of "
+        "[5], ");
 }
 
 static void who_returns_without_the_call_is_named_at_once(void **state)
@@ -435,35 +401,54 @@ static void calls_that_differ_fail_for_both_and_the_run_goes_on(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* What replica 2 calls with. */
+struct wrong {
+    enum sumac_reduce_op op;
+    bool is_null;
+    struct sumac_communication_options options;
+    const char *said;
+};
+
 static enum sumac_status call_with_nothing(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
+    struct sumac_value *const own = sumac_value_item(args, 0);
+    const struct wrong *const wrong = context;
+    const bool errs = sumac_replica_id(replica) == 2;
+
     (void)kwargs;
-    (void)context;
-    if (sumac_replica_id(replica) == 2 &&
-        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, NULL, NULL, result, NULL) !=
-            SUMAC_INVALID_ARGUMENT)
+    if (sumac_replica_all_reduce(
+            replica, errs ? wrong->op : SUMAC_REDUCE_SUM, errs && wrong->is_null ? NULL : own,
+            errs ? &wrong->options : NULL, result, error) != SUMAC_INVALID_ARGUMENT)
         return SUMAC_UNKNOWN;
-    return sumac_replica_all_reduce(
-        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, result, error);
+    if (strstr(error->text, wrong->said) == NULL)
+        return SUMAC_DATA_LOSS;
+    return sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, own, NULL, result, error);
 }
 
-static void what_is_no_value_is_refused_and_is_no_call(void **state)
+static void a_call_with_what_is_none_is_told_to_all_and_the_next_works(void **state)
 {
     (void)state;
+    const struct wrong rows[] = {
+        {.op = SUMAC_REDUCE_SUM, .is_null = true, .said = "all_reduce: replica 2: "},
+        {.op = (enum sumac_reduce_op)7, .said = "all_reduce: replica 2: a reduction 7"},
+        {.op = SUMAC_REDUCE_SUM,
+         .options = {.bytes_per_pack = UINT64_MAX},
+         .said = "all_reduce: replica 2: bytes_per_pack"},
+    };
     struct sumac_strategy *strategy = mirrored(3);
-    struct sumac_value *ids = of_ids(3), *result = NULL;
+    struct sumac_value *ids = of_ids(3);
     struct sumac_value *args = sumac_value_tuple(&ids, 1);
 
-    assert_int_equal(
-        sumac_strategy_run(
-            strategy, &(struct sumac_step){.function = call_with_nothing, .args = args}, &result,
-            NULL),
-        SUMAC_OK);
-
-    expect_printed(result, "float32[] 3");
-    sumac_value_unref(result);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct sumac_step step = {
+            .function = call_with_nothing, .args = args, .context = (void *)(uintptr_t)&rows[i]};
+        struct sumac_value *result = NULL;
+        assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
+        expect_printed(result, "float32[] 3");
+        sumac_value_unref(result);
+    }
     sumac_value_unref(args);
     sumac_strategy_destroy(strategy);
 }
@@ -655,7 +640,7 @@ int main(void)
         cmocka_unit_test(who_returns_without_the_call_is_named_at_once),
         cmocka_unit_test(who_fails_ends_the_others_calls_with_its_error),
         cmocka_unit_test(calls_that_differ_fail_for_both_and_the_run_goes_on),
-        cmocka_unit_test(what_is_no_value_is_refused_and_is_no_call),
+        cmocka_unit_test(a_call_with_what_is_none_is_told_to_all_and_the_next_works),
         cmocka_unit_test(who_is_late_is_named_and_hears_so_too),
         cmocka_unit_test(a_merge_call_runs_once_in_the_cross_replica_context),
         cmocka_unit_test(a_merge_call_that_fails_without_a_word_fails),

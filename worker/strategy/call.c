@@ -267,6 +267,21 @@ void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value *
     free(all);
 }
 
+/* A replica that was called wrongly. */
+static enum sumac_status
+hear_failure(const struct sumac_strategy *strategy, uint32_t replica, struct sumac_error *error)
+{
+    const struct call *call = strategy->calls.made[replica];
+    const struct sumac_error *failed = call->failed;
+
+    assert(failed == NULL || failed->status != SUMAC_OK);
+    return failed == NULL
+               ? SUMAC_OK
+               : fail(
+                     error, failed->status, failed->reason, "%s: replica %" PRIu32 ": %.440s",
+                     call_name(call->kind), strategy->first + replica, failed->text);
+}
+
 static enum sumac_status
 compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
 {
@@ -280,10 +295,11 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
         own[i] = strategy->calls.made[i]->value;
         reads = reads || strategy->calls.made[i]->reads;
-        if (i > 0)
-            status = call_compare(
-                first, strategy->first, strategy->calls.made[i], strategy->first + i, error);
+        status = hear_failure(strategy, i, error);
     }
+    for (uint32_t i = 1; status == SUMAC_OK && i < strategy->replicas; i++)
+        status = call_compare(
+            first, strategy->first, strategy->calls.made[i], strategy->first + i, error);
     if (first->kind == CALL_MERGE)
         status = status == SUMAC_OK ? merge(strategy, own, result, error) : status;
     else if (own != NULL)
@@ -504,6 +520,25 @@ enum sumac_status call_with_others(
     return status;
 }
 
+enum sumac_status call_fail_with_others(
+    struct sumac_replica_context *replica, const struct call *call,
+    const struct sumac_error *failed, struct sumac_error *error)
+{
+    struct call own = *call;
+    struct sumac_value *result = NULL;
+
+    assert(failed->status != SUMAC_OK);
+    own.failed = failed;
+    own.value = sumac_value_none();
+    own.options.timeout_ms = 0;
+    if (own.value == NULL)
+        return value_fail_for_memory(error);
+    const enum sumac_status status = call_with_others(replica, &own, &result, error);
+    assert(status != SUMAC_OK);
+    sumac_value_unref(own.value);
+    return status;
+}
+
 /* ---- public */
 
 /* Is this a thread of the replica's, in its run? */
@@ -570,17 +605,21 @@ enum sumac_status sumac_replica_all_reduce(
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
+    static const char name[] = "sumac_replica_all_reduce";
     struct call call = {.kind = CALL_ALL_REDUCE, .op = op, .value = value};
+    struct sumac_error why;
 
-    enum sumac_status status = check_replica(replica, "sumac_replica_all_reduce", error);
-    if (status == SUMAC_OK && (value == NULL || result == NULL))
-        status =
-            fail_for_null(error, "sumac_replica_all_reduce", value == NULL ? "value" : "result");
+    enum sumac_status status = check_replica(replica, name, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (value == NULL || result == NULL)
+        status = fail_for_null(&why, name, value == NULL ? "value" : "result");
     if (status == SUMAC_OK)
-        status = reduce_op_check(op, error);
+        status = reduce_op_check(op, &why);
     if (status == SUMAC_OK)
-        status = read_options(replica->strategy, options, &call.options, error);
-    return status == SUMAC_OK ? call_with_others(replica, &call, result, error) : status;
+        status = read_options(replica->strategy, options, &call.options, &why);
+    return status == SUMAC_OK ? call_with_others(replica, &call, result, error)
+                              : call_fail_with_others(replica, &call, &why, error);
 }
 
 enum sumac_status sumac_replica_all_gather(
@@ -588,15 +627,19 @@ enum sumac_status sumac_replica_all_gather(
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
+    static const char name[] = "sumac_replica_all_gather";
     struct call call = {.kind = CALL_ALL_GATHER, .axis = axis, .value = value};
+    struct sumac_error why;
 
-    enum sumac_status status = check_replica(replica, "sumac_replica_all_gather", error);
-    if (status == SUMAC_OK && (value == NULL || result == NULL))
-        status =
-            fail_for_null(error, "sumac_replica_all_gather", value == NULL ? "value" : "result");
+    enum sumac_status status = check_replica(replica, name, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (value == NULL || result == NULL)
+        status = fail_for_null(&why, name, value == NULL ? "value" : "result");
     if (status == SUMAC_OK)
-        status = read_options(replica->strategy, options, &call.options, error);
-    return status == SUMAC_OK ? call_with_others(replica, &call, result, error) : status;
+        status = read_options(replica->strategy, options, &call.options, &why);
+    return status == SUMAC_OK ? call_with_others(replica, &call, result, error)
+                              : call_fail_with_others(replica, &call, &why, error);
 }
 
 enum sumac_status sumac_replica_merge_call(

@@ -26,6 +26,7 @@ enum sumac_reduce_op sumac_reduce_op_parse(const char *name)
 }
 
 #define BYTES_AT_ONCE 65536u /* of a result: what one thread computes before it looks for more */
+#define COLLECT_NAME_BYTES 1024u
 #define STREAMED_BYTES_MIN (UINT64_C(32) << 20) /* read and written: more than caches hold */
 
 /* What is reduced or gathered, of how many replicas. */
@@ -248,9 +249,10 @@ static enum sumac_status reduce_slices(
     for (uint32_t i = 0; i < collect->count; i++) {
         rows[i] = &leaves[i]->items[0]->tensor;
         indices[i] = &leaves[i]->items[1]->tensor;
-        if (!sumac_shape_equal(&leaves[i]->dense, &leaves[0]->dense) ||
-            indices[i]->dtype != indices[0]->dtype)
+        if (!sumac_shape_equal(&leaves[i]->dense, &leaves[0]->dense))
             return fail_leaf(collect, path, "are slices of another dense shape elsewhere", error);
+        if (indices[i]->dtype != indices[0]->dtype)
+            return fail_leaf(collect, path, "has indices of another type elsewhere", error);
     }
     enum sumac_status status = check_shapes(collect, rows, 1u, path, error);
     if (status == SUMAC_OK)
@@ -276,13 +278,16 @@ static enum sumac_status reduce_leaf(
     const struct sumac_tensor *tensors[SUMAC_REPLICAS_MAX];
 
     assert(collect->count <= SUMAC_REPLICAS_MAX);
-    if (leaves[0]->kind == SUMAC_VALUE_SLICES)
-        return reduce_slices(collect, leaves, path, mapped, error);
     for (uint32_t i = 0; i < collect->count; i++) {
-        if (leaves[i]->kind != SUMAC_VALUE_TENSOR)
+        if (leaves[i]->kind != SUMAC_VALUE_TENSOR && leaves[i]->kind != SUMAC_VALUE_SLICES)
             return fail_leaf(collect, path, "is no tensor", error);
+        if (leaves[i]->kind != leaves[0]->kind)
+            return fail_leaf(
+                collect, path, "is a tensor in some replicas and slices in others", error);
         tensors[i] = &leaves[i]->tensor;
     }
+    if (leaves[0]->kind == SUMAC_VALUE_SLICES)
+        return reduce_slices(collect, leaves, path, mapped, error);
     return reduce_tensors(collect, tensors, path, mapped, error);
 }
 
@@ -391,6 +396,67 @@ static enum sumac_status mark_leaf(
     return SUMAC_OK;
 }
 
+/* A leaf that is another replica's, too, than those that there are? */
+static enum sumac_status check_items(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct collect *collect = context;
+
+    if (value_is_leaf_of_replicas(leaf) &&
+        (uint64_t)leaf->first + leaf->count > collect->strategy->in_sync)
+        return fail_leaf(collect, path, "has items of more replicas than there are", error);
+    *mapped = sumac_value_ref(leaf);
+    return SUMAC_OK;
+}
+
+/* What each replica of this process has of it: of one nest, and of types and shapes that may meet.
+ * `own` (replicas) is given what could be selected. */
+static enum sumac_status take_own(
+    const struct collect *collect, const struct call *call, struct sumac_value *value,
+    struct sumac_value **own, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = collect->strategy;
+    struct sumac_value *checked = NULL;
+    struct call one = *call, other = *call;
+    struct sumac_error why;
+
+    enum sumac_status status =
+        value_map(value, check_items, (void *)(uintptr_t)collect, &checked, error);
+    if (status == SUMAC_OK) {
+        sumac_value_unref(checked);
+        status = select_own(strategy, value, own, error);
+    }
+    one.value = own[0];
+    assert(status != SUMAC_OK || one.value != NULL);
+    for (uint32_t i = 1; status == SUMAC_OK && i < strategy->replicas; i++) {
+        other.value = own[i];
+        status = call_compare(&one, strategy->first, &other, strategy->first + i, error);
+        if (status == SUMAC_OK && sumac_value_same_nest(own[0], own[i], &why) != SUMAC_OK)
+            status = fail(
+                error, why.status, why.reason, "%s: replicas %" PRIu32 " and %" PRIu32 ": %.380s",
+                collect->call, strategy->first, strategy->first + i, why.text);
+    }
+    return status;
+}
+
+/* What each leaf is said to be, for the workers to compare: "per_replica, mirrored". */
+static enum sumac_status name_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    char *const text = context;
+    const size_t used = strlen(text);
+
+    (void)path;
+    (void)error;
+    (void)text_print(
+        text + used, COLLECT_NAME_BYTES - used, "%s%s", used == 0 ? "" : ", ",
+        leaf->kind == SUMAC_VALUE_MIRRORED ? "mirrored" : "per_replica");
+    *mapped = sumac_value_ref(leaf);
+    return SUMAC_OK;
+}
+
 /* Leaf by leaf, of what all replicas have; `leaf` is given one more, which says whether it is the
  * same in all of them. */
 static enum sumac_status collect_value(
@@ -400,19 +466,23 @@ static enum sumac_status collect_value(
     struct sumac_strategy *strategy = collect->strategy;
     struct sumac_value **own = calloc(strategy->replicas, sizeof *own), **all = NULL;
     struct sumac_value **zipped = calloc((size_t)strategy->in_sync + 1, sizeof *zipped);
-    struct sumac_value *marked = NULL;
+    struct sumac_value *marked = NULL, *same = NULL;
     struct sumac_error why;
+    char name[COLLECT_NAME_BYTES] = "";
     enum sumac_status status = own == NULL || zipped == NULL
                                    ? value_fail_for_memory(&why)
-                                   : select_own(strategy, value, own, &why);
+                                   : take_own(collect, call, value, own, &why);
 
     collect->count = strategy->in_sync;
+    if (status == SUMAC_OK)
+        status = value_map(value, mark_leaf, strategy, &marked, &why);
+    if (status == SUMAC_OK && value_map(marked, name_leaf, name, &same, &why) == SUMAC_OK)
+        sumac_value_unref(same);
+    call->name = name;
     if (own != NULL && zipped != NULL) {
         call->value = own[0];
         status = call_hear_all(strategy, call, own, status == SUMAC_OK ? NULL : &why, &all, &why);
     }
-    if (status == SUMAC_OK)
-        status = value_map(value, mark_leaf, strategy, &marked, &why);
     if (status == SUMAC_OK) {
         memcpy(zipped, all, strategy->in_sync * sizeof *zipped);
         zipped[strategy->in_sync] = marked;

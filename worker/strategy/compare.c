@@ -63,8 +63,9 @@ static const char *describe(const struct sumac_value *leaf, char *text, size_t t
     }
     if (leaf->kind == SUMAC_VALUE_SLICES)
         used = text_print(
-            text, text_bytes, "slices of %s, rows ",
-            sumac_shape_print(&leaf->dense, dense, sizeof dense));
+            text, text_bytes, "slices of %s, indices %s, rows ",
+            sumac_shape_print(&leaf->dense, dense, sizeof dense),
+            sumac_dtype_name(leaf->items[1]->tensor.dtype));
     (void)text_print(
         text + used, text_bytes - used, "%s%s", sumac_dtype_name(tensor->tensor.dtype),
         sumac_shape_print(&tensor->tensor.shape, shape, sizeof shape));
@@ -84,7 +85,8 @@ agree(const struct compare *compare, const struct sumac_value *a, const struct s
                                                                                : -1;
 
     if (one->dtype != other->dtype || one->shape.rank != other->shape.rank ||
-        (rows && !sumac_shape_equal(&a->dense, &b->dense)))
+        (rows && (!sumac_shape_equal(&a->dense, &b->dense) ||
+                  a->items[1]->tensor.dtype != b->items[1]->tensor.dtype)))
         return false;
     for (uint32_t i = 0; i < one->shape.rank; i++)
         if ((int64_t)i != free_axis && one->shape.extent[i] != other->shape.extent[i])
@@ -99,14 +101,13 @@ static enum sumac_status compare_leaf(
     const struct compare *compare = context;
     char one[160], other[160];
 
+    if (leaves[0]->kind != leaves[1]->kind ||
+        (leaves[0]->kind != SUMAC_VALUE_NONE && !agree(compare, leaves[0], leaves[1])))
+        return fail_leaf(
+            compare, path, describe(leaves[0], one, sizeof one),
+            describe(leaves[1], other, sizeof other), error);
     *mapped = sumac_value_ref(leaves[0]);
-    if (leaves[0]->kind == leaves[1]->kind &&
-        (leaves[0]->kind == SUMAC_VALUE_NONE || agree(compare, leaves[0], leaves[1])))
-        return SUMAC_OK;
-    sumac_value_unref(*mapped);
-    return fail_leaf(
-        compare, path, describe(leaves[0], one, sizeof one),
-        describe(leaves[1], other, sizeof other), error);
+    return SUMAC_OK;
 }
 
 static enum sumac_status compare_values(
@@ -153,7 +154,7 @@ static const char *find_difference(const struct call *one, const struct call *ot
         return "reduction";
     if (one->axis != other->axis || !same_axes(one->axes, other->axes))
         return "axis";
-    if (one->function != other->function)
+    if (one->function != other->function || one->by != other->by)
         return "function";
     if (one->write != other->write)
         return "way to write";

@@ -231,18 +231,52 @@ static void describe(
         is_remote(variable) ? SUMAC_SYNCHRONIZATION_ON_WRITE : variable->asked_for;
 }
 
+const char *
+distributed_print_function(const struct sumac_function *function, char *text, size_t text_bytes)
+{
+    const struct sumac_schedule *schedule = function->schedule;
+    size_t used =
+        text_print(text, text_bytes, "%.64s", function->name == NULL ? "its own" : function->name);
+
+    assert(text_bytes > 64);
+    for (uint32_t i = 0; i < function->hyperparameter_count && used < text_bytes; i++) {
+        const struct sumac_hyperparameter *given = &function->hyperparameters[i];
+        used += text_print(
+            text + used, text_bytes - used, " %.40s %.17g", given->name == NULL ? "" : given->name,
+            given->value);
+    }
+    if (schedule != NULL && used < text_bytes)
+        (void)text_print(
+            text + used, text_bytes - used,
+            " schedule %d %" PRIu64 " %.17g %d %.17g %" PRIu64 " %.17g %" PRIu64,
+            (int)schedule->kind, schedule->decay_steps, schedule->decay_rate, schedule->staircase,
+            schedule->alpha, schedule->warmup_steps, schedule->warmup_target,
+            schedule->first_version);
+    return text;
+}
+
 /* How it is created, which is the same in all workers. */
-static void print_creation(const struct sumac_distributed *variable, char *text, size_t text_bytes)
+static void print_creation(
+    const struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    char *text, size_t text_bytes)
 {
     static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
-    char shape[96];
+    char shape[96], function[256], shards[96] = "";
 
+    if (variable->shard_count > 1)
+        (void)text_print(
+            shards, sizeof shards, ", %" PRIu32 " shards, of %" PRIu64 " rows and others",
+            variable->shard_count, variable->shard_first[1]);
     (void)text_print(
-        text, text_bytes, "%s, %s%s, %s %s%s, %s", variable->name,
+        text, text_bytes, "%s, %s%s, %s %s%s, %s%s", variable->name,
         sumac_dtype_name(variable->dtype), sumac_shape_print(&variable->shape, shape, sizeof shape),
         variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ ? "ON_READ" : "ON_WRITE",
         aggregations[variable->aggregation], variable->trainable ? "" : ", not trainable",
-        variable->function->name);
+        distributed_print_function(
+            options->function.name != NULL ? &options->function
+                                           : &(struct sumac_function){.name = "assign"},
+            function, sizeof function),
+        shards);
 }
 
 /* What all components begin with: what the first replica of all has. Gives *initial. */
@@ -252,7 +286,7 @@ static enum sumac_status take_first_initial(
 {
     struct sumac_strategy *strategy = variable->strategy;
     struct sumac_value *own = initial_of(options), **all = NULL;
-    char created[NAME_BYTES_MAX + 256];
+    char created[NAME_BYTES_MAX + 640];
     struct sumac_value *same[SUMAC_REPLICAS_MAX];
     const struct call call = {
         .kind = CALL_CREATE, .value = own, .name = created, .first_only = true};
@@ -262,7 +296,7 @@ static enum sumac_status take_first_initial(
         *initial = sumac_value_ref(own);
         return SUMAC_OK;
     }
-    print_creation(variable, created, sizeof created);
+    print_creation(variable, options, created, sizeof created);
     for (uint32_t i = 0; i < strategy->replicas; i++)
         same[i] = own;
     const enum sumac_status status = call_hear_all(strategy, &call, same, NULL, &all, error);

@@ -8,7 +8,7 @@
  * has fewer of them than another contributes what differs to the rest, so that they are over for
  * all, and all go on with the same number.
  *
- *     block    bytes, rounds that sum, then
+ *     block    bytes, rounds that sum, run, call, then
  *       failed   its status, reason and text, and whether the run is over with it
  *       call     0, what is called, of which variable, replicas, and a value of each
  */
@@ -131,6 +131,14 @@ uint32_t peers_count(const struct peers *peers) { return peers->count; }
 uint32_t peers_index(const struct peers *peers) { return peers->index; }
 
 /* ---- rounds */
+
+void peers_begin_run(struct peers *peers)
+{
+    pthread_mutex_lock(&peers->mutex);
+    peers->run++;
+    peers->call = 0;
+    pthread_mutex_unlock(&peers->mutex);
+}
 
 struct sumac_meet_options
 peers_next_round(struct peers *peers, enum sumac_meet_operation operation, uint32_t timeout_ms)
@@ -260,11 +268,12 @@ static enum sumac_status hear_failure(
 
 struct hearing {
     struct sumac_strategy *strategy;
-    const struct call *call;
+    const struct call *made;
     struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
     uint32_t sums, sums_most;   /* rounds that sum: of this worker, and of the one with the most */
+    uint64_t run, call;         /* of the worker whose block was read last */
     struct heard *first, *next; /* of worker 0, and of another */
 };
 
@@ -285,8 +294,9 @@ has_what_is_sent(const struct sending *sending, bool counts, const struct sumac_
 static bool unpack_values(struct unpack *block, struct sumac_value **values, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
+        struct sumac_error why;
         values[i] = unpack_value(block);
-        if (values[i] == NULL)
+        if (values[i] == NULL || sumac_value_same_nest(values[0], values[i], &why) != SUMAC_OK)
             return false;
     }
     return true;
@@ -301,16 +311,16 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
     struct heard *heard = worker == 0 ? hearing->first : hearing->next;
 
     assert(worker < strategy->peers->count);
-    *heard = (struct heard){.call = {.kind = hearing->call->kind}};
+    *heard = (struct heard){.call = {.kind = hearing->made->kind}};
     if (worker == strategy->peers->index) {
-        heard->call = *hearing->call;
+        heard->call = *hearing->made;
         heard->call.function = NULL;
         for (uint32_t i = 0; i < strategy->replicas; i++)
             values[i] = sumac_value_ref(hearing->own[i]);
     } else if (
         !unpack_call(block, strategy->replicas, heard) ||
         !unpack_values(block, values, strategy->replicas)) {
-        return fail_block(hearing->call, worker, error);
+        return fail_block(hearing->made, worker, error);
     }
     heard->call.value = values[0];
     return worker == 0
@@ -323,12 +333,12 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
 static enum sumac_status check_elements(const struct hearing *hearing, struct sumac_error *error)
 {
     const struct sumac_strategy *strategy = hearing->strategy;
-    const struct sending sending = {.strategy = strategy, .call = hearing->call};
+    const struct sending sending = {.strategy = strategy, .call = hearing->made};
 
     for (uint32_t i = 0; i < strategy->in_sync; i++) {
         const uint32_t worker = i / strategy->replicas;
         if (!has_what_is_sent(&sending, worker == 0, hearing->all[i]))
-            return fail_block(hearing->call, worker, error);
+            return fail_block(hearing->made, worker, error);
     }
     return SUMAC_OK;
 }
@@ -345,7 +355,39 @@ static bool next_block(struct hearing *hearing, struct unpack *rest, struct unpa
     const uint32_t sums = unpack_u32(block);
     if (sums > hearing->sums_most && sums <= SUMS_UNDER_WAY_MAX)
         hearing->sums_most = sums;
+    hearing->run = unpack_u64(block);
+    hearing->call = unpack_u64(block);
     return !block->failed;
+}
+
+/* Is this the same call of the same run for all? A worker that has returned from one without a call
+ * that others made, or made one too many, is a run ahead, or a call; so that the next run is the
+ * same for all again, each goes on as from the furthest. */
+static enum sumac_status
+check_runs(struct hearing *hearing, struct unpack all, struct sumac_error *error)
+{
+    struct peers *peers = hearing->strategy->peers;
+    uint64_t first_run = 0, first_call = 0, last_run = 0;
+    enum sumac_status status = SUMAC_OK;
+    struct unpack block;
+
+    assert(peers->count > 0);
+    for (uint32_t i = 0; i < peers->count && next_block(hearing, &all, &block); i++) {
+        first_run = i == 0 ? hearing->run : first_run;
+        first_call = i == 0 ? hearing->call : first_call;
+        last_run = hearing->run > last_run ? hearing->run : last_run;
+        if (status == SUMAC_OK && (hearing->run != first_run || hearing->call != first_call))
+            status = fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+                "%s: worker 0 comes with call %" PRIu64 " of run %" PRIu64 ", and worker %" PRIu32
+                " with call %" PRIu64 " of run %" PRIu64
+                ": one of them has returned without a call that the other made, or made one more",
+                call_name(hearing->made->kind), first_call, first_run, i, hearing->call,
+                hearing->run);
+    }
+    if (status != SUMAC_OK && last_run < UINT64_MAX / 2)
+        peers->run = last_run;
+    return status;
 }
 
 /* All blocks, in the order of the workers; one that failed is told before what others differ in. */
@@ -360,11 +402,13 @@ hear(struct hearing *hearing, const struct sumac_tensor *blocks, struct sumac_er
     rest = all;
     for (uint32_t i = 0; i < peers->count; i++) {
         if (!next_block(hearing, &rest, &block))
-            return fail_block(hearing->call, i, error);
+            return fail_block(hearing->made, i, error);
         const enum sumac_status said = (enum sumac_status)unpack_u32(&block);
         if (said != SUMAC_OK && status == SUMAC_OK)
             status = hear_failure(peers, i, said, &block, &hearing->ends_run, error);
     }
+    const enum sumac_status in_step = check_runs(hearing, all, status == SUMAC_OK ? error : NULL);
+    status = status == SUMAC_OK ? in_step : status;
     rest = all;
     for (uint32_t i = 0; status == SUMAC_OK && i < peers->count; i++) {
         (void)next_block(hearing, &rest, &block);
@@ -418,10 +462,12 @@ static void write_block(
     assert(failed == NULL || failed->status != SUMAC_OK);
     pack_u64(block, 0); /* its length */
     pack_u32(block, hearing->sums);
+    pack_u64(block, hearing->strategy->peers->run);
+    pack_u64(block, hearing->strategy->peers->call);
     if (failed != NULL)
         pack_failure(block, failed, ends_run);
     else
-        pack_call(block, hearing->strategy, hearing->call, hearing->own);
+        pack_call(block, hearing->strategy, hearing->made, hearing->own);
     const uint64_t bytes = block->used;
     if (!block->failed)
         memcpy(block->bytes, &bytes, sizeof bytes);
@@ -433,28 +479,41 @@ exchange(struct hearing *hearing, const struct pack *block, bool failed, struct 
 {
     struct sumac_strategy *strategy = hearing->strategy;
     struct peers *peers = strategy->peers;
-    const uint32_t timeout_ms = timeout_of(strategy, hearing->call);
+    const uint32_t timeout_ms = timeout_of(strategy, hearing->made);
     struct sumac_met met = {.buffer = NULL};
     struct sumac_meet *meet = NULL;
     struct sumac_error why;
 
     enum sumac_status status = begin_block(peers, block, timeout_ms, &meet, &why);
+    struct pack instead = {.bytes = NULL};
+    if (status != SUMAC_OK && why.reason == SUMAC_REASON_PART_TOO_LARGE) {
+        peers->round--; /* in which the others are to hear of it */
+        failed = true;
+        hearing->sums = 0;
+        struct sumac_error named;
+        (void)peers_fail_round(hearing->made, &why, &named);
+        write_block(&instead, hearing, &named, false);
+        status = instead.failed ? value_fail_for_memory(&why)
+                                : begin_block(peers, &instead, timeout_ms, &meet, &why);
+    }
     if (status == SUMAC_OK && failed)
         sums_differ(peers, hearing->sums, timeout_ms);
     else if (status == SUMAC_OK)
         status = sums_begin(strategy, hearing->own, timeout_ms, &why);
     if (status != SUMAC_OK) {
         peers_wait_out(meet);
-        return peers_fail_round(hearing->call, &why, error);
+        pack_deinit(&instead);
+        return peers_fail_round(hearing->made, &why, error);
     }
     do
         status = sumac_meet_wait(meet, 0, &met, &why);
     while (status == SUMAC_DEADLINE_EXCEEDED);
     status = status == SUMAC_OK ? hear_met(hearing, &met, error)
-                                : peers_fail_round(hearing->call, &why, error);
+                                : peers_fail_round(hearing->made, &why, error);
     if (status != SUMAC_OK && hearing->sums_most > hearing->sums)
         sums_differ(peers, hearing->sums_most - hearing->sums, timeout_ms);
     sumac_buffer_unref(met.buffer);
+    pack_deinit(&instead);
     return status;
 }
 
@@ -465,12 +524,13 @@ enum sumac_status peers_exchange(
     struct peers *peers = strategy->peers;
     struct pack block = {.bytes = NULL};
     struct sumac_error said;
-    struct hearing hearing = {.strategy = strategy, .call = call, .own = own, .all = all};
+    struct hearing hearing = {.strategy = strategy, .made = call, .own = own, .all = all};
 
     assert(peers != NULL);
     assert(call->value != NULL || failed != NULL);
     pthread_mutex_lock(&peers->mutex);
     peers->in_call = true;
+    peers->call++;
     forget_given_up(peers);
     hearing.sums = sums_plan(strategy, call, own[0]);
     write_block(&block, &hearing, failed, false);
@@ -498,11 +558,12 @@ void peers_give_up(
     struct sumac_strategy *strategy, const struct call *call, const struct sumac_error *why)
 {
     struct peers *peers = strategy->peers;
-    struct hearing hearing = {.strategy = strategy, .call = call};
+    struct hearing hearing = {.strategy = strategy, .made = call};
     struct sumac_error error;
 
     assert(why->status != SUMAC_OK);
     pthread_mutex_lock(&peers->mutex);
+    peers->call++;
     forget_given_up(peers);
     hearing.sums = sums_plan(strategy, call, call->value);
     write_block(&peers->given_up_block, &hearing, why, true);

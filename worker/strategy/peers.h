@@ -16,6 +16,9 @@ void peers_close(struct peers *peers);
 uint32_t peers_count(const struct peers *peers);
 uint32_t peers_index(const struct peers *peers); /* this worker's */
 
+/* A run begins: its calls are told apart from those of others. */
+void peers_begin_run(struct peers *peers);
+
 /* Tell the others what this worker brings, and begin what is summed apart, and hear what they do.
  * `own` has a value for each replica of this worker; or this worker has failed already, which all
  * others hear.

@@ -19,15 +19,17 @@ struct summed {
     struct sumac_shape shape;
     uint64_t bytes;
     struct sumac_value *partial; /* of this worker; NULL: it was not begun */
-    uint32_t pack;
-    uint64_t offset_bytes; /* in the pack */
+    struct sumac_value *sum;     /* of one that is alone in its rounds */
+    uint32_t pack, packs;        /* its rounds, of which one with others is the only one */
+    uint64_t offset_bytes;       /* in the pack */
 };
 
 /* A round. */
 struct summing {
     enum sumac_dtype dtype;
-    uint32_t tensors;
+    uint32_t tensors, tensor; /* how many it has, and the one that is alone */
     uint64_t bytes;
+    uint64_t first_byte;     /* of that one */
     struct sumac_meet *meet; /* NULL: not begun, or over */
     struct sumac_value *partial, *sum;
 };
@@ -51,6 +53,7 @@ struct peers {
     char name[PEERS_NAME_BYTES_MAX + 1];
     pthread_mutex_t mutex; /* guards what follows; held while a call lasts */
     uint64_t round;        /* the last one */
+    uint64_t run, call;    /* begun, and calls since then: of all workers the same */
     bool in_call;          /* from the exchange until it is finished, by one thread */
     struct sums sums;      /* of that */
     struct sumac_meet *given_up;

@@ -5,8 +5,10 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "error.h"
+#include "peers.h"
 
 /* ---- one replica */
 
@@ -68,6 +70,8 @@ static void run_all(struct run *run)
 
     assert(run->replicas == strategy->runs);
     assert(run->function != NULL);
+    if (strategy->peers != NULL)
+        peers_begin_run(strategy->peers);
     calls_begin(strategy);
     for (uint32_t i = 0; i < strategy->replicas; i++) {
         run->replicas[i] = (struct replica_run){.run = run, .replica = &strategy->contexts[i]};
@@ -147,6 +151,25 @@ check_arguments(struct sumac_value *args, struct sumac_value *kwargs, struct sum
     return SUMAC_OK;
 }
 
+/* Would it wait for itself, or for threads that there are not? */
+static enum sumac_status
+check_free(const struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    const struct sumac_replica_context *replica = context_present()->replica;
+
+    if (replica != NULL && replica->strategy == strategy)
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "sumac_strategy_run: called in the function of a merge_call, for which the replicas of "
+            "the strategy's run wait; call it after that run");
+    if (strategy->process != getpid())
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "sumac_strategy_run: called in a child of the process that made the strategy, without "
+            "its threads; make one in the child");
+    return SUMAC_OK;
+}
+
 enum sumac_status sumac_strategy_run(
     struct sumac_strategy *strategy, const struct sumac_step *step, struct sumac_value **result,
     struct sumac_error *error)
@@ -159,6 +182,8 @@ enum sumac_status sumac_strategy_run(
     if (null != NULL)
         return fail_for_null(error, "sumac_strategy_run", null);
     enum sumac_status status = context_check_cross(strategy, "sumac_strategy_run", error);
+    if (status == SUMAC_OK)
+        status = check_free(strategy, error);
     if (status == SUMAC_OK)
         status = check_arguments(step->args, step->kwargs, error);
     if (status != SUMAC_OK)

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "own_functions.h"
@@ -186,6 +187,7 @@ static enum sumac_status make(
     if (strategy == NULL)
         return value_fail_for_memory(error);
     strategy->options = *options;
+    strategy->process = getpid();
     strategy->replicas = strategy->in_sync = replicas;
     enum sumac_status status = SUMAC_OK;
     if (options->kind == SUMAC_STRATEGY_MULTI_WORKER)

@@ -20,6 +20,7 @@
 #define STRATEGY_STRATEGY_H
 
 #include <pthread.h>
+#include <sys/types.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,9 +82,11 @@ struct call {
     void *context;
     struct sumac_distributed *variable; /* of WRITE, and of an update that is a MERGE, … */
     const char *name;                   /* … and its name; of CREATE how it is created */
-    bool first_only;                    /* what replica 0 has is what counts */
-    int write;                          /* of WRITE: enum sumac_write */
-    bool reads;                         /* of WRITE: what it comes to is wanted */
+    const void *by;                   /* of an update what is called, as far as it is told apart */
+    const struct sumac_error *failed; /* the replica's arguments are none; NULL: they are */
+    bool first_only;                  /* what replica 0 has is what counts */
+    int write;                        /* of WRITE: enum sumac_write */
+    bool reads;                       /* of WRITE: what it comes to is wanted */
     struct sumac_communication_options options;
 };
 
@@ -160,6 +163,7 @@ struct sumac_strategy {
     uint32_t first, in_sync; /* … the id of the first, and how many there are in all */
     struct replicas own;     /* their devices; of DEFAULT none */
     struct sumac_replica_context *contexts;   /* (replicas) */
+    pid_t process;                            /* that has its threads */
     pthread_mutex_t running;                  /* one run at a time */
     struct replica_run *runs;                 /* (replicas), of that */
     struct peers *peers;                      /* of MULTI_WORKER; else NULL */
@@ -188,6 +192,10 @@ enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *e
 enum sumac_status call_with_others(
     struct sumac_replica_context *replica, const struct call *call, struct sumac_value **result,
     struct sumac_error *error);
+/* The replica cannot make the call, for what it was called with: the call has failed for all. */
+enum sumac_status call_fail_with_others(
+    struct sumac_replica_context *replica, const struct call *call,
+    const struct sumac_error *failed, struct sumac_error *error);
 /* What all replicas in sync have of a call: those of this process, and those of other workers. One
  * that has `failed` here (NULL: none) has failed for all.
  * Gives    *all, also where it fails; call_forget_all frees it, and ends what workers have under

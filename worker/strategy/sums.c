@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sums.c -- what the ps sum of a call of several workers: large tensors, each in a round of its
+/* sums.c -- what the ps sum of a call of several workers: large tensors, each in rounds of its
  * own, and smaller ones of a type packed one behind the other, up to bytes_per_pack.
  *
- *     leaves   a(large) b c d(other type) e      rounds   a | b c e | d
+ *     leaves   a(large) b c d(other type) e      rounds   a0 | a1 | b c e | d
  *
  * All workers plan alike, of the same types and shapes. So many rounds are under way at once; the
  * next begins when the first of these has been taken.
@@ -20,6 +20,8 @@
 #define ALONE_BYTES_MIN (UINT64_C(1) << 20) /* a tensor that is copied into no pack */
 #define ALONE UINT64_MAX /* for the bytes of a pack that is open for no other tensor */
 #define PACK_BYTES_MAX (UINT64_C(16) << 20)
+#define PART_BYTES_MAX                                                                             \
+    (UINT64_C(8) << 20) /* of a large one in a round: less than a session's grant */
 #define PACK_ALIGNED_BYTES 64u
 
 void peers_wait_out(struct sumac_meet *meet)
@@ -90,6 +92,21 @@ static struct summing *find_pack(struct sums *sums, const struct summed *tensor,
     return pack;
 }
 
+/* The rounds of the rest of a large one, after its first. */
+static bool add_parts(struct sums *sums, struct summed *tensor)
+{
+    for (uint64_t first = PART_BYTES_MAX; first < tensor->bytes; first += PART_BYTES_MAX) {
+        struct summing *pack = find_pack(sums, tensor, 0);
+        if (pack == NULL)
+            return false;
+        tensor->packs++;
+        pack->tensors = 1;
+        pack->tensor = (uint32_t)(tensor - sums->tensors);
+        pack->first_byte = first;
+    }
+    return true;
+}
+
 static bool add_tensor(struct sums *sums, const struct sumac_tensor *tensor, uint64_t bound)
 {
     struct summed *grown =
@@ -105,12 +122,14 @@ static bool add_tensor(struct sums *sums, const struct sumac_tensor *tensor, uin
     if (pack == NULL)
         return false;
     added->pack = (uint32_t)(pack - sums->packs);
+    added->packs = 1;
+    pack->tensor = sums->tensor_count;
     added->offset_bytes = pack->bytes == ALONE ? 0 : pack->bytes;
     if (pack->bytes != ALONE)
         pack->bytes += aligned(added->bytes);
     pack->tensors++;
     sums->tensor_count++;
-    return true;
+    return pack->bytes != ALONE || add_parts(sums, added); /* which may move the packs */
 }
 
 static bool add_value(
@@ -175,12 +194,50 @@ pack_partials(const struct sumac_strategy *strategy, const struct sums *sums, ui
     return value;
 }
 
-static struct sumac_value *only_partial(const struct sums *sums, uint32_t number)
+/* So much of it as a round has, from there on. NULL: no memory. */
+static struct sumac_value *part_of(const struct sumac_value *whole, uint64_t first_byte)
 {
-    for (uint32_t i = 0; i < sums->tensor_count; i++)
-        if (sums->tensors[i].pack == number)
-            return sumac_value_ref(sums->tensors[i].partial);
-    return NULL;
+    struct sumac_tensor part = whole->tensor;
+    const uint64_t element = dtype_bytes(part.dtype),
+                   bytes = sumac_tensor_bytes(&part) - first_byte;
+
+    assert(first_byte < sumac_tensor_bytes(&whole->tensor));
+    part.shape = SUMAC_SHAPE((bytes < PART_BYTES_MAX ? bytes : PART_BYTES_MAX) / element);
+    part.offset_bytes += first_byte;
+    return sumac_value_of(&part);
+}
+
+/* What this worker has of a tensor's part, and where its sum goes. False: no memory. */
+static bool take_part(struct sumac_strategy *strategy, uint32_t number)
+{
+    struct sums *sums = &strategy->peers->sums;
+    struct summing *pack = &sums->packs[number];
+    struct summed *tensor = &sums->tensors[pack->tensor];
+    void *elements;
+
+    if (tensor->sum == NULL)
+        tensor->sum =
+            results_make_tensor(strategy->results, tensor->dtype, &tensor->shape, &elements);
+    if (tensor->sum == NULL)
+        return false;
+    pack->partial = part_of(tensor->partial, pack->first_byte);
+    pack->sum = part_of(tensor->sum, pack->first_byte);
+    return pack->partial != NULL && pack->sum != NULL;
+}
+
+/* The same of a pack of several. */
+static bool take_pack(struct sumac_strategy *strategy, uint32_t number)
+{
+    struct sums *sums = &strategy->peers->sums;
+    struct summing *pack = &sums->packs[number];
+    void *elements;
+
+    pack->partial = pack_partials(strategy, sums, number);
+    if (pack->partial == NULL)
+        return false;
+    const struct sumac_tensor *own = &pack->partial->tensor;
+    pack->sum = results_make_tensor(strategy->results, own->dtype, &own->shape, &elements);
+    return pack->sum != NULL;
 }
 
 static enum sumac_status
@@ -191,21 +248,15 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
     struct summing *pack = &sums->packs[number];
     struct sumac_meet_options options =
         peers_next_round(peers, sums->mean ? SUMAC_MEET_MEAN : SUMAC_MEET_SUM, sums->timeout_ms);
-    void *elements;
 
     assert(number == sums->begun);
     sums->begun++;
     if (sums->mean)
         options.weight = strategy->replicas;
-    pack->partial =
-        pack->tensors > 1 ? pack_partials(strategy, sums, number) : only_partial(sums, number);
-    if (pack->partial == NULL)
+    if (!(pack->tensors > 1 ? take_pack(strategy, number) : take_part(strategy, number)))
         return value_fail_for_memory(error);
-    const struct sumac_tensor *own = &pack->partial->tensor;
-    pack->sum = results_make_tensor(strategy->results, own->dtype, &own->shape, &elements);
-    if (pack->sum == NULL)
-        return value_fail_for_memory(error);
-    const struct sumac_contribution contribution = {.value = *own, .into = pack->sum->tensor};
+    const struct sumac_contribution contribution = {
+        .value = pack->partial->tensor, .into = pack->sum->tensor};
     return sumac_client_meet(peers->client, &options, &contribution, &pack->meet, error);
 }
 
@@ -300,17 +351,18 @@ enum sumac_status peers_take_sum(
     assert(strategy->peers->in_call);
     assert(sums->next_taken < sums->tensor_count);
     const struct summed *taken = &sums->tensors[sums->next_taken++];
-    struct summing *pack = &sums->packs[taken->pack];
+    const struct summing *pack = &sums->packs[taken->pack];
     assert(sumac_shape_equal(&taken->shape, &tensor->shape));
     enum sumac_status status = SUMAC_OK;
-    while (status == SUMAC_OK && pack->meet != NULL)
-        status = end_pack(strategy, pack, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < taken->packs; i++)
+        while (status == SUMAC_OK && sums->packs[taken->pack + i].meet != NULL)
+            status = end_pack(strategy, &sums->packs[taken->pack + i], error);
     if (status != SUMAC_OK)
         return status;
     struct sumac_tensor part = pack->sum->tensor;
     part.shape = tensor->shape;
     part.offset_bytes += taken->offset_bytes;
-    *sum = pack->tensors > 1 ? sumac_value_of(&part) : sumac_value_ref(pack->sum);
+    *sum = pack->tensors > 1 ? sumac_value_of(&part) : sumac_value_ref(taken->sum);
     return *sum == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
@@ -321,8 +373,10 @@ void sums_end(struct sums *sums)
         sumac_value_unref(sums->packs[i].partial);
         sumac_value_unref(sums->packs[i].sum);
     }
-    for (uint32_t i = 0; i < sums->tensor_count; i++)
+    for (uint32_t i = 0; i < sums->tensor_count; i++) {
         sumac_value_unref(sums->tensors[i].partial);
+        sumac_value_unref(sums->tensors[i].sum);
+    }
     for (uint32_t i = 0; i < sums->differing_count; i++)
         peers_wait_out(sums->differing[i]);
     free(sums->packs);

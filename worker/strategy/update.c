@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "text.h"
 
 /* ---- what the function is given */
 
@@ -170,6 +171,17 @@ static enum sumac_status update_components(
     return status;
 }
 
+/* ---- with an update function by its name */
+
+static enum sumac_status apply(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    (void)result;
+    return sumac_component_apply(component, context, sumac_value_item(args, 0), error);
+}
+
 /* ---- from within replicas */
 
 struct merged {
@@ -198,6 +210,9 @@ static enum sumac_status update_in_replica(
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
 {
     struct merged merged = {.variable = variable, .update = update};
+    char what[512], function[256];
+
+    assert(replica->strategy == variable->strategy);
     struct sumac_value *const both[] = {
         update->args == NULL ? sumac_value_tuple(NULL, 0) : sumac_value_ref(update->args),
         update->kwargs == NULL ? sumac_value_dict(NULL, NULL, 0) : sumac_value_ref(update->kwargs)};
@@ -205,13 +220,21 @@ static enum sumac_status update_in_replica(
 
     if (args == NULL)
         return value_fail_for_memory(error);
+    if (update->function == apply && update->context != NULL)
+        (void)text_print(
+            what, sizeof what, "%.200s by %s", variable->name,
+            distributed_print_function(update->context, function, sizeof function));
+    else
+        (void)text_print(what, sizeof what, "%.200s", variable->name);
     const struct call call = {
         .kind = CALL_MERGE,
         .value = args,
         .function = update_merged,
         .context = &merged,
         .variable = variable,
-        .name = variable->name};
+        .name = what,
+        .by = (const void *)(uintptr_t)update->function,
+        .write = update->not_grouped};
     struct sumac_value *all = NULL;
     enum sumac_status status = call_with_others(replica, &call, &all, error);
     if (status == SUMAC_OK && result != NULL)
@@ -245,17 +268,6 @@ enum sumac_status sumac_distributed_update(
 uint32_t sumac_component_index(const struct sumac_component *component)
 {
     return component == NULL ? 0 : component->index;
-}
-
-/* ---- with an update function by its name */
-
-static enum sumac_status apply(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
-{
-    (void)kwargs;
-    (void)result;
-    return sumac_component_apply(component, context, sumac_value_item(args, 0), error);
 }
 
 enum sumac_status sumac_distributed_apply(

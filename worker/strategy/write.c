@@ -343,6 +343,13 @@ static enum sumac_status write_with_others(
     return status;
 }
 
+/* Do all replicas write it together? */
+static bool is_together(const struct sumac_distributed *variable)
+{
+    assert(variable->strategy->in_sync > 0);
+    return !is_plain(variable) && !is_on_read(variable) && variable->strategy->in_sync > 1;
+}
+
 static enum sumac_status write_in_replica(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     enum sumac_write write, struct sumac_value *operand, struct sumac_value **result,
@@ -350,9 +357,9 @@ static enum sumac_status write_in_replica(
 {
     struct sumac_component *own = distributed_component(variable, replica);
 
-    return is_plain(variable) || is_on_read(variable) || variable->strategy->in_sync == 1
-               ? change(variable, own, write, operand, result, error)
-               : write_with_others(variable, replica, write, operand, result, error);
+    return is_together(variable)
+               ? write_with_others(variable, replica, write, operand, result, error)
+               : change(variable, own, write, operand, result, error);
 }
 
 /* ---- public */
@@ -436,13 +443,23 @@ enum sumac_status sumac_distributed_write(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s: %d is no way to write; there are 1 (assign) to %d (scatter_update)", call,
             (int)write, (int)WRITES - 1);
+    struct sumac_error why;
     enum sumac_status status = distributed_check_context(variable, replica, call, error);
     if (status == SUMAC_OK)
         status = check_allowed(variable, replica, write, result != NULL, error);
-    if (status == SUMAC_OK)
-        status = read_operand(variable, replica, write, value, &operand, error);
     if (status != SUMAC_OK)
         return status;
+    status = read_operand(variable, replica, write, value, &operand, &why);
+    if (status != SUMAC_OK && replica != NULL && is_together(variable)) {
+        const struct call failing = {
+            .kind = CALL_WRITE, .variable = variable, .name = variable->name, .write = (int)write};
+        return call_fail_with_others(replica, &failing, &why, error);
+    }
+    if (status != SUMAC_OK) {
+        if (error != NULL)
+            *error = why;
+        return status;
+    }
     return replica == NULL ? write_across(variable, write, operand, result, error)
                            : write_in_replica(variable, replica, write, operand, result, error);
 }

@@ -16,7 +16,7 @@
  *     replica writes  with all others: what they write is   its component
  *                     aggregated, and is every component's
  *     across, reads   the first component                   the components, aggregated
- *     across, writes  every component, the same             every component; assign with SUM: ÷ R
+ *     across, writes  every component, the same             assign: every component, with SUM ÷ R
  *     update          component by component                component by component
  *
  * Of PARAMETER_SERVER it is one variable on the ps, for all workers, whatever the synchronization:

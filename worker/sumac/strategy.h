@@ -53,7 +53,7 @@ enum sumac_strategy_kind {
 enum sumac_communication {
     SUMAC_COMMUNICATION_AUTO = 0,
     SUMAC_COMMUNICATION_RING = 1,
-    SUMAC_COMMUNICATION_NCCL = 2, /* FAILED_PRECONDITION: the CPU's devices have none */
+    SUMAC_COMMUNICATION_NCCL = 2, /* between GPUs; the CPU's devices reduce as AUTO all the same */
 };
 struct sumac_communication_options {
     uint64_t bytes_per_pack; /* leaves are exchanged together up to so many bytes; 0: all of them */
@@ -167,10 +167,12 @@ struct sumac_step {
  *
  * Borrows  the step, and what it has, until it returns.
  * Gives    *result (NULL: not wanted).
- * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, a leaf that has no item of
- *          a replica; or results whose nests differ. FAILED_PRECONDITION: from within a replica
- *          context, or another strategy's scope. Else as the function of a replica says, which ends
- *          the others' collectives with the same error. */
+ * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict; or results whose nests
+ *          differ. OUT_OF_RANGE: a leaf that has no item of a replica. FAILED_PRECONDITION: from
+ *          within a replica context or its merge_call, another strategy's scope, or a child of the
+ *          process. Else as the function of a replica says, which ends the collectives of the
+ *          others in this process with the same error (another worker hears of it in its next
+ *          collective, by which this one is a run ahead; or when that has waited too long). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_run(
     struct sumac_strategy *strategy, const struct sumac_step *step, struct sumac_value **result,
     struct sumac_error *error);
@@ -214,10 +216,14 @@ sumac_replica_strategy(const struct sumac_replica_context *replica);
  * options (NULL: the strategy's).
  *
  * Borrows  value. Gives  *result.
- * Fails    INVALID_ARGUMENT, in every replica: what they come with differs, naming who with whom
- *          and how; a leaf that cannot be reduced; a reduction that is none.
- *          DEADLINE_EXCEEDED, in every replica: one has not come; FAILED_PRECONDITION: one has
- *          returned without it, or this is no thread of the replica's. */
+ * Fails    in every replica: INVALID_ARGUMENT: what they come with differs, naming who with whom
+ *          and how; a leaf that cannot be reduced; what one comes with is none: NULL, a reduction
+ *          or options that there are not. DEADLINE_EXCEEDED: one has not come, or (MEMBER_GONE)
+ *          has returned without it. Of several workers, too: INVALID_ARGUMENT: one makes another
+ *          call, or is in another run; UNAVAILABLE (MEMBER_GONE): one is gone; RESOURCE_EXHAUSTED:
+ *          what a worker sends the others (slices, small tensors, and in all_gather and gather all
+ *          of it) is more than a push may have, 72 MiB by default. Sums may be larger.
+ *          FAILED_PRECONDITION, in this one: it is no thread of the replica's. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce(
     struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *value,
     const struct sumac_communication_options *options, struct sumac_value **result,
@@ -271,9 +277,10 @@ SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
  * slices as all_reduce; nests leaf by leaf. With axes: each replica's sum over them, and Σ of
  * these, or Σ ÷ the number of elements that were summed in all replicas together, so that partial
  * and empty batches count as what they have; shapes agree outside the axes. MEAN of nothing is NaN.
- * A value that is not distributed: MEAN is the value, or its mean over the axes; SUM the same for
- * R = 1, else INVALID_ARGUMENT. Likewise of a mirrored value, but that SUM is INVALID_ARGUMENT
- * always. (TensorFlow has other rules for the latter two, which depend on the axes.)
+ * A value that is not distributed: for R = 1 as one replica's; else MEAN is the value, of whatever
+ * type, and with axes or without, and SUM INVALID_ARGUMENT. Likewise of a mirrored value, but that
+ * SUM is INVALID_ARGUMENT always. (TensorFlow has other rules for the latter two, which depend on
+ * the axes.)
  *
  * Borrows  value. Gives  *result.
  * Fails    INVALID_ARGUMENT: shapes or types that differ; an axis that is out of range or named

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_misused.c -- calls that are made wrongly, or where they would wait for themselves. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "strategy_made.h"
+#include "sumac/distributed.h"
+
+/* A list of one tensor, in replica 1 of another type. */
+static enum sumac_status sum_other_leaves(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value **lists = context;
+    struct sumac_value *leaf =
+        sumac_replica_id(replica) == 1 ? sumac_value_float64(2) : sumac_value_float32(2);
+
+    (void)args, (void)kwargs;
+    lists[sumac_replica_id(replica)] = sumac_value_list(&leaf, 1);
+    return sumac_replica_all_reduce(
+        replica, SUMAC_REDUCE_SUM, lists[sumac_replica_id(replica)], NULL, result, error);
+}
+
+static void leaves_that_differ_within_a_nest_stay_their_owners(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *lists[2];
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_run(
+            strategy, &(struct sumac_step){.function = sum_other_leaves, .context = lists}, NULL,
+            &error),
+        SUMAC_INVALID_ARGUMENT);
+
+    assert_non_null(strstr(error.text, "replica 0 has float32[] at [0], and replica 1 float64[]"));
+    expect_printed(lists[0], "[float32[] 2]");
+    expect_printed(lists[1], "[float64[] 2]");
+    sumac_value_unref(lists[0]);
+    sumac_value_unref(lists[1]);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- across the replicas ---- */
+
+static void expect_no_reduction(
+    struct sumac_strategy *strategy, struct sumac_value *first, struct sumac_value *second,
+    const char *said)
+{
+    struct sumac_value *const items[] = {first, second};
+    struct sumac_value *value = sumac_value_per_replica(items, 2, 0), *result = NULL;
+    const struct sumac_axes none = {.given = false};
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, &none, &result, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, said));
+    assert_int_equal(
+        sumac_strategy_gather(strategy, value, 0, &result, NULL), SUMAC_INVALID_ARGUMENT);
+    sumac_value_unref(value);
+}
+
+static void items_of_other_kinds_are_named(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *leaf = sumac_value_float32(1);
+
+    expect_no_reduction(
+        strategy, sumac_value_list(&leaf, 1), sumac_value_float32(1),
+        "reduce: replicas 0 and 1: two nests differ");
+    expect_no_reduction(strategy, row_of(4), sumac_value_float32(1), "replica 0 has slices of [4]");
+    expect_no_reduction(strategy, sumac_value_float32(1), row_of(4), "and replica 1 slices of [4]");
+    sumac_strategy_destroy(strategy);
+}
+
+static void items_of_more_replicas_than_there_are_are_refused(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *ids = of_ids(3), *result = NULL;
+    const struct sumac_axes none = {.given = false};
+
+    assert_int_equal(
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, ids, &none, &result, NULL),
+        SUMAC_INVALID_ARGUMENT);
+    sumac_value_unref(ids);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- where a run would wait for itself ---- */
+
+static enum sumac_status run_again(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)context;
+    return sumac_strategy_run(
+        strategy, &(struct sumac_step){.function = sum_other_leaves}, result, error);
+}
+
+static enum sumac_status merge_a_run(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs, (void)context;
+    return sumac_replica_merge_call(replica, run_again, NULL, NULL, result, error);
+}
+
+static void a_run_within_a_merge_call_is_refused(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_run(strategy, &(struct sumac_step){.function = merge_a_run}, NULL, &error),
+        SUMAC_FAILED_PRECONDITION);
+
+    assert_non_null(strstr(error.text, "called in the function of a merge_call"));
+    sumac_strategy_destroy(strategy);
+}
+
+static void a_run_in_a_child_is_refused(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    int ended;
+
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(
+            sumac_strategy_run(
+                strategy, &(struct sumac_step){.function = merge_a_run}, NULL, NULL) !=
+            SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+
+    assert_true(WIFEXITED(ended));
+    assert_int_equal(WEXITSTATUS(ended), 0);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- updates ---- */
+
+/* A variable that is updated, and by what. */
+struct updated {
+    struct sumac_distributed *variable;
+    struct sumac_value *value;
+};
+
+static enum sumac_status apply_otherwise(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct updated *in = context;
+    const double rate = sumac_replica_id(replica) == 0 ? 0.5 : 0.25;
+    const struct sumac_function function = SUMAC_FUNCTION("sgd", {"learning_rate", rate});
+
+    (void)args, (void)kwargs, (void)result;
+    return sumac_distributed_apply(in->variable, replica, &function, in->value, error);
+}
+
+static enum sumac_status do_nothing(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)component, (void)args, (void)kwargs, (void)context, (void)result, (void)error;
+    return SUMAC_OK;
+}
+
+static enum sumac_status do_nothing_else(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    return do_nothing(component, args, kwargs, context, result, error);
+}
+
+static enum sumac_status update_otherwise(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct updated *in = context;
+    const struct sumac_update update = {
+        .function = sumac_replica_id(replica) == 0 ? do_nothing : do_nothing_else};
+
+    (void)args, (void)kwargs, (void)result;
+    return sumac_distributed_update(in->variable, replica, &update, NULL, error);
+}
+
+static void replicas_that_update_by_something_else_are_named(void **state)
+{
+    (void)state;
+    const struct {
+        sumac_replica_function *function;
+        const char *said;
+    } rows[] = {
+        {apply_otherwise,
+         "replica 0 comes with w by sgd learning_rate 0.5, and replica 1 with w by "
+         "sgd learning_rate 0.25"},
+        {update_otherwise, "another function"},
+    };
+    struct sumac_strategy *strategy = mirrored(2);
+    struct updated in = {.value = sumac_value_float32(1)};
+    const struct sumac_distributed_options options = {
+        .name = "w", .initial = in.value, .function = {.name = "sgd"}};
+    struct sumac_value *value = NULL;
+
+    assert_int_equal(sumac_distributed_create(strategy, &options, &in.variable, NULL), SUMAC_OK);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct sumac_step step = {.function = rows[i].function, .context = &in};
+        struct sumac_error error;
+        assert_int_equal(sumac_strategy_run(strategy, &step, NULL, &error), SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, rows[i].said));
+    }
+
+    assert_int_equal(sumac_distributed_read(in.variable, NULL, &value, NULL), SUMAC_OK);
+    expect_printed(value, "float32[] 1");
+    sumac_value_unref(value);
+    sumac_value_unref(in.value);
+    sumac_strategy_destroy(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(leaves_that_differ_within_a_nest_stay_their_owners),
+        cmocka_unit_test(items_of_other_kinds_are_named),
+        cmocka_unit_test(items_of_more_replicas_than_there_are_are_refused),
+        cmocka_unit_test(a_run_within_a_merge_call_is_refused),
+        cmocka_unit_test(a_run_in_a_child_is_refused),
+        cmocka_unit_test(replicas_that_update_by_something_else_are_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
