@@ -12,6 +12,7 @@
 
 void job_event_init(struct job_event *event, struct device *device)
 {
+    assert(event->recorded == 0);
     event->base.device = device;
     pthread_mutex_init(&event->mutex, NULL);
     pthread_cond_init(&event->changed, NULL);
@@ -123,11 +124,13 @@ static void put(struct device_queue *base, const struct job *job)
 
 void job_queue_run(struct device_queue *queue, device_work *work, void *context)
 {
+    assert(work != NULL);
     put(queue, &(struct job){.kind = JOB_WORK, .work = work, .context = context});
 }
 
 void job_queue_copy(struct device_queue *queue, const struct device_copy *copy)
 {
+    assert(copy->to != NULL && copy->from != NULL);
     put(queue, &(struct job){.kind = JOB_COPY, .copy = *copy});
 }
 
@@ -135,6 +138,7 @@ void job_queue_record(struct device_queue *queue, struct device_event *base)
 {
     struct job_event *event = (struct job_event *)base;
 
+    assert(base->device == queue->device);
     pthread_mutex_lock(&event->mutex);
     event->recorded++;
     pthread_mutex_unlock(&event->mutex);
@@ -147,6 +151,7 @@ void job_queue_await(struct device_queue *queue, struct device_event *base)
 
     pthread_mutex_lock(&event->mutex);
     const uint64_t until = event->recorded;
+    assert(event->passed <= until);
     pthread_mutex_unlock(&event->mutex);
     if (until > 0)
         put(queue, &(struct job){.kind = JOB_AWAIT, .event = event, .until = until});
@@ -157,6 +162,7 @@ enum sumac_status job_queue_wait(struct device_queue *base)
     struct job_queue *queue = (struct job_queue *)base;
 
     pthread_mutex_lock(&queue->mutex);
+    assert(!queue->closing);
     while (queue->done != queue->put)
         pthread_cond_wait(&queue->changed, &queue->mutex);
     const enum sumac_status failure = queue->failure;

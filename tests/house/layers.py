@@ -59,7 +59,8 @@ DOORS = {
     r"jansson\.h": ["lib/cluster/tf_config.c", "cli/json.c"],
     r"xxhash\.h": ["server/lane/part/checksum.c"],
     r"zlib\.h": ["examples/digits_data.c", "cli/array_file.c"],
-    r"cuda|nccl": [],
+    r"cuda(?:_(?:runtime\w*|fp16|bf16))?\.h": ["worker/cuda/driver.h"],
+    r"nccl\.h": ["worker/cuda/nccl_library.h"],
     r"immintrin\.h": ["lib/update/loops_half.h"],
     r"malloc\.h": ["lib/client/tune.c", "server/ps_machine.c"],
 }
