@@ -48,7 +48,7 @@ MAY_INCLUDE = {
                "server/lane/step/out.h", "server/judge"],
     "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "server/plugin_files.h",
             "server/catalogue/plugins.h", "lib/update/update.h", "lib/update/defined.h", "lib/update/described.h",
-            "lib/update/plugged.h", "lib/expression/expression.h"],
+            "lib/update/plugged.h", "lib/expression/expression.h", "worker/gpus.h"],
     "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac", "lib/update/sumac"],
 }
 
