@@ -14,6 +14,7 @@ static enum sumac_status carry_out(struct job_queue *queue, const struct job *jo
     (void)queue;
     switch (job->kind) {
     case JOB_WORK:
+    case JOB_ISSUE: /* nothing of what is before is elsewhere */
         return job->work(job->context);
     case JOB_COPY:
         memmove(
@@ -27,7 +28,7 @@ static enum sumac_status carry_out(struct job_queue *queue, const struct job *jo
     case JOB_AWAIT:
         job_event_await(job->event, job->until);
         return SUMAC_OK;
-    case JOB_FINISH: /* nothing of it is elsewhere */
+    case JOB_FINISH:
         return SUMAC_OK;
     }
     return SUMAC_INTERNAL;

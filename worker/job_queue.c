@@ -128,6 +128,12 @@ void job_queue_run(struct device_queue *queue, device_work *work, void *context)
     put(queue, &(struct job){.kind = JOB_WORK, .work = work, .context = context});
 }
 
+void job_queue_issue(struct device_queue *queue, device_work *work, void *context)
+{
+    assert(work != NULL);
+    put(queue, &(struct job){.kind = JOB_ISSUE, .work = work, .context = context});
+}
+
 void job_queue_copy(struct device_queue *queue, const struct device_copy *copy)
 {
     assert(copy->to != NULL && copy->from != NULL);

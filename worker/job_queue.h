@@ -26,7 +26,8 @@ struct job_event {
 };
 
 enum job_kind {
-    JOB_WORK,   /* work(context) */
+    JOB_WORK,   /* work(context), when the jobs before are done */
+    JOB_ISSUE,  /* work(context), which begins more of what they have begun elsewhere */
     JOB_COPY,   /* copy */
     JOB_RECORD, /* event: job_event_pass */
     JOB_AWAIT,  /* event, until it has passed so often: job_event_await */
@@ -71,6 +72,8 @@ void job_queue_copy(struct device_queue *queue, const struct device_copy *copy);
 void job_queue_record(struct device_queue *queue, struct device_event *event);
 void job_queue_await(struct device_queue *queue, struct device_event *event);
 enum sumac_status job_queue_wait(struct device_queue *queue);
+/* Put a JOB_ISSUE into it. */
+void job_queue_issue(struct device_queue *queue, device_work *work, void *context);
 /* Put a JOB_FINISH into it, and wait. */
 enum sumac_status job_queue_finish(struct device_queue *queue);
 

@@ -12,28 +12,14 @@
  * the stream until it has come to pass there. So a stream only ever waits for what was put into
  * another before, and none can wait in a circle.
  */
-#include "collective.h"
+#include "cuda_device.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "collective.h"
 #include "error.h"
-#include "job_queue.h"
-
-struct cuda_device {
-    struct device base;
-    const struct cuda_driver *driver;
-    CUdevice number;
-    CUcontext context; /* the primary one: libraries that a step uses have the same */
-    CUstream zeroing;  /* of new memory */
-};
-
-struct cuda_queue {
-    struct job_queue jobs;
-    CUstream stream;
-};
 
 struct cuda_event {
     struct job_event base;
@@ -80,6 +66,9 @@ static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job
     case JOB_WORK:
         if (status == SUMAC_OK)
             status = cuda_status(driver->cuStreamSynchronize(stream));
+        next = job->work(job->context);
+        break;
+    case JOB_ISSUE:
         next = job->work(job->context);
         break;
     case JOB_COPY:
@@ -320,6 +309,7 @@ static void close_event(struct device_event *base)
 const struct device_ops cuda_device_ops = {
     .name = "GPU",
     .place = SUMAC_PLACE_CUDA,
+    .collectives = &cuda_collective_ops,
     .open = open_device,
     .close = close_device,
     .buffer_create = create_buffer,

@@ -42,7 +42,8 @@
     X(cuStreamWaitEvent)                                                                           \
     X(cuEventCreate)                                                                               \
     X(cuEventDestroy)                                                                              \
-    X(cuEventRecord)
+    X(cuEventRecord)                                                                               \
+    X(cuEventQuery)
 
 struct cuda_driver {
 #define X(function) __typeof__(function) *function;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* communicators.c -- ranks that join, what they are asked for, and how that gets on. */
+#define _GNU_SOURCE /* sched_yield */
 #include "communicators.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +16,13 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct club *clubs;
 static uint64_t ids, random_state = 88172645463325252;
-static char fault[16]; /* "stall", "fail" */
+static char fault[16]; /* "stall", "fail", "break" */
 static int fault_rank;
 static uint64_t fault_number;
 static pthread_once_t begun = PTHREAD_ONCE_INIT;
 
 static _Thread_local int group_depth;
-static _Thread_local struct operation *grouped, **grouped_last;
+static _Thread_local struct operation *grouped;
 
 static void begin(void)
 {
@@ -28,7 +30,7 @@ static void begin(void)
 
     random_state += standin_number("SUMAC_STANDIN_SEED", 1);
     if (text != NULL && sscanf(text, "%15[^:]:%d:%lu", fault, &fault_rank, &fault_number) != 3)
-        standin_object("SUMAC_STANDIN_NCCL is %s, not stall:RANK:N or fail:RANK:N", text);
+        standin_object("SUMAC_STANDIN_NCCL is %s, not WHAT:RANK:N", text);
 }
 
 /* For a test that opens the library itself; "" is none. */
@@ -49,6 +51,12 @@ static unsigned some_polls(void)
     random_state ^= random_state >> 7;
     random_state ^= random_state << 17;
     return (unsigned)(random_state % POLLS_MAX) + 1;
+}
+
+static void be_slow(void)
+{
+    for (int i = 0; i < 20; i++)
+        (void)sched_yield();
 }
 
 /* ---- what begins */
@@ -74,7 +82,33 @@ static void leave(struct ncclComm *comm)
     free(club);
 }
 
-/* On the stream's thread. An aborted one leaves what it has not done, and touches nothing. */
+/* Until all have come, and the last one has done it. */
+static CUresult meet(struct operation *operation)
+{
+    struct ncclComm *comm = operation->comm;
+    struct club *club = comm->club;
+    CUresult result = CUDA_SUCCESS;
+    int come = 0;
+
+    club->come[comm->rank] = operation;
+    for (int rank = 0; rank < club->ranks; rank++)
+        come += club->come[rank] != NULL;
+    if (come == club->ranks) {
+        if (!operation_compute(club->come, club->ranks))
+            result = CUDA_ERROR_ILLEGAL_ADDRESS;
+        memset(club->come, 0, sizeof club->come);
+        club->done++;
+        pthread_cond_broadcast(&club->changed);
+    }
+    while (!comm->aborted && club->done < operation->number)
+        pthread_cond_wait(&club->changed, &mutex);
+    if (club->done < operation->number)
+        club->come[comm->rank] = NULL;
+    return result;
+}
+
+/* On the stream's thread. One that is aborted leaves some time later, and not its memory as it was:
+ * whoever takes that away meanwhile has a kernel write where nothing is. */
 static CUresult take_part(void *context)
 {
     struct operation *operation = context;
@@ -83,26 +117,21 @@ static CUresult take_part(void *context)
     CUresult result = CUDA_SUCCESS;
 
     pthread_mutex_lock(&mutex);
-    while (!comm->aborted && (club->done + 1 < operation->number || has_fault(operation, "stall")))
+    const bool begins = !comm->aborted;
+    comm->breaks = comm->breaks || has_fault(operation, "break");
+    while (!comm->aborted && (club->done + 1 < operation->number || has_fault(operation, "stall") ||
+                              has_fault(operation, "break")))
         pthread_cond_wait(&club->changed, &mutex);
-    if (!comm->aborted) {
-        int come = 0;
-        club->come[comm->rank] = operation;
-        for (int rank = 0; rank < club->ranks; rank++)
-            come += club->come[rank] != NULL;
-        if (come == club->ranks) {
-            if (!operation_compute(club->come, club->ranks))
-                result = CUDA_ERROR_ILLEGAL_ADDRESS;
-            memset(club->come, 0, sizeof club->come);
-            club->done++;
-            pthread_cond_broadcast(&club->changed);
-        }
-        while (!comm->aborted && club->done < operation->number)
-            pthread_cond_wait(&club->changed, &mutex);
-        if (club->done < operation->number)
-            club->come[comm->rank] = NULL;
+    if (!comm->aborted)
+        result = meet(operation);
+    if (begins && comm->aborted && club->done < operation->number) {
+        pthread_mutex_unlock(&mutex);
+        be_slow();
+        if (!operation_spoil(operation))
+            result = CUDA_ERROR_ILLEGAL_ADDRESS;
+        pthread_mutex_lock(&mutex);
     }
-    if (--comm->pieces == 0 && comm->aborted && comm->asked == NULL)
+    if (--comm->pieces == 0 && comm->aborted)
         leave(comm);
     pthread_mutex_unlock(&mutex);
     return result;
@@ -131,13 +160,29 @@ static void go_on(struct ncclComm *comm)
         comm->state = ncclRemoteError;
 }
 
+/* Under the mutex, which is left for a while: NCCL's functions take their time, and nobody may end
+ * the communicator meanwhile. */
+static void use(struct ncclComm *comm)
+{
+    if (comm->aborted)
+        standin_object("rank %d is used after it was aborted", comm->rank);
+    comm->users++;
+    pthread_mutex_unlock(&mutex);
+    be_slow();
+    pthread_mutex_lock(&mutex);
+    comm->users--;
+}
+
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
 {
     pthread_mutex_lock(&mutex);
+    use(comm);
     if (comm->state == ncclInProgress && comm->polls > 0)
         comm->polls--;
     if (comm->state == ncclInProgress && comm->polls == 0)
         go_on(comm);
+    else if (comm->breaks)
+        comm->state = ncclRemoteError;
     *state = comm->state;
     pthread_mutex_unlock(&mutex);
     return ncclSuccess;
@@ -221,6 +266,11 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     pthread_mutex_lock(&mutex);
     if (comm->aborted)
         standin_object("a communicator is aborted twice");
+    if (comm->users > 0)
+        standin_object("rank %d is aborted while somebody uses it", comm->rank);
+    for (int i = 0; i < SCALARS_MAX; i++)
+        if (comm->has_scalar[i] && comm->state == ncclSuccess && comm->pieces == 0)
+            standin_object("rank %d ends with a scalar that was not destroyed", comm->rank);
     comm->aborted = true;
     while (comm->asked != NULL) {
         struct operation *operation = comm->asked;
@@ -238,19 +288,13 @@ ncclResult_t ncclRedOpCreatePreMulSum(
     ncclRedOp_t *op, void *scalar, ncclDataType_t type, ncclScalarResidence_t residence,
     ncclComm_t comm)
 {
-    float single = 0;
-    double real = 0;
-
-    if (residence != ncclScalarHostImmediate || (type != ncclFloat32 && type != ncclFloat64))
-        standin_object("a scalar of type %d that is not the host's", (int)type);
-    memcpy(&single, scalar, sizeof single);
-    if (type == ncclFloat64)
-        memcpy(&real, scalar, sizeof real);
+    if (residence != ncclScalarHostImmediate)
+        standin_object("a scalar that is not the host's");
     for (int i = 0; i < SCALARS_MAX; i++) {
         if (comm->has_scalar[i])
             continue;
         comm->has_scalar[i] = true;
-        comm->scalars[i] = type == ncclFloat64 ? real : (double)single;
+        comm->scalars[i] = operation_scalar(type, scalar);
         *op = (ncclRedOp_t)(ncclNumOps + i);
         return ncclSuccess;
     }
@@ -275,10 +319,8 @@ ncclResult_t ncclGroupEnd(void);
 
 ncclResult_t ncclGroupStart(void)
 {
-    if (group_depth++ == 0) {
+    if (group_depth++ == 0)
         grouped = NULL;
-        grouped_last = &grouped;
-    }
     return ncclSuccess;
 }
 
@@ -291,6 +333,7 @@ ncclResult_t ncclGroupEnd(void)
         struct operation *operation = grouped;
         grouped = operation->next;
         operation->next = NULL;
+        operation->number = ++operation->comm->calls;
         *operation->comm->asked_last = operation;
         operation->comm->asked_last = &operation->next;
         operation->comm->state = ncclInProgress;
@@ -313,8 +356,8 @@ static ncclResult_t ask(ncclRedOp_t op, struct operation what)
     if (standin_stream_device(what.stream) != what.comm->device)
         standin_object("rank %d is asked for in another device's stream", what.comm->rank);
     pthread_mutex_lock(&mutex);
+    use(what.comm);
     const bool ready = what.comm->state == ncclSuccess;
-    what.number = ++what.comm->calls;
     pthread_mutex_unlock(&mutex);
     if (!ready) {
         free(asked);
@@ -327,8 +370,8 @@ static ncclResult_t ask(ncclRedOp_t op, struct operation what)
     } else if (op != ncclSum) {
         standin_object("nothing is known of NCCL's reduction %d", (int)op);
     }
-    *grouped_last = asked;
-    grouped_last = &asked->next;
+    asked->next = grouped; /* calls of a group have no order: here the last one is the first */
+    grouped = asked;
     return ncclInProgress;
 }
 

@@ -7,8 +7,9 @@
  * work then waits in the ranks' streams for that of all others, and the last one does it for all.
  *
  *     SUMAC_STANDIN_NCCL_VERSION   that of nccl.h
- *     SUMAC_STANDIN_NCCL           stall:RANK:N or fail:RANK:N; the rank's N-th call never begins,
- *                                  or is an error
+ *     SUMAC_STANDIN_NCCL           WHAT:RANK:N, the rank's N-th call is no call as others are:
+ *                                  "stall", it never ends; "fail", it is an error; "break", it
+ *                                  begins, never ends, and is an error for who asks then
  */
 #ifndef TESTS_GPU_STANDINS_COMMUNICATORS_H
 #define TESTS_GPU_STANDINS_COMMUNICATORS_H
@@ -56,7 +57,8 @@ struct ncclComm {
     struct operation *asked, **asked_last; /* not begun */
     uint64_t calls;
     int pieces; /* in streams */
-    bool aborted, fails;
+    int users;  /* threads that are in a function of it */
+    bool aborted, fails, breaks;
     double scalars[SCALARS_MAX];
     bool has_scalar[SCALARS_MAX];
 };
@@ -64,5 +66,11 @@ struct ncclComm {
 /* Of all ranks, into all that are to have it, in the order of the ranks; false: a rank's memory is
  * not where it says. */
 bool operation_compute(struct operation *const *come, int ranks);
+
+/* Leave garbage where the rank's result would be; false likewise. */
+bool operation_spoil(const struct operation *operation);
+
+/* What a scalar of that type is. */
+double operation_scalar(ncclDataType_t type, const void *scalar);
 
 #endif

@@ -7,6 +7,8 @@
 #include "half.h"
 #include "standin.h"
 
+#define GARBAGE 0xee /* of a call that was aborted */
+
 static uint64_t bytes_of(ncclDataType_t type)
 {
     switch (type) {
@@ -50,6 +52,8 @@ static double load(ncclDataType_t type, const void *at)
     double real = 0;
     uint16_t half = 0;
 
+    if (!is_float(type))
+        standin_object("type %d is no float", (int)type);
     memcpy(&half, at, 2);
     if (type == ncclFloat16)
         return (double)float32_of_float16(half);
@@ -62,6 +66,8 @@ static double load(ncclDataType_t type, const void *at)
     memcpy(&real, at, 8);
     return real;
 }
+
+double operation_scalar(ncclDataType_t type, const void *scalar) { return load(type, scalar); }
 
 static void store(ncclDataType_t type, void *at, double value)
 {
@@ -122,6 +128,16 @@ static void check_alike(struct operation *const *come, int ranks)
 static bool gets(const struct operation *operation, int rank)
 {
     return operation->kind != REDUCE || rank == operation->root;
+}
+
+bool operation_spoil(const struct operation *operation)
+{
+    const uint64_t bytes = operation->count * bytes_of(operation->type);
+    char *to = gets(operation, operation->comm->rank) ? standin_memory(operation->to, bytes) : NULL;
+
+    if (to != NULL)
+        memset(to, GARBAGE, bytes);
+    return to != NULL || !gets(operation, operation->comm->rank);
 }
 
 bool operation_compute(struct operation *const *come, int ranks)

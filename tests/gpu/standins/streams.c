@@ -319,6 +319,18 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
     return CUDA_SUCCESS;
 }
 
+CUresult cuEventQuery(CUevent event)
+{
+    const CUresult result = standin_enter(__func__, true);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&event->mutex);
+    const bool passed = event->passed == event->recorded;
+    pthread_mutex_unlock(&event->mutex);
+    return passed ? (CUresult)atomic_load(&event->of->failed) : CUDA_ERROR_NOT_READY;
+}
+
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags)
 {
     const CUresult result = enter(__func__, stream);
