@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # SUMAC_CUDA: is libsumac built with GPUs? AUTO: where a toolkit with NCCL's header is found. ON: it must be there. OFF: no.
 #
-# Of the toolkit only headers are used, and no library is linked: the driver and NCCL are opened by the program that runs
+# Of the toolkit only headers and the compiler are used, and no library is linked: the driver and NCCL are opened by the program that runs
 # (worker/cuda/), so what is built with GPUs runs where there is none. SUMAC_WITH_CUDA says how it was decided,
 # SUMAC_CUDA_INCLUDE where the headers are.
 set(SUMAC_CUDA AUTO CACHE STRING "Build with GPUs: AUTO (where the CUDA toolkit and NCCL's header are found), ON or OFF")
@@ -19,11 +19,15 @@ endif()
 
 find_path(CUDA_HEADER_FOLDER cuda.h HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES include)
 find_path(NCCL_HEADER_FOLDER nccl.h HINTS ${CUDA_HEADER_FOLDER} ENV NCCL_HOME PATHS /usr/local/cuda PATH_SUFFIXES include)
-mark_as_advanced(CUDA_HEADER_FOLDER NCCL_HEADER_FOLDER)
+find_program(NVCC nvcc HINTS ${CUDA_HEADER_FOLDER}/../bin ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+mark_as_advanced(CUDA_HEADER_FOLDER NCCL_HEADER_FOLDER NVCC)
+set(SUMAC_CUDA_ARCHITECTURES 80 90 CACHE STRING "The GPUs that kernels are compiled for, by compute capability, the newest last")
 if(NOT CUDA_HEADER_FOLDER)
   set(missing "cuda.h was not found: install the CUDA toolkit, or say where it is with -DCUDA_HEADER_FOLDER=…/include")
 elseif(NOT NCCL_HEADER_FOLDER)
   set(missing "nccl.h was not found: install NCCL's development package, or say where it is with -DNCCL_HEADER_FOLDER=…/include")
+elseif(NOT NVCC)
+  set(missing "nvcc was not found: install the CUDA toolkit's compiler, or say where it is with -DNVCC=…/bin/nvcc")
 else()
   set(SUMAC_WITH_CUDA ON)
   set(SUMAC_CUDA_INCLUDE ${CUDA_HEADER_FOLDER} ${NCCL_HEADER_FOLDER})

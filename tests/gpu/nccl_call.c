@@ -38,11 +38,11 @@ static const char *divided(const struct told *told, uint32_t count)
             elements[i][r] = told[i].elements;
         }
         calls[i] = (struct nccl_call){
-            told[i].kind,
-            SUMAC_REDUCE_SUM,
-            told[i].root,
-            {SUMAC_INT8, from[i], to[i], elements[i], NULL},
-            false};
+            .kind = told[i].kind,
+            .op = SUMAC_REDUCE_SUM,
+            .root = told[i].root,
+            .values = {SUMAC_INT8, from[i], to[i], elements[i], NULL},
+        };
     }
     nccl_call_divide(calls, count, REPLICAS);
     for (uint32_t i = 0; i < count; i++)
@@ -111,11 +111,10 @@ static void more_calls_than_a_batch_may_have_are_several(void **state)
 
     for (uint32_t i = 0; i < 3 * NCCL_BATCH_CALLS_MAX; i++)
         calls[i] = (struct nccl_call){
-            NCCL_CALL_ALL_REDUCE,
-            SUMAC_REDUCE_SUM,
-            0,
-            {SUMAC_INT8, from, to, elements, NULL},
-            false};
+            .kind = NCCL_CALL_ALL_REDUCE,
+            .op = SUMAC_REDUCE_SUM,
+            .values = {SUMAC_INT8, from, to, elements, NULL},
+        };
     nccl_call_divide(calls, 3 * NCCL_BATCH_CALLS_MAX, REPLICAS);
     for (uint32_t i = 0; i < 3 * NCCL_BATCH_CALLS_MAX; i++) {
         assert_int_equal(calls[i].begins, i % NCCL_BATCH_CALLS_MAX == 0);

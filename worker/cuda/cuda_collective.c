@@ -6,6 +6,8 @@
  *             stream  ……       | batch 0 | batch 1 | over
  *     GPU:1   the same, and NCCL makes the streams meet
  *
+ * What NCCL would not add as the CPU does is made wide before, and narrow after that (wide.h).
+ *
  * It does not hang. Communicators do not block: what is asked for has begun when NCCL says so, and
  * until then, and until it is over, whoever waits asks NCCL for errors. An error, or an abort, ends
  * all communicators of the group; NCCL's kernels leave then, and what waits in the streams goes on.
@@ -25,7 +27,9 @@
 #include "cuda_device.h"
 #include "error.h"
 #include "nccl_call.h"
+#include "reduce.h"
 #include "text.h"
+#include "wide.h"
 
 #define OPEN_MS_MAX 60000u          /* for communicators to find each other */
 #define PAUSE_US_MAX UINT64_C(2000) /* between two looks */
@@ -35,6 +39,7 @@ struct member {
     struct cuda_group *group;
     struct cuda_queue *queue;
     struct nccl_rank rank;
+    struct wide wide;
     CUevent over;        /* its part of the last start */
     uint64_t come, left; /* starts whose job has begun, has ended */
     bool inside;         /* somebody uses the communicator */
@@ -177,6 +182,20 @@ static void fail_group(struct member *member, ncclResult_t result)
     end_communicators(group);
 }
 
+static void fail_group_by_driver(struct member *member, CUresult result, const char *what)
+{
+    struct cuda_group *group = member->group;
+    char name[16];
+
+    if (group->failure.status == SUMAC_OK && !group->aborted)
+        (void)cuda_fail(
+            &group->failure, group->driver, result,
+            "start %" PRIu64 " of a group of %u replicas was aborted: replica %u (%s) %s",
+            group->starts, group->base.replicas, member->rank.replica,
+            name_of(member, name, sizeof name), what);
+    end_communicators(group);
+}
+
 /* ---- a member's job */
 
 /* Under the mutex: until what the rank was asked for has begun. */
@@ -221,8 +240,8 @@ ask(const struct nccl_rank *rank, const struct nccl_call *calls, uint32_t count,
     return is_fine(result) ? ended : result;
 }
 
-/* Under the mutex. */
-static bool issue_batch(struct member *member, uint32_t first, uint32_t count)
+/* Under the mutex: what NCCL does of the batch has begun. */
+static bool ask_nccl(struct member *member, const struct nccl_call *calls, uint32_t count)
 {
     struct cuda_group *group = member->group;
     ncclRedOp_t ops[NCCL_BATCH_CALLS_MAX];
@@ -231,7 +250,7 @@ static bool issue_batch(struct member *member, uint32_t first, uint32_t count)
     if (!enter(member))
         return false;
     pthread_mutex_unlock(&group->mutex);
-    const ncclResult_t result = ask(&member->rank, &group->calls[first], count, ops);
+    const ncclResult_t result = ask(&member->rank, calls, count, ops);
     pthread_mutex_lock(&group->mutex);
     leave(member);
     if (!is_fine(result))
@@ -242,6 +261,27 @@ static bool issue_batch(struct member *member, uint32_t first, uint32_t count)
         nccl_call_forget(&member->rank, ops[i]);
     leave(member);
     return true;
+}
+
+/* Under the mutex: what the library's own kernels do of it before, or after. */
+static bool
+put_wide(struct member *member, const struct nccl_call *calls, uint32_t count, wide_step *step)
+{
+    struct cuda_group *group = member->group;
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; result == CUDA_SUCCESS && i < count; i++)
+        if (calls[i].is_wide)
+            result = step(group->driver, &member->wide, &member->rank, &calls[i]);
+    if (result != CUDA_SUCCESS)
+        fail_group_by_driver(member, result, "does not run a kernel of a reduction");
+    return result == CUDA_SUCCESS;
+}
+
+static bool issue_batch(struct member *member, const struct nccl_call *calls, uint32_t count)
+{
+    return put_wide(member, calls, count, wide_begin) && ask_nccl(member, calls, count) &&
+           put_wide(member, calls, count, wide_end);
 }
 
 /* A replica alone has what it gives. */
@@ -274,7 +314,7 @@ static enum sumac_status take_part(void *context)
         while (next < group->base.calls && !group->calls[next].begins)
             next++;
         if (group->library != NULL)
-            goes_on = issue_batch(member, first, next - first);
+            goes_on = issue_batch(member, &group->calls[first], next - first);
     }
     if (group->library == NULL && goes_on)
         copy_alone(member);
@@ -302,35 +342,51 @@ static void add_reduce(
     struct collective_group *group, enum sumac_reduce_op op, uint32_t root,
     const struct collective_values *values)
 {
-    add(group, &(struct nccl_call){NCCL_CALL_REDUCE, op, root, *values, false});
+    add(group,
+        &(struct nccl_call){.kind = NCCL_CALL_REDUCE, .op = op, .root = root, .values = *values});
 }
 
 static void add_all_reduce(
     struct collective_group *group, enum sumac_reduce_op op, const struct collective_values *values)
 {
-    add(group, &(struct nccl_call){NCCL_CALL_ALL_REDUCE, op, 0, *values, false});
+    add(group, &(struct nccl_call){.kind = NCCL_CALL_ALL_REDUCE, .op = op, .values = *values});
 }
 
 static void add_all_gather(struct collective_group *group, const struct collective_values *values)
 {
-    add(group, &(struct nccl_call){NCCL_CALL_ALL_GATHER, SUMAC_REDUCE_SUM, 0, *values, false});
+    add(group, &(struct nccl_call){.kind = NCCL_CALL_ALL_GATHER, .values = *values});
 }
 
 static void
 add_broadcast(struct collective_group *group, uint32_t root, const struct collective_values *values)
 {
-    add(group, &(struct nccl_call){NCCL_CALL_BROADCAST, SUMAC_REDUCE_SUM, root, *values, false});
+    add(group, &(struct nccl_call){.kind = NCCL_CALL_BROADCAST, .root = root, .values = *values});
 }
 
 /* ---- the group */
+
+/* Under the mutex. Nothing runs: what was waited for is over. */
+static void reserve_wide(struct cuda_group *group, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < group->base.replicas && !group->aborted; i++) {
+        struct member *member = &group->members[i];
+        const CUresult result = wide_reserve(device_of(member), &member->wide, bytes);
+        member->rank.wide = member->wide.memory;
+        if (result != CUDA_SUCCESS)
+            fail_group_by_driver(member, result, "has no memory for what is added, or no kernels");
+    }
+}
 
 static void start(struct collective_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
 
     nccl_call_divide(group->calls, base->calls, base->replicas);
+    const uint64_t wide_bytes = wide_arrange(group->calls, base->calls);
     pthread_mutex_lock(&group->mutex);
     group->starts++;
+    if (group->library != NULL)
+        reserve_wide(group, wide_bytes);
     pthread_mutex_unlock(&group->mutex);
     for (uint32_t i = 0; i < base->replicas; i++)
         job_queue_issue(&group->members[i].queue->jobs.base, take_part, &group->members[i]);
@@ -449,6 +505,7 @@ static void free_group(struct cuda_group *group)
 {
     for (uint32_t i = 0; i < group->base.replicas; i++) {
         assert(group->members[i].rank.comm == NULL && !group->members[i].inside);
+        wide_deinit(device_of(&group->members[i]), &group->members[i].wide);
         if (group->members[i].over != NULL)
             (void)group->driver->cuEventDestroy(group->members[i].over);
     }
@@ -523,7 +580,7 @@ static struct cuda_group *make_group(
         members[i] = (struct member){
             .group = made,
             .queue = queue,
-            .rank = {library, NULL, (cudaStream_t)queue->stream, i, replicas},
+            .rank = {library, NULL, (cudaStream_t)queue->stream, i, replicas, 0},
         };
     }
     made->driver = device_of(&members[0])->driver;
@@ -636,7 +693,7 @@ static enum sumac_status open_group(
 }
 
 const struct collective_ops cuda_collective_ops = {
-    .has = nccl_call_has,
+    .has = reduce_has,
     .open = open_group,
     .close = close_group,
     .reduce = add_reduce,

@@ -43,7 +43,11 @@
     X(cuEventCreate)                                                                               \
     X(cuEventDestroy)                                                                              \
     X(cuEventRecord)                                                                               \
-    X(cuEventQuery)
+    X(cuEventQuery)                                                                                \
+    X(cuModuleLoadData)                                                                            \
+    X(cuModuleUnload)                                                                              \
+    X(cuModuleGetFunction)                                                                         \
+    X(cuLaunchKernel)
 
 struct cuda_driver {
 #define X(function) __typeof__(function) *function;

@@ -5,10 +5,8 @@
 #include <assert.h>
 #include <stddef.h>
 
-#include "half.h"
-
-/* False: NCCL does not know the type. */
-static bool find_type(enum sumac_dtype dtype, ncclDataType_t *type)
+/* Of bool and 16-bit integers there is none: neither is added by NCCL. */
+static ncclDataType_t type_of(enum sumac_dtype dtype)
 {
     static const struct {
         enum sumac_dtype dtype;
@@ -21,18 +19,18 @@ static bool find_type(enum sumac_dtype dtype, ncclDataType_t *type)
     };
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (types[i].dtype == dtype) {
-            *type = types[i].type;
-            return true;
-        }
-    return false;
+        if (types[i].dtype == dtype)
+            return types[i].type;
+    assert(false);
+    return ncclInt8;
 }
 
-bool nccl_call_has(enum sumac_reduce_op op, enum sumac_dtype dtype)
+/* What is added: wide values of halves are float32, those of integers uint32. */
+static ncclDataType_t added_type(const struct nccl_call *call)
 {
-    ncclDataType_t type = ncclInt8;
-
-    return find_type(dtype, &type) && (op == SUMAC_REDUCE_SUM || sumac_dtype_is_float(dtype));
+    if (!call->is_wide)
+        return type_of(call->values.dtype);
+    return sumac_dtype_is_float(call->values.dtype) ? ncclFloat32 : ncclUint32;
 }
 
 /* ---- which calls may be under way at once */
@@ -95,7 +93,6 @@ void nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas
 
 /* In the call's type, as NCCL wants it. */
 union scalar {
-    uint16_t half;
     float single;
     double real;
 };
@@ -104,13 +101,9 @@ static union scalar scalar_of(enum sumac_dtype dtype, double value)
 {
     union scalar scalar = {.real = value};
 
-    assert(sumac_dtype_is_float(dtype));
+    assert(dtype == SUMAC_FLOAT32 || dtype == SUMAC_FLOAT64); /* means of halves are wide */
     if (dtype == SUMAC_FLOAT32)
         scalar.single = (float)value;
-    else if (dtype == SUMAC_FLOAT16)
-        scalar.half = float16_of_float32((float)value);
-    else if (dtype == SUMAC_BFLOAT16)
-        scalar.half = bfloat16_of_float32((float)value);
     return scalar;
 }
 
@@ -118,21 +111,18 @@ ncclResult_t
 nccl_call_prepare(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t *op)
 {
     const double *weights = call->values.weights;
-    ncclDataType_t type = ncclInt8;
     double total = 0;
 
     assert(rank->replica < rank->replicas);
     *op = ncclSum;
-    if (call->kind > NCCL_CALL_ALL_REDUCE || call->op != SUMAC_REDUCE_MEAN)
+    if (call->kind > NCCL_CALL_ALL_REDUCE || call->op != SUMAC_REDUCE_MEAN || call->is_wide)
         return ncclSuccess;
     for (uint32_t i = 0; i < rank->replicas; i++)
         total += weights[i];
     assert(total > 0);
     union scalar scalar = scalar_of(call->values.dtype, weights[rank->replica] / total);
-    const bool known = find_type(call->values.dtype, &type);
-    assert(known);
     return rank->library->ncclRedOpCreatePreMulSum(
-        op, &scalar, type, ncclScalarHostImmediate, rank->comm);
+        op, &scalar, type_of(call->values.dtype), ncclScalarHostImmediate, rank->comm);
 }
 
 void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op)
@@ -165,22 +155,21 @@ ncclResult_t
 nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t op)
 {
     const struct collective_values *values = &call->values;
-    const void *from = values->from[rank->replica];
-    void *to = values->to[rank->replica];
+    void *const wide = (void *)(uintptr_t)(rank->wide + call->wide_offset);
+    const void *from = call->is_wide ? wide : values->from[rank->replica];
+    void *to = call->is_wide ? wide : values->to[rank->replica];
     const uint64_t elements = values->elements[rank->replica];
-    ncclDataType_t type = ncclInt8;
 
     assert(call->root < rank->replicas);
     if (elements == 0 && call->kind != NCCL_CALL_ALL_GATHER)
         return ncclSuccess;
     switch (call->kind) {
     case NCCL_CALL_REDUCE:
-        (void)find_type(values->dtype, &type);
         return rank->library->ncclReduce(
-            from, to, elements, type, op, (int)call->root, rank->comm, rank->stream);
+            from, to, elements, added_type(call), op, (int)call->root, rank->comm, rank->stream);
     case NCCL_CALL_ALL_REDUCE:
-        (void)find_type(values->dtype, &type);
-        return rank->library->ncclAllReduce(from, to, elements, type, op, rank->comm, rank->stream);
+        return rank->library->ncclAllReduce(
+            from, to, elements, added_type(call), op, rank->comm, rank->stream);
     case NCCL_CALL_ALL_GATHER:
         return gather(rank, values);
     case NCCL_CALL_BROADCAST:

@@ -28,7 +28,9 @@ struct nccl_call {
     enum sumac_reduce_op op;
     uint32_t root;
     struct collective_values values;
-    bool begins; /* a batch */
+    bool begins;  /* a batch */
+    bool is_wide; /* NCCL adds wider values (wide.h) */
+    uint64_t wide_offset;
 };
 
 /* A rank of a communicator. */
@@ -37,10 +39,8 @@ struct nccl_rank {
     ncclComm_t comm;
     cudaStream_t stream;
     uint32_t replica, replicas;
+    uint64_t wide; /* where the device has the wide values of a start */
 };
-
-/* Is NCCL asked for that? int16 and uint16 it does not know, and nobody adds bools. */
-bool nccl_call_has(enum sumac_reduce_op op, enum sumac_dtype dtype);
 
 /* Say of each call whether it begins a batch: the same on all ranks. */
 void nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas);

@@ -31,7 +31,8 @@ struct CUctx_st {
     int device; /* by its place among those that are visible */
     int retained;
     int streams, events; /* that are there */
-    atomic_int failed;   /* what ran on it, a CUresult; all calls say it then */
+    atomic_int modules;
+    atomic_int failed; /* what ran on it, a CUresult; all calls say it then */
 };
 
 /* ---- calls (driver.c) */
