@@ -117,4 +117,5 @@ const struct device_ops cpu_device_ops = {
     .record = job_queue_record,
     .await = job_queue_await,
     .wait = job_queue_wait,
+    .why = job_queue_why,
 };

@@ -140,3 +140,11 @@ enum sumac_status device_wait(struct device_queue *queue)
     assert(queue->device != NULL);
     return queue->device->ops->wait(queue);
 }
+
+const char *device_why(const struct device_queue *queue)
+{
+    const char *why = queue->device->ops->why(queue);
+
+    assert(why != NULL);
+    return why;
+}

@@ -69,6 +69,7 @@ struct device_ops {
     void (*record)(struct device_queue *queue, struct device_event *event);
     void (*await)(struct device_queue *queue, struct device_event *event);
     enum sumac_status (*wait)(struct device_queue *queue);
+    const char *(*why)(const struct device_queue *queue);
 };
 
 extern const struct device_ops cpu_device_ops, cuda_device_ops;
@@ -125,5 +126,9 @@ void device_await(struct device_queue *queue, struct device_event *event);
 /* Wait until the queue is empty. What its work wrote is then visible to the caller.
  * Fails    with the first failure since the last wait. */
 enum sumac_status device_wait(struct device_queue *queue);
+
+/* What the device itself said of the failure that the last wait told, to come after ": "; "" where
+ * the status says it all. Lends  until the next wait. */
+const char *device_why(const struct device_queue *queue);
 
 #endif

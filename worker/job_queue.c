@@ -57,11 +57,14 @@ static void *serve(void *argument)
             break;
         const struct job *job = &queue->jobs[queue->done % DEVICE_JOBS_MAX];
         pthread_mutex_unlock(&queue->mutex);
+        queue->why[0] = '\0';
         /* Nobody writes the job before it is done. */
         const enum sumac_status status = queue->carry_out(queue, job);
         pthread_mutex_lock(&queue->mutex);
-        if (queue->failure == SUMAC_OK)
+        if (queue->failure == SUMAC_OK) {
             queue->failure = status;
+            memcpy(queue->failure_why, queue->why, sizeof queue->why);
+        }
         queue->done++;
         pthread_cond_broadcast(&queue->changed);
     }
@@ -173,8 +176,14 @@ enum sumac_status job_queue_wait(struct device_queue *base)
         pthread_cond_wait(&queue->changed, &queue->mutex);
     const enum sumac_status failure = queue->failure;
     queue->failure = SUMAC_OK;
+    memcpy(queue->told, queue->failure_why, sizeof queue->told);
     pthread_mutex_unlock(&queue->mutex);
     return failure;
+}
+
+const char *job_queue_why(const struct device_queue *queue)
+{
+    return ((const struct job_queue *)queue)->told;
 }
 
 enum sumac_status job_queue_finish(struct device_queue *queue)

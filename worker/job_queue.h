@@ -17,6 +17,8 @@
 
 #include "device.h"
 
+#define JOB_WHY_BYTES 160
+
 /* A place in one queue: how often it was asked to be recorded, and how often that came to pass. */
 struct job_event {
     struct device_event base;
@@ -50,11 +52,14 @@ struct job_queue {
     struct device_queue base;
     job_carry_out *carry_out;
     pthread_t thread;
-    pthread_mutex_t mutex; /* guards what follows */
+    char why[JOB_WHY_BYTES];  /* the thread's: of the job that it does, "" before carry_out */
+    char told[JOB_WHY_BYTES]; /* whoever waits has it: of the failure that was told */
+    pthread_mutex_t mutex;    /* guards what follows */
     pthread_cond_t changed;
     struct job jobs[DEVICE_JOBS_MAX]; /* a ring: put … done */
     uint64_t put, done;
     enum sumac_status failure; /* the first since the last wait */
+    char failure_why[JOB_WHY_BYTES];
     bool closing;
 };
 
@@ -66,12 +71,13 @@ enum sumac_status job_queue_init(
 /* Finish what is in it, and end the thread. */
 void job_queue_deinit(struct job_queue *queue);
 
-/* Of the table: run, copy, record, await, wait. */
+/* Of the table: run, copy, record, await, wait, why. */
 void job_queue_run(struct device_queue *queue, device_work *work, void *context);
 void job_queue_copy(struct device_queue *queue, const struct device_copy *copy);
 void job_queue_record(struct device_queue *queue, struct device_event *event);
 void job_queue_await(struct device_queue *queue, struct device_event *event);
 enum sumac_status job_queue_wait(struct device_queue *queue);
+const char *job_queue_why(const struct device_queue *queue);
 /* Put a JOB_ISSUE into it. */
 void job_queue_issue(struct device_queue *queue, device_work *work, void *context);
 /* Put a JOB_FINISH into it, and wait. */

@@ -178,6 +178,7 @@ static void what_fails_later_is_told_by_the_wait_until_the_device_is_opened_agai
     device_copy(queue, &copy); /* when */
 
     assert_int_equal(device_wait(queue), SUMAC_ABORTED); /* then */
+    assert_string_equal(device_why(queue), "CUDA_ERROR_ILLEGAL_ADDRESS (as the test wants it)");
     device_copy(queue, &copy);
     assert_int_equal(device_wait(queue), SUMAC_ABORTED);
     sumac_buffer_unref(buffer);
@@ -186,6 +187,38 @@ static void what_fails_later_is_told_by_the_wait_until_the_device_is_opened_agai
     device_close(device);
     fail_at("", 0, 0);
     assert_int_equal(live_a_life(), SUMAC_OK);
+}
+
+static enum sumac_status give_up(void *context)
+{
+    (void)context;
+    return SUMAC_FAILED_PRECONDITION;
+}
+
+/* The program's own failure is not the driver's; one that it has no name for is its number. */
+static void why_is_said_of_what_the_driver_refused_alone(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct device_event *event = NULL;
+
+    assert_int_equal(device_event_open(device, &event, NULL), SUMAC_OK);
+    device_run(queue, give_up, NULL);
+    assert_int_equal(device_wait(queue), SUMAC_FAILED_PRECONDITION); /* when, then */
+    assert_string_equal(device_why(queue), "");
+
+    fail_at("cuEventRecord", 1, 4711);
+    device_record(queue, event);
+    device_run(queue, give_up, NULL);
+    assert_int_equal(device_wait(queue), SUMAC_INTERNAL);
+    assert_string_equal(device_why(queue), "error 4711, which the driver has no name for");
+    assert_int_equal(device_wait(queue), SUMAC_OK);
+    assert_string_equal(device_why(queue), "");
+    fail_at("", 0, 0);
+    device_event_close(event);
+    device_queue_close(queue);
+    device_close(device);
 }
 
 static void a_device_that_is_full_says_so(void **state)
@@ -226,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_device_that_cannot_be_used_is_told_in_the_drivers_words),
         cmocka_unit_test(whatever_the_driver_refuses_is_told_and_the_next_life_is_a_whole_one),
         cmocka_unit_test(what_fails_later_is_told_by_the_wait_until_the_device_is_opened_again),
+        cmocka_unit_test(why_is_said_of_what_the_driver_refused_alone),
         cmocka_unit_test(a_device_that_is_full_says_so),
         cmocka_unit_test(gpus_are_found_with_what_they_are_and_whom_they_reach),
     };

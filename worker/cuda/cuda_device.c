@@ -57,36 +57,40 @@ static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job
     const struct cuda_driver *driver = device->driver;
     const CUstream stream = ((struct cuda_queue *)jobs)->stream;
     const struct cuda_event *event = (const struct cuda_event *)job->event;
-    enum sumac_status status = cuda_status(driver->cuCtxSetCurrent(device->context));
-    enum sumac_status next = SUMAC_OK;
+    CUresult result = driver->cuCtxSetCurrent(device->context), next = CUDA_SUCCESS;
+    enum sumac_status work = SUMAC_OK;
 
     assert(device->base.ops == &cuda_device_ops);
     assert(stream != NULL);
     switch (job->kind) {
     case JOB_WORK:
-        if (status == SUMAC_OK)
-            status = cuda_status(driver->cuStreamSynchronize(stream));
-        next = job->work(job->context);
+        if (result == CUDA_SUCCESS)
+            result = driver->cuStreamSynchronize(stream);
+        work = job->work(job->context);
         break;
     case JOB_ISSUE:
-        next = job->work(job->context);
+        work = job->work(job->context);
         break;
     case JOB_COPY:
-        next = cuda_status(copy(driver, &job->copy, stream));
+        next = copy(driver, &job->copy, stream);
         break;
     case JOB_RECORD:
-        next = cuda_status(driver->cuEventRecord(event->event, stream));
+        next = driver->cuEventRecord(event->event, stream);
         job_event_pass(job->event);
         break;
     case JOB_AWAIT:
         job_event_await(job->event, job->until);
-        next = cuda_status(driver->cuStreamWaitEvent(stream, event->event, CU_EVENT_WAIT_DEFAULT));
+        next = driver->cuStreamWaitEvent(stream, event->event, CU_EVENT_WAIT_DEFAULT);
         break;
     case JOB_FINISH:
-        next = cuda_status(driver->cuStreamSynchronize(stream));
+        next = driver->cuStreamSynchronize(stream);
         break;
     }
-    return status != SUMAC_OK ? status : next;
+    result = result != CUDA_SUCCESS ? result : next;
+    if (result == CUDA_SUCCESS)
+        return work;
+    cuda_words(driver, result, jobs->why, sizeof jobs->why);
+    return cuda_status(result);
 }
 
 /* ---- devices */
@@ -322,4 +326,5 @@ const struct device_ops cuda_device_ops = {
     .record = job_queue_record,
     .await = job_queue_await,
     .wait = job_queue_finish,
+    .why = job_queue_why,
 };

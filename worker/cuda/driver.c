@@ -187,25 +187,34 @@ enum sumac_status cuda_status(CUresult result)
     }
 }
 
+void cuda_words(const struct cuda_driver *driver, CUresult result, char *text, size_t text_bytes)
+{
+    const char *name = NULL, *words = NULL;
+
+    assert(result != CUDA_SUCCESS);
+    if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS ||
+        driver->cuGetErrorString(result, &words) != CUDA_SUCCESS)
+        (void)text_print(
+            text, text_bytes, "error %d, which the driver has no name for", (int)result);
+    else
+        (void)text_print_line(text, text_bytes, "%s (%s)", name, words);
+}
+
 enum sumac_status cuda_fail(
     struct sumac_error *error, const struct cuda_driver *driver, CUresult result,
     const char *format, ...)
 {
     const enum sumac_status status = cuda_status(result);
-    const char *name = NULL, *words = NULL;
-    char text[SUMAC_ERROR_TEXT_BYTES];
+    char text[SUMAC_ERROR_TEXT_BYTES], words[160];
     va_list values;
 
     assert(result != CUDA_SUCCESS);
     va_start(values, format);
     (void)text_print_line_values(text, sizeof text, format, values);
     va_end(values);
-    if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS)
-        name = "an error that it has no name for";
-    if (driver->cuGetErrorString(result, &words) != CUDA_SUCCESS)
-        words = "no words for it, either";
+    cuda_words(driver, result, words, sizeof words);
     return fail(
         error, status,
         status == SUMAC_RESOURCE_EXHAUSTED ? SUMAC_REASON_OUT_OF_MEMORY : SUMAC_REASON_UNSPECIFIED,
-        "%s: %s (%s)", text, name, words);
+        "%s: %s", text, words);
 }

@@ -10,6 +10,7 @@
 #define WORKER_CUDA_DRIVER_H
 
 #include <cuda.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "sumac/status.h"
@@ -70,6 +71,9 @@ int cuda_driver_version(void);
 
 /* What a result of the driver's is as a status. */
 enum sumac_status cuda_status(CUresult result);
+
+/* The driver's name for it, and its words: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)". */
+void cuda_words(const struct cuda_driver *driver, CUresult result, char *text, size_t text_bytes);
 
 /* A sentence of what failed with the driver's name for it, and its words: "GPU:1 could not …:
  * CUDA_ERROR_OUT_OF_MEMORY (out of memory)". Returns the status. */
