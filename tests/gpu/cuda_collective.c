@@ -333,5 +333,7 @@ int main(void)
         group_test(what_is_put_into_a_queue_before_and_after_is_before_and_after),
     };
 
-    return cmocka_run_group_tests(tests, gpu_world_find_standins, NULL);
+    if (!gpu_world_is_there())
+        return GPU_WORLD_SKIPPED;
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 #ifndef TESTS_GPU_GPU_WORLD_H
 #define TESTS_GPU_GPU_WORLD_H
 
+#include <stdbool.h>
+
 #include "collective.h"
 
 #define GPU_REPLICAS 3u
@@ -22,8 +24,12 @@ struct gpu_held {
 
 extern const uint64_t gpu_world_ones[GPU_REPLICAS];
 
-/* Of the stand-ins; the first is a group's setup. */
-int gpu_world_find_standins(void **state);
+#define GPU_WORLD_SKIPPED 77 /* a program's exit code */
+
+/* Are there GPUs enough, and NCCL? Says so if not. */
+bool gpu_world_is_there(void);
+
+/* What the stand-ins are told; with a driver and NCCL that cannot be told the test is skipped. */
 void gpu_world_nccl_fault(const char *what, int rank, uint64_t number);
 void gpu_world_fail_at(const char *function, uint64_t nth, int result);
 

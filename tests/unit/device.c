@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c -- devices through their table: queues run what they are given in order, and at once.
  *
- *     unit_device [KIND]    on devices of that kind, "CPU" or "GPU"; "CPU"
+ *     unit_device [KIND [OTHER]]    on devices of that kind, "CPU" or "GPU", 0 and OTHER; "CPU" 1
  */
 #define _GNU_SOURCE /* pthread_getname_np */
 #include <errno.h>
@@ -21,6 +21,7 @@
 #include "sumac/worker.h"
 
 static const char *kind = "CPU";
+static uint32_t other_index = 1; /* a machine may have one GPU only: then it is that, once more */
 
 /* "CPU:5" */
 static const char *named(unsigned index)
@@ -98,7 +99,7 @@ static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_th
 static void two_devices_run_their_jobs_at_once(void **state)
 {
     (void)state;
-    struct device *devices[2] = {opened(0), opened(1)}; /* given */
+    struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     pthread_barrier_t meeting;
 
@@ -202,7 +203,7 @@ static void an_empty_queue_need_not_be_waited_for(void **state)
 static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void **state)
 {
     (void)state;
-    struct device *device = opened(1); /* given */
+    struct device *device = opened(other_index); /* given */
     struct device_queue *queue = queue_of(device);
     struct sumac_buffer *buffer = NULL, *other = NULL, *host = NULL, *seen = NULL;
 
@@ -270,7 +271,7 @@ static void memory_is_zero_for_whoever_comes_first(void **state)
 static void a_copy_in_another_queue_awaits_what_it_is_of(void **state)
 {
     (void)state;
-    struct device *devices[2] = {opened(0), opened(1)}; /* given */
+    struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     struct device_event *event = NULL;
     struct sumac_buffer *first = NULL, *second = NULL, *host = NULL, *seen = NULL;
@@ -411,7 +412,7 @@ int __wrap_pthread_create(
 static void a_queue_that_has_no_thread_says_what_to_do(void **state)
 {
     (void)state;
-    struct device *device = opened(1); /* given */
+    struct device *device = opened(other_index); /* given */
     struct device_queue *queue = NULL;
     struct sumac_error error = {0};
 
@@ -426,7 +427,7 @@ static void a_queue_that_has_no_thread_says_what_to_do(void **state)
         expected, sizeof expected,
         "device %s could not start its thread: Resource temporarily unavailable; ask for fewer "
         "replicas",
-        named(1));
+        named(other_index));
     assert_string_equal(error.text, expected);
     assert_null(queue);
     device_close(device);
@@ -437,7 +438,7 @@ static void a_queue_that_has_no_thread_says_what_to_do(void **state)
 static void a_queue_awaits_what_was_recorded_in_another(void **state)
 {
     (void)state;
-    struct device *devices[2] = {opened(0), opened(1)}; /* given */
+    struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     struct device_event *event = NULL;
 
@@ -498,9 +499,9 @@ static void a_device_is_named_by_its_kind_and_number(void **state)
 {
     (void)state;
     char text[16], cut[4];
-    struct device *device = opened(1);
+    struct device *device = opened(other_index);
 
-    assert_string_equal(device_name(device, text, sizeof text), named(1));
+    assert_string_equal(device_name(device, text, sizeof text), named(other_index));
     device_close(device);
     assert_string_equal(sumac_device_name(0, text, sizeof text), "CPU:0");
     assert_string_equal(sumac_device_name(12, text, sizeof text), "CPU:12");
@@ -533,5 +534,7 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         kind = argv[1];
+    if (argc > 2)
+        other_index = (uint32_t)strtoul(argv[2], NULL, 10);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
