@@ -285,6 +285,36 @@ static void integers_of_16_bits_wrap(void **state)
     gpu_world_drop(&held);
 }
 
+static void wide_values_of_one_start_have_places_of_their_own(void **state)
+{
+    struct gpu_world *world = *state;
+    struct gpu_held held = gpu_world_hold(world, 3 * 2 * MANY); /* given */
+    static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
+    void *at[3][GPU_REPLICAS];
+
+    for (uint32_t r = 0; r < GPU_REPLICAS; r++) {
+        for (uint32_t i = 0; i < 3 * MANY; i++)
+            ((uint16_t *)sumac_buffer_data(held.host[r]))[i] = (uint16_t)(i + r);
+        for (uint32_t call = 0; call < 3; call++)
+            at[call][r] = (char *)held.at[r] + 2 * MANY * call;
+    }
+    gpu_world_send(world, &held); /* when */
+    for (uint32_t call = 0; call < 3; call++) {
+        const struct collective_values values = {
+            SUMAC_UINT16, (const void *const *)at[call], at[call], elements, NULL};
+        assert_int_equal(
+            collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+    }
+    gpu_world_finish(world);
+    gpu_world_fetch(world, &held);
+
+    for (uint32_t r = 0; r < GPU_REPLICAS; r++) /* then */
+        for (uint32_t i = 0; i < 3 * MANY; i++)
+            assert_int_equal(
+                ((uint16_t *)sumac_buffer_data(held.host[r]))[i], (uint16_t)(3 * i + 3));
+    gpu_world_drop(&held);
+}
+
 /* By weights that no half has, of values whose mean must be rounded once: the CPU's, to the bit,
  * where ranks are added in their order. */
 static void a_mean_of_halves_is_rounded_once(void **state)
@@ -327,6 +357,7 @@ int main(void)
         group_test(a_mean_by_uneven_weights_is_the_cpus_to_rounding),
         group_test(a_mean_of_halves_is_rounded_once),
         group_test(integers_of_16_bits_wrap),
+        group_test(wide_values_of_one_start_have_places_of_their_own),
         group_test(all_gather_puts_uneven_rows_one_after_the_other),
         group_test(calls_of_one_start_run_one_after_the_other),
         group_test(many_calls_are_one_start),
