@@ -223,6 +223,33 @@ static void a_rank_that_fails_when_all_have_begun_does_so_too(void **state)
     fail_in_one(*state, "break");
 }
 
+/* Whichever of the streams it is that meets with it, before or behind the ranks' meeting. */
+static void a_gpu_that_fails_ends_the_group_with_its_name(void **state)
+{
+    struct gpu_world *world = *state;
+
+    for (uint64_t nth = 1; nth <= 6; nth++) {
+        struct gpu_held held = three(world); /* given */
+        struct sumac_error error = {0};
+
+        add_three(world, &held);
+        gpu_world_fail_at("stream", nth, 700);
+        collective_start(world->group); /* when */
+        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+
+        assert_int_equal(status, SUMAC_ABORTED); /* then */
+        assert_non_null(
+            strstr(error.text, "start 1 of a group of 3 replicas was aborted: replica"));
+        assert_non_null(
+            strstr(error.text, "has failed: CUDA_ERROR_ILLEGAL_ADDRESS (as the test wants it)"));
+        gpu_world_drop(&held);
+        assert_int_equal(gpu_world_end(state), 0); /* other contexts, for a device that is well */
+        gpu_world_fail_at("", 0, 0);
+        assert_int_equal(gpu_world_begin(state), 0);
+        world = *state;
+    }
+}
+
 static void close_while_one_fails(struct gpu_world *world, const char *how)
 {
     struct gpu_held held = three(world); /* given */
@@ -374,6 +401,7 @@ int main(void)
         group_test(a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted),
         group_test(a_rank_that_fails_ends_the_group_with_its_name),
         group_test(a_rank_that_fails_when_all_have_begun_does_so_too),
+        group_test(a_gpu_that_fails_ends_the_group_with_its_name),
         group_test(a_group_is_closed_while_a_rank_fails),
         group_test(a_group_is_closed_while_a_rank_has_begun_and_fails),
         group_test(replicas_on_one_gpu_make_no_group),

@@ -33,6 +33,11 @@ class Anywhere(unittest.TestCase):
         self.assertEqual(cpu["cores"], len(os.sched_getaffinity(0)))
         self.assertEqual(cpu["memory_bytes"], os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
+    def test_no_cuda_library_is_linked(self):
+        needed = subprocess.run(["readelf", "--dynamic", SUMAC], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
+        self.assertIn("libgrpc", needed)
+        self.assertNotRegex(needed, r"(?i)cuda|nccl")
+
     def test_a_word_that_means_nothing_is_refused(self):
         code, output, errors = devices("GPU:0")
         self.assertEqual((code, output), (2, ""))

@@ -318,9 +318,14 @@ static enum sumac_status take_part(void *context)
     }
     if (group->library == NULL && goes_on)
         copy_alone(member);
+    /* What was asked for may begin until its communicator is gone: the event comes behind that. */
+    while (group->aborted && !group->ended)
+        pthread_cond_wait(&group->changed, &group->mutex);
     pthread_mutex_unlock(&group->mutex);
     const CUresult recorded = group->driver->cuEventRecord(member->over, member->queue->stream);
     pthread_mutex_lock(&group->mutex);
+    if (recorded != CUDA_SUCCESS)
+        fail_group_by_driver(member, recorded, "has failed");
     member->left++;
     assert(member->left == member->come);
     pthread_cond_broadcast(&group->changed);
@@ -392,20 +397,27 @@ static void start(struct collective_group *base)
         job_queue_issue(&group->members[i].queue->jobs.base, take_part, &group->members[i]);
 }
 
-/* What its stream had of the last start is done, or will never be. */
-static bool is_over(const struct member *member)
+/* Is what its stream had of the last start done? CUDA_ERROR_NOT_READY: no. Another: the device has
+ * failed, and nothing of it will be. */
+static CUresult ask_stream(const struct member *member)
 {
     const struct cuda_driver *driver = member->group->driver;
     CUcontext popped = NULL;
 
     assert(member->left <= member->come);
     if (member->left < member->group->starts)
-        return false;
-    if (driver->cuCtxPushCurrent(device_of(member)->context) != CUDA_SUCCESS)
-        return true;
-    const CUresult result = driver->cuEventQuery(member->over);
+        return CUDA_ERROR_NOT_READY;
+    CUresult result = driver->cuCtxPushCurrent(device_of(member)->context);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuEventQuery(member->over);
     (void)driver->cuCtxPopCurrent(&popped);
-    return result != CUDA_ERROR_NOT_READY;
+    return result;
+}
+
+static bool is_over(const struct member *member)
+{
+    return ask_stream(member) != CUDA_ERROR_NOT_READY;
 }
 
 /* Of an aborted group, those that have not come touch nothing when they do. */
@@ -421,22 +433,43 @@ static bool all_over(const struct cuda_group *group)
     return true;
 }
 
-/* Under the mutex: has NCCL met with an error in one of its own threads, or on a GPU? */
+/* Under the mutex: has NCCL met with an error in one of its own threads? */
+static void ask_nccl_for_errors(struct member *member)
+{
+    struct cuda_group *group = member->group;
+    ncclResult_t state = ncclSuccess;
+
+    if (member->inside || !enter(member)) /* who is inside looks */
+        return;
+    pthread_mutex_unlock(&group->mutex);
+    ncclResult_t result = group->library->ncclCommGetAsyncError(member->rank.comm, &state);
+    pthread_mutex_lock(&group->mutex);
+    leave(member);
+    result = result != ncclSuccess ? result : state;
+    if (!is_fine(result))
+        fail_group(member, result);
+}
+
+/* Under the mutex: or has a GPU failed? */
 static void look_for_errors(struct cuda_group *group)
 {
-    for (uint32_t i = 0; group->library != NULL && i < group->base.replicas; i++) {
+    for (uint32_t i = 0; i < group->base.replicas && !group->aborted; i++) {
         struct member *member = &group->members[i];
-        ncclResult_t state = ncclSuccess;
-        if (member->inside || !enter(member)) /* who is inside looks */
-            continue;
-        pthread_mutex_unlock(&group->mutex);
-        ncclResult_t result = group->library->ncclCommGetAsyncError(member->rank.comm, &state);
-        pthread_mutex_lock(&group->mutex);
-        leave(member);
-        result = result != ncclSuccess ? result : state;
-        if (!is_fine(result))
-            fail_group(member, result);
+        const CUresult result = ask_stream(member);
+        if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
+            fail_group_by_driver(member, result, "has failed");
+        else if (group->library != NULL)
+            ask_nccl_for_errors(member);
     }
+}
+
+/* An error that came last is seen, too; a group that it ends may not be over any more. */
+static bool all_over_and_well(struct cuda_group *group)
+{
+    const bool over = all_over(group);
+
+    look_for_errors(group);
+    return over && all_over(group);
 }
 
 /* "1 (GPU:1), 3 (GPU:3)": those that have not come, or, if all have, those that are not over. */
@@ -467,11 +500,10 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
     uint32_t looks = 0;
 
     pthread_mutex_lock(&group->mutex);
-    bool over = all_over(group);
+    bool over = all_over_and_well(group);
     while (!over && (timeout_ms == COLLECTIVE_NO_LIMIT || now_us() < until_us)) {
-        look_for_errors(group);
         pause_looking(group, &looks);
-        over = all_over(group);
+        over = all_over_and_well(group);
     }
     if (!over)
         list_missing(group, missing, sizeof missing);

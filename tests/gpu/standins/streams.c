@@ -83,9 +83,8 @@ static void *serve(void *argument)
             stream->last = &stream->first;
         pthread_mutex_unlock(&stream->mutex);
         be_late(stream);
-        CUresult result = standin_enter("stream", false);
-        if (result == CUDA_SUCCESS)
-            result = piece->work(piece->context);
+        fail(stream, standin_enter("stream", false));
+        const CUresult result = piece->work(piece->context);
         free(piece->context);
         free(piece);
         pthread_mutex_lock(&stream->mutex);
@@ -258,12 +257,15 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
     return CUDA_SUCCESS;
 }
 
-/* Under a driver a stream may still have it; the library does not do that. */
+/* Under a driver a stream may still have it; the library does that with a device that has failed
+ * only. */
 CUresult cuEventDestroy(CUevent event)
 {
     pthread_mutex_lock(&event->mutex);
-    if (event->passed < event->recorded)
+    if (event->passed < event->recorded && atomic_load(&event->of->failed) == CUDA_SUCCESS)
         standin_object("an event is destroyed that has not come to pass");
+    while (event->passed < event->recorded)
+        pthread_cond_wait(&event->changed, &event->mutex);
     pthread_mutex_unlock(&event->mutex);
     pthread_mutex_lock(&mutex);
     event->of->events--;
