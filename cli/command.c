@@ -9,8 +9,9 @@
 #include "sumac/client.h"
 
 static const struct command *const commands[] = {
-    &run_command,       &ps_command,     &ls_command,     &get_command,        &stats_command,
-    &functions_command, &define_command, &update_command, &completion_command, &man_command,
+    &run_command,     &ps_command,         &ls_command,     &get_command,
+    &stats_command,   &functions_command,  &define_command, &update_command,
+    &devices_command, &completion_command, &man_command,
 };
 
 const struct command *command_at(size_t index)

@@ -84,6 +84,7 @@ const struct command *command_find(const char *name);
 int command_failed(const struct command *command, const struct sumac_error *error);
 
 extern const struct command ps_command, run_command, ls_command, get_command, stats_command,
-    functions_command, define_command, update_command, completion_command, man_command;
+    functions_command, define_command, update_command, devices_command, completion_command,
+    man_command;
 
 #endif

@@ -10,7 +10,8 @@
  *
  * A group meets within its calls: no device reads another's values before that one has come so far.
  * So a device's groups are started in the same order on all of its peers. cpu_collective.c is the
- * CPU's; another kind's is a file with such a table, which the kind's own table names.
+ * CPU's, cuda/cuda_collective.c that of GPUs; another kind's is a file with such a table, which the
+ * kind's own table names.
  */
 #ifndef WORKER_COLLECTIVE_H
 #define WORKER_COLLECTIVE_H
@@ -66,7 +67,7 @@ struct collective_ops {
     void (*abort)(struct collective_group *group);
 };
 
-extern const struct collective_ops cpu_collective_ops;
+extern const struct collective_ops cpu_collective_ops, cuda_collective_ops;
 
 /* May values of that dtype be reduced so? */
 bool collective_has(

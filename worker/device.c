@@ -11,6 +11,7 @@
 
 static const struct device_ops *const kinds[] = {
     &cpu_device_ops,
+    &cuda_device_ops,
 };
 
 const struct device_ops *device_kind(const char *name)
@@ -124,7 +125,7 @@ void device_copy(struct device_queue *queue, const struct device_copy *copy)
 
 void device_record(struct device_queue *queue, struct device_event *event)
 {
-    assert(event->device->ops == queue->device->ops);
+    assert(event->device == queue->device);
     queue->device->ops->record(queue, event);
 }
 
@@ -138,4 +139,12 @@ enum sumac_status device_wait(struct device_queue *queue)
 {
     assert(queue->device != NULL);
     return queue->device->ops->wait(queue);
+}
+
+const char *device_why(const struct device_queue *queue)
+{
+    const char *why = queue->device->ops->why(queue);
+
+    assert(why != NULL);
+    return why;
 }

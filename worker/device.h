@@ -7,8 +7,9 @@
  *             └─ event       a place in one queue that another may await
  *
  * CPU:0 … CPU:n-1 exist on every machine, whatever its number of cores, so that everything that
- * concerns several replicas can be tried anywhere (cpu_device.c). Another kind is a file with such
- * a table and a row in device.c.
+ * concerns several replicas can be tried anywhere (cpu_device.c). GPU:0 … are those that the
+ * program sees (cuda/cuda_device.c). Another kind is a file with such a table and a row in
+ * device.c.
  *
  * Whatever is put into a queue returns at once, unless DEVICE_JOBS_MAX are waiting there; a failure
  * is told by the next device_wait. What a queue's work reads and writes is lent to it until then.
@@ -68,18 +69,20 @@ struct device_ops {
     void (*record)(struct device_queue *queue, struct device_event *event);
     void (*await)(struct device_queue *queue, struct device_event *event);
     enum sumac_status (*wait)(struct device_queue *queue);
+    const char *(*why)(const struct device_queue *queue);
 };
 
-extern const struct device_ops cpu_device_ops;
+extern const struct device_ops cpu_device_ops, cuda_device_ops;
 
-/* The kind of that name, "CPU"; NULL: none here. The one that replicas run on, unless they are told
- * another. */
+/* The kind of that name, "CPU" or "GPU"; NULL: there is none of that name. The one that replicas
+ * run on, unless they are told another. */
 const struct device_ops *device_kind(const char *name);
 const struct device_ops *device_kind_of_replicas(void);
 
 /* Open device `index` of a kind.
  * Gives    *device; close with device_close, after its queues, events and buffers. NULL is fine.
- * Fails    RESOURCE_EXHAUSTED. */
+ * Fails    RESOURCE_EXHAUSTED. FAILED_PRECONDITION: the machine, or this build, has none of the
+ *          kind; OUT_OF_RANGE: none of that number. The sentence has the remedy. */
 enum sumac_status device_open(
     const struct device_ops *ops, uint32_t index, struct device **device,
     struct sumac_error *error);
@@ -111,9 +114,9 @@ enum sumac_status
 device_event_open(struct device *device, struct device_event **event, struct sumac_error *error);
 void device_event_close(struct device_event *event);
 
-/* Put into the queue, after what it has: work(context); a copy; that the event has come to pass; a
- * wait until all that was recorded before this call has come to pass (of a device of the same
- * kind).
+/* Put into the queue, after what it has: work(context), when what was put before is done; a copy;
+ * that the event, one of its own device's, has come to pass; a wait until all that was recorded
+ * before this call has come to pass (of a device of the same kind).
  * Threads  one at a time for a queue. */
 void device_run(struct device_queue *queue, device_work *work, void *context);
 void device_copy(struct device_queue *queue, const struct device_copy *copy);
@@ -123,5 +126,9 @@ void device_await(struct device_queue *queue, struct device_event *event);
 /* Wait until the queue is empty. What its work wrote is then visible to the caller.
  * Fails    with the first failure since the last wait. */
 enum sumac_status device_wait(struct device_queue *queue);
+
+/* What the device itself said of the failure that the last wait told, to come after ": "; "" where
+ * the status says it all. Lends  until the next wait. */
+const char *device_why(const struct device_queue *queue);
 
 #endif

@@ -368,11 +368,12 @@ static enum sumac_status join_replicas(struct sumac_worker *worker, struct sumac
 
     if (status == SUMAC_OK)
         return SUMAC_OK;
+    const char *why = device_why(worker->replicas.queues[failed]);
     return fail(
         error, status, SUMAC_REASON_UNSPECIFIED,
-        "replica %u (device %s) ended step %" PRIu64 " with %s", failed,
+        "replica %u (device %s) ended step %" PRIu64 " with %s%s%s", failed,
         device_name(worker->replicas.devices[failed], name, sizeof name), worker->steps,
-        sumac_status_name(status));
+        sumac_status_name(status), why[0] == '\0' ? "" : ": ", why);
 }
 
 /* Collect the replicas' weights and add them up. */
@@ -444,11 +445,12 @@ fetch_gradients(struct sumac_worker *worker, const struct place *place, struct s
     const enum sumac_status status = device_wait(worker->replicas.queues[0]);
     if (status == SUMAC_OK)
         return SUMAC_OK;
+    const char *why = device_why(worker->replicas.queues[0]);
     return fail(
         error, status, SUMAC_REASON_UNSPECIFIED,
-        "device %s did not give the gradients of step %" PRIu64 ": %s",
+        "device %s did not give the gradients of step %" PRIu64 ": %s%s%s",
         device_name(worker->replicas.devices[0], name, sizeof name), worker->steps,
-        sumac_status_name(status));
+        sumac_status_name(status), why[0] == '\0' ? "" : ": ", why);
 }
 
 #define SCALE(type)                                                                                \

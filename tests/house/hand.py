@@ -13,7 +13,7 @@ import sys
 COLUMNS_MAX = 100
 SKIPPED = ("build/", "shared/")
 TYPE = r"(?:struct \w+|enum \w+|union \w+|unsigned(?: (?:int|char|long))?|signed|char|short|int|long|float|double|bool|void|FILE|DIR|" \
-       r"va_list|\w+_t|(?:wire|grpc|gpr|sumac|json|protobuf_c)_\w+|[A-Z]\w*)"
+       r"va_list|\w+_t|(?:wire|grpc|gpr|sumac|json|protobuf_c)_\w+|nccl[A-Z]\w*|[A-Z]\w*)"
 # A function's first lines, four blanks in: a type, a name, and what a declaration may go on with.
 DECLARATION = re.compile(
     r"    (?:static |const |register )*" + TYPE + r"(?: const)?[ *]+(?:const )?\**(?:\w+|\(\*\w+\))(?:\[[^\]]*\])*(?:\([^;=]*\))?(?:\s*[=;,]|$)")

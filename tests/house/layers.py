@@ -48,7 +48,7 @@ MAY_INCLUDE = {
                "server/lane/step/out.h", "server/judge"],
     "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "server/plugin_files.h",
             "server/catalogue/plugins.h", "lib/update/update.h", "lib/update/defined.h", "lib/update/described.h",
-            "lib/update/plugged.h", "lib/expression/expression.h"],
+            "lib/update/plugged.h", "lib/expression/expression.h", "worker/gpus.h"],
     "examples": ["worker", "lib/client", "lib/cluster", "lib/base/sumac", "lib/update/sumac"],
 }
 
@@ -59,7 +59,8 @@ DOORS = {
     r"jansson\.h": ["lib/cluster/tf_config.c", "cli/json.c"],
     r"xxhash\.h": ["server/lane/part/checksum.c"],
     r"zlib\.h": ["examples/digits_data.c", "cli/array_file.c"],
-    r"cuda|nccl": [],
+    r"cuda(?:_(?:runtime\w*|fp16|bf16))?\.h": ["worker/cuda/driver.h"],
+    r"nccl\.h": ["worker/cuda/nccl_library.h"],
     r"immintrin\.h": ["lib/update/loops_half.h"],
     r"malloc\.h": ["lib/client/tune.c", "server/ps_machine.c"],
 }

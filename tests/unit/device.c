@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c -- devices through their table: queues run what they are given in order, and at once. */
+/* device.c -- devices through their table: queues run what they are given in order, and at once.
+ *
+ *     unit_device [KIND [OTHER]]    on devices of that kind, "CPU" or "GPU", 0 and OTHER; "CPU" 1
+ */
 #define _GNU_SOURCE /* pthread_getname_np */
 #include <errno.h>
 #include <setjmp.h>
@@ -7,6 +10,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +19,18 @@
 
 #include "device.h"
 #include "sumac/worker.h"
+
+static const char *kind = "CPU";
+static uint32_t other_index = 1; /* a machine may have one GPU only: then it is that, once more */
+
+/* "CPU:5" */
+static const char *named(unsigned index)
+{
+    static char name[16];
+
+    (void)snprintf(name, sizeof name, "%s:%u", kind, index);
+    return name;
+}
 
 /* Where and how often a job ran. */
 struct job {
@@ -46,7 +62,7 @@ static struct device *opened(uint32_t index)
 {
     struct device *device = NULL;
 
-    assert_int_equal(device_open(device_kind("CPU"), index, &device, NULL), SUMAC_OK);
+    assert_int_equal(device_open(device_kind(kind), index, &device, NULL), SUMAC_OK);
     return device;
 }
 
@@ -74,7 +90,7 @@ static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_th
     assert_int_equal(second.runs, 1);
     assert_false(pthread_equal(first.thread, pthread_self()));
     assert_true(pthread_equal(first.thread, second.thread));
-    assert_string_equal(first.thread_name, "CPU:0");
+    assert_string_equal(first.thread_name, named(0));
     device_queue_close(queue);
     device_close(device);
 }
@@ -83,7 +99,7 @@ static void a_job_runs_on_the_queues_own_thread_and_its_writes_are_seen_after_th
 static void two_devices_run_their_jobs_at_once(void **state)
 {
     (void)state;
-    struct device *devices[2] = {opened(0), opened(1)}; /* given */
+    struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     pthread_barrier_t meeting;
 
@@ -183,29 +199,150 @@ static void an_empty_queue_need_not_be_waited_for(void **state)
     device_close(device);
 }
 
+/* The host reads what it has had copied to it: a device's memory may be out of its reach. */
 static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void **state)
 {
     (void)state;
-    struct device *device = opened(3); /* given */
+    struct device *device = opened(other_index); /* given */
     struct device_queue *queue = queue_of(device);
-    struct sumac_buffer *buffer = NULL, *host = NULL;
+    struct sumac_buffer *buffer = NULL, *other = NULL, *host = NULL, *seen = NULL;
 
     assert_int_equal(device_buffer_create(device, 16, &buffer), SUMAC_OK);
+    assert_int_equal(device_buffer_create(device, 16, &other), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(8, &host), SUMAC_OK);
-    assert_int_equal(((char *)sumac_buffer_data(buffer))[15], 0);
+    assert_int_equal(sumac_buffer_create(24, &seen), SUMAC_OK);
+    assert_int_equal((uintptr_t)sumac_buffer_data(buffer) % 64, 0);
+    memset(sumac_buffer_data(seen), 'x', 24);
     memcpy(sumac_buffer_data(host), "abcdefgh", 8);
 
-    device_copy(/* when: there, and back again from where it was put */
+    device_copy(/* when: there, on to another place there, and back from where it was put */
                 queue,
                 &(struct device_copy){.to = buffer, .from = host, .to_offset = 8, .bytes = 8});
     device_copy(
-        queue, &(struct device_copy){.to = host, .from = buffer, .from_offset = 12, .bytes = 4});
+        queue, &(struct device_copy){.to = other, .from = buffer, .from_offset = 12, .bytes = 4});
+    device_copy(queue, &(struct device_copy){.to = seen, .from = buffer, .bytes = 16});
+    device_copy(
+        queue, &(struct device_copy){.to = seen, .from = other, .to_offset = 16, .bytes = 8});
+    device_copy(queue, &(struct device_copy){.to = host, .from = seen, .bytes = 0});
+    device_copy(
+        queue, &(struct device_copy){.to = host, .from = seen, .from_offset = 16, .bytes = 4});
     assert_int_equal(device_wait(queue), SUMAC_OK);
 
-    assert_memory_equal(sumac_buffer_data(host), "efghefgh", 8); /* then */
-    assert_memory_equal((char *)sumac_buffer_data(buffer) + 8, "abcdefgh", 8);
+    assert_memory_equal(/* then */
+                        sumac_buffer_data(seen), "\0\0\0\0\0\0\0\0abcdefghefgh\0\0\0\0", 24);
+    assert_memory_equal(sumac_buffer_data(host), "efghefgh", 8);
+    sumac_buffer_unref(seen);
     sumac_buffer_unref(host);
+    sumac_buffer_unref(other);
     sumac_buffer_unref(buffer);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+/* It may be another queue's, or the device's own, that makes it so. */
+static void memory_is_zero_for_whoever_comes_first(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct sumac_buffer *seen = NULL;
+    static const char zeros[4096];
+
+    assert_int_equal(sumac_buffer_create(sizeof zeros, &seen), SUMAC_OK);
+    for (int round = 0; round < 50; round++) {
+        struct sumac_buffer *buffer = NULL;
+        memset(sumac_buffer_data(seen), 'x', sizeof zeros);
+
+        assert_int_equal(device_buffer_create(device, sizeof zeros, &buffer), SUMAC_OK); /* when */
+        device_copy(
+            queue, &(struct device_copy){.to = seen, .from = buffer, .bytes = sizeof zeros});
+        assert_int_equal(device_wait(queue), SUMAC_OK);
+
+        assert_memory_equal(sumac_buffer_data(seen), zeros, sizeof zeros); /* then */
+        sumac_buffer_unref(buffer);
+    }
+    sumac_buffer_unref(seen);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+/* The copy that the second queue makes is of what the first one's brings, time after time: without
+ * the event it would be of what was there before. */
+static void a_copy_in_another_queue_awaits_what_it_is_of(void **state)
+{
+    (void)state;
+    struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
+    struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
+    struct device_event *event = NULL;
+    struct sumac_buffer *first = NULL, *second = NULL, *host = NULL, *seen = NULL;
+    const uint64_t bytes = 1 << 20;
+
+    assert_int_equal(device_event_open(devices[0], &event, NULL), SUMAC_OK);
+    assert_int_equal(device_buffer_create(devices[0], bytes, &first), SUMAC_OK);
+    assert_int_equal(device_buffer_create(devices[1], bytes, &second), SUMAC_OK);
+    assert_int_equal(sumac_buffer_create(bytes, &host), SUMAC_OK);
+    assert_int_equal(sumac_buffer_create(bytes, &seen), SUMAC_OK);
+
+    for (int round = 1; round <= 20; round++) {
+        memset(sumac_buffer_data(host), round, bytes);
+        device_copy(/* when */
+                    queues[0], &(struct device_copy){.to = first, .from = host, .bytes = bytes});
+        device_record(queues[0], event);
+        device_await(queues[1], event);
+        device_copy(queues[1], &(struct device_copy){.to = second, .from = first, .bytes = bytes});
+        device_copy(queues[1], &(struct device_copy){.to = seen, .from = second, .bytes = bytes});
+        assert_int_equal(device_wait(queues[1]), SUMAC_OK);
+
+        assert_memory_equal(sumac_buffer_data(seen), sumac_buffer_data(host), bytes); /* then */
+        assert_int_equal(device_wait(queues[0]), SUMAC_OK);
+    }
+    sumac_buffer_unref(seen);
+    sumac_buffer_unref(host);
+    sumac_buffer_unref(second);
+    sumac_buffer_unref(first);
+    device_event_close(event);
+    for (int i = 0; i < 2; i++) {
+        device_queue_close(queues[i]);
+        device_close(devices[i]);
+    }
+}
+
+/* What it reads has been copied to the host before, in the same queue. */
+static enum sumac_status compare(void *context)
+{
+    struct sumac_buffer *const *buffers = context;
+
+    return memcmp(
+               sumac_buffer_data(buffers[0]), sumac_buffer_data(buffers[1]),
+               sumac_buffer_bytes(buffers[0])) == 0
+               ? SUMAC_OK
+               : SUMAC_DATA_LOSS;
+}
+
+static void a_job_sees_what_was_copied_before_it(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct sumac_buffer *there = NULL, *buffers[2] = {NULL, NULL};
+    const uint64_t bytes = 1 << 20;
+
+    assert_int_equal(device_buffer_create(device, bytes, &there), SUMAC_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sumac_buffer_create(bytes, &buffers[i]), SUMAC_OK);
+
+    for (int round = 1; round <= 20; round++) {
+        memset(sumac_buffer_data(buffers[0]), round, bytes);
+        device_copy(/* when */
+                    queue, &(struct device_copy){.to = there, .from = buffers[0], .bytes = bytes});
+        device_copy(queue, &(struct device_copy){.to = buffers[1], .from = there, .bytes = bytes});
+        device_run(queue, compare, buffers);
+
+        assert_int_equal(device_wait(queue), SUMAC_OK); /* then */
+    }
+    sumac_buffer_unref(there);
+    for (int i = 0; i < 2; i++)
+        sumac_buffer_unref(buffers[i]);
     device_queue_close(queue);
     device_close(device);
 }
@@ -275,7 +412,7 @@ int __wrap_pthread_create(
 static void a_queue_that_has_no_thread_says_what_to_do(void **state)
 {
     (void)state;
-    struct device *device = opened(5); /* given */
+    struct device *device = opened(other_index); /* given */
     struct device_queue *queue = NULL;
     struct sumac_error error = {0};
 
@@ -285,9 +422,13 @@ static void a_queue_that_has_no_thread_says_what_to_do(void **state)
 
     assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED); /* then */
     assert_int_equal(error.reason, SUMAC_REASON_OUT_OF_MEMORY);
-    assert_string_equal(
-        error.text, "device CPU:5 could not start its thread: Resource temporarily unavailable; "
-                    "ask for fewer replicas");
+    char expected[128];
+    (void)snprintf(
+        expected, sizeof expected,
+        "device %s could not start its thread: Resource temporarily unavailable; ask for fewer "
+        "replicas",
+        named(other_index));
+    assert_string_equal(error.text, expected);
     assert_null(queue);
     device_close(device);
 }
@@ -297,7 +438,7 @@ static void a_queue_that_has_no_thread_says_what_to_do(void **state)
 static void a_queue_awaits_what_was_recorded_in_another(void **state)
 {
     (void)state;
-    struct device *devices[2] = {opened(0), opened(1)}; /* given */
+    struct device *devices[2] = {opened(0), opened(other_index)}; /* given */
     struct device_queue *queues[2] = {queue_of(devices[0]), queue_of(devices[1])};
     struct device_event *event = NULL;
 
@@ -358,9 +499,9 @@ static void a_device_is_named_by_its_kind_and_number(void **state)
 {
     (void)state;
     char text[16], cut[4];
-    struct device *device = opened(12);
+    struct device *device = opened(other_index);
 
-    assert_string_equal(device_name(device, text, sizeof text), "CPU:12");
+    assert_string_equal(device_name(device, text, sizeof text), named(other_index));
     device_close(device);
     assert_string_equal(sumac_device_name(0, text, sizeof text), "CPU:0");
     assert_string_equal(sumac_device_name(12, text, sizeof text), "CPU:12");
@@ -370,7 +511,7 @@ static void a_device_is_named_by_its_kind_and_number(void **state)
     assert_null(device_kind("TPU"));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
@@ -381,6 +522,9 @@ int main(void)
         cmocka_unit_test(closing_a_queue_finishes_what_is_in_it),
         cmocka_unit_test(an_empty_queue_need_not_be_waited_for),
         cmocka_unit_test(a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue),
+        cmocka_unit_test(memory_is_zero_for_whoever_comes_first),
+        cmocka_unit_test(a_copy_in_another_queue_awaits_what_it_is_of),
+        cmocka_unit_test(a_job_sees_what_was_copied_before_it),
         cmocka_unit_test(a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait),
         cmocka_unit_test(a_queue_that_has_no_thread_says_what_to_do),
         cmocka_unit_test(a_queue_awaits_what_was_recorded_in_another),
@@ -388,5 +532,9 @@ int main(void)
         cmocka_unit_test(a_device_is_named_by_its_kind_and_number),
     };
 
+    if (argc > 1)
+        kind = argv[1];
+    if (argc > 2)
+        other_index = (uint32_t)strtoul(argv[2], NULL, 10);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

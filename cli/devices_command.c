@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices_command.c -- `sumac devices`: what replicas can run on here, and what is missing. */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "gpus.h"
+#include "json.h"
+#include "options.h"
+#include "table.h"
+#include "text.h"
+
+struct devices_options {
+    bool json;
+};
+
+static const struct option_row rows[] = {
+    {"json", NULL, "print one JSON document", OPTION_FLAG,
+     .offset = offsetof(struct devices_options, json)},
+};
+
+static int list(const struct command *command, int argc, char **argv);
+
+const struct command devices_command = {
+    .name = "devices",
+    .summary = "list the devices of this machine, and say what is missing for more",
+    .arguments = "",
+    .about = "The CPU, whose devices CPU:0, CPU:1, … are as many as are asked for; and each GPU "
+             "that programs see\n"
+             "here (CUDA_VISIBLE_DEVICES hides and orders them), with its memory, its compute "
+             "capability, and the\n"
+             "GPUs whose memory it reads and writes without the host. Then the driver's release, "
+             "the latest CUDA\n"
+             "that it knows, and NCCL, which several GPUs need. What is missing is said with the "
+             "remedy. No ps is\n"
+             "asked.",
+    .examples = "  sumac devices\n"
+                "  CUDA_VISIBLE_DEVICES=1 sumac devices --json\n",
+    .rows = rows,
+    .row_count = sizeof rows / sizeof rows[0],
+    .run = list,
+};
+
+struct cpu {
+    char name[96];
+    uint32_t cores; /* that this process may use */
+    uint64_t memory_bytes;
+};
+
+/* Some processors have no name: theirs is "CPU". */
+static void read_cpu_name(char *name, size_t name_bytes)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[256];
+
+    (void)text_print(name, name_bytes, "CPU");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", strlen("model name")) != 0 || value == NULL)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        (void)text_print_line(name, name_bytes, "%s", value + 1 + strspn(value + 1, " "));
+        break;
+    }
+    if (file != NULL)
+        (void)fclose(file);
+}
+
+static struct cpu find_cpu(void)
+{
+    cpu_set_t set;
+    struct cpu cpu = {.cores = 1};
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+
+    read_cpu_name(cpu.name, sizeof cpu.name);
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        cpu.cores = (uint32_t)CPU_COUNT(&set);
+    if (pages > 0 && page_bytes > 0)
+        cpu.memory_bytes = (uint64_t)pages * (uint64_t)page_bytes;
+    return cpu;
+}
+
+static bool reaches(const struct gpu *gpu, uint32_t other)
+{
+    return (gpu->reaches >> other & 1) != 0;
+}
+
+/* One GPU alone needs no NCCL. */
+static const struct sumac_error *nccl_missing(const struct gpus *gpus)
+{
+    return gpus->count > 1 && gpus->nccl_missing.status != SUMAC_OK ? &gpus->nccl_missing : NULL;
+}
+
+/* ---- text */
+
+static void add_cpu(struct table *table, const struct cpu *cpu)
+{
+    char memory[32];
+
+    table_add(table, "CPU");
+    table_add(table, "%s", cpu->name);
+    table_add(table, "%s", table_bytes((double)cpu->memory_bytes, memory, sizeof memory));
+    table_add(table, cpu->cores == 1 ? "%" PRIu32 " core" : "%" PRIu32 " cores", cpu->cores);
+    table_add(table, "-");
+}
+
+static void add_gpu(struct table *table, const struct gpus *gpus, uint32_t index)
+{
+    const struct gpu *gpu = &gpus->items[index];
+    char text[512] = "-", memory[32];
+    size_t used = 0;
+
+    for (uint32_t other = 0; other < gpus->count; other++)
+        if (reaches(gpu, other))
+            used += text_print(
+                text + used, sizeof text - used, "%sGPU:%" PRIu32, used == 0 ? "" : ", ", other);
+    table_add(table, "GPU:%" PRIu32, index);
+    table_add(table, "%s", gpu->name);
+    table_add(table, "%s", table_bytes((double)gpu->memory_bytes, memory, sizeof memory));
+    table_add(table, "%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor);
+    table_add(table, "%s", text);
+}
+
+/* "driver 580.65.06, CUDA 13.0, NCCL 2.28.9": those that there are. */
+static void print_versions(const struct gpus *gpus)
+{
+    const char *before = "";
+
+    if (gpus->driver[0] != '\0') {
+        printf("driver %s", gpus->driver);
+        before = ", ";
+    }
+    if (gpus->cuda_major > 0) {
+        printf("%sCUDA %" PRIu32 ".%" PRIu32, before, gpus->cuda_major, gpus->cuda_minor);
+        before = ", ";
+    }
+    if (gpus->nccl_major > 0) {
+        printf(
+            "%sNCCL %" PRIu32 ".%" PRIu32 ".%" PRIu32, before, gpus->nccl_major, gpus->nccl_minor,
+            gpus->nccl_patch);
+        before = ", ";
+    }
+    if (before[0] != '\0')
+        putchar('\n');
+}
+
+static bool print_text(const struct cpu *cpu, const struct gpus *gpus)
+{
+    static const struct table_column columns[] = {
+        {NULL, "DEVICE", 0},  {NULL, "NAME", 0},    {NULL, ">MEMORY", 0},
+        {NULL, "COMPUTE", 0}, {NULL, "REACHES", 0},
+    };
+    struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
+
+    add_cpu(&table, cpu);
+    for (uint32_t i = 0; i < gpus->count; i++)
+        add_gpu(&table, gpus, i);
+    const bool printed = table_print(&table, 0, stdout);
+    table_deinit(&table);
+    print_versions(gpus);
+    if (gpus->missing.status != SUMAC_OK)
+        printf("%s: %s\n", gpus->count == 0 ? "no GPU" : "not every GPU", gpus->missing.text);
+    if (nccl_missing(gpus) != NULL)
+        printf("no NCCL: %s\n", nccl_missing(gpus)->text);
+    return printed;
+}
+
+/* ---- JSON */
+
+static struct value *cpu_value(const struct cpu *cpu)
+{
+    struct value *value = value_object();
+
+    value_put(value, "name", value_text(cpu->name));
+    value_put(value, "cores", value_number(cpu->cores));
+    value_put(value, "memory_bytes", value_number(cpu->memory_bytes));
+    return value;
+}
+
+static struct value *gpu_value(const struct gpus *gpus, uint32_t index)
+{
+    const struct gpu *gpu = &gpus->items[index];
+    struct value *value = value_object(), *others = value_array();
+    char text[32];
+
+    for (uint32_t other = 0; other < gpus->count; other++)
+        if (reaches(gpu, other))
+            value_add(others, value_number(other));
+    value_put(value, "index", value_number(index));
+    value_put(value, "name", value_text(gpu->name));
+    value_put(value, "memory_bytes", value_number(gpu->memory_bytes));
+    (void)text_print(
+        text, sizeof text, "%" PRIu32 ".%" PRIu32, gpu->capability_major, gpu->capability_minor);
+    value_put(value, "compute_capability", value_text(text));
+    value_put(value, "reaches", others);
+    return value;
+}
+
+/* What is not there has no key. */
+static void put_versions(struct value *all, const struct gpus *gpus)
+{
+    char text[64];
+
+    if (gpus->driver[0] != '\0')
+        value_put(all, "driver", value_text(gpus->driver));
+    (void)text_print(text, sizeof text, "%" PRIu32 ".%" PRIu32, gpus->cuda_major, gpus->cuda_minor);
+    if (gpus->cuda_major > 0)
+        value_put(all, "cuda", value_text(text));
+    (void)text_print(
+        text, sizeof text, "%" PRIu32 ".%" PRIu32 ".%" PRIu32, gpus->nccl_major, gpus->nccl_minor,
+        gpus->nccl_patch);
+    if (gpus->nccl_major > 0)
+        value_put(all, "nccl", value_text(text));
+}
+
+static bool print_json(const struct cpu *cpu, const struct gpus *gpus)
+{
+    struct value *all = value_object(), *items = value_array(), *missing = value_array();
+
+    for (uint32_t i = 0; i < gpus->count; i++)
+        value_add(items, gpu_value(gpus, i));
+    if (gpus->missing.status != SUMAC_OK)
+        value_add(missing, value_text(gpus->missing.text));
+    if (nccl_missing(gpus) != NULL)
+        value_add(missing, value_text(nccl_missing(gpus)->text));
+    value_put(all, "cpu", cpu_value(cpu));
+    value_put(all, "gpus", items);
+    put_versions(all, gpus);
+    value_put(all, "missing", missing);
+    const bool printed = value_print(all, stdout);
+    value_free(all);
+    return printed;
+}
+
+static int list(const struct command *command, int argc, char **argv)
+{
+    struct devices_options options = {0};
+    struct gpus gpus;
+    int words = 0;
+    const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
+
+    if (outcome != OPTIONS_GO)
+        return outcome == OPTIONS_HELP ? EXIT_FINE : EXIT_MISUSED;
+    if (words > 0) {
+        fprintf(
+            stderr, "sumac devices: %s means nothing here; see `sumac devices --help`\n", argv[0]);
+        return EXIT_MISUSED;
+    }
+    const struct cpu cpu = find_cpu();
+    gpus_find(&gpus);
+    const bool printed = options.json ? print_json(&cpu, &gpus) : print_text(&cpu, &gpus);
+    return printed ? EXIT_FINE : EXIT_FAILED;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_collective_ends.c -- what becomes of a group of GPUs when a rank does not come, when NCCL or
+ * the driver fails, when it is aborted; and who makes no group. */
+#define _GNU_SOURCE /* sched_yield */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "gpu_world.h"
+
+#define MANY 5000u
+
+/* ---- who does not come, and what fails */
+
+static enum sumac_status meet_test(void *context)
+{
+    pthread_barrier_wait(context);
+    return SUMAC_OK;
+}
+
+/* Of one float each: 1, 2, 3. It is there when this returns, and may be taken away at any time. */
+static struct gpu_held three(struct gpu_world *world)
+{
+    struct gpu_held held = gpu_world_hold(world, 4);
+
+    for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+        *(float *)sumac_buffer_data(held.host[i]) = (float)(i + 1);
+    gpu_world_send(world, &held);
+    for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+        assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+    return held;
+}
+
+static void add_three(struct gpu_world *world, const struct gpu_held *held)
+{
+    const struct collective_values values = {
+        SUMAC_FLOAT32, (const void *const *)held->at, (void *const *)held->at, gpu_world_ones,
+        NULL};
+
+    assert_int_equal(
+        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+}
+
+static void assert_three(struct gpu_world *world, struct gpu_held *held, float a, float b, float c)
+{
+    gpu_world_fetch(world, held);
+    assert_true(*(float *)sumac_buffer_data(held->host[0]) == a);
+    assert_true(*(float *)sumac_buffer_data(held->host[1]) == b);
+    assert_true(*(float *)sumac_buffer_data(held->host[2]) == c);
+}
+
+/* Replica 1's device is busy for as long as the test wants. */
+static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
+{
+    struct gpu_world *world = *state;
+    struct gpu_held held = three(world); /* given */
+    struct sumac_error error = {0};
+    pthread_barrier_t meeting;
+
+    pthread_barrier_init(&meeting, NULL, 2);
+    device_run(world->queues[1], meet_test, &meeting);
+    add_three(world, &held);
+
+    collective_start(world->group); /* when */
+    enum sumac_status status = SUMAC_OK;
+    do /* until the others have come */
+        status = collective_wait(world->group, 1, &error);
+    while (strchr(error.text, ',') != NULL);
+
+    assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
+    assert_string_equal(error.text, "a group of 3 replicas waited 1 ms for replica 1 (GPU:1)");
+    pthread_barrier_wait(&meeting); /* once it comes, the call ends well */
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_three(world, &held, 6, 6, 6);
+    pthread_barrier_destroy(&meeting);
+    gpu_world_drop(&held);
+}
+
+static void *abort_it(void *group)
+{
+    collective_abort(group);
+    return NULL;
+}
+
+/* What the values are then is not known: they are taken away at once. */
+static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
+{
+    struct gpu_world *world = *state;
+    struct gpu_held held = three(world); /* given */
+    struct sumac_error error = {0};
+    pthread_barrier_t meeting;
+    pthread_t thread;
+
+    pthread_barrier_init(&meeting, NULL, 2);
+    device_run(world->queues[1], meet_test, &meeting);
+    add_three(world, &held);
+    collective_start(world->group);
+
+    assert_int_equal(pthread_create(&thread, NULL, abort_it, world->group), 0); /* when */
+    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+
+    assert_int_equal(status, SUMAC_ABORTED); /* then */
+    assert_string_equal(error.text, "the group of 3 replicas was aborted: open another");
+    gpu_world_drop(&held);
+    pthread_join(thread, NULL);
+    pthread_barrier_wait(&meeting); /* the one that is late finds it so */
+    for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+        assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+    held = three(world);
+    add_three(world, &held);
+    collective_start(world->group); /* whoever goes on is told so again */
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    assert_three(world, &held, 1, 2, 3);
+    pthread_barrier_destroy(&meeting);
+    gpu_world_drop(&held);
+}
+
+/* Whatever the threads of the queues are doing just then. */
+static void an_abort_at_any_time_ends_it(void **state)
+{
+    struct gpu_world *world = *state;
+
+    for (unsigned round = 0; round < 50; round++) {
+        struct gpu_held held = three(world); /* given */
+        pthread_t thread;
+
+        add_three(world, &held);
+        collective_start(world->group);
+        for (unsigned i = 0; i < 4 * round; i++)
+            (void)sched_yield();
+
+        assert_int_equal(pthread_create(&thread, NULL, abort_it, world->group), 0); /* when */
+        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
+
+        assert_true(status == SUMAC_OK || status == SUMAC_ABORTED); /* then */
+        pthread_join(thread, NULL);
+        gpu_world_drop(&held);
+        for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+            assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+        collective_close(world->group);
+        assert_int_equal(
+            collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
+            SUMAC_OK);
+    }
+}
+
+/* All have come, and one rank's part never begins: the deadline is told, and an abort frees the
+ * streams. Another group of the same devices works. */
+static void a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted(void **state)
+{
+    struct gpu_world *world = *state;
+    struct gpu_held held = three(world); /* given */
+    struct sumac_error error = {0};
+
+    gpu_world_nccl_fault("stall", 2, 1);
+    add_three(world, &held);
+    collective_start(world->group);
+
+    const enum sumac_status status = collective_wait(world->group, 30, &error); /* when */
+    collective_abort(world->group);
+
+    assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
+    assert_string_equal(
+        error.text,
+        "a group of 3 replicas waited 30 ms for replica 0 (GPU:0), 1 (GPU:1), 2 (GPU:2)");
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    gpu_world_drop(&held);
+    collective_close(world->group);
+    gpu_world_nccl_fault("", 0, 0);
+    assert_int_equal(
+        collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL), SUMAC_OK);
+    held = three(world);
+    add_three(world, &held);
+    gpu_world_finish(world);
+    assert_three(world, &held, 6, 6, 6);
+    gpu_world_drop(&held);
+}
+
+/* NCCL tells of it in one rank only, when it is asked. */
+static void fail_in_one(struct gpu_world *world, const char *how)
+{
+    struct gpu_held held = three(world); /* given */
+    struct sumac_error error = {0};
+
+    add_three(world, &held);
+    gpu_world_finish(world);
+    gpu_world_nccl_fault(how, 1, 2);
+    add_three(world, &held);
+
+    collective_start(world->group); /* when */
+    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+
+    assert_int_equal(status, SUMAC_ABORTED); /* then */
+    assert_string_equal(
+        error.text, "start 2 of a group of 3 replicas failed at replica 1 (GPU:1): NCCL says: "
+                    "remote process exited or there was a network error; the group was aborted: "
+                    "open another");
+    add_three(world, &held);
+    collective_start(world->group);
+    error.text[0] = '\0';
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error), SUMAC_ABORTED);
+    assert_non_null(strstr(error.text, "failed at replica 1 (GPU:1)")); /* and so for ever */
+    gpu_world_drop(&held);
+    for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+        assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+}
+
+static void a_rank_that_fails_ends_the_group_with_its_name(void **state)
+{
+    fail_in_one(*state, "fail");
+}
+
+static void a_rank_that_fails_when_all_have_begun_does_so_too(void **state)
+{
+    fail_in_one(*state, "break");
+}
+
+/* Whichever of the streams it is that meets with it, before or behind the ranks' meeting. */
+static void a_gpu_that_fails_ends_the_group_with_its_name(void **state)
+{
+    struct gpu_world *world = *state;
+
+    for (uint64_t nth = 1; nth <= 6; nth++) {
+        struct gpu_held held = three(world); /* given */
+        struct sumac_error error = {0};
+
+        add_three(world, &held);
+        gpu_world_fail_at("stream", nth, 700);
+        collective_start(world->group); /* when */
+        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+
+        assert_int_equal(status, SUMAC_ABORTED); /* then */
+        assert_non_null(
+            strstr(error.text, "start 1 of a group of 3 replicas was aborted: replica"));
+        assert_non_null(
+            strstr(error.text, "has failed: CUDA_ERROR_ILLEGAL_ADDRESS (as the test wants it)"));
+        gpu_world_drop(&held);
+        assert_int_equal(gpu_world_end(state), 0); /* other contexts, for a device that is well */
+        gpu_world_fail_at("", 0, 0);
+        assert_int_equal(gpu_world_begin(state), 0);
+        world = *state;
+    }
+}
+
+static void close_while_one_fails(struct gpu_world *world, const char *how)
+{
+    struct gpu_held held = three(world); /* given */
+
+    gpu_world_nccl_fault(how, 0, 1);
+    add_three(world, &held);
+    collective_start(world->group);
+
+    collective_close(world->group); /* when, then: it returns */
+    world->group = NULL;
+    gpu_world_drop(&held);
+    for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+        assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+}
+
+static void a_group_is_closed_while_a_rank_fails(void **state)
+{
+    close_while_one_fails(*state, "fail");
+}
+
+static void a_group_is_closed_while_a_rank_has_begun_and_fails(void **state)
+{
+    close_while_one_fails(*state, "break");
+}
+
+/* ---- opening */
+
+static void replicas_on_one_gpu_make_no_group(void **state)
+{
+    struct gpu_world *world = *state;
+    struct device_queue *queues[GPU_REPLICAS] = {
+        world->queues[0], world->queues[1], world->queues[0]};
+    struct collective_group *group = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        collective_open(queues, GPU_REPLICAS, 1, &group, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(
+        error.text, "replicas 0 and 2 of a group are both on GPU:0, which NCCL does not do: give "
+                    "each a GPU of its own");
+    assert_null(group);
+}
+
+static void one_replica_alone_has_what_it_gives(void **state)
+{
+    struct gpu_world *world = *state;
+    struct gpu_held from = three(world), to = gpu_world_hold(world, 4); /* given */
+    struct collective_group *group = NULL;
+    const struct collective_values values = {
+        SUMAC_FLOAT32, (const void *const *)from.at, to.at, gpu_world_ones, (const double[]){0.25}};
+
+    assert_int_equal(collective_open(world->queues, 1, 3, &group, NULL), SUMAC_OK);
+
+    assert_int_equal(collective_all_reduce(group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+    collective_start(group); /* when */
+    assert_int_equal(collective_wait(group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+
+    gpu_world_fetch(world, &to); /* then */
+    assert_true(*(float *)sumac_buffer_data(to.host[0]) == 1);
+    *(float *)sumac_buffer_data(to.host[0]) = 7; /* and when the group is aborted, no more */
+    gpu_world_send(world, &to);
+    collective_abort(group);
+    assert_int_equal(collective_all_reduce(group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+    collective_start(group);
+    assert_int_equal(device_wait(world->queues[0]), SUMAC_OK);
+    assert_int_equal(collective_wait(group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+    gpu_world_fetch(world, &to);
+    assert_true(*(float *)sumac_buffer_data(to.host[0]) == 7);
+    collective_close(group);
+    gpu_world_drop(&from);
+    gpu_world_drop(&to);
+}
+
+static void a_group_that_gets_no_event_is_told_so(void **state)
+{
+    struct gpu_world *world = *state;
+    struct collective_group *group = NULL;
+    struct sumac_error error = {0};
+
+    for (uint64_t nth = 1; nth <= GPU_REPLICAS; nth++) {
+        gpu_world_fail_at("cuEventCreate", nth, 2);
+        assert_int_equal(
+            collective_open(world->queues, GPU_REPLICAS, 1, &group, &error),
+            SUMAC_RESOURCE_EXHAUSTED);
+        assert_string_equal(
+            error.text, "a group of 3 replicas gets no events: CUDA_ERROR_OUT_OF_MEMORY (out of "
+                        "memory)");
+    }
+    gpu_world_fail_at("", 0, 0);
+    assert_null(group);
+}
+
+static const struct refused {
+    const char *name;
+    uint64_t nth;
+} refused[] = {{"cuMemAlloc_v2", 2}, {"cuModuleLoadData", 2}, {"cuModuleGetFunction", 7}};
+
+/* The memory for wide values, and the kernels: of the second device there are none. */
+static void a_device_that_is_full_ends_the_group_with_its_name(void **state)
+{
+    struct gpu_world *world = *state;
+
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct gpu_held held = gpu_world_hold(world, MANY * 2); /* given */
+        struct sumac_error error = {0};
+        static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
+        const struct collective_values values = {
+            SUMAC_INT16, (const void *const *)held.at, held.at, elements, NULL};
+
+        assert_int_equal(
+            collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        gpu_world_fail_at(refused[i].name, refused[i].nth, 2);
+        collective_start(world->group); /* when */
+        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+
+        assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED); /* then */
+        assert_string_equal(
+            error.text, "start 1 of a group of 3 replicas was aborted: replica 1 (GPU:1) has no "
+                        "memory for what is added, or no kernels: CUDA_ERROR_OUT_OF_MEMORY (out of "
+                        "memory)");
+        collective_close(world->group);
+        gpu_world_fail_at("", 0, 0);
+        assert_int_equal(
+            collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
+            SUMAC_OK);
+        gpu_world_drop(&held);
+    }
+}
+
+static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
+{
+    struct gpu_world *world = *state;
+
+    assert_int_equal(collective_wait(world->group, 0, NULL), SUMAC_OK); /* when, then */
+    gpu_world_finish(world);                                            /* of no call */
+    assert_true(collective_has(device_kind("GPU")->collectives, SUMAC_REDUCE_SUM, SUMAC_INT8));
+    assert_false(collective_has(device_kind("GPU")->collectives, SUMAC_REDUCE_MEAN, SUMAC_INT8));
+    assert_false(collective_has(device_kind("GPU")->collectives, SUMAC_REDUCE_SUM, SUMAC_BOOL));
+}
+
+#define group_test(name) cmocka_unit_test_setup_teardown(name, gpu_world_begin, gpu_world_end)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        group_test(a_wait_that_ends_too_early_names_who_has_not_come),
+        group_test(an_abort_ends_the_wait_and_touches_nothing_more),
+        group_test(an_abort_at_any_time_ends_it),
+        group_test(a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted),
+        group_test(a_rank_that_fails_ends_the_group_with_its_name),
+        group_test(a_rank_that_fails_when_all_have_begun_does_so_too),
+        group_test(a_gpu_that_fails_ends_the_group_with_its_name),
+        group_test(a_group_is_closed_while_a_rank_fails),
+        group_test(a_group_is_closed_while_a_rank_has_begun_and_fails),
+        group_test(replicas_on_one_gpu_make_no_group),
+        group_test(one_replica_alone_has_what_it_gives),
+        group_test(a_group_that_gets_no_event_is_told_so),
+        group_test(a_device_that_is_full_ends_the_group_with_its_name),
+        group_test(a_group_that_does_not_run_need_not_be_waited_for),
+    };
+
+    if (!gpu_world_is_there())
+        return GPU_WORLD_SKIPPED;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_device.c -- what is a GPU's own: its memory, its numbers, and a driver that fails, which the
+ * stand-in does where it is told to. What it has in common with the CPU, tests/unit/device.c asks
+ * of both. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include "device.h"
+#include "gpus.h"
+
+#define BYTES UINT64_C(4096)
+
+/* The stand-in's own functions (standins/standin.h); NULL with a driver, which cannot be told. */
+static void (*fail_at)(const char *function, uint64_t nth, int result);
+static uint64_t (*calls)(void);
+
+static int find_standin(void **state)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+
+    (void)state;
+    if (library == NULL)
+        return 1;
+    *(void **)&fail_at = dlsym(library, "standin_fail_at");
+    *(void **)&calls = dlsym(library, "standin_calls");
+    return 0;
+}
+
+static void needs_the_standin(void)
+{
+    if (fail_at == NULL)
+        skip();
+}
+
+static struct device *opened(uint32_t index)
+{
+    struct device *device = NULL;
+
+    assert_int_equal(device_open(device_kind("GPU"), index, &device, NULL), SUMAC_OK);
+    return device;
+}
+
+static struct device_queue *queue_of(struct device *device)
+{
+    struct device_queue *queue = NULL;
+
+    assert_int_equal(device_queue_open(device, &queue, NULL), SUMAC_OK);
+    return queue;
+}
+
+static void memory_is_of_the_device_and_its_place_says_which(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct sumac_buffer *host = NULL, *mirror = NULL, *nothing = NULL;
+
+    assert_int_equal(sumac_buffer_create(BYTES, &host), SUMAC_OK);
+
+    assert_int_equal(device_buffer_mirror(device, host, &mirror), SUMAC_OK); /* when */
+    assert_int_equal(device_buffer_create(device, 0, &nothing), SUMAC_OK);
+
+    assert_int_equal(sumac_buffer_place(mirror).kind, SUMAC_PLACE_CUDA); /* then */
+    assert_int_equal(sumac_buffer_place(mirror).device, 0);
+    assert_int_equal(sumac_buffer_bytes(mirror), BYTES);
+    assert_int_equal(sumac_buffer_bytes(nothing), 0);
+    sumac_buffer_unref(nothing);
+    sumac_buffer_unref(mirror);
+    sumac_buffer_unref(host);
+    device_close(device);
+}
+
+static void a_number_that_is_not_there_is_told_with_those_that_are(void **state)
+{
+    (void)state;
+    struct device *device = NULL;
+    struct sumac_error error = {0};
+
+    struct gpus gpus;
+    char expected[128];
+
+    gpus_find(&gpus);
+    (void)snprintf(
+        expected, sizeof expected,
+        "there is no GPU:%u: the program sees %u, from GPU:0 on (`sumac devices` lists them)",
+        gpus.count, gpus.count);
+
+    const enum sumac_status status = device_open(device_kind("GPU"), gpus.count, &device, &error);
+
+    assert_int_equal(status, SUMAC_OUT_OF_RANGE);
+    assert_int_equal(error.reason, SUMAC_REASON_UNSUPPORTED); /* so the program exits with 2 */
+    assert_string_equal(error.text, expected);
+    assert_null(device);
+}
+
+static void a_device_that_cannot_be_used_is_told_in_the_drivers_words(void **state)
+{
+    (void)state;
+    struct device *device = NULL;
+    struct sumac_error error = {0};
+
+    needs_the_standin();
+    fail_at("cuDevicePrimaryCtxRetain", 1, CUDA_ERROR_OUT_OF_MEMORY); /* given */
+
+    const enum sumac_status status = device_open(device_kind("GPU"), 0, &device, &error); /* when */
+
+    assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED); /* then */
+    assert_string_equal(
+        error.text, "GPU:0 cannot be used: CUDA_ERROR_OUT_OF_MEMORY (out of memory)");
+}
+
+/* Open everything, use everything, close everything; the first failure that is told. */
+static enum sumac_status live_a_life(void)
+{
+    struct device *device = NULL;
+    struct device_queue *queue = NULL;
+    struct device_event *event = NULL;
+    struct sumac_buffer *buffer = NULL, *host = NULL;
+    enum sumac_status status = device_open(device_kind("GPU"), 0, &device, NULL);
+
+    if (status == SUMAC_OK)
+        status = device_queue_open(device, &queue, NULL);
+    if (status == SUMAC_OK)
+        status = device_event_open(device, &event, NULL);
+    if (status == SUMAC_OK)
+        status = device_buffer_create(device, BYTES, &buffer);
+    if (status == SUMAC_OK)
+        status = sumac_buffer_create(BYTES, &host);
+    if (status == SUMAC_OK) {
+        device_copy(queue, &(struct device_copy){.to = buffer, .from = host, .bytes = BYTES});
+        device_record(queue, event);
+        device_await(queue, event);
+        device_copy(queue, &(struct device_copy){.to = host, .from = buffer, .bytes = BYTES});
+        status = device_wait(queue);
+    }
+    device_queue_close(queue);
+    device_event_close(event);
+    sumac_buffer_unref(buffer);
+    sumac_buffer_unref(host);
+    device_close(device);
+    return status;
+}
+
+/* The stand-in ends the program if anything were left of a life in which nothing failed. */
+static void whatever_the_driver_refuses_is_told_and_the_next_life_is_a_whole_one(void **state)
+{
+    (void)state;
+    static const char *const functions[] = {
+        "cuDevicePrimaryCtxRetain", "cuStreamCreate", "cuEventCreate", "cuMemAlloc_v2",
+        "cuMemsetD8Async",          "cuMemcpyAsync",  "cuEventRecord", "cuStreamWaitEvent",
+    };
+
+    needs_the_standin();
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+        uint64_t nth = 0;
+        enum sumac_status status = SUMAC_RESOURCE_EXHAUSTED;
+        while (status != SUMAC_OK) {
+            fail_at(functions[i], ++nth, CUDA_ERROR_OUT_OF_MEMORY); /* given */
+
+            status = live_a_life(); /* when */
+
+            if (status != SUMAC_OK) /* then */
+                assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED);
+        }
+        assert_true(nth > 1);
+        assert_true(calls() < nth); /* it was the first that had less to do */
+        fail_at("", 0, 0);
+        assert_int_equal(live_a_life(), SUMAC_OK);
+    }
+}
+
+/* What has failed on the GPU, and all that came after it, is told by the wait; who opens the device
+ * again has a new context. */
+static void what_fails_later_is_told_by_the_wait_until_the_device_is_opened_again(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct sumac_buffer *buffer = NULL, *host = NULL;
+
+    needs_the_standin();
+    assert_int_equal(device_buffer_create(device, BYTES, &buffer), SUMAC_OK);
+    assert_int_equal(sumac_buffer_create(BYTES, &host), SUMAC_OK);
+    const struct device_copy copy = {.to = buffer, .from = host, .bytes = BYTES};
+    fail_at("stream", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
+
+    device_copy(queue, &copy); /* when */
+
+    assert_int_equal(device_wait(queue), SUMAC_ABORTED); /* then */
+    assert_string_equal(device_why(queue), "CUDA_ERROR_ILLEGAL_ADDRESS (as the test wants it)");
+    device_copy(queue, &copy);
+    assert_int_equal(device_wait(queue), SUMAC_ABORTED);
+    sumac_buffer_unref(buffer);
+    sumac_buffer_unref(host);
+    device_queue_close(queue);
+    device_close(device);
+    fail_at("", 0, 0);
+    assert_int_equal(live_a_life(), SUMAC_OK);
+}
+
+static enum sumac_status give_up(void *context)
+{
+    (void)context;
+    return SUMAC_FAILED_PRECONDITION;
+}
+
+/* The program's own failure is not the driver's; one that it has no name for is its number. */
+static void why_is_said_of_what_the_driver_refused_alone(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct device_event *event = NULL;
+
+    needs_the_standin();
+    assert_int_equal(device_event_open(device, &event, NULL), SUMAC_OK);
+    device_run(queue, give_up, NULL);
+    assert_int_equal(device_wait(queue), SUMAC_FAILED_PRECONDITION); /* when, then */
+    assert_string_equal(device_why(queue), "");
+
+    fail_at("cuEventRecord", 1, 4711);
+    device_record(queue, event);
+    device_run(queue, give_up, NULL);
+    assert_int_equal(device_wait(queue), SUMAC_INTERNAL);
+    assert_string_equal(device_why(queue), "error 4711, which the driver has no name for");
+    assert_int_equal(device_wait(queue), SUMAC_OK);
+    assert_string_equal(device_why(queue), "");
+    fail_at("", 0, 0);
+    device_event_close(event);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+static void a_device_that_is_full_says_so(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct sumac_buffer *buffer = NULL;
+
+    assert_int_equal(/* when, then */
+                     device_buffer_create(device, UINT64_C(1) << 40, &buffer),
+                     SUMAC_RESOURCE_EXHAUSTED);
+    assert_null(buffer);
+    device_close(device);
+}
+
+static void gpus_are_found_with_what_they_are_and_whom_they_reach(void **state)
+{
+    (void)state;
+    struct gpus gpus;
+
+    needs_the_standin();
+    if (getenv("SUMAC_STANDIN_DEVICES") != NULL)
+        skip(); /* it has two where it is not told another number */
+    gpus_find(&gpus);
+
+    assert_int_equal(gpus.missing.status, SUMAC_OK);
+    assert_int_equal(gpus.count, 2);
+    assert_string_equal(gpus.items[1].name, "Stand-in 1");
+    assert_int_equal(gpus.items[1].capability_major, 9);
+    assert_int_equal(gpus.items[1].memory_bytes, UINT64_C(4) << 30);
+    assert_int_equal(gpus.items[0].reaches, 2);
+    assert_int_equal(gpus.items[1].reaches, 1);
+    assert_int_equal(gpus.cuda_major, CUDA_VERSION / 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_of_the_device_and_its_place_says_which),
+        cmocka_unit_test(a_number_that_is_not_there_is_told_with_those_that_are),
+        cmocka_unit_test(a_device_that_cannot_be_used_is_told_in_the_drivers_words),
+        cmocka_unit_test(whatever_the_driver_refuses_is_told_and_the_next_life_is_a_whole_one),
+        cmocka_unit_test(what_fails_later_is_told_by_the_wait_until_the_device_is_opened_again),
+        cmocka_unit_test(why_is_said_of_what_the_driver_refused_alone),
+        cmocka_unit_test(a_device_that_is_full_says_so),
+        cmocka_unit_test(gpus_are_found_with_what_they_are_and_whom_they_reach),
+    };
+
+    return cmocka_run_group_tests(tests, find_standin, NULL);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl_call.c -- which calls of a start may be in one of NCCL's groups, where they have no order.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "nccl_call.h"
+
+#define REPLICAS 2u
+
+/* Places of a replica's memory, of four bytes each; nobody touches them. */
+static char memory[REPLICAS][64];
+
+struct told {
+    enum nccl_call_kind kind;
+    uint32_t root;
+    unsigned from, to, elements; /* of one byte */
+};
+
+/* "01" for two calls, the second of which begins a batch. */
+static const char *divided(const struct told *told, uint32_t count)
+{
+    static char text[8];
+    struct nccl_call calls[8];
+    const void *from[8][REPLICAS];
+    void *to[8][REPLICAS];
+    uint64_t elements[8][REPLICAS];
+
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t r = 0; r < REPLICAS; r++) {
+            from[i][r] = &memory[r][told[i].from];
+            to[i][r] = &memory[r][told[i].to];
+            elements[i][r] = told[i].elements;
+        }
+        calls[i] = (struct nccl_call){
+            .kind = told[i].kind,
+            .op = SUMAC_REDUCE_SUM,
+            .root = told[i].root,
+            .values = {SUMAC_INT8, from[i], to[i], elements[i], NULL},
+        };
+    }
+    nccl_call_divide(calls, count, REPLICAS);
+    for (uint32_t i = 0; i < count; i++)
+        text[i] = calls[i].begins ? '1' : '0';
+    text[count] = '\0';
+    return text;
+}
+
+static void calls_that_touch_nothing_of_one_another_are_one_batch(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        divided(
+            (struct told[]){
+                {NCCL_CALL_ALL_REDUCE, 0, 0, 0, 4},
+                {NCCL_CALL_ALL_REDUCE, 0, 4, 8, 4},
+                {NCCL_CALL_BROADCAST, 1, 12, 12, 4},
+            },
+            3),
+        "100");
+}
+
+/* The second one begins a batch, and what comes after that is compared with it alone. */
+static void a_call_that_touches_what_another_writes_begins_a_batch(void **state)
+{
+    (void)state;
+    const struct told first = {NCCL_CALL_ALL_REDUCE, 0, 0, 8, 4};
+    const struct told others[] = {
+        {NCCL_CALL_ALL_REDUCE, 0, 20, 11, 4}, /* writes what it writes */
+        {NCCL_CALL_ALL_REDUCE, 0, 11, 20, 4}, /* reads what it writes */
+        {NCCL_CALL_ALL_REDUCE, 0, 20, 3, 4},  /* writes what it reads */
+        {NCCL_CALL_REDUCE, 1, 20, 8, 4},      /* writes it on one replica */
+        {NCCL_CALL_BROADCAST, 1, 8, 20, 4},   /* reads it on one replica */
+        {NCCL_CALL_ALL_GATHER, 0, 20, 1, 4},  /* writes eight, for two replicas */
+    };
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_string_equal(
+            divided(
+                (struct told[]){first, others[i], {NCCL_CALL_ALL_REDUCE, 0, 40, 44, 4}, first}, 3),
+            "110");
+}
+
+static void what_no_replica_reads_or_writes_is_not_touched(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        divided(
+            (struct told[]){
+                {NCCL_CALL_REDUCE, 0, 0, 8, 4},     /* writes to replica 0 only, */
+                {NCCL_CALL_BROADCAST, 1, 8, 20, 4}, /* which the next one does not read */
+                {NCCL_CALL_ALL_REDUCE, 0, 8, 8, 0}, /* and nothing is nowhere */
+            },
+            3),
+        "100");
+}
+
+static void more_calls_than_a_batch_may_have_are_several(void **state)
+{
+    (void)state;
+    struct nccl_call calls[3 * NCCL_BATCH_CALLS_MAX];
+    static const uint64_t elements[REPLICAS];
+    const void *from[REPLICAS] = {NULL};
+    void *to[REPLICAS] = {NULL};
+    uint32_t batches = 0;
+
+    for (uint32_t i = 0; i < 3 * NCCL_BATCH_CALLS_MAX; i++)
+        calls[i] = (struct nccl_call){
+            .kind = NCCL_CALL_ALL_REDUCE,
+            .op = SUMAC_REDUCE_SUM,
+            .values = {SUMAC_INT8, from, to, elements, NULL},
+        };
+    nccl_call_divide(calls, 3 * NCCL_BATCH_CALLS_MAX, REPLICAS);
+    for (uint32_t i = 0; i < 3 * NCCL_BATCH_CALLS_MAX; i++) {
+        assert_int_equal(calls[i].begins, i % NCCL_BATCH_CALLS_MAX == 0);
+        batches += calls[i].begins;
+    }
+    assert_int_equal(batches, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_that_touch_nothing_of_one_another_are_one_batch),
+        cmocka_unit_test(a_call_that_touches_what_another_writes_begins_a_batch),
+        cmocka_unit_test(what_no_replica_reads_or_writes_is_not_touched),
+        cmocka_unit_test(more_calls_than_a_batch_may_have_are_several),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* absent.c -- GPUs in a build without the CUDA toolkit: whoever asks for one is told. */
+#include "device.h"
+
+#include <stddef.h>
+
+#include "error.h"
+#include "gpus.h"
+
+static enum sumac_status absent(struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+        "this build has no GPUs: build it where the CUDA toolkit and NCCL's header are "
+        "(cmake -DSUMAC_CUDA=ON says what it lacks)");
+}
+
+static enum sumac_status
+open_device(uint32_t index, struct device **device, struct sumac_error *error)
+{
+    (void)index;
+    (void)device;
+    return absent(error);
+}
+
+/* As nothing is ever opened, nothing else is called. */
+const struct device_ops cuda_device_ops = {
+    .name = "GPU",
+    .place = SUMAC_PLACE_CUDA,
+    .open = open_device,
+};
+
+void gpus_find(struct gpus *gpus)
+{
+    *gpus = (struct gpus){.count = 0};
+    (void)absent(&gpus->missing);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_device.c -- GPUs as devices: a queue is a thread, and a stream that the thread puts copies
+ * and events into.
+ *
+ *     device_run, device_copy, … ──► [ job | job | … ] ──► thread ──► stream ──► GPU
+ *
+ * What is run is the program's function on the queue's thread, with the device's context current,
+ * when all before it is over on the GPU. It is no host function of the stream (cuLaunchHostFunc):
+ * these may neither call the driver nor wait for one another, and what replicas run does both.
+ *
+ * An event is awaited twice: the thread waits until the other queue's has put it into its stream,
+ * the stream until it has come to pass there. So a stream only ever waits for what was put into
+ * another before, and none can wait in a circle.
+ */
+#include "cuda_device.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collective.h"
+#include "error.h"
+
+struct cuda_event {
+    struct job_event base;
+    CUevent event;
+};
+
+struct cuda_memory {
+    struct cuda_device *device;
+    CUdeviceptr address;
+};
+
+/* ---- what a job does, on the queue's thread */
+
+static CUresult copy(const struct cuda_driver *driver, const struct device_copy *copy, CUstream in)
+{
+    const CUdeviceptr to = (CUdeviceptr)(uintptr_t)sumac_buffer_data(copy->to) + copy->to_offset;
+    const CUdeviceptr from =
+        (CUdeviceptr)(uintptr_t)sumac_buffer_data(copy->from) + copy->from_offset;
+
+    if (copy->bytes == 0)
+        return CUDA_SUCCESS;
+    if (sumac_buffer_place(copy->to).kind == SUMAC_PLACE_CUDA ||
+        sumac_buffer_place(copy->from).kind == SUMAC_PLACE_CUDA)
+        return driver->cuMemcpyAsync(to, from, copy->bytes, in);
+    const CUresult before = driver->cuStreamSynchronize(in); /* what it reads may be on its way */
+    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, copy->bytes);
+    return before;
+}
+
+/* Also on a device that has failed does the work run, and does the event pass: somebody may be
+ * waiting for that. */
+static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job)
+{
+    const struct cuda_device *device = (const struct cuda_device *)jobs->base.device;
+    const struct cuda_driver *driver = device->driver;
+    const CUstream stream = ((struct cuda_queue *)jobs)->stream;
+    const struct cuda_event *event = (const struct cuda_event *)job->event;
+    CUresult result = driver->cuCtxSetCurrent(device->context), next = CUDA_SUCCESS;
+    enum sumac_status work = SUMAC_OK;
+
+    assert(device->base.ops == &cuda_device_ops);
+    assert(stream != NULL);
+    switch (job->kind) {
+    case JOB_WORK:
+        if (result == CUDA_SUCCESS)
+            result = driver->cuStreamSynchronize(stream);
+        work = job->work(job->context);
+        break;
+    case JOB_ISSUE:
+        work = job->work(job->context);
+        break;
+    case JOB_COPY:
+        next = copy(driver, &job->copy, stream);
+        break;
+    case JOB_RECORD:
+        next = driver->cuEventRecord(event->event, stream);
+        job_event_pass(job->event);
+        break;
+    case JOB_AWAIT:
+        job_event_await(job->event, job->until);
+        next = driver->cuStreamWaitEvent(stream, event->event, CU_EVENT_WAIT_DEFAULT);
+        break;
+    case JOB_FINISH:
+        next = driver->cuStreamSynchronize(stream);
+        break;
+    }
+    result = result != CUDA_SUCCESS ? result : next;
+    if (result == CUDA_SUCCESS)
+        return work;
+    cuda_words(driver, result, jobs->why, sizeof jobs->why);
+    return cuda_status(result);
+}
+
+/* ---- devices */
+
+static enum sumac_status
+check_index(const struct cuda_driver *driver, uint32_t index, struct sumac_error *error)
+{
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+
+    if (index < driver->devices)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNSUPPORTED,
+        "there is no GPU:%u: the program sees %u, from GPU:0 on%s%s (`sumac devices` lists them)",
+        index, driver->devices,
+        visible == NULL ? "" : ", by CUDA_VISIBLE_DEVICES=", visible == NULL ? "" : visible);
+}
+
+static CUresult begin(struct cuda_device *device)
+{
+    const struct cuda_driver *driver = device->driver;
+
+    assert(device->base.index < driver->devices);
+    CUresult result = driver->cuDeviceGet(&device->number, (int)device->base.index);
+
+    if (result == CUDA_SUCCESS)
+        result = driver->cuDevicePrimaryCtxRetain(&device->context, device->number);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuCtxPushCurrent(device->context);
+    if (result == CUDA_SUCCESS) {
+        CUcontext popped = NULL;
+        result = driver->cuStreamCreate(&device->zeroing, CU_STREAM_NON_BLOCKING);
+        (void)driver->cuCtxPopCurrent(&popped);
+        assert(popped == device->context);
+    }
+    if (result != CUDA_SUCCESS)
+        (void)driver->cuDevicePrimaryCtxRelease(device->number);
+    return result;
+}
+
+static enum sumac_status
+open_device(uint32_t index, struct device **device, struct sumac_error *error)
+{
+    const struct cuda_driver *driver = NULL;
+    enum sumac_status status = cuda_driver_open(&driver, error);
+
+    if (status == SUMAC_OK)
+        status = check_index(driver, index, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct cuda_device *opened = calloc(1, sizeof *opened);
+    if (opened == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for device GPU:%u", index);
+    opened->base = (struct device){.ops = &cuda_device_ops, .index = index};
+    opened->driver = driver;
+    const CUresult result = begin(opened);
+    if (result != CUDA_SUCCESS) {
+        free(opened);
+        return cuda_fail(error, driver, result, "GPU:%u cannot be used", index);
+    }
+    *device = &opened->base;
+    return SUMAC_OK;
+}
+
+static void close_device(struct device *base)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+
+    assert(device->context != NULL && device->zeroing != NULL);
+    (void)device->driver->cuStreamDestroy(device->zeroing);
+    (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
+    free(device);
+}
+
+/* ---- memory */
+
+static void free_memory(void *context)
+{
+    struct cuda_memory *memory = context;
+    const struct cuda_driver *driver = memory->device->driver;
+    CUcontext popped = NULL;
+
+    assert(memory->address != 0);
+    if (driver->cuCtxPushCurrent(memory->device->context) == CUDA_SUCCESS) {
+        (void)driver->cuMemFree(memory->address);
+        (void)driver->cuCtxPopCurrent(&popped);
+    }
+    free(memory);
+}
+
+/* The memory is zero when it is given: whatever queue uses it first need not wait for that. */
+static CUresult take_zeroed(const struct cuda_device *device, uint64_t bytes, CUdeviceptr *address)
+{
+    const struct cuda_driver *driver = device->driver;
+    const uint64_t taken = bytes > 0 ? bytes : 1; /* of nothing there is no address */
+    CUcontext popped = NULL;
+    CUresult result = driver->cuCtxPushCurrent(device->context);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuMemAlloc(address, taken);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuMemsetD8Async(*address, 0, taken, device->zeroing);
+        if (result == CUDA_SUCCESS)
+            result = driver->cuStreamSynchronize(device->zeroing);
+        if (result != CUDA_SUCCESS)
+            (void)driver->cuMemFree(*address);
+    }
+    (void)driver->cuCtxPopCurrent(&popped);
+    assert(popped == device->context);
+    return result;
+}
+
+static enum sumac_status
+create_buffer(struct device *base, uint64_t bytes, struct sumac_buffer **buffer)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    struct cuda_memory *memory = calloc(1, sizeof *memory);
+
+    if (memory == NULL)
+        return SUMAC_RESOURCE_EXHAUSTED;
+    memory->device = device;
+    const CUresult result = take_zeroed(device, bytes, &memory->address);
+    if (result != CUDA_SUCCESS) {
+        free(memory);
+        return cuda_status(result);
+    }
+    const struct sumac_place place = {SUMAC_PLACE_CUDA, base->index};
+    const enum sumac_status status = sumac_buffer_wrap(
+        (void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
+    if (status != SUMAC_OK)
+        free_memory(memory);
+    return status;
+}
+
+/* ---- queues and events */
+
+static enum sumac_status
+open_queue(struct device *base, struct device_queue **queue, struct sumac_error *error)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    const struct cuda_driver *driver = device->driver;
+    struct cuda_queue *opened = calloc(1, sizeof *opened);
+    CUcontext popped = NULL;
+
+    if (opened == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a queue of device GPU:%u", base->index);
+    CUresult result = driver->cuCtxPushCurrent(device->context);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuStreamCreate(&opened->stream, CU_STREAM_NON_BLOCKING);
+        (void)driver->cuCtxPopCurrent(&popped);
+    }
+    if (result != CUDA_SUCCESS) {
+        free(opened);
+        return cuda_fail(error, driver, result, "GPU:%u gives no stream", base->index);
+    }
+    const enum sumac_status status = job_queue_init(&opened->jobs, base, carry_out, error);
+    if (status != SUMAC_OK) {
+        (void)driver->cuStreamDestroy(opened->stream);
+        free(opened);
+        return status;
+    }
+    *queue = &opened->jobs.base;
+    return SUMAC_OK;
+}
+
+static void close_queue(struct device_queue *base)
+{
+    struct cuda_queue *queue = (struct cuda_queue *)base;
+    const struct cuda_device *device = (const struct cuda_device *)base->device;
+
+    (void)job_queue_finish(base); /* nobody waits for its failures any more */
+    job_queue_deinit(&queue->jobs);
+    (void)device->driver->cuStreamDestroy(queue->stream);
+    free(queue);
+}
+
+static enum sumac_status
+open_event(struct device *base, struct device_event **event, struct sumac_error *error)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    const struct cuda_driver *driver = device->driver;
+    struct cuda_event *opened = calloc(1, sizeof *opened);
+    CUcontext popped = NULL;
+
+    if (opened == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for an event of device GPU:%u", base->index);
+    CUresult result = driver->cuCtxPushCurrent(device->context);
+    if (result == CUDA_SUCCESS) {
+        result = driver->cuEventCreate(&opened->event, CU_EVENT_DISABLE_TIMING);
+        (void)driver->cuCtxPopCurrent(&popped);
+    }
+    if (result != CUDA_SUCCESS) {
+        free(opened);
+        return cuda_fail(error, driver, result, "GPU:%u gives no event", base->index);
+    }
+    job_event_init(&opened->base, base);
+    *event = &opened->base.base;
+    return SUMAC_OK;
+}
+
+static void close_event(struct device_event *base)
+{
+    struct cuda_event *event = (struct cuda_event *)base;
+    const struct cuda_device *device = (const struct cuda_device *)base->device;
+
+    assert(event->event != NULL);
+    job_event_deinit(&event->base);
+    (void)device->driver->cuEventDestroy(event->event);
+    free(event);
+}
+
+const struct device_ops cuda_device_ops = {
+    .name = "GPU",
+    .place = SUMAC_PLACE_CUDA,
+    .collectives = &cuda_collective_ops,
+    .open = open_device,
+    .close = close_device,
+    .buffer_create = create_buffer,
+    .queue_open = open_queue,
+    .queue_close = close_queue,
+    .event_open = open_event,
+    .event_close = close_event,
+    .run = job_queue_run,
+    .copy = job_queue_copy,
+    .record = job_queue_record,
+    .await = job_queue_await,
+    .wait = job_queue_finish,
+    .why = job_queue_why,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_device.h -- what a GPU and its queue are made of, for cuda_collective.c, which puts NCCL's
+ * calls into the same streams. */
+#ifndef WORKER_CUDA_CUDA_DEVICE_H
+#define WORKER_CUDA_CUDA_DEVICE_H
+
+#include "driver.h"
+#include "job_queue.h"
+
+struct cuda_device {
+    struct device base;
+    const struct cuda_driver *driver;
+    CUdevice number;
+    CUcontext context; /* the primary one: libraries that a step uses have the same */
+    CUstream zeroing;  /* of new memory */
+};
+
+struct cuda_queue {
+    struct job_queue jobs;
+    CUstream stream;
+};
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nccl_call.c -- what a call is to NCCL. */
+#include "nccl_call.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+/* Of bool and 16-bit integers there is none: neither is added by NCCL. */
+static ncclDataType_t type_of(enum sumac_dtype dtype)
+{
+    static const struct {
+        enum sumac_dtype dtype;
+        ncclDataType_t type;
+    } types[] = {
+        {SUMAC_INT8, ncclInt8},       {SUMAC_INT32, ncclInt32},       {SUMAC_INT64, ncclInt64},
+        {SUMAC_UINT8, ncclUint8},     {SUMAC_UINT32, ncclUint32},     {SUMAC_UINT64, ncclUint64},
+        {SUMAC_FLOAT16, ncclFloat16}, {SUMAC_BFLOAT16, ncclBfloat16}, {SUMAC_FLOAT32, ncclFloat32},
+        {SUMAC_FLOAT64, ncclFloat64},
+    };
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i].dtype == dtype)
+            return types[i].type;
+    assert(false);
+    return ncclInt8;
+}
+
+/* What is added: wide values of halves are float32, those of integers uint32. */
+static ncclDataType_t added_type(const struct nccl_call *call)
+{
+    if (!call->is_wide)
+        return type_of(call->values.dtype);
+    return sumac_dtype_is_float(call->values.dtype) ? ncclFloat32 : ncclUint32;
+}
+
+/* ---- which calls may be under way at once */
+
+struct bytes {
+    uintptr_t first;
+    uint64_t count;
+};
+
+static bool overlap(struct bytes a, struct bytes b)
+{
+    return a.count > 0 && b.count > 0 && a.first < b.first + b.count && b.first < a.first + a.count;
+}
+
+static struct bytes read_by(const struct nccl_call *call, uint32_t replica)
+{
+    const bool reads = call->kind != NCCL_CALL_BROADCAST || replica == call->root;
+    const uint64_t each = sumac_dtype_bytes(call->values.dtype);
+
+    return (struct bytes){
+        (uintptr_t)call->values.from[replica], reads ? call->values.elements[replica] * each : 0};
+}
+
+static struct bytes written_by(const struct nccl_call *call, uint32_t replica, uint32_t replicas)
+{
+    const bool writes = call->kind != NCCL_CALL_REDUCE || replica == call->root;
+    const uint64_t each = sumac_dtype_bytes(call->values.dtype);
+    uint64_t elements = call->values.elements[replica];
+
+    for (uint32_t i = 0; call->kind == NCCL_CALL_ALL_GATHER && i < replicas; i++)
+        elements += i == replica ? 0 : call->values.elements[i];
+    return (struct bytes){(uintptr_t)call->values.to[replica], writes ? elements * each : 0};
+}
+
+static bool touch(const struct nccl_call *a, const struct nccl_call *b, uint32_t replicas)
+{
+    for (uint32_t i = 0; i < replicas; i++) {
+        const struct bytes a_to = written_by(a, i, replicas), b_to = written_by(b, i, replicas);
+        if (overlap(a_to, b_to) || overlap(a_to, read_by(b, i)) || overlap(read_by(a, i), b_to))
+            return true;
+    }
+    return false;
+}
+
+void nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas)
+{
+    uint32_t first = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        calls[i].begins = i == 0 || i - first == NCCL_BATCH_CALLS_MAX;
+        for (uint32_t j = first; j < i && !calls[i].begins; j++)
+            calls[i].begins = touch(&calls[j], &calls[i], replicas);
+        if (calls[i].begins)
+            first = i;
+        assert(i - first < NCCL_BATCH_CALLS_MAX);
+    }
+}
+
+/* ---- a rank's part */
+
+/* In the call's type, as NCCL wants it. */
+union scalar {
+    float single;
+    double real;
+};
+
+static union scalar scalar_of(enum sumac_dtype dtype, double value)
+{
+    union scalar scalar = {.real = value};
+
+    assert(dtype == SUMAC_FLOAT32 || dtype == SUMAC_FLOAT64); /* means of halves are wide */
+    if (dtype == SUMAC_FLOAT32)
+        scalar.single = (float)value;
+    return scalar;
+}
+
+ncclResult_t
+nccl_call_prepare(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t *op)
+{
+    const double *weights = call->values.weights;
+    double total = 0;
+
+    assert(rank->replica < rank->replicas);
+    *op = ncclSum;
+    if (call->kind > NCCL_CALL_ALL_REDUCE || call->op != SUMAC_REDUCE_MEAN || call->is_wide)
+        return ncclSuccess;
+    for (uint32_t i = 0; i < rank->replicas; i++)
+        total += weights[i];
+    assert(total > 0);
+    union scalar scalar = scalar_of(call->values.dtype, weights[rank->replica] / total);
+    return rank->library->ncclRedOpCreatePreMulSum(
+        op, &scalar, type_of(call->values.dtype), ncclScalarHostImmediate, rank->comm);
+}
+
+void nccl_call_forget(const struct nccl_rank *rank, ncclRedOp_t op)
+{
+    assert(op == ncclSum || op >= ncclNumOps);
+    if (op >= ncclNumOps)
+        (void)rank->library->ncclRedOpDestroy(op, rank->comm);
+}
+
+/* As many broadcasts as there are replicas: they may give as much as they like. */
+static ncclResult_t gather(const struct nccl_rank *rank, const struct collective_values *values)
+{
+    char *to = values->to[rank->replica];
+    ncclResult_t result = ncclSuccess;
+
+    for (uint32_t i = 0; i < rank->replicas; i++) {
+        const uint64_t bytes = values->elements[i] * sumac_dtype_bytes(values->dtype);
+        const void *from = i == rank->replica ? values->from[i] : to;
+        if (bytes > 0)
+            result = rank->library->ncclBroadcast(
+                from, to, bytes, ncclInt8, (int)i, rank->comm, rank->stream);
+        if (result != ncclSuccess && result != ncclInProgress)
+            return result;
+        to += bytes;
+    }
+    return ncclSuccess;
+}
+
+ncclResult_t
+nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t op)
+{
+    const struct collective_values *values = &call->values;
+    void *const wide = (void *)(uintptr_t)(rank->wide + call->wide_offset);
+    const void *from = call->is_wide ? wide : values->from[rank->replica];
+    void *to = call->is_wide ? wide : values->to[rank->replica];
+    const uint64_t elements = values->elements[rank->replica];
+
+    assert(call->root < rank->replicas);
+    if (elements == 0 && call->kind != NCCL_CALL_ALL_GATHER)
+        return ncclSuccess;
+    switch (call->kind) {
+    case NCCL_CALL_REDUCE:
+        return rank->library->ncclReduce(
+            from, to, elements, added_type(call), op, (int)call->root, rank->comm, rank->stream);
+    case NCCL_CALL_ALL_REDUCE:
+        return rank->library->ncclAllReduce(
+            from, to, elements, added_type(call), op, rank->comm, rank->stream);
+    case NCCL_CALL_ALL_GATHER:
+        return gather(rank, values);
+    case NCCL_CALL_BROADCAST:
+        return rank->library->ncclBroadcast(
+            from, to, elements * sumac_dtype_bytes(values->dtype), ncclInt8, (int)call->root,
+            rank->comm, rank->stream);
+    }
+    return ncclInternalError;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job_queue.c -- a ring of jobs, and the thread that sleeps until there is one. */
+#define _GNU_SOURCE /* pthread_setname_np */
+#include "job_queue.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "error.h"
+
+/* ---- events */
+
+void job_event_init(struct job_event *event, struct device *device)
+{
+    assert(event->recorded == 0);
+    event->base.device = device;
+    pthread_mutex_init(&event->mutex, NULL);
+    pthread_cond_init(&event->changed, NULL);
+}
+
+void job_event_deinit(struct job_event *event)
+{
+    assert(event->passed == event->recorded); /* no queue has it */
+    pthread_cond_destroy(&event->changed);
+    pthread_mutex_destroy(&event->mutex);
+}
+
+void job_event_pass(struct job_event *event)
+{
+    pthread_mutex_lock(&event->mutex);
+    event->passed++;
+    assert(event->passed <= event->recorded);
+    pthread_cond_broadcast(&event->changed);
+    pthread_mutex_unlock(&event->mutex);
+}
+
+void job_event_await(struct job_event *event, uint64_t until)
+{
+    pthread_mutex_lock(&event->mutex);
+    assert(until <= event->recorded);
+    while (event->passed < until)
+        pthread_cond_wait(&event->changed, &event->mutex);
+    pthread_mutex_unlock(&event->mutex);
+}
+
+/* ---- the queue's thread */
+
+static void *serve(void *argument)
+{
+    struct job_queue *queue = argument;
+
+    pthread_mutex_lock(&queue->mutex);
+    for (;;) {
+        while (queue->done == queue->put && !queue->closing)
+            pthread_cond_wait(&queue->changed, &queue->mutex);
+        if (queue->done == queue->put)
+            break;
+        const struct job *job = &queue->jobs[queue->done % DEVICE_JOBS_MAX];
+        pthread_mutex_unlock(&queue->mutex);
+        queue->why[0] = '\0';
+        /* Nobody writes the job before it is done. */
+        const enum sumac_status status = queue->carry_out(queue, job);
+        pthread_mutex_lock(&queue->mutex);
+        if (queue->failure == SUMAC_OK) {
+            queue->failure = status;
+            memcpy(queue->failure_why, queue->why, sizeof queue->why);
+        }
+        queue->done++;
+        pthread_cond_broadcast(&queue->changed);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return NULL;
+}
+
+enum sumac_status job_queue_init(
+    struct job_queue *queue, struct device *device, job_carry_out *carry_out,
+    struct sumac_error *error)
+{
+    char name[16]; /* a thread's has at most 15 characters */
+
+    assert(queue->put == 0 && queue->done == 0);
+    (void)device_name(device, name, sizeof name);
+    queue->base.device = device;
+    queue->carry_out = carry_out;
+    pthread_mutex_init(&queue->mutex, NULL);
+    pthread_cond_init(&queue->changed, NULL);
+    const int failure = pthread_create(&queue->thread, NULL, serve, queue);
+    if (failure != 0) {
+        pthread_cond_destroy(&queue->changed);
+        pthread_mutex_destroy(&queue->mutex);
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "device %s could not start its thread: %s; ask for fewer replicas", name,
+            strerror(failure));
+    }
+    (void)pthread_setname_np(queue->thread, name);
+    return SUMAC_OK;
+}
+
+void job_queue_deinit(struct job_queue *queue)
+{
+    pthread_mutex_lock(&queue->mutex);
+    assert(!queue->closing);
+    queue->closing = true;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
+    (void)pthread_join(queue->thread, NULL);
+    assert(queue->done == queue->put); /* what was in it is finished */
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->mutex);
+}
+
+/* ---- the table's functions */
+
+static void put(struct device_queue *base, const struct job *job)
+{
+    struct job_queue *queue = (struct job_queue *)base;
+
+    pthread_mutex_lock(&queue->mutex);
+    while (queue->put - queue->done == DEVICE_JOBS_MAX)
+        pthread_cond_wait(&queue->changed, &queue->mutex);
+    assert(!queue->closing);
+    queue->jobs[queue->put++ % DEVICE_JOBS_MAX] = *job;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
+}
+
+void job_queue_run(struct device_queue *queue, device_work *work, void *context)
+{
+    assert(work != NULL);
+    put(queue, &(struct job){.kind = JOB_WORK, .work = work, .context = context});
+}
+
+void job_queue_issue(struct device_queue *queue, device_work *work, void *context)
+{
+    assert(work != NULL);
+    put(queue, &(struct job){.kind = JOB_ISSUE, .work = work, .context = context});
+}
+
+void job_queue_copy(struct device_queue *queue, const struct device_copy *copy)
+{
+    assert(copy->to != NULL && copy->from != NULL);
+    put(queue, &(struct job){.kind = JOB_COPY, .copy = *copy});
+}
+
+void job_queue_record(struct device_queue *queue, struct device_event *base)
+{
+    struct job_event *event = (struct job_event *)base;
+
+    assert(base->device == queue->device);
+    pthread_mutex_lock(&event->mutex);
+    event->recorded++;
+    pthread_mutex_unlock(&event->mutex);
+    put(queue, &(struct job){.kind = JOB_RECORD, .event = event});
+}
+
+void job_queue_await(struct device_queue *queue, struct device_event *base)
+{
+    struct job_event *event = (struct job_event *)base;
+
+    pthread_mutex_lock(&event->mutex);
+    const uint64_t until = event->recorded;
+    assert(event->passed <= until);
+    pthread_mutex_unlock(&event->mutex);
+    if (until > 0)
+        put(queue, &(struct job){.kind = JOB_AWAIT, .event = event, .until = until});
+}
+
+enum sumac_status job_queue_wait(struct device_queue *base)
+{
+    struct job_queue *queue = (struct job_queue *)base;
+
+    pthread_mutex_lock(&queue->mutex);
+    assert(!queue->closing);
+    while (queue->done != queue->put)
+        pthread_cond_wait(&queue->changed, &queue->mutex);
+    const enum sumac_status failure = queue->failure;
+    queue->failure = SUMAC_OK;
+    memcpy(queue->told, queue->failure_why, sizeof queue->told);
+    pthread_mutex_unlock(&queue->mutex);
+    return failure;
+}
+
+const char *job_queue_why(const struct device_queue *queue)
+{
+    return ((const struct job_queue *)queue)->told;
+}
+
+enum sumac_status job_queue_finish(struct device_queue *queue)
+{
+    put(queue, &(struct job){.kind = JOB_FINISH});
+    return job_queue_wait(queue);
+}
