@@ -419,7 +419,10 @@ int main(int argc, char **argv)
             break;
         const enum sumac_status status = count == 0 ? SUMAC_OK : obey(&now, words, count);
         if (status != SUMAC_OK) {
-            printf("refused %s %s\n", sumac_status_name(status), now.error.text);
+            printf(
+                "refused %s %s\n",
+                status > SUMAC_UNAUTHENTICATED ? "NO_STATUS" : sumac_status_name(status),
+                now.error.text);
             fflush(stdout);
         }
     }

@@ -258,8 +258,7 @@ static enum sumac_status hear_failure(
     char text[SUMAC_ERROR_TEXT_BYTES];
     const enum sumac_reason reason = (enum sumac_reason)unpack_u32(block);
 
-    (void)unpack_text(block, text, sizeof text);
-    text_make_line(text);
+    (void)unpack_text(block, text, sizeof text); /* anything: fail makes a printable line of it */
     *ends_run = unpack_u32(block) != 0 && worker != peers->index;
     if (status > SUMAC_UNAUTHENTICATED)
         status = SUMAC_UNKNOWN;
