@@ -72,6 +72,6 @@ int main(void)
         const struct sumac_step each = {.function = step, .context = &number};
         sumac_check(sumac_strategy_run(strategy, &each, NULL, &error), &error);
     }
-    sumac_strategy_destroy(strategy); /* and what it has */
+    sumac_check(sumac_strategy_close(strategy, &error), &error); /* and what it has */
     digits_data_free(&digits);
 }

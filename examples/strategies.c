@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     }
     if (curve != NULL)
         (void)fclose(curve);
-    sumac_strategy_destroy(strategy); /* with its variables */
+    sumac_check(sumac_strategy_close(strategy, &error), &error); /* with its variables */
     free(job.order.indices);
     digits_data_free(&job.data);
     return EXIT_SUCCESS;

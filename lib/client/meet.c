@@ -82,6 +82,10 @@ check_name(const struct sumac_meet_options *options, struct sumac_error *error)
         return fail_call(options, "rounds count from 1; give each the next number", error);
     if (options->operation < SUMAC_MEET_SUM || options->operation > SUMAC_MEET_CONCATENATE)
         return fail_call(options, "that operation is none", error);
+    if (!isfinite(options->weight) || options->weight < 0)
+        return fail_call(options, "a weight is finite, and at least 0", error);
+    if (options->weightless && options->weight > 0)
+        return fail_call(options, "it is weightless, and has a weight; give one of the two", error);
     return SUMAC_OK;
 }
 

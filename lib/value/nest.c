@@ -264,6 +264,15 @@ static enum sumac_status regroup_leaf(
         *mapped = leaves[0];
         return SUMAC_OK;
     }
+    for (uint32_t i = 0; i < regroup->count; i++)
+        if (value_is_leaf_of_replicas(leaves[i])) {
+            for (uint32_t j = 0; j < regroup->count; j++)
+                sumac_value_unref(leaves[j]);
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "a value of one replica is %s itself: take what is its own of it",
+                sumac_value_kind_name(leaves[i]->kind));
+        }
     *mapped = sumac_value_per_replica(leaves, regroup->count, regroup->first);
     return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }

@@ -152,7 +152,8 @@ static enum sumac_status read_name(
     if (message->round == 0 || message->round > INT64_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "rendezvous %.100s has no round %" PRIu64 ": they count from 1", name, message->round);
+            "rendezvous %.100s has no round %" PRIu64 ": they count from 1, to 2^63 - 1", name,
+            message->round);
     return SUMAC_OK;
 }
 

@@ -133,7 +133,7 @@ class Replicas(unittest.TestCase):
         ask(second, f"create v 2 1 {SUM} {AUTO} adamant", "refused INVALID_ARGUMENT .*no update function adamant")
         ask(first, "apply w adamant 1", "refused INVALID_ARGUMENT .*no update function adamant")
         ask(first, "apply w adam 1", "refused FAILED_PRECONDITION .*adam keeps slots that variable w does not have")
-        ask(first, "rows w - 2 1", "refused INVALID_ARGUMENT .*of w: there is no row 2; it has rows 0 to 1")
+        ask(first, "rows w - 2 1", "refused INVALID_ARGUMENT .*of w: there is no row 2; it has 2 rows")
         ask(first, "read w", "read " + vector(1, 1))
         self.leave(first, second)
 

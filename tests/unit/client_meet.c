@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_meet.c -- what a caller says of a rendezvous, and what is refused of that before anything
  * is sent. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,6 +87,21 @@ static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
     assert_wrong(&caller, "that operation is none");
     caller.options.operation = SUMAC_MEET_CONCATENATE + 1;
     assert_wrong(&caller, "that operation is none");
+}
+
+static void a_weight_is_finite_and_none_is_said_once(void **state)
+{
+    (void)state;
+    const double rows[] = {-1, NAN, INFINITY, -INFINITY};
+    struct caller caller;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        begin(&caller)->options.weight = rows[i];
+        assert_wrong(&caller, "a weight is finite, and at least 0");
+    }
+    begin(&caller)->options.weight = 2;
+    caller.options.weightless = true;
+    assert_wrong(&caller, "it is weightless, and has a weight");
 }
 
 static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **state)
@@ -198,6 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_is_a_printable_line_and_a_round_counts_from_one),
+        cmocka_unit_test(a_weight_is_finite_and_none_is_said_once),
         cmocka_unit_test(who_takes_part_is_named_once_each_and_the_caller_among_them),
         cmocka_unit_test(a_root_is_one_of_them),
         cmocka_unit_test(types_and_shapes_are_those_of_the_operation),

@@ -42,6 +42,10 @@ axes_read(const struct sumac_axes *axes, uint32_t rank, uint32_t *summed, struct
             SUMAC_RANK_MAX);
     for (uint32_t i = 0; i < axes->count; i++) {
         const int64_t given = axes->axis[i], axis = given < 0 ? given + (int64_t)rank : given;
+        if (rank == 0)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+                "axis %" PRId64 " of a scalar, which has none", given);
         if (axis < 0 || axis >= (int64_t)rank)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,

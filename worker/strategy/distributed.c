@@ -70,9 +70,10 @@ check_name(const struct sumac_distributed_options *options, struct sumac_error *
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
         "a variable's name is %s; it is UTF-8 of 1 to %u bytes, without control characters",
-        options->name == NULL ? "NULL"
-        : bytes == 0          ? "empty"
-                              : "none",
+        options->name == NULL    ? "NULL"
+        : bytes == 0             ? "empty"
+        : bytes > NAME_BYTES_MAX ? "longer"
+                                 : "none",
         NAME_BYTES_MAX);
 }
 

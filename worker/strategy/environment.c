@@ -84,18 +84,20 @@ static enum sumac_status join_without_ps(
     return status;
 }
 
-void surroundings_leave(struct surroundings *surroundings, bool done, uint32_t timeout_ms)
+enum sumac_status surroundings_leave(
+    struct surroundings *surroundings, bool done, uint32_t timeout_ms, struct sumac_error *error)
 {
-    struct sumac_error error;
+    enum sumac_status status = SUMAC_OK;
 
     if (surroundings == NULL)
-        return;
+        return SUMAC_OK;
     if (surroundings->client != NULL && done) /* one that cannot leave is gone with its lease */
-        (void)!sumac_client_leave(surroundings->client, SUMAC_LEAVING_DONE, &error);
+        status = sumac_client_leave(surroundings->client, SUMAC_LEAVING_DONE, error);
     sumac_client_close(surroundings->client);
     if (surroundings->ps > 0)
         started_ps_wait(surroundings->ps, timeout_ms);
     free(surroundings);
+    return status;
 }
 
 /* ---- made */
@@ -137,7 +139,7 @@ sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_e
     status = surroundings == NULL ? value_fail_for_memory(error)
                                   : make(&cluster, kind, surroundings, strategy, error);
     if (status != SUMAC_OK)
-        surroundings_leave(surroundings, false, 0);
+        (void)surroundings_leave(surroundings, false, 0, NULL);
     sumac_cluster_deinit(&cluster);
     return status;
 }

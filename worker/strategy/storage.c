@@ -116,8 +116,8 @@ static enum sumac_status check_rows(
         if ((uint64_t)index_at(indices, i) >= variable->shape.extent[0])
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-                "%s of %s: there is no row %" PRId64 "; it has rows 0 to %" PRIu64, call,
-                variable->name, index_at(indices, i), variable->shape.extent[0] - 1);
+                "%s of %s: there is no row %" PRId64 "; it has %" PRIu64 " rows, from 0 on", call,
+                variable->name, index_at(indices, i), variable->shape.extent[0]);
     return SUMAC_OK;
 }
 

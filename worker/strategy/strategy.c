@@ -232,8 +232,15 @@ enum sumac_status sumac_strategy_create(
 
 void sumac_strategy_destroy(struct sumac_strategy *strategy)
 {
+    struct sumac_error error;
+
+    (void)!sumac_strategy_close(strategy, &error);
+}
+
+enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct sumac_error *error)
+{
     if (strategy == NULL)
-        return;
+        return SUMAC_OK;
     struct surroundings *const surroundings = strategy->surroundings;
     const uint32_t timeout_ms = strategy->options.timeout_ms;
     while (strategy->variables.first != NULL)
@@ -248,7 +255,7 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
     free(strategy->runs);
     free(strategy->contexts);
     free(strategy);
-    surroundings_leave(surroundings, true, timeout_ms);
+    return surroundings_leave(surroundings, true, timeout_ms, error);
 }
 
 uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy)

@@ -36,7 +36,8 @@ const char *strategy_kind_name(enum sumac_strategy_kind kind);
 /* environment.c */
 /* Leave the cluster, if its work is done, and wait for a ps that was started. NULL is fine. */
 struct surroundings;
-void surroundings_leave(struct surroundings *surroundings, bool done, uint32_t timeout_ms);
+enum sumac_status surroundings_leave(
+    struct surroundings *surroundings, bool done, uint32_t timeout_ms, struct sumac_error *error);
 
 /* ---- contexts */
 

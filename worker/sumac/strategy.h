@@ -110,6 +110,11 @@ SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error);
 /* With its variables. NULL is fine. Its scope has been left. */
 SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
+/* The same, of one whose leaving a program wants to know of: destroyed it is in any case.
+ * Fails    as sumac_client_leave, of a strategy from the environment: a ps is lost, and with it
+ * what this worker was to leave as done. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_strategy_close(struct sumac_strategy *strategy, struct sumac_error *error);
 
 /* R: Strategy.num_replicas_in_sync. 0 of NULL. Threads  any. */
 SUMAC_API uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy);

@@ -542,7 +542,8 @@ struct sumac_meet_options {
     uint32_t task_count;
     uint32_t axis;            /* of GATHER */
     struct sumac_member root; /* of BROADCAST */
-    double weight;            /* of MEAN: what the contribution, a sum, stands for; 0: 1, or … */
+    /* of MEAN: what the contribution, a sum, stands for: finite, at least 0; 0: 1, or … */
+    double weight;
     bool weightless;          /* … nothing: it is not counted */
     bool non_finite_allowed;  /* else a float that is not finite refuses the contribution */
     /* Of all times that those who come name the first that is over ends the round, for all. 0:
@@ -577,9 +578,10 @@ struct sumac_met {
  * Borrows  the tensors' bytes, until sumac_meet_wait returns with another status than
  * DEADLINE_EXCEEDED; the rest until it returns.
  * Gives    *meet; ends with sumac_meet_wait, at the latest with the client.
- * Fails    INVALID_ARGUMENT at once: name, round, operation, tasks, types, shapes, a tensor without
- *          memory. OUT_OF_RANGE: a tensor that ends past its buffer. What a ps refuses, the wait
- *          tells. */
+ * Fails    INVALID_ARGUMENT at once: name, round, operation, weight, tasks, types, shapes, a tensor
+ *          without memory. OUT_OF_RANGE: a tensor that ends past its buffer. RESOURCE_EXHAUSTED
+ *          (PART_TOO_LARGE): more than the session's grant, where that is known. What a ps refuses,
+ *          the wait tells. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet(
     struct sumac_client *client, const struct sumac_meet_options *options,
     const struct sumac_contribution *contribution, struct sumac_meet **meet,
@@ -590,9 +592,11 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet(
  *          waited for again.
  * Gives    *met, of GATHER and CONCATENATE, whose buffer the caller unrefs; NULL: it is not wanted.
  * Fails    alike for all who take part: FAILED_PRECONDITION (STEP_DIFFERS): contributions differ,
- *          whose and how; UNAVAILABLE (TIMED_OUT): some have not come, naming them and when each
- *          was last heard from; ABORTED (MEMBER_GONE): one that has not come has left, or was lost;
- *          INVALID_ARGUMENT (ZERO_WEIGHT): a mean of no weight. For this one alone: what its
+ *          whose and how (of lists of tasks that differ the first counts: a round that is whole by
+ *          that one is over, and who comes later with another is told alone); UNAVAILABLE
+ *          (TIMED_OUT): some have not come, naming them and when each was last heard from; ABORTED
+ *          (MEMBER_GONE): one that has not come has left, or was lost; INVALID_ARGUMENT
+ *          (ZERO_WEIGHT): a mean of no weight. For this one alone: what its
  *          contribution was refused for: NON_FINITE; ALREADY_EXISTS: it has contributed to that
  *          round; RESOURCE_EXHAUSTED (OUT_OF_MEMORY): the ps's --meet-max, with both figures;
  *          ABORTED (SESSION_CLOSED). */
