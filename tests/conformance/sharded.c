@@ -35,33 +35,6 @@ static uint64_t number(json_t *given, const char *key)
     return (uint64_t)json_integer_value(json_object_get(given, key));
 }
 
-/* Are these the rows that a partitioner gives as many shards? */
-static bool is_even(json_t *rows)
-{
-    const size_t count = json_array_size(rows);
-    json_int_t all = 0;
-
-    for (size_t i = 0; i < count; i++)
-        all += json_integer_value(json_array_get(rows, i));
-    for (size_t i = 0; i < count; i++) {
-        const json_int_t even = all / (json_int_t)count + ((json_int_t)i < all % (json_int_t)count);
-        if (json_integer_value(json_array_get(rows, i)) != even)
-            return false;
-    }
-    return count > 0;
-}
-
-/* What a ps is told of rows that are even. */
-static void split_on_ps(const struct one_case *one, struct sumac_distributed_options *options)
-{
-    if (!one_is(one, "on", "ps") || options->shard_rows == NULL)
-        return;
-    options->partitioner = (struct sumac_partitioner){
-        .kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = options->shard_count};
-    options->shard_rows = NULL;
-    options->shard_count = 0;
-}
-
 static struct sumac_distributed *create(struct one_case *one)
 {
     json_t *rows = one_get(one, "rows"), *rule = one_get(one, "partitioner"), *row = NULL;
@@ -88,7 +61,6 @@ static struct sumac_distributed *create(struct one_case *one)
             .min_shard_bytes = number(rule, "min_shard_bytes"),
             .max_shards = number(rule, "max_shards"),
             .max_shard_bytes = number(rule, "max_shard_bytes")}};
-    split_on_ps(one, &options);
     one->status = sumac_distributed_create(one->strategy, &options, &variable, &one->error);
     sumac_value_unref(initial);
     return variable;
@@ -289,15 +261,13 @@ static bool act(struct one_case *one)
     return passed;
 }
 
-/* Where it names no strategy: the default one, or, through the ps, that of these; rows that no
- * partitioner makes are not on ps. */
+/* Where it names no strategy: the default one, or, through the ps, that of these. */
 static enum cases_result run_sharded(struct cases_run *run, json_t *given, void *context)
 {
     json_t *one = json_copy(given);
 
     (void)context;
-    json_t *rows = json_object_get(one, "rows");
-    const bool on_ps = cluster_client_serves_all() && (rows == NULL || is_even(rows));
+    const bool on_ps = cluster_client_serves_all();
     if (json_object_get(one, "strategy") == NULL) {
         json_object_set_new(
             one, "strategy", json_pack("{s:s}", "kind", on_ps ? "parameter_server" : "default"));

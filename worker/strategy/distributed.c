@@ -336,11 +336,8 @@ enum sumac_status sumac_distributed_create(
     made->name = strdup(options->name);
     describe(made, options, initial_of(options));
     status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    if (status == SUMAC_OK && !is_remote(made))
+    if (status == SUMAC_OK && (!is_remote(made) || options->shard_count > 0))
         status = shards_read(made, options, error);
-    else if (status == SUMAC_OK && options->shard_count > 0)
-        status = fail_option(
-            options, "shard_rows, and it is split by a ps, which goes by a partitioner", error);
     if (status == SUMAC_OK)
         status = is_remote(made) ? remote_create(made, options, initial_of(options), error)
                                  : make_function(made, &options->function, error);
@@ -371,6 +368,7 @@ void sumac_distributed_destroy(struct sumac_distributed *variable)
     LIST_REMOVE(&variable->strategy->variables, variable, in_strategy);
     pthread_mutex_unlock(&variable->strategy->creating);
     free(variable->components);
+    free(variable->remote_parts);
     free(variable->shard_first);
     free(variable->name);
     pthread_mutex_destroy(&variable->mutex);

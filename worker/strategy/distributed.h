@@ -47,9 +47,12 @@ struct sumac_distributed {
     /* What its one component is, on the ps, which has its function, too; lent by the strategy's
      * client. NULL: the components are of this process. */
     struct sumac_variable *remote;
+    /* (shard_count) Of one whose shards no partitioner makes: a variable for each, of which that is
+     * the first. NULL: it is one. */
+    struct sumac_variable **remote_parts;
     const struct update_function *function; /* its own, … */
     struct update_hyperparameters hyperparameters;
-    uint32_t shard_count;  /* of one that is not remote, … */
+    uint32_t shard_count;  /* of one that is not remote, or in parts, … */
     uint64_t *shard_first; /* (shard_count + 1), … the first row of each, */
     bool uneven;           /* … and whether no partitioner makes such */
     uint32_t component_count;

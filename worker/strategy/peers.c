@@ -522,7 +522,7 @@ enum sumac_status peers_exchange(
 {
     struct peers *peers = strategy->peers;
     struct pack block = {.bytes = NULL};
-    struct sumac_error said;
+    struct sumac_error said, unplanned;
     struct hearing hearing = {.strategy = strategy, .made = call, .own = own, .all = all};
 
     assert(peers != NULL);
@@ -532,6 +532,10 @@ enum sumac_status peers_exchange(
     peers->call++;
     forget_given_up(peers);
     hearing.sums = sums_plan(strategy, call, own[0]);
+    if (peers->sums.failed && failed == NULL) {
+        (void)value_fail_for_memory(&unplanned);
+        failed = &unplanned;
+    }
     write_block(&block, &hearing, failed, false);
     const enum sumac_status status = block.failed
                                          ? value_fail_for_memory(&said)

@@ -6,11 +6,15 @@
  * is not over when the client's time is goes on without its waiter, and keeps what it reads.
  */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "distributed.h"
 #include "error.h"
 #include "push.h"
+#include "text.h"
+
+#define PART_NAME_BYTES 1100u
 
 static struct sumac_client *client_of(const struct sumac_distributed *variable)
 {
@@ -18,12 +22,78 @@ static struct sumac_client *client_of(const struct sumac_distributed *variable)
     return variable->strategy->options.client;
 }
 
+/* ---- one on the ps, or one for each shard */
+
+static uint32_t parts_of(const struct sumac_distributed *variable)
+{
+    return variable->remote_parts != NULL ? variable->shard_count : 1;
+}
+
+static struct sumac_variable *remote_of(const struct sumac_distributed *variable, uint32_t part)
+{
+    assert(part < parts_of(variable));
+    return variable->remote_parts != NULL ? variable->remote_parts[part] : variable->remote;
+}
+
+/* What of a tensor of the variable's shape is that part's: where it lies. */
+static struct sumac_tensor
+part_of(const struct sumac_distributed *variable, const struct sumac_tensor *whole, uint32_t part)
+{
+    const uint64_t *const first = variable->shard_first;
+    struct sumac_tensor tensor = *whole;
+
+    if (variable->remote_parts == NULL)
+        return tensor;
+    assert(tensor.shape.rank > 0);
+    tensor.shape.extent[0] = first[part + 1] - first[part];
+    const uint64_t row_bytes = sumac_tensor_bytes(&tensor) / tensor.shape.extent[0];
+    tensor.offset_bytes += first[part] * row_bytes;
+    return tensor;
+}
+
 /* ---- created */
+
+static enum sumac_status create_one(
+    const struct sumac_distributed *variable, const struct sumac_variable_options *options,
+    const struct sumac_tensor *initial, struct sumac_variable **made, struct sumac_error *error)
+{
+    struct sumac_variable_options own = *options;
+
+    assert(initial->shape.rank <= SUMAC_RANK_MAX);
+    own.shape = initial->shape;
+    own.initial_value = initial;
+    return sumac_client_create(client_of(variable), &own, made, error);
+}
+
+/* No partitioner makes these shards: a variable for each, by the number of its first row. */
+static enum sumac_status create_parts(
+    struct sumac_distributed *variable, struct sumac_variable_options *options,
+    const struct sumac_tensor *initial, struct sumac_error *error)
+{
+    char name[PART_NAME_BYTES];
+    enum sumac_status status = SUMAC_OK;
+
+    variable->remote_parts = calloc(variable->shard_count, sizeof(struct sumac_variable *));
+    if (variable->remote_parts == NULL)
+        return value_fail_for_memory(error);
+    options->name = name;
+    options->partitioner = SUMAC_PARTITIONER_NONE;
+    for (uint32_t i = 0; status == SUMAC_OK && i < variable->shard_count; i++) {
+        const struct sumac_tensor part = part_of(variable, initial, i);
+        (void)text_print(
+            name, sizeof name, "%s/rows_%" PRIu64, variable->name, variable->shard_first[i]);
+        status = create_one(variable, options, &part, &variable->remote_parts[i], error);
+    }
+    variable->remote = variable->remote_parts[0];
+    return status;
+}
 
 enum sumac_status remote_create(
     struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
     const struct sumac_value *initial, struct sumac_error *error)
 {
+    const bool as_many = asked->shard_count > 0; /* shards, which are even */
+
     assert(initial->kind == SUMAC_VALUE_TENSOR);
     assert(variable->remote == NULL);
     /* its own bytes: a create that is not over in time goes on, and keeps them */
@@ -32,34 +102,47 @@ enum sumac_status remote_create(
         return value_fail_for_memory(error);
     /* what replicas push is aggregated here, so of aggregation and synchronization a ps knows
      * nothing */
-    const struct sumac_variable_options options = {
+    struct sumac_variable_options options = {
         .name = variable->name,
         .dtype = variable->dtype,
-        .shape = variable->shape,
         .not_trainable = !variable->trainable,
         .initializer = SUMAC_INITIALIZER_ASSIGNED,
-        .initial_value = &own->tensor,
-        .partitioner = asked->partitioner.kind,
-        .num_shards = asked->partitioner.num_shards,
-        .min_shard_bytes = asked->partitioner.min_shard_bytes,
-        .max_shards = asked->partitioner.max_shards,
-        .max_shard_bytes = asked->partitioner.max_shard_bytes,
+        .partitioner = as_many ? SUMAC_PARTITIONER_FIXED_SHARDS : asked->partitioner.kind,
+        .num_shards = as_many ? asked->shard_count : asked->partitioner.num_shards,
+        .min_shard_bytes = as_many ? 0 : asked->partitioner.min_shard_bytes,
+        .max_shards = as_many ? 0 : asked->partitioner.max_shards,
+        .max_shard_bytes = as_many ? 0 : asked->partitioner.max_shard_bytes,
         .function = asked->function,
-        .colocate_with = asked->colocate_with == NULL ? NULL : asked->colocate_with->name};
+        .colocate_with = asked->colocate_with == NULL
+                             ? NULL
+                             : sumac_variable_name(asked->colocate_with->remote)};
+    if (variable->uneven)
+        options.num_shards = 0;
     const enum sumac_status status =
-        sumac_client_create(client_of(variable), &options, &variable->remote, error);
+        variable->uneven ? create_parts(variable, &options, &own->tensor, error)
+                         : create_one(variable, &options, &own->tensor, &variable->remote, error);
     sumac_value_unref(own);
     return status;
 }
 
 /* ---- read */
 
+static size_t count_parts(struct sumac_distributed *const *variables, uint32_t count)
+{
+    size_t parts = 0;
+
+    assert(variables != NULL || count == 0);
+    for (uint32_t i = 0; i < count; i++)
+        parts += parts_of(variables[i]);
+    return parts;
+}
+
 /* One pull of all that are remote, into values that are there. */
 static enum sumac_status pull(
     struct sumac_distributed *const *variables, uint32_t count, struct sumac_value *const *values,
     struct sumac_error *error)
 {
-    struct sumac_fetch *fetches = calloc((size_t)count + 1, sizeof *fetches);
+    struct sumac_fetch *fetches = calloc(count_parts(variables, count) + 1, sizeof *fetches);
     struct sumac_client *client = NULL;
     size_t fetch_count = 0;
 
@@ -69,8 +152,10 @@ static enum sumac_status pull(
         if (variables[i]->remote == NULL)
             continue;
         client = client_of(variables[i]);
-        fetches[fetch_count++] =
-            (struct sumac_fetch){.variable = variables[i]->remote, .into = values[i]->tensor};
+        for (uint32_t j = 0; j < parts_of(variables[i]); j++)
+            fetches[fetch_count++] = (struct sumac_fetch){
+                .variable = remote_of(variables[i], j),
+                .into = part_of(variables[i], &values[i]->tensor, j)};
     }
     const enum sumac_status status =
         fetch_count == 0 ? SUMAC_OK
@@ -134,14 +219,15 @@ static struct sumac_value *wide_indices(const struct sumac_value *slices)
     return wide;
 }
 
-/* Makes the operand's delta; *indices, of slices, are what it points to. false: no memory. */
+/* Makes the operand's delta of that part; *indices, of slices, are what it points to. false: no
+ * memory. */
 static bool make_delta(
-    const struct sumac_distributed *variable, const struct sumac_value *operand,
+    const struct sumac_distributed *variable, uint32_t part, const struct sumac_value *operand,
     struct sumac_delta *delta, struct sumac_value **indices)
 {
-    delta->variable = variable->remote;
+    delta->variable = remote_of(variable, part);
     if (operand->kind != SUMAC_VALUE_SLICES) {
-        delta->value = operand->tensor;
+        delta->value = part_of(variable, &operand->tensor, part);
         return true;
     }
     *indices = wide_indices(operand);
@@ -207,27 +293,39 @@ struct remote_change {
 
 static enum sumac_status make_push(const struct remote_change *change, struct sumac_error *error)
 {
-    const uint32_t room = change->count + 1;
+    const size_t room = (change->of_first ? (size_t)parts_of(change->variables[0]) * change->count
+                                          : count_parts(change->variables, change->count)) +
+                        1;
     struct sumac_delta *deltas = calloc(room, sizeof *deltas);
     struct sumac_value **indices = calloc(room, sizeof *indices);
     struct sumac_buffer *held = hold(change->operands, change->count);
     bool complete = deltas != NULL && indices != NULL && held != NULL;
     const struct sumac_distributed *first = NULL;
+    enum sumac_status status = SUMAC_OK;
     uint32_t count = 0;
 
-    for (uint32_t i = 0; complete && i < change->count; i++) {
+    for (uint32_t i = 0; complete && status == SUMAC_OK && i < change->count; i++) {
         const struct sumac_distributed *variable = change->variables[change->of_first ? 0 : i];
         if (variable->remote == NULL)
             continue;
         first = first == NULL ? variable : first;
-        deltas[count].function = change->function;
-        complete = make_delta(variable, change->operands[i], &deltas[count], &indices[count]);
-        count++;
+        if (variable->remote_parts != NULL && change->operands[i]->kind == SUMAC_VALUE_SLICES)
+            status = fail(
+                error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+                "%.200s: its shards are not those that a partitioner makes; change it as a whole",
+                variable->name);
+        for (uint32_t j = 0; complete && status == SUMAC_OK && j < parts_of(variable); j++) {
+            deltas[count].function = change->function;
+            complete =
+                make_delta(variable, j, change->operands[i], &deltas[count], &indices[count]);
+            count++;
+        }
     }
-    enum sumac_status status = complete ? SUMAC_OK : value_fail_for_memory(error);
-    if (complete && count > 0)
+    if (!complete)
+        status = value_fail_for_memory(error);
+    if (status == SUMAC_OK && count > 0)
         status = push(first, !change->of_first && count > 1, deltas, count, held, error);
-    for (uint32_t i = 0; indices != NULL && i < change->count; i++)
+    for (uint32_t i = 0; indices != NULL && i < count; i++)
         sumac_value_unref(indices[i]);
     sumac_buffer_unref(held);
     free(indices);

@@ -148,9 +148,11 @@ enum sumac_status shards_read(
 
 uint32_t sumac_distributed_shards(const struct sumac_distributed *variable)
 {
-    return variable == NULL           ? 0
-           : variable->remote != NULL ? sumac_variable_shards(variable->remote)
-                                      : variable->shard_count;
+    if (variable == NULL)
+        return 0;
+    return variable->remote != NULL && variable->remote_parts == NULL
+               ? sumac_variable_shards(variable->remote)
+               : variable->shard_count;
 }
 
 enum sumac_status sumac_shard_of_row(
@@ -192,7 +194,7 @@ static struct sumac_range rows_of(const struct sumac_distributed *variable, uint
     const uint64_t *const first = variable->shard_first;
 
     assert(variable->shape.rank > 0);
-    if (variable->remote != NULL)
+    if (variable->remote != NULL && variable->remote_parts == NULL)
         return placement_rows(
             variable->shape.extent[0], sumac_variable_shards(variable->remote), shard);
     return (struct sumac_range){.first = first[shard], .count = first[shard + 1] - first[shard]};

@@ -260,6 +260,30 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
     return sumac_client_meet(peers->client, &options, &contribution, &pack->meet, error);
 }
 
+/* The round of that pack could not be begun here, where all others have: it, and those that they
+ * begin before they hear so, are over for all. */
+static void give_up_rest(struct peers *peers, uint32_t number)
+{
+    const struct sums *sums = &peers->sums;
+    const uint32_t rest = sums->pack_count - number;
+
+    assert(number < sums->pack_count);
+    assert(peers->round > 0);
+    peers->round--; /* its own */
+    sums_differ(peers, rest < SUMS_UNDER_WAY_MAX ? rest : SUMS_UNDER_WAY_MAX, sums->timeout_ms);
+}
+
+/* The next pack's. */
+static enum sumac_status begin_next(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    const uint32_t number = strategy->peers->sums.begun;
+    const enum sumac_status status = begin_pack(strategy, number, error);
+
+    if (status != SUMAC_OK)
+        give_up_rest(strategy->peers, number);
+    return status;
+}
+
 static enum sumac_status add_leaf(
     void *context, struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
@@ -289,16 +313,17 @@ enum sumac_status sums_begin(
 
     assert(sums->begun == 0);
     sums->timeout_ms = timeout_ms;
-    if (sums->failed)
-        return value_fail_for_memory(error);
+    assert(!sums->failed); /* else the call has failed before */
     if (sums->pack_count == 0)
         return SUMAC_OK;
     enum sumac_status status = value_zip(own, strategy->replicas, add_leaf, strategy, &same, error);
     if (status == SUMAC_OK)
         sumac_value_unref(same);
+    else
+        sums_differ(strategy->peers, under_way(sums), timeout_ms);
     sums->next_taken = 0;
     for (uint32_t i = 0; status == SUMAC_OK && i < under_way(sums); i++)
-        status = begin_pack(strategy, i, error);
+        status = begin_next(strategy, error);
     return status;
 }
 
@@ -338,7 +363,7 @@ end_pack(struct sumac_strategy *strategy, struct summing *pack, struct sumac_err
         status = sumac_meet_wait(pack->meet, 0, NULL, &why);
     pack->meet = NULL;
     if (status == SUMAC_OK && sums->begun < sums->pack_count)
-        status = begin_pack(strategy, sums->begun, &why);
+        status = begin_next(strategy, &why);
     return status == SUMAC_OK ? SUMAC_OK : peers_fail_round(&call, &why, error);
 }
 

@@ -80,8 +80,8 @@ struct sumac_distributed_options {
     struct sumac_function function;
     /* Along its first axis it is split, under every strategy; it is read and written as a whole all
      * the same. `shard_rows`, how many rows each of shard_count shards has, is instead of the
-     * partitioner, and not of PARAMETER_SERVER; where these are other rows than a partitioner gives
-     * as many shards, there is no scatter (UNIMPLEMENTED). Copied */
+     * partitioner; where these are other rows than a partitioner gives as many shards, there is no
+     * scatter (UNIMPLEMENTED), and on ps it is a variable for each, NAME/rows_FIRST. Copied */
     struct sumac_partitioner partitioner;
     const uint64_t *shard_rows;
     uint32_t shard_count;
