@@ -27,6 +27,16 @@ uint32_t sumac_variable_shards(const struct sumac_variable *variable)
     return variable == NULL ? 0 : variable->shard_count;
 }
 
+struct sumac_shard sumac_variable_shard(const struct sumac_variable *variable, uint32_t index)
+{
+    if (index >= sumac_variable_shards(variable))
+        return (struct sumac_shard){.ps = 0};
+    assert(variable->shards != NULL);
+    const struct variable_shard *shard = &variable->shards[index];
+    return (struct sumac_shard){
+        .ps = shard->ps, .rows = {.first = shard->first_row, .count = shard->rows}};
+}
+
 enum sumac_status sumac_variable_tensor(
     const struct sumac_variable *variable, struct sumac_tensor *tensor, struct sumac_error *error)
 {

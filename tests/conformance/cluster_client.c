@@ -50,6 +50,8 @@ bool cluster_client_serves_all(void) { return now.serves_all; }
 
 struct sumac_client *cluster_client(void) { return now.client; }
 
+uint32_t cluster_client_ps_count(void) { return now.client == NULL ? 0 : now.facts.ps_count; }
+
 uint32_t cluster_client_index(void) { return now.facts.member_index; }
 
 uint32_t cluster_client_count(void) { return now.client == NULL ? 1 : now.facts.member_count; }

@@ -16,6 +16,8 @@ void cluster_client_close(void);
 
 /* NULL: there is no cluster. Lends  until the close. */
 struct sumac_client *cluster_client(void);
+/* How many ps there are; 0 without a cluster. */
+uint32_t cluster_client_ps_count(void);
 /* Which worker this is, and how many there are; 0 and 1 without a cluster. */
 uint32_t cluster_client_index(void);
 uint32_t cluster_client_count(void);

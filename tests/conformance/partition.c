@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "partition.h"
+#include "cluster_client.h"
 #include "placement.h"
 #include "sumac/distributed.h"
 
@@ -62,6 +63,85 @@ static void read_shape(json_t *given, struct sumac_shape *shape)
 static enum sumac_dtype read_dtype(json_t *one)
 {
     return sumac_dtype_parse(json_string_value(json_object_get(one, "dtype")));
+}
+
+/* ---- asked of ps ---- */
+
+/* Do the ps split and place a variable of this case, and is this the worker that asks them? */
+static bool asks_ps(void)
+{
+    return cluster_client_serves_all() && cluster_client() != NULL && cluster_client_index() == 0;
+}
+
+static const enum sumac_partitioner_kind kinds[] = {
+    [WIRE_PARTITIONER_NONE] = SUMAC_PARTITIONER_NONE,
+    [WIRE_PARTITIONER_FIXED_SHARDS] = SUMAC_PARTITIONER_FIXED_SHARDS,
+    [WIRE_PARTITIONER_MIN_SIZE] = SUMAC_PARTITIONER_MIN_SIZE,
+    [WIRE_PARTITIONER_MAX_SIZE] = SUMAC_PARTITIONER_MAX_SIZE};
+
+/* What the rule leaves to its defaults a ps has them of, too. Its name is the case's own, so that
+ * no other case has it. */
+static struct sumac_variable *create_on_ps(
+    struct cases_run *run, const char *name, json_t *given, const struct placement_rule *rule,
+    const char *beside)
+{
+    const bool split = beside == NULL;
+    const bool bounded =
+        rule->kind == WIRE_PARTITIONER_MIN_SIZE || rule->kind == WIRE_PARTITIONER_MAX_SIZE;
+    char own[256], other[256];
+    struct sumac_variable *variable = NULL;
+    struct sumac_error error;
+
+    (void)snprintf(own, sizeof own, "%s/%s", run->case_id, name);
+    (void)snprintf(other, sizeof other, "%s/%s", run->case_id, split ? "" : beside);
+    struct sumac_variable_options options = {
+        .name = own,
+        .dtype = read_dtype(given),
+        .partitioner = split ? kinds[rule->kind] : SUMAC_PARTITIONER_NONE,
+        .colocate_with = split ? NULL : other};
+    read_shape(json_object_get(given, "shape"), &options.shape);
+    if (split && rule->kind == WIRE_PARTITIONER_FIXED_SHARDS)
+        options.num_shards = (uint64_t)rule->num_shards;
+    if (split && rule->kind == WIRE_PARTITIONER_MIN_SIZE)
+        options.min_shard_bytes = (uint64_t)rule->min_shard_bytes;
+    if (split && rule->kind == WIRE_PARTITIONER_MAX_SIZE)
+        options.max_shard_bytes = (uint64_t)rule->max_shard_bytes;
+    if (split && bounded && rule->max_shards != PLACEMENT_NO_CAP)
+        options.max_shards = (uint64_t)rule->max_shards;
+    if (sumac_client_create(cluster_client(), &options, &variable, &error) != SUMAC_OK)
+        (void)cases_fail(run, "on the ps: %s", error.text);
+    return variable;
+}
+
+static void delete_on_ps(struct sumac_variable *variable)
+{
+    struct sumac_error error;
+
+    if (sumac_client_delete(cluster_client(), sumac_variable_name(variable), &error) != SUMAC_OK)
+        fprintf(stderr, "sumac-conformance: %s\n", error.text);
+}
+
+/* The rows of its shards, as a ps has split it. */
+static bool ps_split_matches(struct cases_run *run, json_t *one, const struct placement_rule *rule)
+{
+    struct sumac_variable *variable = create_on_ps(run, "v", one, rule, NULL);
+    json_t *expected = json_object_get(json_object_get(one, "expect"), "rows");
+    bool good = variable != NULL;
+
+    if (good && sumac_variable_shards(variable) != json_array_size(expected))
+        good = cases_fail(
+            run, "a ps makes %" PRIu32 " shards of it, expected %zu",
+            sumac_variable_shards(variable), json_array_size(expected));
+    for (uint32_t i = 0; good && i < sumac_variable_shards(variable); i++) {
+        const uint64_t rows = sumac_variable_shard(variable, i).rows.count;
+        if (rows != (uint64_t)json_integer_value(json_array_get(expected, i)))
+            good = cases_fail(
+                run, "shard %" PRIu32 " has %" PRIu64 " rows on the ps, expected %" PRId64, i, rows,
+                (int64_t)json_integer_value(json_array_get(expected, i)));
+    }
+    if (variable != NULL)
+        delete_on_ps(variable);
+    return good;
 }
 
 /* ---- partition ---- */
@@ -123,7 +203,8 @@ static enum cases_result run_partition(struct cases_run *run, json_t *one, void 
     json_t *expect = json_object_get(one, "expect");
     const bool good =
         counts_match(run, json_object_get(expect, "counts"), shard_count) &&
-        rows_match(run, json_object_get(expect, "rows"), shape.extent[0], shard_count);
+        rows_match(run, json_object_get(expect, "rows"), shape.extent[0], shard_count) &&
+        (!asks_ps() || ps_split_matches(run, one, &rule));
     return good ? CASES_PASSED : CASES_FAILED;
 }
 
@@ -198,6 +279,41 @@ static bool shards_match(struct cases_run *run, json_t *expected, const struct p
     return true;
 }
 
+/* Other variables took turns before: the first shard of all says whose it was. */
+static bool ps_place(
+    struct cases_run *run, json_t *one, const struct placement_rule *rule, struct placed_list *list)
+{
+    struct sumac_variable *made[SHARDS_MAX] = {NULL};
+    json_t *creates = json_object_get(one, "creates"), *create = NULL;
+    uint32_t first = 0, ps_count = cluster_client_ps_count();
+    bool good = true;
+    size_t i = 0;
+
+    list->count = 0;
+    json_array_foreach(creates, i, create)
+    {
+        const char *name = json_string_value(json_object_get(create, "name"));
+        const char *beside = json_string_value(json_object_get(create, "colocate_with"));
+        good = good && i < SHARDS_MAX &&
+               (made[i] = create_on_ps(run, name, create, rule, beside)) != NULL;
+        for (uint32_t j = 0; good && j < sumac_variable_shards(made[i]); j++) {
+            const struct sumac_shard shard = sumac_variable_shard(made[i], j);
+            first = i == 0 && j == 0 ? shard.ps : first;
+            struct placed *placed = &list->items[list->count++];
+            if (sumac_variable_shards(made[i]) > 1)
+                (void)snprintf(placed->name, sizeof placed->name, "%s/part_%" PRIu32, name, j);
+            else
+                (void)snprintf(placed->name, sizeof placed->name, "%s", name);
+            placed->ps = (shard.ps + ps_count - first) % ps_count;
+            placed->rows = shard.rows.count;
+        }
+    }
+    for (i = 0; i < SHARDS_MAX; i++)
+        if (made[i] != NULL)
+            delete_on_ps(made[i]);
+    return good;
+}
+
 static enum cases_result run_placement(struct cases_run *run, json_t *one, void *context)
 {
     (void)context;
@@ -214,7 +330,10 @@ static enum cases_result run_placement(struct cases_run *run, json_t *one, void 
         json_object_get(one, "creates"), i,
         create) if (!place(run, create, &rule, ps_count, &counter, &list)) return CASES_FAILED;
     json_t *expected = json_object_get(json_object_get(one, "expect"), "shards");
-    return shards_match(run, expected, &list) ? CASES_PASSED : CASES_FAILED;
+    bool good = shards_match(run, expected, &list);
+    if (good && asks_ps() && ps_count == cluster_client_ps_count())
+        good = ps_place(run, one, &rule, &list) && shards_match(run, expected, &list);
+    return good ? CASES_PASSED : CASES_FAILED;
 }
 
 /* ---- row_lookup ---- */

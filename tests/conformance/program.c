@@ -2,6 +2,7 @@
 /* program.c -- `sumac-conformance [--rpc] FILE…`: cases of any file of the format, run and told one
  * by one. It knows no case. */
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "variables.h"
 
 #define EXIT_USAGE 2
+#define PLACED_PS_MAX 8u
 
 static const char help[] =
     "sumac-conformance -- run files of conformance cases, and say of each case what became of it\n"
@@ -34,10 +36,12 @@ static const char help[] =
     "started and ended by this program, with the sumac beside it.\n"
     "\n"
     "Options:\n"
-    "  --rpc    update functions, too, through these ps, instead of the loops alone; with "
-    "TF_CONFIG\n"
-    "           as a worker of the cluster which that describes\n"
-    "  --help   this text\n"
+    "  --rpc         cases without a strategy through ps, too, instead of in this process alone; "
+    "with\n"
+    "                TF_CONFIG as a worker of the cluster which that describes\n"
+    "  --ps N        but for placements over another number of ps\n"
+    "  --only-ps N   placements over so many ps alone\n"
+    "  --help        this text\n"
     "\n"
     "Operations: update_function, run, values_from_function, reduce, reduce_to, batch_reduce_to,\n"
     "all_reduce, gather, all_gather, variable, update, sharded, partition, placement, row_lookup\n";
@@ -73,7 +77,36 @@ list_operations(const struct target *target, struct cases_operation operations[O
     operations[count].op = NULL;
 }
 
-static void run_files(char **paths, const struct target *target, struct cases_run *run)
+/* Of how many ps a case of placement is; 0: it is none. */
+static uint32_t placed_over(json_t *one)
+{
+    const char *op = json_string_value(json_object_get(one, "op"));
+
+    return op == NULL || strcmp(op, "placement") != 0
+               ? 0
+               : (uint32_t)json_integer_value(json_object_get(one, "ps"));
+}
+
+/* Which cases this process has: all, or none of a placement over another number of ps than `ps`, or
+ * `alone` those over this one. */
+struct share {
+    uint32_t ps;
+    bool alone;
+};
+
+static void keep_share(json_t *file, const struct share *share)
+{
+    json_t *cases = json_object_get(file, "cases");
+
+    for (size_t i = json_array_size(cases); share->ps > 0 && i > 0; i--) {
+        const uint32_t ps = placed_over(json_array_get(cases, i - 1));
+        if (ps == 0 ? share->alone : ps != share->ps)
+            (void)json_array_remove(cases, i - 1);
+    }
+}
+
+static void run_files(
+    char **paths, const struct target *target, const struct share *share, struct cases_run *run)
 {
     struct cases_operation operations[OPERATIONS_MAX];
 
@@ -81,6 +114,7 @@ static void run_files(char **paths, const struct target *target, struct cases_ru
     for (; *paths != NULL; paths++) {
         json_t *file = cases_load(*paths);
         run->failed += file == NULL;
+        keep_share(file, share);
         cases_each(file, run, operations);
         json_decref(file);
     }
@@ -106,7 +140,69 @@ static bool takes_processes(char **paths)
     return found;
 }
 
-static int run_all(char **paths, bool rpc)
+/* Has a file placements over so many ps? */
+static bool places_over(char **paths, uint32_t ps)
+{
+    bool found = false;
+
+    for (; *paths != NULL && !found; paths++) {
+        json_t *file = cases_load(*paths), *one = NULL;
+        size_t i = 0;
+        json_array_foreach(json_object_get(file, "cases"), i, one) found =
+            found || placed_over(one) == ps;
+        json_decref(file);
+    }
+    return found;
+}
+
+struct relay {
+    int argc;
+    char **paths;
+    bool rpc;
+    struct relay_counts counts;
+};
+
+/* As so many workers of so many ps; `share` is the option that says which cases are theirs. */
+static int relay_over(struct relay *relay, uint32_t ps, const char *workers, const char *share)
+{
+    char **arguments = calloc((size_t)relay->argc + 5, sizeof *arguments), number[16];
+    uint32_t count = 1;
+
+    if (arguments == NULL)
+        return EXIT_FAILURE;
+    (void)snprintf(number, sizeof number, "%" PRIu32, ps);
+    if (relay->rpc) {
+        arguments[count++] = (char *)(uintptr_t) "--rpc";
+        arguments[count++] = (char *)(uintptr_t)share;
+        arguments[count++] = number;
+    }
+    for (char **path = relay->paths; *path != NULL; path++)
+        arguments[count++] = *path;
+    const int code = relay_run(number, workers, (int)count, arguments, &relay->counts);
+    free(arguments);
+    return code;
+}
+
+/* In processes of two ps, and with --rpc in one of each other number that a placement is over. */
+static int relay_all(struct relay *relay)
+{
+    const struct relay_counts *counts = &relay->counts;
+
+    int code = relay_over(relay, 2, "4", "--ps");
+    for (uint32_t ps = 1; relay->rpc && ps <= PLACED_PS_MAX; ps++) {
+        if (ps == 2 || !places_over(relay->paths, ps))
+            continue;
+        const int also = relay_over(relay, ps, "1", "--only-ps");
+        code = code == EXIT_SUCCESS ? also : code;
+    }
+    if (counts->passed + counts->failed + counts->skipped > 0)
+        printf(
+            "%zu passed, %zu failed, %zu skipped\n", counts->passed, counts->failed,
+            counts->skipped);
+    return code;
+}
+
+static int run_all(char **paths, bool rpc, const struct share *share)
 {
     const struct target *target = rpc ? &target_ps : &target_loops;
     struct cases_run run = {.passed = 0};
@@ -117,7 +213,7 @@ static int run_all(char **paths, bool rpc)
         fprintf(stderr, "sumac-conformance: %s\n", error.text);
         return EXIT_FAILURE;
     }
-    run_files(paths, target, &run);
+    run_files(paths, target, share, &run);
     target->close();
     cluster_client_close();
     return cluster_client_index() > 0 ? EXIT_SUCCESS : cases_finish(&run);
@@ -127,11 +223,18 @@ int main(int argc, char **argv)
 {
     int first = 1;
     bool rpc = false;
+    struct share share = {.ps = 0};
 
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
         if (strcmp(argv[first], "--help") == 0) {
             fputs(help, stdout);
             return EXIT_SUCCESS;
+        }
+        const bool alone = strcmp(argv[first], "--only-ps") == 0;
+        if ((alone || strcmp(argv[first], "--ps") == 0) && first + 1 < argc) {
+            share =
+                (struct share){.ps = (uint32_t)strtoul(argv[++first], NULL, 10), .alone = alone};
+            continue;
         }
         if (strcmp(argv[first], "--rpc") != 0) {
             fprintf(
@@ -147,6 +250,6 @@ int main(int argc, char **argv)
     }
     const char *cluster = getenv("TF_CONFIG");
     if ((cluster == NULL || cluster[0] == '\0') && (rpc || takes_processes(argv + first)))
-        return relay_run(argc, argv);
-    return run_all(argv + first, rpc);
+        return relay_all(&(struct relay){.argc = argc, .paths = argv + first, .rpc = rpc});
+    return run_all(argv + first, rpc, &share);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* relay.c -- the same program as each of four workers of two ps, which `sumac run` starts and ends.
- */
+/* relay.c -- the same program as each worker of some ps, which `sumac run` starts and ends. */
 #include "relay.h"
 
 #include <errno.h>
@@ -18,9 +17,7 @@
 #define EXIT_NOT_THERE 127
 #define OWN "worker 0 | " /* what `sumac run` puts before the worker's lines */
 
-static const char *const run_arguments[] = {"run", "--ps", "2", "--workers", "4", "--"};
-
-enum { RUN_ARGUMENTS = sizeof run_arguments / sizeof *run_arguments };
+#define RUN_ARGUMENTS 6u
 
 /* The file of that name beside this program's own, or this program's own for NULL. */
 static bool find_beside(const char *name, char path[PATH_MAX])
@@ -37,8 +34,10 @@ static bool find_beside(const char *name, char path[PATH_MAX])
 }
 
 /* In the child: does not return. */
-static void begin(int out, int argc, char **argv)
+static void begin(int out, const char *ps, const char *workers, int argc, char **argv)
 {
+    const char *const run_arguments[RUN_ARGUMENTS] = {"run",       "--ps",  ps,
+                                                      "--workers", workers, "--"};
     char sumac[PATH_MAX], self[PATH_MAX];
     char **arguments = calloc((size_t)argc + RUN_ARGUMENTS + 2, sizeof *arguments);
     size_t count = 0;
@@ -60,19 +59,29 @@ static void begin(int out, int argc, char **argv)
     _exit(EXIT_NOT_THERE);
 }
 
-static void pass_on(FILE *said)
+static void pass_on(FILE *said, struct relay_counts *counts)
 {
+    struct relay_counts more;
     char *line = NULL;
     size_t room = 0;
 
     while (getline(&line, &room, said) > 0) {
         const bool own = strncmp(line, OWN, strlen(OWN)) == 0;
+        if (own && sscanf(
+                       line + strlen(OWN), "%zu passed, %zu failed, %zu skipped", &more.passed,
+                       &more.failed, &more.skipped) == 3) {
+            counts->passed += more.passed;
+            counts->failed += more.failed;
+            counts->skipped += more.skipped;
+            continue;
+        }
         fputs(own ? line + strlen(OWN) : line, own ? stdout : stderr);
     }
     free(line);
 }
 
-int relay_run(int argc, char **argv)
+int relay_run(
+    const char *ps, const char *workers, int argc, char **argv, struct relay_counts *counts)
 {
     int ends[2], status = 0;
 
@@ -83,7 +92,7 @@ int relay_run(int argc, char **argv)
     const pid_t child = fork();
     if (child == 0) {
         (void)close(ends[0]);
-        begin(ends[1], argc, argv);
+        begin(ends[1], ps, workers, argc, argv);
     }
     (void)close(ends[1]);
     FILE *said = child < 0 ? NULL : fdopen(ends[0], "r");
@@ -91,7 +100,7 @@ int relay_run(int argc, char **argv)
         perror("sumac-conformance: no process for the ps");
         return EXIT_FAILURE;
     }
-    pass_on(said);
+    pass_on(said, counts);
     (void)fclose(said);
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }

@@ -359,6 +359,13 @@ static void a_variable_says_its_shards_and_makes_a_tensor_that_fits(void **state
     know(&known);
     assert_int_equal(sumac_variable_shards(known.variable), 2);
     assert_int_equal(sumac_variable_shards(NULL), 0);
+    const struct sumac_shard first = sumac_variable_shard(known.variable, 0);
+    const struct sumac_shard second = sumac_variable_shard(known.variable, 1);
+    assert_int_equal(first.rows.first, 0);
+    assert_int_equal(second.rows.first, first.rows.count);
+    assert_int_not_equal(second.ps, first.ps);
+    assert_int_equal(sumac_variable_shard(known.variable, 2).rows.count, 0);
+    assert_int_equal(sumac_variable_shard(NULL, 0).rows.count, 0);
     assert_int_equal(sumac_variable_tensor(known.variable, &made, NULL), SUMAC_OK);
     assert_int_equal(sumac_tensor_bytes(&made), 160);
     sumac_buffer_unref(made.buffer);

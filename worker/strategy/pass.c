@@ -123,7 +123,7 @@ struct adding {
     }
 #define ROW_BOOL(set, name, width)                                                                 \
     {                                                                                              \
-        NULL                                                                                       \
+        .add_1 = NULL                                                                              \
     }
 #define ROW_HALF(set, name, width) ROW_BOOL(set, name, width)
 #define ROW_INT(set, name, width) ADDS(set, bytes##width)

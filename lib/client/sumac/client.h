@@ -290,6 +290,16 @@ SUMAC_API enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *var
 SUMAC_API struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable);
 SUMAC_API uint32_t sumac_variable_shards(const struct sumac_variable *variable);
 
+/* Which rows of the first axis a shard has (of a scalar one), and on which ps it is. */
+struct sumac_shard {
+    uint32_t ps;
+    struct sumac_range rows;
+};
+/* Of shard `index`, 0 to sumac_variable_shards - 1, in the order of their rows; of another, zeroes.
+ */
+SUMAC_API struct sumac_shard
+sumac_variable_shard(const struct sumac_variable *variable, uint32_t index);
+
 /* Memory that fits a variable: zeroed, 64-byte aligned, of its dtype and shape; sumac_tensor_data
  * has the first element.
  *
