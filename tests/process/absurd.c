@@ -106,6 +106,7 @@ static void try_no_client(void)
     HOLDS(sumac_variable_dtype, "NULL", sumac_variable_dtype(NULL) == SUMAC_DTYPE_UNSPECIFIED);
     HOLDS(sumac_variable_shape, "NULL", sumac_variable_shape(NULL).rank == 0);
     HOLDS(sumac_variable_shards, "NULL", sumac_variable_shards(NULL) == 0);
+    HOLDS(sumac_variable_shard, "NULL", sumac_variable_shard(NULL, 0).rows.count == 0);
     REFUSED(
         sumac_variable_tensor, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
         sumac_variable_tensor(NULL, &tensor, error));
@@ -677,6 +678,7 @@ static void try_what_is_right(void)
         sumac_client_pull_and_wait, "what was pushed rightly",
         values[0] == 1 && values[1] == 2 && values[2] == 3 && values[3] == 4);
     HOLDS(sumac_variable_shards, "one for each of two ps", sumac_variable_shards(w) == 2);
+    HOLDS(sumac_variable_shard, "2^32 - 1", sumac_variable_shard(w, UINT32_MAX).rows.count == 0);
     HOLDS(
         sumac_client_push_and_wait, "nothing at all",
         sumac_client_push_and_wait(client, NULL, 0, NULL, error) == SUMAC_OK);

@@ -197,6 +197,25 @@ static void try_updating(void)
         sumac_distributed_apply, "2^32 - 1 hyperparameters", INVALID_ARGUMENT,
         "hyperparameters is NULL",
         sumac_distributed_apply(variable, NULL, &counted, number, error));
+    struct sumac_distributed *const none[] = {variable, NULL};
+    struct sumac_value *nested = sumac_value_list((struct sumac_value *const[]){NULL}, 0);
+    REFUSED(
+        sumac_distributed_read_all, "NULL", INVALID_ARGUMENT, "variables is NULL",
+        sumac_distributed_read_all(NULL, 1, NULL, &result, error));
+    REFUSED(
+        sumac_distributed_read_all, "no place for it", INVALID_ARGUMENT, "values is NULL",
+        sumac_distributed_read_all(none, 1, NULL, NULL, error));
+    REFUSED(
+        sumac_distributed_read_all, "a variable that is NULL", INVALID_ARGUMENT,
+        "variables[1] is NULL", sumac_distributed_read_all(none, 2, NULL, &result, error));
+    REFUSED(
+        sumac_distributed_apply_all, "NULL", INVALID_ARGUMENT, "gradients is NULL",
+        sumac_distributed_apply_all(none, 1, NULL, NULL, error));
+    REFUSED(
+        sumac_distributed_apply_all, "2^32 - 1 variables", INVALID_ARGUMENT,
+        "one for each of 4294967295 variables",
+        sumac_distributed_apply_all(none, UINT32_MAX, NULL, nested, error));
+    sumac_value_unref(nested);
     REFUSED(
         sumac_strategy_define, "NULL", INVALID_ARGUMENT, "strategy is NULL",
         sumac_strategy_define(NULL, "f", "value = g", 9, error));

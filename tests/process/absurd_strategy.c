@@ -134,6 +134,7 @@ static void try_strategies(void)
         sumac_strategy_from_environment(NULL, error));
     HOLDS(sumac_strategy_client, "NULL", sumac_strategy_client(NULL) == NULL);
     HOLDS(sumac_strategy_destroy, "NULL", (sumac_strategy_destroy(NULL), true));
+    HOLDS(sumac_strategy_close, "NULL", sumac_strategy_close(NULL, error) == SUMAC_OK);
     HOLDS(sumac_strategy_replicas, "NULL", sumac_strategy_replicas(NULL) == 0);
     HOLDS(sumac_strategy_name, "NULL", *sumac_strategy_name(NULL) == '\0');
     REFUSED(

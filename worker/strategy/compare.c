@@ -143,8 +143,10 @@ static bool same_axes(const struct sumac_axes *one, const struct sumac_axes *oth
     assert(other == NULL || other->given);
     if (one == NULL || other == NULL)
         return one == other;
-    return one->count == other->count && one->count <= SUMAC_RANK_MAX &&
-           memcmp(one->axis, other->axis, one->count * sizeof one->axis[0]) == 0;
+    /* more than there are is refused later, by what there is of it */
+    return one->count == other->count &&
+           (one->count > SUMAC_RANK_MAX ||
+            memcmp(one->axis, other->axis, one->count * sizeof one->axis[0]) == 0);
 }
 
 /* What they differ in. NULL: nothing. */
