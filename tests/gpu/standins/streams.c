@@ -83,12 +83,13 @@ static void *serve(void *argument)
             stream->last = &stream->first;
         pthread_mutex_unlock(&stream->mutex);
         be_late(stream);
-        fail(stream, standin_enter("stream", false));
         const CUresult result = piece->work(piece->context);
+        const CUresult wanted = standin_enter("stream", false);
         free(piece->context);
         free(piece);
         pthread_mutex_lock(&stream->mutex);
         fail(stream, result);
+        fail(stream, wanted); /* now that nothing is touched any more: who waits may free it */
         stream->done++;
         pthread_cond_broadcast(&stream->changed);
     }
