@@ -600,26 +600,36 @@ enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *e
         "a reduction %d, which is neither SUM (1) nor MEAN (2)", (int)op);
 }
 
-enum sumac_status sumac_replica_all_reduce(
-    struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *value,
+/* Of a replica's collective, whose name is `name`: with these options, or the error is all
+ * replicas'. */
+static enum sumac_status collect_with_others(
+    struct sumac_replica_context *replica, const char *name, struct call *call,
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
-    static const char name[] = "sumac_replica_all_reduce";
-    struct call call = {.kind = CALL_ALL_REDUCE, .op = op, .value = value};
     struct sumac_error why;
 
     enum sumac_status status = check_replica(replica, name, error);
     if (status != SUMAC_OK)
         return status;
-    if (value == NULL || result == NULL)
-        status = fail_for_null(&why, name, value == NULL ? "value" : "result");
+    if (call->value == NULL || result == NULL)
+        status = fail_for_null(&why, name, call->value == NULL ? "value" : "result");
+    if (status == SUMAC_OK && call->kind == CALL_ALL_REDUCE)
+        status = reduce_op_check(call->op, &why);
     if (status == SUMAC_OK)
-        status = reduce_op_check(op, &why);
-    if (status == SUMAC_OK)
-        status = read_options(replica->strategy, options, &call.options, &why);
-    return status == SUMAC_OK ? call_with_others(replica, &call, result, error)
-                              : call_fail_with_others(replica, &call, &why, error);
+        status = read_options(replica->strategy, options, &call->options, &why);
+    return status == SUMAC_OK ? call_with_others(replica, call, result, error)
+                              : call_fail_with_others(replica, call, &why, error);
+}
+
+enum sumac_status sumac_replica_all_reduce(
+    struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *value,
+    const struct sumac_communication_options *options, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    struct call call = {.kind = CALL_ALL_REDUCE, .op = op, .value = value};
+
+    return collect_with_others(replica, "sumac_replica_all_reduce", &call, options, result, error);
 }
 
 enum sumac_status sumac_replica_all_gather(
@@ -627,19 +637,9 @@ enum sumac_status sumac_replica_all_gather(
     const struct sumac_communication_options *options, struct sumac_value **result,
     struct sumac_error *error)
 {
-    static const char name[] = "sumac_replica_all_gather";
     struct call call = {.kind = CALL_ALL_GATHER, .axis = axis, .value = value};
-    struct sumac_error why;
 
-    enum sumac_status status = check_replica(replica, name, error);
-    if (status != SUMAC_OK)
-        return status;
-    if (value == NULL || result == NULL)
-        status = fail_for_null(&why, name, value == NULL ? "value" : "result");
-    if (status == SUMAC_OK)
-        status = read_options(replica->strategy, options, &call.options, &why);
-    return status == SUMAC_OK ? call_with_others(replica, &call, result, error)
-                              : call_fail_with_others(replica, &call, &why, error);
+    return collect_with_others(replica, "sumac_replica_all_gather", &call, options, result, error);
 }
 
 enum sumac_status sumac_replica_merge_call(
