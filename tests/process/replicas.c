@@ -102,6 +102,21 @@ static struct sumac_value *row_of(
         sumac_distributed_shape(variable));
 }
 
+/* Takes  the initial value. */
+static enum sumac_status
+create_of(struct worker *worker, const struct sumac_distributed_options *options)
+{
+    const enum sumac_status status = sumac_distributed_create(
+        worker->strategy, options, &worker->variables[worker->variable_count], &worker->error);
+
+    sumac_value_unref(options->initial);
+    if (status != SUMAC_OK)
+        return status;
+    worker->variable_count++;
+    say("created", NULL);
+    return status;
+}
+
 static enum sumac_status create(struct worker *worker, bool local)
 {
     char **const words = worker->words;
@@ -114,33 +129,18 @@ static enum sumac_status create(struct worker *worker, bool local)
             local ? SUMAC_SYNCHRONIZATION_AUTO : (enum sumac_synchronization)atoi(words[5]),
         .function = {.name = worker->count > 6 ? words[6] : NULL},
         .undistributed = local};
-    const enum sumac_status status = sumac_distributed_create(
-        worker->strategy, &options, &worker->variables[worker->variable_count], &worker->error);
 
-    sumac_value_unref(initial);
-    if (status != SUMAC_OK)
-        return status;
-    worker->variable_count++;
-    say("created", NULL);
-    return status;
+    return create_of(worker, &options);
 }
 
 static enum sumac_status create_beside(struct worker *worker)
 {
-    struct sumac_value *initial = vector(2, "1");
     const char *const name = worker->words[1];
 
     worker->words[1] = worker->words[2]; /* which is found */
     const struct sumac_distributed_options options = {
-        .name = name, .initial = initial, .colocate_with = find(worker)};
-    const enum sumac_status status = sumac_distributed_create(
-        worker->strategy, &options, &worker->variables[worker->variable_count], &worker->error);
-    sumac_value_unref(initial);
-    if (status != SUMAC_OK)
-        return status;
-    worker->variable_count++;
-    say("created", NULL);
-    return status;
+        .name = name, .initial = vector(2, "1"), .colocate_with = find(worker)};
+    return create_of(worker, &options);
 }
 
 static enum sumac_status say_facts(const struct sumac_distributed *variable)
