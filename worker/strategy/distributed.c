@@ -368,7 +368,7 @@ void sumac_distributed_destroy(struct sumac_distributed *variable)
     LIST_REMOVE(&variable->strategy->variables, variable, in_strategy);
     pthread_mutex_unlock(&variable->strategy->creating);
     free(variable->components);
-    free(variable->remote_parts);
+    free(variable->remote);
     free(variable->shard_first);
     free(variable->name);
     pthread_mutex_destroy(&variable->mutex);

@@ -44,15 +44,14 @@ struct sumac_distributed {
     enum sumac_synchronization asked_for, synchronization; /* …, and what it is */
     enum sumac_aggregation aggregation;
     bool trainable, undistributed;
-    /* What its one component is, on the ps, which has its function, too; lent by the strategy's
-     * client. NULL: the components are of this process. */
-    struct sumac_variable *remote;
-    /* (shard_count) Of one whose shards no partitioner makes: a variable for each, of which that is
-     * the first. NULL: it is one. */
-    struct sumac_variable **remote_parts;
+    /* What its one component is, on the ps, which have its function, too: one variable, or of uneven
+     * shards one for each; lent by the strategy's client. NULL: the components are of this process.
+     */
+    struct sumac_variable **remote; /* (remote_count) */
+    uint32_t remote_count;
     const struct update_function *function; /* its own, … */
     struct update_hyperparameters hyperparameters;
-    uint32_t shard_count;  /* of one that is not remote, or in parts, … */
+    uint32_t shard_count;  /* of one that is not remote, or uneven, … */
     uint64_t *shard_first; /* (shard_count + 1), … the first row of each, */
     bool uneven;           /* … and whether no partitioner makes such */
     uint32_t component_count;

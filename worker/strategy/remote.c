@@ -22,27 +22,15 @@ static struct sumac_client *client_of(const struct sumac_distributed *variable)
     return variable->strategy->options.client;
 }
 
-/* ---- one on the ps, or one for each shard */
-
-static uint32_t parts_of(const struct sumac_distributed *variable)
-{
-    return variable->remote_parts != NULL ? variable->shard_count : 1;
-}
-
-static struct sumac_variable *remote_of(const struct sumac_distributed *variable, uint32_t part)
-{
-    assert(part < parts_of(variable));
-    return variable->remote_parts != NULL ? variable->remote_parts[part] : variable->remote;
-}
-
-/* What of a tensor of the variable's shape is that part's: where it lies. */
+/* What of a tensor of the variable's shape that variable on the ps has: where it lies. */
 static struct sumac_tensor
 part_of(const struct sumac_distributed *variable, const struct sumac_tensor *whole, uint32_t part)
 {
     const uint64_t *const first = variable->shard_first;
     struct sumac_tensor tensor = *whole;
 
-    if (variable->remote_parts == NULL)
+    assert(part < variable->remote_count);
+    if (!variable->uneven)
         return tensor;
     assert(tensor.shape.rank > 0);
     tensor.shape.extent[0] = first[part + 1] - first[part];
@@ -53,47 +41,64 @@ part_of(const struct sumac_distributed *variable, const struct sumac_tensor *who
 
 /* ---- created */
 
-static enum sumac_status create_one(
-    const struct sumac_distributed *variable, const struct sumac_variable_options *options,
-    const struct sumac_tensor *initial, struct sumac_variable **made, struct sumac_error *error)
+/* Of shards that no partitioner makes a variable for each, by the number of its first row. */
+static const char *
+name_part(const struct sumac_distributed *variable, uint32_t part, char *text, size_t text_bytes)
 {
-    struct sumac_variable_options own = *options;
-
-    assert(initial->shape.rank <= SUMAC_RANK_MAX);
-    own.shape = initial->shape;
-    own.initial_value = initial;
-    return sumac_client_create(client_of(variable), &own, made, error);
+    if (!variable->uneven)
+        return variable->name;
+    (void)text_print(
+        text, text_bytes, "%s/rows_%" PRIu64, variable->name, variable->shard_first[part]);
+    return text;
 }
 
-/* No partitioner makes these shards: a variable for each, by the number of its first row. */
 static enum sumac_status create_parts(
-    struct sumac_distributed *variable, struct sumac_variable_options *options,
+    struct sumac_distributed *variable, const struct sumac_variable_options *options,
     const struct sumac_tensor *initial, struct sumac_error *error)
 {
-    char name[PART_NAME_BYTES];
     enum sumac_status status = SUMAC_OK;
+    char name[PART_NAME_BYTES];
 
-    variable->remote_parts = calloc(variable->shard_count, sizeof(struct sumac_variable *));
-    if (variable->remote_parts == NULL)
+    variable->remote_count = variable->uneven ? variable->shard_count : 1;
+    variable->remote = calloc(variable->remote_count, sizeof(struct sumac_variable *));
+    if (variable->remote == NULL)
         return value_fail_for_memory(error);
-    options->name = name;
-    options->partitioner = SUMAC_PARTITIONER_NONE;
-    for (uint32_t i = 0; status == SUMAC_OK && i < variable->shard_count; i++) {
+    for (uint32_t i = 0; status == SUMAC_OK && i < variable->remote_count; i++) {
         const struct sumac_tensor part = part_of(variable, initial, i);
-        (void)text_print(
-            name, sizeof name, "%s/rows_%" PRIu64, variable->name, variable->shard_first[i]);
-        status = create_one(variable, options, &part, &variable->remote_parts[i], error);
+        struct sumac_variable_options own = *options;
+        own.name = name_part(variable, i, name, sizeof name);
+        own.shape = part.shape;
+        own.initial_value = &part;
+        status = sumac_client_create(client_of(variable), &own, &variable->remote[i], error);
     }
-    variable->remote = variable->remote_parts[0];
     return status;
+}
+
+/* As the caller's partitioner splits it; shard_rows that are even are as many fixed shards, and of
+ * the others no part is split. */
+static void take_partitioner(
+    const struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
+    struct sumac_variable_options *options)
+{
+    assert(options->partitioner == SUMAC_PARTITIONER_NONE);
+    if (variable->uneven)
+        return;
+    if (asked->shard_count > 0) {
+        options->partitioner = SUMAC_PARTITIONER_FIXED_SHARDS;
+        options->num_shards = asked->shard_count;
+        return;
+    }
+    options->partitioner = asked->partitioner.kind;
+    options->num_shards = asked->partitioner.num_shards;
+    options->min_shard_bytes = asked->partitioner.min_shard_bytes;
+    options->max_shards = asked->partitioner.max_shards;
+    options->max_shard_bytes = asked->partitioner.max_shard_bytes;
 }
 
 enum sumac_status remote_create(
     struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
     const struct sumac_value *initial, struct sumac_error *error)
 {
-    const bool as_many = asked->shard_count > 0; /* shards, which are even */
-
     assert(initial->kind == SUMAC_VALUE_TENSOR);
     assert(variable->remote == NULL);
     /* its own bytes: a create that is not over in time goes on, and keeps them */
@@ -103,24 +108,15 @@ enum sumac_status remote_create(
     /* what replicas push is aggregated here, so of aggregation and synchronization a ps knows
      * nothing */
     struct sumac_variable_options options = {
-        .name = variable->name,
         .dtype = variable->dtype,
         .not_trainable = !variable->trainable,
         .initializer = SUMAC_INITIALIZER_ASSIGNED,
-        .partitioner = as_many ? SUMAC_PARTITIONER_FIXED_SHARDS : asked->partitioner.kind,
-        .num_shards = as_many ? asked->shard_count : asked->partitioner.num_shards,
-        .min_shard_bytes = as_many ? 0 : asked->partitioner.min_shard_bytes,
-        .max_shards = as_many ? 0 : asked->partitioner.max_shards,
-        .max_shard_bytes = as_many ? 0 : asked->partitioner.max_shard_bytes,
         .function = asked->function,
         .colocate_with = asked->colocate_with == NULL
                              ? NULL
-                             : sumac_variable_name(asked->colocate_with->remote)};
-    if (variable->uneven)
-        options.num_shards = 0;
-    const enum sumac_status status =
-        variable->uneven ? create_parts(variable, &options, &own->tensor, error)
-                         : create_one(variable, &options, &own->tensor, &variable->remote, error);
+                             : sumac_variable_name(asked->colocate_with->remote[0])};
+    take_partitioner(variable, asked, &options);
+    const enum sumac_status status = create_parts(variable, &options, &own->tensor, error);
     sumac_value_unref(own);
     return status;
 }
@@ -133,7 +129,7 @@ static size_t count_parts(struct sumac_distributed *const *variables, uint32_t c
 
     assert(variables != NULL || count == 0);
     for (uint32_t i = 0; i < count; i++)
-        parts += parts_of(variables[i]);
+        parts += variables[i]->remote_count;
     return parts;
 }
 
@@ -152,9 +148,9 @@ static enum sumac_status pull(
         if (variables[i]->remote == NULL)
             continue;
         client = client_of(variables[i]);
-        for (uint32_t j = 0; j < parts_of(variables[i]); j++)
+        for (uint32_t j = 0; j < variables[i]->remote_count; j++)
             fetches[fetch_count++] = (struct sumac_fetch){
-                .variable = remote_of(variables[i], j),
+                .variable = variables[i]->remote[j],
                 .into = part_of(variables[i], &values[i]->tensor, j)};
     }
     const enum sumac_status status =
@@ -225,7 +221,7 @@ static bool make_delta(
     const struct sumac_distributed *variable, uint32_t part, const struct sumac_value *operand,
     struct sumac_delta *delta, struct sumac_value **indices)
 {
-    delta->variable = remote_of(variable, part);
+    delta->variable = variable->remote[part];
     if (operand->kind != SUMAC_VALUE_SLICES) {
         delta->value = part_of(variable, &operand->tensor, part);
         return true;
@@ -293,9 +289,10 @@ struct remote_change {
 
 static enum sumac_status make_push(const struct remote_change *change, struct sumac_error *error)
 {
-    const size_t room = (change->of_first ? (size_t)parts_of(change->variables[0]) * change->count
-                                          : count_parts(change->variables, change->count)) +
-                        1;
+    const size_t room =
+        (change->of_first ? (size_t)change->variables[0]->remote_count * change->count
+                          : count_parts(change->variables, change->count)) +
+        1;
     struct sumac_delta *deltas = calloc(room, sizeof *deltas);
     struct sumac_value **indices = calloc(room, sizeof *indices);
     struct sumac_buffer *held = hold(change->operands, change->count);
@@ -309,12 +306,12 @@ static enum sumac_status make_push(const struct remote_change *change, struct su
         if (variable->remote == NULL)
             continue;
         first = first == NULL ? variable : first;
-        if (variable->remote_parts != NULL && change->operands[i]->kind == SUMAC_VALUE_SLICES)
+        if (variable->uneven && change->operands[i]->kind == SUMAC_VALUE_SLICES)
             status = fail(
                 error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
                 "%.200s: its shards are not those that a partitioner makes; change it as a whole",
                 variable->name);
-        for (uint32_t j = 0; complete && status == SUMAC_OK && j < parts_of(variable); j++) {
+        for (uint32_t j = 0; complete && status == SUMAC_OK && j < variable->remote_count; j++) {
             deltas[count].function = change->function;
             complete =
                 make_delta(variable, j, change->operands[i], &deltas[count], &indices[count]);

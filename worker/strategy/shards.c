@@ -150,8 +150,8 @@ uint32_t sumac_distributed_shards(const struct sumac_distributed *variable)
 {
     if (variable == NULL)
         return 0;
-    return variable->remote != NULL && variable->remote_parts == NULL
-               ? sumac_variable_shards(variable->remote)
+    return variable->remote != NULL && !variable->uneven
+               ? sumac_variable_shards(variable->remote[0])
                : variable->shard_count;
 }
 
@@ -194,9 +194,9 @@ static struct sumac_range rows_of(const struct sumac_distributed *variable, uint
     const uint64_t *const first = variable->shard_first;
 
     assert(variable->shape.rank > 0);
-    if (variable->remote != NULL && variable->remote_parts == NULL)
+    if (variable->remote != NULL && !variable->uneven)
         return placement_rows(
-            variable->shape.extent[0], sumac_variable_shards(variable->remote), shard);
+            variable->shape.extent[0], sumac_variable_shards(variable->remote[0]), shard);
     return (struct sumac_range){.first = first[shard], .count = first[shard + 1] - first[shard]};
 }
 
