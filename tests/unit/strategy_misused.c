@@ -196,6 +196,18 @@ static enum sumac_status update_otherwise(
     return sumac_distributed_update(in->variable, replica, &update, NULL, error);
 }
 
+static enum sumac_status group_otherwise(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct updated *in = context;
+    const struct sumac_update update = {
+        .function = do_nothing, .not_grouped = sumac_replica_id(replica) == 1};
+
+    (void)args, (void)kwargs, (void)result;
+    return sumac_distributed_update(in->variable, replica, &update, NULL, error);
+}
+
 static void replicas_that_update_by_something_else_are_named(void **state)
 {
     (void)state;
@@ -207,6 +219,7 @@ static void replicas_that_update_by_something_else_are_named(void **state)
          "replica 0 comes with w by sgd learning_rate 0.5, and replica 1 with w by "
          "sgd learning_rate 0.25"},
         {update_otherwise, "another function"},
+        {group_otherwise, "replica 0 comes with w, and replica 1 with w, not grouped"},
     };
     struct sumac_strategy *strategy = mirrored(2);
     struct updated in = {.value = sumac_value_float32(1)};

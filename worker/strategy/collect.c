@@ -26,7 +26,6 @@ enum sumac_reduce_op sumac_reduce_op_parse(const char *name)
 }
 
 #define BYTES_AT_ONCE 65536u /* of a result: what one thread computes before it looks for more */
-#define COLLECT_NAME_BYTES 1024u
 #define STREAMED_BYTES_MIN (UINT64_C(32) << 20) /* read and written: more than caches hold */
 
 /* What is reduced or gathered, of how many replicas. */
@@ -451,7 +450,7 @@ static enum sumac_status name_leaf(
     (void)path;
     (void)error;
     (void)text_print(
-        text + used, COLLECT_NAME_BYTES - used, "%s%s", used == 0 ? "" : ", ",
+        text + used, CALL_NAME_BYTES_MAX - used, "%s%s", used == 0 ? "" : ", ",
         leaf->kind == SUMAC_VALUE_MIRRORED ? "mirrored" : "per_replica");
     *mapped = sumac_value_ref(leaf);
     return SUMAC_OK;
@@ -468,7 +467,7 @@ static enum sumac_status collect_value(
     struct sumac_value **zipped = calloc((size_t)strategy->in_sync + 1, sizeof *zipped);
     struct sumac_value *marked = NULL, *same = NULL;
     struct sumac_error why;
-    char name[COLLECT_NAME_BYTES] = "";
+    char name[CALL_NAME_BYTES_MAX] = "";
     enum sumac_status status = own == NULL || zipped == NULL
                                    ? value_fail_for_memory(&why)
                                    : take_own(collect, call, value, own, &why);

@@ -262,7 +262,7 @@ static void print_creation(
     char *text, size_t text_bytes)
 {
     static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
-    char shape[96], function[256], shards[96] = "";
+    char shape[96], function[FUNCTION_TEXT_BYTES], shards[96] = "";
 
     if (variable->shard_count > 1)
         (void)text_print(
@@ -287,7 +287,7 @@ static enum sumac_status take_first_initial(
 {
     struct sumac_strategy *strategy = variable->strategy;
     struct sumac_value *own = initial_of(options), **all = NULL;
-    char created[NAME_BYTES_MAX + 640];
+    char created[CALL_NAME_BYTES_MAX];
     struct sumac_value *same[SUMAC_REPLICAS_MAX];
     const struct call call = {
         .kind = CALL_CREATE, .value = own, .name = created, .first_only = true};

@@ -44,8 +44,9 @@ struct sumac_distributed {
     enum sumac_synchronization asked_for, synchronization; /* …, and what it is */
     enum sumac_aggregation aggregation;
     bool trainable, undistributed;
-    /* What its one component is, on the ps, which have its function, too: one variable, or of uneven
-     * shards one for each; lent by the strategy's client. NULL: the components are of this process.
+    /* What its one component is, on the ps, which have its function, too: one variable, or of
+     * uneven shards one for each; lent by the strategy's client. NULL: the components are of this
+     * process.
      */
     struct sumac_variable **remote; /* (remote_count) */
     uint32_t remote_count;
@@ -142,6 +143,7 @@ enum sumac_status distributed_check_context(
     const char *call, struct sumac_error *error);
 /* What tells one function, and what it is given, from another: "sgd learning_rate 0.5". Returns
  * text. */
+#define FUNCTION_TEXT_BYTES 2048u
 const char *
 distributed_print_function(const struct sumac_function *function, char *text, size_t text_bytes);
 /* Its first component, or the replica's. */

@@ -28,7 +28,6 @@
 #include "text.h"
 
 #define NAME_BYTES_MAX PEERS_NAME_BYTES_MAX
-#define CALL_NAME_BYTES_MAX 1400u
 
 /* ---- opened */
 

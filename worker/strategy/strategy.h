@@ -73,6 +73,9 @@ enum call_kind {
     CALL_READ
 };
 
+#define CALL_NAME_BYTES_MAX                                                                        \
+    4096u /* of its name, with its end: what is longer is cut, in all alike */
+
 struct call {
     enum call_kind kind;
     enum sumac_reduce_op op;       /* of ALL_REDUCE, REDUCE */

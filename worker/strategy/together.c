@@ -142,7 +142,7 @@ static enum sumac_status apply_in_replica(
     const struct variables *variables, struct sumac_replica_context *replica,
     struct sumac_value *gradients, struct sumac_error *error)
 {
-    char names[512];
+    char names[CALL_NAME_BYTES_MAX];
     struct variables own = *variables;
     struct sumac_value *none = NULL;
 

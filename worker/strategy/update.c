@@ -210,7 +210,7 @@ static enum sumac_status update_in_replica(
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
 {
     struct merged merged = {.variable = variable, .update = update};
-    char what[512], function[256];
+    char what[CALL_NAME_BYTES_MAX], function[FUNCTION_TEXT_BYTES];
 
     assert(replica->strategy == variable->strategy);
     struct sumac_value *const both[] = {
@@ -222,10 +222,11 @@ static enum sumac_status update_in_replica(
         return value_fail_for_memory(error);
     if (update->function == apply && update->context != NULL)
         (void)text_print(
-            what, sizeof what, "%.200s by %s", variable->name,
+            what, sizeof what, "%s by %s", variable->name,
             distributed_print_function(update->context, function, sizeof function));
     else
-        (void)text_print(what, sizeof what, "%.200s", variable->name);
+        (void)text_print(
+            what, sizeof what, "%s%s", variable->name, update->not_grouped ? ", not grouped" : "");
     const struct call call = {
         .kind = CALL_MERGE,
         .value = args,
@@ -233,8 +234,7 @@ static enum sumac_status update_in_replica(
         .context = &merged,
         .variable = variable,
         .name = what,
-        .by = (const void *)(uintptr_t)update->function,
-        .write = update->not_grouped};
+        .by = (const void *)(uintptr_t)update->function};
     struct sumac_value *all = NULL;
     enum sumac_status status = call_with_others(replica, &call, &all, error);
     if (status == SUMAC_OK && result != NULL)
