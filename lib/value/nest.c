@@ -134,8 +134,7 @@ static enum sumac_status zip_items(
         for (uint32_t j = 0; j < zip->count; j++)
             below[j] = values[j]->items[i];
         status = zip_at(zip, below, &at, &items[i], error);
-        if (status != SUMAC_OK)
-            items[i] = NULL; /* whatever a leaf left there */
+        assert(status == SUMAC_OK || items[i] == NULL); /* who fails gives nothing */
     }
     free(below);
     return status;

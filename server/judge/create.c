@@ -361,14 +361,15 @@ enum sumac_status judge_find_or_make(
     if (*variable != NULL)
         return definition_compare(wanted->name, &(*variable)->definition, &definition, error);
     uint8_t beside[PLACEMENT_SHARDS_MAX];
-    const bool is_beside = wanted->colocate_with[0] != '\0';
-    uint32_t ps = 0;
-    if (is_beside)
+    const uint8_t *places = NULL;
+    if (wanted->colocate_with[0] != '\0') {
+        uint32_t ps = 0;
         status = judge_variable_beside(judge, wanted, &ps, error);
-    memset(beside, (int)ps, sizeof beside);
+        memset(beside, (int)ps, sizeof beside);
+        places = beside;
+    }
     if (status == SUMAC_OK)
-        status = judge_variable_make(
-            judge, wanted->name, &definition, is_beside ? beside : NULL, variable, error);
+        status = judge_variable_make(judge, wanted->name, &definition, places, variable, error);
     if (status != SUMAC_OK)
         return status;
     (void)judge_order_variable(judge, JUDGE_ORDER_ADD_SHARDS, *variable);
