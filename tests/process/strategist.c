@@ -24,7 +24,8 @@
  * of VALUE + i, every third one float64, in packs of PACK bytes; what each of them has, less what
  * the replicas add for i
  *
- * Its first argument is how many replicas it has, the second bounds each call in milliseconds. A
+ * Its first argument is how many replicas it has, the second bounds each call in milliseconds;
+ * without any its strategy is the environment's, and it ends as closing that one says. A
  * refusal is "refused STATUS text".
  */
 #include <inttypes.h>
@@ -407,7 +408,9 @@ int main(int argc, char **argv)
     char line[LINE_BYTES];
     char *words[8];
 
-    if (argc != 3 || open_all(&now, argv) != SUMAC_OK) {
+    const bool of_environment = argc == 1;
+    if ((of_environment ? sumac_strategy_from_environment(&now.strategy, &now.error)
+                        : open_all(&now, argv)) != SUMAC_OK) {
         fprintf(stderr, "strategist: %s\n", now.error.text);
         return EXIT_FAILURE;
     }
@@ -427,7 +430,9 @@ int main(int argc, char **argv)
         }
     }
     sumac_distributed_destroy(now.variable);
-    sumac_strategy_destroy(now.strategy);
+    sumac_check(sumac_strategy_close(now.strategy, &now.error), &now.error);
+    if (of_environment)
+        return EXIT_SUCCESS;
     if (sumac_client_leave(now.client, SUMAC_LEAVING_DONE, &now.error) == SUMAC_OK)
         printf("left\n");
     sumac_client_close(now.client);

@@ -232,6 +232,17 @@ class OneProgram(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [float(loss) for loss in re.findall(r"step \d+: loss (\S+)", done.stdout)]
 
+    def test_a_ps_that_is_lost_before_it_leaves_is_its_exit_code(self):
+        for lost, codes in ((False, {0}), (True, set(range(128, 256)))):
+            with self.subTest(lost=lost), Cluster(ps=1, workers=1, options=["--ps-lost-ms", "1000"]) as cluster:
+                worker = cluster.add(Process([os.path.join(BUILD, "strategist")],
+                                             {**cluster.environment("worker", 0), "SUMAC_STRATEGY": "multi_worker"}, subprocess.PIPE))
+                worker.wait_for("^ready$")
+                if lost:
+                    cluster.ps[0].kill()
+                worker.say("leave")
+                self.assertIn(worker.wait(), codes, worker.text())
+
     def test_it_trains_the_same_but_for_rounding_wherever_it_is_in_step(self):
         program = os.path.join(BUILD, "logistic")
         alone = self.losses(program)
