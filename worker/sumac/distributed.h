@@ -81,7 +81,8 @@ struct sumac_distributed_options {
     /* Along its first axis it is split, under every strategy; it is read and written as a whole all
      * the same. `shard_rows`, how many rows each of shard_count shards has, is instead of the
      * partitioner; where these are other rows than a partitioner gives as many shards, there is no
-     * scatter (UNIMPLEMENTED), and on ps it is a variable for each, NAME/rows_FIRST. Copied */
+     * scatter (UNIMPLEMENTED), and on ps it is a variable for each, NAME/rows_FIRST, whose first
+     * creator assigns it. Copied */
     struct sumac_partitioner partitioner;
     const uint64_t *shard_rows;
     uint32_t shard_count;

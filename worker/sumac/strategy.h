@@ -227,7 +227,7 @@ sumac_replica_strategy(const struct sumac_replica_context *replica);
  *          has returned without it. Of several workers, too: INVALID_ARGUMENT: one makes another
  *          call, or is in another run; UNAVAILABLE (MEMBER_GONE): one is gone; RESOURCE_EXHAUSTED:
  *          what a worker sends the others (slices, small tensors, and in all_gather and gather all
- *          of it) is more than a push may have, 72 MiB by default. Sums may be larger.
+ *          of it) is more than a push may have, 72 MiB by default. Sums go in parts of 8 MiB.
  *          FAILED_PRECONDITION, in this one: it is no thread of the replica's. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_reduce(
     struct sumac_replica_context *replica, enum sumac_reduce_op op, struct sumac_value *value,
