@@ -17,6 +17,7 @@
  * learning rate
  *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
  *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
+ *     short N                   -> "short": the Nth large result from here on finds no memory
  *     who                       -> "replicas R"
  *     leave                     -> "left"
  *
@@ -33,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "strategy.h"
 #include "sumac/client.h"
 #include "sumac/distributed.h"
 
@@ -47,6 +49,29 @@ struct strategist {
     const char *what;
     struct sumac_communication_options options;
 };
+
+/* ---- no memory */
+
+static uint32_t results_until_none; /* 0: there is memory */
+
+struct sumac_value *__real_results_make_tensor(
+    struct results *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
+    void **elements);
+struct sumac_value *__wrap_results_make_tensor(
+    struct results *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
+    void **elements);
+
+struct sumac_value *__wrap_results_make_tensor(
+    struct results *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
+    void **elements)
+{
+    const bool none = results_until_none == 1;
+
+    results_until_none -= results_until_none > 0;
+    return none ? NULL : __real_results_make_tensor(results, dtype, shape, elements);
+}
+
+/* ---- what is computed */
 
 static struct sumac_value *make_value(const char *size, const char *element)
 {
@@ -361,6 +386,12 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
     if (count == 1 && strcmp(words[0], "who") == 0) {
         printf("replicas %" PRIu32 "\n", sumac_strategy_replicas(now->strategy));
         fflush(stdout);
+        return SUMAC_OK;
+    }
+    if (count == 2 && strcmp(words[0], "short") == 0) {
+        results_until_none = (uint32_t)strtoul(words[1], NULL, 10);
+        (void)puts("short");
+        (void)fflush(stdout);
         return SUMAC_OK;
     }
     if ((count == 3 || count == 4) && strcmp(words[0], "reduce") == 0)

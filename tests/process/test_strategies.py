@@ -124,6 +124,17 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "all_gather 12000000 1", "all_gather 1 10", answer="^refused RESOURCE_EXHAUSTED worker 0: all_gather: .*staging")
         self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
 
+    def test_a_worker_without_memory_for_one_of_many_sums_ends_the_call_of_all_and_the_next_works(self):
+        workers = self.workers()
+        for number in (1, 6, 15, 90):       # of 90, 12 of which are under way
+            with self.subTest(number=number):
+                after = self.say(workers[1], f"short {number}")
+                workers[1].wait_for("^short$", after)
+                said = [(worker, self.say(worker, "nest 90 20000 1 1")) for worker in workers]
+                said[0][0].wait_for("^refused FAILED_PRECONDITION all_reduce: .*gather", said[0][1])
+                said[1][0].wait_for("^refused RESOURCE_EXHAUSTED all_reduce: ", said[1][1])
+                self.all_say(workers, "nest 90 20000 1 1", answer="^nest came to 2$")
+
     def test_the_first_worker_that_fails_is_told_to_who_has_not(self):
         workers = self.workers(count=3, replicas=2)
         self.all_say(workers, "partly 4 1", "all_reduce 4 1", "partly 4 1", answer="^refused DEADLINE_EXCEEDED .*replica [04] returned without it")
