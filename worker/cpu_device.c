@@ -9,19 +9,26 @@
 #include "error.h"
 #include "job_queue.h"
 
-static enum sumac_status carry_out(struct job_queue *queue, const struct job *job)
+static enum sumac_status
+copy_here(struct device_queue *queue, const struct sumac_copy *copy, struct sumac_error *error)
 {
     (void)queue;
+    (void)error;
+    if (copy->bytes > 0)
+        memmove(
+            (char *)sumac_buffer_data(copy->to) + copy->to_offset,
+            (const char *)sumac_buffer_data(copy->from) + copy->from_offset, copy->bytes);
+    return SUMAC_OK;
+}
+
+static enum sumac_status carry_out(struct job_queue *queue, const struct job *job)
+{
     switch (job->kind) {
     case JOB_WORK:
     case JOB_ISSUE: /* nothing of what is before is elsewhere */
         return job->work(job->context);
     case JOB_COPY:
-        memmove(
-            (char *)sumac_buffer_data(job->copy.to) + job->copy.to_offset,
-            (const char *)sumac_buffer_data(job->copy.from) + job->copy.from_offset,
-            job->copy.bytes);
-        return SUMAC_OK;
+        return copy_here(&queue->base, &job->copy, NULL);
     case JOB_RECORD:
         job_event_pass(job->event);
         return SUMAC_OK;
@@ -49,6 +56,13 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
 }
 
 static void close_device(struct device *device) { free(device); }
+
+static enum sumac_status count_devices(uint32_t *count, struct sumac_error *error)
+{
+    (void)error;
+    *count = SUMAC_REPLICAS_MAX; /* whatever cores there are */
+    return SUMAC_OK;
+}
 
 static enum sumac_status
 create_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
@@ -101,21 +115,60 @@ static void close_event(struct device_event *event)
     free(event);
 }
 
+/* ---- within a queue's work */
+
+static int32_t gpu_of(const struct device_queue *queue)
+{
+    (void)queue;
+    return -1;
+}
+
+static void *stream_of(const struct device_queue *queue)
+{
+    (void)queue;
+    return NULL;
+}
+
+static enum sumac_status launch_here(
+    struct device_queue *queue, const struct sumac_launch *launch, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+        "kernel %.64s is launched on CPU:%u, which runs none: give the program a step for CPUs",
+        launch->kernel, queue->device->index);
+}
+
+static enum sumac_status wait_here(struct device_queue *queue, struct sumac_error *error)
+{
+    (void)queue;
+    (void)error;
+    return SUMAC_OK;
+}
+
 const struct device_ops cpu_device_ops = {
     .name = "CPU",
     .place = SUMAC_PLACE_HOST,
     .collectives = &cpu_collective_ops,
     .open = open_device,
     .close = close_device,
+    .count = count_devices,
     .buffer_create = create_buffer,
+    .host_buffer_create = create_buffer,
     .queue_open = open_queue,
     .queue_close = close_queue,
     .event_open = open_event,
     .event_close = close_event,
     .run = job_queue_run,
+    .issue = job_queue_issue,
     .copy = job_queue_copy,
     .record = job_queue_record,
     .await = job_queue_await,
+    .settle = job_queue_wait,
     .wait = job_queue_wait,
     .why = job_queue_why,
+    .gpu = gpu_of,
+    .stream = stream_of,
+    .copy_here = copy_here,
+    .launch_here = launch_here,
+    .wait_here = wait_here,
 };

@@ -3,10 +3,11 @@
 #include "device.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "sumac/worker.h"
+#include "error.h"
 #include "text.h"
 
 static const struct device_ops *const kinds[] = {
@@ -22,7 +23,14 @@ const struct device_ops *device_kind(const char *name)
     return NULL;
 }
 
-const struct device_ops *device_kind_of_replicas(void) { return kinds[0]; }
+enum sumac_status
+device_count(const struct device_ops *ops, uint32_t *count, struct sumac_error *error)
+{
+    const enum sumac_status status = ops->count(count, error);
+
+    assert(status != SUMAC_OK || *count > 0);
+    return status;
+}
 
 enum sumac_status device_open(
     const struct device_ops *ops, uint32_t index, struct device **device, struct sumac_error *error)
@@ -39,24 +47,11 @@ void device_close(struct device *device)
         device->ops->close(device);
 }
 
-static const char *
-print_name(const struct device_ops *ops, uint32_t index, char *text, uint32_t text_bytes)
-{
-    (void)text_print(text, text_bytes, "%s:%u", ops->name, index);
-    return text;
-}
-
 const char *device_name(const struct device *device, char *text, uint32_t text_bytes)
 {
     assert(text_bytes > 0);
-    return print_name(device->ops, device->index, text, text_bytes);
-}
-
-const char *sumac_device_name(uint32_t index, char *text, uint32_t text_bytes)
-{
-    if (text == NULL || text_bytes == 0)
-        return "";
-    return print_name(device_kind_of_replicas(), index, text, text_bytes);
+    (void)text_print(text, text_bytes, "%s:%u", device->ops->name, device->index);
+    return text;
 }
 
 enum sumac_status
@@ -65,6 +60,15 @@ device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer 
     const enum sumac_status status = device->ops->buffer_create(device, bytes, buffer);
 
     assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == device->ops->place);
+    return status;
+}
+
+enum sumac_status
+device_host_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+{
+    const enum sumac_status status = device->ops->host_buffer_create(device, bytes, buffer);
+
+    assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == SUMAC_PLACE_HOST);
     return status;
 }
 
@@ -114,7 +118,13 @@ void device_run(struct device_queue *queue, device_work *work, void *context)
     queue->device->ops->run(queue, work, context);
 }
 
-void device_copy(struct device_queue *queue, const struct device_copy *copy)
+void device_issue(struct device_queue *queue, device_work *work, void *context)
+{
+    assert(work != NULL);
+    queue->device->ops->issue(queue, work, context);
+}
+
+void device_copy(struct device_queue *queue, const struct sumac_copy *copy)
 {
     assert(copy->to_offset <= sumac_buffer_bytes(copy->to));
     assert(copy->bytes <= sumac_buffer_bytes(copy->to) - copy->to_offset);
@@ -135,6 +145,12 @@ void device_await(struct device_queue *queue, struct device_event *event)
     queue->device->ops->await(queue, event);
 }
 
+enum sumac_status device_settle(struct device_queue *queue)
+{
+    assert(queue->device != NULL);
+    return queue->device->ops->settle(queue);
+}
+
 enum sumac_status device_wait(struct device_queue *queue)
 {
     assert(queue->device != NULL);
@@ -147,4 +163,149 @@ const char *device_why(const struct device_queue *queue)
 
     assert(why != NULL);
     return why;
+}
+
+/* ---- as a step sees it (sumac/device.h): nothing else is behind the pointer that it has */
+
+struct sumac_device *device_for_step(struct device_queue *queue)
+{
+    assert(queue->device != NULL);
+    return (struct sumac_device *)queue;
+}
+
+static struct device_queue *queue_of(struct sumac_device *device)
+{
+    assert(device != NULL);
+    return (struct device_queue *)device;
+}
+
+const char *sumac_device_name(const struct sumac_device *device, char *text, uint32_t text_bytes)
+{
+    if (text == NULL || text_bytes == 0)
+        return "";
+    text[0] = '\0';
+    return device == NULL
+               ? text
+               : device_name(((const struct device_queue *)device)->device, text, text_bytes);
+}
+
+int32_t sumac_device_gpu(const struct sumac_device *device)
+{
+    const struct device_queue *queue = (const struct device_queue *)device;
+
+    return queue == NULL ? -1 : queue->device->ops->gpu(queue);
+}
+
+void *sumac_device_stream(const struct sumac_device *device)
+{
+    const struct device_queue *queue = (const struct device_queue *)device;
+
+    return queue == NULL ? NULL : queue->device->ops->stream(queue);
+}
+
+static enum sumac_status told_of_buffer(
+    const struct device_queue *queue, enum sumac_status status, uint64_t bytes,
+    struct sumac_error *error)
+{
+    char name[32];
+
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    return fail(
+        error, status, SUMAC_REASON_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of device %s",
+        bytes, device_name(queue->device, name, sizeof name));
+}
+
+enum sumac_status sumac_device_buffer_create(
+    struct sumac_device *device, uint64_t bytes, struct sumac_buffer **buffer,
+    struct sumac_error *error)
+{
+    if (device == NULL || buffer == NULL)
+        return fail_for_null(
+            error, "sumac_device_buffer_create", device == NULL ? "device" : "buffer");
+    return told_of_buffer(
+        queue_of(device), device_buffer_create(queue_of(device)->device, bytes, buffer), bytes,
+        error);
+}
+
+enum sumac_status sumac_device_host_buffer_create(
+    struct sumac_device *device, uint64_t bytes, struct sumac_buffer **buffer,
+    struct sumac_error *error)
+{
+    if (device == NULL || buffer == NULL)
+        return fail_for_null(
+            error, "sumac_device_host_buffer_create", device == NULL ? "device" : "buffer");
+    return told_of_buffer(
+        queue_of(device), device_host_buffer_create(queue_of(device)->device, bytes, buffer), bytes,
+        error);
+}
+
+/* Are so many bytes from there on within the buffer, and does the device reach it? */
+static enum sumac_status check_end(
+    const struct device_queue *queue, const struct sumac_buffer *buffer, uint64_t offset,
+    uint64_t bytes, struct sumac_error *error)
+{
+    const struct sumac_place place = sumac_buffer_place(buffer);
+    const uint64_t there = sumac_buffer_bytes(buffer);
+    char name[32];
+
+    assert(buffer != NULL);
+    if (offset > there || bytes > there - offset)
+        return fail(
+            error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNSPECIFIED,
+            "a copy of %" PRIu64 " bytes from byte %" PRIu64 " on is of a buffer of %" PRIu64,
+            bytes, offset, there);
+    if (place.kind == SUMAC_PLACE_CUDA &&
+        (queue->device->ops->place != SUMAC_PLACE_CUDA || place.device != queue->device->index))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "a copy on device %s is of a buffer of GPU:%u: copy it there",
+            device_name(queue->device, name, sizeof name), place.device);
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_device_copy(
+    struct sumac_device *device, const struct sumac_copy *copy, struct sumac_error *error)
+{
+    const char *null = device == NULL       ? "device"
+                       : copy == NULL       ? "copy"
+                       : copy->to == NULL   ? "copy->to"
+                       : copy->from == NULL ? "copy->from"
+                                            : NULL;
+
+    if (null != NULL)
+        return fail_for_null(error, "sumac_device_copy", null);
+    struct device_queue *queue = queue_of(device);
+    enum sumac_status status = check_end(queue, copy->to, copy->to_offset, copy->bytes, error);
+    if (status == SUMAC_OK)
+        status = check_end(queue, copy->from, copy->from_offset, copy->bytes, error);
+    return status == SUMAC_OK ? queue->device->ops->copy_here(queue, copy, error) : status;
+}
+
+enum sumac_status sumac_device_launch(
+    struct sumac_device *device, const struct sumac_launch *launch, struct sumac_error *error)
+{
+    const char *null = device == NULL           ? "device"
+                       : launch == NULL         ? "launch"
+                       : launch->image == NULL  ? "launch->image"
+                       : launch->kernel == NULL ? "launch->kernel"
+                                                : NULL;
+
+    if (null != NULL)
+        return fail_for_null(error, "sumac_device_launch", null);
+    if (launch->blocks == 0 || launch->threads == 0 ||
+        strlen(launch->kernel) >= SUMAC_KERNEL_NAME_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "a launch of %.64s has %u blocks of %u threads: each at least 1, and a name below %d "
+            "characters",
+            launch->kernel, launch->blocks, launch->threads, SUMAC_KERNEL_NAME_BYTES_MAX);
+    return queue_of(device)->device->ops->launch_here(queue_of(device), launch, error);
+}
+
+enum sumac_status sumac_device_wait(struct sumac_device *device, struct sumac_error *error)
+{
+    if (device == NULL)
+        return fail_for_null(error, "sumac_device_wait", "device");
+    return queue_of(device)->device->ops->wait_here(queue_of(device), error);
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "sumac/buffer.h"
+#include "sumac/device.h"
 #include "sumac/status.h"
 
 #define DEVICE_JOBS_MAX 64u /* in a queue, not finished; one more waits for room */
@@ -42,13 +43,6 @@ struct device_event {
 /* Runs on the device's behalf; another status than OK is the queue's, until it is waited for. */
 typedef enum sumac_status device_work(void *context);
 
-/* Bytes of a copy: within two buffers, each the host's or a device's of this kind. */
-struct device_copy {
-    struct sumac_buffer *to;
-    const struct sumac_buffer *from;
-    uint64_t to_offset, from_offset, bytes;
-};
-
 /* A kind of device. The functions are called by those below, which say what they do. */
 struct device_ops {
     const char *name;                         /* "CPU": its devices are CPU:0, CPU:1, … */
@@ -56,7 +50,10 @@ struct device_ops {
     const struct collective_ops *collectives; /* what a group of them computes; NULL: nothing */
     enum sumac_status (*open)(uint32_t index, struct device **device, struct sumac_error *error);
     void (*close)(struct device *device);
+    enum sumac_status (*count)(uint32_t *count, struct sumac_error *error);
     enum sumac_status (*buffer_create)(
+        struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+    enum sumac_status (*host_buffer_create)(
         struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
     enum sumac_status (*queue_open)(
         struct device *device, struct device_queue **queue, struct sumac_error *error);
@@ -65,19 +62,33 @@ struct device_ops {
         struct device *device, struct device_event **event, struct sumac_error *error);
     void (*event_close)(struct device_event *event);
     void (*run)(struct device_queue *queue, device_work *work, void *context);
-    void (*copy)(struct device_queue *queue, const struct device_copy *copy);
+    void (*issue)(struct device_queue *queue, device_work *work, void *context);
+    void (*copy)(struct device_queue *queue, const struct sumac_copy *copy);
     void (*record)(struct device_queue *queue, struct device_event *event);
     void (*await)(struct device_queue *queue, struct device_event *event);
+    enum sumac_status (*settle)(struct device_queue *queue);
     enum sumac_status (*wait)(struct device_queue *queue);
     const char *(*why)(const struct device_queue *queue);
+    /* Within the queue's work: sumac/device.h. */
+    int32_t (*gpu)(const struct device_queue *queue);
+    void *(*stream)(const struct device_queue *queue);
+    enum sumac_status (*copy_here)(
+        struct device_queue *queue, const struct sumac_copy *copy, struct sumac_error *error);
+    enum sumac_status (*launch_here)(
+        struct device_queue *queue, const struct sumac_launch *launch, struct sumac_error *error);
+    enum sumac_status (*wait_here)(struct device_queue *queue, struct sumac_error *error);
 };
 
 extern const struct device_ops cpu_device_ops, cuda_device_ops;
 
-/* The kind of that name, "CPU" or "GPU"; NULL: there is none of that name. The one that replicas
- * run on, unless they are told another. */
+/* The kind of that name, "CPU" or "GPU"; NULL: there is none of that name. */
 const struct device_ops *device_kind(const char *name);
-const struct device_ops *device_kind_of_replicas(void);
+
+/* How many devices of the kind there are, one at least.
+ * Fails    FAILED_PRECONDITION: the machine, or this build, has none. The sentence has the remedy.
+ */
+enum sumac_status
+device_count(const struct device_ops *ops, uint32_t *count, struct sumac_error *error);
 
 /* Open device `index` of a kind.
  * Gives    *device; close with device_close, after its queues, events and buffers. NULL is fine.
@@ -96,6 +107,11 @@ const char *device_name(const struct device *device, char *text, uint32_t text_b
  * Fails    RESOURCE_EXHAUSTED. */
 enum sumac_status
 device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+
+/* Zeroed memory of the host, likewise, that copies to and from the device are quick with: of a GPU
+ * it is pinned. */
+enum sumac_status
+device_host_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
 
 /* Memory that the device's work reads and writes in place of the host's buffer: that itself, where
  * it is of the place that the device works on; else as many bytes of the device. Gives    *mirror,
@@ -119,9 +135,16 @@ void device_event_close(struct device_event *event);
  * before this call has come to pass (of a device of the same kind).
  * Threads  one at a time for a queue. */
 void device_run(struct device_queue *queue, device_work *work, void *context);
-void device_copy(struct device_queue *queue, const struct device_copy *copy);
+/* The same of work that only begins more: what was put before may still be under way on the device.
+ */
+void device_issue(struct device_queue *queue, device_work *work, void *context);
+void device_copy(struct device_queue *queue, const struct sumac_copy *copy);
 void device_record(struct device_queue *queue, struct device_event *event);
 void device_await(struct device_queue *queue, struct device_event *event);
+
+/* Wait until all functions that were put into the queue have returned: what they began on the
+ * device may still be under way. Fails    as device_wait, with what is known by then. */
+enum sumac_status device_settle(struct device_queue *queue);
 
 /* Wait until the queue is empty. What its work wrote is then visible to the caller.
  * Fails    with the first failure since the last wait. */
@@ -130,5 +153,8 @@ enum sumac_status device_wait(struct device_queue *queue);
 /* What the device itself said of the failure that the last wait told, to come after ": "; "" where
  * the status says it all. Lends  until the next wait. */
 const char *device_why(const struct device_queue *queue);
+
+/* The queue as a step sees it, and back. */
+struct sumac_device *device_for_step(struct device_queue *queue);
 
 #endif

@@ -137,7 +137,7 @@ void job_queue_issue(struct device_queue *queue, device_work *work, void *contex
     put(queue, &(struct job){.kind = JOB_ISSUE, .work = work, .context = context});
 }
 
-void job_queue_copy(struct device_queue *queue, const struct device_copy *copy)
+void job_queue_copy(struct device_queue *queue, const struct sumac_copy *copy)
 {
     assert(copy->to != NULL && copy->from != NULL);
     put(queue, &(struct job){.kind = JOB_COPY, .copy = *copy});

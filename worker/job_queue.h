@@ -40,7 +40,7 @@ struct job {
     enum job_kind kind;
     device_work *work;
     void *context;
-    struct device_copy copy;
+    struct sumac_copy copy;
     struct job_event *event;
     uint64_t until;
 };
@@ -73,7 +73,7 @@ void job_queue_deinit(struct job_queue *queue);
 
 /* Of the table: run, copy, record, await, wait, why. */
 void job_queue_run(struct device_queue *queue, device_work *work, void *context);
-void job_queue_copy(struct device_queue *queue, const struct device_copy *copy);
+void job_queue_copy(struct device_queue *queue, const struct sumac_copy *copy);
 void job_queue_record(struct device_queue *queue, struct device_event *event);
 void job_queue_await(struct device_queue *queue, struct device_event *event);
 enum sumac_status job_queue_wait(struct device_queue *queue);

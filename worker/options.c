@@ -46,8 +46,8 @@ check_conditioning(const struct sumac_worker_options *options, struct sumac_erro
 static enum sumac_status
 check_options(const struct sumac_worker_options *options, struct sumac_error *error)
 {
-    const char *missing = options->client == NULL ? "a client"
-                          : options->step == NULL ? "a step function"
+    const char *missing = options->client == NULL                               ? "a client"
+                          : options->step == NULL && options->cuda_step == NULL ? "a step function"
                           : options->variable_count == 0 || options->variables == NULL
                               ? "a variable"
                               : NULL;
@@ -109,22 +109,6 @@ static enum sumac_status check_reductions(
     return SUMAC_OK;
 }
 
-enum sumac_status options_replicas(uint32_t *replicas, struct sumac_error *error)
-{
-    const char *text = getenv("SUMAC_REPLICAS");
-    char *end = NULL;
-
-    if (*replicas != 0)
-        return SUMAC_OK;
-    const unsigned long count = text == NULL || text[0] == '\0' ? 1 : strtoul(text, &end, 10);
-    if (count == 0 || count > SUMAC_REPLICAS_MAX || (end != NULL && end[0] != '\0'))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "SUMAC_REPLICAS is %.64s; a worker has 1 to %u replicas", text, SUMAC_REPLICAS_MAX);
-    *replicas = (uint32_t)count;
-    return SUMAC_OK;
-}
-
 /* Whether SUMAC_SYNCHRONOUS says so, where the options do not. */
 static enum sumac_status
 read_synchronous(struct sumac_worker_options *options, struct sumac_error *error)
@@ -154,18 +138,39 @@ static void fill_in(struct sumac_worker_options *options)
         options->pushes_in_flight = 1;
 }
 
+static enum sumac_status choose_devices(
+    struct sumac_worker_options *options, struct devices *devices, struct sumac_error *error)
+{
+    const struct devices_wanted wanted = {
+        .text = options->devices,
+        .replicas = options->replicas,
+        .has_cpu_step = options->step != NULL,
+        .has_cuda_step = options->cuda_step != NULL,
+    };
+    enum sumac_status status =
+        devices->kind == NULL ? devices_choose(&wanted, devices, error) : SUMAC_OK;
+
+    if (status != SUMAC_OK)
+        return status;
+    assert(devices->count > 0);
+    options->replicas = devices->count;
+    if (devices->kind->place == SUMAC_PLACE_CUDA && options->cuda_step != NULL)
+        options->step = options->cuda_step;
+    return SUMAC_OK;
+}
+
 enum sumac_status worker_options_read(
-    const struct device_ops *devices, const struct sumac_worker_options *options,
-    struct sumac_worker_options *filled, struct sumac_error *error)
+    const struct sumac_worker_options *options, struct sumac_worker_options *filled,
+    struct devices *devices, struct sumac_error *error)
 {
     *filled = *options;
     fill_in(filled);
-    enum sumac_status status = options_replicas(&filled->replicas, error);
+    enum sumac_status status = check_options(filled, error);
     if (status == SUMAC_OK)
-        status = check_options(filled, error);
+        status = choose_devices(filled, devices, error);
     if (status == SUMAC_OK)
         status = read_synchronous(filled, error);
     if (status == SUMAC_OK)
-        status = check_reductions(devices, filled, error);
+        status = check_reductions(devices->kind, filled, error);
     return status;
 }

@@ -3,17 +3,14 @@
 #ifndef WORKER_OPTIONS_H
 #define WORKER_OPTIONS_H
 
-#include "device.h"
+#include "devices.h"
 #include "sumac/worker.h"
 
-/* Those given, with what SUMAC_REPLICAS and SUMAC_SYNCHRONOUS say and the defaults where they say
- * nothing. Fails  as sumac_worker_create. */
+/* Those given, with what SUMAC_DEVICES, SUMAC_REPLICAS and SUMAC_SYNCHRONOUS say and the defaults
+ * where they say nothing; `step` is that of the devices. *devices, where they have no kind yet, are
+ * chosen. Fails  as sumac_worker_create. */
 enum sumac_status worker_options_read(
-    const struct device_ops *devices, const struct sumac_worker_options *options,
-    struct sumac_worker_options *filled, struct sumac_error *error);
-
-/* How many replicas SUMAC_REPLICAS says, where *replicas says nothing (0). Fails
- * INVALID_ARGUMENT: it is no such number. */
-enum sumac_status options_replicas(uint32_t *replicas, struct sumac_error *error);
+    const struct sumac_worker_options *options, struct sumac_worker_options *filled,
+    struct devices *devices, struct sumac_error *error);
 
 #endif

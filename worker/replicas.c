@@ -7,25 +7,23 @@
 
 #include "error.h"
 
-enum sumac_status replicas_open(
-    const struct device_ops *kind, uint32_t count, struct replicas *replicas,
-    struct sumac_error *error)
+enum sumac_status
+replicas_open(const struct devices *devices, struct replicas *replicas, struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
 
-    assert(count > 0);
-    assert(kind != NULL || count == 1);
-    *replicas = (struct replicas){.count = count};
-    if (kind == NULL)
+    *replicas = (struct replicas){.count = devices == NULL ? 1 : devices->count};
+    assert(replicas->count > 0);
+    if (devices == NULL)
         return SUMAC_OK;
-    replicas->devices = calloc(count, sizeof(struct device *));
-    replicas->queues = calloc(count, sizeof(struct device_queue *));
+    replicas->devices = calloc(replicas->count, sizeof(struct device *));
+    replicas->queues = calloc(replicas->count, sizeof(struct device_queue *));
     if (replicas->devices == NULL || replicas->queues == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for %u devices",
-            count);
-    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
-        status = device_open(kind, i, &replicas->devices[i], error);
+            replicas->count);
+    for (uint32_t i = 0; status == SUMAC_OK && i < replicas->count; i++) {
+        status = device_open(devices->kind, devices->number[i], &replicas->devices[i], error);
         if (status == SUMAC_OK)
             status = device_queue_open(replicas->devices[i], &replicas->queues[i], error);
     }
@@ -59,13 +57,24 @@ void replicas_begin(
         (void)work(context);
 }
 
-enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+void replicas_issue(
+    const struct replicas *replicas, uint32_t index, device_work *work, void *context)
+{
+    assert(index < replicas->count);
+    assert(replicas->queues != NULL);
+    device_issue(replicas->queues[index], work, context);
+}
+
+/* The first failure is told, and whose it is. */
+static enum sumac_status wait_for_each(
+    const struct replicas *replicas, uint32_t count,
+    enum sumac_status (*wait)(struct device_queue *queue), uint32_t *failed)
 {
     enum sumac_status first = SUMAC_OK;
 
     assert(count <= replicas->count);
     for (uint32_t i = 0; replicas->queues != NULL && i < count; i++) {
-        const enum sumac_status status = device_wait(replicas->queues[i]);
+        const enum sumac_status status = wait(replicas->queues[i]);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -73,4 +82,14 @@ enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count,
             *failed = i;
     }
     return first;
+}
+
+enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+{
+    return wait_for_each(replicas, count, device_wait, failed);
+}
+
+enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+{
+    return wait_for_each(replicas, count, device_settle, failed);
 }

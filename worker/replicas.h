@@ -4,7 +4,7 @@
 #ifndef WORKER_REPLICAS_H
 #define WORKER_REPLICAS_H
 
-#include "device.h"
+#include "devices.h"
 
 struct replicas {
     uint32_t count;
@@ -12,20 +12,25 @@ struct replicas {
     struct device_queue **queues; /* (count); NULL: the caller's thread it is */
 };
 
-/* Open so many devices of a kind (NULL: none, one replica, which is the caller's thread).
- * Gives    *replicas; close, also where it fails. Fails  RESOURCE_EXHAUSTED. */
-enum sumac_status replicas_open(
-    const struct device_ops *kind, uint32_t count, struct replicas *replicas,
-    struct sumac_error *error);
+/* Open these devices (NULL: none, one replica, which is the caller's thread).
+ * Gives    *replicas; close, also where it fails. Fails  RESOURCE_EXHAUSTED; as device_open. */
+enum sumac_status
+replicas_open(const struct devices *devices, struct replicas *replicas, struct sumac_error *error);
 /* Finish what the queues have, and close them; then the devices. A zeroed one is fine. */
 void replicas_close_queues(struct replicas *replicas);
 void replicas_close(struct replicas *replicas);
 
-/* Put it into a replica's queue, or run it here. */
+/* Put it into a replica's queue, or run it here; of one that only begins more on its device, behind
+ * what is under way there. */
 void replicas_begin(
+    const struct replicas *replicas, uint32_t index, device_work *work, void *context);
+void replicas_issue(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
 /* Wait until the first `count` have done all that was begun. Fails  as the first replica's that
  * failed; *failed (NULL: not wanted) is which. */
 enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed);
+/* The same until their functions have returned: what these began may still be under way. */
+enum sumac_status
+replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed);
 
 #endif

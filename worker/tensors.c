@@ -64,8 +64,25 @@ give_up(struct tensors *made, enum sumac_status status, uint64_t bytes, struct s
         "no memory for %" PRIu64 " bytes of values or gradients of %u variables", bytes, count);
 }
 
+/* Where the bytes are: a device's own, the host's that the device is quick with, or any of the
+ * host's. */
+typedef enum sumac_status
+take_memory(struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+
+static enum sumac_status
+take_any(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+{
+    (void)device;
+    return sumac_buffer_create(bytes, buffer);
+}
+
+struct memory {
+    take_memory *take;
+    struct device *device;
+};
+
 static enum sumac_status make(
-    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    struct tensors *tensors, const struct memory *memory, struct sumac_variable *const *variables,
     uint32_t count, enum sumac_dtype as, struct sumac_error *error)
 {
     struct tensors made = {.count = count};
@@ -73,8 +90,7 @@ static enum sumac_status make(
     enum sumac_status status = measure(variables, count, as, &bytes);
 
     if (status == SUMAC_OK)
-        status = device == NULL ? sumac_buffer_create(bytes, &made.buffer)
-                                : device_buffer_create(device, bytes, &made.buffer);
+        status = memory->take(memory->device, bytes, &made.buffer);
     if (status == SUMAC_OK) {
         made.items = calloc(count, sizeof *made.items);
         status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : lay_out(&made, variables, as);
@@ -89,14 +105,27 @@ enum sumac_status tensors_init(
     struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
     uint32_t count, struct sumac_error *error)
 {
-    return make(tensors, device, variables, count, SUMAC_DTYPE_UNSPECIFIED, error);
+    const struct memory own = {device_buffer_create, device};
+
+    return make(tensors, &own, variables, count, SUMAC_DTYPE_UNSPECIFIED, error);
+}
+
+enum sumac_status tensors_init_host(
+    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    uint32_t count, struct sumac_error *error)
+{
+    const struct memory host = {device_host_buffer_create, device};
+
+    return make(tensors, &host, variables, count, SUMAC_DTYPE_UNSPECIFIED, error);
 }
 
 enum sumac_status tensors_init_float32(
     struct tensors *tensors, struct sumac_variable *const *variables, uint32_t count,
     struct sumac_error *error)
 {
-    return make(tensors, NULL, variables, count, SUMAC_FLOAT32, error);
+    const struct memory any = {take_any, NULL};
+
+    return make(tensors, &any, variables, count, SUMAC_FLOAT32, error);
 }
 
 enum sumac_status tensors_mirror(
@@ -127,7 +156,7 @@ void tensors_copy(struct device_queue *queue, const struct tensors *to, const st
         return;
     device_copy(
         queue,
-        &(struct device_copy){
+        &(struct sumac_copy){
             .to = to->buffer, .from = from->buffer, .bytes = sumac_buffer_bytes(from->buffer)});
 }
 

@@ -14,10 +14,14 @@ struct tensors {
     uint32_t count;
 };
 
-/* Zeroed values for the variables, in the memory of `device` (NULL: the host's, which the network
- * reads and writes). A zeroed struct is a fine thing to deinit.
+/* Zeroed values for the variables, in the memory of `device`. A zeroed struct is a fine thing to
+ * deinit.
  * Fails    RESOURCE_EXHAUSTED, with the bytes that were wanted. */
 enum sumac_status tensors_init(
+    struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
+    uint32_t count, struct sumac_error *error);
+/* The same in memory of the host that copies to and from `device` are quick with. */
+enum sumac_status tensors_init_host(
     struct tensors *tensors, struct device *device, struct sumac_variable *const *variables,
     uint32_t count, struct sumac_error *error);
 /* The same in the host's memory, each of float32, whatever its variable is. */

@@ -54,8 +54,8 @@ struct place {
 
 struct sumac_worker {
     struct sumac_worker_options options; /* defaults filled in; `variables` is our copy */
-    const struct device_ops *devices;    /* the kind that replicas run on */
-    struct replicas replicas;            /* their devices */
+    struct devices devices;              /* that replicas run on … */
+    struct replicas replicas;            /* … and are open */
     struct runner *runners;              /* (options.replicas) */
     struct collective_group *group;      /* of their queues; NULL: there is one replica */
     struct tensors values[2];            /* of the step that computes, and of the next */
@@ -77,6 +77,7 @@ struct sumac_worker {
     uint32_t half_count;
     uint64_t steps;
     pid_t process; /* whose threads the devices are */
+    bool lends;    /* for good, memory of a device's to the network: it is never closed */
 };
 
 static uint32_t place_count(const struct sumac_worker *worker)
@@ -134,18 +135,19 @@ static enum sumac_status allocate(struct sumac_worker *worker, struct sumac_erro
     return SUMAC_OK;
 }
 
-/* What the network reads and writes. */
+/* What the network reads and writes, and a device copies. */
 static enum sumac_status make_tensors(struct sumac_worker *worker, struct sumac_error *error)
 {
     const struct sumac_worker_options *options = &worker->options;
+    struct device *device = worker->replicas.devices[0];
     enum sumac_status status = SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
-        status = tensors_init(
-            &worker->values[i], NULL, options->variables, options->variable_count, error);
+        status = tensors_init_host(
+            &worker->values[i], device, options->variables, options->variable_count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < place_count(worker); i++)
-        status = tensors_init(
-            &worker->places[i].gradients, NULL, options->variables, options->pushed_count, error);
+        status = tensors_init_host(
+            &worker->places[i].gradients, device, options->variables, options->pushed_count, error);
     for (uint32_t i = 0; status == SUMAC_OK && worker->half_count > 0 && i < place_count(worker);
          i++)
         status = tensors_init_float32(
@@ -177,10 +179,10 @@ static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct
 
 static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_error *error)
 {
-    assert(worker->devices != NULL);
+    assert(worker->devices.count == worker->options.replicas);
     for (uint32_t i = 0; i < worker->options.replicas; i++)
         worker->runners[i].worker = worker;
-    return replicas_open(worker->devices, worker->options.replicas, &worker->replicas, error);
+    return replicas_open(&worker->devices, &worker->replicas, error);
 }
 
 static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_error *error)
@@ -195,11 +197,12 @@ static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_er
 }
 
 enum sumac_status worker_create(
-    const struct device_ops *devices, const struct sumac_worker_options *options,
+    const struct devices *devices, const struct sumac_worker_options *options,
     struct sumac_worker **worker, struct sumac_error *error)
 {
     struct sumac_worker_options filled;
-    enum sumac_status status = worker_options_read(devices, options, &filled, error);
+    struct devices chosen = *devices;
+    enum sumac_status status = worker_options_read(options, &filled, &chosen, error);
 
     if (status != SUMAC_OK)
         return status;
@@ -208,7 +211,7 @@ enum sumac_status worker_create(
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
     made->options = filled;
-    made->devices = devices;
+    made->devices = chosen;
     made->process = getpid();
     status = allocate(made, error);
     if (status == SUMAC_OK)
@@ -231,9 +234,11 @@ enum sumac_status sumac_worker_create(
     const struct sumac_worker_options *options, struct sumac_worker **worker,
     struct sumac_error *error)
 {
+    const struct devices as_options_say = {.kind = NULL};
+
     if (options == NULL || worker == NULL)
         return fail_for_null(error, "sumac_worker_create", options == NULL ? "options" : "worker");
-    return worker_create(device_kind_of_replicas(), options, worker, error);
+    return worker_create(&as_options_say, options, worker, error);
 }
 
 /* ---- pushes and pulls */
@@ -350,30 +355,44 @@ static void start_replicas(struct sumac_worker *worker, const struct place *plac
             .gradients = i == 0 ? place->written.items : runner->gradients.items,
             .weight = 1,
             .user = worker->options.user,
+            .device = device_for_step(worker->replicas.queues[i]),
         };
         tensors_copy(
             worker->replicas.queues[i], &runner->values[worker->current],
             &worker->values[worker->current]);
-        replicas_begin(&worker->replicas, i, run_replica, runner);
+        replicas_issue(&worker->replicas, i, run_replica, runner);
     }
 }
 
-/* Wait for all replicas; the first one that failed decides. */
-static enum sumac_status join_replicas(struct sumac_worker *worker, struct sumac_error *error)
+static enum sumac_status tell_failed(
+    struct sumac_worker *worker, uint32_t failed, enum sumac_status status,
+    struct sumac_error *error)
 {
     char name[32];
-    uint32_t failed = 0;
-    const enum sumac_status status =
-        replicas_join(&worker->replicas, worker->options.replicas, &failed);
-
-    if (status == SUMAC_OK)
-        return SUMAC_OK;
     const char *why = device_why(worker->replicas.queues[failed]);
+
+    assert(status != SUMAC_OK);
     return fail(
         error, status, SUMAC_REASON_UNSPECIFIED,
         "replica %u (device %s) ended step %" PRIu64 " with %s%s%s", failed,
         device_name(worker->replicas.devices[failed], name, sizeof name), worker->steps,
         sumac_status_name(status), why[0] == '\0' ? "" : ": ", why);
+}
+
+/* Wait until all replicas' steps have returned; the first one that failed decides. On a GPU what
+ * they began may still be under way. Where one failed that is waited for: nothing of the step reads
+ * or writes any more. */
+static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sumac_error *error)
+{
+    uint32_t failed = 0;
+    const enum sumac_status status =
+        replicas_settle(&worker->replicas, worker->options.replicas, &failed);
+
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    const enum sumac_status told = tell_failed(worker, failed, status, error);
+    (void)replicas_join(&worker->replicas, worker->options.replicas, NULL);
+    return told;
 }
 
 /* Collect the replicas' weights and add them up. */
@@ -401,7 +420,8 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
     return SUMAC_OK;
 }
 
-/* All replicas have written their gradients: the group has nobody to wait for. */
+/* All replicas have written their gradients, or have begun to: the group has nobody to wait for but
+ * the devices. One that takes too long is not waited for by the others, either. */
 static enum sumac_status reduce(
     struct sumac_worker *worker, const struct place *place, double weight,
     struct sumac_error *error)
@@ -432,25 +452,32 @@ static enum sumac_status reduce(
     }
     assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
     collective_start(worker->group);
-    return collective_wait(worker->group, COLLECTIVE_NO_LIMIT, error);
+    status = collective_wait(
+        worker->group,
+        worker->options.step_timeout_ms == 0 ? COLLECTIVE_NO_LIMIT
+                                             : worker->options.step_timeout_ms,
+        error);
+    if (status == SUMAC_DEADLINE_EXCEEDED)
+        collective_abort(worker->group);
+    return status;
 }
 
-/* What replica 0's device has of them, to where the push reads it. */
-static enum sumac_status
-fetch_gradients(struct sumac_worker *worker, const struct place *place, struct sumac_error *error)
+/* What replica 0's device has of them, to where the push reads it; then nothing of the step is
+ * under way on any device. */
+static enum sumac_status fetch_gradients(
+    struct sumac_worker *worker, const struct place *place, enum sumac_status reduced,
+    struct sumac_error *error)
 {
-    char name[32];
+    uint32_t failed = 0;
 
-    tensors_copy(worker->replicas.queues[0], &place->gradients, &place->written);
-    const enum sumac_status status = device_wait(worker->replicas.queues[0]);
-    if (status == SUMAC_OK)
-        return SUMAC_OK;
-    const char *why = device_why(worker->replicas.queues[0]);
-    return fail(
-        error, status, SUMAC_REASON_UNSPECIFIED,
-        "device %s did not give the gradients of step %" PRIu64 ": %s%s%s",
-        device_name(worker->replicas.devices[0], name, sizeof name), worker->steps,
-        sumac_status_name(status), why[0] == '\0' ? "" : ": ", why);
+    assert(place->push == NULL);
+    if (reduced == SUMAC_OK)
+        tensors_copy(worker->replicas.queues[0], &place->gradients, &place->written);
+    const enum sumac_status status =
+        replicas_join(&worker->replicas, worker->options.replicas, &failed);
+    if (reduced != SUMAC_OK || status == SUMAC_OK)
+        return reduced;
+    return tell_failed(worker, failed, status, error);
 }
 
 #define SCALE(type)                                                                                \
@@ -580,17 +607,15 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
     if (status == SUMAC_OK)
         status = end_pull(worker, error);
     /* whatever the network does */
-    const enum sumac_status computed = join_replicas(worker, status == SUMAC_OK ? error : NULL);
+    const enum sumac_status computed = settle_replicas(worker, status == SUMAC_OK ? error : NULL);
     double weight = 0;
     if (status == SUMAC_OK)
         status = computed;
     if (status == SUMAC_OK)
         status = weigh(worker, &weight, error);
-    if (status != SUMAC_OK)
-        return status;
-    status = reduce(worker, place, weight, error);
     if (status == SUMAC_OK)
-        status = fetch_gradients(worker, place, error);
+        status = reduce(worker, place, weight, error);
+    status = fetch_gradients(worker, place, status, error);
     if (status == SUMAC_OK)
         status = drain(worker, worker->options.pushes_in_flight - 1, error);
     if (status == SUMAC_OK)
@@ -635,12 +660,15 @@ static void settle(struct sumac_worker *worker)
         if (drain(worker, 0, NULL) == SUMAC_DEADLINE_EXCEEDED) {
             struct place *place = &worker->places[worker->applied % place_count(worker)];
             (void)sumac_buffer_ref(place->gradients.buffer);
+            worker->lends = true;
             if (worker->half_count > 0)
                 (void)sumac_buffer_ref(place->widened.buffer);
             worker->applied++;
         }
-    if (end_pull(worker, NULL) == SUMAC_DEADLINE_EXCEEDED)
+    if (end_pull(worker, NULL) == SUMAC_DEADLINE_EXCEEDED) {
         (void)sumac_buffer_ref(worker->values[1 - worker->current].buffer);
+        worker->lends = true;
+    }
 }
 
 /* No queue has work with them any more. */
@@ -668,7 +696,8 @@ void sumac_worker_destroy(struct sumac_worker *worker)
     collective_close(worker->group);
     replicas_close_queues(&worker->replicas);
     free_tensors(worker);
-    replicas_close(&worker->replicas);
+    if (!worker->lends)
+        replicas_close(&worker->replicas);
     free(worker->weights);
     free(worker->halves);
     free(worker->source_elements);

@@ -135,10 +135,10 @@ static enum sumac_status live_a_life(void)
     if (status == SUMAC_OK)
         status = sumac_buffer_create(BYTES, &host);
     if (status == SUMAC_OK) {
-        device_copy(queue, &(struct device_copy){.to = buffer, .from = host, .bytes = BYTES});
+        device_copy(queue, &(struct sumac_copy){.to = buffer, .from = host, .bytes = BYTES});
         device_record(queue, event);
         device_await(queue, event);
-        device_copy(queue, &(struct device_copy){.to = host, .from = buffer, .bytes = BYTES});
+        device_copy(queue, &(struct sumac_copy){.to = host, .from = buffer, .bytes = BYTES});
         status = device_wait(queue);
     }
     device_queue_close(queue);
@@ -189,7 +189,7 @@ static void what_fails_later_is_told_by_the_wait_until_the_device_is_opened_agai
     needs_the_standin();
     assert_int_equal(device_buffer_create(device, BYTES, &buffer), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(BYTES, &host), SUMAC_OK);
-    const struct device_copy copy = {.to = buffer, .from = host, .bytes = BYTES};
+    const struct sumac_copy copy = {.to = buffer, .from = host, .bytes = BYTES};
     fail_at("stream", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
 
     device_copy(queue, &copy); /* when */

@@ -118,7 +118,7 @@ void gpu_world_send(struct gpu_world *world, const struct gpu_held *held)
 {
     for (uint32_t i = 0; i < GPU_REPLICAS; i++)
         device_copy(
-            world->queues[i], &(struct device_copy){
+            world->queues[i], &(struct sumac_copy){
                                   .to = held->there[i],
                                   .from = held->host[i],
                                   .bytes = sumac_buffer_bytes(held->host[i]),
@@ -129,7 +129,7 @@ void gpu_world_fetch(struct gpu_world *world, const struct gpu_held *held)
 {
     for (uint32_t i = 0; i < GPU_REPLICAS; i++)
         device_copy(
-            world->queues[i], &(struct device_copy){
+            world->queues[i], &(struct sumac_copy){
                                   .to = held->host[i],
                                   .from = held->there[i],
                                   .bytes = sumac_buffer_bytes(held->host[i]),

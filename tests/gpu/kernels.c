@@ -107,12 +107,12 @@ static void run(struct world *world, const struct deed *deed, const void *from, 
         const uint64_t bytes = sumac_buffer_bytes(here[i]);
         assert_int_equal(device_buffer_create(world->device, bytes, &there[i]), SUMAC_OK);
         device_copy(
-            world->queue, &(struct device_copy){.to = there[i], .from = here[i], .bytes = bytes});
+            world->queue, &(struct sumac_copy){.to = there[i], .from = here[i], .bytes = bytes});
     }
     void *arguments[] = {world, (void *)(uintptr_t)deed, there[0], there[1]};
     job_queue_issue(world->queue, launch, arguments);
     device_copy(
-        world->queue, &(struct device_copy){.to = here[1], .from = there[1], .bytes = to_bytes});
+        world->queue, &(struct sumac_copy){.to = here[1], .from = there[1], .bytes = to_bytes});
     if (device_wait(world->queue) != SUMAC_OK)
         fail_msg("%s", device_why(world->queue));
     for (int i = 0; i < 2; i++) {

@@ -5,58 +5,54 @@
 
 #include "../unit/worker_client.h"
 
-#include "driver.h"
 #include "gpus.h"
 
 #define BYTES (ROWS * sizeof(float))
 
-static struct gpus gpus; /* a machine may have one only: then there is less to try */
+static struct gpus gpus;               /* a machine may have one only: then there is less to try */
+static struct sumac_buffer *staged[3]; /* of each replica: what is on its way to its device */
 
-/* Between the host and a device, in a stream of the step's own, on the queue's thread. */
-static CUresult copy_now(void *to, const void *from)
-{
-    const struct cuda_driver *driver = NULL;
-    CUstream stream = NULL;
-
-    assert_int_equal(cuda_driver_open(&driver, NULL), SUMAC_OK);
-    CUresult result = driver->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver->cuMemcpyAsync(
-        (CUdeviceptr)(uintptr_t)to, (CUdeviceptr)(uintptr_t)from, BYTES, stream);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuStreamSynchronize(stream);
-    (void)driver->cuStreamDestroy(stream);
-    return result;
-}
-
-/* observed_step, which the host computes, of what the device has. */
+/* observed_step, which the host computes, of what the device has: fetched in the device's stream,
+ * behind what comes in there, and sent back, which nobody waits for. */
 static enum sumac_status step_there(struct sumac_replica *replica)
 {
     struct sumac_replica here = *replica;
-    float values[ROWS], gradients[ROWS];
     struct sumac_tensor value = replica->values[0], gradient = replica->gradients[0];
-    struct sumac_buffer *buffers[2] = {NULL, NULL};
-    const struct sumac_place host = {SUMAC_PLACE_HOST, 0};
+    struct sumac_buffer *fetched = NULL, **stage = &staged[replica->id];
 
     if (sumac_buffer_place(value.buffer).kind != SUMAC_PLACE_CUDA ||
-        sumac_buffer_place(value.buffer).device != replica->id)
+        sumac_buffer_place(value.buffer).device != replica->id ||
+        sumac_device_gpu(replica->device) != (int32_t)replica->id)
         return SUMAC_FAILED_PRECONDITION;
-    if (copy_now(values, sumac_tensor_data(&value)) != CUDA_SUCCESS)
-        return SUMAC_INTERNAL;
-    assert_int_equal(sumac_buffer_wrap(values, BYTES, host, NULL, NULL, &buffers[0]), SUMAC_OK);
-    assert_int_equal(sumac_buffer_wrap(gradients, BYTES, host, NULL, NULL, &buffers[1]), SUMAC_OK);
-    void *const there = sumac_tensor_data(&gradient);
-    value.buffer = buffers[0];
-    gradient.buffer = buffers[1];
+    if (*stage == NULL)
+        assert_int_equal(
+            sumac_device_host_buffer_create(replica->device, BYTES, stage, NULL), SUMAC_OK);
+    assert_int_equal(sumac_buffer_create(BYTES, &fetched), SUMAC_OK);
+    const struct sumac_copy fetch = {
+        .to = fetched, .from = value.buffer, .from_offset = value.offset_bytes, .bytes = BYTES};
+    const struct sumac_copy send = {
+        .to = gradient.buffer, .from = *stage, .to_offset = gradient.offset_bytes, .bytes = BYTES};
+    enum sumac_status status = sumac_device_copy(replica->device, &fetch, NULL);
+    if (status == SUMAC_OK)
+        status = sumac_device_wait(replica->device, NULL); /* `staged` is free again, too */
+    value.buffer = fetched;
+    gradient.buffer = *stage;
     value.offset_bytes = gradient.offset_bytes = 0;
     here.values = &value;
     here.gradients = &gradient;
-    const enum sumac_status status = observed_step(&here);
+    if (status == SUMAC_OK)
+        status = observed_step(&here);
     replica->weight = here.weight;
-    for (int i = 0; i < 2; i++)
-        sumac_buffer_unref(buffers[i]);
-    return copy_now(there, gradients) != CUDA_SUCCESS ? SUMAC_INTERNAL : status;
+    sumac_buffer_unref(fetched);
+    return status == SUMAC_OK ? sumac_device_copy(replica->device, &send, NULL) : status;
+}
+
+static void give_staged_back(void)
+{
+    for (size_t i = 0; i < sizeof staged / sizeof staged[0]; i++) {
+        sumac_buffer_unref(staged[i]);
+        staged[i] = NULL;
+    }
 }
 
 static void same_on_both(uint32_t replicas, enum sumac_reduce_op reduce, uint32_t in_flight)
@@ -65,15 +61,17 @@ static void same_on_both(uint32_t replicas, enum sumac_reduce_op reduce, uint32_
     struct sumac_worker *worker = NULL;
 
     prepare(&far, replicas); /* given */
-    far.options.step = step_there;
+    far.options.cuda_step = step_there;
     far.options.reduce = reduce;
     far.options.pushes_in_flight = in_flight;
     far.seen.weight = 2; /* of each: so a mean of two is of halves */
-    if (worker_create(device_kind("GPU"), &far.options, &worker, &far.error) != SUMAC_OK)
+    const struct devices devices = devices_first(device_kind("GPU"), replicas);
+    if (worker_create(&devices, &far.options, &worker, &far.error) != SUMAC_OK)
         fail_msg("%s", far.error.text);
     for (int i = 0; i < 8; i++) /* when */
         if (sumac_worker_step(worker, &far.error) != SUMAC_OK)
             fail_msg("%s", far.error.text);
+    give_staged_back();
     sumac_worker_destroy(worker);
 
     prepare(&fixture, replicas);
@@ -116,32 +114,33 @@ static void a_replica_that_fails_is_named_with_its_gpu(void **state)
     if (gpus.count < 2)
         skip();
     prepare(&far, 2); /* given */
-    far.options.step = step_that_fails_there;
-    assert_int_equal(
-        worker_create(device_kind("GPU"), &far.options, &worker, &far.error), SUMAC_OK);
+    far.options.cuda_step = step_that_fails_there;
+    assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
 
     assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_ABORTED); /* when, then */
     assert_string_equal(far.error.text, "replica 1 (device GPU:1) ended step 0 with ABORTED");
+    give_staged_back();
     sumac_worker_destroy(worker);
 }
 
-static void more_replicas_than_gpus_make_no_worker(void **state)
+static void a_gpu_that_is_not_there_makes_no_worker(void **state)
 {
     struct fixture far;
     struct sumac_worker *worker = NULL;
-
-    char expected[128];
+    char expected[128], named[16];
 
     (void)state;
     prepare(&far, gpus.count + 1);
-    far.options.step = step_there;
+    far.options.cuda_step = step_there;
+    far.options.replicas = 1;
+    (void)snprintf(named, sizeof named, "gpu:%u", gpus.count);
+    far.options.devices = named;
     (void)snprintf(
         expected, sizeof expected,
         "there is no GPU:%u: the program sees %u, from GPU:0 on (`sumac devices` lists them)",
         gpus.count, gpus.count);
 
-    assert_int_equal(
-        worker_create(device_kind("GPU"), &far.options, &worker, &far.error), SUMAC_OUT_OF_RANGE);
+    assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OUT_OF_RANGE);
     assert_string_equal(far.error.text, expected);
     assert_null(worker);
 }
@@ -151,7 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_on_gpus_pushes_what_it_pushes_on_cpus),
         cmocka_unit_test(a_replica_that_fails_is_named_with_its_gpu),
-        cmocka_unit_test(more_replicas_than_gpus_make_no_worker),
+        cmocka_unit_test(a_gpu_that_is_not_there_makes_no_worker),
     };
 
     gpus_find(&gpus);

@@ -568,7 +568,6 @@ static void try_making_workers(void)
     struct sumac_variable *const one[] = {w}, *const none[] = {w, NULL};
     const struct sumac_worker_options options = {.client = client};
     struct sumac_worker *worker = NULL;
-    char text[2];
 
     REFUSED(
         sumac_worker_create, "NULL options", INVALID_ARGUMENT, "options is NULL",
@@ -593,6 +592,9 @@ static void try_making_workers(void)
         "reduce 77", "reduce is 77", .variables = one, .variable_count = 1,
         .reduce = (enum sumac_reduce_op)77);
     MAKE(
+        "devices that are none", "devices are \"tpu\"", .variables = one, .variable_count = 1,
+        .devices = "tpu");
+    MAKE(
         "2^32 - 1 pushes in flight", "4294967295 pushes in flight", .variables = one,
         .variable_count = 1, .pushes_in_flight = UINT32_MAX);
     REFUSED(
@@ -605,9 +607,6 @@ static void try_making_workers(void)
     HOLDS(sumac_worker_steps, "NULL", sumac_worker_steps(NULL) == 0);
     HOLDS(sumac_worker_late, "NULL", sumac_worker_late(NULL) == 0);
     HOLDS(sumac_worker_destroy, "NULL", (sumac_worker_destroy(NULL), true));
-    HOLDS(sumac_device_name, "NULL", sumac_device_name(0, NULL, 8)[0] == '\0');
-    HOLDS(sumac_device_name, "no room", sumac_device_name(0, text, 0)[0] == '\0');
-    HOLDS(sumac_device_name, "2^32 - 1", strlen(sumac_device_name(UINT32_MAX, text, 2)) == 1);
 }
 
 /* In the child the worker's devices have no threads: nothing may wait for them. */
@@ -735,6 +734,7 @@ int main(void)
     HOLDS(sumac_tune_malloc, "", (sumac_tune_malloc(), true));
     try_base();
     try_clusters();
+    try_devices();
     try_strategy();
     try_distributed();
     try_opening();

@@ -37,6 +37,9 @@ void is_refused(enum sumac_status status, enum sumac_status wanted, const char *
 void try_base(void);
 void try_clusters(void);
 
+/* absurd_device.c: sumac/device.h */
+void try_devices(void);
+
 /* absurd_strategy.c: lib/value and worker/strategy */
 void try_strategy(void);
 

@@ -217,15 +217,15 @@ static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void
 
     device_copy(/* when: there, on to another place there, and back from where it was put */
                 queue,
-                &(struct device_copy){.to = buffer, .from = host, .to_offset = 8, .bytes = 8});
+                &(struct sumac_copy){.to = buffer, .from = host, .to_offset = 8, .bytes = 8});
     device_copy(
-        queue, &(struct device_copy){.to = other, .from = buffer, .from_offset = 12, .bytes = 4});
-    device_copy(queue, &(struct device_copy){.to = seen, .from = buffer, .bytes = 16});
+        queue, &(struct sumac_copy){.to = other, .from = buffer, .from_offset = 12, .bytes = 4});
+    device_copy(queue, &(struct sumac_copy){.to = seen, .from = buffer, .bytes = 16});
     device_copy(
-        queue, &(struct device_copy){.to = seen, .from = other, .to_offset = 16, .bytes = 8});
-    device_copy(queue, &(struct device_copy){.to = host, .from = seen, .bytes = 0});
+        queue, &(struct sumac_copy){.to = seen, .from = other, .to_offset = 16, .bytes = 8});
+    device_copy(queue, &(struct sumac_copy){.to = host, .from = seen, .bytes = 0});
     device_copy(
-        queue, &(struct device_copy){.to = host, .from = seen, .from_offset = 16, .bytes = 4});
+        queue, &(struct sumac_copy){.to = host, .from = seen, .from_offset = 16, .bytes = 4});
     assert_int_equal(device_wait(queue), SUMAC_OK);
 
     assert_memory_equal(/* then */
@@ -254,8 +254,7 @@ static void memory_is_zero_for_whoever_comes_first(void **state)
         memset(sumac_buffer_data(seen), 'x', sizeof zeros);
 
         assert_int_equal(device_buffer_create(device, sizeof zeros, &buffer), SUMAC_OK); /* when */
-        device_copy(
-            queue, &(struct device_copy){.to = seen, .from = buffer, .bytes = sizeof zeros});
+        device_copy(queue, &(struct sumac_copy){.to = seen, .from = buffer, .bytes = sizeof zeros});
         assert_int_equal(device_wait(queue), SUMAC_OK);
 
         assert_memory_equal(sumac_buffer_data(seen), zeros, sizeof zeros); /* then */
@@ -286,11 +285,11 @@ static void a_copy_in_another_queue_awaits_what_it_is_of(void **state)
     for (int round = 1; round <= 20; round++) {
         memset(sumac_buffer_data(host), round, bytes);
         device_copy(/* when */
-                    queues[0], &(struct device_copy){.to = first, .from = host, .bytes = bytes});
+                    queues[0], &(struct sumac_copy){.to = first, .from = host, .bytes = bytes});
         device_record(queues[0], event);
         device_await(queues[1], event);
-        device_copy(queues[1], &(struct device_copy){.to = second, .from = first, .bytes = bytes});
-        device_copy(queues[1], &(struct device_copy){.to = seen, .from = second, .bytes = bytes});
+        device_copy(queues[1], &(struct sumac_copy){.to = second, .from = first, .bytes = bytes});
+        device_copy(queues[1], &(struct sumac_copy){.to = seen, .from = second, .bytes = bytes});
         assert_int_equal(device_wait(queues[1]), SUMAC_OK);
 
         assert_memory_equal(sumac_buffer_data(seen), sumac_buffer_data(host), bytes); /* then */
@@ -334,8 +333,8 @@ static void a_job_sees_what_was_copied_before_it(void **state)
     for (int round = 1; round <= 20; round++) {
         memset(sumac_buffer_data(buffers[0]), round, bytes);
         device_copy(/* when */
-                    queue, &(struct device_copy){.to = there, .from = buffers[0], .bytes = bytes});
-        device_copy(queue, &(struct device_copy){.to = buffers[1], .from = there, .bytes = bytes});
+                    queue, &(struct sumac_copy){.to = there, .from = buffers[0], .bytes = bytes});
+        device_copy(queue, &(struct sumac_copy){.to = buffers[1], .from = there, .bytes = bytes});
         device_run(queue, compare, buffers);
 
         assert_int_equal(device_wait(queue), SUMAC_OK); /* then */
@@ -502,13 +501,126 @@ static void a_device_is_named_by_its_kind_and_number(void **state)
     struct device *device = opened(other_index);
 
     assert_string_equal(device_name(device, text, sizeof text), named(other_index));
+    struct device_queue *queue = queue_of(device);
+    const struct sumac_device *seen = device_for_step(queue);
+    assert_string_equal(sumac_device_name(seen, text, sizeof text), named(other_index));
+    assert_string_equal(
+        sumac_device_name(seen, cut, sizeof cut), strncmp(text, "GPU", 3) == 0 ? "GPU" : "CPU");
+    assert_string_equal(sumac_device_name(seen, NULL, sizeof cut), "");
+    assert_string_equal(sumac_device_name(seen, cut, 0), "");
+    assert_string_equal(sumac_device_name(NULL, cut, sizeof cut), "");
+    device_queue_close(queue);
     device_close(device);
-    assert_string_equal(sumac_device_name(0, text, sizeof text), "CPU:0");
-    assert_string_equal(sumac_device_name(12, text, sizeof text), "CPU:12");
-    assert_string_equal(sumac_device_name(12, cut, sizeof cut), "CPU");
-    assert_string_equal(sumac_device_name(12, NULL, sizeof cut), "");
-    assert_string_equal(sumac_device_name(12, cut, 0), "");
     assert_null(device_kind("TPU"));
+}
+
+/* ---- within a queue's work, as a step does it */
+
+struct step {
+    struct device_queue *queue;
+    struct sumac_buffer *from, *there, *to, *pinned; /* of 16 bytes */
+    struct sumac_error error;
+};
+
+/* There and back, by halves the other way round; what is waited for is on the host then. */
+static enum sumac_status go_there_and_back(void *context)
+{
+    struct step *step = context;
+    struct sumac_device *device = device_for_step(step->queue);
+    const struct sumac_copy copies[] = {
+        {.to = step->there, .from = step->from, .bytes = 16},
+        {.to = step->pinned, .from = step->there, .from_offset = 8, .bytes = 8},
+        {.to = step->pinned, .from = step->there, .to_offset = 8, .bytes = 8},
+    };
+    enum sumac_status status = SUMAC_OK;
+
+    for (size_t i = 0; status == SUMAC_OK && i < sizeof copies / sizeof copies[0]; i++)
+        status = sumac_device_copy(device, &copies[i], &step->error);
+    if (status == SUMAC_OK)
+        status = sumac_device_wait(device, &step->error);
+    if (status == SUMAC_OK)
+        memcpy(sumac_buffer_data(step->to), sumac_buffer_data(step->pinned), 16);
+    return status;
+}
+
+static void a_step_copies_to_its_device_and_back_and_waits_for_that(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct step step = {.queue = queue_of(device)};
+    struct sumac_device *seen = device_for_step(step.queue);
+
+    assert_int_equal(sumac_buffer_create(16, &step.from), SUMAC_OK);
+    assert_int_equal(sumac_buffer_create(16, &step.to), SUMAC_OK);
+    memcpy(sumac_buffer_data(step.from), "first..,second..", 16);
+    assert_int_equal(sumac_device_buffer_create(seen, 16, &step.there, NULL), SUMAC_OK);
+    assert_int_equal(sumac_device_host_buffer_create(seen, 16, &step.pinned, NULL), SUMAC_OK);
+
+    device_issue(step.queue, go_there_and_back, &step); /* when */
+    assert_int_equal(device_settle(step.queue), SUMAC_OK);
+
+    assert_memory_equal(sumac_buffer_data(step.to), "second..first..,", 16); /* then */
+    assert_int_equal(sumac_buffer_place(step.pinned).kind, SUMAC_PLACE_HOST);
+    assert_int_equal(sumac_buffer_place(step.there).kind, device_kind(kind)->place);
+    assert_int_equal(sumac_device_gpu(seen), strcmp(kind, "CPU") == 0 ? -1 : 0);
+    assert_int_equal(sumac_device_stream(seen) == NULL, strcmp(kind, "CPU") == 0);
+    sumac_buffer_unref(step.from);
+    sumac_buffer_unref(step.to);
+    sumac_buffer_unref(step.there);
+    sumac_buffer_unref(step.pinned);
+    device_queue_close(step.queue);
+    device_close(device);
+}
+
+static void a_copy_beyond_its_buffers_or_with_another_devices_is_refused(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct sumac_device *seen = device_for_step(queue);
+    const struct sumac_place elsewhere = {SUMAC_PLACE_CUDA, 7};
+    struct sumac_buffer *here = NULL, *far = NULL;
+    struct sumac_error error = {0};
+    char far_bytes[16] = "";
+
+    assert_int_equal(sumac_buffer_create(16, &here), SUMAC_OK);
+    assert_int_equal(
+        sumac_buffer_wrap(far_bytes, sizeof far_bytes, elsewhere, NULL, NULL, &far), SUMAC_OK);
+    const struct sumac_copy long_to = {.to = here, .from = here, .to_offset = 9, .bytes = 8};
+    const struct sumac_copy long_from = {
+        .to = here, .from = here, .from_offset = UINT64_MAX, .bytes = 8};
+    const struct sumac_copy from_afar = {.to = here, .from = far, .bytes = 8};
+
+    assert_int_equal(
+        sumac_device_copy(seen, &long_to, &error), SUMAC_OUT_OF_RANGE); /* when, then */
+    assert_string_equal(error.text, "a copy of 8 bytes from byte 9 on is of a buffer of 16");
+    assert_int_equal(sumac_device_copy(seen, &long_from, &error), SUMAC_OUT_OF_RANGE);
+    assert_int_equal(sumac_device_copy(seen, &from_afar, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "GPU:7"));
+    sumac_buffer_unref(far);
+    sumac_buffer_unref(here);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+static void a_launch_of_nothing_is_refused(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    struct sumac_device *seen = device_for_step(queue);
+    struct sumac_launch launch = {.image = "", .kernel = "k", .threads = 1};
+    struct sumac_error error = {0};
+
+    assert_int_equal(sumac_device_launch(seen, &launch, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "k has 0 blocks of 1 threads"));
+    launch.blocks = 1;
+    if (strcmp(kind, "CPU") == 0) {
+        assert_int_equal(sumac_device_launch(seen, &launch, &error), SUMAC_FAILED_PRECONDITION);
+        assert_non_null(strstr(error.text, "CPU:0"));
+    }
+    device_queue_close(queue);
+    device_close(device);
 }
 
 int main(int argc, char **argv)
@@ -530,6 +642,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_queue_awaits_what_was_recorded_in_another),
         cmocka_unit_test(an_event_that_nothing_recorded_holds_nobody_up),
         cmocka_unit_test(a_device_is_named_by_its_kind_and_number),
+        cmocka_unit_test(a_step_copies_to_its_device_and_back_and_waits_for_that),
+        cmocka_unit_test(a_copy_beyond_its_buffers_or_with_another_devices_is_refused),
+        cmocka_unit_test(a_launch_of_nothing_is_refused),
     };
 
     if (argc > 1)

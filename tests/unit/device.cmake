@@ -2,3 +2,4 @@
 sumac_unit_test(device USES worker)
 target_link_options(unit_device PRIVATE -Wl,--wrap=pthread_cond_wait # says when a thread would wait
   -Wl,--wrap=pthread_create) # says that there are no more
+sumac_unit_test(devices USES worker)

@@ -58,6 +58,13 @@ create_far_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **b
     return sumac_buffer_wrap(data, bytes, place, free_far, data, buffer);
 }
 
+static enum sumac_status
+create_near_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+{
+    (void)device;
+    return sumac_buffer_create(bytes, buffer);
+}
+
 static struct device_ops make_far_ops(void)
 {
     struct device_ops ops = *device_kind("CPU");
@@ -66,6 +73,7 @@ static struct device_ops make_far_ops(void)
     ops.place = SUMAC_PLACE_CUDA;
     ops.open = open_far;
     ops.buffer_create = create_far_buffer;
+    ops.host_buffer_create = create_near_buffer;
     return ops;
 }
 
@@ -92,7 +100,8 @@ static void on_devices_with_memory_of_their_own_a_step_is_the_same(void **state)
         prepare(&far, replicas); /* given */
         far.options.step = far_step;
         far.options.pushes_in_flight = 2;
-        assert_int_equal(worker_create(&far_ops, &far.options, &other, &far.error), SUMAC_OK);
+        const struct devices devices = devices_first(&far_ops, replicas);
+        assert_int_equal(worker_create(&devices, &far.options, &other, &far.error), SUMAC_OK);
         for (int i = 0; i < 5; i++) /* when */
             assert_int_equal(sumac_worker_step(other, &far.error), SUMAC_OK);
         sumac_worker_destroy(other);
@@ -118,7 +127,7 @@ static enum sumac_status lose_a_copy(void *context)
     return SUMAC_DATA_LOSS;
 }
 
-static void put_lost_copy(struct device_queue *queue, const struct device_copy *copy)
+static void put_lost_copy(struct device_queue *queue, const struct sumac_copy *copy)
 {
     (void)copy;
     device_run(queue, lose_a_copy, NULL);
@@ -131,8 +140,9 @@ static void a_copy_that_fails_ends_the_step_with_its_device(void **state)
 
     (void)state;
     far_ops = make_far_ops();
+    const struct devices devices = devices_first(&far_ops, 1);
     prepare(&far, 1);
-    assert_int_equal(worker_create(&far_ops, &far.options, &worker, &far.error), SUMAC_OK);
+    assert_int_equal(worker_create(&devices, &far.options, &worker, &far.error), SUMAC_OK);
     assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_OK);
     far_ops.copy = put_lost_copy; /* given */
 

@@ -23,11 +23,18 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
     return absent(error);
 }
 
+static enum sumac_status count_devices(uint32_t *count, struct sumac_error *error)
+{
+    (void)count;
+    return absent(error);
+}
+
 /* As nothing is ever opened, nothing else is called. */
 const struct device_ops cuda_device_ops = {
     .name = "GPU",
     .place = SUMAC_PLACE_CUDA,
     .open = open_device,
+    .count = count_devices,
 };
 
 void gpus_find(struct gpus *gpus)

@@ -15,6 +15,7 @@
 #include "cuda_device.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,14 +27,16 @@ struct cuda_event {
     CUevent event;
 };
 
+/* Of a device, or, at `host`, of the host's. */
 struct cuda_memory {
     struct cuda_device *device;
     CUdeviceptr address;
+    void *host;
 };
 
 /* ---- what a job does, on the queue's thread */
 
-static CUresult copy(const struct cuda_driver *driver, const struct device_copy *copy, CUstream in)
+static CUresult copy(const struct cuda_driver *driver, const struct sumac_copy *copy, CUstream in)
 {
     const CUdeviceptr to = (CUdeviceptr)(uintptr_t)sumac_buffer_data(copy->to) + copy->to_offset;
     const CUdeviceptr from =
@@ -149,8 +152,10 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
             "no memory for device GPU:%u", index);
     opened->base = (struct device){.ops = &cuda_device_ops, .index = index};
     opened->driver = driver;
+    images_init(&opened->images);
     const CUresult result = begin(opened);
     if (result != CUDA_SUCCESS) {
+        images_deinit(driver, &opened->images);
         free(opened);
         return cuda_fail(error, driver, result, "GPU:%u cannot be used", index);
     }
@@ -161,11 +166,26 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
 static void close_device(struct device *base)
 {
     struct cuda_device *device = (struct cuda_device *)base;
+    CUcontext popped = NULL;
 
     assert(device->context != NULL && device->zeroing != NULL);
+    if (device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS) {
+        images_deinit(device->driver, &device->images);
+        (void)device->driver->cuCtxPopCurrent(&popped);
+    }
     (void)device->driver->cuStreamDestroy(device->zeroing);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
     free(device);
+}
+
+static enum sumac_status count_devices(uint32_t *count, struct sumac_error *error)
+{
+    const struct cuda_driver *driver = NULL;
+    const enum sumac_status status = cuda_driver_open(&driver, error);
+
+    if (status == SUMAC_OK)
+        *count = driver->devices;
+    return status;
 }
 
 /* ---- memory */
@@ -176,9 +196,12 @@ static void free_memory(void *context)
     const struct cuda_driver *driver = memory->device->driver;
     CUcontext popped = NULL;
 
-    assert(memory->address != 0);
+    assert((memory->address != 0) != (memory->host != NULL));
     if (driver->cuCtxPushCurrent(memory->device->context) == CUDA_SUCCESS) {
-        (void)driver->cuMemFree(memory->address);
+        if (memory->host != NULL)
+            (void)driver->cuMemFreeHost(memory->host);
+        else
+            (void)driver->cuMemFree(memory->address);
         (void)driver->cuCtxPopCurrent(&popped);
     }
     free(memory);
@@ -224,6 +247,47 @@ create_buffer(struct device *base, uint64_t bytes, struct sumac_buffer **buffer)
     const struct sumac_place place = {SUMAC_PLACE_CUDA, base->index};
     const enum sumac_status status = sumac_buffer_wrap(
         (void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
+    if (status != SUMAC_OK)
+        free_memory(memory);
+    return status;
+}
+
+/* Pages that the device reads and writes itself, and every other GPU of the process. */
+static CUresult take_pinned(const struct cuda_device *device, uint64_t bytes, void **host)
+{
+    const struct cuda_driver *driver = device->driver;
+    const uint64_t taken = bytes > 0 ? bytes : 1;
+    CUcontext popped = NULL;
+    CUresult result = driver->cuCtxPushCurrent(device->context);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = driver->cuMemHostAlloc(host, taken, CU_MEMHOSTALLOC_PORTABLE);
+    (void)driver->cuCtxPopCurrent(&popped);
+    assert(popped == device->context);
+    if (result == CUDA_SUCCESS)
+        memset(*host, 0, taken);
+    return result;
+}
+
+static enum sumac_status
+create_host_buffer(struct device *base, uint64_t bytes, struct sumac_buffer **buffer)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    struct cuda_memory *memory = calloc(1, sizeof *memory);
+    const struct sumac_place place = {SUMAC_PLACE_HOST, 0};
+
+    if (memory == NULL)
+        return SUMAC_RESOURCE_EXHAUSTED;
+    memory->device = device;
+    const CUresult result = take_pinned(device, bytes, &memory->host);
+    if (result != CUDA_SUCCESS) {
+        free(memory);
+        return cuda_status(result);
+    }
+    assert((uintptr_t)memory->host % 64 == 0);
+    const enum sumac_status status =
+        sumac_buffer_wrap(memory->host, bytes, place, free_memory, memory, buffer);
     if (status != SUMAC_OK)
         free_memory(memory);
     return status;
@@ -310,21 +374,92 @@ static void close_event(struct device_event *base)
     free(event);
 }
 
+/* ---- within a queue's work, with the context current */
+
+static int32_t gpu_of(const struct device_queue *queue) { return (int32_t)queue->device->index; }
+
+static void *stream_of(const struct device_queue *queue)
+{
+    return ((const struct cuda_queue *)queue)->stream;
+}
+
+static enum sumac_status
+copy_here(struct device_queue *base, const struct sumac_copy *what, struct sumac_error *error)
+{
+    const struct cuda_driver *driver = ((const struct cuda_device *)base->device)->driver;
+
+    assert(base->device->ops == &cuda_device_ops);
+    const CUresult result = copy(driver, what, ((struct cuda_queue *)base)->stream);
+
+    if (result == CUDA_SUCCESS)
+        return SUMAC_OK;
+    return cuda_fail(
+        error, driver, result, "GPU:%u does not copy %" PRIu64 " bytes", base->device->index,
+        what->bytes);
+}
+
+static enum sumac_status
+launch_here(struct device_queue *base, const struct sumac_launch *launch, struct sumac_error *error)
+{
+    struct cuda_device *device = (struct cuda_device *)base->device;
+    const struct cuda_driver *driver = device->driver;
+    CUfunction function = NULL;
+
+    assert(launch->blocks > 0 && launch->threads > 0);
+    CUresult result = images_find(driver, &device->images, launch, &function);
+    assert((result == CUDA_SUCCESS) == (function != NULL));
+
+    if (result == CUDA_ERROR_NOT_FOUND)
+        return fail(
+            error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+            "there is no kernel %.64s in the image that is to be launched: declare it extern \"C\" "
+            "__global__",
+            launch->kernel);
+    if (result == CUDA_SUCCESS)
+        result = driver->cuLaunchKernel(
+            function, launch->blocks, 1, 1, launch->threads, 1, 1, launch->shared_bytes,
+            ((struct cuda_queue *)base)->stream, (void **)(uintptr_t)launch->parameters, NULL);
+    if (result == CUDA_SUCCESS)
+        return SUMAC_OK;
+    return cuda_fail(
+        error, driver, result, "GPU:%u does not run kernel %.64s, %u blocks of %u threads",
+        base->device->index, launch->kernel, launch->blocks, launch->threads);
+}
+
+static enum sumac_status wait_here(struct device_queue *base, struct sumac_error *error)
+{
+    const struct cuda_driver *driver = ((const struct cuda_device *)base->device)->driver;
+    const CUresult result = driver->cuStreamSynchronize(((struct cuda_queue *)base)->stream);
+
+    if (result == CUDA_SUCCESS)
+        return SUMAC_OK;
+    return cuda_fail(error, driver, result, "GPU:%u has failed", base->device->index);
+}
+
 const struct device_ops cuda_device_ops = {
     .name = "GPU",
     .place = SUMAC_PLACE_CUDA,
     .collectives = &cuda_collective_ops,
     .open = open_device,
     .close = close_device,
+    .count = count_devices,
     .buffer_create = create_buffer,
+    .host_buffer_create = create_host_buffer,
     .queue_open = open_queue,
     .queue_close = close_queue,
     .event_open = open_event,
     .event_close = close_event,
     .run = job_queue_run,
+    .issue = job_queue_issue,
     .copy = job_queue_copy,
     .record = job_queue_record,
     .await = job_queue_await,
+    .settle = job_queue_wait,
     .wait = job_queue_finish,
     .why = job_queue_why,
+    .gpu = gpu_of,
+    .stream = stream_of,
+    .copy_here = copy_here,
+    .launch_here = launch_here,
+    .wait_here = wait_here,
 };

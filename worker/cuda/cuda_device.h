@@ -5,14 +5,16 @@
 #define WORKER_CUDA_CUDA_DEVICE_H
 
 #include "driver.h"
+#include "images.h"
 #include "job_queue.h"
 
 struct cuda_device {
     struct device base;
     const struct cuda_driver *driver;
     CUdevice number;
-    CUcontext context; /* the primary one: libraries that a step uses have the same */
-    CUstream zeroing;  /* of new memory */
+    CUcontext context;    /* the primary one: libraries that a step uses have the same */
+    CUstream zeroing;     /* of new memory */
+    struct images images; /* of the program's own kernels */
 };
 
 struct cuda_queue {

@@ -35,6 +35,8 @@
     X(cuCtxPopCurrent)                                                                             \
     X(cuMemAlloc)                                                                                  \
     X(cuMemFree)                                                                                   \
+    X(cuMemHostAlloc)                                                                              \
+    X(cuMemFreeHost)                                                                               \
     X(cuMemsetD8Async)                                                                             \
     X(cuMemcpyAsync)                                                                               \
     X(cuStreamCreate)                                                                              \

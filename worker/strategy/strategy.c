@@ -10,7 +10,7 @@
 
 #include "error.h"
 #include "own_functions.h"
-#include "options.h"
+#include "devices.h"
 #include "peers.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
@@ -131,7 +131,7 @@ static enum sumac_status read_options(
     *filled = *options;
     const bool mirrors = options->kind >= SUMAC_STRATEGY_MIRRORED || (int)options->kind == 0;
     if (filled->replicas == 0 && mirrors) {
-        const enum sumac_status status = options_replicas(&filled->replicas, error);
+        const enum sumac_status status = devices_replicas(&filled->replicas, error);
         if (status != SUMAC_OK)
             return status;
     }
@@ -171,8 +171,8 @@ static enum sumac_status open_devices(struct sumac_strategy *strategy, struct su
     const bool has_none = strategy->options.kind == SUMAC_STRATEGY_DEFAULT;
 
     assert(strategy->replicas > 0);
-    return replicas_open(
-        has_none ? NULL : device_kind_of_replicas(), strategy->replicas, &strategy->own, error);
+    const struct devices devices = devices_first(device_kind("CPU"), strategy->replicas);
+    return replicas_open(has_none ? NULL : &devices, &strategy->own, error);
 }
 
 static enum sumac_status make(

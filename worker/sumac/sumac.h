@@ -3,6 +3,7 @@
  *
  *     cluster.h      which tasks a run is made of, and which one this is
  *     client.h       a session with the ps: variables, pushes, pulls, rendezvous
+ *     device.h       what a step does on a GPU
  *     worker.h       a step, its push and its pull, overlapped
  *     value.h        tensors, nests of them, what each replica has
  *     strategy.h     tf.distribute: replicas, and what they compute together
@@ -14,6 +15,7 @@
 #include "sumac/buffer.h"
 #include "sumac/client.h"
 #include "sumac/cluster.h"
+#include "sumac/device.h"
 #include "sumac/distributed.h"
 #include "sumac/status.h"
 #include "sumac/strategy.h"

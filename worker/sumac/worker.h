@@ -3,9 +3,10 @@
  * worker.
  *
  * tf.distribute's ParameterServerStrategy seen from a worker: variables live on the ps; the worker
- * pulls them, runs the step once per replica (a device each: CPU:0 … CPU:n-1, one thread each),
- * reduces the replicas' gradients by SUM or MEAN, and pushes the result. The pull for the next step
- * runs while this one computes, as far ahead of the worker's own pushes as the options allow.
+ * pulls them, runs the step once per replica (a device each: CPU:0 … CPU:n-1, one thread each, or
+ * GPUs), reduces the replicas' gradients by SUM or MEAN (those of GPUs by NCCL), and pushes the
+ * result. The pull for the next step runs while this one computes, as far ahead of the worker's own
+ * pushes as the options allow.
  */
 #ifndef SUMAC_WORKER_H
 #define SUMAC_WORKER_H
@@ -14,6 +15,7 @@
 #include <stdint.h>
 
 #include "sumac/client.h"
+#include "sumac/device.h"
 
 #define SUMAC_REPLICAS_MAX 256
 #define SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX 64
@@ -34,21 +36,32 @@ struct sumac_replica {
     const struct sumac_tensor *gradients; /* of those that are pushed: to be written whole */
     double weight; /* out: examples it stands for, finite and at least 0; preset to 1 */
     void *user;
+    struct sumac_device *device; /* that it runs on: sumac/device.h */
 };
 
 /* The replica step. Another status than OK ends the worker's step with it.
- * Threads  one per device; the replicas of a step run at once. */
+ *
+ * One for GPUs finds the values in its device's memory, and writes the gradients there: it puts
+ * work into the device's stream (sumac_device_launch, sumac_device_stream), sets `weight`, and
+ * returns without waiting for it. What goes wrong on the device later is the worker's step's, too.
+ * Threads  one per device, with its context current; the replicas of a step run at once. */
 typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 
 struct sumac_worker_options {
     struct sumac_client *client; /* borrowed; joined */
+    /* "auto": on GPUs, if there are and the program has a step for them, else on CPUs; "cpu:4":
+     * four replicas on CPUs; "gpu:0,2": one on each of these GPUs; "gpu": on all. NULL: as the
+     * environment's SUMAC_DEVICES says, which `sumac run --devices` sets, or auto. */
+    const char *devices;
     uint32_t replicas; /* at most SUMAC_REPLICAS_MAX; 0: as the environment's SUMAC_REPLICAS says,
-                          which `sumac run --replicas` sets, or one */
+                          which `sumac run --replicas` sets; or as many as there are devices, one
+                          of CPUs */
     struct sumac_variable *const *variables; /* copied */
     uint32_t variable_count;
-    uint32_t pushed_count;       /* the first so many are pushed, the rest only pulled; 0: all */
-    enum sumac_reduce_op reduce; /* over the replicas of this worker; 0: MEAN */
-    sumac_step_function *step;
+    uint32_t pushed_count;          /* the first so many are pushed, the rest only pulled; 0: all */
+    enum sumac_reduce_op reduce;    /* over the replicas of this worker; 0: MEAN */
+    sumac_step_function *step;      /* on CPUs; NULL: the program has none */
+    sumac_step_function *cuda_step; /* on GPUs; NULL: the program has none. One of them at least */
     void *user;
     uint32_t pushes_in_flight; /* 0: 1. How many of its own pushes a step may run ahead of */
     bool sequential;           /* wait for each push before the next pull: no overlap */
@@ -66,6 +79,9 @@ struct sumac_worker_options {
      * `sumac run --synchronous` sets to 1. */
     bool synchronous;
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
+    /* Of a step on GPUs, from when its work is in their streams until it is done there and reduced;
+     * 0: as long as it takes. Beyond it the reduction is ended on all of them. */
+    uint32_t step_timeout_ms;
     /* The loss was multiplied by this before the gradients were computed, so that those of half
      * types don't vanish: what is pushed is divided by it on the ps. Finite, above 0; 0: 1. Float
      * variables only. */
@@ -79,8 +95,10 @@ struct sumac_worker_options {
  *
  * Gives    *worker; destroy with sumac_worker_destroy, before its client is closed.
  * Fails    INVALID_ARGUMENT: no client, step or variable, one that is NULL, too many of anything,
- *          or a reduction that is none, or that a variable's dtype does not have; the text names
- *          the variable. RESOURCE_EXHAUSTED. */
+ *          devices that are none, or a reduction that is none, or that a variable's dtype does not
+ *          have; the text names the variable. RESOURCE_EXHAUSTED. Of GPUs: FAILED_PRECONDITION, no
+ *          driver, no GPU, or no NCCL for several; OUT_OF_RANGE: none of that number. The text has
+ *          the remedy, and sumac_exit_code is 2. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
     const struct sumac_worker_options *options, struct sumac_worker **worker,
     struct sumac_error *error);
@@ -116,9 +134,5 @@ SUMAC_API uint64_t sumac_worker_late(const struct sumac_worker *worker);
  * still be reading the gradients. NULL is fine; in a child of the process that made it, nothing is
  * done. */
 SUMAC_API void sumac_worker_destroy(struct sumac_worker *worker);
-
-/* The `index`-th device's name, "CPU:0", into `text` (cut to fit, always terminated).
- * Lends  text. Threads  any. */
-SUMAC_API const char *sumac_device_name(uint32_t index, char *text, uint32_t text_bytes);
 
 #endif

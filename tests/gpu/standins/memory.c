@@ -151,3 +151,33 @@ CUresult cuMemFree(CUdeviceptr address)
     free(gone);
     return CUDA_SUCCESS;
 }
+
+/* ---- the host's, pinned */
+
+CUresult cuMemHostAlloc(void **host, size_t bytes, unsigned int flags)
+{
+    const CUresult result = standin_enter(__func__, true);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (bytes == 0 || flags != CU_MEMHOSTALLOC_PORTABLE)
+        return CUDA_ERROR_INVALID_VALUE;
+    void *made = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    if (made == NULL)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    memset(made, GARBAGE, bytes);
+    atomic_fetch_add(&standin_current()->pinned, 1);
+    *host = made;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemFreeHost(void *host)
+{
+    const CUresult result = standin_enter(__func__, true);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    atomic_fetch_sub(&standin_current()->pinned, 1);
+    free(host);
+    return CUDA_SUCCESS;
+}

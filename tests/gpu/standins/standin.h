@@ -31,7 +31,7 @@ struct CUctx_st {
     int device; /* by its place among those that are visible */
     int retained;
     int streams, events; /* that are there */
-    atomic_int modules;
+    atomic_int modules, pinned;
     atomic_int failed; /* what ran on it, a CUresult; all calls say it then */
 };
 

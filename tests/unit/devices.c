@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices.c -- which devices a program's replicas run on, where there is no GPU.
+ * tests/gpu/devices.c has what is chosen where there are. */
+#include "devices.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct sumac_error why;
+
+static enum sumac_status choose(const char *text, uint32_t replicas, struct devices *devices)
+{
+    const struct devices_wanted wanted = {
+        .text = text, .replicas = replicas, .has_cpu_step = true, .has_cuda_step = false};
+
+    return devices_choose(&wanted, devices, &why);
+}
+
+static void cpus_are_as_many_as_are_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t replicas, count;
+    } cases[] = {
+        {NULL, 0, 1},  {NULL, 3, 3},    {"", 0, 1},      {"auto", 4, 4},  {"cpu", 0, 1},
+        {"cpu", 5, 5}, {"cpu:1", 0, 1}, {"cpu:7", 0, 7}, {"cpu:7", 7, 7}, {"cpu:256", 0, 256},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct devices devices = {0};
+
+        const enum sumac_status status = choose(cases[i].text, cases[i].replicas, &devices);
+
+        assert_int_equal(status, SUMAC_OK);
+        assert_ptr_equal(devices.kind, device_kind("CPU"));
+        assert_int_equal(devices.count, cases[i].count);
+        for (uint32_t d = 0; d < devices.count; d++)
+            assert_int_equal(devices.number[d], d);
+    }
+}
+
+static void a_text_that_is_none_is_refused_with_those_that_are(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"tpu",   "cpu:",   "cpu:0",  "cpu:-1", "cpu:2,3", "cpu4",
+                                        "CPU:1", "cpu: 1", "cpu:1 ", "cpu:x",  "4",       " auto"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct devices devices = {.count = 77};
+
+        assert_int_equal(choose(texts[i], 0, &devices), SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(why.text, texts[i]));
+        assert_non_null(strstr(why.text, "auto, cpu:N for N replicas"));
+        assert_int_equal(devices.count, 77);
+    }
+}
+
+static void more_than_there_may_be_and_two_numbers_that_differ_are_refused(void **state)
+{
+    (void)state;
+    struct devices devices;
+
+    assert_int_equal(choose("cpu:257", 0, &devices), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(why.text, "257 replicas were asked for; a worker has at most 256");
+    assert_int_equal(choose("cpu:4294967295", 0, &devices), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(choose("cpu:2", 3, &devices), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(
+        why.text, "devices are cpu:2, and 3 replicas were asked for: say one of them");
+}
+
+static void devices_that_the_program_has_no_step_for_are_refused(void **state)
+{
+    (void)state;
+    const struct devices_wanted none = {.text = "cpu", .has_cuda_step = true};
+    struct devices devices;
+
+    assert_int_equal(choose("gpu:0", 0, &devices), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(why.text, "cuda_step"));
+    assert_int_equal(devices_choose(&none, &devices, &why), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(why.text, "ask for gpu"));
+}
+
+static void the_environment_says_what_the_program_does_not(void **state)
+{
+    (void)state;
+    struct devices devices = {0};
+
+    setenv("SUMAC_DEVICES", "cpu:3", 1);                   /* given */
+    assert_int_equal(choose(NULL, 0, &devices), SUMAC_OK); /* when, then */
+    assert_int_equal(devices.count, 3);
+    assert_int_equal(choose("cpu:2", 0, &devices), SUMAC_OK);
+    assert_int_equal(devices.count, 2);
+    setenv("SUMAC_REPLICAS", "2", 1);
+    assert_int_equal(choose(NULL, 0, &devices), SUMAC_INVALID_ARGUMENT);
+    setenv("SUMAC_DEVICES", "", 1);
+    assert_int_equal(choose(NULL, 0, &devices), SUMAC_OK);
+    assert_int_equal(devices.count, 2);
+    unsetenv("SUMAC_DEVICES");
+    unsetenv("SUMAC_REPLICAS");
+}
+
+/* A program that has a step for CPUs as well runs on these; one that has not is told what is
+ * missing. */
+static void without_a_gpu_auto_is_cpus_where_there_is_a_step_for_them(void **state)
+{
+    (void)state;
+    struct devices_wanted wanted = {.has_cpu_step = true, .has_cuda_step = true};
+    struct devices devices = {0};
+
+    assert_int_equal(devices_choose(&wanted, &devices, &why), SUMAC_OK);
+    assert_ptr_equal(devices.kind, device_kind("CPU"));
+    wanted.has_cpu_step = false;
+    assert_int_equal(devices_choose(&wanted, &devices, &why), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(why.reason, SUMAC_REASON_UNSUPPORTED); /* so the program exits with 2 */
+    wanted.text = "gpu:0";
+    wanted.has_cpu_step = true; /* it is opened later, and told then */
+    assert_int_equal(devices_choose(&wanted, &devices, &why), SUMAC_OK);
+    assert_ptr_equal(devices.kind, device_kind("GPU"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cpus_are_as_many_as_are_said),
+        cmocka_unit_test(a_text_that_is_none_is_refused_with_those_that_are),
+        cmocka_unit_test(more_than_there_may_be_and_two_numbers_that_differ_are_refused),
+        cmocka_unit_test(devices_that_the_program_has_no_step_for_are_refused),
+        cmocka_unit_test(the_environment_says_what_the_program_does_not),
+        cmocka_unit_test(without_a_gpu_auto_is_cpus_where_there_is_a_step_for_them),
+    };
+    uint32_t gpus = 0;
+
+    if (device_count(device_kind("GPU"), &gpus, NULL) == SUMAC_OK)
+        return 77; /* a machine with GPUs: tests/gpu/devices.c */
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
