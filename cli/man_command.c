@@ -107,6 +107,8 @@ static void print_sumac_page(void)
          "TensorFlow and Kubeflow write it\n"
          ".TP\n.B SUMAC_REPLICAS\nset by sumac run: how many replicas each worker has "
          "(\\-\\-replicas)\n"
+         ".TP\n.B SUMAC_DEVICES\nset by sumac run \\-\\-devices: what a worker's replicas run on, "
+         "auto, cpu:N or gpu:0,1\n"
          ".TP\n.B SUMAC_SYNCHRONOUS\nset by sumac run \\-\\-synchronous to 1: workers take "
          "synchronous steps\n"
          ".TP\n.B SUMAC_PROGRESS\nset by sumac run to 1: a worker's line that ends in a carriage "

@@ -22,6 +22,7 @@
  * wants them). */
 struct run_plan {
     uint32_t ps_count, worker_count, replicas;
+    const char *devices; /* NULL: the workers' matter */
     bool synchronous;
     char *ps_words[RUN_PS_WORDS_MAX + 1]; /* more options for every `sumac ps`; NULL ends them */
     char **program;                       /* the workers' command line; NULL ends it */

@@ -28,6 +28,7 @@
 struct run_options {
     uint32_t ps, workers, replicas;
     bool synchronous;
+    const char *devices;
     const char *ps_options;
 };
 
@@ -35,7 +36,13 @@ static const struct option_row rows[] = {
     {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_options, ps)},
     {"workers", "W", "worker processes (1)", OPTION_COUNT,
      .offset = offsetof(struct run_options, workers)},
-    {"replicas", "R", "replicas of each worker, told to it as SUMAC_REPLICAS, at most 256 (1)",
+    {"devices", "auto | cpu:N | gpu:0,1",
+     "what each worker's replicas run on, told to it as SUMAC_DEVICES: N of the CPU, these GPUs "
+     "(gpu: all), or GPUs where there are and the program has a step for them (auto)",
+     OPTION_TEXT, .offset = offsetof(struct run_options, devices)},
+    {"replicas", "R",
+     "replicas of each worker, told to it as SUMAC_REPLICAS, at most 256 (as many as it has "
+     "devices; of the CPU 1)",
      OPTION_COUNT, .offset = offsetof(struct run_options, replicas), .max = REPLICAS_MAX},
     {"synchronous", NULL,
      "each step of the workers is one update of all of them together; told to them as "
@@ -68,6 +75,7 @@ const struct command run_command = {
              "terminal, and shown once a second elsewhere.",
     .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
                 "  sumac run --ps 2 --workers 2 --synchronous -- build/release/digits\n"
+                "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -279,7 +287,7 @@ static int run_plan(struct run_plan *plan)
 
 static int run_cluster(const struct command *command, int argc, char **argv)
 {
-    struct run_options options = {.ps = 1, .workers = 1, .replicas = 1};
+    struct run_options options = {.ps = 1, .workers = 1};
     int words = 0;
     const enum options_outcome outcome = options_parse(command, argc, argv, &options, &words);
 
@@ -293,6 +301,7 @@ static int run_cluster(const struct command *command, int argc, char **argv)
         plan->ps_count = options.ps;
         plan->worker_count = options.workers;
         plan->replicas = options.replicas;
+        plan->devices = options.devices;
         plan->synchronous = options.synchronous;
         plan->program = argv;
         const bool fits = split_words(ps_text, plan->ps_words, RUN_PS_WORDS_MAX);

@@ -9,7 +9,8 @@
  * the ps apply adam. Each worker goes through the training rows in an order of its own, 32 at a
  * step, shared by its replicas. Worker 0 tries the held-back rows now and then; when enough are
  * right it assigns 1 to `done`, which everybody pulls with every step. With --lag-max no worker
- * begins a step while another is more steps behind.
+ * begins a step while another is more steps behind. Where the CUDA toolkit was when it was built,
+ * and GPUs are, its replicas run on these (sumac run --devices).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 #include "digits_data.h"
-#include "perceptron.h"
+#include "perceptron_cuda.h"
 #include "sumac/worker.h"
 
 #ifndef DIGITS_DATA
@@ -57,15 +58,16 @@ struct job {
     struct sumac_worker *worker;
     struct sumac_variable *variables[VARIABLES];
     const struct example *batch[BATCH]; /* of the step that runs */
-    double losses[SUMAC_REPLICAS_MAX];  /* of each replica, in the last step */
-    double loss;                        /* over the last steps */
-    bool rewrites;                      /* progress lines: on a terminal, or for `sumac run` */
-    bool judges;                        /* this is the worker that tries the held-back rows */
-    double started_s, told_s;           /* monotonic; `told`: the last progress line */
-    double told_steps;                  /* of all workers; -1: no step has run here */
-    bool told;                          /* a progress line */
-    uint32_t right;                     /* of the held-back rows, at the last trial */
-    double reached_s; /* since 1970: when the target was first reached; 0: not yet */
+    double losses[SUMAC_REPLICAS_MAX];  /* of each replica, in the last step, on CPUs, … */
+    struct perceptron_cuda cuda[SUMAC_REPLICAS_MAX]; /* … and what it has on GPUs */
+    double loss;                                     /* over the last steps */
+    bool rewrites;            /* progress lines: on a terminal, or for `sumac run` */
+    bool judges;              /* this is the worker that tries the held-back rows */
+    double started_s, told_s; /* monotonic; `told`: the last progress line */
+    double told_steps;        /* of all workers; -1: no step has run here */
+    bool told;                /* a progress line */
+    uint32_t right;           /* of the held-back rows, at the last trial */
+    double reached_s;         /* since 1970: when the target was first reached; 0: not yet */
 };
 
 static double now_s(clockid_t clock)
@@ -103,6 +105,45 @@ static enum sumac_status step(struct sumac_replica *replica)
     replica->weight = end - first;
     return SUMAC_OK;
 }
+
+#ifdef DIGITS_CUDA
+/* The same on a GPU: it is over when the worker's step is. */
+static enum sumac_status cuda_step(struct sumac_replica *replica)
+{
+    struct job *job = replica->user;
+    const uint32_t first = BATCH * replica->id / replica->count;
+    const uint32_t end = BATCH * (replica->id + 1) / replica->count;
+
+    replica->weight = end - first;
+    return perceptron_cuda_step(
+        &job->cuda[replica->id], replica, job->batch + first, end - first, replica->error);
+}
+
+static bool on_gpus(const struct job *job) { return job->cuda[0].count > 0; }
+
+static double last_loss(const struct job *job)
+{
+    return on_gpus(job) ? perceptron_cuda_loss(&job->cuda[0]) : job->losses[0];
+}
+
+static void give_back(struct job *job)
+{
+    for (int i = 0; i < SUMAC_REPLICAS_MAX; i++)
+        perceptron_cuda_deinit(&job->cuda[i]);
+}
+#else
+static sumac_step_function *const cuda_step = NULL;
+
+static bool on_gpus(const struct job *job)
+{
+    (void)job;
+    return false;
+}
+
+static double last_loss(const struct job *job) { return job->losses[0]; }
+
+static void give_back(struct job *job) { (void)job; }
+#endif
 
 /* ---- the variables */
 
@@ -248,7 +289,7 @@ static enum sumac_status train(struct job *job, int32_t *done, struct sumac_erro
         const struct sumac_tensor *values = sumac_worker_values(job->worker);
         if (job->told_steps < 0)
             job->told_steps = *(const double *)sumac_tensor_data(&values[STEPS]);
-        job->loss += (job->losses[0] - job->loss) / 16;
+        job->loss += (last_loss(job) - job->loss) / 16;
         *done = *(const int32_t *)sumac_tensor_data(&values[DONE]);
         if (job->judges && *done == GOING_ON) {
             status = consider(job, done, error);
@@ -306,7 +347,9 @@ static bool tell_result(const struct job *job, int32_t done)
         printf("}\n");
         return true;
     }
-    printf("%" PRIu64 " steps in %.2f s, %.0f steps/s\n", steps, seconds, (double)steps / seconds);
+    printf(
+        "%" PRIu64 " steps in %.2f s, %.0f steps/s%s\n", steps, seconds, (double)steps / seconds,
+        on_gpus(job) ? ", on GPUs" : "");
     if (!job->judges)
         return true;
     char line[128];
@@ -330,6 +373,7 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
         .pushed_count = DONE,
         .reduce = SUMAC_REDUCE_MEAN,
         .step = step,
+        .cuda_step = cuda_step,
         .user = job,
         .bounded = job->settings.bounded,
         .lag_max = job->settings.lag_max,
@@ -345,6 +389,7 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
             error->text, sizeof error->text, "the result is not in %s", job->settings.result);
         status = error->status = SUMAC_INVALID_ARGUMENT;
     }
+    give_back(job);
     sumac_worker_destroy(job->worker);
     return status == SUMAC_OK ? sumac_client_leave(job->client, SUMAC_LEAVING_DONE, error) : status;
 }

@@ -148,6 +148,12 @@ enum sumac_status collective_broadcast(
     return SUMAC_OK;
 }
 
+void collective_record(struct collective_group *group, struct device_event *event)
+{
+    assert(group->calls > 0 && !group->running);
+    group->ops->record(group, event);
+}
+
 void collective_start(struct collective_group *group)
 {
     assert(!group->running);

@@ -61,6 +61,7 @@ struct collective_ops {
     void (*all_gather)(struct collective_group *group, const struct collective_values *values);
     void (*broadcast)(
         struct collective_group *group, uint32_t root, const struct collective_values *values);
+    void (*record)(struct collective_group *group, struct device_event *event);
     void (*start)(struct collective_group *group);
     enum sumac_status (*wait)(
         struct collective_group *group, uint32_t timeout_ms, struct sumac_error *error);
@@ -101,6 +102,11 @@ enum sumac_status collective_all_gather(
 enum sumac_status collective_broadcast(
     struct collective_group *group, uint32_t root, const struct collective_values *values,
     struct sumac_error *error);
+
+/* Have the event, of one of the replicas' devices, recorded in its queue behind the call that was
+ * added last, and those before that; also where that comes to nothing. It is awaited after the
+ * start. */
+void collective_record(struct collective_group *group, struct device_event *event);
 
 /* Begin the calls that were added. */
 void collective_start(struct collective_group *group);

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "error.h"
+#include "job_queue.h"
 #include "reduce.h"
 #include "text.h"
 
@@ -26,6 +27,7 @@ struct call {
     struct collective_values values;
     enum sumac_reduce_op op;
     uint32_t root;
+    struct device_event *over; /* NULL: nobody awaits this call alone */
 };
 
 struct member {
@@ -67,6 +69,19 @@ static bool meet(struct member *member)
     return !group->aborted;
 }
 
+/* The calls from `first` on, which have been made, or never will be. */
+static void pass_events(const struct member *member, uint32_t first, uint32_t end)
+{
+    const struct cpu_group *group = member->group;
+
+    assert(end <= group->base.calls_max);
+    for (uint32_t i = first; i < end; i++) {
+        struct device_event *over = group->calls[i].over;
+        if (over != NULL && over->device == member->queue->device)
+            job_event_pass((struct job_event *)over);
+    }
+}
+
 static enum sumac_status take_part(void *context)
 {
     struct member *member = context;
@@ -75,12 +90,15 @@ static enum sumac_status take_part(void *context)
     pthread_mutex_lock(&group->mutex);
     group->at_work++;
     bool goes_on = !group->aborted && meet(member);
-    for (uint32_t i = 0; goes_on && i < group->base.calls; i++) {
+    uint32_t made = 0;
+    for (; goes_on && made < group->base.calls; made++) {
         pthread_mutex_unlock(&group->mutex);
-        group->calls[i].share(group, &group->calls[i], member->replica);
+        group->calls[made].share(group, &group->calls[made], member->replica);
         pthread_mutex_lock(&group->mutex);
         goes_on = meet(member);
+        pass_events(member, made, made + 1);
     }
+    pass_events(member, made, group->base.calls);
     assert(group->at_work > 0 && group->queued > 0);
     group->at_work--;
     group->queued--;
@@ -168,24 +186,30 @@ static void add_reduce(
     struct collective_group *group, enum sumac_reduce_op op, uint32_t root,
     const struct collective_values *values)
 {
-    add(group, &(struct call){share_of_reduce, *values, op, root});
+    add(group, &(struct call){share_of_reduce, *values, op, root, NULL});
 }
 
 static void add_all_reduce(
     struct collective_group *group, enum sumac_reduce_op op, const struct collective_values *values)
 {
-    add(group, &(struct call){share_of_all_reduce, *values, op, 0});
+    add(group, &(struct call){share_of_all_reduce, *values, op, 0, NULL});
 }
 
 static void add_all_gather(struct collective_group *group, const struct collective_values *values)
 {
-    add(group, &(struct call){share_of_all_gather, *values, 0, 0});
+    add(group, &(struct call){share_of_all_gather, *values, 0, 0, NULL});
 }
 
 static void
 add_broadcast(struct collective_group *group, uint32_t root, const struct collective_values *values)
 {
-    add(group, &(struct call){share_of_broadcast, *values, 0, root});
+    add(group, &(struct call){share_of_broadcast, *values, 0, root, NULL});
+}
+
+static void record(struct collective_group *base, struct device_event *event)
+{
+    assert(event->device->ops->collectives == base->ops);
+    ((struct cpu_group *)base)->calls[base->calls - 1].over = event;
 }
 
 /* ---- the group */
@@ -198,6 +222,9 @@ static void start(struct collective_group *base)
     assert(group->queued == 0 || group->aborted);
     group->queued += base->replicas;
     pthread_mutex_unlock(&group->mutex);
+    for (uint32_t i = 0; i < base->calls; i++)
+        if (group->calls[i].over != NULL)
+            job_event_promise((struct job_event *)group->calls[i].over);
     for (uint32_t i = 0; i < base->replicas; i++)
         device_run(group->members[i].queue, take_part, &group->members[i]);
 }
@@ -331,6 +358,7 @@ const struct collective_ops cpu_collective_ops = {
     .all_reduce = add_all_reduce,
     .all_gather = add_all_gather,
     .broadcast = add_broadcast,
+    .record = record,
     .start = start,
     .wait = wait_for,
     .abort = abort_group,

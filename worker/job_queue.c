@@ -25,6 +25,14 @@ void job_event_deinit(struct job_event *event)
     pthread_mutex_destroy(&event->mutex);
 }
 
+void job_event_promise(struct job_event *event)
+{
+    pthread_mutex_lock(&event->mutex);
+    assert(event->passed <= event->recorded);
+    event->recorded++;
+    pthread_mutex_unlock(&event->mutex);
+}
+
 void job_event_pass(struct job_event *event)
 {
     pthread_mutex_lock(&event->mutex);
@@ -148,9 +156,7 @@ void job_queue_record(struct device_queue *queue, struct device_event *base)
     struct job_event *event = (struct job_event *)base;
 
     assert(base->device == queue->device);
-    pthread_mutex_lock(&event->mutex);
-    event->recorded++;
-    pthread_mutex_unlock(&event->mutex);
+    job_event_promise(event);
     put(queue, &(struct job){.kind = JOB_RECORD, .event = event});
 }
 

@@ -86,6 +86,8 @@ enum sumac_status job_queue_finish(struct device_queue *queue);
 /* A zeroed event; no queue has one that is deinited. */
 void job_event_init(struct job_event *event, struct device *device);
 void job_event_deinit(struct job_event *event);
+/* It will be passed once more: whoever awaits it from here on waits for that. */
+void job_event_promise(struct job_event *event);
 /* For carry_out: it has come to pass once more; wait until it has so often. */
 void job_event_pass(struct job_event *event);
 void job_event_await(struct job_event *event, uint64_t until);

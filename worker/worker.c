@@ -29,11 +29,13 @@
 #include "reduce.h"
 #include "replicas.h"
 #include "tensors.h"
+#include "transfers.h"
 
 /* One replica and its device. */
 struct runner {
     struct sumac_worker *worker;
     struct sumac_replica replica;
+    struct sumac_error error; /* of its step */
     struct tensors values[2]; /* the worker's, where the device reads them */
     struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's place */
 };
@@ -57,6 +59,7 @@ struct sumac_worker {
     struct devices devices;              /* that replicas run on … */
     struct replicas replicas;            /* … and are open */
     struct runner *runners;              /* (options.replicas) */
+    struct transfers transfers;          /* between the host and them */
     struct collective_group *group;      /* of their queues; NULL: there is one replica */
     struct tensors values[2];            /* of the step that computes, and of the next */
     uint32_t current;                    /* which of them the last step ran on */
@@ -174,6 +177,9 @@ static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct
         status = tensors_init(
             &runners[i].gradients, worker->replicas.devices[i], options->variables,
             options->pushed_count, error);
+    if (status == SUMAC_OK)
+        status = transfers_open(
+            &worker->replicas, &worker->places[0].gradients, &worker->transfers, error);
     return status;
 }
 
@@ -342,9 +348,20 @@ static enum sumac_status run_replica(void *context)
     return runner->worker->options.step(&runner->replica);
 }
 
+/* Values that the network has brought, to where the devices read them. */
+static void send_values(struct sumac_worker *worker, uint32_t which)
+{
+    assert(!worker->transfers.sent);
+    for (uint32_t i = 0; i < worker->options.replicas; i++)
+        transfers_send(
+            &worker->transfers, i, &worker->runners[i].values[which], &worker->values[which]);
+}
+
 static void start_replicas(struct sumac_worker *worker, const struct place *place)
 {
     assert(place->push == NULL); /* nobody reads the gradients that are written now */
+    if (!worker->transfers.sent)
+        send_values(worker, worker->current);
     for (uint32_t i = 0; i < worker->options.replicas; i++) {
         struct runner *runner = &worker->runners[i];
         runner->replica = (struct sumac_replica){
@@ -356,10 +373,10 @@ static void start_replicas(struct sumac_worker *worker, const struct place *plac
             .weight = 1,
             .user = worker->options.user,
             .device = device_for_step(worker->replicas.queues[i]),
+            .error = &runner->error,
         };
-        tensors_copy(
-            worker->replicas.queues[i], &runner->values[worker->current],
-            &worker->values[worker->current]);
+        runner->error.text[0] = '\0';
+        transfers_await(&worker->transfers, i);
         replicas_issue(&worker->replicas, i, run_replica, runner);
     }
 }
@@ -369,7 +386,8 @@ static enum sumac_status tell_failed(
     struct sumac_error *error)
 {
     char name[32];
-    const char *why = device_why(worker->replicas.queues[failed]);
+    const char *said = worker->runners[failed].error.text;
+    const char *why = said[0] == '\0' ? device_why(worker->replicas.queues[failed]) : said;
 
     assert(status != SUMAC_OK);
     return fail(
@@ -380,19 +398,14 @@ static enum sumac_status tell_failed(
 }
 
 /* Wait until all replicas' steps have returned; the first one that failed decides. On a GPU what
- * they began may still be under way. Where one failed that is waited for: nothing of the step reads
- * or writes any more. */
+ * they began may still be under way. */
 static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sumac_error *error)
 {
     uint32_t failed = 0;
     const enum sumac_status status =
         replicas_settle(&worker->replicas, worker->options.replicas, &failed);
 
-    if (status == SUMAC_OK)
-        return SUMAC_OK;
-    const enum sumac_status told = tell_failed(worker, failed, status, error);
-    (void)replicas_join(&worker->replicas, worker->options.replicas, NULL);
-    return told;
+    return status == SUMAC_OK ? SUMAC_OK : tell_failed(worker, failed, status, error);
 }
 
 /* Collect the replicas' weights and add them up. */
@@ -420,6 +433,37 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
     return SUMAC_OK;
 }
 
+/* Of variable v the replicas' gradients become one, where replica 0's are: that is what is pushed.
+ */
+static enum sumac_status add_reduction(
+    struct sumac_worker *worker, const struct place *place, uint32_t v, struct sumac_error *error)
+{
+    const struct source *source = &worker->sources[v];
+    const struct sumac_tensor *tensor = &place->written.items[v];
+    struct device_event *written = transfers_written(&worker->transfers, v);
+    const uint64_t bytes = sumac_tensor_bytes(tensor);
+
+    assert(v < worker->options.pushed_count);
+    for (uint32_t i = 0; i < worker->options.replicas; i++) {
+        if (i > 0)
+            tensor = &worker->runners[i].gradients.items[v];
+        source->data[i] = sumac_tensor_data(tensor);
+        source->elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
+    }
+    const struct collective_values values = {
+        .dtype = tensor->dtype,
+        .from = (const void *const *)source->data,
+        .to = source->data,
+        .elements = source->elements,
+        .weights = worker->weights,
+    };
+    const enum sumac_status status =
+        collective_reduce(worker->group, worker->options.reduce, 0, &values, error);
+    if (status == SUMAC_OK && written != NULL)
+        collective_record(worker->group, written);
+    return status;
+}
+
 /* All replicas have written their gradients, or have begun to: the group has nobody to wait for but
  * the devices. One that takes too long is not waited for by the others, either. */
 static enum sumac_status reduce(
@@ -429,29 +473,16 @@ static enum sumac_status reduce(
     const bool has_mean = weight > 0 || worker->options.reduce == SUMAC_REDUCE_SUM;
     enum sumac_status status = SUMAC_OK;
 
-    if (worker->group == NULL || !has_mean)
+    if (worker->group == NULL || !has_mean) {
+        transfers_record_written(&worker->transfers);
+        transfers_fetch(&worker->transfers, &place->gradients, &place->written);
         return SUMAC_OK;
-    for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++) {
-        const struct source *source = &worker->sources[v];
-        const struct sumac_tensor *tensor = &place->written.items[v];
-        const uint64_t bytes = sumac_tensor_bytes(tensor);
-        for (uint32_t i = 0; i < worker->options.replicas; i++) {
-            if (i > 0)
-                tensor = &worker->runners[i].gradients.items[v];
-            source->data[i] = sumac_tensor_data(tensor);
-            source->elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
-        }
-        const struct collective_values values = {
-            .dtype = tensor->dtype,
-            .from = (const void *const *)source->data,
-            .to = source->data, /* what is pushed is replica 0's */
-            .elements = source->elements,
-            .weights = worker->weights,
-        };
-        status = collective_reduce(worker->group, worker->options.reduce, 0, &values, error);
     }
+    for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++)
+        status = add_reduction(worker, place, v, error);
     assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
     collective_start(worker->group);
+    transfers_fetch(&worker->transfers, &place->gradients, &place->written);
     status = collective_wait(
         worker->group,
         worker->options.step_timeout_ms == 0 ? COLLECTIVE_NO_LIMIT
@@ -462,19 +493,15 @@ static enum sumac_status reduce(
     return status;
 }
 
-/* What replica 0's device has of them, to where the push reads it; then nothing of the step is
- * under way on any device. */
-static enum sumac_status fetch_gradients(
-    struct sumac_worker *worker, const struct place *place, enum sumac_status reduced,
-    struct sumac_error *error)
+/* Nothing of the step is under way on any device then, and its gradients are where the push reads
+ * them. */
+static enum sumac_status
+finish_devices(struct sumac_worker *worker, enum sumac_status reduced, struct sumac_error *error)
 {
     uint32_t failed = 0;
+    const enum sumac_status status = transfers_join(&worker->transfers, &failed);
 
-    assert(place->push == NULL);
-    if (reduced == SUMAC_OK)
-        tensors_copy(worker->replicas.queues[0], &place->gradients, &place->written);
-    const enum sumac_status status =
-        replicas_join(&worker->replicas, worker->options.replicas, &failed);
+    assert(failed < worker->options.replicas);
     if (reduced != SUMAC_OK || status == SUMAC_OK)
         return reduced;
     return tell_failed(worker, failed, status, error);
@@ -606,6 +633,8 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = begin_pull(worker, true, error);
     if (status == SUMAC_OK)
         status = end_pull(worker, error);
+    if (status == SUMAC_OK && worker->pulled)
+        send_values(worker, 1 - worker->current);
     /* whatever the network does */
     const enum sumac_status computed = settle_replicas(worker, status == SUMAC_OK ? error : NULL);
     double weight = 0;
@@ -615,7 +644,7 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         status = weigh(worker, &weight, error);
     if (status == SUMAC_OK)
         status = reduce(worker, place, weight, error);
-    status = fetch_gradients(worker, place, status, error);
+    status = finish_devices(worker, status, error);
     if (status == SUMAC_OK)
         status = drain(worker, worker->options.pushes_in_flight - 1, error);
     if (status == SUMAC_OK)
@@ -694,6 +723,7 @@ void sumac_worker_destroy(struct sumac_worker *worker)
         return;
     settle(worker);
     collective_close(worker->group);
+    transfers_close(&worker->transfers);
     replicas_close_queues(&worker->replicas);
     free_tensors(worker);
     if (!worker->lends)

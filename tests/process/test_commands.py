@@ -336,7 +336,7 @@ class Words(unittest.TestCase):
             code, _, errors = sumac("man", *words)
             self.assertEqual((code, errors), (2, f"sumac man: {said}\n"))
         self.assertEqual(sumac("man", "sumac-ps"), sumac("man", "ps"))
-        for name in ("TF_CONFIG", "SUMAC_REPLICAS", "SUMAC_PROGRESS"):
+        for name in ("TF_CONFIG", "SUMAC_REPLICAS", "SUMAC_DEVICES", "SUMAC_PROGRESS"):
             self.assertIn(f".TP\n.B {name}\n", sumac("man")[1])
 
     def completed(self, *words):

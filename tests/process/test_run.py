@@ -90,6 +90,17 @@ class Run(unittest.TestCase):
             self.assertEqual(config["task"], {"type": "worker", "index": worker})
             self.assertEqual([len(config["cluster"][job]) for job in ("ps", "worker")], [1, 2])
 
+    def test_devices_are_told_to_the_workers_who_refuse_those_that_are_none(self):
+        run = self.run_program("--devices", "cpu:2", "--", "sh", "-c", 'echo "${SUMAC_REPLICAS-none} $SUMAC_DEVICES"', ps=1, workers=1)
+        run.wait_for(r"worker 0 \| none cpu:2")
+        run = self.run_program("--devices", "cpu:2", "--", DIGITS, ps=1, workers=1)
+        self.assertEqual(run.wait(), 0, run.text())
+        for devices, said in (("tpu:1", 'devices are "tpu:1"; they are auto, cpu:N'), ("gpu", "there is no NVIDIA driver here|this build has no GPUs|no step for them")):
+            run = self.run_program("--devices", devices, "--", DIGITS, ps=1, workers=1)
+            self.assertEqual(run.wait(), 2, run.text())
+            run.wait_for(said)
+        self.assert_nothing_is_left()
+
     def test_there_is_a_session_for_every_worker(self):
         run = self.run_program("--", os.path.join(BUILD, "first"), workers=40)
         self.assertEqual(run.wait(), 0, run.text())

@@ -284,6 +284,25 @@ static bool issue_batch(struct member *member, const struct nccl_call *calls, ui
            put_wide(member, calls, count, wide_end);
 }
 
+/* Behind what its stream has of the calls, which were asked for, or never will be: record the
+ * events of its device that await them. */
+static CUresult record_events(struct member *member, uint32_t first, uint32_t end)
+{
+    const struct cuda_group *group = member->group;
+    CUresult result = CUDA_SUCCESS;
+
+    assert(end <= group->base.calls_max);
+    for (uint32_t i = first; i < end; i++) {
+        struct cuda_event *over = (struct cuda_event *)group->calls[i].over;
+        if (over == NULL || over->base.base.device != member->queue->jobs.base.device)
+            continue;
+        const CUresult recorded = group->driver->cuEventRecord(over->event, member->queue->stream);
+        result = result == CUDA_SUCCESS ? recorded : result;
+        job_event_pass(&over->base);
+    }
+    return result;
+}
+
 /* A replica alone has what it gives. */
 static void copy_alone(struct member *member)
 {
@@ -299,6 +318,16 @@ static void copy_alone(struct member *member)
     }
 }
 
+static uint32_t end_of_batch(const struct cuda_group *group, uint32_t first)
+{
+    uint32_t next = first + 1;
+
+    assert(first < group->base.calls);
+    while (next < group->base.calls && !group->calls[next].begins)
+        next++;
+    return next;
+}
+
 static enum sumac_status take_part(void *context)
 {
     struct member *member = context;
@@ -309,20 +338,27 @@ static enum sumac_status take_part(void *context)
     assert(member->come <= group->starts);
     pthread_cond_broadcast(&group->changed);
     bool goes_on = !group->aborted;
-    for (uint32_t first = 0, next = 0; goes_on && first < group->base.calls; first = next) {
-        next = first + 1;
-        while (next < group->base.calls && !group->calls[next].begins)
-            next++;
-        if (group->library != NULL)
-            goes_on = issue_batch(member, &group->calls[first], next - first);
-    }
+    CUresult recorded = CUDA_SUCCESS;
+    uint32_t first = 0;
     if (group->library == NULL && goes_on)
         copy_alone(member);
+    while (goes_on && recorded == CUDA_SUCCESS && first < group->base.calls) {
+        const uint32_t next = end_of_batch(group, first);
+        if (group->library != NULL)
+            goes_on = issue_batch(member, &group->calls[first], next - first);
+        if (goes_on)
+            recorded = record_events(member, first, next);
+        first = goes_on ? next : first;
+    }
     /* What was asked for may begin until its communicator is gone: the event comes behind that. */
     while (group->aborted && !group->ended)
         pthread_cond_wait(&group->changed, &group->mutex);
+    const uint32_t calls = group->base.calls;
     pthread_mutex_unlock(&group->mutex);
-    const CUresult recorded = group->driver->cuEventRecord(member->over, member->queue->stream);
+    const CUresult rest = record_events(member, first, calls);
+    recorded = recorded == CUDA_SUCCESS ? rest : recorded;
+    const CUresult last = group->driver->cuEventRecord(member->over, member->queue->stream);
+    recorded = recorded == CUDA_SUCCESS ? last : recorded;
     pthread_mutex_lock(&group->mutex);
     if (recorded != CUDA_SUCCESS)
         fail_group_by_driver(member, recorded, "has failed");
@@ -368,6 +404,12 @@ add_broadcast(struct collective_group *group, uint32_t root, const struct collec
     add(group, &(struct nccl_call){.kind = NCCL_CALL_BROADCAST, .root = root, .values = *values});
 }
 
+static void record(struct collective_group *base, struct device_event *event)
+{
+    assert(event->device->ops == &cuda_device_ops);
+    ((struct cuda_group *)base)->calls[base->calls - 1].over = event;
+}
+
 /* ---- the group */
 
 /* Under the mutex. Nothing runs: what was waited for is over. */
@@ -393,6 +435,9 @@ static void start(struct collective_group *base)
     if (group->library != NULL)
         reserve_wide(group, wide_bytes);
     pthread_mutex_unlock(&group->mutex);
+    for (uint32_t i = 0; i < base->calls; i++)
+        if (group->calls[i].over != NULL)
+            job_event_promise((struct job_event *)group->calls[i].over);
     for (uint32_t i = 0; i < base->replicas; i++)
         job_queue_issue(&group->members[i].queue->jobs.base, take_part, &group->members[i]);
 }
@@ -732,6 +777,7 @@ const struct collective_ops cuda_collective_ops = {
     .all_reduce = add_all_reduce,
     .all_gather = add_all_gather,
     .broadcast = add_broadcast,
+    .record = record,
     .start = start,
     .wait = wait_for,
     .abort = abort_group,

@@ -22,11 +22,6 @@
 #include "collective.h"
 #include "error.h"
 
-struct cuda_event {
-    struct job_event base;
-    CUevent event;
-};
-
 /* Of a device, or, at `host`, of the host's. */
 struct cuda_memory {
     struct cuda_device *device;

@@ -17,6 +17,11 @@ struct cuda_device {
     struct images images; /* of the program's own kernels */
 };
 
+struct cuda_event {
+    struct job_event base;
+    CUevent event;
+};
+
 struct cuda_queue {
     struct job_queue jobs;
     CUstream stream;

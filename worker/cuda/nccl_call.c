@@ -77,14 +77,18 @@ static bool touch(const struct nccl_call *a, const struct nccl_call *b, uint32_t
 
 void nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas)
 {
+    uint64_t bytes = 0; /* that replica 0 gives to the batch so far */
     uint32_t first = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        calls[i].begins = i == 0 || i - first == NCCL_BATCH_CALLS_MAX;
+        calls[i].begins = i == 0 || i - first == NCCL_BATCH_CALLS_MAX || bytes >= NCCL_BATCH_BYTES;
         for (uint32_t j = first; j < i && !calls[i].begins; j++)
             calls[i].begins = touch(&calls[j], &calls[i], replicas);
-        if (calls[i].begins)
+        if (calls[i].begins) {
             first = i;
+            bytes = 0;
+        }
+        bytes += calls[i].values.elements[0] * sumac_dtype_bytes(calls[i].values.dtype);
         assert(i - first < NCCL_BATCH_CALLS_MAX);
     }
 }

@@ -15,6 +15,7 @@
 #include "nccl_library.h"
 
 #define NCCL_BATCH_CALLS_MAX 32u
+#define NCCL_BATCH_BYTES (UINT64_C(4) << 20) /* a batch that has so many gets no more calls */
 
 enum nccl_call_kind {
     NCCL_CALL_REDUCE,
@@ -31,6 +32,7 @@ struct nccl_call {
     bool begins;  /* a batch */
     bool is_wide; /* NCCL adds wider values (wide.h) */
     uint64_t wide_offset;
+    struct device_event *over; /* NULL: nobody awaits this call alone */
 };
 
 /* A rank of a communicator. */

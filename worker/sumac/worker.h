@@ -37,6 +37,7 @@ struct sumac_replica {
     double weight; /* out: examples it stands for, finite and at least 0; preset to 1 */
     void *user;
     struct sumac_device *device; /* that it runs on: sumac/device.h */
+    struct sumac_error *error;   /* out: why it failed, if it does; the worker's error has it */
 };
 
 /* The replica step. Another status than OK ends the worker's step with it.

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transfers.c -- values go to GPUs and gradients come back, in parts, beside what is computed
+ * there: with streams that are late, a copy that does not await its event has other bytes. */
+#include "transfers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "collective.h"
+
+#define VARIABLES 4u
+#define ROUNDS 6
+#define REPLICAS_MAX 2u
+
+/* Two parts: a large one alone, then small ones and a large one. */
+static const uint64_t elements[VARIABLES] = {1310720 + 16, 16, 64, 1048576};
+
+struct world {
+    struct replicas replicas;
+    struct transfers transfers;
+    struct collective_group *group;                                 /* NULL: there is one replica */
+    struct tensors values, gradients;                               /* the host's */
+    struct tensors values_there[REPLICAS_MAX], there[REPLICAS_MAX]; /* the devices' */
+};
+
+static uint32_t replicas_max; /* as many as there are GPUs */
+
+/* All variables side by side, in memory of the device's kind, or of the host. */
+static struct tensors make(struct device *device, bool is_host)
+{
+    static struct sumac_tensor items[2 + 2 * REPLICAS_MAX][VARIABLES];
+    static uint32_t used;
+    struct tensors made = {.items = items[used++ % (2 + 2 * REPLICAS_MAX)], .count = VARIABLES};
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < VARIABLES; i++)
+        bytes += elements[i] * sizeof(float);
+    assert_int_equal(
+        is_host ? device_host_buffer_create(device, bytes, &made.buffer)
+                : device_buffer_create(device, bytes, &made.buffer),
+        SUMAC_OK);
+    bytes = 0;
+    for (uint32_t i = 0; i < VARIABLES; i++) {
+        const struct sumac_shape shape = SUMAC_SHAPE(elements[i]);
+        assert_int_equal(
+            sumac_tensor_view(made.buffer, bytes, SUMAC_FLOAT32, &shape, &made.items[i]), SUMAC_OK);
+        bytes += elements[i] * sizeof(float);
+    }
+    return made;
+}
+
+static void begin(struct world *world, uint32_t count)
+{
+    const struct devices devices = devices_first(device_kind("GPU"), count);
+
+    *world = (struct world){.group = NULL};
+    assert_int_equal(replicas_open(&devices, &world->replicas, NULL), SUMAC_OK);
+    world->values = make(world->replicas.devices[0], true);
+    world->gradients = make(world->replicas.devices[0], true);
+    for (uint32_t i = 0; i < count; i++) {
+        world->values_there[i] = make(world->replicas.devices[i], false);
+        world->there[i] = make(world->replicas.devices[i], false);
+    }
+    assert_int_equal(
+        transfers_open(&world->replicas, &world->gradients, &world->transfers, NULL), SUMAC_OK);
+    if (count > 1)
+        assert_int_equal(
+            collective_open(world->replicas.queues, count, VARIABLES, &world->group, NULL),
+            SUMAC_OK);
+}
+
+static void end(struct world *world)
+{
+    collective_close(world->group);
+    transfers_close(&world->transfers);
+    replicas_close_queues(&world->replicas);
+    sumac_buffer_unref(world->values.buffer);
+    sumac_buffer_unref(world->gradients.buffer);
+    for (uint32_t i = 0; i < world->replicas.count; i++) {
+        sumac_buffer_unref(world->values_there[i].buffer);
+        sumac_buffer_unref(world->there[i].buffer);
+    }
+    replicas_close(&world->replicas);
+}
+
+static void set_values(const struct world *world, float first)
+{
+    for (uint32_t v = 0; v < VARIABLES; v++)
+        for (uint64_t i = 0; i < elements[v]; i++)
+            ((float *)sumac_tensor_data(&world->values.items[v]))[i] = first + (float)(i % 1000);
+}
+
+/* What comes is what goes. */
+struct step {
+    struct sumac_device *device;
+    struct sumac_copy copy;
+};
+
+static enum sumac_status run_step(void *context)
+{
+    const struct step *step = context;
+
+    return sumac_device_copy(step->device, &step->copy, NULL);
+}
+
+static void add_reductions(struct world *world)
+{
+    static const uint64_t *const counts = elements;
+
+    for (uint32_t v = 0; v < VARIABLES; v++) {
+        static void *data[VARIABLES][REPLICAS_MAX];
+        static uint64_t each[VARIABLES][REPLICAS_MAX];
+        for (uint32_t i = 0; i < world->replicas.count; i++) {
+            data[v][i] = sumac_tensor_data(&world->there[i].items[v]);
+            each[v][i] = counts[v];
+        }
+        const struct collective_values values = {
+            .dtype = SUMAC_FLOAT32,
+            .from = (const void *const *)data[v],
+            .to = data[v],
+            .elements = each[v]};
+        assert_int_equal(
+            collective_reduce(world->group, SUMAC_REDUCE_SUM, 0, &values, NULL), SUMAC_OK);
+        if (transfers_written(&world->transfers, v) != NULL)
+            collective_record(world->group, transfers_written(&world->transfers, v));
+    }
+}
+
+/* The gradients of one step, on the host. */
+static void run(struct world *world)
+{
+    struct step steps[REPLICAS_MAX];
+    uint32_t failed = 0;
+
+    for (uint32_t i = 0; i < world->replicas.count; i++)
+        transfers_send(&world->transfers, i, &world->values_there[i], &world->values);
+    for (uint32_t i = 0; i < world->replicas.count; i++) {
+        steps[i] = (struct step){
+            .device = device_for_step(world->replicas.queues[i]),
+            .copy = {
+                .to = world->there[i].buffer,
+                .from = world->values_there[i].buffer,
+                .bytes = sumac_buffer_bytes(world->values.buffer)}};
+        transfers_await(&world->transfers, i);
+        replicas_issue(&world->replicas, i, run_step, &steps[i]);
+    }
+    if (world->group == NULL) {
+        transfers_record_written(&world->transfers);
+    } else {
+        add_reductions(world);
+        collective_start(world->group);
+    }
+    transfers_fetch(&world->transfers, &world->gradients, &world->there[0]);
+    if (world->group != NULL)
+        assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
+    assert_int_equal(transfers_join(&world->transfers, &failed), SUMAC_OK);
+}
+
+static void what_goes_to_each_device_comes_back_added_up(void **state)
+{
+    (void)state;
+    for (uint32_t count = 1; count <= replicas_max; count++) {
+        struct world world;
+
+        begin(&world, count); /* given */
+        assert_int_equal(world.transfers.part_count, 2);
+        for (int round = 0; round < ROUNDS; round++) {
+            memset(
+                sumac_buffer_data(world.gradients.buffer), 0x5a,
+                sumac_buffer_bytes(world.gradients.buffer));
+            set_values(&world, (float)round);
+
+            run(&world); /* when */
+
+            for (uint32_t v = 0; v < VARIABLES; v++) /* then */
+                for (uint64_t i = 0; i < elements[v]; i++)
+                    if (((float *)sumac_tensor_data(&world.gradients.items[v]))[i] !=
+                        (float)count * (float)(round + (int)(i % 1000)))
+                        fail_msg("variable %u differs at %llu", v, (unsigned long long)i);
+        }
+        end(&world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_goes_to_each_device_comes_back_added_up),
+    };
+    uint32_t gpus = 0;
+
+    assert_int_equal(device_count(device_kind("GPU"), &gpus, NULL), SUMAC_OK);
+    replicas_max = gpus < REPLICAS_MAX ? gpus : REPLICAS_MAX;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transfers.c -- copies in queues of their own, and the events between these and the replicas'. */
+#include "transfers.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "error.h"
+
+#define PART_BYTES                                                                                 \
+    (UINT64_C(4) << 20) /* copied at once, and more than that by the last variable                 \
+                         */
+
+static enum sumac_status
+open_queues(const struct replicas *replicas, struct transfers *transfers, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    assert(transfers->queues != NULL && transfers->arrived != NULL);
+    for (uint32_t i = 0; status == SUMAC_OK && i < replicas->count; i++) {
+        status = device_queue_open(replicas->devices[i], &transfers->queues[i], error);
+        if (status == SUMAC_OK)
+            status = device_event_open(replicas->devices[i], &transfers->arrived[i], error);
+    }
+    return status;
+}
+
+/* Parts of PART_BYTES or a little more, each of whole variables. */
+static void divide(const struct tensors *gradients, struct transfers *transfers)
+{
+    const uint64_t all = sumac_buffer_bytes(gradients->buffer);
+    struct transfers_part *part = NULL;
+
+    for (uint32_t i = 0; i < gradients->count; i++) {
+        const uint64_t first = gradients->items[i].offset_bytes;
+        const uint64_t end = i + 1 < gradients->count ? gradients->items[i + 1].offset_bytes : all;
+        if (part == NULL || part->bytes >= PART_BYTES) {
+            part = &transfers->parts[transfers->part_count++];
+            part->offset_bytes = first;
+        }
+        part->end = i + 1;
+        part->bytes = end - part->offset_bytes;
+    }
+    assert(part == NULL || part->offset_bytes + part->bytes == all);
+}
+
+enum sumac_status transfers_open(
+    const struct replicas *replicas, const struct tensors *gradients, struct transfers *transfers,
+    struct sumac_error *error)
+{
+    assert(replicas->count > 0);
+    *transfers = (struct transfers){.replicas = replicas};
+    if (replicas->devices[0]->ops->place == SUMAC_PLACE_HOST)
+        return SUMAC_OK;
+    transfers->queues = calloc(replicas->count, sizeof(struct device_queue *));
+    transfers->arrived = calloc(replicas->count, sizeof(struct device_event *));
+    transfers->parts = calloc(gradients->count, sizeof *transfers->parts);
+    if (transfers->queues == NULL || transfers->arrived == NULL || transfers->parts == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for the copies of %u replicas", replicas->count);
+    divide(gradients, transfers);
+    enum sumac_status status = open_queues(replicas, transfers, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < transfers->part_count; i++)
+        status = device_event_open(replicas->devices[0], &transfers->parts[i].written, error);
+    return status;
+}
+
+void transfers_close(struct transfers *transfers)
+{
+    const uint32_t replicas = transfers->replicas == NULL ? 0 : transfers->replicas->count;
+
+    for (uint32_t i = 0; transfers->queues != NULL && i < replicas; i++)
+        device_queue_close(transfers->queues[i]);
+    for (uint32_t i = 0; transfers->arrived != NULL && i < replicas; i++)
+        device_event_close(transfers->arrived[i]);
+    for (uint32_t i = 0; i < transfers->part_count; i++)
+        device_event_close(transfers->parts[i].written);
+    free(transfers->parts);
+    free(transfers->arrived);
+    free(transfers->queues);
+    *transfers = (struct transfers){.replicas = NULL};
+}
+
+void transfers_send(
+    struct transfers *transfers, uint32_t replica, const struct tensors *to,
+    const struct tensors *from)
+{
+    assert(replica < transfers->replicas->count);
+    transfers->sent = true;
+    if (transfers->queues == NULL)
+        return;
+    tensors_copy(transfers->queues[replica], to, from);
+    device_record(transfers->queues[replica], transfers->arrived[replica]);
+}
+
+void transfers_await(struct transfers *transfers, uint32_t replica)
+{
+    assert(transfers->sent);
+    if (transfers->queues != NULL)
+        device_await(transfers->replicas->queues[replica], transfers->arrived[replica]);
+    if (replica + 1 == transfers->replicas->count)
+        transfers->sent = false;
+}
+
+struct device_event *transfers_written(const struct transfers *transfers, uint32_t gradient)
+{
+    for (uint32_t i = 0; i < transfers->part_count; i++)
+        if (transfers->parts[i].end == gradient + 1)
+            return transfers->parts[i].written;
+    return NULL;
+}
+
+void transfers_record_written(struct transfers *transfers)
+{
+    assert(transfers->replicas != NULL);
+    for (uint32_t i = 0; i < transfers->part_count; i++)
+        device_record(transfers->replicas->queues[0], transfers->parts[i].written);
+}
+
+void transfers_fetch(
+    struct transfers *transfers, const struct tensors *to, const struct tensors *from)
+{
+    assert(to->count == from->count);
+    for (uint32_t i = 0; i < transfers->part_count; i++) {
+        const struct transfers_part *part = &transfers->parts[i];
+        device_await(transfers->queues[0], part->written);
+        device_copy(
+            transfers->queues[0], &(struct sumac_copy){
+                                      .to = to->buffer,
+                                      .from = from->buffer,
+                                      .to_offset = part->offset_bytes,
+                                      .from_offset = part->offset_bytes,
+                                      .bytes = part->bytes,
+                                  });
+    }
+}
+
+enum sumac_status transfers_join(struct transfers *transfers, uint32_t *failed)
+{
+    enum sumac_status first =
+        replicas_join(transfers->replicas, transfers->replicas->count, failed);
+
+    for (uint32_t i = 0; transfers->queues != NULL && i < transfers->replicas->count; i++) {
+        const enum sumac_status status = device_wait(transfers->queues[i]);
+        if (first == SUMAC_OK && status != SUMAC_OK) {
+            first = status;
+            *failed = i;
+        }
+    }
+    return first;
+}

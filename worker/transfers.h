@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transfers.h -- values on their way to the devices, and gradients back, beside what these compute.
+ *
+ *     replica 0   queue      | step k                      | reduce a | reduce b |
+ *                 transfers  | values of k+1 |                        | copy a   | copy b |
+ *     replica 1   queue      | step k                      | reduce a | reduce b |
+ *                 transfers  | values of k+1 |
+ *
+ * Each replica's device has a second queue for its copies. Devices that work on the host's memory
+ * itself have none, and nothing is copied.
+ */
+#ifndef WORKER_TRANSFERS_H
+#define WORKER_TRANSFERS_H
+
+#include "replicas.h"
+#include "tensors.h"
+
+/* Gradients, side by side in their buffer, that are copied together. */
+struct transfers_part {
+    uint32_t end; /* the first behind it */
+    uint64_t offset_bytes, bytes;
+    struct device_event *written; /* by replica 0's queue: it may be copied */
+};
+
+struct transfers {
+    const struct replicas *replicas;
+    struct device_queue **queues;  /* (replicas); NULL: nothing is copied */
+    struct device_event **arrived; /* (replicas): the values of the last transfers_send */
+    struct transfers_part *parts;  /* (part_count), all gradients */
+    uint32_t part_count;
+    bool sent; /* values that no queue has awaited yet */
+};
+
+/* For gradients that are laid out as these.
+ * Borrows  the replicas. Gives    *transfers; close, also where it fails. A zeroed one is fine.
+ * Fails    RESOURCE_EXHAUSTED. */
+enum sumac_status transfers_open(
+    const struct replicas *replicas, const struct tensors *gradients, struct transfers *transfers,
+    struct sumac_error *error);
+/* Finish what is under way. */
+void transfers_close(struct transfers *transfers);
+
+/* Put values on their way to a replica's device; have its queue await them. */
+void transfers_send(
+    struct transfers *transfers, uint32_t replica, const struct tensors *to,
+    const struct tensors *from);
+void transfers_await(struct transfers *transfers, uint32_t replica);
+
+/* To be recorded in replica 0's queue behind the last of a part's gradients; NULL: this is none. */
+struct device_event *transfers_written(const struct transfers *transfers, uint32_t gradient);
+/* The queue has them all: record what has not been. */
+void transfers_record_written(struct transfers *transfers);
+/* Put the gradients of replica 0's device, each part when it is written, on their way to the host.
+ */
+void transfers_fetch(
+    struct transfers *transfers, const struct tensors *to, const struct tensors *from);
+
+/* Wait until nothing is under way. Fails  as the first replica's that failed; *failed is which. */
+enum sumac_status transfers_join(struct transfers *transfers, uint32_t *failed);
+
+#endif
