@@ -36,9 +36,9 @@ static const struct option_row rows[] = {
     {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_options, ps)},
     {"workers", "W", "worker processes (1)", OPTION_COUNT,
      .offset = offsetof(struct run_options, workers)},
-    {"devices", "auto | cpu:N | gpu:0,1",
-     "what each worker's replicas run on, told to it as SUMAC_DEVICES: N of the CPU, these GPUs "
-     "(gpu: all), or GPUs where there are and the program has a step for them (auto)",
+    {"devices", "D",
+     "what each worker's replicas run on, told to it as SUMAC_DEVICES: cpu:N, gpu:0,1 for these "
+     "GPUs (gpu: all), or auto: GPUs, where there are and the program has a step for them",
      OPTION_TEXT, .offset = offsetof(struct run_options, devices)},
     {"replicas", "R",
      "replicas of each worker, told to it as SUMAC_REPLICAS, at most 256 (as many as it has "

@@ -120,10 +120,10 @@ class Package(unittest.TestCase):
     def test_only_public_headers_are_installed(self):
         headers = sorted(os.path.relpath(os.path.join(path, name), os.path.join(self.prefix, "include"))
                          for path, _, names in os.walk(os.path.join(self.prefix, "include")) for name in names)
-        self.assertEqual(headers, [f"sumac/{name}.h" for name in ("buffer", "client", "cluster", "distributed", "plugin", "status", "strategy", "sumac", "tensor", "value", "worker")])
+        self.assertEqual(headers, [f"sumac/{name}.h" for name in ("buffer", "client", "cluster", "device", "distributed", "plugin", "status", "strategy", "sumac", "tensor", "value", "worker")])
 
     def test_each_public_header_stands_alone(self):
-        for name in ("buffer", "client", "cluster", "plugin", "status", "strategy", "tensor", "value", "worker"):
+        for name in ("buffer", "client", "cluster", "device", "plugin", "status", "strategy", "tensor", "value", "worker"):
             done("cc", "-std=c11", "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-x", "c",
                  f"-I{self.prefix}/include", os.path.join(self.prefix, f"include/sumac/{name}.h"))
 

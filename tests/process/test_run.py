@@ -93,6 +93,7 @@ class Run(unittest.TestCase):
     def test_devices_are_told_to_the_workers_who_refuse_those_that_are_none(self):
         run = self.run_program("--devices", "cpu:2", "--", "sh", "-c", 'echo "${SUMAC_REPLICAS-none} $SUMAC_DEVICES"', ps=1, workers=1)
         run.wait_for(r"worker 0 \| none cpu:2")
+        run.wait()
         run = self.run_program("--devices", "cpu:2", "--", DIGITS, ps=1, workers=1)
         self.assertEqual(run.wait(), 0, run.text())
         for devices, said in (("tpu:1", 'devices are "tpu:1"; they are auto, cpu:N'), ("gpu", "there is no NVIDIA driver here|this build has no GPUs|no step for them")):
