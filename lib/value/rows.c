@@ -102,7 +102,7 @@ enum sumac_status sumac_value_rows(
     if (made == NULL)
         return value_fail_for_memory(error);
     for (uint64_t i = 0; status == SUMAC_OK && i < count; i++) {
-        const uint8_t *row;
+        const uint8_t *row = NULL;
         status = find_row(&table, ids, i, &row, error);
         if (status == SUMAC_OK && table.row_bytes > 0)
             memcpy((uint8_t *)elements + i * table.row_bytes, row, (size_t)table.row_bytes);
@@ -214,7 +214,7 @@ static enum sumac_status combine(
 
     memset(sums->integers, 0, (size_t)table->columns * sizeof *sums->integers);
     for (uint64_t i = 0; status == SUMAC_OK && i < count; i++) {
-        const uint8_t *row;
+        const uint8_t *row = NULL;
         status = find_row(table, ids, i, &row, error);
         if (status == SUMAC_OK)
             add_row(table->tensor->dtype, row, table->columns, sums);
