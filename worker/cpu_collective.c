@@ -69,17 +69,21 @@ static bool meet(struct member *member)
     return !group->aborted;
 }
 
-/* The calls from `first` on, which have been made, or never will be. */
-static void pass_events(const struct member *member, uint32_t first, uint32_t end)
+/* Under the mutex: a call has been made, or, of an aborted group, nobody need wait for it. */
+static void pass_event(struct call *call)
 {
-    const struct cpu_group *group = member->group;
+    struct job_event *over = (struct job_event *)call->over;
 
-    assert(end <= group->base.calls_max);
-    for (uint32_t i = first; i < end; i++) {
-        struct device_event *over = group->calls[i].over;
-        if (over != NULL && over->device == member->queue->device)
-            job_event_pass((struct job_event *)over);
-    }
+    call->over = NULL;
+    if (over != NULL)
+        job_event_pass(over);
+}
+
+static void release_events(struct cpu_group *group)
+{
+    assert(group->base.calls <= group->base.calls_max);
+    for (uint32_t i = 0; i < group->base.calls; i++)
+        pass_event(&group->calls[i]);
 }
 
 static enum sumac_status take_part(void *context)
@@ -90,15 +94,14 @@ static enum sumac_status take_part(void *context)
     pthread_mutex_lock(&group->mutex);
     group->at_work++;
     bool goes_on = !group->aborted && meet(member);
-    uint32_t made = 0;
-    for (; goes_on && made < group->base.calls; made++) {
+    for (uint32_t i = 0; goes_on && i < group->base.calls; i++) {
         pthread_mutex_unlock(&group->mutex);
-        group->calls[made].share(group, &group->calls[made], member->replica);
+        group->calls[i].share(group, &group->calls[i], member->replica);
         pthread_mutex_lock(&group->mutex);
         goes_on = meet(member);
-        pass_events(member, made, made + 1);
+        if (goes_on) /* all have made it */
+            pass_event(&group->calls[i]);
     }
-    pass_events(member, made, group->base.calls);
     assert(group->at_work > 0 && group->queued > 0);
     group->at_work--;
     group->queued--;
@@ -279,6 +282,8 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
     const bool over = group->queued == 0 || (aborted && group->at_work == 0);
     if (!over)
         list_missing(group, missing, sizeof missing);
+    else
+        release_events(group);
     pthread_mutex_unlock(&group->mutex);
     if (!over)
         return fail(
@@ -310,6 +315,7 @@ static void close_group(struct collective_group *base)
     while (group->queued > 0) /* a member that is late finds the group aborted, and leaves it */
         pthread_cond_wait(&group->changed, &group->mutex);
     assert(group->at_work == 0);
+    release_events(group);
     pthread_mutex_unlock(&group->mutex);
     pthread_cond_destroy(&group->changed);
     pthread_mutex_destroy(&group->mutex);

@@ -488,8 +488,10 @@ static enum sumac_status reduce(
         worker->options.step_timeout_ms == 0 ? COLLECTIVE_NO_LIMIT
                                              : worker->options.step_timeout_ms,
         error);
-    if (status == SUMAC_DEADLINE_EXCEEDED)
+    if (status == SUMAC_DEADLINE_EXCEEDED) {
         collective_abort(worker->group);
+        (void)collective_wait(worker->group, COLLECTIVE_NO_LIMIT, NULL); /* nothing is left of it */
+    }
     return status;
 }
 

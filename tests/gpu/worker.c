@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c -- a worker's steps on GPUs: values are copied there, gradients are added there by NCCL
  * and copied back, and what is pushed is what the same worker on CPUs pushes. */
+#include <dlfcn.h>
 #include <stdio.h>
 
 #include "../unit/worker_client.h"
@@ -123,6 +124,62 @@ static void a_replica_that_fails_is_named_with_its_gpu(void **state)
     sumac_worker_destroy(worker);
 }
 
+/* A rank that stalls ends the reduction on all, when the step's time is over, and each step after
+ * that; what the devices have is not pushed. */
+static void a_reduction_that_takes_too_long_is_ended_and_told(void **state)
+{
+    void (*fault)(const char *what, int rank, uint64_t number) = NULL;
+    void *library = dlopen("libnccl.so.2", RTLD_NOW);
+    struct fixture far;
+    struct sumac_worker *worker = NULL;
+
+    (void)state;
+    if (library != NULL)
+        *(void **)&fault = dlsym(library, "standin_nccl_fault");
+    if (fault == NULL || gpus.count < 2)
+        skip();
+    prepare(&far, 2); /* given */
+    far.options.cuda_step = step_there;
+    far.options.step_timeout_ms = 100;
+    assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_OK);
+    fault("stall", 1, 2);
+
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_DEADLINE_EXCEEDED); /* when */
+
+    assert_non_null(
+        strstr(far.error.text, "a group of 2 replicas waited 100 ms for replica")); /* then */
+    assert_int_equal(far.client.pushed, 1);
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_ABORTED);
+    fault("", 0, 0);
+    give_staged_back();
+    sumac_worker_destroy(worker);
+}
+
+static enum sumac_status step_that_says_why(struct sumac_replica *replica)
+{
+    (void)snprintf(replica->error->text, sizeof replica->error->text, "there is no data left");
+    return SUMAC_OUT_OF_RANGE;
+}
+
+static void what_a_step_says_of_its_failure_is_told(void **state)
+{
+    struct fixture far;
+    struct sumac_worker *worker = NULL;
+
+    (void)state;
+    prepare(&far, 1); /* given */
+    far.options.cuda_step = step_that_says_why;
+    assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
+
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_OUT_OF_RANGE); /* when */
+
+    assert_string_equal(/* then */
+                        far.error.text, "replica 0 (device GPU:0) ended step 0 with OUT_OF_RANGE: "
+                                        "there is no data left");
+    sumac_worker_destroy(worker);
+}
+
 static void a_gpu_that_is_not_there_makes_no_worker(void **state)
 {
     struct fixture far;
@@ -150,6 +207,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_on_gpus_pushes_what_it_pushes_on_cpus),
         cmocka_unit_test(a_replica_that_fails_is_named_with_its_gpu),
+        cmocka_unit_test(a_reduction_that_takes_too_long_is_ended_and_told),
+        cmocka_unit_test(what_a_step_says_of_its_failure_is_told),
         cmocka_unit_test(a_gpu_that_is_not_there_makes_no_worker),
     };
 

@@ -284,23 +284,36 @@ static bool issue_batch(struct member *member, const struct nccl_call *calls, ui
            put_wide(member, calls, count, wide_end);
 }
 
-/* Behind what its stream has of the calls, which were asked for, or never will be: record the
- * events of its device that await them. */
-static CUresult record_events(struct member *member, uint32_t first, uint32_t end)
+/* Under the mutex: record the events of the rank's device behind what its stream has of the calls.
+ */
+static CUresult record_events(struct member *member, struct nccl_call *calls, uint32_t count)
 {
     const struct cuda_group *group = member->group;
     CUresult result = CUDA_SUCCESS;
 
-    assert(end <= group->base.calls_max);
-    for (uint32_t i = first; i < end; i++) {
-        struct cuda_event *over = (struct cuda_event *)group->calls[i].over;
+    assert(count > 0);
+    for (uint32_t i = 0; i < count; i++) {
+        struct cuda_event *over = (struct cuda_event *)calls[i].over;
         if (over == NULL || over->base.base.device != member->queue->jobs.base.device)
             continue;
         const CUresult recorded = group->driver->cuEventRecord(over->event, member->queue->stream);
         result = result == CUDA_SUCCESS ? recorded : result;
+        calls[i].over = NULL;
         job_event_pass(&over->base);
     }
     return result;
+}
+
+/* Under the mutex: of an aborted group's calls whoever awaits one need not wait any more. */
+static void release_events(struct cuda_group *group)
+{
+    assert(group->aborted);
+    for (uint32_t i = 0; i < group->base.calls; i++) {
+        struct job_event *over = (struct job_event *)group->calls[i].over;
+        group->calls[i].over = NULL;
+        if (over != NULL)
+            job_event_pass(over);
+    }
 }
 
 /* A replica alone has what it gives. */
@@ -347,16 +360,13 @@ static enum sumac_status take_part(void *context)
         if (group->library != NULL)
             goes_on = issue_batch(member, &group->calls[first], next - first);
         if (goes_on)
-            recorded = record_events(member, first, next);
+            recorded = record_events(member, &group->calls[first], next - first);
         first = goes_on ? next : first;
     }
     /* What was asked for may begin until its communicator is gone: the event comes behind that. */
     while (group->aborted && !group->ended)
         pthread_cond_wait(&group->changed, &group->mutex);
-    const uint32_t calls = group->base.calls;
     pthread_mutex_unlock(&group->mutex);
-    const CUresult rest = record_events(member, first, calls);
-    recorded = recorded == CUDA_SUCCESS ? rest : recorded;
     const CUresult last = group->driver->cuEventRecord(member->over, member->queue->stream);
     recorded = recorded == CUDA_SUCCESS ? last : recorded;
     pthread_mutex_lock(&group->mutex);
@@ -554,6 +564,8 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
         list_missing(group, missing, sizeof missing);
     const bool aborted = group->aborted;
     const struct sumac_error failure = group->failure;
+    if (over && aborted)
+        release_events(group);
     pthread_mutex_unlock(&group->mutex);
     if (!over)
         return fail(
@@ -606,6 +618,7 @@ static void close_group(struct collective_group *base)
         }
     end_communicators(group);
     assert(group->ended);
+    release_events(group);
     pthread_mutex_unlock(&group->mutex);
     free_group(group);
 }
