@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* overlap.c -- how much of a step's transfers is hidden behind what it computes.
  *
- *     sumac run --ps 1 --ps-options "--sessions-max 3 --staging-max 1G" --workers 1 -- bench/overlap [--parameters 25e6] [--step-ms
- * 100]
- *         [--steps 12] [--rounds 3]
+ *     sumac run --ps 1 --ps-options "--sessions-max 3 --staging-max 1G" --workers 1 [--devices D]
+ * -- bench/overlap [--parameters 25e6] [--step-ms 100] [--steps 12] [--rounds 3]
  *
  * A worker pulls, and pushes, so many float32 parameters in each step, which computes nothing, and
  * waits for so long without using a core (on a GPU: a kernel that watches the clock). In each round

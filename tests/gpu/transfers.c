@@ -3,6 +3,7 @@
  * there: with streams that are late, a copy that does not await its event has other bytes. */
 #include "transfers.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -181,7 +182,7 @@ static void what_goes_to_each_device_comes_back_added_up(void **state)
                 for (uint64_t i = 0; i < elements[v]; i++)
                     if (((float *)sumac_tensor_data(&world.gradients.items[v]))[i] !=
                         (float)count * (float)(round + (int)(i % 1000)))
-                        fail_msg("variable %u differs at %llu", v, (unsigned long long)i);
+                        fail_msg("variable %u differs at %" PRIu64, v, i);
         }
         end(&world);
     }
