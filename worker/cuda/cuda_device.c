@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "collective.h"
+#include "cuda_update.h"
 #include "error.h"
 
 struct cuda_event {
@@ -149,8 +150,10 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
             "no memory for device GPU:%u", index);
     opened->base = (struct device){.ops = &cuda_device_ops, .index = index};
     opened->driver = driver;
+    pthread_mutex_init(&opened->mutex, NULL);
     const CUresult result = begin(opened);
     if (result != CUDA_SUCCESS) {
+        pthread_mutex_destroy(&opened->mutex);
         free(opened);
         return cuda_fail(error, driver, result, "GPU:%u cannot be used", index);
     }
@@ -162,7 +165,14 @@ static void close_device(struct device *base)
 {
     struct cuda_device *device = (struct cuda_device *)base;
 
+    CUcontext popped = NULL;
+
     assert(device->context != NULL && device->zeroing != NULL);
+    if (device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS) {
+        cuda_update_forget(device);
+        (void)device->driver->cuCtxPopCurrent(&popped);
+    }
+    pthread_mutex_destroy(&device->mutex);
     (void)device->driver->cuStreamDestroy(device->zeroing);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
     free(device);

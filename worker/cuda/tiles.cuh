@@ -84,12 +84,12 @@ template <int WIDTH, int TILES, class WORK> LEAF void each_tile(uint64_t count, 
     const uint64_t alone = count - tiles * WIDTH;
     uint64_t i = thread;
 
-    for (; i + (TILES - 1) * threads < tiles; i += TILES * threads)
+    for (; TILES > 1 && i + (TILES - 1) * threads < tiles; i += TILES * threads)
         work.template run<WIDTH, TILES>(head + i * WIDTH, threads * WIDTH);
     for (; i < tiles; i += threads)
         work.template run<WIDTH, 1>(head + i * WIDTH, 0);
     i = thread;
-    for (; tiles == 0 && i + (TILES - 1) * threads < alone; i += TILES * threads)
+    for (; TILES > 1 && tiles == 0 && i + (TILES - 1) * threads < alone; i += TILES * threads)
         work.template run<1, TILES>(i, threads);
     for (; i < alone; i += threads)
         work.template run<1, 1>(i < head ? i : i + tiles * WIDTH, 0);

@@ -53,7 +53,8 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     if (module->of != standin_current())
         return CUDA_ERROR_INVALID_CONTEXT;
     if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 ||
-        !standin_twin_find(name + strlen(PREFIX), &found))
+        (!standin_twin_find(name + strlen(PREFIX), &found) &&
+         !standin_update_twin_find(name + strlen(PREFIX), &found)))
         return CUDA_ERROR_NOT_FOUND;
     struct CUfunc_st *made = malloc(sizeof *made);
     if (made == NULL)
