@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* What a function is; of a GPU another thing (worker/cuda/updates.cu). */
 #ifndef POWER_LEAF
-#define POWER_LEAF static inline /* what a function is: of a GPU another (worker/cuda/updates.cu)  \
-                                  */
+#define POWER_LEAF static inline
 #endif
 
 POWER_LEAF double power_of_bits(uint64_t bits)
