@@ -9,7 +9,6 @@
  * Halves are computed in float32 and rounded once, and nothing is fused, as there: the bits are the
  * CPU's, but for the payload of a NaN. A kernel is called sumac_update_FUNCTION_TYPE.
  */
-#define NDEBUG /* whoever launches them has looked (cuda_update.c) */
 #include <assert.h>
 #include <string.h>
 

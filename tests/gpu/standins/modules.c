@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* modules.c -- any image is accepted, and a kernel is its twin on the CPU, by its name. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     if (made == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *made = found;
+    (void)snprintf(made->name, sizeof made->name, "%s", name + strlen(PREFIX));
     made->next = module->functions;
     module->functions = made;
     *function = made;

@@ -68,9 +68,10 @@ typedef CUresult standin_work(void *context);
 void standin_put(CUstream stream, standin_work *work, void *context);
 int standin_stream_device(CUstream stream);
 
-/* ---- kernels (modules.c, twins.c, update_twins.c) */
+/* ---- kernels (modules.c; twins.c and update_twins.c, or source/source_twins.c) */
 
 struct CUfunc_st {
+    char name[64];
     CUresult (*run)(const struct CUfunc_st *function, const void *argument);
     uint64_t argument_bytes; /* of the only one: of its struct of kernel_arguments.h */
     const void *twin;        /* the row of a table, whose it is; … */
