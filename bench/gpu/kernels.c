@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "cuda_device.h"
-#include "cuda_update.h"
+#include "cuda_updates.h"
 #include "half.h"
 #include "kernels.h"
 

@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "cuda_updates.h"
 #include "half.h"
 #include "kernel_world.h"
 

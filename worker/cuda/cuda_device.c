@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "collective.h"
-#include "cuda_update.h"
+#include "cuda_updates.h"
 #include "error.h"
 
 struct cuda_event {
