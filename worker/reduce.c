@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "dtype.h"
-#include "half.h"
+#include "elements.h"
 
 /* Elements that are reduced over all replicas before the next ones are: the partial result stays in
  * the first cache. */
@@ -23,107 +23,6 @@ bool reduce_has(enum sumac_reduce_op op, enum sumac_dtype dtype)
         return false;
     return op == SUMAC_REDUCE_SUM || sumac_dtype_is_float(dtype);
 }
-
-/* The leaves: `to` is the partial result, (count), `from` a replica's gradient, (count). Integers
- * are added as unsigned numbers, which wrap alike. */
-#define ADD(name, type)                                                                            \
-    static void add_##name(void *restrict to, const void *restrict from, size_t count)             \
-    {                                                                                              \
-        type *restrict sum = to;                                                                   \
-        const type *restrict g = from;                                                             \
-        for (size_t i = 0; i < count; i++)                                                         \
-            sum[i] = (type)(sum[i] + g[i]);                                                        \
-    }
-ADD(bytes1, uint8_t)
-ADD(bytes2, uint16_t)
-ADD(bytes4, uint32_t)
-ADD(bytes8, uint64_t)
-ADD(float32, float)
-ADD(float64, double)
-#undef ADD
-
-#define MEAN(name, type)                                                                           \
-    static void scale_##name(void *to, double weight, size_t count)                                \
-    {                                                                                              \
-        type *restrict sum = to;                                                                   \
-        const type w = (type)weight;                                                               \
-        for (size_t i = 0; i < count; i++)                                                         \
-            sum[i] *= w;                                                                           \
-    }                                                                                              \
-    static void divide_##name(void *to, double weights, size_t count)                              \
-    {                                                                                              \
-        type *restrict sum = to;                                                                   \
-        const type w = (type)weights;                                                              \
-        for (size_t i = 0; i < count; i++)                                                         \
-            sum[i] /= w;                                                                           \
-    }                                                                                              \
-    static void add_scaled_##name(                                                                 \
-        void *restrict to, const void *restrict from, double weight, size_t count)                 \
-    {                                                                                              \
-        type *restrict sum = to;                                                                   \
-        const type *restrict g = from;                                                             \
-        const type w = (type)weight;                                                               \
-        for (size_t i = 0; i < count; i++)                                                         \
-            sum[i] += w * g[i];                                                                    \
-    }
-MEAN(float32, float)
-MEAN(float64, double)
-#undef MEAN
-
-/* Half types go through float32, a run at a time. */
-#define HALF(name)                                                                                 \
-    static void widen_##name(const void *from, float *restrict to, size_t count)                   \
-    {                                                                                              \
-        const uint16_t *half = from;                                                               \
-        for (size_t i = 0; i < count; i++)                                                         \
-            to[i] = HALF_WIDEN_##name(half[i]);                                                    \
-    }                                                                                              \
-    static void narrow_##name(const float *restrict from, void *to, size_t count)                  \
-    {                                                                                              \
-        uint16_t *half = to;                                                                       \
-        for (size_t i = 0; i < count; i++)                                                         \
-            half[i] = HALF_NARROW_##name(from[i]);                                                 \
-    }
-HALF(float16)
-HALF(bfloat16)
-#undef HALF
-
-/* A dtype's arithmetic; NULL: it has none, or it is a half's, which has only the last two. */
-struct arithmetic {
-    void (*add)(void *restrict to, const void *restrict from, size_t count);
-    void (*scale)(void *to, double weight, size_t count);
-    void (*divide)(void *to, double weights, size_t count);
-    void (*add_scaled)(void *restrict to, const void *restrict from, double weight, size_t count);
-    void (*widen)(const void *from, float *restrict to, size_t count);
-    void (*narrow)(const float *restrict from, void *to, size_t count);
-};
-
-#define ROW_BOOL(name, bytes)                                                                      \
-    {                                                                                              \
-        0                                                                                          \
-    }
-#define ROW_INT(name, bytes)                                                                       \
-    {                                                                                              \
-        .add = add_bytes##bytes                                                                    \
-    }
-#define ROW_UINT(name, bytes)                                                                      \
-    {                                                                                              \
-        .add = add_bytes##bytes                                                                    \
-    }
-#define ROW_HALF(name, bytes)                                                                      \
-    {                                                                                              \
-        .widen = widen_##name, .narrow = narrow_##name                                             \
-    }
-#define ROW_FLOAT(name, bytes)                                                                     \
-    {                                                                                              \
-        .add = add_##name, .scale = scale_##name, .divide = divide_##name,                         \
-        .add_scaled = add_scaled_##name                                                            \
-    }
-static const struct arithmetic arithmetics[DTYPES_MAX + 1] = {
-#define X(NAME, number, bytes, kind, name, numpy) [number] = ROW_##kind(name, bytes),
-    SUMAC_DTYPE_LIST(X)
-#undef X
-};
 
 /* Where element `first` of an array is. */
 static const uint8_t *from_of(const struct reduce_input *input, uint32_t replica, uint64_t first)
@@ -156,7 +55,7 @@ static void reduce_run(
     size_t count)
 {
     _Alignas(64) uint8_t scratch[ELEMENTS_AT_ONCE * ELEMENT_BYTES_MAX];
-    const struct arithmetic *own = &arithmetics[input->dtype];
+    const struct arithmetic *own = arithmetic_of(input->dtype);
     const bool in_place = input->targets == 1 && input->to[0] == input->from[0];
     uint8_t *sum = in_place ? to_of(input, 0, first) : scratch;
     assert(count <= ELEMENTS_AT_ONCE);
@@ -183,16 +82,17 @@ static void reduce_half_run(
 {
     assert(count <= ELEMENTS_AT_ONCE);
     float sum[ELEMENTS_AT_ONCE], g[ELEMENTS_AT_ONCE];
-    const struct arithmetic *own = &arithmetics[input->dtype];
+    const struct arithmetic *own = arithmetic_of(input->dtype);
+    const struct arithmetic *wide = arithmetic_of(SUMAC_FLOAT32);
     own->widen(from_of(input, 0, first), sum, count);
     if (weights != NULL)
-        scale_float32(sum, weights[0], count);
+        wide->scale(sum, weights[0], count);
     for (uint32_t i = 1; i < input->replicas; i++) {
         own->widen(from_of(input, i, first), g, count);
-        add_scaled_float32(sum, g, weights == NULL ? 1.0 : weights[i], count);
+        wide->add_scaled(sum, g, weights == NULL ? 1.0 : weights[i], count);
     }
     if (weights != NULL)
-        divide_float32(sum, total, count);
+        wide->divide(sum, total, count);
     for (uint32_t i = 0; i < input->targets; i++)
         own->narrow(sum, to_of(input, i, first), count);
 }
@@ -221,5 +121,5 @@ void reduce_values(enum sumac_reduce_op op, const struct reduce_input *input)
 void reduce_widen(enum sumac_dtype half, const void *from, float *to, uint64_t count)
 {
     assert(sumac_dtype_kind(half) == SUMAC_KIND_HALF);
-    arithmetics[half].widen(from, to, (size_t)count);
+    arithmetic_of(half)->widen(from, to, (size_t)count);
 }

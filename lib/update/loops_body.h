@@ -49,6 +49,8 @@ typedef double IN_MEMORY element_float64;
         SUM_LOOP(type, (a[i] + b[i] + c[i] + d[i]) end)                                            \
     }
 
+#define LEAF static
+#define IN_TURN /* a loop that no compiler vectorises */
 #define FLOAT float
 #define ELEMENT element_float32
 #define LOOP(name) name##_float32
@@ -142,16 +144,30 @@ SUMAC_DTYPE_LIST(ORDER)
 #include "loops_half.h"
 
 /* Contributions: integers wrap around. */
-#define INTEGER_SUM(name, element, type)                                                           \
+#define SUM_OF(name, element, type)                                                                \
     static void name(void *sum, const void *const *summands, uint32_t summand_count, size_t count) \
     {                                                                                              \
         element *const out = sum;                                                                  \
         SUM_LOOPS(element, type, )                                                                 \
     }
-INTEGER_SUM(sum_bytes1, element8, uint8_t)
-INTEGER_SUM(sum_bytes2, element16, uint16_t)
-INTEGER_SUM(sum_bytes4, element32, uint32_t)
-INTEGER_SUM(sum_bytes8, element64, uint64_t)
+SUM_OF(sum_bytes1, element8, uint8_t)
+SUM_OF(sum_bytes2, element16, uint16_t)
+SUM_OF(sum_bytes4, element32, uint32_t)
+SUM_OF(sum_bytes8, element64, uint64_t)
+
+#define FLOAT_SUM(name, element, type)                                                             \
+    SUM_OF(sum_##name, element, type)                                                              \
+    static void mean_##name(                                                                       \
+        void *sum, const void *const *summands, uint32_t summand_count, double divisor,            \
+        size_t count)                                                                              \
+    {                                                                                              \
+        element *const out = sum;                                                                  \
+        const type by = (type)divisor;                                                             \
+        assert(by > 0);                                                                            \
+        SUM_LOOPS(element, type, / by)                                                             \
+    }
+FLOAT_SUM(float32, element_float32, float)
+FLOAT_SUM(float64, element_float64, double)
 #define sum_float16 sum_float32
 #define sum_bfloat16 sum_float32
 #define mean_float16 mean_float32

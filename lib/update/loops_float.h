@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loops_float.h -- the loops of one float type: included by loops_body.h with FLOAT, its
- * arithmetic's type, ELEMENT, the same as it lies in memory, LOOP(name), and SQUARE_ROOT, MAGNITUDE
- * and POWER.
+ * arithmetic's type, ELEMENT, the same as it lies in memory, LEAF, what a function is, LOOP(name),
+ * and SQUARE_ROOT and MAGNITUDE.
+ *
+ * Kernels of GPUs are made of the same text, so it is C++ as well: worker/cuda/updates.cu includes
+ * it with arrays that are a thread's registers.
  *
  * `out` may be `in`, and nothing else overlaps: element i of the outputs depends on element i of
  * the inputs only, which is what INDEPENDENT tells the vectoriser. θ is value, g gradient
@@ -22,7 +25,7 @@
 
 /* θ = θ operator g */
 #define BINARY(name, expression)                                                                   \
-    static void LOOP(name)(const struct update_slice *slice)                                       \
+    LEAF void LOOP(name)(const struct update_slice *slice)                                         \
     {                                                                                              \
         VALUES(slice);                                                                             \
         INDEPENDENT                                                                                \
@@ -37,7 +40,7 @@ BINARY(min, gradient[i] < in[i] ? gradient[i] : in[i])
 BINARY(max, gradient[i] > in[i] ? gradient[i] : in[i])
 
 /* θ −= η·g */
-static void LOOP(sgd)(const struct update_slice *slice)
+LEAF void LOOP(sgd)(const struct update_slice *slice)
 {
     VALUES(slice);
     NUMBER(slice, rate, RATE);
@@ -47,7 +50,7 @@ static void LOOP(sgd)(const struct update_slice *slice)
 }
 
 /* a = μ·a + g; θ −= η·a */
-static void LOOP(momentum_plain)(const struct update_slice *slice)
+LEAF void LOOP(momentum_plain)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, accumulator);
@@ -62,7 +65,7 @@ static void LOOP(momentum_plain)(const struct update_slice *slice)
 }
 
 /* a = μ·a + g; θ −= η·(g + μ·a) */
-static void LOOP(momentum_nesterov)(const struct update_slice *slice)
+LEAF void LOOP(momentum_nesterov)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, accumulator);
@@ -77,7 +80,7 @@ static void LOOP(momentum_nesterov)(const struct update_slice *slice)
     }
 }
 
-static void LOOP(momentum)(const struct update_slice *slice)
+LEAF void LOOP(momentum)(const struct update_slice *slice)
 {
     if (slice->flag)
         LOOP(momentum_nesterov)(slice);
@@ -86,7 +89,7 @@ static void LOOP(momentum)(const struct update_slice *slice)
 }
 
 /* a += g²; θ −= η·g/(√a + ε) */
-static void LOOP(adagrad)(const struct update_slice *slice)
+LEAF void LOOP(adagrad)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, accumulator);
@@ -102,7 +105,7 @@ static void LOOP(adagrad)(const struct update_slice *slice)
 }
 
 /* s = ρ·s + (1 − ρ)·g²; u = μ·u + η·g/√(s + ε); θ −= u */
-static void LOOP(rmsprop_plain)(const struct update_slice *slice)
+LEAF void LOOP(rmsprop_plain)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, rms);
@@ -124,7 +127,7 @@ static void LOOP(rmsprop_plain)(const struct update_slice *slice)
 }
 
 /* The same with c = ρ·c + (1 − ρ)·g and √(s − c² + ε) */
-static void LOOP(rmsprop_centered)(const struct update_slice *slice)
+LEAF void LOOP(rmsprop_centered)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, rms);
@@ -148,7 +151,7 @@ static void LOOP(rmsprop_centered)(const struct update_slice *slice)
     }
 }
 
-static void LOOP(rmsprop)(const struct update_slice *slice)
+LEAF void LOOP(rmsprop)(const struct update_slice *slice)
 {
     if (slice->flag)
         LOOP(rmsprop_centered)(slice);
@@ -158,7 +161,7 @@ static void LOOP(rmsprop)(const struct update_slice *slice)
 
 /* m += (g − m)(1 − β₁); v += (g² − v)(1 − β₂); θ −= η·√(1 − β₂ᵗ)/(1 − β₁ᵗ) · m/(√v + ε); the rate
  * is all that precedes m. */
-static void LOOP(adam)(const struct update_slice *slice)
+LEAF void LOOP(adam)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, m);
@@ -179,7 +182,7 @@ static void LOOP(adam)(const struct update_slice *slice)
 }
 
 /* θ −= η·λ·θ, then adam; the decay is η·λ */
-static void LOOP(adamw)(const struct update_slice *slice)
+LEAF void LOOP(adamw)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, m);
@@ -226,7 +229,7 @@ static void LOOP(adamw)(const struct update_slice *slice)
         out[i] = size > l1 ? moved : 0;                                                            \
     }
 
-static void LOOP(ftrl_root)(const struct update_slice *slice)
+LEAF void LOOP(ftrl_root)(const struct update_slice *slice)
 {
     FTRL_NUMBERS(slice);
     INDEPENDENT
@@ -235,11 +238,12 @@ static void LOOP(ftrl_root)(const struct update_slice *slice)
 }
 
 /* No compiler vectorises it. */
-static void LOOP(ftrl_any)(const struct update_slice *slice)
+LEAF void LOOP(ftrl_any)(const struct update_slice *slice)
 {
     FTRL_NUMBERS(slice);
     const double power = slice->scalar[UPDATE_SCALAR_POWER];
 #define ANY_POWER(n) (FLOAT) power_real((double)(n), power)
+    IN_TURN
     for (size_t i = 0; i < count; i++)
         FTRL_ELEMENT(ANY_POWER)
 #undef ANY_POWER
@@ -247,7 +251,7 @@ static void LOOP(ftrl_any)(const struct update_slice *slice)
 #undef FTRL_NUMBERS
 #undef FTRL_ELEMENT
 
-static void LOOP(ftrl)(const struct update_slice *slice)
+LEAF void LOOP(ftrl)(const struct update_slice *slice)
 {
     if (slice->flag)
         LOOP(ftrl_root)(slice);
@@ -257,7 +261,7 @@ static void LOOP(ftrl)(const struct update_slice *slice)
 
 /* m, v as adam's; θ −= η·√(1 − β₂ᵗ)·(β₁·m/(1 − β₁ᵗ⁺¹) + (1 − β₁)·g/(1 − β₁ᵗ))/(√v + ε); the rates
  * are all that precedes m and g. */
-static void LOOP(nadam)(const struct update_slice *slice)
+LEAF void LOOP(nadam)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, m);
@@ -279,7 +283,7 @@ static void LOOP(nadam)(const struct update_slice *slice)
 }
 
 /* m += (g − m)(1 − β₁); v = max(β₂·v, |g|); θ −= η/(1 − β₁ᵗ) · m/(v + ε) */
-static void LOOP(adamax)(const struct update_slice *slice)
+LEAF void LOOP(adamax)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, m);
@@ -301,7 +305,7 @@ static void LOOP(adamax)(const struct update_slice *slice)
 }
 
 /* a = ρ·a + (1 − ρ)·g²; u = g·√(d + ε)/√(a + ε); d = ρ·d + (1 − ρ)·u²; θ −= η·u */
-static void LOOP(adadelta)(const struct update_slice *slice)
+LEAF void LOOP(adadelta)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, accumulator);
@@ -322,7 +326,7 @@ static void LOOP(adadelta)(const struct update_slice *slice)
 }
 
 /* u = sign(β₁·m + (1 − β₁)·g); θ −= η·(u + λ·θ); m = β₂·m + (1 − β₂)·g */
-static void LOOP(lion)(const struct update_slice *slice)
+LEAF void LOOP(lion)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, m);
@@ -343,7 +347,7 @@ static void LOOP(lion)(const struct update_slice *slice)
 }
 
 /* adam with v −= (1 − β₂)·sign(v − g²)·g² */
-static void LOOP(yogi)(const struct update_slice *slice)
+LEAF void LOOP(yogi)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, m);
@@ -366,7 +370,7 @@ static void LOOP(yogi)(const struct update_slice *slice)
 }
 
 /* d += g; θ −= η·(c·μ·m + g/N); the rates are all that precedes m and g. */
-static void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
+LEAF void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, momentum);
@@ -384,7 +388,7 @@ static void LOOP(delayed_nesterov_between)(const struct update_slice *slice)
 }
 
 /* m = μ·m + (d + g)/N; d = 0; θ −= η·((1 − c·N + c)·μ·m + g/N) */
-static void LOOP(delayed_nesterov_moving)(const struct update_slice *slice)
+LEAF void LOOP(delayed_nesterov_moving)(const struct update_slice *slice)
 {
     VALUES(slice);
     SLOT(slice, 0, momentum);
@@ -403,7 +407,7 @@ static void LOOP(delayed_nesterov_moving)(const struct update_slice *slice)
     }
 }
 
-static void LOOP(delayed_nesterov)(const struct update_slice *slice)
+LEAF void LOOP(delayed_nesterov)(const struct update_slice *slice)
 {
     if (slice->flag)
         LOOP(delayed_nesterov_moving)(slice);
@@ -411,28 +415,11 @@ static void LOOP(delayed_nesterov)(const struct update_slice *slice)
         LOOP(delayed_nesterov_between)(slice);
 }
 
-static void LOOP(sum)(void *sum, const void *const *summands, uint32_t summand_count, size_t count)
-{
-    ELEMENT *const out = sum;
-
-    SUM_LOOPS(ELEMENT, FLOAT, )
-}
-
-static void LOOP(mean)(
-    void *sum, const void *const *summands, uint32_t summand_count, double divisor, size_t count)
-{
-    ELEMENT *const out = sum;
-    const FLOAT by = (FLOAT)divisor;
-
-    assert(by > 0);
-    SUM_LOOPS(ELEMENT, FLOAT, / by)
-}
-
 /* A NaN stays one: it is neither above nor below. */
-static void LOOP(condition)(void *to, const void *from, double scale, double clip, size_t count)
+LEAF void LOOP(condition)(void *to, const void *from, double scale, double clip, size_t count)
 {
-    ELEMENT *const out = to;
-    const ELEMENT *const in = from;
+    ELEMENT *const out = (ELEMENT *)to;
+    const ELEMENT *const in = (const ELEMENT *)from;
     const FLOAT by = (FLOAT)scale, most = (FLOAT)clip;
 
     assert(clip > 0);

@@ -12,7 +12,12 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline double power_of_bits(uint64_t bits)
+/* What a function is; of a GPU another thing (worker/cuda/updates.cu). */
+#ifndef POWER_LEAF
+#define POWER_LEAF static inline
+#endif
+
+POWER_LEAF double power_of_bits(uint64_t bits)
 {
     double value;
 
@@ -22,7 +27,7 @@ static inline double power_of_bits(uint64_t bits)
 
 /* fdlibm's e_log.c (Sun Microsystems, 1993), for x that is positive, finite and normal: x = 2^k (1
  * + f), sqrt(1/2) <= 1 + f < sqrt(2), s = f / (2 + f), ln(1 + f) = f - f²/2 + s (f²/2 + R(s²)). */
-static inline double power_log2(double x)
+POWER_LEAF double power_log2(double x)
 {
     const uint64_t sqrt_half = 0x3fe6a09e667f3bcdu;
     uint64_t bits;
@@ -45,7 +50,7 @@ static inline double power_log2(double x)
 }
 
 /* 2^t, |t| < 1000: 2^n e^(ln2·r), |r| <= 1/2, by its series: 1, 1/2!, 1/3!, … */
-static inline double power_exp2(double t)
+POWER_LEAF double power_exp2(double t)
 {
     const double n = floor(t + 0.5);
     const double r = (t - n) * 6.93147180559945309417e-01;
@@ -65,7 +70,7 @@ static inline double power_exp2(double t)
     return (1 + r * (1 + r * low)) * power_of_bits((uint64_t)((int64_t)n + 1023) << 52);
 }
 
-static inline double power_real(double x, double y)
+POWER_LEAF double power_real(double x, double y)
 {
     double normal = x, before = 0;
 

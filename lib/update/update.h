@@ -16,12 +16,11 @@
 #include <stdint.h>
 
 #include "expression.h"
+#include "scalars.h"
 #include "schedule.h"
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 #include "wire.h"
-
-#define UPDATE_SLOTS_MAX 3
 
 /* What there is, in the order of the numbers on the wire, which have no gaps: a row of functions.c
  * for each function, of hyperparameters.c for each hyperparameter. */
@@ -155,31 +154,9 @@ struct update_function {
     const struct update_plugged *plugged; /* … of a plug-in (plugged.h) */
 };
 
-/* What scalar[] holds for the loops; they round it to their own type. A place serves one loop for
- * one thing and another for another. */
-enum {
-    UPDATE_SCALAR_RATE = 0, /* η; adam's with its bias correction, η·√(1 − β₂ᵗ)/(1 − β₁ᵗ) */
-    UPDATE_SCALAR_MOMENTUM = 1,
-    UPDATE_SCALAR_ONE_LESS_BETA_1 = 1,
-    UPDATE_SCALAR_POWER = 1, /* ftrl's −p */
-    UPDATE_SCALAR_ONE_LESS_BETA_2 = 2,
-    UPDATE_SCALAR_ONE_LESS_RHO = 2,
-    UPDATE_SCALAR_L1 = 2,
-    UPDATE_SCALAR_GRADIENT_RATE = 2, /* delayed_nesterov's η/N */
-    UPDATE_SCALAR_EPSILON = 3,
-    UPDATE_SCALAR_TWICE_L2 = 3,
-    UPDATE_SCALAR_SHARE = 3, /* delayed_nesterov's 1/N */
-    UPDATE_SCALAR_BETA_1 = 4,
-    UPDATE_SCALAR_RHO = 4,
-    UPDATE_SCALAR_TWICE_L2_SHRINKAGE = 4,
-    UPDATE_SCALAR_AHEAD_RATE = 4, /* nadam's, of the gradient */
-    UPDATE_SCALAR_BETA_2 = 5,
-    UPDATE_SCALAR_DECAY = 6, /* λ; adamw's η·λ */
-    UPDATE_SCALARS_OF_TABLE = 7,
-    /* a function that is not of the table has its hyperparameters here, in its own order; an
-     * expression unrounded */
-    UPDATE_SCALARS = EXPRESSION_HYPERPARAMETERS_MAX,
-};
+/* What scalar[] has room for: what scalars.h says; a function that is not of the table has its
+ * hyperparameters here, in its own order, and an expression unrounded. */
+enum { UPDATE_SCALARS = EXPRESSION_HYPERPARAMETERS_MAX };
 
 /* Contributions that become one gradient, in the order in which they are added up. */
 struct update_sources {

@@ -4,226 +4,357 @@
  * something else. On a GPU it is the kernel that nvcc made; with the stand-in, a twin. */
 #include "kernels.h"
 
-#include <math.h>
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "cuda_device.h"
+#include "elements.h"
 #include "half.h"
+#include "kernel_world.h"
 
-#define COUNT_MAX 1200000u /* more than 4096 blocks of 256 threads have at once */
-#define POISON 0x5a
+#define COUNT_MAX 1200000u
+#define SKIP_MAX 3u /* elements before the first one */
 
-struct world {
-    struct device *device;
-    struct device_queue *queue;
-    struct cuda_kernels kernels;
-};
-
-static const struct cuda_driver *driver;
-
-/* With the device's context current. */
-static CUresult within(struct world *world, bool begins)
-{
-    CUcontext popped = NULL;
-
-    return begins ? driver->cuCtxPushCurrent(((struct cuda_device *)world->device)->context)
-                  : driver->cuCtxPopCurrent(&popped);
-}
-
-static int begin(void **state)
-{
-    struct world *world = calloc(1, sizeof *world);
-    struct sumac_error error = {0};
-
-    if (world == NULL || cuda_driver_open(&driver, &error) != SUMAC_OK)
-        return 1;
-    assert_int_equal(device_open(device_kind("GPU"), 0, &world->device, NULL), SUMAC_OK);
-    assert_int_equal(device_queue_open(world->device, &world->queue, NULL), SUMAC_OK);
-    assert_int_equal(within(world, true), CUDA_SUCCESS);
-    assert_int_equal(cuda_kernels_load(driver, &world->kernels), CUDA_SUCCESS);
-    assert_int_equal(within(world, false), CUDA_SUCCESS);
-    *state = world;
-    return 0;
-}
-
-static int end(void **state)
-{
-    struct world *world = *state;
-
-    assert_int_equal(within(world, true), CUDA_SUCCESS);
-    cuda_kernels_unload(driver, &world->kernels);
-    assert_int_equal(within(world, false), CUDA_SUCCESS);
-    device_queue_close(world->queue);
-    device_close(world->device);
-    free(world);
-    return 0;
-}
-
-/* What a kernel does, of elements of so many bytes. */
+/* What a kernel is to do: of its arrays it has those elements that come after what is skipped. */
 struct deed {
     enum cuda_kernel kernel;
-    uint64_t from_bytes, to_bytes, count, skip; /* elements, from `skip` on */
-    float by;
+    enum sumac_dtype to, from; /* of an array's elements */
+    uint64_t count, to_skip, from_skip;
+    double by;
 };
 
-static enum sumac_status launch(void *context)
-{
-    void **arguments = context;
-    const struct world *world = arguments[0];
-    const struct deed *deed = arguments[1];
-    const struct sumac_buffer *from = arguments[2], *to = arguments[3];
+static uint8_t to[(COUNT_MAX + SKIP_MAX + 1) * sizeof(double)], from[sizeof to], before[sizeof to],
+    expected[sizeof to];
 
-    return cuda_status(cuda_kernel_launch(
-        driver, &world->kernels, deed->kernel,
+static CUresult
+launch(const struct kernel_world *world, const struct kernel_array *arrays, const void *context)
+{
+    const struct deed *deed = context;
+
+    return cuda_kernel_launch(
+        world->driver, &world->kernels, deed->kernel,
         &(struct cuda_kernel_arguments){
-            .to = (CUdeviceptr)(uintptr_t)sumac_buffer_data(to) + deed->skip * deed->to_bytes,
-            .from = (CUdeviceptr)(uintptr_t)sumac_buffer_data(from) + deed->skip * deed->from_bytes,
+            .to = arrays[0].address + deed->to_skip * sumac_dtype_bytes(deed->to),
+            .from = arrays[1].address + deed->from_skip * sumac_dtype_bytes(deed->from),
             .count = deed->count,
             .by = deed->by,
         },
-        ((struct cuda_queue *)world->queue)->stream));
+        ((struct cuda_queue *)world->queue)->stream);
 }
 
-/* `from` has skip + count elements, `to` one more, and is poisoned; on the host. */
-static void run(struct world *world, const struct deed *deed, const void *from, void *to)
+static void poison(const struct deed *deed)
 {
-    const uint64_t from_bytes = (deed->skip + deed->count) * deed->from_bytes;
-    const uint64_t to_bytes = (deed->skip + deed->count + 1) * deed->to_bytes;
-    const struct sumac_place host = {SUMAC_PLACE_HOST, 0};
-    struct sumac_buffer *here[2] = {NULL, NULL}, *there[2] = {NULL, NULL};
-
-    memset(to, POISON, to_bytes);
-    assert_int_equal(
-        sumac_buffer_wrap((void *)(uintptr_t)from, from_bytes, host, NULL, NULL, &here[0]),
-        SUMAC_OK);
-    assert_int_equal(sumac_buffer_wrap(to, to_bytes, host, NULL, NULL, &here[1]), SUMAC_OK);
-    for (int i = 0; i < 2; i++) {
-        const uint64_t bytes = sumac_buffer_bytes(here[i]);
-        assert_int_equal(device_buffer_create(world->device, bytes, &there[i]), SUMAC_OK);
-        device_copy(
-            world->queue, &(struct sumac_copy){.to = there[i], .from = here[i], .bytes = bytes});
-    }
-    void *arguments[] = {world, (void *)(uintptr_t)deed, there[0], there[1]};
-    job_queue_issue(world->queue, launch, arguments);
-    device_copy(
-        world->queue, &(struct sumac_copy){.to = here[1], .from = there[1], .bytes = to_bytes});
-    if (device_wait(world->queue) != SUMAC_OK)
-        fail_msg("%s", device_why(world->queue));
-    for (int i = 0; i < 2; i++) {
-        sumac_buffer_unref(there[i]);
-        sumac_buffer_unref(here[i]);
-    }
+    memset(to, KERNEL_POISON, (deed->to_skip + deed->count + 1) * sumac_dtype_bytes(deed->to));
 }
 
-/* Nothing before the first, and nothing after the last, is touched. */
-static void assert_poisoned(const struct deed *deed, const void *to)
+/* `to` is poison where the kernel has no business: before what is skipped, and behind the last. */
+static void run(const struct kernel_world *world, const struct deed *deed)
 {
-    const uint8_t *bytes = to;
+    const uint64_t to_bytes = sumac_dtype_bytes(deed->to);
+    const uint64_t bytes = (deed->to_skip + deed->count + 1) * to_bytes;
+    const uint64_t from_bytes = (deed->from_skip + deed->count) * sumac_dtype_bytes(deed->from);
+    struct kernel_array arrays[] = {{to, bytes, 0}, {from, from_bytes, 0}};
 
-    for (uint64_t i = 0; i < deed->skip * deed->to_bytes; i++)
-        assert_int_equal(bytes[i], POISON);
-    for (uint64_t i = 0; i < deed->to_bytes; i++)
-        assert_int_equal(bytes[(deed->skip + deed->count) * deed->to_bytes + i], POISON);
+    memcpy(before, from, from_bytes);
+    kernel_world_run(world, arrays, 2, launch, deed);
+    kernel_assert_poisoned(to, bytes, deed->to_skip * to_bytes, deed->count * to_bytes);
+    assert_memory_equal(from, before, from_bytes);
 }
 
-static const uint64_t counts[] = {0, 1, 255, 257, 4097, COUNT_MAX};
-static uint16_t narrow[COUNT_MAX + 4];
-static uint32_t wide[COUNT_MAX + 4];
+/* Around the widths of tiles, and of all that a block's threads have at once. */
+static const uint64_t counts[] = {0,  1,  2,  3,   4,   5,    7,    8,     9,     15,
+                                  16, 17, 31, 255, 257, 4095, 4097, 16385, 70001, COUNT_MAX};
+#define COUNTS (sizeof counts / sizeof counts[0])
+
+typedef void deed_check(const struct kernel_world *world, struct deed *deed);
+
+/* Of every count, with arrays that are aligned, that are after some elements, and that are nowhere
+ * aligned at once; where the launch has a thread for each tile, and where it has not. */
+static void of_every_shape(struct kernel_world *world, struct deed deed, deed_check *check)
+{
+    static const struct {
+        uint64_t to, from;
+    } skips[] = {{0, 0}, {1, 1}, {3, 3}, {0, 1}, {1, 0}};
+    const uint32_t blocks_max = world->kernels.blocks_max;
+
+    for (size_t c = 0; c < COUNTS; c++)
+        for (size_t s = 0; s < sizeof skips / sizeof skips[0]; s++) {
+            deed.count = counts[c];
+            deed.to_skip = skips[s].to;
+            deed.from_skip = skips[s].from;
+            world->kernels.blocks_max = c % 2 == 0 ? blocks_max : 2;
+            check(world, &deed);
+        }
+    world->kernels.blocks_max = blocks_max;
+}
+
+/* ---- casts */
+
+static void check_integers(const struct kernel_world *world, struct deed *deed)
+{
+    const bool widens = deed->kernel == CUDA_KERNEL_WIDEN_INT16;
+
+    kernel_fill(
+        from, (deed->from_skip + deed->count) * sumac_dtype_bytes(deed->from), 1); /* given */
+    poison(deed);
+
+    run(world, deed); /* when */
+
+    for (uint64_t i = 0; i < deed->count; i++) { /* then */
+        const uint64_t out = deed->to_skip + i, in = deed->from_skip + i;
+        if (widens)
+            assert_int_equal(((uint32_t *)to)[out], ((uint16_t *)from)[in]);
+        else
+            assert_int_equal(((uint16_t *)to)[out], (uint16_t)((uint32_t *)from)[in]);
+    }
+}
 
 static void integers_are_widened_and_cut_off_again(void **state)
 {
-    for (uint64_t skip = 0; skip < 2; skip++)
-        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
-            const struct deed widen = {CUDA_KERNEL_WIDEN_INT16, 2, 4, counts[c], skip, 0};
-            const struct deed cut = {CUDA_KERNEL_NARROW_INT16, 4, 2, counts[c], skip, 0};
-
-            for (uint64_t i = 0; i < skip + counts[c]; i++) /* given */
-                narrow[i] = (uint16_t)(i * 40503);
-
-            run(*state, &widen, narrow, wide); /* when, then */
-            for (uint64_t i = skip; i < skip + counts[c]; i++)
-                assert_int_equal(wide[i], narrow[i]);
-            assert_poisoned(&widen, wide);
-
-            for (uint64_t i = 0; i < skip + counts[c]; i++)
-                wide[i] += UINT32_C(0xabcd0000);
-            run(*state, &cut, wide, narrow);
-            for (uint64_t i = skip; i < skip + counts[c]; i++)
-                assert_int_equal(narrow[i], (uint16_t)(i * 40503));
-            assert_poisoned(&cut, narrow);
-        }
+    of_every_shape(
+        *state, (struct deed){CUDA_KERNEL_WIDEN_INT16, SUMAC_UINT32, SUMAC_UINT16, 0, 0, 0, 0},
+        check_integers);
+    of_every_shape(
+        *state, (struct deed){CUDA_KERNEL_NARROW_INT16, SUMAC_UINT16, SUMAC_UINT32, 0, 0, 0, 0},
+        check_integers);
 }
 
-static float widened(bool is_bfloat, uint16_t half)
+static const struct half {
+    enum sumac_dtype dtype;
+    enum cuda_kernel widen, narrow, scale, accumulate;
+    float (*wide)(uint16_t half);
+    uint16_t (*narrowed)(float value);
+} halves[] = {
+    {SUMAC_FLOAT16, CUDA_KERNEL_WIDEN_FLOAT16, CUDA_KERNEL_NARROW_FLOAT16,
+     CUDA_KERNEL_SCALE_FLOAT16, CUDA_KERNEL_ACCUMULATE_FLOAT16, float32_of_float16,
+     float16_of_float32},
+    {SUMAC_BFLOAT16, CUDA_KERNEL_WIDEN_BFLOAT16, CUDA_KERNEL_NARROW_BFLOAT16,
+     CUDA_KERNEL_SCALE_BFLOAT16, CUDA_KERNEL_ACCUMULATE_BFLOAT16, float32_of_bfloat16,
+     bfloat16_of_float32},
+};
+
+static const struct half *half_of(const struct deed *deed)
 {
-    return is_bfloat ? float32_of_bfloat16(half) : float32_of_float16(half);
+    return &halves[deed->to == SUMAC_BFLOAT16 || deed->from == SUMAC_BFLOAT16];
 }
 
-/* Every half that there is; not-a-number stays one. */
+/* Every half that there is is among the largest counts. */
+static void check_widened(const struct kernel_world *world, struct deed *deed)
+{
+    const uint64_t skipped = deed->from_skip, skip = deed->to_skip;
+
+    for (uint64_t i = 0; i < skipped + deed->count; i++) /* given */
+        ((uint16_t *)from)[i] = (uint16_t)(i * 40503);
+    poison(deed);
+    for (uint64_t i = 0; i < deed->count; i++)
+        ((float *)expected)[skip + i] =
+            half_of(deed)->wide(((uint16_t *)from)[skipped + i]) * (float)deed->by;
+
+    run(world, deed); /* when */
+
+    kernel_assert_same(SUMAC_FLOAT32, to, expected, skip, deed->count, "widened"); /* then */
+}
+
 static void every_half_is_widened_times_its_weight(void **state)
 {
-    for (int is_bfloat = 0; is_bfloat < 2; is_bfloat++) {
-        const struct deed deed = {
-            is_bfloat ? CUDA_KERNEL_WIDEN_BFLOAT16 : CUDA_KERNEL_WIDEN_FLOAT16,
-            2,
-            4,
-            65536,
-            1,
-            3.3f};
+    for (int i = 0; i < 2; i++)
+        of_every_shape(
+            *state, (struct deed){halves[i].widen, SUMAC_FLOAT32, halves[i].dtype, 0, 0, 0, 3.3},
+            check_widened);
+}
 
-        for (uint32_t i = 0; i < 65537; i++) /* given */
-            narrow[i] = (uint16_t)(i - 1);
+/* Floats of every sign and exponent, between halves too: rounded once to the nearest, and to an
+ * even one of two. */
+static void check_narrowed(const struct kernel_world *world, struct deed *deed)
+{
+    const uint64_t skipped = deed->from_skip, skip = deed->to_skip;
 
-        run(*state, &deed, narrow, wide); /* when */
+    for (uint32_t i = 0; i < skipped + deed->count; i++) /* given */
+        ((uint32_t *)from)[i] = i * UINT32_C(3579) ^ (i << 12);
+    poison(deed);
+    for (uint64_t i = 0; i < deed->count; i++)
+        ((uint16_t *)expected)[skip + i] =
+            half_of(deed)->narrowed(((float *)from)[skipped + i] / (float)deed->by);
 
-        for (uint32_t i = 1; i < 65537; i++) { /* then */
-            const float expected = widened(is_bfloat, narrow[i]) * 3.3f;
-            const float made = float32_of_bits(wide[i]);
-            if (isnan(expected))
-                assert_true(isnan(made));
-            else
-                assert_int_equal(wide[i], bits_of_float32(expected));
-        }
-        assert_poisoned(&deed, wide);
+    run(world, deed); /* when */
+
+    kernel_assert_same(deed->to, to, expected, skip, deed->count, "narrowed"); /* then */
+}
+
+static void quotients_are_rounded_once_to_a_half(void **state)
+{
+    for (int i = 0; i < 4; i++)
+        of_every_shape(
+            *state,
+            (struct deed){
+                halves[i / 2].narrow, halves[i / 2].dtype, SUMAC_FLOAT32, 0, 0, 0,
+                i % 2 == 0 ? 1 : 3},
+            check_narrowed);
+}
+
+/* ---- scale and accumulate */
+
+static void check_scaled(const struct kernel_world *world, struct deed *deed)
+{
+    const uint64_t bytes = sumac_dtype_bytes(deed->to);
+    uint8_t *const wanted = expected + deed->to_skip * bytes;
+    const uint8_t *const given = from + deed->from_skip * bytes;
+
+    kernel_fill(from, (deed->from_skip + deed->count) * bytes, 2); /* given */
+    poison(deed);
+    if (bytes == 2)
+        for (uint64_t i = 0; i < deed->count; i++)
+            ((uint16_t *)(void *)wanted)[i] = half_of(deed)->narrowed(
+                half_of(deed)->wide(((const uint16_t *)(const void *)given)[i]) * (float)deed->by);
+    else {
+        memcpy(wanted, given, deed->count * bytes);
+        arithmetic_of(deed->to)->scale(wanted, deed->by, deed->count);
+    }
+
+    run(world, deed); /* when */
+
+    kernel_assert_same(deed->to, to, expected, deed->to_skip, deed->count, "scaled"); /* then */
+}
+
+static void a_product_has_the_bits_of_the_cpus(void **state)
+{
+    static const struct deed deeds[] = {
+        {CUDA_KERNEL_SCALE_FLOAT16, SUMAC_FLOAT16, SUMAC_FLOAT16, 0, 0, 0, 0.3},
+        {CUDA_KERNEL_SCALE_BFLOAT16, SUMAC_BFLOAT16, SUMAC_BFLOAT16, 0, 0, 0, 0.3},
+        {CUDA_KERNEL_SCALE_FLOAT32, SUMAC_FLOAT32, SUMAC_FLOAT32, 0, 0, 0, 0.3},
+        {CUDA_KERNEL_SCALE_FLOAT64, SUMAC_FLOAT64, SUMAC_FLOAT64, 0, 0, 0, 0.3},
+    };
+
+    for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++)
+        of_every_shape(*state, deeds[i], check_scaled);
+}
+
+/* Numbers of a size, whose products have more bits than a float: one rounding for two would be
+ * seen. */
+static void fill_numbers(enum sumac_dtype dtype, void *data, uint64_t count, uint64_t seed)
+{
+    uint32_t drawn[2];
+
+    for (uint64_t i = 0; i < count; i++) {
+        kernel_fill(drawn, sizeof drawn, seed + i * 7919);
+        const double number = ((double)drawn[0] - 0x1p31) / 0x1p30 + drawn[1] * 0x1p-62;
+        if (dtype == SUMAC_FLOAT64)
+            ((double *)data)[i] = number;
+        else if (dtype == SUMAC_FLOAT32)
+            ((float *)data)[i] = (float)number;
+        else
+            ((uint16_t *)data)[i] = halves[dtype == SUMAC_BFLOAT16].narrowed((float)number);
     }
 }
 
-/* Floats of every sign and exponent, between halves too; divided by three, rounded once to the
- * nearest, and to an even one of two. */
-static void quotients_are_rounded_once_to_a_half(void **state)
+static void check_accumulated(const struct kernel_world *world, struct deed *deed)
 {
-    for (int is_bfloat = 0; is_bfloat < 2; is_bfloat++)
-        for (int d = 0; d < 2; d++) {
-            const struct deed deed = {
-                is_bfloat ? CUDA_KERNEL_NARROW_BFLOAT16 : CUDA_KERNEL_NARROW_FLOAT16,
-                4,
-                2,
-                COUNT_MAX,
-                1,
-                d == 0 ? 1.0f : 3.0f};
+    const uint64_t bytes = sumac_dtype_bytes(deed->to);
+    float *const wide = malloc((deed->count + 1) * sizeof *wide);
+    uint8_t *const wanted = expected + deed->to_skip * bytes;
+    const void *given = from + deed->from_skip * sumac_dtype_bytes(deed->from);
 
-            for (uint32_t i = 0; i < COUNT_MAX + 1; i++) /* given */
-                wide[i] = i * UINT32_C(3579) ^ (i << 12);
+    assert_non_null(wide);
+    fill_numbers(deed->from, from, deed->from_skip + deed->count, 3); /* given */
+    poison(deed);
+    fill_numbers(deed->to, to + deed->to_skip * bytes, deed->count, 4);
+    memcpy(wanted, to + deed->to_skip * bytes, deed->count * bytes);
+    if (deed->from != deed->to) {
+        arithmetic_of(deed->from)->widen(given, wide, deed->count);
+        given = wide;
+    }
+    arithmetic_of(deed->to)->add_scaled(wanted, given, deed->by, deed->count);
 
-            run(*state, &deed, wide, narrow); /* when */
+    run(world, deed); /* when */
 
-            for (uint32_t i = 1; i < COUNT_MAX + 1; i++) { /* then */
-                const float quotient = float32_of_bits(wide[i]) / deed.by;
-                const uint16_t expected =
-                    is_bfloat ? bfloat16_of_float32(quotient) : float16_of_float32(quotient);
-                if (isnan(quotient))
-                    assert_true(isnan(widened(is_bfloat, narrow[i])));
-                else
-                    assert_int_equal(narrow[i], expected);
-            }
-            assert_poisoned(&deed, narrow);
+    kernel_assert_same(deed->to, to, expected, deed->to_skip, deed->count, "added"); /* then */
+    free(wide);
+}
+
+static void a_weighted_sum_is_rounded_twice_like_the_cpus(void **state)
+{
+    static const struct deed deeds[] = {
+        {CUDA_KERNEL_ACCUMULATE_FLOAT16, SUMAC_FLOAT32, SUMAC_FLOAT16, 0, 0, 0, 0.3},
+        {CUDA_KERNEL_ACCUMULATE_BFLOAT16, SUMAC_FLOAT32, SUMAC_BFLOAT16, 0, 0, 0, 0.3},
+        {CUDA_KERNEL_ACCUMULATE_FLOAT32, SUMAC_FLOAT32, SUMAC_FLOAT32, 0, 0, 0, 0.3},
+        {CUDA_KERNEL_ACCUMULATE_FLOAT64, SUMAC_FLOAT64, SUMAC_FLOAT64, 0, 0, 0, 0.3},
+    };
+
+    for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++)
+        of_every_shape(*state, deeds[i], check_accumulated);
+}
+
+/* ---- finite */
+
+/* An infinity of the type, or the largest number that it has, at one place. */
+static void check_finite(
+    const struct kernel_world *world, const struct deed *deed, uint64_t place, bool is_finite)
+{
+    static const uint64_t infinities[] = {
+        [2] = 0x7c00, [3] = 0x7f80, [4] = 0x7f800000, [8] = UINT64_C(0x7ff0000000000000)};
+    const uint64_t bytes = sumac_dtype_bytes(deed->from);
+    const uint64_t infinity = infinities[bytes + (deed->from == SUMAC_BFLOAT16)];
+    const uint64_t sign = place % 2 << (8 * bytes - 1), last = is_finite ? infinity - 1 : infinity;
+    const uint64_t odd = last | sign | (is_finite ? 0 : place % 3); /* some are NaNs */
+    struct kernel_array arrays[] = {
+        {to, 2 * sizeof(uint32_t), 0}, {from, (deed->from_skip + deed->count) * bytes, 0}};
+
+    memset(to, KERNEL_POISON, sizeof(uint64_t)); /* given */
+    memset(from, 0x11, arrays[1].bytes);
+    memset(from, 0xff, deed->from_skip * bytes); /* NaNs where it does not look */
+    memcpy(from + (deed->from_skip + place) * bytes, &odd, bytes);
+
+    kernel_world_run(world, arrays, 2, launch, deed); /* when */
+
+    if (is_finite) /* then */
+        kernel_assert_poisoned(to, sizeof(uint64_t), 0, 0);
+    else
+        assert_int_equal(*(uint32_t *)to, 1);
+    kernel_assert_poisoned(to, sizeof(uint64_t), 0, sizeof(uint32_t));
+}
+
+static void one_that_is_not_finite_is_found_wherever_it_is(void **state)
+{
+    static const struct deed deeds[] = {
+        {CUDA_KERNEL_FINITE_FLOAT16, SUMAC_UINT32, SUMAC_FLOAT16, 0, 0, 0, 0},
+        {CUDA_KERNEL_FINITE_BFLOAT16, SUMAC_UINT32, SUMAC_BFLOAT16, 0, 0, 0, 0},
+        {CUDA_KERNEL_FINITE_FLOAT32, SUMAC_UINT32, SUMAC_FLOAT32, 0, 0, 0, 0},
+        {CUDA_KERNEL_FINITE_FLOAT64, SUMAC_UINT32, SUMAC_FLOAT64, 0, 0, 0, 0},
+    };
+    struct kernel_world *world = *state;
+    const uint32_t blocks_max = world->kernels.blocks_max;
+
+    for (size_t i = 0; i < 8 * COUNTS; i++) {
+        struct deed deed = deeds[i / 2 % 4];
+        deed.count = counts[i / 8];
+        deed.from_skip = i % 2;
+        world->kernels.blocks_max = i % 4 == 0 ? 2 : blocks_max;
+        const uint64_t places[] = {0, deed.count / 3, deed.count / 2, deed.count - 1};
+        for (size_t p = 0; deed.count > 0 && p < 4; p++) {
+            check_finite(world, &deed, places[p], false);
+            check_finite(world, &deed, places[p], true);
         }
+    }
+    world->kernels.blocks_max = blocks_max;
+}
+
+/* A NaN is found also behind the end of nothing: there is nothing. */
+static void of_nothing_all_are_finite(void **state)
+{
+    const struct deed deed = {CUDA_KERNEL_FINITE_FLOAT32, SUMAC_UINT32, SUMAC_FLOAT32, 0, 0, 0, 0};
+    struct kernel_array arrays[] = {{to, sizeof(uint32_t), 0}, {from, sizeof(float), 0}};
+
+    memset(to, KERNEL_POISON, sizeof(uint32_t)); /* given */
+    memset(from, 0xff, sizeof(float));
+
+    kernel_world_run(*state, arrays, 2, launch, &deed); /* when */
+
+    kernel_assert_poisoned(to, sizeof(uint32_t), 0, 0); /* then */
 }
 
 int main(void)
@@ -232,7 +363,11 @@ int main(void)
         cmocka_unit_test(integers_are_widened_and_cut_off_again),
         cmocka_unit_test(every_half_is_widened_times_its_weight),
         cmocka_unit_test(quotients_are_rounded_once_to_a_half),
+        cmocka_unit_test(a_product_has_the_bits_of_the_cpus),
+        cmocka_unit_test(a_weighted_sum_is_rounded_twice_like_the_cpus),
+        cmocka_unit_test(one_that_is_not_finite_is_found_wherever_it_is),
+        cmocka_unit_test(of_nothing_all_are_finite),
     };
 
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, kernel_world_begin, kernel_world_end);
 }

@@ -25,7 +25,7 @@ def paragraphs(text):
 
 def without_comments(path):
     text = path.read_text(encoding="utf-8")
-    if path.suffix in (".c", ".h"):
+    if path.suffix in (".c", ".h", ".cu", ".cuh"):
         return re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     return re.sub(r"//.*" if path.suffix == ".proto" else r"(?m)^\s*#.*", "", text)
 
@@ -39,7 +39,7 @@ def main():
     texts = {}
     for folder in PRODUCT + MAY_BE_NAMED:
         for path in (TREE / folder).rglob("*"):
-            if path.suffix in (".c", ".h", ".proto", ".toml", ".cmake", ".py", ".md") or path.name == "CMakeLists.txt":
+            if path.suffix in (".c", ".h", ".cu", ".cuh", ".proto", ".toml", ".cmake", ".py", ".md") or path.name == "CMakeLists.txt":
                 texts[str(path.relative_to(TREE))] = without_comments(path)
     found = paragraphs((TREE / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     kinds = {title for title, _, _ in found}

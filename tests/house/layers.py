@@ -34,7 +34,7 @@ MAY_INCLUDE = {
     "lib/client": ["lib/base", "lib/wire", "lib/update/update.h", "lib/update/defined.h", "lib/update/described.h",
                    "lib/update/plugged.h", "lib/expression/expression.h", "lib/rpc", "lib/session", "lib/cluster"],
     "worker": ["lib/base", "lib/value", "lib/client", "lib/cluster", "lib/update/update.h", "lib/update/defined.h",
-               "lib/update/plugged.h", "lib/wire/placement.h"],
+               "lib/update/plugged.h", "lib/update/scalars.h", "lib/wire/placement.h"],
     "server/catalogue": ["lib/base", "lib/wire", "lib/update"],
     "server/meet": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],
     "server/store": ["lib/base", "lib/wire", "lib/update", "server/catalogue"],

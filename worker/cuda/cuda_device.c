@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "collective.h"
+#include "cuda_updates.h"
 #include "error.h"
 
 /* Of a device, or, at `host`, of the host's. */
@@ -148,8 +149,10 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
     opened->base = (struct device){.ops = &cuda_device_ops, .index = index};
     opened->driver = driver;
     images_init(&opened->images);
+    pthread_mutex_init(&opened->mutex, NULL);
     const CUresult result = begin(opened);
     if (result != CUDA_SUCCESS) {
+        pthread_mutex_destroy(&opened->mutex);
         images_deinit(driver, &opened->images);
         free(opened);
         return cuda_fail(error, driver, result, "GPU:%u cannot be used", index);
@@ -165,9 +168,11 @@ static void close_device(struct device *base)
 
     assert(device->context != NULL && device->zeroing != NULL);
     if (device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS) {
+        cuda_update_forget(device);
         images_deinit(device->driver, &device->images);
         (void)device->driver->cuCtxPopCurrent(&popped);
     }
+    pthread_mutex_destroy(&device->mutex);
     (void)device->driver->cuStreamDestroy(device->zeroing);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
     free(device);

@@ -12,9 +12,11 @@ struct cuda_device {
     struct device base;
     const struct cuda_driver *driver;
     CUdevice number;
-    CUcontext context;    /* the primary one: libraries that a step uses have the same */
-    CUstream zeroing;     /* of new memory */
-    struct images images; /* of the program's own kernels */
+    CUcontext context;            /* the primary one: libraries that a step uses have the same */
+    CUstream zeroing;             /* of new memory */
+    struct images images;         /* of the program's own kernels */
+    pthread_mutex_t mutex;        /* guards what follows */
+    struct cuda_updates *updates; /* cuda_update.c's kernels; NULL: nobody needed them yet */
 };
 
 struct cuda_event {

@@ -5,14 +5,13 @@
 #include <assert.h>
 #include <stddef.h>
 
-#define THREADS 256u     /* of a block */
-#define BLOCKS_MAX 4096u /* more than any GPU runs at once: then each thread takes several */
+#define ELEMENTS_PER_THREAD 16u /* four tiles of the widest, which are read at once */
 
 /* The image: kernels.S has it, from nvcc. */
 extern const unsigned char cuda_kernels_image[];
 
 static const char *const names[CUDA_KERNELS] = {
-#define X(NAME, name) [CUDA_KERNEL_##NAME] = name,
+#define X(NAME, name) [CUDA_KERNEL_##NAME] = "sumac_" #name,
     CUDA_KERNEL_LIST(X)
 #undef X
 };
@@ -29,6 +28,7 @@ CUresult cuda_kernels_load(const struct cuda_driver *driver, struct cuda_kernels
         result = driver->cuModuleGetFunction(&kernels->functions[i], kernels->module, names[i]);
     if (result != CUDA_SUCCESS)
         cuda_kernels_unload(driver, kernels);
+    kernels->blocks_max = CUDA_BLOCKS_MAX;
     return result;
 }
 
@@ -39,19 +39,35 @@ void cuda_kernels_unload(const struct cuda_driver *driver, struct cuda_kernels *
     kernels->module = NULL;
 }
 
+CUresult
+cuda_launch(const struct cuda_driver *driver, const struct cuda_launch *launch, CUstream stream)
+{
+    void *parameters[] = {(void *)(uintptr_t)launch->argument};
+    const uint64_t threads = (launch->elements - 1) / launch->elements_per_thread + 1;
+    const uint64_t blocks = (threads - 1) / CUDA_KERNEL_THREADS + 1;
+
+    assert(launch->elements > 0);
+    assert(launch->blocks_max > 0);
+    return driver->cuLaunchKernel(
+        launch->function, blocks < launch->blocks_max ? (unsigned)blocks : launch->blocks_max, 1, 1,
+        CUDA_KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
+}
+
 CUresult cuda_kernel_launch(
     const struct cuda_driver *driver, const struct cuda_kernels *kernels, enum cuda_kernel kernel,
     const struct cuda_kernel_arguments *arguments, CUstream stream)
 {
-    struct cuda_kernel_arguments given = *arguments;
-    void *parameters[] = {&given.to, &given.from, &given.count, &given.by};
-    const uint64_t blocks = (given.count + THREADS - 1) / THREADS;
-
     assert(kernel < CUDA_KERNELS);
-    if (given.count == 0)
+    if (arguments->count == 0)
         return CUDA_SUCCESS;
     assert(kernels->module != NULL);
-    return driver->cuLaunchKernel(
-        kernels->functions[kernel], blocks < BLOCKS_MAX ? (unsigned)blocks : BLOCKS_MAX, 1, 1,
-        THREADS, 1, 1, 0, stream, parameters, NULL);
+    return cuda_launch(
+        driver,
+        &(struct cuda_launch){
+            .function = kernels->functions[kernel],
+            .argument = arguments,
+            .elements = arguments->count,
+            .elements_per_thread = ELEMENTS_PER_THREAD,
+            .blocks_max = kernels->blocks_max},
+        stream);
 }

@@ -105,9 +105,9 @@ CUresult wide_begin(
         driver, &wide->kernels, widening(call->values.dtype),
         &(struct cuda_kernel_arguments){
             .to = wide->memory + call->wide_offset,
-            .from = (CUdeviceptr)(uintptr_t)call->values.from[rank->replica],
+            .from = (uint64_t)(uintptr_t)call->values.from[rank->replica],
             .count = call->values.elements[rank->replica],
-            .by = is_mean ? (float)call->values.weights[rank->replica] : 1,
+            .by = is_mean ? call->values.weights[rank->replica] : 1,
         },
         (CUstream)rank->stream);
 }
@@ -123,10 +123,10 @@ CUresult wide_end(
     return cuda_kernel_launch(
         driver, &wide->kernels, narrowing(call->values.dtype),
         &(struct cuda_kernel_arguments){
-            .to = (CUdeviceptr)(uintptr_t)call->values.to[rank->replica],
+            .to = (uint64_t)(uintptr_t)call->values.to[rank->replica],
             .from = wide->memory + call->wide_offset,
             .count = call->values.elements[rank->replica],
-            .by = (float)total_of(rank, call),
+            .by = total_of(rank, call),
         },
         (CUstream)rank->stream);
 }

@@ -68,4 +68,22 @@ typedef CUresult standin_work(void *context);
 void standin_put(CUstream stream, standin_work *work, void *context);
 int standin_stream_device(CUstream stream);
 
+/* ---- kernels (modules.c; twins.c and update_twins.c, or source/source_twins.c) */
+
+struct CUfunc_st {
+    char name[64];
+    CUresult (*run)(const struct CUfunc_st *function, const void *argument);
+    uint64_t argument_bytes; /* of the only one: of its struct of kernel_arguments.h */
+    const void *twin;        /* the row of a table, whose it is; … */
+    int number;              /* … of update functions, and the type */
+    struct CUfunc_st *next;  /* of its module */
+};
+
+/* The twin of the kernel of that name, without its "sumac_". False: there is none. */
+bool standin_twin_find(const char *name, struct CUfunc_st *function);
+bool standin_update_twin_find(const char *name, struct CUfunc_st *function);
+/* Where the host finds a kernel's array; NULL: it is not there. A program that gives a kernel
+ * memory of the host's ends here. */
+void *standin_array(const char *kernel, uint64_t address, uint64_t bytes);
+
 #endif

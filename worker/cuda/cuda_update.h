@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_update.h -- update functions of arrays in a GPU's memory: the twin of update_run
+ * (lib/update/update.h), by the same slice and with the same bits, but for the payload of a NaN.
+ *
+ * A component of a variable is updated so, all of whose arrays the device has:
+ *
+ *     if (!cuda_update_has(function, dtype))
+ *         … on the host, with update_run
+ *     struct cuda_update update = {.slice = {.function = function, .dtype = dtype, .count = …,
+ *                                            .value_out = …, .value_in = …, .gradient = …}};
+ *     update.slice.slot_out[i] = …, slot_in[i] = …       of those that there are
+ *     update_prepare(function, dtype, hyperparameters, step, &update.slice);
+ *     cuda_update(queue, &update);
+ *     device_wait(queue)                                 or an event of the queue's
+ *
+ * What a pointer of the slice is: a number that the device knows as an address, that of
+ * sumac_buffer_data, plus an offset of whole elements. It runs after what the queue has, copies and
+ * reductions too; several may be put into it before a wait. cuda_updates.h has the kernels.
+ */
+#ifndef WORKER_CUDA_CUDA_UPDATE_H
+#define WORKER_CUDA_CUDA_UPDATE_H
+
+#include <stdbool.h>
+
+#include "device.h"
+#include "update.h"
+
+struct cuda_update {
+    /* One that is of rows, of several sources or of an expression is not for a GPU; `scale` and
+     * `clip` are. */
+    struct update_slice slice;
+    bool is_wide;               /* of a half type: the gradient is float32 */
+    struct device_queue *queue; /* that it was put into */
+};
+
+/* Is the function one of the table, and the type a float? Threads  any. */
+bool cuda_update_has(const struct update_function *function, enum sumac_dtype dtype);
+
+/* Put it into the queue of a GPU. The first one on a device loads the kernels there.
+ * Borrows  *update, until the queue is waited for.
+ * Fails    by the next wait, as whatever is put into a queue: RESOURCE_EXHAUSTED, the device has no
+ *          memory for the kernels.
+ * Threads  one at a time for a queue. */
+void cuda_update(struct device_queue *queue, struct cuda_update *update);
+
+#endif
