@@ -19,14 +19,27 @@ struct begun {
     bool under_way;
 };
 
+/* The time at which a queue has come to it: a part of a step begins there, or this one ends. */
+struct stamp {
+    uint64_t ns; /* 0: it was not taken */
+    uint32_t of; /* whose: a track of `streams` */
+    bool begins;
+    struct step_part part;
+    uint64_t step;
+};
+
 struct step_trace {
     struct trace *trace;
+    const struct transfers *transfers; /* their queues, and the replicas' */
     uint32_t replica_count, place_count;
-    bool copies;                          /* the devices have memory of their own */
-    uint64_t value_bytes, gradient_bytes; /* of all that are pulled; of those that are pushed */
-    uint32_t caller;                      /* its track; … */
-    uint32_t replicas, streams;           /* … the first of theirs */
-    struct begun pull;                    /* at most one is under way */
+    uint64_t step;        /* that runs … */
+    bool computes;        /* … and has been put into the queues */
+    uint64_t value_bytes; /* of all that are pulled */
+    struct stamp *stamps; /* (stamps_max), stamp_count of this step; NULL: memory is the host's */
+    uint32_t stamp_count, stamps_max;
+    uint32_t caller;            /* its track; … */
+    uint32_t replicas, streams; /* … the first of theirs; behind the streams are the copies' */
+    struct begun pull;          /* at most one is under way */
     struct begun pushes[SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX + 1]; /* by the place that is pushed */
 };
 
@@ -75,9 +88,10 @@ static void make_tracks(struct step_trace *traced, const struct replicas *replic
         traced->replicas = i == 0 ? track : traced->replicas;
         assert(track == traced->replicas + i);
     }
-    for (uint32_t i = 0; traced->copies && i < replicas->count; i++) {
-        (void)device_name(replicas->devices[i], device, sizeof device);
-        (void)text_print(name, sizeof name, "%s stream", device);
+    for (uint32_t i = 0; traced->stamps != NULL && i < 2 * replicas->count; i++) {
+        (void)device_name(replicas->devices[i % replicas->count], device, sizeof device);
+        (void)text_print(
+            name, sizeof name, "%s %s", device, i < replicas->count ? "stream" : "copies");
         const uint32_t track = trace_track(trace, name);
         traced->streams = i == 0 ? track : traced->streams;
         assert(track == traced->streams + i);
@@ -105,14 +119,12 @@ static enum sumac_status choose_file(
     return SUMAC_OK;
 }
 
-/* What a step has of the first so many variables; their shapes were looked at when tensors were
- * made of them. */
-static uint64_t bytes_of(const struct sumac_worker_options *options, uint32_t count)
+/* What a step has of all variables; their shapes were looked at when tensors were made of them. */
+static uint64_t bytes_of(const struct sumac_worker_options *options)
 {
     uint64_t total = 0;
 
-    assert(count <= options->variable_count);
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < options->variable_count; i++) {
         const struct sumac_shape shape = sumac_variable_shape(options->variables[i]);
         uint64_t elements = 0, bytes = 0;
         if (sumac_shape_size(
@@ -122,43 +134,64 @@ static uint64_t bytes_of(const struct sumac_worker_options *options, uint32_t co
     return total;
 }
 
-enum sumac_status step_trace_open(
-    const struct sumac_worker_options *options, const struct replicas *replicas,
-    struct step_trace **traced, struct sumac_error *error)
+/* In a step each replica's values come in twice at most, its own and the next one's; it computes,
+ * reduces, and gives parts of gradients: each begins and ends. */
+static enum sumac_status make_stamps(struct step_trace *traced, const struct transfers *transfers)
 {
-    char path[PATH_MAX];
-    enum sumac_status status = SUMAC_OK;
-
-    assert(*traced == NULL);
-    if (options->trace == NULL)
+    if (transfers->queues == NULL)
         return SUMAC_OK;
-    status = choose_file(options, path, sizeof path, error);
-    if (status != SUMAC_OK)
-        return status;
-    struct step_trace *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a trace");
+    traced->stamps_max = 2 * (4 * transfers->replicas->count + transfers->part_count);
+    traced->stamps = calloc(traced->stamps_max, sizeof *traced->stamps);
+    return traced->stamps == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK;
+}
+
+static enum sumac_status make(
+    const struct sumac_worker_options *options, const struct transfers *transfers, const char *path,
+    struct step_trace *made, struct sumac_error *error)
+{
     const struct trace_options file = {
         .path = path,
         .process = client_who(options->client),
         .say = say,
         .context = options->client,
     };
-    status = trace_open(&file, &made->trace, error);
-    if (status != SUMAC_OK) {
-        free(made);
+
+    if (make_stamps(made, transfers) != SUMAC_OK)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a trace");
+    const enum sumac_status status = trace_open(&file, &made->trace, error);
+    if (status != SUMAC_OK)
         return status;
-    }
-    made->replica_count = replicas->count;
-    made->copies = replicas->devices[0]->ops->place != SUMAC_PLACE_HOST;
-    made->value_bytes = bytes_of(options, options->variable_count);
-    made->gradient_bytes = bytes_of(options, options->pushed_count);
-    assert(made->value_bytes >= made->gradient_bytes);
+    made->transfers = transfers;
+    made->replica_count = transfers->replicas->count;
+    made->value_bytes = bytes_of(options);
     made->place_count = options->pushes_in_flight + 1;
-    make_tracks(made, replicas);
-    *traced = made;
+    make_tracks(made, transfers->replicas);
     return SUMAC_OK;
+}
+
+enum sumac_status step_trace_open(
+    const struct sumac_worker_options *options, const struct transfers *transfers,
+    struct step_trace **traced, struct sumac_error *error)
+{
+    char path[PATH_MAX];
+
+    assert(*traced == NULL);
+    if (options->trace == NULL)
+        return SUMAC_OK;
+    enum sumac_status status = choose_file(options, path, sizeof path, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct step_trace *made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a trace");
+    status = make(options, transfers, path, made, error);
+    if (status == SUMAC_OK)
+        *traced = made;
+    else
+        step_trace_close(made);
+    return status;
 }
 
 /* What has not ended has no end to be written. */
@@ -167,6 +200,7 @@ void step_trace_close(struct step_trace *traced)
     if (traced == NULL)
         return;
     trace_close(traced->trace);
+    free(traced->stamps);
     free(traced);
 }
 
@@ -186,19 +220,16 @@ static void since(
                        });
 }
 
-void step_trace_caller(
+void step_trace_write_caller(
     struct step_trace *traced, enum trace_kind kind, uint64_t begin_ns, uint64_t step)
 {
-    if (traced != NULL)
-        since(traced, traced->caller, kind, begin_ns, step);
+    since(traced, traced->caller, kind, begin_ns, step);
 }
 
-void step_trace_replica(
+void step_trace_write_replica(
     struct step_trace *traced, uint32_t replica, enum trace_kind kind, uint64_t begin_ns,
     uint64_t step)
 {
-    if (traced == NULL)
-        return;
     assert(replica < traced->replica_count);
     since(traced, traced->replicas + replica, kind, begin_ns, step);
 }
@@ -207,49 +238,87 @@ void step_trace_replicas(
     struct step_trace *traced, enum trace_kind kind, uint64_t begin_ns, uint64_t step)
 {
     for (uint32_t i = 0; traced != NULL && i < traced->replica_count; i++)
-        step_trace_replica(traced, i, kind, begin_ns, step);
+        step_trace_write_replica(traced, i, kind, begin_ns, step);
 }
 
-void step_trace_stream(struct step_trace *traced, uint32_t replica, const struct trace_event *event)
+/* ---- what devices have done by themselves */
+
+uint64_t step_trace_begin_step(struct step_trace *traced, uint64_t step)
 {
-    if (traced == NULL || !traced->copies)
-        return;
+    assert(traced->stamp_count == 0);
+    traced->step = step;
+    traced->computes = false;
+    return trace_now();
+}
+
+void step_trace_stamp(
+    struct step_trace *traced, enum step_queue queue, uint32_t replica,
+    const struct step_part *part)
+{
+    const struct transfers *transfers = traced->transfers;
+
     assert(replica < traced->replica_count);
-    struct trace_event its = *event;
-    its.track = traced->streams + replica;
-    trace_write(traced->trace, &its);
+    if (traced->stamps == NULL)
+        return;
+    assert(traced->stamp_count < traced->stamps_max);
+    const bool copies = queue == STEP_COPIES;
+    struct stamp *stamp = &traced->stamps[traced->stamp_count++];
+    *stamp = (struct stamp){
+        .of = replica + (copies ? traced->replica_count : 0),
+        .begins = part == NULL,
+    };
+    if (part != NULL) {
+        stamp->part = *part;
+        stamp->step = traced->step + (part->kind == TRACE_COPY_IN && traced->computes ? 1 : 0);
+        traced->computes = traced->computes || part->kind == TRACE_COMPUTE;
+    }
+    device_stamp((copies ? transfers->queues : transfers->replicas->queues)[replica], &stamp->ns);
 }
 
-void step_trace_copied_in(
-    struct step_trace *traced, uint32_t replica, uint64_t begin_ns, uint64_t step)
+void step_trace_all_begin(struct step_trace *traced)
 {
-    if (traced == NULL || !traced->copies)
-        return;
-    step_trace_stream(
-        traced, replica,
-        &(struct trace_event){
-            .kind = TRACE_COPY_IN,
-            .begin_ns = begin_ns,
-            .end_ns = trace_now(),
-            .step = step,
-            .bytes = traced->value_bytes,
-        });
+    for (uint32_t i = 0; traced != NULL && i < traced->replica_count; i++)
+        step_trace_stamp(traced, STEP_COMPUTES, i, NULL);
 }
 
-void step_trace_copied_out(struct step_trace *traced, uint64_t begin_ns, uint64_t step)
+void step_trace_all_end(struct step_trace *traced, enum trace_kind kind)
 {
-    if (traced == NULL || !traced->copies)
+    for (uint32_t i = 0; traced != NULL && i < traced->replica_count; i++)
+        step_trace_stamp(traced, STEP_COMPUTES, i, &(struct step_part){.kind = kind});
+}
+
+/* From the stamp before, on the same track, to this one. A device that has failed takes none. */
+static void write_part(const struct step_trace *traced, uint32_t end)
+{
+    const struct stamp *to = &traced->stamps[end], *from = to;
+
+    do {
+        assert(from > traced->stamps); /* what ends has begun */
+        from--;
+    } while (from->of != to->of);
+    assert(from->begins);
+    if (from->ns == 0 || to->ns == 0)
         return;
-    step_trace_stream(
-        traced, 0,
-        &(struct trace_event){
-            .kind = TRACE_COPY_OUT,
-            .begin_ns = begin_ns,
-            .end_ns = trace_now(),
-            .step = step,
-            .bytes = traced->gradient_bytes,
-        });
-    since(traced, traced->caller, TRACE_WAIT_FOR_COPY, begin_ns, step);
+    trace_write(
+        traced->trace, &(struct trace_event){
+                           .kind = to->part.kind,
+                           .track = traced->streams + to->of,
+                           .begin_ns = from->ns,
+                           .end_ns = to->ns,
+                           .step = to->step,
+                           .bytes = to->part.bytes,
+                       });
+}
+
+void step_trace_write_parts(struct step_trace *traced, uint64_t begin_ns)
+{
+    if (traced == NULL || traced->stamps == NULL)
+        return;
+    since(traced, traced->caller, TRACE_WAIT_FOR_COPY, begin_ns, traced->step);
+    for (uint32_t i = 0; i < traced->stamp_count; i++)
+        if (!traced->stamps[i].begins)
+            write_part(traced, i);
+    traced->stamp_count = 0;
 }
 
 /* ---- what is under way */
