@@ -333,6 +333,7 @@ static void what_is_no_file_is_refused_by_its_name_and_with_a_remedy(void **stat
     const int reader = open(pipe, O_RDONLY | O_NONBLOCK); /* nor a pipe that is read */
     assert_true(reader >= 0);
     assert_int_equal(open_at(fixture, pipe, 0, &trace), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(fixture->error.text, "it is no file"));
     close(reader);
     unlink(pipe);
 }
