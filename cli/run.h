@@ -24,6 +24,7 @@ struct run_plan {
     uint32_t ps_count, worker_count, replicas;
     const char *devices; /* NULL: the workers' matter */
     bool synchronous;
+    const char *trace; /* the workers' SUMAC_TRACE; NULL: as in this process's environment */
     char *ps_words[RUN_PS_WORDS_MAX + 1]; /* more options for every `sumac ps`; NULL ends them */
     char **program;                       /* the workers' command line; NULL ends it */
     uint16_t ports[RUN_PROCESSES_MAX];

@@ -82,6 +82,7 @@ static bool set_environment(const struct run_plan *plan, const struct run_child 
                      (plan->replicas == 0 || setenv("SUMAC_REPLICAS", number, 1) == 0) &&
                      (plan->devices == NULL || setenv("SUMAC_DEVICES", plan->devices, 1) == 0) &&
                      (!plan->synchronous || setenv("SUMAC_SYNCHRONOUS", "1", 1) == 0) &&
+                     (plan->trace == NULL || setenv("SUMAC_TRACE", plan->trace, 1) == 0) &&
                      setenv("SUMAC_PROGRESS", "1", 1) == 0;
     free(config);
     return set;

@@ -28,7 +28,7 @@
 struct run_options {
     uint32_t ps, workers, replicas;
     bool synchronous;
-    const char *devices;
+    const char *devices, *trace;
     const char *ps_options;
 };
 
@@ -48,6 +48,12 @@ static const struct option_row rows[] = {
      "each step of the workers is one update of all of them together; told to them as "
      "SUMAC_SYNCHRONOUS=1, and theirs to heed: the C worker library does",
      OPTION_FLAG, .offset = offsetof(struct run_options, synchronous)},
+    {"trace", "FILE",
+     "each worker writes what its steps do, and when, in Chrome's trace event format: to FILE, or, "
+     "of several workers, to one of its own beside it (steps.worker-0.json for steps.json); told "
+     "to "
+     "them as SUMAC_TRACE, and theirs to heed: the C worker library does",
+     OPTION_TEXT, .offset = offsetof(struct run_options, trace)},
     {"ps-options", "TEXT",
      "more options for every ps, separated by blanks; run picks --port and --index", OPTION_TEXT,
      .offset = offsetof(struct run_options, ps_options)},
@@ -76,6 +82,7 @@ const struct command run_command = {
     .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
                 "  sumac run --ps 2 --workers 2 --synchronous -- build/release/digits\n"
                 "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"
+                "  sumac run --trace steps.json -- build/release/digits\n"
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
@@ -303,6 +310,7 @@ static int run_cluster(const struct command *command, int argc, char **argv)
         plan->replicas = options.replicas;
         plan->devices = options.devices;
         plan->synchronous = options.synchronous;
+        plan->trace = options.trace;
         plan->program = argv;
         const bool fits = split_words(ps_text, plan->ps_words, RUN_PS_WORDS_MAX);
         descriptors_raise();

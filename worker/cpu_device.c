@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "job_queue.h"
+#include "trace.h"
 
 static enum sumac_status
 copy_here(struct device_queue *queue, const struct sumac_copy *copy, struct sumac_error *error)
@@ -34,6 +35,9 @@ static enum sumac_status carry_out(struct job_queue *queue, const struct job *jo
         return SUMAC_OK;
     case JOB_AWAIT:
         job_event_await(job->event, job->until);
+        return SUMAC_OK;
+    case JOB_STAMP:
+        *job->stamp = trace_now();
         return SUMAC_OK;
     case JOB_FINISH:
         return SUMAC_OK;
@@ -163,6 +167,7 @@ const struct device_ops cpu_device_ops = {
     .copy = job_queue_copy,
     .record = job_queue_record,
     .await = job_queue_await,
+    .stamp = job_queue_stamp,
     .settle = job_queue_wait,
     .wait = job_queue_wait,
     .why = job_queue_why,

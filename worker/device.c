@@ -145,6 +145,12 @@ void device_await(struct device_queue *queue, struct device_event *event)
     queue->device->ops->await(queue, event);
 }
 
+void device_stamp(struct device_queue *queue, uint64_t *ns)
+{
+    assert(ns != NULL);
+    queue->device->ops->stamp(queue, ns);
+}
+
 enum sumac_status device_settle(struct device_queue *queue)
 {
     assert(queue->device != NULL);

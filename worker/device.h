@@ -66,6 +66,7 @@ struct device_ops {
     void (*copy)(struct device_queue *queue, const struct sumac_copy *copy);
     void (*record)(struct device_queue *queue, struct device_event *event);
     void (*await)(struct device_queue *queue, struct device_event *event);
+    void (*stamp)(struct device_queue *queue, uint64_t *ns);
     enum sumac_status (*settle)(struct device_queue *queue);
     enum sumac_status (*wait)(struct device_queue *queue);
     const char *(*why)(const struct device_queue *queue);
@@ -141,6 +142,9 @@ void device_issue(struct device_queue *queue, device_work *work, void *context);
 void device_copy(struct device_queue *queue, const struct sumac_copy *copy);
 void device_record(struct device_queue *queue, struct device_event *event);
 void device_await(struct device_queue *queue, struct device_event *event);
+/* Put into the queue: *ns gets the time, as trace_now has it, when what was put before is over on
+ * the device. One that has failed may leave it alone. */
+void device_stamp(struct device_queue *queue, uint64_t *ns);
 
 /* Wait until all functions that were put into the queue have returned: what they began on the
  * device may still be under way. Fails    as device_wait, with what is known by then. */

@@ -172,6 +172,12 @@ void job_queue_await(struct device_queue *queue, struct device_event *base)
         put(queue, &(struct job){.kind = JOB_AWAIT, .event = event, .until = until});
 }
 
+void job_queue_stamp(struct device_queue *queue, uint64_t *ns)
+{
+    assert(ns != NULL);
+    put(queue, &(struct job){.kind = JOB_STAMP, .stamp = ns});
+}
+
 enum sumac_status job_queue_wait(struct device_queue *base)
 {
     struct job_queue *queue = (struct job_queue *)base;

@@ -33,6 +33,7 @@ enum job_kind {
     JOB_COPY,   /* copy */
     JOB_RECORD, /* event: job_event_pass */
     JOB_AWAIT,  /* event, until it has passed so often: job_event_await */
+    JOB_STAMP,  /* stamp: the time, when what the jobs before have begun elsewhere is over */
     JOB_FINISH, /* what the jobs before have begun elsewhere */
 };
 
@@ -43,6 +44,7 @@ struct job {
     struct sumac_copy copy;
     struct job_event *event;
     uint64_t until;
+    uint64_t *stamp;
 };
 
 struct job_queue;
@@ -76,6 +78,7 @@ void job_queue_run(struct device_queue *queue, device_work *work, void *context)
 void job_queue_copy(struct device_queue *queue, const struct sumac_copy *copy);
 void job_queue_record(struct device_queue *queue, struct device_event *event);
 void job_queue_await(struct device_queue *queue, struct device_event *event);
+void job_queue_stamp(struct device_queue *queue, uint64_t *ns);
 enum sumac_status job_queue_wait(struct device_queue *queue);
 const char *job_queue_why(const struct device_queue *queue);
 /* Put a JOB_ISSUE into it. */

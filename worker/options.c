@@ -136,6 +136,10 @@ static void fill_in(struct sumac_worker_options *options)
         options->reduce = SUMAC_REDUCE_MEAN;
     if (options->pushes_in_flight == 0)
         options->pushes_in_flight = 1;
+    if (options->trace == NULL)
+        options->trace = getenv("SUMAC_TRACE");
+    if (options->trace != NULL && options->trace[0] == '\0')
+        options->trace = NULL;
 }
 
 static enum sumac_status choose_devices(

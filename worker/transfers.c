@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "step_trace.h"
 
 #define PART_BYTES                                                                                 \
     (UINT64_C(4) << 20) /* copied at once, and more than that by the last variable                 \
@@ -90,7 +91,11 @@ void transfers_send(
     transfers->sent = true;
     if (transfers->queues == NULL)
         return;
+    step_trace_begins(transfers->traced, STEP_COPIES, replica);
     tensors_copy(transfers->queues[replica], to, from);
+    step_trace_ends(
+        transfers->traced, STEP_COPIES, replica,
+        (struct step_part){TRACE_COPY_IN, sumac_buffer_bytes(from->buffer)});
     device_record(transfers->queues[replica], transfers->arrived[replica]);
 }
 
@@ -125,6 +130,7 @@ void transfers_fetch(
     for (uint32_t i = 0; i < transfers->part_count; i++) {
         const struct transfers_part *part = &transfers->parts[i];
         device_await(transfers->queues[0], part->written);
+        step_trace_begins(transfers->traced, STEP_COPIES, 0);
         device_copy(
             transfers->queues[0], &(struct sumac_copy){
                                       .to = to->buffer,
@@ -133,6 +139,8 @@ void transfers_fetch(
                                       .from_offset = part->offset_bytes,
                                       .bytes = part->bytes,
                                   });
+        step_trace_ends(
+            transfers->traced, STEP_COPIES, 0, (struct step_part){TRACE_COPY_OUT, part->bytes});
     }
 }
 

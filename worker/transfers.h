@@ -15,6 +15,8 @@
 #include "replicas.h"
 #include "tensors.h"
 
+struct step_trace;
+
 /* Gradients, side by side in their buffer, that are copied together. */
 struct transfers_part {
     uint32_t end; /* the first behind it */
@@ -28,7 +30,8 @@ struct transfers {
     struct device_event **arrived; /* (replicas): the values of the last transfers_send */
     struct transfers_part *parts;  /* (part_count), all gradients */
     uint32_t part_count;
-    bool sent; /* values that no queue has awaited yet */
+    bool sent;                 /* values that no queue has awaited yet */
+    struct step_trace *traced; /* which is told of the copies; NULL: none is */
 };
 
 /* For gradients that are laid out as these.

@@ -28,6 +28,7 @@
 #include "options.h"
 #include "reduce.h"
 #include "replicas.h"
+#include "step_trace.h"
 #include "tensors.h"
 #include "transfers.h"
 
@@ -79,8 +80,9 @@ struct sumac_worker {
     struct sumac_variable **halves;
     uint32_t half_count;
     uint64_t steps;
-    pid_t process; /* whose threads the devices are */
-    bool lends;    /* for good, memory of a device's to the network: it is never closed */
+    struct step_trace *traced; /* NULL: no trace is written */
+    pid_t process;             /* whose threads the devices are */
+    bool lends; /* for good, memory of a device's to the network: it is never closed */
 };
 
 static uint32_t place_count(const struct sumac_worker *worker)
@@ -228,6 +230,9 @@ enum sumac_status worker_create(
         status = make_tensors(made, error);
     if (status == SUMAC_OK)
         status = make_device_tensors(made, error);
+    if (status == SUMAC_OK)
+        status = step_trace_open(&made->options, &made->transfers, &made->traced, error);
+    made->transfers.traced = made->traced;
     if (status != SUMAC_OK) {
         sumac_worker_destroy(made);
         return status;
@@ -258,6 +263,16 @@ static bool is_late(struct sumac_worker *worker, const struct sumac_error *error
     return true;
 }
 
+/* For a trace: which pushes the worker has heard the end of, before it waits for it. */
+static void note_ends(struct sumac_worker *worker)
+{
+    for (uint64_t i = worker->applied; worker->traced != NULL && i < worker->pushed; i++) {
+        const uint32_t place = (uint32_t)(i % place_count(worker));
+        if (sumac_push_done(worker->places[place].push))
+            step_trace_pushed(worker->traced, place);
+    }
+}
+
 /* Wait for the oldest pushes until no more than `left` are under way. A push that failed is over as
  * well. */
 static enum sumac_status
@@ -268,9 +283,12 @@ drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
         struct place *place = &worker->places[worker->applied % place_count(worker)];
         assert(place->push != NULL);
         struct sumac_error why = {0};
+        const uint64_t begin_ns = step_trace_begin(worker->traced);
         const enum sumac_status status =
             sumac_push_wait(place->push, worker->options.timeout_ms, &why);
+        step_trace_caller(worker->traced, TRACE_WAIT_FOR_PUSH, begin_ns, worker->applied);
         if (status != SUMAC_DEADLINE_EXCEEDED) { /* else it is still under way */
+            step_trace_pushed(worker->traced, (uint32_t)(place - worker->places));
             place->push = NULL;
             worker->applied++;
         }
@@ -321,6 +339,7 @@ begin_pull(struct sumac_worker *worker, bool beside, struct sumac_error *error)
         .lag_max = beside && lag_max > 0 ? lag_max - 1 : lag_max, /* the step has not finished */
         .timeout_ms = worker->options.timeout_ms,
     };
+    step_trace_pull(worker->traced, worker->steps + (beside ? 1 : 0));
     return sumac_client_pull(
         worker->options.client, worker->fetches, next->count, &options, &worker->pull, error);
 }
@@ -330,10 +349,14 @@ static enum sumac_status end_pull(struct sumac_worker *worker, struct sumac_erro
     if (worker->pull == NULL)
         return SUMAC_OK;
     assert(!worker->pulled); /* its values are not written over */
+    const uint64_t begin_ns = step_trace_begin(worker->traced);
     const enum sumac_status status =
         sumac_pull_wait(worker->pull, worker->options.timeout_ms, error);
+    step_trace_caller(worker->traced, TRACE_WAIT_FOR_PULL, begin_ns, worker->steps);
     if (status == SUMAC_DEADLINE_EXCEEDED)
         return status;
+    step_trace_pulled(worker->traced);
+    note_ends(worker);
     worker->pull = NULL;
     worker->pulled = status == SUMAC_OK;
     return status;
@@ -344,8 +367,13 @@ static enum sumac_status end_pull(struct sumac_worker *worker, struct sumac_erro
 static enum sumac_status run_replica(void *context)
 {
     struct runner *runner = context;
+    struct step_trace *traced = runner->worker->traced;
+    const uint32_t id = runner->replica.id;
+    const uint64_t step = runner->replica.step, begin_ns = step_trace_begin(traced);
 
-    return runner->worker->options.step(&runner->replica);
+    const enum sumac_status status = runner->worker->options.step(&runner->replica);
+    step_trace_replica(traced, id, TRACE_COMPUTE, begin_ns, step);
+    return status;
 }
 
 /* Values that the network has brought, to where the devices read them. */
@@ -377,7 +405,9 @@ static void start_replicas(struct sumac_worker *worker, const struct place *plac
         };
         runner->error.text[0] = '\0';
         transfers_await(&worker->transfers, i);
+        step_trace_begins(worker->traced, STEP_COMPUTES, i);
         replicas_issue(&worker->replicas, i, run_replica, runner);
+        step_trace_ends(worker->traced, STEP_COMPUTES, i, (struct step_part){TRACE_COMPUTE, 0});
     }
 }
 
@@ -402,9 +432,11 @@ static enum sumac_status tell_failed(
 static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sumac_error *error)
 {
     uint32_t failed = 0;
+    const uint64_t begin_ns = step_trace_begin(worker->traced);
     const enum sumac_status status =
         replicas_settle(&worker->replicas, worker->options.replicas, &failed);
 
+    step_trace_caller(worker->traced, TRACE_WAIT_FOR_REPLICAS, begin_ns, worker->steps);
     return status == SUMAC_OK ? SUMAC_OK : tell_failed(worker, failed, status, error);
 }
 
@@ -478,16 +510,21 @@ static enum sumac_status reduce(
         transfers_fetch(&worker->transfers, &place->gradients, &place->written);
         return SUMAC_OK;
     }
+    const uint64_t begin_ns = step_trace_begin(worker->traced);
     for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++)
         status = add_reduction(worker, place, v, error);
     assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
+    step_trace_all_begin(worker->traced);
     collective_start(worker->group);
+    step_trace_all_end(worker->traced, TRACE_REDUCE);
     transfers_fetch(&worker->transfers, &place->gradients, &place->written);
     status = collective_wait(
         worker->group,
         worker->options.step_timeout_ms == 0 ? COLLECTIVE_NO_LIMIT
                                              : worker->options.step_timeout_ms,
         error);
+    step_trace_replicas(worker->traced, TRACE_REDUCE, begin_ns, worker->steps);
+    step_trace_caller(worker->traced, TRACE_WAIT_FOR_REDUCTION, begin_ns, worker->steps);
     if (status == SUMAC_DEADLINE_EXCEEDED) {
         collective_abort(worker->group);
         (void)collective_wait(worker->group, COLLECTIVE_NO_LIMIT, NULL); /* nothing is left of it */
@@ -501,8 +538,10 @@ static enum sumac_status
 finish_devices(struct sumac_worker *worker, enum sumac_status reduced, struct sumac_error *error)
 {
     uint32_t failed = 0;
+    const uint64_t begin_ns = step_trace_begin(worker->traced);
     const enum sumac_status status = transfers_join(&worker->transfers, &failed);
 
+    step_trace_write_parts(worker->traced, begin_ns);
     assert(failed < worker->options.replicas);
     if (reduced != SUMAC_OK || status == SUMAC_OK)
         return reduced;
@@ -575,6 +614,9 @@ push(struct sumac_worker *worker, struct place *place, double weight, struct sum
         .scale = worker->options.loss_scale > 0 ? 1 / worker->options.loss_scale : 0,
         .clip_norm = worker->options.clip_norm,
     };
+    step_trace_push(
+        worker->traced, (uint32_t)(place - worker->places), worker->steps, worker->deltas,
+        worker->options.pushed_count);
     const enum sumac_status status = sumac_client_push(
         worker->options.client, worker->deltas, worker->options.pushed_count, &options,
         &place->push, error);
@@ -624,8 +666,10 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
 {
     enum sumac_status status = check(worker, "sumac_worker_step", error);
 
-    if (status == SUMAC_OK)
-        status = take_values(worker, error);
+    if (status != SUMAC_OK)
+        return status;
+    const uint64_t begin_ns = step_trace_step(worker->traced, worker->steps);
+    status = take_values(worker, error);
     if (status != SUMAC_OK)
         return status;
     struct place *place = &worker->places[worker->pushed % place_count(worker)];
@@ -653,6 +697,7 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         make_sums(worker, place, weight);
     if (status == SUMAC_OK)
         status = push(worker, place, weight, error);
+    step_trace_caller(worker->traced, TRACE_STEP, begin_ns, worker->steps);
     if (status == SUMAC_OK)
         worker->steps++;
     assert(worker->pushed == worker->steps); /* a step is one push */
@@ -727,6 +772,7 @@ void sumac_worker_destroy(struct sumac_worker *worker)
     collective_close(worker->group);
     transfers_close(&worker->transfers);
     replicas_close_queues(&worker->replicas);
+    step_trace_close(worker->traced);
     free_tensors(worker);
     if (!worker->lends)
         replicas_close(&worker->replicas);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operations.c -- `operations push|pull BYTES COUNT`: so many of them, one after the other, as the
- * cluster's only worker.
+/* operations.c -- `operations push|pull|step BYTES COUNT`: so many of them, one after the other, as
+ * the cluster's only worker. A step is that of two replicas, which do nothing.
  *
  * TF_CONFIG names the cluster. What counts their instructions runs it twice with different counts:
  * the difference is the operations'.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sumac/client.h"
+#include "sumac/worker.h"
 
 static void check(enum sumac_status status, const struct sumac_error *error)
 {
@@ -72,6 +72,31 @@ pull(struct sumac_client *client, struct sumac_variable *variable, struct sumac_
     check(sumac_pull_wait(pull, 60000, &error), &error);
 }
 
+static enum sumac_status do_nothing(struct sumac_replica *replica)
+{
+    (void)replica; /* its gradients are zero as they were made */
+    return SUMAC_OK;
+}
+
+static void step(struct sumac_client *client, struct sumac_variable *variable, unsigned long count)
+{
+    struct sumac_worker *worker;
+    struct sumac_error error;
+    const struct sumac_worker_options options = {
+        .client = client,
+        .replicas = 2,
+        .variables = &variable,
+        .variable_count = 1,
+        .step = do_nothing,
+    };
+
+    check(sumac_worker_create(&options, &worker, &error), &error);
+    for (unsigned long i = 0; i < count; i++)
+        check(sumac_worker_step(worker, &error), &error);
+    check(sumac_worker_flush(worker, &error), &error);
+    sumac_worker_destroy(worker);
+}
+
 int main(int argc, char **argv)
 {
     struct sumac_client *client;
@@ -79,7 +104,7 @@ int main(int argc, char **argv)
     struct sumac_error error;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: operations push|pull BYTES COUNT\n");
+        fprintf(stderr, "usage: operations push|pull|step BYTES COUNT\n");
         return 2;
     }
     const uint64_t elements = strtoull(argv[2], NULL, 10) / sizeof(float);
@@ -90,7 +115,10 @@ int main(int argc, char **argv)
     check(sumac_client_open(&options, &client, &error), &error);
     struct sumac_variable *variable = make_variable(client, elements);
     const struct sumac_tensor tensor = make_tensor(elements);
-    for (unsigned long i = 0; i < count; i++)
+    const bool steps = strcmp(argv[1], "step") == 0;
+    if (steps)
+        step(client, variable, count);
+    for (unsigned long i = 0; i < count && !steps; i++)
         strcmp(argv[1], "push") == 0 ? push(client, variable, tensor)
                                      : pull(client, variable, tensor);
     check(sumac_client_leave(client, SUMAC_LEAVING_DONE, &error), &error);

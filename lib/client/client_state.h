@@ -23,6 +23,7 @@
 
 #include "key_map.h"
 #include "list.h"
+#include "log.h"
 #include "memory.h"
 #include "rpc.h"
 #include "session.h"
@@ -156,8 +157,8 @@ struct sumac_client {
     uint64_t *member_tasks; /* likewise, all of them; NULL: they are not all known */
     uint32_t member_task_count;
     uint32_t strategies; /* that were made of it */
-    unsigned forks;  /* process.c: what its process's count was, ... */
-    int64_t process; /* ... and its number */
+    unsigned forks;      /* process.c: what its process's count was, ... */
+    int64_t process;     /* ... and its number */
     bool reader;
     char who[128]; /* "worker 0" */
     void (*log)(void *context, const char *line);
@@ -173,12 +174,10 @@ static inline struct text_time client_time_until(uint64_t until_us)
     return text_time_left(until_us > now_us ? until_us - now_us : 0);
 }
 
-/* log.c */
-void client_log(struct sumac_client *client, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* log.c -- log.h has what others may say */
 /* The log of whoever gives none; the context is the client. */
 void client_log_to_stderr(void *context, const char *line);
-/* Who it is, in its lines: "worker 0", "observer", "reader". */
+/* Name it as client_who says. */
 void client_name(struct sumac_client *client, const struct sumac_client_options *options);
 
 /* room.c -- with the lock. One line for a variable whose whole, pushed at once, takes more of a

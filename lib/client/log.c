@@ -44,6 +44,12 @@ void client_log(struct sumac_client *client, const char *format, ...)
     client->log(client->log_context, line);
 }
 
+const char *client_who(const struct sumac_client *client)
+{
+    assert(client->who[0] != '\0');
+    return client->who;
+}
+
 void client_name(struct sumac_client *client, const struct sumac_client_options *options)
 {
     const struct sumac_cluster *cluster = options->cluster;

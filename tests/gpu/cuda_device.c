@@ -13,9 +13,12 @@
 #include <cmocka.h>
 #include <cuda.h>
 #include <dlfcn.h>
+#include <semaphore.h>
 
 #include "device.h"
+#include "driver.h"
 #include "gpus.h"
+#include "trace.h"
 
 #define BYTES UINT64_C(4096)
 
@@ -272,6 +275,52 @@ static void gpus_are_found_with_what_they_are_and_whom_they_reach(void **state)
     assert_int_equal(gpus.cuda_major, CUDA_VERSION / 1000);
 }
 
+/* What the stream waits for. */
+struct held {
+    struct device_queue *queue;
+    sem_t go;
+};
+
+static void CUDA_CB wait_for_it(void *context)
+{
+    struct held *held = context;
+
+    while (sem_wait(&held->go) != 0)
+        ;
+}
+
+static enum sumac_status hold_the_stream(void *context)
+{
+    struct held *held = context;
+    const struct cuda_driver *driver = NULL;
+    const CUstream stream = sumac_device_stream(device_for_step(held->queue));
+
+    if (cuda_driver_open(&driver, NULL) != SUMAC_OK)
+        return SUMAC_INTERNAL;
+    return cuda_status(driver->cuLaunchHostFunc(stream, wait_for_it, held));
+}
+
+static void a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct held held = {.queue = queue_of(device)};
+    uint64_t stamp_ns = 0;
+
+    sem_init(&held.go, 0, 0);
+    device_issue(held.queue, hold_the_stream, &held);
+    device_stamp(held.queue, &stamp_ns);
+    assert_int_equal(device_settle(held.queue), SUMAC_OK); /* the thread has come by */
+    const uint64_t held_until_ns = trace_now();
+    sem_post(&held.go); /* when */
+    assert_int_equal(device_wait(held.queue), SUMAC_OK);
+
+    assert_in_range(stamp_ns, held_until_ns, trace_now()); /* then */
+    device_queue_close(held.queue);
+    device_close(device);
+    sem_destroy(&held.go);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +331,7 @@ int main(void)
         cmocka_unit_test(what_fails_later_is_told_by_the_wait_until_the_device_is_opened_again),
         cmocka_unit_test(why_is_said_of_what_the_driver_refused_alone),
         cmocka_unit_test(a_device_that_is_full_says_so),
+        cmocka_unit_test(a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread),
         cmocka_unit_test(gpus_are_found_with_what_they_are_and_whom_they_reach),
     };
 

@@ -3,7 +3,9 @@
  * and copied back, and what is pushed is what the same worker on CPUs pushes. */
 #include <dlfcn.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "../unit/trace_read.h"
 #include "../unit/worker_client.h"
 
 #include "gpus.h"
@@ -99,6 +101,44 @@ static void a_step_on_gpus_pushes_what_it_pushes_on_cpus(void **state)
         if (gpus.count >= 2)
             same_on_both(2, SUMAC_REDUCE_MEAN, in_flight);
     }
+}
+
+/* In turn on each device, and replica 0's after the reduction: its copy is what is pushed. */
+static void what_devices_do_is_traced_by_their_own_time(void **state)
+{
+    char path[] = "/tmp/trace-XXXXXX", stream[32], copies[32], replica[32];
+    const uint32_t replicas = gpus.count < 2 ? gpus.count : 2;
+    struct fixture far;
+    struct sumac_worker *worker = NULL;
+
+    (void)state;
+    close(mkstemp(path));
+    prepare(&far, replicas); /* given */
+    far.client.member_count = 1;
+    far.options.cuda_step = step_there;
+    far.options.trace = path;
+    assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
+    for (int i = 0; i < 3; i++) /* when */
+        assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_OK);
+    give_staged_back();
+    sumac_worker_destroy(worker);
+
+    json_t *events = trace_read(path); /* then */
+    for (uint32_t i = 0; i < 3 * replicas; i++) {
+        const uint64_t step = i / replicas;
+        (void)snprintf(stream, sizeof stream, "GPU:%u stream", i % replicas);
+        (void)snprintf(copies, sizeof copies, "GPU:%u copies", i % replicas);
+        (void)snprintf(replica, sizeof replica, "replica %u (GPU:%u)", i % replicas, i % replicas);
+        const json_t *last = event_of(events, stream, "compute", step);
+        assert_in_turn(event_of(events, copies, "copy in", step), last);
+        assert_true(end_of(event_of(events, replica, "compute", step)) <= end_of(last) + 0.002);
+        if (replicas > 1)
+            assert_in_turn(last, event_of(events, stream, "reduce", step));
+        if (i % replicas == 0)
+            assert_in_turn(last, event_of(events, copies, "copy out", step));
+    }
+    json_decref(events);
+    unlink(path);
 }
 
 static enum sumac_status step_that_fails_there(struct sumac_replica *replica)
@@ -206,6 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_on_gpus_pushes_what_it_pushes_on_cpus),
+        cmocka_unit_test(what_devices_do_is_traced_by_their_own_time),
         cmocka_unit_test(a_replica_that_fails_is_named_with_its_gpu),
         cmocka_unit_test(a_reduction_that_takes_too_long_is_ended_and_told),
         cmocka_unit_test(what_a_step_says_of_its_failure_is_told),

@@ -19,6 +19,7 @@
 
 #include "device.h"
 #include "sumac/worker.h"
+#include "trace.h"
 
 static const char *kind = "CPU";
 static uint32_t other_index = 1; /* a machine may have one GPU only: then it is that, once more */
@@ -494,6 +495,33 @@ static void an_event_that_nothing_recorded_holds_nobody_up(void **state)
     device_close(device);
 }
 
+static enum sumac_status note_time(void *context)
+{
+    *(uint64_t *)context = trace_now();
+    return SUMAC_OK;
+}
+
+static void a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    uint64_t stamps[2] = {0, 0}, ran[2] = {0, 0};
+    const uint64_t begin_ns = trace_now();
+
+    for (int i = 0; i < 2; i++) { /* when */
+        device_run(queue, note_time, &ran[i]);
+        device_stamp(queue, &stamps[i]);
+    }
+    assert_int_equal(device_wait(queue), SUMAC_OK);
+
+    assert_in_range(ran[0], begin_ns, stamps[0]); /* then */
+    assert_in_range(stamps[0], ran[0], ran[1]);
+    assert_in_range(stamps[1], ran[1], trace_now());
+    device_queue_close(queue);
+    device_close(device);
+}
+
 static void a_device_is_named_by_its_kind_and_number(void **state)
 {
     (void)state;
@@ -641,6 +669,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_queue_that_has_no_thread_says_what_to_do),
         cmocka_unit_test(a_queue_awaits_what_was_recorded_in_another),
         cmocka_unit_test(an_event_that_nothing_recorded_holds_nobody_up),
+        cmocka_unit_test(a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind),
         cmocka_unit_test(a_device_is_named_by_its_kind_and_number),
         cmocka_unit_test(a_step_copies_to_its_device_and_back_and_waits_for_that),
         cmocka_unit_test(a_copy_beyond_its_buffers_or_with_another_devices_is_refused),

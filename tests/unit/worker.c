@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c -- the replica step loop against a client that writes down what it is asked. */
+#include "far_device.h"
 #include "worker_client.h"
 
 #include <errno.h>
@@ -27,55 +28,7 @@ static void a_step_runs_each_replica_once_and_pushes_their_weighted_mean_once(vo
     sumac_worker_destroy(worker);
 }
 
-/* ---- devices with memory of their own: the CPU's, which say that theirs is a CUDA device's */
-
-static struct device_ops far_ops;
-static uint32_t far_buffers;
-
-static enum sumac_status open_far(uint32_t index, struct device **device, struct sumac_error *error)
-{
-    const enum sumac_status status = device_kind("CPU")->open(index, device, error);
-
-    if (status == SUMAC_OK)
-        (*device)->ops = &far_ops;
-    return status;
-}
-
-static void free_far(void *data)
-{
-    far_buffers--;
-    free(data);
-}
-
-static enum sumac_status
-create_far_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
-{
-    const struct sumac_place place = {SUMAC_PLACE_CUDA, device->index};
-    void *data = calloc(1, bytes);
-
-    assert_non_null(data);
-    far_buffers++;
-    return sumac_buffer_wrap(data, bytes, place, free_far, data, buffer);
-}
-
-static enum sumac_status
-create_near_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
-{
-    (void)device;
-    return sumac_buffer_create(bytes, buffer);
-}
-
-static struct device_ops make_far_ops(void)
-{
-    struct device_ops ops = *device_kind("CPU");
-
-    ops.name = "FAR";
-    ops.place = SUMAC_PLACE_CUDA;
-    ops.open = open_far;
-    ops.buffer_create = create_far_buffer;
-    ops.host_buffer_create = create_near_buffer;
-    return ops;
-}
+/* ---- devices with memory of their own */
 
 /* Asked to run on what is not its own, a real one would fail. */
 static enum sumac_status far_step(struct sumac_replica *replica)

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include <semaphore.h>
 
 #include "create.h"
+#include "log.h"
 #include "sumac/worker.h"
 
 #define ROWS 3
@@ -46,6 +48,7 @@ struct sumac_client {
     struct sumac_variable variables[2];
     struct sumac_push pushes[64];
     uint32_t pushed, waited, under_way_most;
+    uint32_t heard; /* the end of so many pushes, whoever waits */
     struct sumac_pull pull;
     uint32_t pulls;
     sem_t next_pull; /* posted by every pull but the first */
@@ -64,6 +67,8 @@ struct sumac_client {
     float last_values[2];
     enum sumac_status push_status; /* what the next wait for a push says */
     enum sumac_status pull_status;
+    uint32_t member_count; /* of its cluster */
+    char said[256];        /* the last line of its log */
 };
 
 static inline void write_down(struct sumac_client *client, const char *word)
@@ -72,6 +77,26 @@ static inline void write_down(struct sumac_client *client, const char *word)
 }
 
 static struct sumac_client *the_client; /* waits name no client; set by each test's fixture */
+
+const char *client_who(const struct sumac_client *client)
+{
+    (void)client;
+    return "worker 1";
+}
+
+void client_log(struct sumac_client *client, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(client->said, sizeof client->said, format, values);
+    va_end(values);
+}
+
+void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts)
+{
+    *facts = (struct sumac_client_facts){.member_count = client->member_count};
+}
 
 const char *sumac_variable_name(const struct sumac_variable *variable) { return variable->name; }
 enum sumac_dtype sumac_variable_dtype(const struct sumac_variable *variable)
@@ -133,6 +158,11 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
     }
     client->variables[0].value += push->gradient;
     return SUMAC_OK;
+}
+
+bool sumac_push_done(struct sumac_push *push)
+{
+    return push < &the_client->pushes[the_client->heard];
 }
 
 enum sumac_status sumac_client_pull(

@@ -22,6 +22,7 @@
 #include "collective.h"
 #include "cuda_updates.h"
 #include "error.h"
+#include "trace.h"
 
 /* Of a device, or, at `host`, of the host's. */
 struct cuda_memory {
@@ -47,6 +48,9 @@ static CUresult copy(const struct cuda_driver *driver, const struct sumac_copy *
     memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, copy->bytes);
     return before;
 }
+
+/* On a thread of the driver's. Only traces have stamps: what comes after one waits for it. */
+static void CUDA_CB stamp(void *ns) { *(uint64_t *)ns = trace_now(); }
 
 /* Also on a device that has failed does the work run, and does the event pass: somebody may be
  * waiting for that. */
@@ -80,6 +84,9 @@ static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job
     case JOB_AWAIT:
         job_event_await(job->event, job->until);
         next = driver->cuStreamWaitEvent(stream, event->event, CU_EVENT_WAIT_DEFAULT);
+        break;
+    case JOB_STAMP:
+        next = driver->cuLaunchHostFunc(stream, stamp, job->stamp);
         break;
     case JOB_FINISH:
         next = driver->cuStreamSynchronize(stream);
@@ -454,6 +461,7 @@ const struct device_ops cuda_device_ops = {
     .copy = job_queue_copy,
     .record = job_queue_record,
     .await = job_queue_await,
+    .stamp = job_queue_stamp,
     .settle = job_queue_wait,
     .wait = job_queue_finish,
     .why = job_queue_why,

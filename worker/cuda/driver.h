@@ -50,7 +50,8 @@
     X(cuModuleLoadData)                                                                            \
     X(cuModuleUnload)                                                                              \
     X(cuModuleGetFunction)                                                                         \
-    X(cuLaunchKernel)
+    X(cuLaunchKernel)                                                                              \
+    X(cuLaunchHostFunc)
 
 struct cuda_driver {
 #define X(function) __typeof__(function) *function;

@@ -90,16 +90,24 @@ struct sumac_worker_options {
     /* The largest norm of what a step pushes, over all variables, after loss_scale; see
      * sumac_push_options. Of a synchronous contribution that of its mean. 0: not clipped. */
     double clip_norm;
+    /* Write what the steps do, and when, to this file, in Chrome's trace event format, over one
+     * that is there: computing, reducing, copying, pulling, pushing, waiting, a track for each
+     * replica. Where the cluster lists more members than this one, each writes a file of its own:
+     * worker 0 "steps.worker-0.json" for "steps.json". What ends it early (a full disk; 1 GiB) is
+     * said in the client's log, and ends nothing else. "": none. NULL: as the environment's
+     * SUMAC_TRACE says, which `sumac run --trace` sets. */
+    const char *trace;
 };
 
 /* Starts the device threads.
  *
  * Gives    *worker; destroy with sumac_worker_destroy, before its client is closed.
  * Fails    INVALID_ARGUMENT: no client, step or variable, one that is NULL, too many of anything,
- *          devices that are none, or a reduction that is none, or that a variable's dtype does not
- *          have; the text names the variable. RESOURCE_EXHAUSTED. Of GPUs: FAILED_PRECONDITION, no
- *          driver, no GPU, or no NCCL for several; OUT_OF_RANGE: none of that number. The text has
- *          the remedy, and sumac_exit_code is 2. */
+ *          devices that are none, a trace that cannot be written, or a reduction that is none, or
+ *          that a variable's dtype does not have; the text names the variable. RESOURCE_EXHAUSTED.
+ *          FAILED_PRECONDITION: another worker is writing its trace to that file. Of GPUs:
+ *          FAILED_PRECONDITION, no driver, no GPU, or no NCCL for several; OUT_OF_RANGE: none of
+ *          that number. The text has the remedy, and sumac_exit_code is 2. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
     const struct sumac_worker_options *options, struct sumac_worker **worker,
     struct sumac_error *error);

@@ -235,6 +235,35 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUst
     return CUDA_SUCCESS;
 }
 
+/* ---- what the host does in its turn */
+
+struct host_function {
+    CUhostFn function;
+    void *data;
+};
+
+static CUresult call_host(void *context)
+{
+    const struct host_function *host = context;
+
+    host->function(host->data);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data)
+{
+    const CUresult result = enter(__func__, stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    struct host_function *put = malloc(sizeof *put);
+    if (put == NULL)
+        standin_object("no memory");
+    *put = (struct host_function){function, data};
+    standin_put(stream, call_host, put);
+    return CUDA_SUCCESS;
+}
+
 /* ---- events */
 
 CUresult cuEventCreate(CUevent *event, unsigned int flags)
