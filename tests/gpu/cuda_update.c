@@ -79,6 +79,20 @@ static enum sumac_dtype dtype_of(const struct update_case *given, int array)
     return update_slot_dtype(given->dtype);
 }
 
+static uint64_t array_bytes(const struct update_case *given, int array)
+{
+    return (given->count + 2 * AROUND) * sumac_dtype_bytes(dtype_of(given, array));
+}
+
+static bool is_used(const struct update_case *given, int array)
+{
+    const int slots = (int)update_slot_count(given->function, &given->hyperparameters);
+
+    if (array >= SPARE_VALUE)
+        return given->is_spare && array < SPARE_SLOT + slots;
+    return array < SLOT + slots;
+}
+
 /* Numbers between -1 and 1; of a slot between 0 and 1. */
 static void fill_numbers(enum sumac_dtype dtype, void *data, uint64_t count, int array)
 {
@@ -109,12 +123,14 @@ static void fill(const struct update_case *given)
         const uint64_t skip = i == GRADIENT ? given->gradient_skip : given->skip;
         uint8_t *const first = made[i] + skip * bytes;
 
-        memset(made[i], KERNEL_POISON, (given->count + 2 * AROUND) * bytes);
+        if (!is_used(given, i))
+            continue;
+        memset(made[i], KERNEL_POISON, array_bytes(given, i));
         if (i < SPARE_VALUE && given->is_raw)
             kernel_fill(first, given->count * bytes, (uint64_t)i + 1);
         else if (i < SPARE_VALUE)
             fill_numbers(dtype, first, given->count, i);
-        memcpy(expected[i], made[i], (given->count + 2 * AROUND) * bytes);
+        memcpy(expected[i], made[i], array_bytes(given, i));
     }
 }
 
@@ -198,13 +214,15 @@ static void check(const struct kernel_world *world, const struct update_case *gi
 
     fill(given); /* given */
     for (int i = 0; i < ARRAYS; i++)
-        arrays[i] = (struct kernel_array){
-            made[i], (given->count + 2 * AROUND) * sumac_dtype_bytes(dtype_of(given, i)), 0};
+        arrays[i] =
+            (struct kernel_array){made[i], is_used(given, i) ? array_bytes(given, i) : 0, 0};
     run_expected(given);
 
     kernel_world_run(world, arrays, ARRAYS, launch, given); /* when */
 
     for (int i = 0; i < ARRAYS; i++) { /* then */
+        if (!is_used(given, i))
+            continue;
         (void)snprintf(
             what, sizeof what, "%s of %s, array %d, %" PRIu64 " from %" PRIu64 "%s%s",
             given->function->name, sumac_dtype_name(given->dtype), i, given->count, given->skip,

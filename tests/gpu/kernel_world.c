@@ -74,12 +74,15 @@ void kernel_world_run(
     kernel_work *work, const void *context)
 {
     const struct sumac_place host = {SUMAC_PLACE_HOST, 0};
-    struct sumac_buffer *here[KERNEL_ARRAYS_MAX], *there[KERNEL_ARRAYS_MAX];
+    struct sumac_buffer *here[KERNEL_ARRAYS_MAX] = {NULL}, *there[KERNEL_ARRAYS_MAX] = {NULL};
     struct issue issued = {world, arrays, work, context};
 
     assert(count <= KERNEL_ARRAYS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         const uint64_t bytes = arrays[i].bytes;
+        arrays[i].address = 0;
+        if (bytes == 0)
+            continue;
         assert_int_equal(
             sumac_buffer_wrap(arrays[i].data, bytes, host, NULL, NULL, &here[i]), SUMAC_OK);
         assert_int_equal(device_buffer_create(world->device, bytes, &there[i]), SUMAC_OK);
@@ -89,9 +92,16 @@ void kernel_world_run(
     }
     job_queue_issue(world->queue, issue, &issued);
     for (uint32_t i = 0; i < count; i++)
+<<<<<<< HEAD
         device_copy(
             world->queue,
             &(struct sumac_copy){.to = here[i], .from = there[i], .bytes = arrays[i].bytes});
+=======
+        if (there[i] != NULL)
+            device_copy(
+                world->queue,
+                &(struct device_copy){.to = here[i], .from = there[i], .bytes = arrays[i].bytes});
+>>>>>>> ddfa9f6ee8ae755ff66815551ffae9ce6a51f412
     if (device_wait(world->queue) != SUMAC_OK)
         fail_msg("%s", device_why(world->queue));
     for (uint32_t i = 0; i < count; i++) {

@@ -22,7 +22,7 @@ struct kernel_world {
 int kernel_world_begin(void **state);
 int kernel_world_end(void **state);
 
-/* So many bytes of the host, and where the device has them. */
+/* So many bytes of the host, and where the device has them; of no bytes that is nowhere. */
 struct kernel_array {
     void *data;
     uint64_t bytes;
