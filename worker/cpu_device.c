@@ -149,6 +149,9 @@ static enum sumac_status wait_here(struct device_queue *queue, struct sumac_erro
     return SUMAC_OK;
 }
 
+/* Nothing is elsewhere. */
+static void finish(struct device_queue *queue) { (void)queue; }
+
 const struct device_ops cpu_device_ops = {
     .name = "CPU",
     .place = SUMAC_PLACE_HOST,
@@ -168,8 +171,8 @@ const struct device_ops cpu_device_ops = {
     .record = job_queue_record,
     .await = job_queue_await,
     .stamp = job_queue_stamp,
+    .finish = finish,
     .settle = job_queue_wait,
-    .wait = job_queue_wait,
     .why = job_queue_why,
     .gpu = gpu_of,
     .stream = stream_of,

@@ -157,10 +157,16 @@ enum sumac_status device_settle(struct device_queue *queue)
     return queue->device->ops->settle(queue);
 }
 
-enum sumac_status device_wait(struct device_queue *queue)
+void device_finish(struct device_queue *queue)
 {
     assert(queue->device != NULL);
-    return queue->device->ops->wait(queue);
+    queue->device->ops->finish(queue);
+}
+
+enum sumac_status device_wait(struct device_queue *queue)
+{
+    device_finish(queue);
+    return device_settle(queue);
 }
 
 const char *device_why(const struct device_queue *queue)

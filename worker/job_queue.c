@@ -198,8 +198,4 @@ const char *job_queue_why(const struct device_queue *queue)
     return ((const struct job_queue *)queue)->told;
 }
 
-enum sumac_status job_queue_finish(struct device_queue *queue)
-{
-    put(queue, &(struct job){.kind = JOB_FINISH});
-    return job_queue_wait(queue);
-}
+void job_queue_finish(struct device_queue *queue) { put(queue, &(struct job){.kind = JOB_FINISH}); }

@@ -83,8 +83,8 @@ enum sumac_status job_queue_wait(struct device_queue *queue);
 const char *job_queue_why(const struct device_queue *queue);
 /* Put a JOB_ISSUE into it. */
 void job_queue_issue(struct device_queue *queue, device_work *work, void *context);
-/* Put a JOB_FINISH into it, and wait. */
-enum sumac_status job_queue_finish(struct device_queue *queue);
+/* Put a JOB_FINISH into it. */
+void job_queue_finish(struct device_queue *queue);
 
 /* A zeroed event; no queue has one that is deinited. */
 void job_event_init(struct job_event *event, struct device *device);

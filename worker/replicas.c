@@ -65,16 +65,20 @@ void replicas_issue(
     device_issue(replicas->queues[index], work, context);
 }
 
-/* The first failure is told, and whose it is. */
-static enum sumac_status wait_for_each(
-    const struct replicas *replicas, uint32_t count,
-    enum sumac_status (*wait)(struct device_queue *queue), uint32_t *failed)
+void replicas_finish(const struct replicas *replicas, uint32_t count)
+{
+    assert(count <= replicas->count);
+    for (uint32_t i = 0; replicas->queues != NULL && i < count; i++)
+        device_finish(replicas->queues[i]);
+}
+
+enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed)
 {
     enum sumac_status first = SUMAC_OK;
 
     assert(count <= replicas->count);
     for (uint32_t i = 0; replicas->queues != NULL && i < count; i++) {
-        const enum sumac_status status = wait(replicas->queues[i]);
+        const enum sumac_status status = device_settle(replicas->queues[i]);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -86,10 +90,6 @@ static enum sumac_status wait_for_each(
 
 enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed)
 {
-    return wait_for_each(replicas, count, device_wait, failed);
-}
-
-enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed)
-{
-    return wait_for_each(replicas, count, device_settle, failed);
+    replicas_finish(replicas, count);
+    return replicas_settle(replicas, count, failed);
 }

@@ -8,9 +8,8 @@
 #include "error.h"
 #include "step_trace.h"
 
-#define PART_BYTES                                                                                 \
-    (UINT64_C(4) << 20) /* copied at once, and more than that by the last variable                 \
-                         */
+/* Copied at once, and more than that by the last variable. */
+#define PART_BYTES (UINT64_C(16) << 20)
 
 static enum sumac_status
 open_queues(const struct replicas *replicas, struct transfers *transfers, struct sumac_error *error)
@@ -146,11 +145,14 @@ void transfers_fetch(
 
 enum sumac_status transfers_join(struct transfers *transfers, uint32_t *failed)
 {
-    enum sumac_status first =
-        replicas_join(transfers->replicas, transfers->replicas->count, failed);
+    const uint32_t replicas = transfers->replicas->count;
 
-    for (uint32_t i = 0; transfers->queues != NULL && i < transfers->replicas->count; i++) {
-        const enum sumac_status status = device_wait(transfers->queues[i]);
+    replicas_finish(transfers->replicas, replicas);
+    for (uint32_t i = 0; transfers->queues != NULL && i < replicas; i++)
+        device_finish(transfers->queues[i]);
+    enum sumac_status first = replicas_settle(transfers->replicas, replicas, failed);
+    for (uint32_t i = 0; transfers->queues != NULL && i < replicas; i++) {
+        const enum sumac_status status = device_settle(transfers->queues[i]);
         if (first == SUMAC_OK && status != SUMAC_OK) {
             first = status;
             *failed = i;

@@ -92,16 +92,10 @@ void kernel_world_run(
     }
     job_queue_issue(world->queue, issue, &issued);
     for (uint32_t i = 0; i < count; i++)
-<<<<<<< HEAD
-        device_copy(
-            world->queue,
-            &(struct sumac_copy){.to = here[i], .from = there[i], .bytes = arrays[i].bytes});
-=======
         if (there[i] != NULL)
             device_copy(
                 world->queue,
-                &(struct device_copy){.to = here[i], .from = there[i], .bytes = arrays[i].bytes});
->>>>>>> ddfa9f6ee8ae755ff66815551ffae9ce6a51f412
+                &(struct sumac_copy){.to = here[i], .from = there[i], .bytes = arrays[i].bytes});
     if (device_wait(world->queue) != SUMAC_OK)
         fail_msg("%s", device_why(world->queue));
     for (uint32_t i = 0; i < count; i++) {

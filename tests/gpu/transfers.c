@@ -19,7 +19,7 @@
 #define REPLICAS_MAX 2u
 
 /* Two parts: a large one alone, then small ones and a large one. */
-static const uint64_t elements[VARIABLES] = {1310720 + 16, 16, 64, 1048576};
+static const uint64_t elements[VARIABLES] = {4194304 + 16, 16, 64, 1048576};
 
 struct world {
     struct replicas replicas;

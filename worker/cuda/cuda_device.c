@@ -338,7 +338,7 @@ static void close_queue(struct device_queue *base)
     struct cuda_queue *queue = (struct cuda_queue *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
 
-    (void)job_queue_finish(base); /* nobody waits for its failures any more */
+    (void)device_wait(base); /* nobody waits for its failures any more */
     job_queue_deinit(&queue->jobs);
     (void)device->driver->cuStreamDestroy(queue->stream);
     free(queue);
@@ -462,8 +462,8 @@ const struct device_ops cuda_device_ops = {
     .record = job_queue_record,
     .await = job_queue_await,
     .stamp = job_queue_stamp,
+    .finish = job_queue_finish,
     .settle = job_queue_wait,
-    .wait = job_queue_finish,
     .why = job_queue_why,
     .gpu = gpu_of,
     .stream = stream_of,
