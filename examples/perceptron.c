@@ -28,9 +28,7 @@ static void forward(
     }
 }
 
-/* scores become softmax(scores) − one_hot(label), the cross-entropy's gradient; returns the
- * cross-entropy. */
-static double cross_entropy(float *scores, uint32_t label)
+static void softmax(float *scores)
 {
     float largest = scores[0], sum = 0;
 
@@ -42,6 +40,13 @@ static double cross_entropy(float *scores, uint32_t label)
     }
     for (int c = 0; c < CLASSES; c++)
         scores[c] /= sum;
+}
+
+/* scores become softmax(scores) − one_hot(label), the cross-entropy's gradient; returns the
+ * cross-entropy. */
+static double cross_entropy(float *scores, uint32_t label)
+{
+    softmax(scores);
     const double loss = -log((double)scores[label] + 1e-30);
     scores[label] -= 1;
     return loss;
@@ -97,6 +102,15 @@ double perceptron_gradient(
         backward(parameters, examples[n], hidden, scores, gradient);
     }
     return loss * (double)share;
+}
+
+float perceptron_probability(const struct perceptron *parameters, const struct example *example)
+{
+    float hidden[UNITS], scores[CLASSES];
+
+    forward(parameters, example, hidden, scores);
+    softmax(scores);
+    return scores[example->label];
 }
 
 uint32_t perceptron_count_right(

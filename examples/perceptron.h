@@ -33,6 +33,9 @@ double perceptron_gradient(
     const struct perceptron *parameters, const struct example *const *examples, uint32_t count,
     const struct perceptron *gradient);
 
+/* What an example's label is given, 0 … 1. */
+float perceptron_probability(const struct perceptron *parameters, const struct example *example);
+
 /* How many of the examples are classified right. */
 uint32_t perceptron_count_right(
     const struct perceptron *parameters, const struct example *examples, uint32_t count);

@@ -52,16 +52,21 @@ lay_out(struct tensors *tensors, struct sumac_variable *const *variables, enum s
     return SUMAC_OK;
 }
 
-static enum sumac_status
-give_up(struct tensors *made, enum sumac_status status, uint64_t bytes, struct sumac_error *error)
+/* `device`: whose memory was wanted; NULL: the host's. */
+static enum sumac_status give_up(
+    struct tensors *made, enum sumac_status status, const struct device *device, uint64_t bytes,
+    struct sumac_error *error)
 {
     const uint32_t count = made->count;
+    char name[32];
 
     assert(status != SUMAC_OK);
     tensors_deinit(made);
     return fail(
         error, status, SUMAC_REASON_OUT_OF_MEMORY,
-        "no memory for %" PRIu64 " bytes of values or gradients of %u variables", bytes, count);
+        "no memory%s%s for %" PRIu64 " bytes of values or gradients of %u variables",
+        device == NULL ? "" : " on ", device == NULL ? "" : device_name(device, name, sizeof name),
+        bytes, count);
 }
 
 /* Where the bytes are: a device's own, the host's that the device is quick with, or any of the
@@ -96,7 +101,9 @@ static enum sumac_status make(
         status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : lay_out(&made, variables, as);
     }
     if (status != SUMAC_OK)
-        return give_up(&made, status, bytes, error);
+        return give_up(
+            &made, status, memory->take == device_buffer_create ? memory->device : NULL, bytes,
+            error);
     *tensors = made;
     return SUMAC_OK;
 }
@@ -140,7 +147,7 @@ enum sumac_status tensors_mirror(
         status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK;
     }
     if (status != SUMAC_OK)
-        return give_up(&made, status, sumac_buffer_bytes(host->buffer), error);
+        return give_up(&made, status, device, sumac_buffer_bytes(host->buffer), error);
     for (uint32_t i = 0; i < made.count; i++) {
         made.items[i] = host->items[i];
         made.items[i].buffer = made.buffer;

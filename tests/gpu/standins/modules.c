@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* modules.c -- any image is accepted, and a kernel is its twin on the CPU, by its name. */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,23 @@ CUresult cuModuleUnload(CUmodule module)
     return CUDA_SUCCESS;
 }
 
+/* A kernel of the program's own: its twin is in the library that SUMAC_STANDIN_KERNELS names, as
+ * standin_kernel_NAME. */
+static bool find_of_program(const char *name, struct CUfunc_st *function)
+{
+    const char *file = getenv("SUMAC_STANDIN_KERNELS");
+    void *library = file == NULL ? NULL : dlopen(file, RTLD_NOW);
+    char symbol[128];
+
+    if (file != NULL && library == NULL)
+        standin_object("SUMAC_STANDIN_KERNELS: %s", dlerror());
+    (void)snprintf(symbol, sizeof symbol, "standin_kernel_%s", name);
+    const struct CUfunc_st *twin = library == NULL ? NULL : dlsym(library, symbol);
+    if (twin != NULL)
+        *function = *twin;
+    return twin != NULL;
+}
+
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
 {
     const CUresult result = standin_enter(__func__, true);
@@ -53,15 +71,16 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
         return result;
     if (module->of != standin_current())
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 ||
-        (!standin_twin_find(name + strlen(PREFIX), &found) &&
-         !standin_update_twin_find(name + strlen(PREFIX), &found)))
+    const bool is_ours = strncmp(name, PREFIX, strlen(PREFIX)) == 0;
+    const char *rest = is_ours ? name + strlen(PREFIX) : name;
+    if (is_ours ? !standin_twin_find(rest, &found) && !standin_update_twin_find(rest, &found)
+                : !find_of_program(name, &found))
         return CUDA_ERROR_NOT_FOUND;
     struct CUfunc_st *made = malloc(sizeof *made);
     if (made == NULL)
         return CUDA_ERROR_OUT_OF_MEMORY;
     *made = found;
-    (void)snprintf(made->name, sizeof made->name, "%s", name + strlen(PREFIX));
+    (void)snprintf(made->name, sizeof made->name, "%s", rest);
     made->next = module->functions;
     module->functions = made;
     *function = made;

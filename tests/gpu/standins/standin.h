@@ -15,6 +15,7 @@
  *     SUMAC_STANDIN_FAIL      FUNCTION:N:RESULT, the N-th call of it fails so; FUNCTION may be
  *                             "stream", what streams do; it fails later, and all that follows
  *     SUMAC_STANDIN_SEED      of how late streams are
+ *     SUMAC_STANDIN_KERNELS   a library with the twins of a program's own kernels
  */
 #ifndef TESTS_GPU_STANDINS_STANDIN_H
 #define TESTS_GPU_STANDINS_STANDIN_H
