@@ -39,8 +39,6 @@ static enum sumac_status carry_out(struct job_queue *queue, const struct job *jo
     case JOB_STAMP:
         *job->stamp = trace_now();
         return SUMAC_OK;
-    case JOB_FINISH:
-        return SUMAC_OK;
     }
     return SUMAC_INTERNAL;
 }
@@ -150,7 +148,11 @@ static enum sumac_status wait_here(struct device_queue *queue, struct sumac_erro
 }
 
 /* Nothing is elsewhere. */
-static void finish(struct device_queue *queue) { (void)queue; }
+static enum sumac_status complete(struct device_queue *queue)
+{
+    (void)queue;
+    return SUMAC_OK;
+}
 
 const struct device_ops cpu_device_ops = {
     .name = "CPU",
@@ -171,8 +173,8 @@ const struct device_ops cpu_device_ops = {
     .record = job_queue_record,
     .await = job_queue_await,
     .stamp = job_queue_stamp,
-    .finish = finish,
     .settle = job_queue_wait,
+    .complete = complete,
     .why = job_queue_why,
     .gpu = gpu_of,
     .stream = stream_of,

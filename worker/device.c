@@ -157,16 +157,20 @@ enum sumac_status device_settle(struct device_queue *queue)
     return queue->device->ops->settle(queue);
 }
 
-void device_finish(struct device_queue *queue)
+enum sumac_status device_complete(struct device_queue *queue)
 {
     assert(queue->device != NULL);
-    queue->device->ops->finish(queue);
+    return queue->device->ops->complete(queue);
 }
 
 enum sumac_status device_wait(struct device_queue *queue)
 {
-    device_finish(queue);
-    return device_settle(queue);
+    const enum sumac_status settled = device_settle(queue);
+
+    if (settled == SUMAC_OK)
+        return device_complete(queue);
+    (void)queue->device->ops->complete(queue); /* what was told first counts */
+    return settled;
 }
 
 const char *device_why(const struct device_queue *queue)

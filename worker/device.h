@@ -67,8 +67,8 @@ struct device_ops {
     void (*record)(struct device_queue *queue, struct device_event *event);
     void (*await)(struct device_queue *queue, struct device_event *event);
     void (*stamp)(struct device_queue *queue, uint64_t *ns);
-    void (*finish)(struct device_queue *queue);
     enum sumac_status (*settle)(struct device_queue *queue);
+    enum sumac_status (*complete)(struct device_queue *queue);
     const char *(*why)(const struct device_queue *queue);
     /* Within the queue's work: sumac/device.h. */
     int32_t (*gpu)(const struct device_queue *queue);
@@ -150,11 +150,10 @@ void device_stamp(struct device_queue *queue, uint64_t *ns);
  * device may still be under way. Fails    as device_wait, with what is known by then. */
 enum sumac_status device_settle(struct device_queue *queue);
 
-/* Put into the queue that all before it is to be over, on the device, too: device_settle waits for
- * that then. Of several queues all are told first, and then waited for. */
-void device_finish(struct device_queue *queue);
+/* Wait, on this thread, until what they began is over on the device: nothing else wakes it up. */
+enum sumac_status device_complete(struct device_queue *queue);
 
-/* Wait until the queue is empty, which is to finish, and to settle. What its work wrote is then
+/* Wait until the queue is empty: both, one after the other. What its work wrote is then
  * visible to the caller. Fails    with the first failure since the last wait. */
 enum sumac_status device_wait(struct device_queue *queue);
 

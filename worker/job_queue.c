@@ -189,6 +189,7 @@ enum sumac_status job_queue_wait(struct device_queue *base)
     const enum sumac_status failure = queue->failure;
     queue->failure = SUMAC_OK;
     memcpy(queue->told, queue->failure_why, sizeof queue->told);
+    queue->failure_why[0] = '\0';
     pthread_mutex_unlock(&queue->mutex);
     return failure;
 }
@@ -197,5 +198,3 @@ const char *job_queue_why(const struct device_queue *queue)
 {
     return ((const struct job_queue *)queue)->told;
 }
-
-void job_queue_finish(struct device_queue *queue) { put(queue, &(struct job){.kind = JOB_FINISH}); }

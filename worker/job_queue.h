@@ -34,7 +34,6 @@ enum job_kind {
     JOB_RECORD, /* event: job_event_pass */
     JOB_AWAIT,  /* event, until it has passed so often: job_event_await */
     JOB_STAMP,  /* stamp: the time, when what the jobs before have begun elsewhere is over */
-    JOB_FINISH, /* what the jobs before have begun elsewhere */
 };
 
 struct job {
@@ -55,7 +54,7 @@ struct job_queue {
     job_carry_out *carry_out;
     pthread_t thread;
     char why[JOB_WHY_BYTES];  /* the thread's: of the job that it does, "" before carry_out */
-    char told[JOB_WHY_BYTES]; /* whoever waits has it: of the failure that was told */
+    char told[JOB_WHY_BYTES]; /* whoever waits has it: of the failure that was told, or "" */
     pthread_mutex_t mutex;    /* guards what follows */
     pthread_cond_t changed;
     struct job jobs[DEVICE_JOBS_MAX]; /* a ring: put … done */
@@ -83,8 +82,6 @@ enum sumac_status job_queue_wait(struct device_queue *queue);
 const char *job_queue_why(const struct device_queue *queue);
 /* Put a JOB_ISSUE into it. */
 void job_queue_issue(struct device_queue *queue, device_work *work, void *context);
-/* Put a JOB_FINISH into it. */
-void job_queue_finish(struct device_queue *queue);
 
 /* A zeroed event; no queue has one that is deinited. */
 void job_event_init(struct job_event *event, struct device *device);

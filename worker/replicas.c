@@ -65,20 +65,16 @@ void replicas_issue(
     device_issue(replicas->queues[index], work, context);
 }
 
-void replicas_finish(const struct replicas *replicas, uint32_t count)
-{
-    assert(count <= replicas->count);
-    for (uint32_t i = 0; replicas->queues != NULL && i < count; i++)
-        device_finish(replicas->queues[i]);
-}
-
-enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+/* The first failure is told, and whose it is. */
+static enum sumac_status wait_for_each(
+    const struct replicas *replicas, uint32_t count,
+    enum sumac_status (*wait)(struct device_queue *queue), uint32_t *failed)
 {
     enum sumac_status first = SUMAC_OK;
 
     assert(count <= replicas->count);
     for (uint32_t i = 0; replicas->queues != NULL && i < count; i++) {
-        const enum sumac_status status = device_settle(replicas->queues[i]);
+        const enum sumac_status status = wait(replicas->queues[i]);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -88,8 +84,23 @@ enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t coun
     return first;
 }
 
+enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+{
+    return wait_for_each(replicas, count, device_settle, failed);
+}
+
+enum sumac_status
+replicas_complete(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+{
+    return wait_for_each(replicas, count, device_complete, failed);
+}
+
 enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed)
 {
-    replicas_finish(replicas, count);
-    return replicas_settle(replicas, count, failed);
+    const enum sumac_status settled = replicas_settle(replicas, count, failed);
+
+    if (settled == SUMAC_OK)
+        return replicas_complete(replicas, count, failed);
+    (void)replicas_complete(replicas, count, NULL);
+    return settled;
 }

@@ -26,13 +26,14 @@ void replicas_begin(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
 void replicas_issue(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
-/* Have the first `count` finish: device_finish. */
-void replicas_finish(const struct replicas *replicas, uint32_t count);
 /* Wait until the first `count` have done all that was begun. Fails  as the first replica's that
  * failed; *failed (NULL: not wanted) is which. */
 enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed);
-/* The same until their functions have returned: what these began may still be under way. */
+/* The same until their functions have returned, what these began may still be under way; and until
+ * that is over, too. */
 enum sumac_status
 replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed);
+enum sumac_status
+replicas_complete(const struct replicas *replicas, uint32_t count, uint32_t *failed);
 
 #endif

@@ -143,20 +143,29 @@ void transfers_fetch(
     }
 }
 
+/* One after the other; the first failure counts. */
+static void
+note(enum sumac_status status, uint32_t replica, enum sumac_status *first, uint32_t *failed)
+{
+    assert(replica < SUMAC_REPLICAS_MAX);
+    if (*first != SUMAC_OK || status == SUMAC_OK)
+        return;
+    *first = status;
+    *failed = replica;
+}
+
 enum sumac_status transfers_join(struct transfers *transfers, uint32_t *failed)
 {
     const uint32_t replicas = transfers->replicas->count;
+    const uint32_t copying = transfers->queues == NULL ? 0 : replicas;
+    enum sumac_status first = SUMAC_OK;
+    uint32_t which = 0;
 
-    replicas_finish(transfers->replicas, replicas);
-    for (uint32_t i = 0; transfers->queues != NULL && i < replicas; i++)
-        device_finish(transfers->queues[i]);
-    enum sumac_status first = replicas_settle(transfers->replicas, replicas, failed);
-    for (uint32_t i = 0; transfers->queues != NULL && i < replicas; i++) {
-        const enum sumac_status status = device_settle(transfers->queues[i]);
-        if (first == SUMAC_OK && status != SUMAC_OK) {
-            first = status;
-            *failed = i;
-        }
-    }
+    note(replicas_settle(transfers->replicas, replicas, &which), which, &first, failed);
+    for (uint32_t i = 0; i < copying; i++)
+        note(device_settle(transfers->queues[i]), i, &first, failed);
+    note(replicas_complete(transfers->replicas, replicas, &which), which, &first, failed);
+    for (uint32_t i = 0; i < copying; i++)
+        note(device_complete(transfers->queues[i]), i, &first, failed);
     return first;
 }

@@ -88,9 +88,6 @@ static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job
     case JOB_STAMP:
         next = driver->cuLaunchHostFunc(stream, stamp, job->stamp);
         break;
-    case JOB_FINISH:
-        next = driver->cuStreamSynchronize(stream);
-        break;
     }
     result = result != CUDA_SUCCESS ? result : next;
     if (result == CUDA_SUCCESS)
@@ -333,6 +330,26 @@ open_queue(struct device *base, struct device_queue **queue, struct sumac_error 
     return SUMAC_OK;
 }
 
+/* The queue's thread has nothing to do: what it would say of a failure is said here. */
+static enum sumac_status complete(struct device_queue *base)
+{
+    struct cuda_queue *queue = (struct cuda_queue *)base;
+    const struct cuda_device *device = (const struct cuda_device *)base->device;
+    CUcontext popped = NULL;
+    CUresult result = device->driver->cuCtxPushCurrent(device->context);
+
+    if (result == CUDA_SUCCESS) {
+        result = device->driver->cuStreamSynchronize(queue->stream);
+        (void)device->driver->cuCtxPopCurrent(&popped);
+        assert(popped == device->context);
+    }
+    if (result == CUDA_SUCCESS)
+        return SUMAC_OK;
+    if (queue->jobs.told[0] == '\0')
+        cuda_words(device->driver, result, queue->jobs.told, sizeof queue->jobs.told);
+    return cuda_status(result);
+}
+
 static void close_queue(struct device_queue *base)
 {
     struct cuda_queue *queue = (struct cuda_queue *)base;
@@ -462,8 +479,8 @@ const struct device_ops cuda_device_ops = {
     .record = job_queue_record,
     .await = job_queue_await,
     .stamp = job_queue_stamp,
-    .finish = job_queue_finish,
     .settle = job_queue_wait,
+    .complete = complete,
     .why = job_queue_why,
     .gpu = gpu_of,
     .stream = stream_of,
