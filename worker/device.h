@@ -92,7 +92,8 @@ enum sumac_status
 device_count(const struct device_ops *ops, uint32_t *count, struct sumac_error *error);
 
 /* Open device `index` of a kind.
- * Gives    *device; close with device_close, after its queues, events and buffers. NULL is fine.
+ * Gives    *device; close with device_close, after its queues and events; buffers may outlive it.
+ *          NULL is fine.
  * Fails    RESOURCE_EXHAUSTED. FAILED_PRECONDITION: the machine, or this build, has none of the
  *          kind; OUT_OF_RANGE: none of that number. The sentence has the remedy. */
 enum sumac_status device_open(
@@ -134,6 +135,8 @@ void device_event_close(struct device_event *event);
 /* Put into the queue, after what it has: work(context), when what was put before is done; a copy;
  * that the event, one of its own device's, has come to pass; a wait until all that was recorded
  * before this call has come to pass (of a device of the same kind).
+ * What the queue's own thread puts into it, in the work that it runs, is carried out at once, as
+ * part of that work.
  * Threads  one at a time for a queue. */
 void device_run(struct device_queue *queue, device_work *work, void *context);
 /* The same of work that only begins more: what was put before may still be under way on the device.
@@ -153,8 +156,9 @@ enum sumac_status device_settle(struct device_queue *queue);
 /* Wait, on this thread, until what they began is over on the device: nothing else wakes it up. */
 enum sumac_status device_complete(struct device_queue *queue);
 
-/* Wait until the queue is empty: both, one after the other. What its work wrote is then
- * visible to the caller. Fails    with the first failure since the last wait. */
+/* Wait until the queue is empty: both, one after the other; within the queue's own work, until all
+ * that it has begun is over. What its work wrote is then visible to the caller.
+ * Fails    with the first failure since the last wait. */
 enum sumac_status device_wait(struct device_queue *queue);
 
 /* What the device itself said of the failure that the last wait told, to come after ": "; "" where

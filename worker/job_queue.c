@@ -53,10 +53,24 @@ void job_event_await(struct job_event *event, uint64_t until)
 
 /* ---- the queue's thread */
 
+static _Thread_local struct job_queue *own; /* whose this thread is */
+
+struct job_queue *job_queue_of_thread(void) { return own; }
+
+/* Under the mutex: the first failure is told. */
+static void note(struct job_queue *queue, enum sumac_status status)
+{
+    if (queue->failure != SUMAC_OK)
+        return;
+    queue->failure = status;
+    memcpy(queue->failure_why, queue->why, sizeof queue->why);
+}
+
 static void *serve(void *argument)
 {
     struct job_queue *queue = argument;
 
+    own = queue;
     pthread_mutex_lock(&queue->mutex);
     for (;;) {
         while (queue->done == queue->put && !queue->closing)
@@ -69,10 +83,7 @@ static void *serve(void *argument)
         /* Nobody writes the job before it is done. */
         const enum sumac_status status = queue->carry_out(queue, job);
         pthread_mutex_lock(&queue->mutex);
-        if (queue->failure == SUMAC_OK) {
-            queue->failure = status;
-            memcpy(queue->failure_why, queue->why, sizeof queue->why);
-        }
+        note(queue, status);
         queue->done++;
         pthread_cond_broadcast(&queue->changed);
     }
@@ -120,10 +131,27 @@ void job_queue_deinit(struct job_queue *queue)
 
 /* ---- the table's functions */
 
+/* By the job that the thread does. */
+static void carry_out_within(struct job_queue *queue, const struct job *job)
+{
+    queue->why[0] = '\0';
+    const enum sumac_status status = queue->carry_out(queue, job);
+
+    assert(own == queue);
+    pthread_mutex_lock(&queue->mutex);
+    note(queue, status);
+    pthread_mutex_unlock(&queue->mutex);
+    queue->why[0] = '\0';
+}
+
 static void put(struct device_queue *base, const struct job *job)
 {
     struct job_queue *queue = (struct job_queue *)base;
 
+    if (own == queue) {
+        carry_out_within(queue, job);
+        return;
+    }
     pthread_mutex_lock(&queue->mutex);
     while (queue->put - queue->done == DEVICE_JOBS_MAX)
         pthread_cond_wait(&queue->changed, &queue->mutex);
@@ -184,7 +212,7 @@ enum sumac_status job_queue_wait(struct device_queue *base)
 
     pthread_mutex_lock(&queue->mutex);
     assert(!queue->closing);
-    while (queue->done != queue->put)
+    while (own != queue && queue->done != queue->put)
         pthread_cond_wait(&queue->changed, &queue->mutex);
     const enum sumac_status failure = queue->failure;
     queue->failure = SUMAC_OK;

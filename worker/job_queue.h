@@ -4,6 +4,9 @@
  *
  *     device_run, device_copy, … ──► [ job | job | job |   |   ] ──► thread: carry_out(queue, job)
  *
+ * What the thread itself puts into its queue – what is run there does so – is carried out at once:
+ * after all that was before the job that it does, and before all that comes after that.
+ *
  * What a job comes to is the kind's matter (`carry_out`), and so is what else a queue or an event
  * has: its struct begins with one of these. The functions that take a device_queue stand in the
  * kind's table as they are (device.h says what they do).
@@ -82,6 +85,8 @@ enum sumac_status job_queue_wait(struct device_queue *queue);
 const char *job_queue_why(const struct device_queue *queue);
 /* Put a JOB_ISSUE into it. */
 void job_queue_issue(struct device_queue *queue, device_work *work, void *context);
+/* The queue whose thread this is; NULL: of none. */
+struct job_queue *job_queue_of_thread(void);
 
 /* A zeroed event; no queue has one that is deinited. */
 void job_event_init(struct job_event *event, struct device *device);

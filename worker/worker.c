@@ -82,7 +82,6 @@ struct sumac_worker {
     uint64_t steps;
     struct step_trace *traced; /* NULL: no trace is written */
     pid_t process;             /* whose threads the devices are */
-    bool lends; /* for good, memory of a device's to the network: it is never closed */
 };
 
 static uint32_t place_count(const struct sumac_worker *worker)
@@ -736,15 +735,12 @@ static void settle(struct sumac_worker *worker)
         if (drain(worker, 0, NULL) == SUMAC_DEADLINE_EXCEEDED) {
             struct place *place = &worker->places[worker->applied % place_count(worker)];
             (void)sumac_buffer_ref(place->gradients.buffer);
-            worker->lends = true;
             if (worker->half_count > 0)
                 (void)sumac_buffer_ref(place->widened.buffer);
             worker->applied++;
         }
-    if (end_pull(worker, NULL) == SUMAC_DEADLINE_EXCEEDED) {
+    if (end_pull(worker, NULL) == SUMAC_DEADLINE_EXCEEDED)
         (void)sumac_buffer_ref(worker->values[1 - worker->current].buffer);
-        worker->lends = true;
-    }
 }
 
 /* No queue has work with them any more. */
@@ -774,8 +770,7 @@ void sumac_worker_destroy(struct sumac_worker *worker)
     replicas_close_queues(&worker->replicas);
     step_trace_close(worker->traced);
     free_tensors(worker);
-    if (!worker->lends)
-        replicas_close(&worker->replicas);
+    replicas_close(&worker->replicas);
     free(worker->weights);
     free(worker->halves);
     free(worker->source_elements);

@@ -257,7 +257,12 @@ static enum sumac_status regroup_leaf(
         none = none && leaves[i]->kind == SUMAC_VALUE_NONE;
     for (uint32_t i = 0; i < regroup->count; i++)
         (void)sumac_value_ref(leaves[i]);
-    if (identical || none) {
+    const bool alike = !identical && !none && value_are_alike(leaves, regroup->count);
+    if (alike && !value_is_here(leaves[0])) {
+        *mapped = value_mirrored_each(leaves, regroup->count, regroup->first);
+        return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    }
+    if (identical || none || alike) {
         for (uint32_t i = 1; i < regroup->count; i++)
             sumac_value_unref(leaves[i]);
         *mapped = leaves[0];
@@ -300,11 +305,26 @@ enum sumac_status sumac_value_regroup(
 
 /* ---- the same bits */
 
-static bool same_tensor(const struct sumac_tensor *a, const struct sumac_tensor *b)
+static bool same_elements(const struct sumac_value *a, const struct sumac_value *b)
 {
-    return a->dtype == b->dtype && sumac_shape_equal(&a->shape, &b->shape) &&
-           (sumac_tensor_bytes(a) == 0 ||
-            memcmp(sumac_tensor_data(a), sumac_tensor_data(b), (size_t)sumac_tensor_bytes(a)) == 0);
+    const uint64_t bytes = sumac_tensor_bytes(&a->tensor);
+
+    return bytes == 0 ||
+           memcmp(sumac_tensor_data(&a->tensor), sumac_tensor_data(&b->tensor), (size_t)bytes) == 0;
+}
+
+static bool same_tensor(const struct sumac_value *a, const struct sumac_value *b)
+{
+    if (a->tensor.dtype != b->tensor.dtype ||
+        !sumac_shape_equal(&a->tensor.shape, &b->tensor.shape))
+        return false;
+    if (value_is_here(a) && value_is_here(b))
+        return same_elements(a, b);
+    struct sumac_value *one = sumac_value_copy(&a->tensor), *other = sumac_value_copy(&b->tensor);
+    const bool same = one != NULL && other != NULL && same_elements(one, other);
+    sumac_value_unref(one);
+    sumac_value_unref(other);
+    return same;
 }
 
 bool sumac_value_equal(const struct sumac_value *a, const struct sumac_value *b)
@@ -315,7 +335,7 @@ bool sumac_value_equal(const struct sumac_value *a, const struct sumac_value *b)
         a->first != b->first)
         return false;
     if (a->kind == SUMAC_VALUE_TENSOR)
-        return same_tensor(&a->tensor, &b->tensor);
+        return same_tensor(a, b);
     if (a->kind == SUMAC_VALUE_SLICES && !sumac_shape_equal(&a->dense, &b->dense))
         return false;
     for (uint32_t i = 0; i < a->count; i++)

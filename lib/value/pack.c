@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reach.h"
+
 #include "dtype.h"
 
 /* ---- written */
@@ -73,6 +75,19 @@ static void pack_shape(struct pack *pack, const struct sumac_shape *shape)
         pack_u64(pack, shape->extent[i]);
 }
 
+static void pack_elements_of(struct pack *pack, const struct sumac_tensor *tensor)
+{
+    const size_t bytes = (size_t)sumac_tensor_bytes(tensor);
+    struct sumac_error error;
+
+    if (bytes == 0 || !make_room(pack, bytes))
+        return;
+    if (reach_read(tensor, pack->bytes + pack->used, &error) == SUMAC_OK)
+        pack->used += bytes;
+    else
+        pack->failed = true;
+}
+
 static void pack_tensor(
     struct pack *pack, const struct sumac_tensor *tensor, pack_elements *elements,
     const void *context)
@@ -83,7 +98,7 @@ static void pack_tensor(
     pack_shape(pack, &tensor->shape);
     pack_u32(pack, go_along);
     if (go_along)
-        pack_bytes(pack, sumac_tensor_data(tensor), (size_t)sumac_tensor_bytes(tensor));
+        pack_elements_of(pack, tensor);
 }
 
 void pack_value(

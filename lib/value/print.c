@@ -9,6 +9,7 @@
 #include "dtype.h"
 #include "half.h"
 #include "text.h"
+#include "reach.h"
 
 #define ELEMENTS_PRINTED_MAX 16u
 #define KEY_PRINTED_MAX 64 /* bytes */
@@ -80,15 +81,32 @@ SAY_FLOAT(float64, double, 17)
 static say_element *const elements_say[DTYPES_MAX + 1] = {SUMAC_DTYPE_LIST(X)};
 #undef X
 
-/* "float32[2, 3] 1 2 3 4 5 6"; of many elements the first ones. */
+/* The first elements, up to `count`, where the host sees them. false: nobody gets at them. */
+static bool
+read_first(const struct sumac_tensor *tensor, uint64_t count, uint64_t room[ELEMENTS_PRINTED_MAX])
+{
+    struct sumac_tensor first = *tensor;
+    struct sumac_error error;
+
+    first.shape = SUMAC_SHAPE(count < ELEMENTS_PRINTED_MAX ? count : ELEMENTS_PRINTED_MAX);
+    return reach_read(&first, room, &error) == SUMAC_OK;
+}
+
+/* "float32[2, 3] 1 2 3 4 5 6", "float32[2] on GPU:1 1 2"; of many elements the first ones. */
 static void say_tensor(struct line *line, const struct sumac_tensor *tensor)
 {
     char shape[128];
     const uint64_t elements = sumac_tensor_bytes(tensor) / dtype_bytes(tensor->dtype);
+    uint64_t data[ELEMENTS_PRINTED_MAX]; /* the widest is of 8 bytes */
 
     say(line, "%s%s", sumac_dtype_name(tensor->dtype),
         sumac_shape_print(&tensor->shape, shape, sizeof shape));
-    const void *data = sumac_tensor_data(tensor);
+    if (!reach_is_here(tensor->buffer))
+        say(line, " on GPU:%" PRIu32, sumac_buffer_place(tensor->buffer).device);
+    if (!read_first(tensor, elements, data)) {
+        say(line, " (not to be read)");
+        return;
+    }
     for (uint64_t i = 0; i < elements && i < ELEMENTS_PRINTED_MAX; i++) {
         say(line, " ");
         elements_say[tensor->dtype](line, data, i);

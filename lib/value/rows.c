@@ -82,6 +82,25 @@ static struct sumac_value *make_rows(const struct table *table, uint64_t count, 
     return value_make_tensor(table->tensor->dtype, &shape, elements);
 }
 
+/* What is on a device is brought here, and asked again: of sumac_value_rows, or of _lookup, which
+ * has a combiner. */
+static enum sumac_status ask_there(
+    const struct sumac_value *value, const struct sumac_value *ids, enum sumac_combiner combiner,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value *here = NULL, *ids_here = NULL;
+
+    enum sumac_status status = sumac_value_to_host((void *)(uintptr_t)value, &here, error);
+    if (status == SUMAC_OK)
+        status = sumac_value_to_host((void *)(uintptr_t)ids, &ids_here, error);
+    if (status == SUMAC_OK)
+        status = (int)combiner == 0 ? sumac_value_rows(here, ids_here, result, error)
+                                    : sumac_value_lookup(here, ids_here, combiner, result, error);
+    sumac_value_unref(here);
+    sumac_value_unref(ids_here);
+    return status;
+}
+
 enum sumac_status sumac_value_rows(
     const struct sumac_value *value, const struct sumac_value *ids, struct sumac_value **result,
     struct sumac_error *error)
@@ -97,6 +116,8 @@ enum sumac_status sumac_value_rows(
         status = check_ids(&table, ids, error);
     if (status != SUMAC_OK)
         return status;
+    if (!value_is_here(value) || !value_is_here(ids))
+        return ask_there(value, ids, (enum sumac_combiner)0, result, error);
     const uint64_t count = ids->tensor.shape.extent[0];
     struct sumac_value *made = make_rows(&table, count, &elements);
     if (made == NULL)
@@ -224,6 +245,14 @@ static enum sumac_status combine(
     return status;
 }
 
+static bool are_here(const struct sumac_value *bags)
+{
+    for (uint32_t i = 0; i < bags->count; i++)
+        if (!value_is_here(bags->items[i]))
+            return false;
+    return true;
+}
+
 static enum sumac_status check_lookup(
     const struct table *table, const struct sumac_value *bags, enum sumac_combiner combiner,
     struct sumac_error *error)
@@ -265,6 +294,8 @@ enum sumac_status sumac_value_lookup(
         status = check_lookup(&table, bags, combiner, error);
     if (status != SUMAC_OK)
         return status;
+    if (!value_is_here(value) || !are_here(bags))
+        return ask_there(value, bags, combiner, result, error);
     /* the widest of them; float32 and float64 have their zeros of the same bits */
     uint64_t *scratch = calloc((size_t)table.columns + 1, sizeof *scratch);
     struct sumac_value *made = make_rows(&table, bags->count, &elements);

@@ -180,6 +180,21 @@ static uint8_t *copy_axis(
     return to;
 }
 
+/* Of one that lies on a device. */
+static enum sumac_status slice_there(
+    const struct sumac_value *value, const struct sumac_slice *slices, uint32_t count,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value *here = NULL;
+
+    assert(!value_is_here(value));
+    enum sumac_status status = value_bring_here((void *)(uintptr_t)value, &here, error);
+    if (status == SUMAC_OK)
+        status = sumac_value_slice(here, slices, count, result, error);
+    sumac_value_unref(here);
+    return status;
+}
+
 enum sumac_status sumac_value_slice(
     const struct sumac_value *value, const struct sumac_slice *slices, uint32_t count,
     struct sumac_value **result, struct sumac_error *error)
@@ -200,6 +215,8 @@ enum sumac_status sumac_value_slice(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, "%s: the value is a %s", call,
             sumac_value_kind_name(value->kind));
+    if (!value_is_here(value))
+        return slice_there(value, slices, count, result, error);
     const enum sumac_status status = plan(&value->tensor, slices, count, &walk, error);
     if (status != SUMAC_OK)
         return status;

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "text.h"
+#include "reach.h"
 
 enum sumac_status value_fail_for_memory(struct sumac_error *error)
 {
@@ -118,9 +119,16 @@ static bool is_there(const struct sumac_tensor *tensor)
 
 struct sumac_value *sumac_value_copy(const struct sumac_tensor *tensor)
 {
-    return is_there(tensor)
-               ? sumac_value_tensor(tensor->dtype, tensor->shape, sumac_tensor_data(tensor))
-               : NULL;
+    struct sumac_error error;
+    void *elements;
+
+    if (!is_there(tensor))
+        return NULL;
+    struct sumac_value *value = value_make_tensor(tensor->dtype, &tensor->shape, &elements);
+    if (value == NULL || reach_read(tensor, elements, &error) == SUMAC_OK)
+        return value;
+    sumac_value_unref(value);
+    return NULL;
 }
 
 struct sumac_value *sumac_value_of(const struct sumac_tensor *tensor)
@@ -321,6 +329,12 @@ static struct sumac_value *note_replicas(struct sumac_value *value, uint32_t fir
     value->distributed = true;
     value->first = first;
     return value;
+}
+
+struct sumac_value *
+value_mirrored_each(struct sumac_value *const *items, uint32_t count, uint32_t first)
+{
+    return note_replicas(make_of(SUMAC_VALUE_MIRRORED, items, count), first);
 }
 
 struct sumac_value *

@@ -10,14 +10,15 @@
 struct sumac_value {
     atomic_uint_fast32_t references;
     enum sumac_value_kind kind;
-    uint32_t depth;             /* of what is nested in it */
-    bool distributed;           /* a leaf is per_replica or mirrored */
-    uint32_t first;             /* replica; of a distributed leaf */
-    uint32_t count;             /* of items */
-    struct sumac_value **items; /* (count), one reference of each */
-    char **keys;                /* (count), of a dict */
-    struct sumac_tensor tensor; /* of a tensor; its buffer has a reference of it */
-    struct sumac_shape dense;   /* of slices */
+    uint32_t depth;                /* of what is nested in it */
+    bool distributed;              /* a leaf is per_replica or mirrored */
+    uint32_t first;                /* replica; of a distributed leaf */
+    uint32_t count;                /* of items */
+    struct sumac_value **items;    /* (count), one reference of each */
+    char **keys;                   /* (count), of a dict */
+    struct sumac_tensor tensor;    /* of a tensor; its buffer has a reference of it */
+    struct sumac_shape dense;      /* of slices */
+    atomic_uint_fast64_t likeness; /* of a leaf that has copies; place.c */
 };
 
 /* An uninitialized tensor, to be written before anybody else has it. NULL: no memory. */
@@ -28,6 +29,24 @@ value_make_tensor(enum sumac_dtype dtype, const struct sumac_shape *shape, void 
 bool value_is_nest(const struct sumac_value *value);
 /* per_replica or mirrored? */
 bool value_is_leaf_of_replicas(const struct sumac_value *value);
+
+/* ---- place.c: where the elements are */
+
+/* Does the host see the elements of a tensor, or of all tensors of slices? */
+bool value_is_here(const struct sumac_value *leaf);
+/* A leaf, not distributed, whose elements the host sees: itself, or a copy.
+ * Gives *here. Fails  as reach_read, RESOURCE_EXHAUSTED. */
+enum sumac_status
+value_bring_here(struct sumac_value *leaf, struct sumac_value **here, struct sumac_error *error);
+
+/* A leaf and its copies are alike: where each replica returns one of them, all return the same. */
+uint64_t value_new_likeness(void); /* that nothing has yet */
+void value_liken(struct sumac_value *copy, struct sumac_value *leaf);
+bool value_are_alike(struct sumac_value *const *leaves, uint32_t count);
+
+/* As sumac_value_mirrored, of what each replica has a copy of its own of. Takes  the items. */
+struct sumac_value *
+value_mirrored_each(struct sumac_value *const *items, uint32_t count, uint32_t first);
 
 /* "['w'][1]": where in a nest one is, while it is walked. */
 struct value_path {

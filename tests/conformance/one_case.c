@@ -8,6 +8,7 @@
 #include "cluster_client.h"
 
 #define WORKERS_MAX 4u /* relay.c starts so many */
+#define DEVICES_COUNTED_MAX 16u
 
 static const char *const strategy_keys[] = {"kind", "workers", "replicas", "ps", NULL};
 
@@ -41,6 +42,23 @@ struct sumac_value *one_read_value(struct one_case *one, json_t *given)
     return NULL;
 }
 
+/* What strategies are made on; NULL: CPUs. */
+static const char *devices;
+
+bool one_has_devices(void) { return devices != NULL; }
+
+struct sumac_value *one_bring(struct one_case *one, struct sumac_value *value)
+{
+    struct sumac_value *placed = NULL;
+    struct sumac_error error;
+
+    if (devices == NULL || value == NULL ||
+        sumac_strategy_to_devices(one->strategy, value, &placed, &error) != SUMAC_OK)
+        return value;
+    sumac_value_unref(value);
+    return placed;
+}
+
 struct sumac_value *one_read_args(struct one_case *one)
 {
     json_t *given = one_get(one, "args");
@@ -49,7 +67,7 @@ struct sumac_value *one_read_args(struct one_case *one)
         given == NULL ? sumac_value_tuple(NULL, 0) : one_read_value(one, tuple);
 
     json_decref(tuple);
-    return args;
+    return one_bring(one, args);
 }
 
 struct sumac_value *one_read_kwargs(struct one_case *one)
@@ -60,7 +78,7 @@ struct sumac_value *one_read_kwargs(struct one_case *one)
         given == NULL ? sumac_value_dict(NULL, NULL, 0) : one_read_value(one, dict);
 
     json_decref(dict);
-    return kwargs;
+    return one_bring(one, kwargs);
 }
 
 enum sumac_status one_status_of(const char *name)
@@ -96,11 +114,37 @@ static uint32_t number_or_one(json_t *given, const char *key)
     return number == 0 ? 1 : number;
 }
 
-/* NULL: why not. */
+enum sumac_status one_use_devices(const char *text, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = NULL;
+    const struct sumac_strategy_options options = {
+        .kind = SUMAC_STRATEGY_MIRRORED, .devices = text};
+    const enum sumac_status status = sumac_strategy_create(&options, &strategy, error);
+
+    sumac_strategy_destroy(strategy);
+    if (status == SUMAC_OK)
+        devices = text;
+    return status;
+}
+
+/* The first so many of them, as far as they are named: "gpu:0" of "gpu:0,1". */
+static const char *first_devices(uint32_t count, char *text, size_t text_bytes)
+{
+    (void)snprintf(text, text_bytes, "%s", devices);
+    char *at = strchr(text, ':');
+    for (uint32_t i = 0; at != NULL && i < count; i++)
+        at = strchr(at + 1, ',');
+    if (at != NULL)
+        *at = '\0';
+    return text;
+}
+
+/* NULL: why not, or that it is skipped. */
 static struct sumac_strategy *open_strategy(
     struct cases_run *run, enum sumac_strategy_kind kind, uint32_t replicas, uint32_t workers)
 {
     struct sumac_member tasks[WORKERS_MAX];
+    char text[256];
     struct sumac_strategy *strategy = NULL;
     struct sumac_error error;
 
@@ -110,6 +154,9 @@ static struct sumac_strategy *open_strategy(
     const struct sumac_strategy_options options = {
         .kind = kind,
         .replicas = replicas,
+        .devices = kind == SUMAC_STRATEGY_DEFAULT ? NULL
+                   : devices == NULL              ? "cpu"
+                                                  : first_devices(replicas, text, sizeof text),
         .client = kind < SUMAC_STRATEGY_MULTI_WORKER ? NULL : cluster_client(),
         .workers = over_workers ? tasks : NULL,
         .worker_count = over_workers ? workers : 0,
@@ -117,6 +164,43 @@ static struct sumac_strategy *open_strategy(
     if (sumac_strategy_create(&options, &strategy, &error) != SUMAC_OK)
         (void)cases_fail(run, "no strategy: %s", error.text);
     return strategy;
+}
+
+/* As many replicas as there are devices for, of those that were named. */
+static uint32_t count_devices(void)
+{
+    uint32_t count = 0;
+
+    for (bool there = true; there && count < DEVICES_COUNTED_MAX;) {
+        struct sumac_strategy *strategy = NULL;
+        struct sumac_error error;
+        char text[256];
+        const struct sumac_strategy_options options = {
+            .kind = SUMAC_STRATEGY_MIRRORED,
+            .replicas = count + 1,
+            .devices = first_devices(count + 1, text, sizeof text)};
+        there = sumac_strategy_create(&options, &strategy, &error) == SUMAC_OK;
+        count += there;
+        sumac_strategy_destroy(strategy);
+    }
+    return count;
+}
+
+/* Is it a case that the devices do not do? Says so. */
+static bool
+is_beyond_devices(struct cases_run *run, enum sumac_strategy_kind kind, json_t *strategy)
+{
+    static uint32_t count; /* they are counted once */
+    const uint32_t replicas = number_or_one(strategy, "replicas");
+
+    if (devices == NULL)
+        return false;
+    count = count == 0 ? count_devices() : count;
+    if (kind == SUMAC_STRATEGY_DEFAULT)
+        (void)cases_skip(run, "the default strategy runs on no device");
+    else if (replicas > count)
+        (void)cases_skip(run, "it takes more GPUs than there are");
+    return kind == SUMAC_STRATEGY_DEFAULT || replicas > count;
 }
 
 /* How many workers have a part in a case of that kind. 0: it cannot be run here, and why. */
@@ -169,6 +253,8 @@ enum cases_result one_run(struct cases_run *run, json_t *given, bool (*act)(stru
     const uint32_t workers = workers_of(run, kind, strategy, &skipped);
     if (workers == 0)
         return skipped ? CASES_SKIPPED : CASES_FAILED;
+    if (is_beyond_devices(run, kind, strategy))
+        return CASES_SKIPPED;
     if (cluster_client_index() >= workers)
         return cases_skip(run, "other workers run it");
     bool passed = act_alone(&one, kind, workers, act);

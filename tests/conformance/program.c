@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* program.c -- `sumac-conformance [--rpc] FILE…`: cases of any file of the format, run and told one
- * by one. It knows no case. */
+/* program.c -- `sumac-conformance [--rpc] [--devices gpu] FILE…`: cases of any file of the format,
+ * run and told one by one. It knows no case. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cluster_client.h"
+#include "one_case.h"
 #include "partition.h"
 #include "relay.h"
 #include "sharded.h"
@@ -21,7 +22,7 @@
 static const char help[] =
     "sumac-conformance -- run files of conformance cases, and say of each case what became of it\n"
     "\n"
-    "Usage: sumac-conformance [--rpc] FILE...\n"
+    "Usage: sumac-conformance [--rpc] [--devices DEVICES] FILE...\n"
     "\n"
     "Prints PASS id, FAIL id: expected ..., got ... or SKIP id: why for each case, and closes "
     "with\n"
@@ -39,6 +40,10 @@ static const char help[] =
     "  --rpc         cases without a strategy through ps, too, instead of in this process alone; "
     "with\n"
     "                TF_CONFIG as a worker of the cluster which that describes\n"
+    "  --devices gpu, --devices gpu:0,1\n"
+    "                replicas on GPUs, with what they are given in their memory; cases of more "
+    "replicas\n"
+    "                than these, and of the default strategy, are skipped\n"
     "  --ps N        but for placements over another number of ps\n"
     "  --only-ps N   placements over so many ps alone\n"
     "  --help        this text\n"
@@ -159,13 +164,14 @@ struct relay {
     int argc;
     char **paths;
     bool rpc;
+    const char *devices;
     struct relay_counts counts;
 };
 
 /* As so many workers of so many ps; `share` is the option that says which cases are theirs. */
 static int relay_over(struct relay *relay, uint32_t ps, const char *workers, const char *share)
 {
-    char **arguments = calloc((size_t)relay->argc + 5, sizeof *arguments), number[16];
+    char **arguments = calloc((size_t)relay->argc + 7, sizeof *arguments), number[16];
     uint32_t count = 1;
 
     if (arguments == NULL)
@@ -175,6 +181,10 @@ static int relay_over(struct relay *relay, uint32_t ps, const char *workers, con
         arguments[count++] = (char *)(uintptr_t) "--rpc";
         arguments[count++] = (char *)(uintptr_t)share;
         arguments[count++] = number;
+    }
+    if (relay->devices != NULL) {
+        arguments[count++] = (char *)(uintptr_t) "--devices";
+        arguments[count++] = (char *)(uintptr_t)relay->devices;
     }
     for (char **path = relay->paths; *path != NULL; path++)
         arguments[count++] = *path;
@@ -219,37 +229,60 @@ static int run_all(char **paths, bool rpc, const struct share *share)
     return cluster_client_index() > 0 ? EXIT_SUCCESS : cases_finish(&run);
 }
 
+struct options {
+    bool rpc;
+    const char *devices; /* NULL: CPUs */
+    struct share share;
+};
+
+/* The options, up to the first file, whose place that is; 0: one is none, which is said. */
+static int read_options(int argc, char **argv, struct options *options)
+{
+    int at = 1;
+
+    for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
+        const bool alone = strcmp(argv[at], "--only-ps") == 0;
+        const bool has_value = at + 1 < argc;
+        if ((alone || strcmp(argv[at], "--ps") == 0) && has_value) {
+            options->share =
+                (struct share){.ps = (uint32_t)strtoul(argv[++at], NULL, 10), .alone = alone};
+        } else if (strcmp(argv[at], "--devices") == 0 && has_value) {
+            options->devices = argv[++at];
+        } else if (strcmp(argv[at], "--rpc") == 0) {
+            options->rpc = true;
+        } else {
+            fprintf(
+                stderr, "sumac-conformance: there is no option %s; --help says which there are\n",
+                argv[at]);
+            return 0;
+        }
+    }
+    if (at < argc)
+        return at;
+    fputs("sumac-conformance: it takes files of cases; --help says how\n", stderr);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
-    int first = 1;
-    bool rpc = false;
-    struct share share = {.ps = 0};
+    struct options options = {.rpc = false};
+    struct sumac_error error = {0};
 
-    for (; first < argc && strncmp(argv[first], "--", 2) == 0; first++) {
-        if (strcmp(argv[first], "--help") == 0) {
+    for (int i = 1; i < argc && strncmp(argv[i], "--", 2) == 0; i++)
+        if (strcmp(argv[i], "--help") == 0) {
             fputs(help, stdout);
             return EXIT_SUCCESS;
         }
-        const bool alone = strcmp(argv[first], "--only-ps") == 0;
-        if ((alone || strcmp(argv[first], "--ps") == 0) && first + 1 < argc) {
-            share =
-                (struct share){.ps = (uint32_t)strtoul(argv[++first], NULL, 10), .alone = alone};
-            continue;
-        }
-        if (strcmp(argv[first], "--rpc") != 0) {
-            fprintf(
-                stderr, "sumac-conformance: there is no option %s; --help says which there are\n",
-                argv[first]);
-            return EXIT_USAGE;
-        }
-        rpc = true;
-    }
-    if (first == argc) {
-        fputs("sumac-conformance: it takes files of cases; --help says how\n", stderr);
+    const int first = read_options(argc, argv, &options);
+    if (first == 0)
+        return EXIT_USAGE;
+    if (options.devices != NULL && one_use_devices(options.devices, &error) != SUMAC_OK) {
+        fprintf(stderr, "sumac-conformance: %s\n", error.text);
         return EXIT_USAGE;
     }
     const char *cluster = getenv("TF_CONFIG");
-    if ((cluster == NULL || cluster[0] == '\0') && (rpc || takes_processes(argv + first)))
-        return relay_all(&(struct relay){.argc = argc, .paths = argv + first, .rpc = rpc});
-    return run_all(argv + first, rpc, &share);
+    if ((cluster == NULL || cluster[0] == '\0') && (options.rpc || takes_processes(argv + first)))
+        return relay_all(&(struct relay){
+            .argc = argc, .paths = argv + first, .rpc = options.rpc, .devices = options.devices});
+    return run_all(argv + first, options.rpc, &options.share);
 }

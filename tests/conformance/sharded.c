@@ -38,7 +38,7 @@ static uint64_t number(json_t *given, const char *key)
 static struct sumac_distributed *create(struct one_case *one)
 {
     json_t *rows = one_get(one, "rows"), *rule = one_get(one, "partitioner"), *row = NULL;
-    struct sumac_value *initial = one_read_value(one, one_get(one, "initial"));
+    struct sumac_value *initial = one_bring(one, one_read_value(one, one_get(one, "initial")));
     uint64_t shard_rows[SHARDS_MAX];
     char name[256];
     struct sumac_distributed *variable = NULL;
@@ -172,7 +172,7 @@ static void write_it(struct one_case *one, struct sumac_distributed *variable, j
     json_t *given = json_object_get(step, "indices");
     struct sumac_value *value = one_read_value(one, json_object_get(step, "value"));
     struct sumac_value *indices = given == NULL ? sumac_value_none() : one_read_value(one, given);
-    struct sumac_value *operand = variable_operand(one, variable, value, indices);
+    struct sumac_value *operand = one_bring(one, variable_operand(one, variable, value, indices));
 
     if (operand == NULL) {
         one->status = SUMAC_INVALID_ARGUMENT;
@@ -261,7 +261,8 @@ static bool act(struct one_case *one)
     return passed;
 }
 
-/* Where it names no strategy: the default one, or, through the ps, that of these. */
+/* Where it names no strategy: the default one, on devices one_device, or, through the ps, that of
+ * these. */
 static enum cases_result run_sharded(struct cases_run *run, json_t *given, void *context)
 {
     json_t *one = json_copy(given);
@@ -270,7 +271,12 @@ static enum cases_result run_sharded(struct cases_run *run, json_t *given, void 
     const bool on_ps = cluster_client_serves_all();
     if (json_object_get(one, "strategy") == NULL) {
         json_object_set_new(
-            one, "strategy", json_pack("{s:s}", "kind", on_ps ? "parameter_server" : "default"));
+            one, "strategy",
+            json_pack(
+                "{s:s}", "kind",
+                on_ps               ? "parameter_server"
+                : one_has_devices() ? "one_device"
+                                    : "default"));
         if (on_ps)
             json_object_set_new(one, "on", json_string("ps"));
     }

@@ -91,22 +91,39 @@ operand(struct sumac_value *args, struct sumac_value *kwargs, uint32_t index, co
     return positional != NULL ? positional : sumac_value_find(kwargs, name);
 }
 
+/* The functions of the cases compute on the host. NULL stays NULL. */
+static enum sumac_status
+bring_here(struct sumac_value *value, struct sumac_value **here, struct sumac_error *error)
+{
+    return value == NULL ? SUMAC_OK : sumac_value_to_host(value, here, error);
+}
+
 static enum sumac_status run_function(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     const struct one_case *one = context;
     json_t *fail = one_get(one, "fail");
-    const struct replica_operands operands = {
-        .x = operand(args, kwargs, 0, "x"),
-        .y = operand(args, kwargs, 1, "y"),
-        .id = sumac_replica_id(replica),
-        .count = sumac_replica_count(replica)};
+    struct sumac_value *x = NULL, *y = NULL, *made = NULL;
+    struct replica_operands operands = {
+        .id = sumac_replica_id(replica), .count = sumac_replica_count(replica)};
 
     if (fail != NULL &&
         (uint32_t)json_integer_value(json_object_get(fail, "replica")) == operands.id)
         return one_status_of(json_string_value(json_object_get(fail, "code")));
-    return replica_function(json_string_value(one_get(one, "fn")), &operands, result, error);
+    enum sumac_status status = bring_here(operand(args, kwargs, 0, "x"), &x, error);
+    if (status == SUMAC_OK)
+        status = bring_here(operand(args, kwargs, 1, "y"), &y, error);
+    operands.x = x;
+    operands.y = y;
+    if (status == SUMAC_OK)
+        status = replica_function(json_string_value(one_get(one, "fn")), &operands, &made, error);
+    if (status == SUMAC_OK)
+        status = sumac_replica_to_device(replica, made, result, error);
+    sumac_value_unref(made);
+    sumac_value_unref(x);
+    sumac_value_unref(y);
+    return status;
 }
 
 static void do_run(struct one_case *one)
@@ -274,6 +291,7 @@ static void do_call(struct one_case *one, called *call, bool of_replica)
     json_decref(list);
     if (value == NULL)
         return;
+    value = one_bring(one, value);
     if (one_get(one, "in") != NULL)
         of_replica = one_is(one, "in", "replica");
     if (of_replica)

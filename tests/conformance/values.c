@@ -145,7 +145,9 @@ static bool equal_tensor(
     bool exactly)
 {
     const struct sumac_tensor *is = sumac_value_as_tensor(actual);
+    struct sumac_value *here = NULL;
     struct case_tensor should;
+    struct sumac_error error;
     char text[200], shape[100];
 
     if (is == NULL) {
@@ -154,6 +156,10 @@ static bool equal_tensor(
     }
     if (!case_tensor_read(run, expected, &should))
         return false;
+    if (sumac_value_to_host((void *)(uintptr_t)actual, &here, &error) != SUMAC_OK) {
+        case_tensor_deinit(&should);
+        return cases_fail(run, "%s is not to be read: %s", what, error.text);
+    }
     bool equal = should.dtype == is->dtype && sumac_shape_equal(&should.shape, &is->shape);
     if (!equal) {
         (void)sumac_value_print(actual, text, sizeof text);
@@ -161,8 +167,9 @@ static bool equal_tensor(
             run, "expected %s to be %s%s, got %s", what, sumac_dtype_name(should.dtype),
             sumac_shape_print(&should.shape, shape, sizeof shape), text);
     } else {
-        equal = case_tensor_equal(run, what, &should, sumac_tensor_data(is), exactly);
+        equal = case_tensor_equal(run, what, &should, sumac_value_data(here), exactly);
     }
+    sumac_value_unref(here);
     case_tensor_deinit(&should);
     return equal;
 }

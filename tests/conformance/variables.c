@@ -70,7 +70,7 @@ struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
         one->broken = true;
         return NULL;
     }
-    initial = one_read_value(one, json_object_get(create, "initial"));
+    initial = one_bring(one, one_read_value(one, json_object_get(create, "initial")));
     if (initial == NULL)
         return NULL;
     char name[256];
@@ -141,6 +141,8 @@ static enum sumac_status write_in(
 
     if (operand == NULL)
         return fail_operand(step, error);
+    if (replica == NULL)
+        operand = one_bring(step->one, operand);
     const enum sumac_status status = sumac_distributed_write(
         step->variable, replica, variable_write_of(step->given), operand, result, error);
     sumac_value_unref(operand);
@@ -182,7 +184,7 @@ static struct sumac_value *step_args(const struct step *step)
     struct sumac_value *const items[] = {
         sumac_value_ref(step->value), sumac_value_ref(step->indices)};
 
-    return sumac_value_tuple(items, 2);
+    return one_bring(step->one, sumac_value_tuple(items, 2));
 }
 
 static void step_in_replica(struct step *step)

@@ -34,6 +34,12 @@ void gpu_world_nccl_fault(const char *what, int rank, uint64_t number)
     nccl_fault(what, rank, number);
 }
 
+void gpu_world_nccl_forget(void)
+{
+    if (nccl_fault != NULL)
+        nccl_fault("", 0, 0);
+}
+
 void gpu_world_fail_at(const char *function, uint64_t nth, int result)
 {
     if (fail_at == NULL)
@@ -74,8 +80,7 @@ int gpu_world_end(void **state)
 {
     struct gpu_world *world = *state;
 
-    if (nccl_fault != NULL)
-        nccl_fault("", 0, 0);
+    gpu_world_nccl_forget();
     collective_close(world->group);
     for (uint32_t i = 0; i < GPU_REPLICAS; i++) {
         device_queue_close(world->queues[i]);

@@ -31,6 +31,8 @@ bool gpu_world_is_there(void);
 
 /* What the stand-ins are told; with a driver and NCCL that cannot be told the test is skipped. */
 void gpu_world_nccl_fault(const char *what, int rank, uint64_t number);
+/* None of NCCL's any more. */
+void gpu_world_nccl_forget(void);
 void gpu_world_fail_at(const char *function, uint64_t nth, int result);
 
 /* Setup and teardown of a test. */

@@ -87,6 +87,12 @@ static void try_reading_values(void)
         sumac_value_select, "no result", INVALID_ARGUMENT, "local is NULL",
         sumac_value_select(number, 0, NULL, error));
     REFUSED(
+        sumac_value_to_host, "NULL", INVALID_ARGUMENT, "value is NULL",
+        sumac_value_to_host(NULL, &result, error));
+    REFUSED(
+        sumac_value_to_host, "no result", INVALID_ARGUMENT, "here is NULL",
+        sumac_value_to_host(number, NULL, error));
+    REFUSED(
         sumac_value_regroup, "NULL", INVALID_ARGUMENT, "items is NULL",
         sumac_value_regroup(NULL, 1, 0, &result, error));
     REFUSED(
@@ -132,6 +138,9 @@ static void try_strategies(void)
     REFUSED(
         sumac_strategy_from_environment, "NULL", INVALID_ARGUMENT, "strategy is NULL",
         sumac_strategy_from_environment(NULL, error));
+    REFUSED(
+        sumac_strategy_from_environment_with, "NULL", INVALID_ARGUMENT, "options is NULL",
+        sumac_strategy_from_environment_with(NULL, &none, error));
     HOLDS(sumac_strategy_client, "NULL", sumac_strategy_client(NULL) == NULL);
     HOLDS(sumac_strategy_destroy, "NULL", (sumac_strategy_destroy(NULL), true));
     HOLDS(sumac_strategy_close, "NULL", sumac_strategy_close(NULL, error) == SUMAC_OK);
@@ -153,6 +162,23 @@ static void try_strategies(void)
     HOLDS(sumac_replica_id, "NULL", sumac_replica_id(NULL) == 0);
     HOLDS(sumac_replica_count, "NULL", sumac_replica_count(NULL) == 0);
     HOLDS(sumac_replica_strategy, "NULL", sumac_replica_strategy(NULL) == NULL);
+    HOLDS(sumac_replica_device, "NULL", sumac_replica_device(NULL) == NULL);
+}
+
+static void try_placing(void)
+{
+    REFUSED(
+        sumac_replica_to_device, "NULL", INVALID_ARGUMENT, "replica is NULL",
+        sumac_replica_to_device(NULL, number, &result, error));
+    REFUSED(
+        sumac_strategy_to_devices, "NULL", INVALID_ARGUMENT, "strategy is NULL",
+        sumac_strategy_to_devices(NULL, number, &result, error));
+    REFUSED(
+        sumac_strategy_to_devices, "no value", INVALID_ARGUMENT, "value is NULL",
+        sumac_strategy_to_devices(strategy, NULL, &result, error));
+    REFUSED(
+        sumac_strategy_to_devices, "no result", INVALID_ARGUMENT, "placed is NULL",
+        sumac_strategy_to_devices(strategy, number, NULL, error));
 }
 
 static void try_running(void)
@@ -243,6 +269,7 @@ void try_strategy(void)
     try_scalars();
     try_reading_values();
     try_strategies();
+    try_placing();
     try_running();
     try_collecting();
     try_calling();

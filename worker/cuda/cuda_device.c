@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "collective.h"
+#include "cuda_reach.h"
 #include "cuda_updates.h"
 #include "error.h"
 #include "trace.h"
@@ -161,15 +162,20 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
         free(opened);
         return cuda_fail(error, driver, result, "GPU:%u cannot be used", index);
     }
+    atomic_init(&opened->references, 1);
+    cuda_reach_begin();
     *device = &opened->base;
     return SUMAC_OK;
 }
 
-static void close_device(struct device *base)
+static void unref(struct cuda_device *device)
 {
-    struct cuda_device *device = (struct cuda_device *)base;
+    const unsigned before = atomic_fetch_sub(&device->references, 1);
     CUcontext popped = NULL;
 
+    assert(before > 0);
+    if (before > 1)
+        return;
     assert(device->context != NULL && device->zeroing != NULL);
     if (device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS) {
         cuda_update_forget(device);
@@ -181,6 +187,8 @@ static void close_device(struct device *base)
     (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
     free(device);
 }
+
+static void close_device(struct device *base) { unref((struct cuda_device *)base); }
 
 static enum sumac_status count_devices(uint32_t *count, struct sumac_error *error)
 {
@@ -208,6 +216,7 @@ static void free_memory(void *context)
             (void)driver->cuMemFree(memory->address);
         (void)driver->cuCtxPopCurrent(&popped);
     }
+    unref(memory->device);
     free(memory);
 }
 
@@ -242,12 +251,13 @@ create_buffer(struct device *base, uint64_t bytes, struct sumac_buffer **buffer)
 
     if (memory == NULL)
         return SUMAC_RESOURCE_EXHAUSTED;
-    memory->device = device;
     const CUresult result = take_zeroed(device, bytes, &memory->address);
     if (result != CUDA_SUCCESS) {
         free(memory);
         return cuda_status(result);
     }
+    memory->device = device;
+    (void)atomic_fetch_add(&device->references, 1);
     const struct sumac_place place = {SUMAC_PLACE_CUDA, base->index};
     const enum sumac_status status = sumac_buffer_wrap(
         (void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
@@ -283,12 +293,13 @@ create_host_buffer(struct device *base, uint64_t bytes, struct sumac_buffer **bu
 
     if (memory == NULL)
         return SUMAC_RESOURCE_EXHAUSTED;
-    memory->device = device;
     const CUresult result = take_pinned(device, bytes, &memory->host);
     if (result != CUDA_SUCCESS) {
         free(memory);
         return cuda_status(result);
     }
+    memory->device = device;
+    (void)atomic_fetch_add(&device->references, 1);
     assert((uintptr_t)memory->host % 64 == 0);
     const enum sumac_status status =
         sumac_buffer_wrap(memory->host, bytes, place, free_memory, memory, buffer);

@@ -4,6 +4,8 @@
 #ifndef WORKER_CUDA_CUDA_DEVICE_H
 #define WORKER_CUDA_CUDA_DEVICE_H
 
+#include <stdatomic.h>
+
 #include "driver.h"
 #include "images.h"
 #include "job_queue.h"
@@ -17,6 +19,8 @@ struct cuda_device {
     struct images images;         /* of the program's own kernels */
     pthread_mutex_t mutex;        /* guards what follows */
     struct cuda_updates *updates; /* cuda_update.c's kernels; NULL: nobody needed them yet */
+    /* its own, while it is open, and of each memory: that may outlive it */
+    atomic_uint references;
 };
 
 struct cuda_event {

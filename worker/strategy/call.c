@@ -26,6 +26,7 @@
 #include "error.h"
 #include "peers.h"
 #include "text.h"
+#include "there.h"
 
 /* For so long a thread looks whether it need wait any more, and gives way to others in between,
  * before it sleeps: to be woken takes longer. But beside other processes who gives way may get its
@@ -160,6 +161,16 @@ static void break_off(struct sumac_strategy *strategy, const struct sumac_error 
     pthread_cond_broadcast(&calls->changed);
 }
 
+bool calls_all_made(struct sumac_strategy *strategy)
+{
+    struct calls *calls = &strategy->calls;
+
+    pthread_mutex_lock(&calls->mutex);
+    const bool all = calls->made_count == strategy->replicas;
+    pthread_mutex_unlock(&calls->mutex);
+    return all;
+}
+
 void calls_end_run(struct sumac_strategy *strategy)
 {
     struct calls *calls = &strategy->calls;
@@ -237,6 +248,29 @@ static enum sumac_status merge(
     return status;
 }
 
+/* With the other workers, of what lies on devices as of what is here. */
+static enum sumac_status exchange_here(
+    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    const struct sumac_error *failed, struct sumac_value **heard, struct sumac_error *error)
+{
+    struct sumac_value *here[SUMAC_REPLICAS_MAX] = {NULL};
+    struct sumac_error why;
+    enum sumac_status status = SUMAC_OK;
+
+    assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
+    if (strategy->there == NULL)
+        return peers_exchange(strategy, call, own, failed, heard, error);
+    status = there_settle(strategy, &why);
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
+        if (own[i] != NULL)
+            status = sumac_value_to_host(own[i], &here[i], &why);
+    const struct sumac_error *const told = failed != NULL || status == SUMAC_OK ? failed : &why;
+    status = peers_exchange(strategy, call, status == SUMAC_OK ? here : own, told, heard, error);
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        sumac_value_unref(here[i]);
+    return status;
+}
+
 enum sumac_status call_hear_all(
     struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
     const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error)
@@ -248,7 +282,7 @@ enum sumac_status call_hear_all(
     assert(strategy->in_sync >= strategy->replicas);
     if (strategy->peers != NULL)
         status =
-            peers_exchange(strategy, call, own, status == SUMAC_OK ? failed : error, heard, error);
+            exchange_here(strategy, call, own, status == SUMAC_OK ? failed : error, heard, error);
     else if (status == SUMAC_OK && failed != NULL)
         status = failed->status;
     for (uint32_t i = 0; status == SUMAC_OK && strategy->peers == NULL && i < strategy->replicas;
@@ -300,15 +334,18 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
     for (uint32_t i = 1; status == SUMAC_OK && i < strategy->replicas; i++)
         status = call_compare(
             first, strategy->first, strategy->calls.made[i], strategy->first + i, error);
+    if (status == SUMAC_OK && strategy->there != NULL &&
+        (first->kind == CALL_MERGE || first->kind == CALL_WRITE))
+        status = there_settle(strategy, error);
     if (first->kind == CALL_MERGE)
         status = status == SUMAC_OK ? merge(strategy, own, result, error) : status;
     else if (own != NULL)
         status =
             call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);
     if (status == SUMAC_OK && first->kind == CALL_ALL_REDUCE)
-        status = collect_all_reduce(strategy, first->op, all, result, error);
+        status = collect_all_reduce(strategy, first, all, result, error);
     else if (status == SUMAC_OK && first->kind == CALL_ALL_GATHER)
-        status = collect_all_gather(strategy, first->axis, all, result, error);
+        status = collect_all_gather(strategy, first, all, result, error);
     else if (status == SUMAC_OK && first->kind == CALL_WRITE)
         status = write_together(
             first->variable, (enum sumac_write)first->write, all, reads ? result : NULL, error);
@@ -503,6 +540,8 @@ enum sumac_status call_with_others(
 
     assert(call->value != NULL);
     assert(replica->index < strategy->replicas);
+    if (strategy->there != NULL)
+        there_come(replica);
     pthread_mutex_lock(&calls->mutex);
     if (calls->broken.status != SUMAC_OK) {
         status = calls->broken.status;
@@ -600,6 +639,24 @@ enum sumac_status reduce_op_check(enum sumac_reduce_op op, struct sumac_error *e
         "a reduction %d, which is neither SUM (1) nor MEAN (2)", (int)op);
 }
 
+/* Its own of what all have of the call's result, on its device where what it came with was. */
+static enum sumac_status take_own(
+    const struct sumac_replica_context *replica, struct sumac_value *given, struct sumac_value *all,
+    struct sumac_value **own, struct sumac_error *error)
+{
+    struct sumac_value *selected = NULL;
+
+    const enum sumac_status status = sumac_value_select(all, replica->id, &selected, error);
+    if (status != SUMAC_OK || replica->strategy->there == NULL) {
+        *own = selected;
+        return status;
+    }
+    const enum sumac_status placed =
+        there_place_like(replica->strategy, replica->index, given, selected, own, error);
+    sumac_value_unref(selected);
+    return placed;
+}
+
 /* Of a replica's collective, whose name is `name`: with these options, or the error is all
  * replicas'. */
 static enum sumac_status collect_with_others(
@@ -618,8 +675,14 @@ static enum sumac_status collect_with_others(
         status = reduce_op_check(call->op, &why);
     if (status == SUMAC_OK)
         status = read_options(replica->strategy, options, &call->options, &why);
-    return status == SUMAC_OK ? call_with_others(replica, call, result, error)
-                              : call_fail_with_others(replica, call, &why, error);
+    if (status != SUMAC_OK)
+        return call_fail_with_others(replica, call, &why, error);
+    struct sumac_value *all = NULL;
+    status = call_with_others(replica, call, &all, error);
+    if (status == SUMAC_OK)
+        status = take_own(replica, call->value, all, result, error);
+    sumac_value_unref(all);
+    return status;
 }
 
 enum sumac_status sumac_replica_all_reduce(

@@ -11,6 +11,7 @@
 #include "function.h"
 #include "own_functions.h"
 #include "shards.h"
+#include "there.h"
 #include "text.h"
 
 #define NAME_BYTES_MAX 1024u
@@ -189,6 +190,19 @@ static bool is_remote(const struct sumac_distributed *variable)
            !variable->undistributed;
 }
 
+/* Each gets one of its own, on its device. Takes  the storage. */
+static enum sumac_status place_components(
+    struct sumac_distributed *variable, struct storage *here, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    assert(here != NULL);
+    for (uint32_t i = 0; status == SUMAC_OK && i < variable->component_count; i++)
+        status = storage_there_create(variable, i, here, &variable->components[i].storage, error);
+    storage_destroy(here);
+    return status;
+}
+
 static enum sumac_status make_components(
     struct sumac_distributed *variable, const struct sumac_value *initial,
     struct sumac_error *error)
@@ -201,12 +215,12 @@ static enum sumac_status make_components(
         storage_destroy(storage);
         return value_fail_for_memory(error);
     }
-    if (storage != NULL)
+    if (storage != NULL && !variable->is_there)
         storage->components = variable->component_count;
     for (uint32_t i = 0; i < variable->component_count; i++)
-        variable->components[i] =
-            (struct sumac_component){.variable = variable, .index = i, .storage = storage};
-    return SUMAC_OK;
+        variable->components[i] = (struct sumac_component){
+            .variable = variable, .index = i, .storage = variable->is_there ? NULL : storage};
+    return variable->is_there ? place_components(variable, storage, error) : SUMAC_OK;
 }
 
 static void describe(
@@ -228,6 +242,7 @@ static void describe(
     /* on the ps it is one for all, whatever was asked for */
     const bool one = options->undistributed || is_remote(variable);
     variable->component_count = one ? 1 : variable->strategy->replicas;
+    variable->is_there = variable->strategy->there != NULL && !one;
     variable->synchronization =
         is_remote(variable) ? SUMAC_SYNCHRONIZATION_ON_WRITE : variable->asked_for;
 }
@@ -486,7 +501,7 @@ aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct
     if (status == SUMAC_OK && call.first_only)
         *value = sumac_value_ref(all[0]);
     else if (status == SUMAC_OK)
-        status = collect_all_reduce(variable->strategy, call.op, all, value, error);
+        status = collect_all_reduce(variable->strategy, &call, all, value, error);
     call_forget_all(variable->strategy, all);
     release(own, variable->component_count);
     return status;
@@ -505,9 +520,31 @@ enum sumac_status distributed_read_across(
             "%s is ON_READ without an aggregation, and is read by replicas alone; create it with "
             "SUM, MEAN or ONLY_FIRST_REPLICA",
             variable->name);
-    if (on_read)
-        return aggregate(variable, value, error);
-    return component_value(&variable->components[0], value, error);
+    struct sumac_value *read = NULL;
+    enum sumac_status status = on_read ? aggregate(variable, &read, error)
+                                       : component_value(&variable->components[0], &read, error);
+    if (status != SUMAC_OK || !variable->is_there) {
+        *value = read;
+        return status;
+    }
+    status = there_take_one(read, value, error); /* across, it is the host's */
+    sumac_value_unref(read);
+    return status;
+}
+
+enum sumac_status distributed_place(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    enum sumac_status status, struct sumac_value **value, struct sumac_error *error)
+{
+    struct sumac_value *read = status == SUMAC_OK && value != NULL ? *value : NULL;
+
+    if (read == NULL || replica == NULL || variable->strategy->there == NULL)
+        return status;
+    *value = NULL;
+    const enum sumac_status placed =
+        there_place_all(variable->strategy, replica->index, read, value, error);
+    sumac_value_unref(read);
+    return placed;
 }
 
 enum sumac_status sumac_distributed_read(
@@ -523,7 +560,9 @@ enum sumac_status sumac_distributed_read(
         return status;
     if (replica == NULL)
         return distributed_read_across(variable, value, error);
-    return component_value(distributed_component(variable, replica), value, error);
+    return distributed_place(
+        variable, replica, component_value(distributed_component(variable, replica), value, error),
+        value, error);
 }
 
 enum sumac_status distributed_regroup(

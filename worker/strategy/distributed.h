@@ -7,6 +7,7 @@
  *   update.c        a function of each component
  *   together.c      all variables in one call
  *   storage.c       values and slots in this process, and what lib/update's loops make of them
+ *   storage_there.c … on devices with memory of their own
  *   remote.c        a variable on the ps: SUMAC_STRATEGY_PARAMETER_SERVER's
  */
 #ifndef STRATEGY_DISTRIBUTED_H
@@ -25,6 +26,7 @@ struct storage {
     uint32_t components; /* that have it */
     uint64_t steps;      /* of a function that counts them */
     uint64_t version;    /* how often it was changed: what a schedule goes by */
+    uint32_t kin;        /* on devices: those of one number have the same values */
     struct sumac_value *value;
     struct sumac_value *slots[UPDATE_SLOTS_MAX]; /* NULL: that many there are not */
 };
@@ -57,6 +59,8 @@ struct sumac_distributed {
     bool uneven;           /* … and whether no partitioner makes such */
     uint32_t component_count;
     struct sumac_component *components; /* (component_count) */
+    bool is_there;                      /* … each with a storage of its own on its device */
+    uint32_t kins;                      /* numbers of these that were given */
     pthread_mutex_t mutex;              /* guards what the components have */
 };
 
@@ -77,6 +81,23 @@ void storage_destroy(struct storage *storage);
  * all where that fails.
  * Fails  RESOURCE_EXHAUSTED. */
 enum sumac_status storage_change(
+    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_error *error);
+
+/* The same to a storage that one component has, and whose values the host sees. `change` has no
+ * rows that there are not. false: no memory. */
+bool storage_change_alone(
+    const struct sumac_distributed *variable, struct storage *storage, const struct change *change);
+
+/* ---- storage_there.c: on the devices of the replicas */
+
+/* A storage of component `index`, with what `here` has.
+ * Gives *storage. Fails  RESOURCE_EXHAUSTED; as the device. */
+enum sumac_status storage_there_create(
+    struct sumac_distributed *variable, uint32_t index, const struct storage *here,
+    struct storage **storage, struct sumac_error *error);
+/* As storage_change, which calls it. An operand may be mirrored. */
+enum sumac_status storage_there_change(
     struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
     struct sumac_error *error);
 
@@ -155,6 +176,11 @@ enum sumac_status component_value(
 /* As a read across. */
 enum sumac_status distributed_read_across(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
+/* *value is what a replica (NULL: across) is given, if `status` says that there is one: on the
+ * replica's device. Returns  `status`, or why not. */
+enum sumac_status distributed_place(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    enum sumac_status status, struct sumac_value **value, struct sumac_error *error);
 /* What each component has, regrouped. */
 enum sumac_status distributed_regroup(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);

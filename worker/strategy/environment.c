@@ -103,16 +103,18 @@ enum sumac_status surroundings_leave(
 /* ---- made */
 
 static enum sumac_status make(
-    const struct sumac_cluster *cluster, enum sumac_strategy_kind kind,
+    const struct sumac_cluster *cluster, const struct sumac_strategy_options *given,
     struct surroundings *surroundings, struct sumac_strategy **strategy, struct sumac_error *error)
 {
+    const enum sumac_strategy_kind kind = given->kind;
+    struct sumac_strategy_options options = *given;
     enum sumac_status status = SUMAC_OK;
 
     assert(surroundings->client == NULL);
     if (kind >= SUMAC_STRATEGY_MULTI_WORKER)
         status = count_tasks(cluster, "ps") > 0 ? join(cluster, surroundings, error)
                                                 : join_without_ps(cluster, surroundings, error);
-    const struct sumac_strategy_options options = {.kind = kind, .client = surroundings->client};
+    options.client = surroundings->client;
     if (status == SUMAC_OK)
         status = sumac_strategy_create(&options, strategy, error);
     if (status == SUMAC_OK)
@@ -123,11 +125,25 @@ static enum sumac_status make(
 enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error)
 {
-    struct sumac_cluster cluster = {.job_count = 0};
-    enum sumac_strategy_kind kind;
+    const struct sumac_strategy_options options = {.replicas = 0};
 
     if (strategy == NULL)
         return fail_for_null(error, "sumac_strategy_from_environment", "strategy");
+    return sumac_strategy_from_environment_with(&options, strategy, error);
+}
+
+enum sumac_status sumac_strategy_from_environment_with(
+    const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
+    struct sumac_error *error)
+{
+    struct sumac_cluster cluster = {.job_count = 0};
+    enum sumac_strategy_kind kind;
+
+    if (options == NULL || strategy == NULL)
+        return fail_for_null(
+            error, "sumac_strategy_from_environment_with",
+            options == NULL ? "options" : "strategy");
+    struct sumac_strategy_options own = *options;
     enum sumac_status status = named_kind(&kind, error);
     if (status == SUMAC_OK)
         status = sumac_cluster_from_environment(NULL, &cluster, error);
@@ -135,9 +151,12 @@ sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_e
         return status;
     if ((int)kind == 0)
         kind = kind_of(&cluster);
+    own.kind = kind;
+    own.workers = NULL;
+    own.worker_count = 0;
     struct surroundings *surroundings = calloc(1, sizeof *surroundings);
     status = surroundings == NULL ? value_fail_for_memory(error)
-                                  : make(&cluster, kind, surroundings, strategy, error);
+                                  : make(&cluster, &own, surroundings, strategy, error);
     if (status != SUMAC_OK)
         (void)surroundings_leave(surroundings, false, 0, NULL);
     sumac_cluster_deinit(&cluster);

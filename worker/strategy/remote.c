@@ -11,6 +11,7 @@
 
 #include "distributed.h"
 #include "error.h"
+#include "there.h"
 #include "push.h"
 #include "text.h"
 
@@ -287,7 +288,7 @@ struct remote_change {
     uint32_t count;
 };
 
-static enum sumac_status make_push(const struct remote_change *change, struct sumac_error *error)
+static enum sumac_status push_here(const struct remote_change *change, struct sumac_error *error)
 {
     const size_t room =
         (change->of_first ? (size_t)change->variables[0]->remote_count * change->count
@@ -327,6 +328,24 @@ static enum sumac_status make_push(const struct remote_change *change, struct su
     sumac_buffer_unref(held);
     free(indices);
     free(deltas);
+    return status;
+}
+
+/* The same of operands wherever they are: a push sends what the host sees. */
+static enum sumac_status make_push(const struct remote_change *change, struct sumac_error *error)
+{
+    struct sumac_value **here = calloc((size_t)change->count + 1, sizeof *here);
+    enum sumac_status status = here == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    struct remote_change own = *change;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < change->count; i++)
+        status = there_take_one(change->operands[i], &here[i], error);
+    own.operands = here;
+    if (status == SUMAC_OK)
+        status = push_here(&own, error);
+    for (uint32_t i = 0; here != NULL && i < change->count; i++)
+        sumac_value_unref(here[i]);
+    free(here);
     return status;
 }
 

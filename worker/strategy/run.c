@@ -9,6 +9,7 @@
 
 #include "error.h"
 #include "peers.h"
+#include "there.h"
 
 /* ---- one replica */
 
@@ -64,6 +65,16 @@ static enum sumac_status run_replica(void *context)
 
 /* ---- all of them */
 
+/* What a replica's function left behind on its device has failed. */
+static void note_failure(struct sumac_strategy *strategy, uint32_t index, enum sumac_status status)
+{
+    struct replica_run *own = &strategy->runs[index];
+
+    assert(status != SUMAC_OK);
+    if (own->status == SUMAC_OK)
+        own->status = there_fail(strategy, index, strategy->own.queues[index], status, &own->error);
+}
+
 static void run_all(struct run *run)
 {
     struct sumac_strategy *strategy = run->strategy;
@@ -77,7 +88,10 @@ static void run_all(struct run *run)
         run->replicas[i] = (struct replica_run){.run = run, .replica = &strategy->contexts[i]};
         replicas_begin(&strategy->own, i, run_replica, &run->replicas[i]);
     }
-    (void)replicas_join(&strategy->own, strategy->replicas, NULL); /* each run has its status */
+    uint32_t failed = 0;
+    const enum sumac_status status = replicas_join(&strategy->own, strategy->replicas, &failed);
+    if (status != SUMAC_OK)
+        note_failure(strategy, failed, status);
 }
 
 /* The error of the replica that failed first by itself: the others' calls failed with it. */

@@ -244,9 +244,12 @@ enum sumac_status sumac_distributed_slice(
         read_for("sumac_distributed_slice", variable, replica, value, &whole, error);
     return status != SUMAC_OK
                ? status
-               : part_of(
-                     variable, whole, sumac_value_slice(whole, slices, count, value, &cause),
-                     &cause, error);
+               : distributed_place(
+                     variable, replica,
+                     part_of(
+                         variable, whole, sumac_value_slice(whole, slices, count, value, &cause),
+                         &cause, error),
+                     value, error);
 }
 
 enum sumac_status sumac_distributed_rows(
@@ -258,10 +261,13 @@ enum sumac_status sumac_distributed_rows(
 
     const enum sumac_status status =
         read_for("sumac_distributed_rows", variable, replica, value, &whole, error);
-    return status != SUMAC_OK
-               ? status
-               : part_of(
-                     variable, whole, sumac_value_rows(whole, ids, value, &cause), &cause, error);
+    return status != SUMAC_OK ? status
+                              : distributed_place(
+                                    variable, replica,
+                                    part_of(
+                                        variable, whole,
+                                        sumac_value_rows(whole, ids, value, &cause), &cause, error),
+                                    value, error);
 }
 
 enum sumac_status sumac_distributed_lookup(
@@ -276,7 +282,10 @@ enum sumac_status sumac_distributed_lookup(
         read_for("sumac_distributed_lookup", variable, replica, value, &whole, error);
     return status != SUMAC_OK
                ? status
-               : part_of(
-                     variable, whole, sumac_value_lookup(whole, bags, combiner, value, &cause),
-                     &cause, error);
+               : distributed_place(
+                     variable, replica,
+                     part_of(
+                         variable, whole, sumac_value_lookup(whole, bags, combiner, value, &cause),
+                         &cause, error),
+                     value, error);
 }

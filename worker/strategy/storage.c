@@ -97,21 +97,10 @@ static int64_t index_at(const struct sumac_tensor *indices, uint64_t at)
                                          : ((const int64_t *)data)[at];
 }
 
-static enum sumac_status check_rows(
-    const struct sumac_distributed *variable, const char *call, const struct sumac_value *slices,
+static enum sumac_status check_indices(
+    const struct sumac_distributed *variable, const char *call, const struct sumac_tensor *indices,
     struct sumac_error *error)
 {
-    const struct sumac_tensor *rows = &slices->items[0]->tensor;
-    const struct sumac_tensor *indices = &slices->items[1]->tensor;
-    struct sumac_shape shape = variable->shape;
-
-    assert(indices->shape.rank == 1);
-    if (shape.rank == 0 || rows->dtype != variable->dtype)
-        return fail_operand(variable, call, slices, error);
-    shape.extent[0] = indices->shape.extent[0];
-    if (!sumac_shape_equal(&shape, &rows->shape) ||
-        !sumac_shape_equal(&slices->dense, &variable->shape))
-        return fail_operand(variable, call, slices, error);
     for (uint64_t i = 0; i < indices->shape.extent[0]; i++)
         if ((uint64_t)index_at(indices, i) >= variable->shape.extent[0])
             return fail(
@@ -119,6 +108,28 @@ static enum sumac_status check_rows(
                 "%s of %s: there is no row %" PRId64 "; it has %" PRIu64 " rows, from 0 on", call,
                 variable->name, index_at(indices, i), variable->shape.extent[0]);
     return SUMAC_OK;
+}
+
+static enum sumac_status check_rows(
+    const struct sumac_distributed *variable, const char *call, const struct sumac_value *slices,
+    struct sumac_error *error)
+{
+    const struct sumac_tensor *rows = &slices->items[0]->tensor;
+    struct sumac_shape shape = variable->shape;
+    struct sumac_value *indices = NULL;
+
+    assert(slices->items[1]->tensor.shape.rank == 1);
+    if (shape.rank == 0 || rows->dtype != variable->dtype)
+        return fail_operand(variable, call, slices, error);
+    shape.extent[0] = slices->items[1]->tensor.shape.extent[0];
+    if (!sumac_shape_equal(&shape, &rows->shape) ||
+        !sumac_shape_equal(&slices->dense, &variable->shape))
+        return fail_operand(variable, call, slices, error);
+    enum sumac_status status = value_bring_here(slices->items[1], &indices, error);
+    if (status == SUMAC_OK)
+        status = check_indices(variable, call, &indices->tensor, error);
+    sumac_value_unref(indices);
+    return status;
 }
 
 enum sumac_status operand_check(
@@ -321,6 +332,8 @@ static void do_change(
             update_learning_rate(change->function, change->hyperparameters, storage->version);
         now.hyperparameters = &scheduled;
     }
+    if (targets->value != change->operand) /* it is no copy of anything any more */
+        atomic_store(&targets->value->likeness, 0);
     if (by->rows != NULL)
         change_rows(variable, targets, &now, by, step);
     else if (targets->value != change->operand)
@@ -365,6 +378,39 @@ static bool change_every(
     return true;
 }
 
+/* Of slices. false: no memory. */
+static bool order(const struct sumac_value *operand, struct by_rows *by)
+{
+    *by = (struct by_rows){.rows = NULL};
+    assert(operand->kind == SUMAC_VALUE_TENSOR || operand->kind == SUMAC_VALUE_SLICES);
+    if (operand->kind != SUMAC_VALUE_SLICES)
+        return true;
+    const struct sumac_tensor *indices = &operand->items[1]->tensor;
+    by->occurrences = order_rows(indices);
+    by->rows = calloc((size_t)indices->shape.extent[0] + 1, sizeof *by->rows);
+    return by->occurrences != NULL && by->rows != NULL;
+}
+
+static void forget(struct by_rows *by)
+{
+    free(by->occurrences);
+    free(by->rows);
+}
+
+bool storage_change_alone(
+    const struct sumac_distributed *variable, struct storage *storage, const struct change *change)
+{
+    struct targets targets;
+    struct by_rows by;
+
+    assert(storage->components == 1);
+    const bool done = order(change->operand, &by) && aim(storage, change, &targets);
+    if (done)
+        do_change(variable, storage, &targets, change, &by);
+    forget(&by);
+    return done;
+}
+
 /* The component has one of its own, with the values that it had. false: no memory. */
 static bool part_from_others(struct sumac_component *component)
 {
@@ -398,24 +444,35 @@ change_one(struct sumac_component *component, const struct change *change, const
     return true;
 }
 
+static bool change_here(
+    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change)
+{
+    struct by_rows by;
+
+    const bool done =
+        order(change->operand, &by) &&
+        (only != NULL ? change_one(only, change, &by) : change_every(variable, change, &by));
+    forget(&by);
+    return done;
+}
+
 enum sumac_status storage_change(
     struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
     struct sumac_error *error)
 {
-    struct by_rows by = {.rows = NULL};
-    const struct sumac_value *operand = change->operand;
-    bool done = true;
+    struct sumac_value *operand = NULL;
+    struct change own = *change;
 
     assert(only == NULL || only->variable == variable);
-    assert(operand->kind == SUMAC_VALUE_TENSOR || operand->kind == SUMAC_VALUE_SLICES);
-    if (operand->kind == SUMAC_VALUE_SLICES) {
-        by.occurrences = order_rows(&operand->items[1]->tensor);
-        by.rows = calloc((size_t)operand->items[1]->tensor.shape.extent[0] + 1, sizeof *by.rows);
-        done = by.occurrences != NULL && by.rows != NULL;
-    }
-    done = done &&
-           (only != NULL ? change_one(only, change, &by) : change_every(variable, change, &by));
-    free(by.occurrences);
-    free(by.rows);
+    if (variable->is_there)
+        return storage_there_change(variable, only, change, error);
+    if (value_is_here(change->operand)) /* it may be taken over: nobody else has a reference */
+        return change_here(variable, only, change) ? SUMAC_OK : value_fail_for_memory(error);
+    const enum sumac_status status = value_bring_here(change->operand, &operand, error);
+    if (status != SUMAC_OK)
+        return status;
+    own.operand = operand;
+    const bool done = change_here(variable, only, &own);
+    sumac_value_unref(operand);
     return done ? SUMAC_OK : value_fail_for_memory(error);
 }

@@ -12,6 +12,7 @@
 #include "own_functions.h"
 #include "devices.h"
 #include "peers.h"
+#include "there.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
 
@@ -123,40 +124,87 @@ const char *strategy_kind_name(enum sumac_strategy_kind kind)
     return NULL;
 }
 
-/* What is left open is filled in. */
-static enum sumac_status read_options(
-    const struct sumac_strategy_options *options, struct sumac_strategy_options *filled,
-    struct sumac_error *error)
+static enum sumac_status
+check_kind(const struct sumac_strategy_options *options, struct sumac_error *error)
 {
-    *filled = *options;
-    const bool mirrors = options->kind >= SUMAC_STRATEGY_MIRRORED || (int)options->kind == 0;
-    if (filled->replicas == 0 && mirrors) {
-        const enum sumac_status status = devices_replicas(&filled->replicas, error);
-        if (status != SUMAC_OK)
-            return status;
-    }
-    if (filled->replicas == 0)
-        filled->replicas = 1;
-    if ((int)filled->kind == 0)
-        filled->kind = filled->replicas > 1 ? SUMAC_STRATEGY_MIRRORED : SUMAC_STRATEGY_DEFAULT;
-    if (strategy_kind_name(filled->kind) == NULL)
+    const enum sumac_strategy_kind kind = options->kind;
+
+    if ((int)kind != 0 && strategy_kind_name(kind) == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "a strategy of kind %d: there are 1 (default), 2 (one_device), 3 (mirrored), 4 "
             "(multi_worker) and 5 (parameter_server)",
-            (int)filled->kind);
-    if (filled->kind >= SUMAC_STRATEGY_MULTI_WORKER && filled->client == NULL)
+            (int)kind);
+    if (kind >= SUMAC_STRATEGY_MULTI_WORKER && options->client == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "a %s strategy without a client: open one (sumac_client_open), which finds the ps",
-            strategy_kind_name(filled->kind));
-    if (filled->replicas > SUMAC_REPLICAS_MAX ||
-        (filled->kind < SUMAC_STRATEGY_MIRRORED && filled->replicas > 1))
+            strategy_kind_name(kind));
+    const uint32_t most =
+        kind >= SUMAC_STRATEGY_MIRRORED || (int)kind == 0 ? SUMAC_REPLICAS_MAX : 1;
+    if (options->replicas > most)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%" PRIu32 " replicas of a %s strategy, which has %d at most", filled->replicas,
-            strategy_kind_name(filled->kind),
-            filled->kind >= SUMAC_STRATEGY_MIRRORED ? SUMAC_REPLICAS_MAX : 1);
+            "%" PRIu32 " replicas of a %s strategy, which has %" PRIu32 " at most",
+            options->replicas, strategy_kind_name((int)kind == 0 ? SUMAC_STRATEGY_MIRRORED : kind),
+            most);
+    return SUMAC_OK;
+}
+
+/* Does the text name GPUs? */
+static bool names_gpus(const char *text)
+{
+    return text != NULL && strncmp(text, "gpu", strlen("gpu")) == 0;
+}
+
+/* The devices that the options say, or the environment. */
+static enum sumac_status choose_devices(
+    const struct sumac_strategy_options *options, struct devices *devices,
+    struct sumac_error *error)
+{
+    const char *text = options->devices != NULL ? options->devices : getenv("SUMAC_DEVICES");
+    const bool one =
+        options->kind == SUMAC_STRATEGY_DEFAULT || options->kind == SUMAC_STRATEGY_ONE_DEVICE;
+    const struct devices_wanted wanted = {
+        .text = text == NULL ? "" : text,
+        .replicas = one ? 1 : options->replicas,
+        .has_cpu_step = true,
+        .has_cuda_step = options->runs_on_gpus || names_gpus(options->devices)};
+
+    if (options->kind == SUMAC_STRATEGY_DEFAULT && names_gpus(options->devices))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "devices are \"%.64s\" of a default strategy, which runs on the caller's thread: make "
+            "a one_device strategy",
+            options->devices);
+    if (options->kind == SUMAC_STRATEGY_DEFAULT) {
+        *devices = devices_first(device_kind("CPU"), 1);
+        return SUMAC_OK;
+    }
+    if (names_gpus(text) && !wanted.has_cuda_step)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "GPUs are asked for (SUMAC_DEVICES), and the program does not say that its functions "
+            "run on them (runs_on_gpus in the strategy's options): ask for cpu");
+    return devices_choose(&wanted, devices, error);
+}
+
+/* What is left open is filled in. */
+static enum sumac_status read_options(
+    const struct sumac_strategy_options *options, struct sumac_strategy_options *filled,
+    struct devices *devices, struct sumac_error *error)
+{
+    *filled = *options;
+    enum sumac_status status = check_kind(options, error);
+    if (status == SUMAC_OK)
+        status = choose_devices(options, devices, error);
+    if (status != SUMAC_OK)
+        return status;
+    filled->replicas = devices->count;
+    if ((int)filled->kind == 0)
+        filled->kind = devices->count > 1                    ? SUMAC_STRATEGY_MIRRORED
+                       : devices->kind == device_kind("CPU") ? SUMAC_STRATEGY_DEFAULT
+                                                             : SUMAC_STRATEGY_ONE_DEVICE;
     if (filled->timeout_ms == 0)
         filled->timeout_ms = TIMEOUT_MS_DEFAULT;
     assert(filled->replicas > 0);
@@ -166,18 +214,20 @@ static enum sumac_status read_options(
 
 /* ---- made */
 
-static enum sumac_status open_devices(struct sumac_strategy *strategy, struct sumac_error *error)
+static enum sumac_status open_devices(
+    struct sumac_strategy *strategy, const struct devices *devices, struct sumac_error *error)
 {
     const bool has_none = strategy->options.kind == SUMAC_STRATEGY_DEFAULT;
 
-    assert(strategy->replicas > 0);
-    const struct devices devices = devices_first(device_kind("CPU"), strategy->replicas);
-    return replicas_open(has_none ? NULL : &devices, &strategy->own, error);
+    assert(strategy->replicas == devices->count);
+    const enum sumac_status status =
+        replicas_open(has_none ? NULL : devices, &strategy->own, error);
+    return status == SUMAC_OK ? there_open(strategy, error) : status;
 }
 
 static enum sumac_status make(
-    const struct sumac_strategy_options *options, struct sumac_strategy **made,
-    struct sumac_error *error)
+    const struct sumac_strategy_options *options, const struct devices *devices,
+    struct sumac_strategy **made, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = calloc(1, sizeof *strategy);
     const uint32_t replicas = options->replicas;
@@ -208,7 +258,7 @@ static enum sumac_status make(
         strategy->contexts[i] = (struct sumac_replica_context){
             .strategy = strategy, .index = i, .id = strategy->first + i};
     if (status == SUMAC_OK)
-        status = there ? open_devices(strategy, error) : value_fail_for_memory(error);
+        status = there ? open_devices(strategy, devices, error) : value_fail_for_memory(error);
     if (status != SUMAC_OK) {
         sumac_strategy_destroy(strategy);
         return status;
@@ -222,12 +272,13 @@ enum sumac_status sumac_strategy_create(
     struct sumac_error *error)
 {
     struct sumac_strategy_options filled;
+    struct devices devices;
 
     if (options == NULL || strategy == NULL)
         return fail_for_null(
             error, "sumac_strategy_create", options == NULL ? "options" : "strategy");
-    const enum sumac_status status = read_options(options, &filled, error);
-    return status == SUMAC_OK ? make(&filled, strategy, error) : status;
+    const enum sumac_status status = read_options(options, &filled, &devices, error);
+    return status == SUMAC_OK ? make(&filled, &devices, strategy, error) : status;
 }
 
 void sumac_strategy_destroy(struct sumac_strategy *strategy)
@@ -245,6 +296,7 @@ enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct s
     const uint32_t timeout_ms = strategy->options.timeout_ms;
     while (strategy->variables.first != NULL)
         sumac_distributed_destroy(strategy->variables.first);
+    there_close(strategy);
     replicas_close(&strategy->own);
     calls_deinit(strategy);
     functions_forget(strategy);
@@ -266,6 +318,13 @@ uint32_t sumac_strategy_replicas(const struct sumac_strategy *strategy)
 const char *sumac_strategy_name(const struct sumac_strategy *strategy)
 {
     return strategy == NULL ? "" : strategy_kind_name(strategy->options.kind);
+}
+
+struct sumac_device *sumac_replica_device(const struct sumac_replica_context *replica)
+{
+    return replica == NULL || replica->strategy->own.queues == NULL
+               ? NULL
+               : device_for_step(replica->strategy->own.queues[replica->index]);
 }
 
 uint32_t sumac_replica_id(const struct sumac_replica_context *replica)

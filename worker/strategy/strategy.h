@@ -6,11 +6,13 @@
  *   call.c       a call that all replicas make: each waits for the others, they are compared, and
  *                what it comes to is computed once, by all of them
  *   collect.c    what such calls, and a strategy's own, compute: reductions, what is gathered
+ *   across.c, gradient.c     … of which values
  *   compare.c    do they make the same call, of the same nest, types and shapes?
  *   shares.c     … over many bytes, by all threads that wait for it
  *   pass.c       … in one pass over memory
  *   results.c    … into memory that earlier results had
  *   axes.c       the arithmetic of sums over axes
+ *   there.c, there_calls.c   the same on devices with memory of their own
  *   peers.c      the same calls made by several workers
  *   environment.c, started_ps.c   the strategy that the environment says, and its ps
  *
@@ -166,6 +168,7 @@ struct sumac_strategy {
     uint32_t replicas;                     /* of this process, … */
     uint32_t first, in_sync; /* … the id of the first, and how many there are in all */
     struct replicas own;     /* their devices; of DEFAULT none */
+    struct there *there;     /* there.h; NULL: the host sees their memory */
     struct sumac_replica_context *contexts;   /* (replicas) */
     pid_t process;                            /* that has its threads */
     pthread_mutex_t running;                  /* one run at a time */
@@ -210,6 +213,8 @@ enum sumac_status call_hear_all(
 void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value **all);
 bool calls_init(struct sumac_strategy *strategy);
 void calls_deinit(struct sumac_strategy *strategy);
+/* Do all replicas wait for what the present call comes to? */
+bool calls_all_made(struct sumac_strategy *strategy);
 /* Another worker has given the run up, as the present call comes to: so do later ones of it. */
 void calls_end_run(struct sumac_strategy *strategy);
 /* A run begins; a replica's function has returned. */
@@ -224,11 +229,16 @@ void calls_share(struct sumac_strategy *strategy, struct shares *shares);
 /* All leaves reduced, or gathered, over what all replicas in sync have: values of the same nest
  * that have been compared. */
 enum sumac_status collect_all_reduce(
-    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *const *values,
+    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error);
 enum sumac_status collect_all_gather(
-    struct sumac_strategy *strategy, int64_t axis, struct sumac_value *const *values,
+    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error);
+
+/* What the first replica of all has, of a leaf; where it lies on its device, on each one's. */
+enum sumac_status collect_first(
+    struct sumac_strategy *strategy, struct sumac_value *const *values, struct sumac_value **result,
+    struct sumac_error *error);
 
 /* Of tensors, one of each replica of this process: their sum, or the one that there is. */
 enum sumac_status collect_own_sum(

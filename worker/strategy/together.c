@@ -62,8 +62,9 @@ enum sumac_status sumac_distributed_read_all(
         status = read == NULL ? value_fail_for_memory(error)
                               : remote_read_all(variables, count, read, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
-        if (variables[i]->remote == NULL)
-            status = sumac_distributed_read(variables[i], replica, &read[i], error);
+        status = variables[i]->remote == NULL
+                     ? sumac_distributed_read(variables[i], replica, &read[i], error)
+                     : distributed_place(variables[i], replica, status, &read[i], error);
     if (status != SUMAC_OK) {
         forget(read, count);
         return status;

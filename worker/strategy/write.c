@@ -10,6 +10,7 @@
 #include "axes.h"
 #include "dtype.h"
 #include "error.h"
+#include "there.h"
 
 /* ---- what there is */
 
@@ -270,6 +271,20 @@ static enum sumac_status divide(
         variable->name, replicas);
 }
 
+/* The same, wherever the operand is. */
+static enum sumac_status divide_here(
+    const struct sumac_distributed *variable, struct sumac_value *operand,
+    struct sumac_value **divided, struct sumac_error *error)
+{
+    struct sumac_value *here = NULL;
+
+    enum sumac_status status = there_take_one(operand, &here, error);
+    if (status == SUMAC_OK)
+        status = divide(variable, here, divided, error);
+    sumac_value_unref(here);
+    return status;
+}
+
 static enum sumac_status write_across(
     struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *operand,
     struct sumac_value **result, struct sumac_error *error)
@@ -279,7 +294,7 @@ static enum sumac_status write_across(
 
     if (!is_plain(variable) && is_on_read(variable) &&
         variable->aggregation == SUMAC_AGGREGATION_SUM && variable->strategy->in_sync > 1)
-        status = divide(variable, operand, &share, error);
+        status = divide_here(variable, operand, &share, error);
     if (status == SUMAC_OK)
         status = change(variable, NULL, write, share != NULL ? share : operand, NULL, error);
     sumac_value_unref(share);
@@ -291,13 +306,15 @@ static enum sumac_status write_across(
 
 /* What is written for all: their sum or mean, or what the first has. */
 static enum sumac_status aggregate(
-    const struct sumac_distributed *variable, struct sumac_value *const *values,
-    struct sumac_value **operand, struct sumac_error *error)
+    const struct sumac_distributed *variable, enum sumac_write write,
+    struct sumac_value *const *values, struct sumac_value **operand, struct sumac_error *error)
 {
-    const enum sumac_reduce_op op = aggregation_op(variable);
+    const struct call call = {.kind = CALL_WRITE, .op = aggregation_op(variable)};
 
-    if ((int)op != 0)
-        return collect_all_reduce(variable->strategy, op, values, operand, error);
+    if ((int)call.op != 0)
+        return collect_all_reduce(variable->strategy, &call, values, operand, error);
+    if (write == SUMAC_WRITE_ASSIGN) /* each component may keep what it is given */
+        return collect_first(variable->strategy, values, operand, error);
     *operand = sumac_value_ref(values[0]);
     return SUMAC_OK;
 }
@@ -312,7 +329,7 @@ enum sumac_status write_together(
     enum sumac_status status =
         is_handed_on(variable, write)
             ? change_remote(variable, write, values, variable->strategy->replicas, NULL, error)
-            : aggregate(variable, values, &operand, error);
+            : aggregate(variable, write, values, &operand, error);
     if (status == SUMAC_OK && operand != NULL)
         status = change(variable, NULL, write, operand, NULL, error);
     sumac_value_unref(operand);
@@ -378,7 +395,7 @@ static enum sumac_status check_allowed(
                            : check_replicas_write(variable, write, error);
 }
 
-/* Whole numbers of any size: is one of them 0? */
+/* Whole numbers of any size, which the host sees: is one of them 0? */
 static bool has_zero(const struct sumac_tensor *tensor)
 {
     static const uint8_t zero[8];
@@ -397,14 +414,26 @@ static enum sumac_status check_operand(
     const struct sumac_distributed *variable, enum sumac_write write,
     const struct sumac_value *operand, struct sumac_error *error)
 {
-    const enum sumac_status status =
+    enum sumac_status status =
         operand_check(variable, writes[write].name, operand, writes[write].by_rows, error);
+    struct sumac_value *rows = NULL;
 
-    if (status == SUMAC_OK && write == SUMAC_WRITE_SCATTER_DIV &&
-        !sumac_dtype_is_float(variable->dtype) && has_zero(&operand->items[0]->tensor))
-        return fail_write(
+    if (status != SUMAC_OK || write != SUMAC_WRITE_SCATTER_DIV ||
+        sumac_dtype_is_float(variable->dtype))
+        return status;
+    status = value_bring_here(operand->items[0], &rows, error);
+    if (status == SUMAC_OK && has_zero(&rows->tensor))
+        status = fail_write(
             variable, write, SUMAC_INVALID_ARGUMENT, "integers are not divided by 0", error);
+    sumac_value_unref(rows);
     return status;
+}
+
+/* Has each component its own of a mirrored operand, on its device? */
+static bool is_each_ones(const struct sumac_distributed *variable, const struct sumac_value *value)
+{
+    return variable->is_there && value->kind == SUMAC_VALUE_MIRRORED &&
+           value->count == variable->component_count;
 }
 
 /* Across, a mirrored value is what it has in each; lent. */
@@ -414,9 +443,11 @@ static enum sumac_status read_operand(
     struct sumac_error *error)
 {
     const bool across = replica == NULL;
+    struct sumac_value *one =
+        across && value->kind == SUMAC_VALUE_MIRRORED ? value->items[0] : value;
 
     assert(is_write(write));
-    *operand = across && value->kind == SUMAC_VALUE_MIRRORED ? value->items[0] : value;
+    *operand = is_each_ones(variable, value) ? value : one;
     if (value->kind == SUMAC_VALUE_PER_REPLICA)
         return fail_write(
             variable, write, SUMAC_INVALID_ARGUMENT,
@@ -425,7 +456,7 @@ static enum sumac_status read_operand(
                    : "a per_replica value, in a replica; pass it to the run, which gives each "
                      "replica its own",
             error);
-    return check_operand(variable, write, *operand, error);
+    return check_operand(variable, write, one, error);
 }
 
 enum sumac_status sumac_distributed_write(
@@ -461,7 +492,10 @@ enum sumac_status sumac_distributed_write(
         return status;
     }
     return replica == NULL ? write_across(variable, write, operand, result, error)
-                           : write_in_replica(variable, replica, write, operand, result, error);
+                           : distributed_place(
+                                 variable, replica,
+                                 write_in_replica(variable, replica, write, operand, result, error),
+                                 result, error);
 }
 
 enum sumac_status sumac_distributed_assign(

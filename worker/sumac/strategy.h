@@ -67,6 +67,15 @@ struct sumac_strategy_options {
      * says, or one. Of DEFAULT and ONE_DEVICE 0 or 1. MULTI_WORKER has the same number in each
      * worker. */
     uint32_t replicas;
+    /* What they are: "cpu:4", four CPUs; "gpu:0,2", one replica on each of these GPUs; "gpu", on
+     * all, or as many as there are replicas; "auto", GPUs if there are and runs_on_gpus, else CPUs.
+     * NULL: as the environment's SUMAC_DEVICES says, which `sumac run --devices` sets, or auto. Of
+     * DEFAULT none. */
+    const char *devices;
+    /* The program's functions can run on GPUs: what they read of variables, and get of collectives,
+     * lies in a GPU's memory then. `devices` that name GPUs say so, too; the environment does not.
+     */
+    bool runs_on_gpus;
     /* Of MULTI_WORKER and PARAMETER_SERVER: a member's, that has joined. Borrowed, until the
      * strategy is destroyed; its calls may be used beside it. */
     struct sumac_client *client;
@@ -82,10 +91,12 @@ struct sumac_strategy_options {
 };
 
 /* Starts the devices' threads. A strategy keeps the memory of large results that nobody has any
- * more for its next ones, 8 of 256 MiB together at most, until it is destroyed.
+ * more for its next ones, 8 of 256 MiB together at most, and on each GPU 1024 of 1 GiB, until it is
+ * destroyed.
  * Gives    *strategy; destroy with sumac_strategy_destroy, when nobody runs it.
- * Fails    INVALID_ARGUMENT: a kind that is none, or replicas that it does not have.
- *          RESOURCE_EXHAUSTED. */
+ * Fails    INVALID_ARGUMENT: a kind that is none, replicas that it does not have, devices that are
+ *          none, or on which the program's functions do not run. FAILED_PRECONDITION: there is no
+ *          GPU; OUT_OF_RANGE: none of that number. RESOURCE_EXHAUSTED. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
     const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
     struct sumac_error *error);
@@ -96,6 +107,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  *     no TF_CONFIG, or one worker           MIRRORED, or DEFAULT with one replica
  *     SUMAC_STRATEGY, by name               that one
  *     SUMAC_REPLICAS                        so many devices of this process
+ *     SUMAC_DEVICES                         these; one GPU alone is ONE_DEVICE
  *
  * It has a client of its own, and where there is no ps, the chief or the first worker starts one,
  * `sumac ps`, on its own task's address: the program that SUMAC_PROGRAM names, or that beside this
@@ -108,6 +120,11 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  *          INVALID_ARGUMENT: SUMAC_STRATEGY is none. NOT_FOUND: no `sumac` to be started. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error);
+/* The same with what else the options say: devices, replicas, runs_on_gpus, name, timeout_ms,
+ * communication. The kind, the client and the workers are the environment's. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_from_environment_with(
+    const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
+    struct sumac_error *error);
 /* With its variables. NULL is fine. Its scope has been left. */
 SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
 /* The same, of one whose leaving a program wants to know of: destroyed it is in any case.
@@ -264,6 +281,38 @@ typedef enum sumac_status sumac_merge_function(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_merge_call(
     struct sumac_replica_context *replica, sumac_merge_function *function, void *context,
     struct sumac_value *args, struct sumac_value **result, struct sumac_error *error);
+
+/* ---- on devices with memory of their own
+ *
+ * On GPUs the function of a replica runs on a thread that has its GPU's context current. Values lie
+ * where they were made: what it is given where the caller has them, what it makes of its device's
+ * memory there (sumac_value_of). A collective of tensors that are on the replicas' own devices is
+ * NCCL's, after all that a replica has put into its stream before it, and each replica gets the
+ * result on its own device: whole when the call returns. Where one is on the host, or it is what
+ * NCCL does not do (means of integers, sums over axes, gathers along another axis than the first,
+ * slices' means), it is done on the host, and the result is on all devices all the same, where what
+ * one of them came with was. What is across the replicas is on the host, but in their merge_call.
+ *
+ * Sums of floats are in NCCL's order: the same bits in all replicas. */
+
+/* The device that a replica's function runs on: sumac/device.h, with its number and its stream.
+ * Lends    it, to the function, until that returns. NULL: of DEFAULT, the caller's thread. */
+SUMAC_API struct sumac_device *sumac_replica_device(const struct sumac_replica_context *replica);
+
+/* The same value with its elements on the replica's device: itself, where they are. Of a
+ * distributed value the replica's own. On CPUs that is all.
+ * Gives    *placed. Fails  RESOURCE_EXHAUSTED: no memory there; as the device.
+ * Threads  any; of what the replica's function has made, its own. Counterpart: tf.device. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_to_device(
+    struct sumac_replica_context *replica, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_error *error);
+
+/* The same of all replicas of this process, across: a per_replica leaf is each one's on its device,
+ * any other becomes mirrored. On CPUs it is the value itself.
+ * Gives    *placed. Fails  as sumac_replica_to_device, sumac_value_select. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_to_devices(
+    struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_error *error);
 
 /* ---- cross-replica */
 

@@ -23,6 +23,9 @@
  * NULL, from any of them, means that there is no memory, or that what was asked for is no value;
  * whoever is given it says INVALID_ARGUMENT.
  *
+ * Elements are in the host's memory, or in a device's (sumac_replica_to_device). What looks at them
+ * here – comparing, printing, slices and rows – does so wherever they are.
+ *
  * Threads  any, of one value too: it does not change. Its elements are read only.
  */
 #ifndef SUMAC_VALUE_H
@@ -118,7 +121,9 @@ SUMAC_API const char *sumac_value_key(const struct sumac_value *value, uint32_t 
 SUMAC_API struct sumac_value *sumac_value_find(const struct sumac_value *value, const char *key);
 
 /* Of a tensor. NULL: it is none; of slices the dense shape's tensor is none either.
- * Lends    a view of its elements, to be read, valid with the value. */
+ * Lends    a view of its elements, to be read, valid with the value. Where they are on a device
+ *          (sumac_buffer_place of its buffer), their address is that device's: sumac_value_to_host
+ *          brings them to where the host reads. */
 SUMAC_API const struct sumac_tensor *sumac_value_as_tensor(const struct sumac_value *value);
 /* The first element: the same as sumac_tensor_data of that. NULL: no tensor. */
 SUMAC_API const void *sumac_value_data(const struct sumac_value *value);
@@ -136,8 +141,20 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_select(
     struct sumac_value *value, uint32_t replica, struct sumac_value **local,
     struct sumac_error *error);
 
+/* The same with all elements in the host's memory; that is itself, where they are. What replicas
+ * have copies of, each on its device, is copied once.
+ *
+ * Of what a device's work has yet to write it waits for in that work's order: in the function of a
+ * replica for that replica's own.
+ * Gives    *here: release with sumac_value_unref.
+ * Fails    RESOURCE_EXHAUSTED. FAILED_PRECONDITION: no strategy, or worker, has opened the device.
+ *          As the device. Counterpart: tf.device("CPU"), numpy(). */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_to_host(
+    struct sumac_value *value, struct sumac_value **here, struct sumac_error *error);
+
 /* The other way: what each of some replicas has, leaf by leaf. Where all have the identical value –
- * the same object, not an equal one – that is the leaf; else it is per_replica.
+ * the same object, not an equal one – that is the leaf, and where all have copies of one, each on
+ * its device, it is mirrored; else it is per_replica.
  * Borrows  the items.
  * Gives    *regrouped.
  * Fails    INVALID_ARGUMENT: their nests differ; the text says where and how. RESOURCE_EXHAUSTED.

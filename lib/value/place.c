@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.c -- where the elements of values are, and copies of them elsewhere.
+ *
+ * Replicas on devices with memory of their own have each a copy of what is one object on the host.
+ * A likeness, a number that all of these and nothing else have, says that they are one value.
+ */
+#include "value.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "error.h"
+#include "reach.h"
+
+/* ---- likeness */
+
+uint64_t value_new_likeness(void)
+{
+    static atomic_uint_fast64_t given;
+
+    return atomic_fetch_add_explicit(&given, 1, memory_order_relaxed) + 1;
+}
+
+void value_liken(struct sumac_value *copy, struct sumac_value *leaf)
+{
+    uint_fast64_t likeness = 0;
+
+    assert(atomic_load(&copy->likeness) == 0);
+    if (atomic_load(&leaf->likeness) == 0) /* another thread may be as fast */
+        (void)atomic_compare_exchange_strong(&leaf->likeness, &likeness, value_new_likeness());
+    atomic_store(&copy->likeness, atomic_load(&leaf->likeness));
+}
+
+bool value_are_alike(struct sumac_value *const *leaves, uint32_t count)
+{
+    const uint_fast64_t likeness = atomic_load(&leaves[0]->likeness);
+
+    assert(count > 0);
+    for (uint32_t i = 1; i < count; i++)
+        if (atomic_load(&leaves[i]->likeness) != likeness)
+            return false;
+    return likeness != 0;
+}
+
+/* ---- to the host */
+
+bool value_is_here(const struct sumac_value *leaf)
+{
+    if (leaf->kind == SUMAC_VALUE_SLICES)
+        return value_is_here(leaf->items[0]) && value_is_here(leaf->items[1]);
+    return leaf->kind != SUMAC_VALUE_TENSOR || reach_is_here(leaf->tensor.buffer);
+}
+
+static enum sumac_status
+copy_tensor(const struct sumac_value *tensor, struct sumac_value **here, struct sumac_error *error)
+{
+    void *elements;
+    struct sumac_value *copy =
+        value_make_tensor(tensor->tensor.dtype, &tensor->tensor.shape, &elements);
+
+    if (copy == NULL)
+        return value_fail_for_memory(error);
+    const enum sumac_status status = reach_read(&tensor->tensor, elements, error);
+    if (status == SUMAC_OK)
+        *here = copy;
+    else
+        sumac_value_unref(copy);
+    return status;
+}
+
+static enum sumac_status
+copy_slices(const struct sumac_value *slices, struct sumac_value **here, struct sumac_error *error)
+{
+    struct sumac_value *rows = NULL, *indices = NULL;
+
+    enum sumac_status status = value_bring_here(slices->items[0], &rows, error);
+    if (status == SUMAC_OK)
+        status = value_bring_here(slices->items[1], &indices, error);
+    if (status != SUMAC_OK) {
+        sumac_value_unref(rows);
+        return status;
+    }
+    *here = sumac_value_slices(rows, indices, slices->dense);
+    return *here == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+enum sumac_status
+value_bring_here(struct sumac_value *leaf, struct sumac_value **here, struct sumac_error *error)
+{
+    assert(!value_is_nest(leaf));
+    assert(!value_is_leaf_of_replicas(leaf));
+    if (value_is_here(leaf)) {
+        *here = sumac_value_ref(leaf);
+        return SUMAC_OK;
+    }
+    const enum sumac_status status = leaf->kind == SUMAC_VALUE_SLICES
+                                         ? copy_slices(leaf, here, error)
+                                         : copy_tensor(leaf, here, error);
+    if (status == SUMAC_OK)
+        value_liken(*here, leaf);
+    return status;
+}
+
+static enum sumac_status here_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error);
+
+/* Each item's; of a mirrored one the first stands for all. */
+static enum sumac_status
+here_items(const struct sumac_value *leaf, struct sumac_value **mapped, struct sumac_error *error)
+{
+    const bool mirrored = leaf->kind == SUMAC_VALUE_MIRRORED;
+    const uint32_t count = mirrored ? 1 : leaf->count;
+    struct sumac_value **items = calloc(count, sizeof *items);
+    enum sumac_status status = items == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
+        status = value_map(leaf->items[i], here_leaf, NULL, &items[i], error);
+    if (status == SUMAC_OK) {
+        *mapped = mirrored ? sumac_value_mirrored(items[0], leaf->count, leaf->first)
+                           : sumac_value_per_replica(items, count, leaf->first);
+        status = *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    } else {
+        for (uint32_t i = 0; items != NULL && i < count; i++)
+            sumac_value_unref(items[i]);
+    }
+    free(items);
+    return status;
+}
+
+static enum sumac_status here_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    (void)context;
+    (void)path;
+    return value_is_leaf_of_replicas(leaf) ? here_items(leaf, mapped, error)
+                                           : value_bring_here(leaf, mapped, error);
+}
+
+static bool is_all_here(const struct sumac_value *value)
+{
+    if (value->kind == SUMAC_VALUE_TENSOR)
+        return value_is_here(value);
+    for (uint32_t i = 0; i < value->count; i++)
+        if (!is_all_here(value->items[i]))
+            return false;
+    return true;
+}
+
+enum sumac_status
+sumac_value_to_host(struct sumac_value *value, struct sumac_value **here, struct sumac_error *error)
+{
+    if (value == NULL || here == NULL)
+        return fail_for_null(error, "sumac_value_to_host", value == NULL ? "value" : "here");
+    if (is_all_here(value)) {
+        *here = sumac_value_ref(value);
+        return SUMAC_OK;
+    }
+    return value_map(value, here_leaf, NULL, here, error);
+}

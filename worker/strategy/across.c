@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* across.c -- what a strategy is asked for across its replicas: reduce, batch_reduce, gather. */
+#include "collect.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "error.h"
+#include "peers.h"
+#include "text.h"
+
+/* What each replica of this process has of it. */
+static enum sumac_status select_own(
+    const struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **own,
+    struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
+        status = sumac_value_select(value, strategy->first + i, &own[i], error);
+    return status;
+}
+
+static enum sumac_status mark_same(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    (void)context;
+    (void)path;
+    *mapped = sumac_value_mirrored(sumac_value_ref(leaf), 1, 0);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+/* A leaf that is the same in all replicas, as far as this process knows, becomes mirrored; one that
+ * is not distributed is the worker's own where each has one replica. */
+static enum sumac_status mark_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = context;
+
+    if (leaf->kind == SUMAC_VALUE_MIRRORED)
+        return value_map(leaf->items[0], mark_same, NULL, mapped, error);
+    if (leaf->kind != SUMAC_VALUE_PER_REPLICA && strategy->replicas > 1)
+        return mark_same(NULL, leaf, path, mapped, error);
+    *mapped = sumac_value_ref(leaf->kind == SUMAC_VALUE_PER_REPLICA ? leaf->items[0] : leaf);
+    return SUMAC_OK;
+}
+
+/* A leaf that is another replica's, too, than those that there are? */
+static enum sumac_status check_items(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct collect *collect = context;
+
+    if (value_is_leaf_of_replicas(leaf) &&
+        (uint64_t)leaf->first + leaf->count > collect->strategy->in_sync)
+        return collect_fail_leaf(collect, path, "has items of more replicas than there are", error);
+    *mapped = sumac_value_ref(leaf);
+    return SUMAC_OK;
+}
+
+/* What each replica of this process has of it: of one nest, and of types and shapes that may meet.
+ * `own` (replicas) is given what could be selected. */
+static enum sumac_status take_own(
+    const struct collect *collect, const struct call *call, struct sumac_value *value,
+    struct sumac_value **own, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = collect->strategy;
+    struct sumac_value *checked = NULL;
+    struct call one = *call, other = *call;
+    struct sumac_error why;
+
+    enum sumac_status status =
+        value_map(value, check_items, (void *)(uintptr_t)collect, &checked, error);
+    if (status == SUMAC_OK) {
+        sumac_value_unref(checked);
+        status = select_own(strategy, value, own, error);
+    }
+    one.value = own[0];
+    assert(status != SUMAC_OK || one.value != NULL);
+    for (uint32_t i = 1; status == SUMAC_OK && i < strategy->replicas; i++) {
+        other.value = own[i];
+        status = call_compare(&one, strategy->first, &other, strategy->first + i, error);
+        if (status == SUMAC_OK && sumac_value_same_nest(own[0], own[i], &why) != SUMAC_OK)
+            status = fail(
+                error, why.status, why.reason, "%s: replicas %" PRIu32 " and %" PRIu32 ": %.380s",
+                collect->call, strategy->first, strategy->first + i, why.text);
+    }
+    return status;
+}
+
+/* What each leaf is said to be, for the workers to compare: "per_replica, mirrored". */
+static enum sumac_status name_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    char *const text = context;
+    const size_t used = strlen(text);
+
+    (void)path;
+    (void)error;
+    (void)text_print(
+        text + used, CALL_NAME_BYTES_MAX - used, "%s%s", used == 0 ? "" : ", ",
+        leaf->kind == SUMAC_VALUE_MIRRORED ? "mirrored" : "per_replica");
+    *mapped = sumac_value_ref(leaf);
+    return SUMAC_OK;
+}
+
+/* What is across the replicas is the host's, but in their merge_call, where each has its own. */
+static enum sumac_status give(
+    const struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    if (strategy->there == NULL || context_present()->replica != NULL) {
+        *result = value;
+        return SUMAC_OK;
+    }
+    const enum sumac_status status = there_take_one(value, result, error);
+    sumac_value_unref(value);
+    return status;
+}
+
+/* Leaf by leaf, of what all replicas have; collect->leaf is given one more, which says whether it
+ * is the same in all of them. */
+static enum sumac_status collect_value(
+    struct collect *collect, struct call *call, struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = collect->strategy;
+    struct sumac_value **own = calloc(strategy->replicas, sizeof *own), **all = NULL;
+    struct sumac_value **zipped = calloc((size_t)strategy->in_sync + 1, sizeof *zipped);
+    struct sumac_value *marked = NULL, *same = NULL, *all_of = NULL;
+    struct sumac_error why;
+    char name[CALL_NAME_BYTES_MAX] = "";
+    enum sumac_status status = own == NULL || zipped == NULL
+                                   ? value_fail_for_memory(&why)
+                                   : take_own(collect, call, value, own, &why);
+
+    collect->count = strategy->in_sync;
+    collect->marks = true;
+    if (status == SUMAC_OK)
+        status = value_map(value, mark_leaf, strategy, &marked, &why);
+    if (status == SUMAC_OK && value_map(marked, name_leaf, name, &same, &why) == SUMAC_OK)
+        sumac_value_unref(same);
+    call->name = name;
+    if (own != NULL && zipped != NULL) {
+        call->value = own[0];
+        status = call_hear_all(strategy, call, own, status == SUMAC_OK ? NULL : &why, &all, &why);
+    }
+    if (status == SUMAC_OK) {
+        memcpy(zipped, all, strategy->in_sync * sizeof *zipped);
+        zipped[strategy->in_sync] = marked;
+        status = collect_all(collect, zipped, &strategy->options.communication, &all_of, &why);
+    }
+    if (status == SUMAC_OK)
+        status = give(strategy, all_of, result, &why);
+    call_forget_all(strategy, all);
+    for (uint32_t i = 0; own != NULL && i < strategy->replicas; i++)
+        sumac_value_unref(own[i]);
+    sumac_value_unref(marked);
+    free(own);
+    free(zipped);
+    if (status != SUMAC_OK && error != NULL)
+        *error = why;
+    return status;
+}
+
+/* The ps have summed it all the same, as other tensors of its size: the next sum is another leaf's.
+ */
+static enum sumac_status pass_over_sum(
+    const struct collect *collect, const struct sumac_value *leaf, struct sumac_error *error)
+{
+    struct sumac_value *sum = NULL;
+
+    assert(leaf->kind != SUMAC_VALUE_MIRRORED);
+    if (collect->axes != NULL || leaf->kind != SUMAC_VALUE_TENSOR ||
+        !peers_sum_apart(collect->strategy, collect->op, &leaf->tensor))
+        return SUMAC_OK;
+    const enum sumac_status status = peers_take_sum(collect->strategy, &leaf->tensor, &sum, error);
+    sumac_value_unref(sum);
+    return status;
+}
+
+static enum sumac_status reduce_whole_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct collect *collect = context;
+    const struct sumac_value *leaf = leaves[collect->count];
+
+    if (leaf->kind != SUMAC_VALUE_MIRRORED)
+        return collect_reduce_leaf(context, leaves, path, mapped, error);
+    if (collect->op == SUMAC_REDUCE_SUM)
+        return collect_fail_leaf(
+            collect, path,
+            "is the same in all replicas, and its SUM is not told from R times it: reduce by MEAN, "
+            "or a per_replica value",
+            error);
+    if (collect->count == 1)
+        return collect_reduce_leaf(context, leaves, path, mapped, error);
+    const enum sumac_status status = pass_over_sum(collect, leaf->items[0], error);
+    if (status == SUMAC_OK)
+        *mapped = sumac_value_ref(leaf->items[0]);
+    return status;
+}
+
+static enum sumac_status check_call(
+    struct sumac_strategy *strategy, const char *call, const struct sumac_value *value,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    if (strategy == NULL || value == NULL || result == NULL)
+        return fail_for_null(
+            error, call,
+            strategy == NULL ? "strategy"
+            : value == NULL  ? "value"
+                             : "result");
+    return context_check_cross(strategy, call, error);
+}
+
+enum sumac_status sumac_strategy_reduce(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error)
+{
+    static const char name[] = "sumac_strategy_reduce";
+    const struct sumac_axes *given = axes != NULL && axes->given ? axes : NULL;
+    struct collect collect = {
+        .strategy = strategy, .op = op, .axes = given, .call = "reduce", .leaf = reduce_whole_leaf};
+    struct call call = {.kind = CALL_REDUCE, .op = op, .axes = given};
+
+    enum sumac_status status = check_call(strategy, name, value, result, error);
+    if (status == SUMAC_OK && axes == NULL)
+        status = fail_for_null(error, name, "axes");
+    if (status == SUMAC_OK)
+        status = reduce_op_check(op, error);
+    return status == SUMAC_OK ? collect_value(&collect, &call, value, result, error) : status;
+}
+
+enum sumac_status sumac_strategy_batch_reduce(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
+    struct sumac_value **results, struct sumac_error *error)
+{
+    static const char call[] = "sumac_strategy_batch_reduce";
+    const struct sumac_axes none = {.given = false};
+
+    enum sumac_status status = check_call(strategy, call, values, results, error);
+    if (status == SUMAC_OK && values->kind != SUMAC_VALUE_LIST && values->kind != SUMAC_VALUE_TUPLE)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s: values is a %s; it is a list of values", call,
+            sumac_value_kind_name(values->kind));
+    struct sumac_value **items =
+        status == SUMAC_OK ? calloc((size_t)values->count + 1, sizeof *items) : NULL;
+    if (status == SUMAC_OK && items == NULL)
+        status = value_fail_for_memory(error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < values->count; i++)
+        status = sumac_strategy_reduce(strategy, op, values->items[i], &none, &items[i], error);
+    if (status == SUMAC_OK) {
+        *results = sumac_value_list(items, values->count);
+        status = *results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    } else {
+        for (uint32_t i = 0; items != NULL && i < values->count; i++)
+            sumac_value_unref(items[i]);
+    }
+    free(items);
+    return status;
+}
+
+enum sumac_status sumac_strategy_gather(
+    struct sumac_strategy *strategy, struct sumac_value *value, int64_t axis,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    struct collect collect = {
+        .strategy = strategy, .axis = axis, .call = "gather", .leaf = collect_gather_leaf};
+    struct call call = {.kind = CALL_GATHER, .axis = axis};
+
+    const enum sumac_status status =
+        check_call(strategy, "sumac_strategy_gather", value, result, error);
+    return status == SUMAC_OK ? collect_value(&collect, &call, value, result, error) : status;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* collect.h -- what replicas have becomes one, leaf by leaf: for those that say of which values
+ * (call.c, across.c, gradient.c). */
+#ifndef STRATEGY_COLLECT_H
+#define STRATEGY_COLLECT_H
+
+#include "strategy.h"
+#include "there.h"
+
+/* What is reduced or gathered, of how many replicas. */
+struct collect {
+    struct sumac_strategy *strategy; /* whose threads and memory it takes */
+    enum sumac_reduce_op op;
+    const struct sumac_axes *axes; /* NULL: none are given */
+    int64_t axis;
+    uint32_t count;
+    const char *call;
+    value_zip_leaf *leaf;      /* what is made of the leaves, … */
+    bool marks;                /* … beside which there is what the whole is (mark_leaf) */
+    struct there_calls *there; /* … that lie on devices */
+};
+
+/* Of a leaf, which is lent as all leaves are that a nest is walked with: reduced, or gathered. */
+value_zip_leaf collect_reduce_leaf, collect_gather_leaf;
+
+/* All leaves, of which those that lie on devices are exchanged together. `values` has one of each
+ * replica in sync, and with collect->marks one more. */
+enum sumac_status collect_all(
+    struct collect *collect, struct sumac_value *const *values,
+    const struct sumac_communication_options *options, struct sumac_value **result,
+    struct sumac_error *error);
+
+/* Have the tensors (collect->count) collect->axis, and are they alike but for that? */
+enum sumac_status collect_check_axis(
+    const struct collect *collect, const struct sumac_tensor *const *tensors,
+    const struct value_path *path, struct sumac_error *error);
+
+/* INVALID_ARGUMENT: "reduce: the value at ['w'] has …". */
+enum sumac_status collect_fail_leaf(
+    const struct collect *collect, const struct value_path *path, const char *why,
+    struct sumac_error *error);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gradient.c -- the gradient of what was gathered: of the sum of all replicas' each one's own part.
+ */
+#include "collect.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+
+/* Rows first … first + count - 1 along an axis. */
+static enum sumac_status
+cut(const struct sumac_tensor *whole, uint32_t axis, struct sumac_range range,
+    struct sumac_value **part, struct sumac_error *error)
+{
+    struct sumac_shape shape = whole->shape;
+    uint64_t outer = 1, inner = dtype_bytes(whole->dtype);
+    void *elements;
+
+    assert(axis < shape.rank);
+    assert(range.first + range.count <= shape.extent[axis]);
+    for (uint32_t i = 0; i < axis; i++)
+        outer *= shape.extent[i];
+    for (uint32_t i = axis + 1; i < shape.rank; i++)
+        inner *= shape.extent[i];
+    const uint64_t stride = shape.extent[axis] * inner, bytes = range.count * inner;
+    shape.extent[axis] = range.count;
+    struct sumac_value *value = value_make_tensor(whole->dtype, &shape, &elements);
+    if (value == NULL)
+        return value_fail_for_memory(error);
+    for (uint64_t o = 0; o < outer && bytes > 0; o++)
+        memcpy(
+            (uint8_t *)elements + o * bytes,
+            (const uint8_t *)sumac_tensor_data(whole) + o * stride + range.first * inner,
+            (size_t)bytes);
+    *part = value;
+    return SUMAC_OK;
+}
+
+/* The same, wherever the whole is: along the first axis with more than one element a part of it is
+ * one piece, and of a device's it stays there. */
+static enum sumac_status cut_here(
+    struct sumac_value *whole, uint32_t axis, struct sumac_range range, struct sumac_value **part,
+    struct sumac_error *error)
+{
+    struct sumac_tensor view = whole->tensor;
+    struct sumac_value *here = NULL;
+    bool is_piece = true;
+
+    for (uint32_t i = 0; i < axis; i++)
+        is_piece = is_piece && view.shape.extent[i] == 1;
+    if (is_piece && !value_is_here(whole)) {
+        const uint64_t extent = view.shape.extent[axis];
+        view.offset_bytes += extent == 0 ? 0 : sumac_tensor_bytes(&view) / extent * range.first;
+        view.shape.extent[axis] = range.count;
+        *part = sumac_value_of(&view);
+        return *part == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    }
+    enum sumac_status status = value_bring_here(whole, &here, error);
+    if (status == SUMAC_OK)
+        status = cut(&here->tensor, axis, range, part, error);
+    sumac_value_unref(here);
+    return status;
+}
+
+static enum sumac_status extent_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct collect *collect = context;
+    const struct sumac_tensor *tensor = &leaf->tensor;
+
+    assert(collect->count == 1);
+    if (leaf->kind != SUMAC_VALUE_TENSOR)
+        return collect_fail_leaf(collect, path, "is no tensor", error);
+    const enum sumac_status status = collect_check_axis(collect, &tensor, path, error);
+    if (status != SUMAC_OK)
+        return status;
+    *mapped = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &tensor->shape.extent[collect->axis]);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+struct own_part {
+    struct collect collect;
+    uint32_t replica;
+};
+
+/* Of what was gathered, its own: `leaves` are the sum, and each replica's extent. */
+static enum sumac_status own_leaf(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct own_part *own = context;
+    const uint64_t *extents = sumac_value_data(leaves[1]);
+    const struct sumac_tensor *sum = &leaves[0]->tensor;
+    struct sumac_range range = {.first = 0, .count = extents[own->replica]};
+    uint64_t all = 0;
+
+    assert(own->replica < leaves[1]->tensor.shape.extent[0]);
+    if (leaves[0]->kind != SUMAC_VALUE_TENSOR)
+        return collect_fail_leaf(&own->collect, path, "is no tensor", error);
+    const enum sumac_status status = collect_check_axis(&own->collect, &sum, path, error);
+    if (status != SUMAC_OK)
+        return status;
+    for (uint32_t i = 0; i < (uint32_t)leaves[1]->tensor.shape.extent[0]; i++) {
+        range.first += i < own->replica ? extents[i] : 0;
+        all += extents[i];
+    }
+    if (sum->shape.extent[own->collect.axis] != all)
+        return collect_fail_leaf(
+            &own->collect, path, "is no gradient of what the replicas have gathered together",
+            error);
+    return cut_here(leaves[0], (uint32_t)own->collect.axis, range, mapped, error);
+}
+
+/* On the replica's device, where the gradient of the result was. */
+static enum sumac_status place_own(
+    const struct sumac_replica_context *replica, struct sumac_value *upstream,
+    struct sumac_value *part, struct sumac_value **placed, struct sumac_error *error)
+{
+    assert(replica != NULL);
+    if (replica->strategy->there != NULL)
+        return there_place_like(replica->strategy, replica->index, upstream, part, placed, error);
+    *placed = sumac_value_ref(part);
+    return SUMAC_OK;
+}
+
+enum sumac_status sumac_replica_all_gather_gradient(
+    struct sumac_replica_context *replica, struct sumac_value *upstream, struct sumac_value *local,
+    int64_t axis, struct sumac_value **gradient, struct sumac_error *error)
+{
+    struct own_part own = {
+        .collect = {.axis = axis, .count = 1, .call = "all_gather_gradient"}, /* of one, here */
+        .replica = sumac_replica_id(replica)};
+    struct sumac_value *extents = NULL, *all = NULL, *sum = NULL, *part = NULL;
+    struct sumac_error why = {.status = SUMAC_OK};
+
+    if (upstream == NULL || local == NULL || gradient == NULL)
+        return fail_for_null(
+            error, "sumac_replica_all_gather_gradient",
+            upstream == NULL ? "upstream"
+            : local == NULL  ? "local"
+                             : "gradient");
+    enum sumac_status status = sumac_value_same_nest(upstream, local, error);
+    if (status == SUMAC_OK)
+        status = value_map(local, extent_leaf, &own.collect, &extents, error);
+    if (status == SUMAC_OK)
+        status = sumac_replica_all_gather(replica, extents, 0, NULL, &all, error);
+    if (status == SUMAC_OK)
+        status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, upstream, NULL, &sum, error);
+    if (status == SUMAC_OK) {
+        struct sumac_value *const both[] = {sum, all};
+        status = value_zip(both, 2, own_leaf, &own, &part, &why);
+        if (status == SUMAC_OK)
+            status = place_own(replica, upstream, part, gradient, &why);
+        if (status != SUMAC_OK && error != NULL)
+            *error = why;
+    }
+    sumac_value_unref(part);
+    sumac_value_unref(extents);
+    sumac_value_unref(all);
+    sumac_value_unref(sum);
+    return status;
+}

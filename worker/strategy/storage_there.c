@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* storage_there.c -- components whose value and slots lie on their replicas' devices.
+ *
+ * Each component has a storage of its own. Those that nobody has written alone are kin: they have
+ * the same values, and what is done to all of them is done once. A function is computed here, by
+ * lib/update's loops, of what is brought here, and each device is given what came of it; a whole
+ * tensor that is assigned, and is there already, stays there.
+ */
+#include "distributed.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "error.h"
+#include "there.h"
+
+/* ---- made */
+
+static enum sumac_status place_storage(
+    struct sumac_distributed *variable, uint32_t index, const struct storage *here,
+    struct storage *placed, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = variable->strategy;
+
+    assert(placed->value == NULL);
+    assert(here->value != NULL);
+    enum sumac_status status = there_place(strategy, index, here->value, &placed->value, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX && here->slots[i] != NULL; i++)
+        status = there_place(strategy, index, here->slots[i], &placed->slots[i], error);
+    placed->steps = here->steps;
+    placed->version = here->version;
+    return status;
+}
+
+enum sumac_status storage_there_create(
+    struct sumac_distributed *variable, uint32_t index, const struct storage *here,
+    struct storage **storage, struct sumac_error *error)
+{
+    struct storage *made = calloc(1, sizeof *made);
+
+    assert(variable->is_there);
+    if (made == NULL)
+        return value_fail_for_memory(error);
+    const enum sumac_status status = place_storage(variable, index, here, made, error);
+    if (status != SUMAC_OK) {
+        storage_destroy(made);
+        return status;
+    }
+    made->components = 1;
+    *storage = made;
+    return SUMAC_OK;
+}
+
+/* ---- changed */
+
+/* What each component will have, and, of the first of kin, what that is here. */
+struct outcome {
+    struct storage here, there;
+};
+
+static void release(struct storage *storage)
+{
+    sumac_value_unref(storage->value);
+    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
+        sumac_value_unref(storage->slots[i]);
+    *storage = (struct storage){.value = NULL};
+}
+
+static struct sumac_value *
+operand_of(const struct sumac_distributed *variable, const struct change *change, uint32_t index)
+{
+    struct sumac_value *operand = change->operand;
+
+    if (!value_is_leaf_of_replicas(operand))
+        return operand;
+    assert(operand->count == variable->component_count);
+    return operand->items[index];
+}
+
+/* Is a tensor assigned that lies there already, and that nobody can write? */
+static bool
+is_taken_over(const struct sumac_distributed *variable, const struct change *change, uint32_t index)
+{
+    struct sumac_value *operand = operand_of(variable, change, index);
+    const struct sumac_tensor *own = &variable->components[index].storage->value->tensor;
+
+    if (change->function->number != UPDATE_ASSIGN || operand->kind != SUMAC_VALUE_TENSOR ||
+        !sumac_buffer_is_unique(operand->tensor.buffer))
+        return false;
+    const struct sumac_place at = sumac_buffer_place(operand->tensor.buffer);
+    const struct sumac_place place = sumac_buffer_place(own->buffer);
+    return at.kind == place.kind && at.device == place.device;
+}
+
+static void take_over(
+    const struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    struct storage *there)
+{
+    const struct storage *before = variable->components[index].storage;
+
+    there->value = sumac_value_ref(operand_of(variable, change, index));
+    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
+        there->slots[i] = sumac_value_ref(before->slots[i]);
+    there->steps = before->steps + change->function->counts_steps;
+    there->version = before->version + 1;
+}
+
+static enum sumac_status
+bring_here(const struct storage *storage, struct storage *here, struct sumac_error *error)
+{
+    *here = (struct storage){.components = 1, .steps = storage->steps, .version = storage->version};
+    enum sumac_status status = value_bring_here(storage->value, &here->value, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX && storage->slots[i] != NULL;
+         i++)
+        status = value_bring_here(storage->slots[i], &here->slots[i], error);
+    return status;
+}
+
+static enum sumac_status compute_here(
+    struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    struct storage *here, struct sumac_error *error)
+{
+    struct change own = *change;
+    struct sumac_value *operand = NULL;
+
+    enum sumac_status status =
+        value_bring_here(operand_of(variable, change, index), &operand, error);
+    own.operand = operand;
+    if (status == SUMAC_OK)
+        status = bring_here(variable->components[index].storage, here, error);
+    if (status == SUMAC_OK && !storage_change_alone(variable, here, &own))
+        status = value_fail_for_memory(error);
+    sumac_value_unref(operand);
+    return status;
+}
+
+/* The first of the component's kin of which it was computed here. */
+static uint32_t
+find_kin(const struct sumac_distributed *variable, const struct outcome *outcomes, uint32_t index)
+{
+    const uint32_t kin = variable->components[index].storage->kin;
+
+    assert(kin <= variable->kins);
+    for (uint32_t i = 0; i < index; i++)
+        if (variable->components[i].storage->kin == kin && outcomes[i].here.value != NULL)
+            return i;
+    return index;
+}
+
+static enum sumac_status prepare(
+    struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    struct outcome *outcomes, struct sumac_error *error)
+{
+    if (is_taken_over(variable, change, index)) {
+        take_over(variable, change, index, &outcomes[index].there);
+        return SUMAC_OK;
+    }
+    const uint32_t kin = find_kin(variable, outcomes, index);
+    enum sumac_status status = SUMAC_OK;
+    if (kin == index)
+        status = compute_here(variable, change, index, &outcomes[index].here, error);
+    return status == SUMAC_OK
+               ? place_storage(variable, index, &outcomes[kin].here, &outcomes[index].there, error)
+               : status;
+}
+
+static void commit(struct sumac_component *component, struct storage *there, uint32_t kin)
+{
+    struct storage *storage = component->storage;
+
+    assert(there->value != NULL);
+    assert(storage->components == 1);
+    struct storage before = *storage;
+    *storage = *there;
+    storage->components = 1;
+    storage->kin = kin;
+    *there = (struct storage){.value = NULL};
+    release(&before);
+}
+
+enum sumac_status storage_there_change(
+    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_error *error)
+{
+    const uint32_t first = only == NULL ? 0 : only->index;
+    const uint32_t end = only == NULL ? variable->component_count : only->index + 1;
+    struct outcome *outcomes = calloc(variable->component_count, sizeof *outcomes);
+    enum sumac_status status = outcomes == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+
+    assert(variable->is_there);
+    for (uint32_t i = first; status == SUMAC_OK && i < end; i++)
+        status = prepare(variable, change, i, outcomes, error);
+    if (status == SUMAC_OK && only != NULL)
+        variable->kins++;
+    for (uint32_t i = first; status == SUMAC_OK && i < end; i++)
+        commit(
+            &variable->components[i], &outcomes[i].there,
+            only != NULL ? variable->kins : variable->components[i].storage->kin);
+    for (uint32_t i = first; outcomes != NULL && i < end; i++) {
+        release(&outcomes[i].here);
+        release(&outcomes[i].there);
+    }
+    free(outcomes);
+    return status;
+}

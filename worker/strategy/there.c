@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* there.c -- a strategy's queues beside its replicas' on devices with memory of their own, and
+ * values that are brought there. */
+#include "there.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "error.h"
+#include "reach.h"
+
+/* ---- open */
+
+static enum sumac_status
+open_all(const struct sumac_strategy *strategy, struct there *there, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    assert(strategy->own.queues != NULL);
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
+        status = device_queue_open(strategy->own.devices[i], &there->queues[i], error);
+        if (status == SUMAC_OK)
+            status = device_event_open(strategy->own.devices[i], &there->come[i], error);
+        there->weights[i] = 1;
+        there->memory[i] = there_memory_open(strategy->own.devices[i]);
+        if (status == SUMAC_OK && there->memory[i] == NULL)
+            status = value_fail_for_memory(error);
+    }
+    return status;
+}
+
+enum sumac_status there_open(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    const struct replicas *own = &strategy->own;
+
+    assert(strategy->there == NULL);
+    if (own->devices == NULL || own->devices[0]->ops->place == SUMAC_PLACE_HOST)
+        return SUMAC_OK;
+    struct there *there = calloc(1, sizeof *there);
+    if (there == NULL)
+        return value_fail_for_memory(error);
+    strategy->there = there;
+    pthread_mutex_init(&there->mutex, NULL);
+    there->queues = calloc(strategy->replicas, sizeof(struct device_queue *));
+    there->come = calloc(strategy->replicas, sizeof(struct device_event *));
+    there->memory = calloc(strategy->replicas, sizeof(struct there_memory *));
+    return there->queues == NULL || there->come == NULL || there->memory == NULL
+               ? value_fail_for_memory(error)
+               : open_all(strategy, there, error);
+}
+
+void there_close(struct sumac_strategy *strategy)
+{
+    struct there *there = strategy->there;
+
+    if (there == NULL)
+        return;
+    collective_close(there->group);
+    for (uint32_t i = 0; there->queues != NULL && i < strategy->replicas; i++)
+        device_queue_close(there->queues[i]);
+    for (uint32_t i = 0; there->come != NULL && i < strategy->replicas; i++)
+        device_event_close(there->come[i]);
+    for (uint32_t i = 0; there->memory != NULL && i < strategy->replicas; i++)
+        there_memory_close(there->memory[i]);
+    pthread_mutex_destroy(&there->mutex);
+    free(there->memory);
+    free(there->queues);
+    free(there->come);
+    free(there);
+    strategy->there = NULL;
+}
+
+/* ---- before and after */
+
+void there_come(struct sumac_replica_context *replica)
+{
+    struct sumac_strategy *strategy = replica->strategy;
+
+    assert(strategy->there != NULL);
+    device_record(strategy->own.queues[replica->index], strategy->there->come[replica->index]);
+}
+
+enum sumac_status there_fail(
+    const struct sumac_strategy *strategy, uint32_t index, const struct device_queue *queue,
+    enum sumac_status status, struct sumac_error *error)
+{
+    char name[16];
+
+    assert(status != SUMAC_OK);
+    return fail(
+        error, status, SUMAC_REASON_UNSPECIFIED, "replica %" PRIu32 " (%s) has failed: %s",
+        strategy->first + index, device_name(queue->device, name, sizeof name), device_why(queue));
+}
+
+enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    struct there *there = strategy->there;
+    enum sumac_status first = SUMAC_OK;
+
+    assert(there != NULL);
+    pthread_mutex_lock(&there->mutex);
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        device_await(there->queues[i], there->come[i]);
+    for (uint32_t i = 0; i < strategy->replicas; i++) {
+        const enum sumac_status status = device_wait(there->queues[i]);
+        if (first != SUMAC_OK || status == SUMAC_OK)
+            continue;
+        first = there_fail(strategy, i, there->queues[i], status, error);
+    }
+    pthread_mutex_unlock(&there->mutex);
+    return first;
+}
+
+/* ---- a leaf */
+
+static bool
+is_at(const struct sumac_strategy *strategy, uint32_t index, const struct sumac_tensor *tensor)
+{
+    const struct device *device = strategy->own.devices[index];
+    const struct sumac_place place = sumac_buffer_place(tensor->buffer);
+
+    assert(index < strategy->replicas);
+    return place.kind == device->ops->place && place.device == device->index;
+}
+
+static bool
+is_leaf_at(const struct sumac_strategy *strategy, uint32_t index, const struct sumac_value *leaf)
+{
+    if (leaf->kind == SUMAC_VALUE_SLICES)
+        return is_at(strategy, index, &leaf->items[0]->tensor) &&
+               is_at(strategy, index, &leaf->items[1]->tensor);
+    return leaf->kind == SUMAC_VALUE_TENSOR && is_at(strategy, index, &leaf->tensor);
+}
+
+bool there_are(
+    const struct sumac_strategy *strategy, struct sumac_value *const *leaves, uint32_t count)
+{
+    bool are = strategy->there != NULL && count == strategy->replicas;
+
+    for (uint32_t i = 0; are && i < count; i++)
+        are = is_leaf_at(strategy, i, leaves[i]);
+    return are;
+}
+
+/* Is this the replica's own thread, or one that does what all replicas wait for? */
+static bool may_take_again(struct sumac_strategy *strategy, uint32_t index)
+{
+    const struct sumac_replica_context *replica = context_present()->replica;
+
+    assert(index < strategy->replicas);
+    if (replica == NULL || replica->strategy != strategy)
+        return false;
+    return replica->index == index || calls_all_made(strategy);
+}
+
+enum sumac_status there_make(
+    struct sumac_strategy *strategy, uint32_t index, const struct sumac_tensor *like,
+    struct sumac_value **made, struct sumac_error *error)
+{
+    struct device *device = strategy->own.devices[index];
+    const uint64_t bytes = sumac_tensor_bytes(like);
+    struct sumac_tensor tensor;
+    char name[16];
+
+    assert(index < strategy->replicas);
+    struct sumac_buffer *buffer =
+        there_memory_take(strategy->there->memory[index], bytes, may_take_again(strategy, index));
+    if (buffer == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "%s gives no memory for a value of %" PRIu64 " bytes",
+            device_name(device, name, sizeof name), bytes);
+    *made = sumac_tensor_view(buffer, 0, like->dtype, &like->shape, &tensor) == SUMAC_OK
+                ? sumac_value_of(&tensor)
+                : NULL;
+    sumac_buffer_unref(buffer);
+    return *made == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+static enum sumac_status place_tensor(
+    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
+    struct sumac_value **placed, struct sumac_error *error)
+{
+    struct sumac_value *here = NULL, *made = NULL;
+
+    assert(leaf->kind == SUMAC_VALUE_TENSOR);
+    assert(leaf->tensor.buffer != NULL);
+    enum sumac_status status = value_bring_here(leaf, &here, error); /* of another device */
+    if (status == SUMAC_OK)
+        status = there_make(strategy, index, &leaf->tensor, &made, error);
+    if (status == SUMAC_OK)
+        status = reach_write(&made->tensor, sumac_value_data(here), error);
+    sumac_value_unref(here);
+    if (status == SUMAC_OK)
+        *placed = made;
+    else
+        sumac_value_unref(made);
+    return status;
+}
+
+static enum sumac_status place_slices(
+    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
+    struct sumac_value **placed, struct sumac_error *error)
+{
+    struct sumac_value *rows = NULL, *indices = NULL;
+
+    assert(leaf->kind == SUMAC_VALUE_SLICES);
+    enum sumac_status status = there_place(strategy, index, leaf->items[0], &rows, error);
+    if (status == SUMAC_OK)
+        status = there_place(strategy, index, leaf->items[1], &indices, error);
+    if (status != SUMAC_OK) {
+        sumac_value_unref(rows);
+        return status;
+    }
+    *placed = sumac_value_slices(rows, indices, leaf->dense);
+    return *placed == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+enum sumac_status there_place(
+    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *leaf,
+    struct sumac_value **placed, struct sumac_error *error)
+{
+    assert(!value_is_nest(leaf));
+    assert(!value_is_leaf_of_replicas(leaf));
+    if (leaf->kind == SUMAC_VALUE_NONE || is_leaf_at(strategy, index, leaf)) {
+        *placed = sumac_value_ref(leaf);
+        return SUMAC_OK;
+    }
+    const enum sumac_status status = leaf->kind == SUMAC_VALUE_SLICES
+                                         ? place_slices(strategy, index, leaf, placed, error)
+                                         : place_tensor(strategy, index, leaf, placed, error);
+    if (status == SUMAC_OK)
+        value_liken(*placed, leaf);
+    return status;
+}
+
+enum sumac_status there_spread(
+    struct sumac_strategy *strategy, struct sumac_value *leaf, struct sumac_value **spread,
+    struct sumac_error *error)
+{
+    struct sumac_value *items[SUMAC_REPLICAS_MAX];
+    enum sumac_status status = SUMAC_OK;
+    uint32_t count = 0;
+
+    assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
+    for (; status == SUMAC_OK && count < strategy->replicas; count++) {
+        items[count] = NULL;
+        status = there_place(strategy, count, leaf, &items[count], error);
+    }
+    if (status != SUMAC_OK) {
+        for (uint32_t i = 0; i < count; i++)
+            sumac_value_unref(items[i]);
+        return status;
+    }
+    *spread = count == 1 ? items[0] : value_mirrored_each(items, count, strategy->first);
+    return *spread == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+/* ---- all leaves */
+
+struct placing {
+    struct sumac_strategy *strategy;
+    uint32_t index;
+};
+
+static enum sumac_status place_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct placing *placing = context;
+
+    (void)path;
+    return there_place(placing->strategy, placing->index, leaf, mapped, error);
+}
+
+enum sumac_status there_place_all(
+    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *value,
+    struct sumac_value **placed, struct sumac_error *error)
+{
+    struct placing placing = {.strategy = strategy, .index = index};
+
+    assert(strategy->there != NULL);
+    assert(!value->distributed);
+    return value_map(value, place_leaf, &placing, placed, error);
+}
+
+static enum sumac_status place_leaf_like(
+    void *context, struct sumac_value *const *leaves, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    if (!value_is_here(leaves[0]))
+        return place_leaf(context, leaves[1], path, mapped, error);
+    *mapped = sumac_value_ref(leaves[1]);
+    return SUMAC_OK;
+}
+
+enum sumac_status there_place_like(
+    struct sumac_strategy *strategy, uint32_t index, struct sumac_value *like,
+    struct sumac_value *value, struct sumac_value **placed, struct sumac_error *error)
+{
+    struct placing placing = {.strategy = strategy, .index = index};
+    struct sumac_value *const both[] = {like, value};
+
+    assert(strategy->there != NULL);
+    assert(index < strategy->replicas);
+    return value_zip(both, 2, place_leaf_like, &placing, placed, error);
+}
+
+static enum sumac_status take_one_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    (void)context;
+    (void)path;
+    return value_bring_here(value_is_leaf_of_replicas(leaf) ? leaf->items[0] : leaf, mapped, error);
+}
+
+enum sumac_status
+there_take_one(struct sumac_value *value, struct sumac_value **one, struct sumac_error *error)
+{
+    return value_map(value, take_one_leaf, NULL, one, error);
+}
+
+/* ---- public */
+
+enum sumac_status sumac_replica_to_device(
+    struct sumac_replica_context *replica, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_error *error)
+{
+    static const char call[] = "sumac_replica_to_device";
+    struct sumac_value *own = NULL;
+
+    if (replica == NULL || value == NULL || placed == NULL)
+        return fail_for_null(
+            error, call,
+            replica == NULL ? "replica"
+            : value == NULL ? "value"
+                            : "placed");
+    enum sumac_status status = sumac_value_select(value, replica->id, &own, error);
+    if (status != SUMAC_OK || replica->strategy->there == NULL) {
+        *placed = own;
+        return status;
+    }
+    status = there_place_all(replica->strategy, replica->index, own, placed, error);
+    sumac_value_unref(own);
+    return status;
+}
+
+static enum sumac_status distribute_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = context;
+    struct sumac_value *items[SUMAC_REPLICAS_MAX], *own = NULL;
+    enum sumac_status status = SUMAC_OK;
+    uint32_t count = 0;
+
+    (void)path;
+    if (!value_is_leaf_of_replicas(leaf))
+        return there_spread(strategy, leaf, mapped, error);
+    for (; status == SUMAC_OK && count < strategy->replicas; count++) {
+        items[count] = NULL;
+        status = sumac_value_select(leaf, strategy->first + count, &own, error);
+        if (status == SUMAC_OK)
+            status = there_place_all(strategy, count, own, &items[count], error);
+        sumac_value_unref(own);
+        own = NULL;
+    }
+    if (status != SUMAC_OK) {
+        for (uint32_t i = 0; i < count; i++)
+            sumac_value_unref(items[i]);
+        return status;
+    }
+    *mapped = leaf->kind == SUMAC_VALUE_MIRRORED
+                  ? value_mirrored_each(items, count, strategy->first)
+                  : sumac_value_per_replica(items, count, strategy->first);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+enum sumac_status sumac_strategy_to_devices(
+    struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **placed,
+    struct sumac_error *error)
+{
+    static const char call[] = "sumac_strategy_to_devices";
+
+    if (strategy == NULL || value == NULL || placed == NULL)
+        return fail_for_null(
+            error, call,
+            strategy == NULL ? "strategy"
+            : value == NULL  ? "value"
+                             : "placed");
+    const enum sumac_status status = context_check_cross(strategy, call, error);
+    if (status != SUMAC_OK)
+        return status;
+    if (strategy->there != NULL)
+        return value_map(value, distribute_leaf, strategy, placed, error);
+    *placed = sumac_value_ref(value);
+    return SUMAC_OK;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* there_calls.c -- what replicas have on their devices is reduced and gathered there: calls are
+ * added leaf by leaf, and begun together. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dtype.h"
+#include "error.h"
+#include "there.h"
+
+#define CALLS_AT_ONCE_MAX 256u /* of a start */
+
+enum there_kind { THERE_SUM, THERE_GATHER, THERE_BROADCAST };
+
+struct there_call {
+    enum there_kind kind;
+    enum sumac_reduce_op op; /* of SUM */
+    enum sumac_dtype dtype;
+    const void **from;  /* (replicas) … */
+    void **to;          /* (replicas) … */
+    uint64_t *elements; /* (replicas), in one piece of memory with the others */
+    uint64_t bytes;     /* that a replica gets */
+};
+
+/* ---- added */
+
+static bool make_room(struct there_calls *calls)
+{
+    assert(calls->count <= calls->room);
+    if (calls->count < calls->room)
+        return true;
+    const uint32_t wanted = calls->room == 0 ? 16 : 2 * calls->room;
+    struct there_call *grown = realloc(calls->items, wanted * sizeof *grown);
+    if (grown == NULL)
+        return false;
+    calls->items = grown;
+    calls->room = wanted;
+    return true;
+}
+
+/* What each replica gets. Gives *items. */
+static enum sumac_status make_results(
+    struct there_calls *calls, const struct sumac_tensor *like, struct sumac_value **items,
+    struct sumac_error *error)
+{
+    const uint32_t replicas = calls->strategy->replicas;
+    const uint64_t likeness = value_new_likeness();
+    enum sumac_status status = SUMAC_OK;
+    uint32_t made = 0;
+
+    for (; status == SUMAC_OK && made < replicas; made++) {
+        items[made] = NULL;
+        status = there_make(calls->strategy, made, like, &items[made], error);
+        if (status == SUMAC_OK)
+            atomic_store(&items[made]->likeness, likeness);
+    }
+    for (uint32_t i = 0; status != SUMAC_OK && i < made; i++)
+        sumac_value_unref(items[i]);
+    return status;
+}
+
+/* Takes  what each replica gets. */
+static enum sumac_status
+add(struct there_calls *calls, const struct there_call *kind,
+    const struct sumac_tensor *const *tensors, struct sumac_value *const *items,
+    struct sumac_error *error)
+{
+    const uint32_t replicas = calls->strategy->replicas;
+    void **arrays = calloc(replicas, 2 * sizeof *arrays + sizeof(uint64_t));
+
+    _Static_assert(sizeof(void *) == sizeof(uint64_t), "the three arrays are one piece");
+    if (arrays == NULL || !make_room(calls)) {
+        free(arrays);
+        return value_fail_for_memory(error);
+    }
+    struct there_call *call = &calls->items[calls->count++];
+    *call = *kind;
+    call->from = (const void **)(void *)arrays;
+    call->to = arrays + replicas;
+    call->elements = (uint64_t *)(void *)(arrays + 2 * (size_t)replicas);
+    call->dtype = tensors[0]->dtype;
+    call->bytes = sumac_tensor_bytes(&items[0]->tensor);
+    for (uint32_t i = 0; i < replicas; i++) {
+        call->from[i] = sumac_tensor_data(tensors[i]);
+        call->to[i] = sumac_tensor_data(&items[i]->tensor);
+        call->elements[i] = sumac_tensor_bytes(tensors[i]) / dtype_bytes(call->dtype);
+    }
+    return SUMAC_OK;
+}
+
+static enum sumac_status add_with_results(
+    struct there_calls *calls, const struct there_call *kind,
+    const struct sumac_tensor *const *tensors, const struct sumac_tensor *like,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const uint32_t replicas = calls->strategy->replicas;
+    struct sumac_value *items[SUMAC_REPLICAS_MAX];
+
+    assert(replicas <= SUMAC_REPLICAS_MAX);
+    if (replicas == 1) { /* what it gives is what it gets */
+        *result = sumac_value_of(tensors[0]);
+        return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    }
+    enum sumac_status status = make_results(calls, like, items, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = add(calls, kind, tensors, items, error);
+    if (status != SUMAC_OK) {
+        for (uint32_t i = 0; i < replicas; i++)
+            sumac_value_unref(items[i]);
+        return status;
+    }
+    *result = value_mirrored_each(items, replicas, calls->strategy->first);
+    if (*result == NULL) /* and nothing of it is written to */
+        free((void *)calls->items[--calls->count].from);
+    return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+enum sumac_status there_add_sum(
+    struct there_calls *calls, enum sumac_reduce_op op, const struct sumac_tensor *const *tensors,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    assert(
+        collective_has(calls->strategy->own.devices[0]->ops->collectives, op, tensors[0]->dtype));
+    return add_with_results(
+        calls, &(struct there_call){.op = op}, tensors, tensors[0], result, error);
+}
+
+enum sumac_status there_add_gather(
+    struct there_calls *calls, const struct sumac_tensor *const *tensors,
+    const struct sumac_shape *shape, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_tensor like = *tensors[0];
+
+    assert(shape->rank == like.shape.rank);
+    like.shape = *shape;
+    return add_with_results(
+        calls, &(struct there_call){.kind = THERE_GATHER}, tensors, &like, result, error);
+}
+
+enum sumac_status there_add_broadcast(
+    struct there_calls *calls, const struct sumac_tensor *first, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    const struct sumac_tensor *tensors[SUMAC_REPLICAS_MAX]; /* those of others are not read */
+
+    assert(calls->strategy->replicas <= SUMAC_REPLICAS_MAX);
+    for (uint32_t i = 0; i < calls->strategy->replicas; i++)
+        tensors[i] = first;
+    return add_with_results(
+        calls, &(struct there_call){.kind = THERE_BROADCAST}, tensors, first, result, error);
+}
+
+enum sumac_status there_make_slices(
+    struct sumac_value *rows, struct sumac_value *indices, const struct sumac_shape *dense,
+    struct sumac_value **slices, struct sumac_error *error)
+{
+    struct sumac_value *items[SUMAC_REPLICAS_MAX];
+    const uint64_t likeness = value_new_likeness();
+
+    assert(rows->kind == SUMAC_VALUE_MIRRORED);
+    assert(rows->count == indices->count);
+    for (uint32_t i = 0; i < rows->count; i++) {
+        items[i] = sumac_value_slices(
+            sumac_value_ref(rows->items[i]), sumac_value_ref(indices->items[i]), *dense);
+        if (items[i] != NULL)
+            atomic_store(&items[i]->likeness, likeness);
+    }
+    *slices = value_mirrored_each(items, rows->count, rows->first); /* NULL of NULL */
+    sumac_value_unref(rows);
+    sumac_value_unref(indices);
+    return *slices == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+void there_forget(struct there_calls *calls)
+{
+    for (uint32_t i = 0; i < calls->count; i++)
+        free((void *)calls->items[i].from);
+    free(calls->items);
+    calls->items = NULL;
+    calls->count = calls->room = 0;
+}
+
+/* ---- begun */
+
+/* Under the mutex: no call of the strategy's comes to anything any more. */
+static enum sumac_status
+give_up(struct there_calls *calls, const struct sumac_error *why, struct sumac_error *error)
+{
+    struct there *there = calls->strategy->there;
+
+    assert(there->failed.status == SUMAC_OK);
+    const enum sumac_status status = fail(
+        &there->failed, why->status, why->reason,
+        "%s: %.360s; its devices meet no more: make the strategy anew", calls->name, why->text);
+    if (error != NULL)
+        *error = there->failed;
+    return status;
+}
+
+static enum sumac_status open_group(struct there_calls *calls, struct sumac_error *error)
+{
+    struct there *there = calls->strategy->there;
+
+    if (there->group != NULL)
+        return SUMAC_OK;
+    return collective_open(
+        there->queues, calls->strategy->replicas, CALLS_AT_ONCE_MAX, &there->group, error);
+}
+
+static enum sumac_status
+add_to_group(const struct there *there, const struct there_call *call, struct sumac_error *error)
+{
+    const struct collective_values values = {
+        .dtype = call->dtype,
+        .from = call->from,
+        .to = call->to,
+        .elements = call->elements,
+        .weights = there->weights};
+
+    switch (call->kind) {
+    case THERE_SUM:
+        return collective_all_reduce(there->group, call->op, &values, error);
+    case THERE_GATHER:
+        return collective_all_gather(there->group, &values, error);
+    case THERE_BROADCAST:
+        return collective_broadcast(there->group, 0, &values, error);
+    }
+    return SUMAC_INTERNAL;
+}
+
+/* Calls of one start: as many as are not more bytes together than are asked for. */
+static uint32_t fit(const struct there_calls *calls, uint32_t first)
+{
+    const uint64_t asked = calls->options.bytes_per_pack;
+    uint64_t bytes = 0;
+    uint32_t count = 0;
+
+    while (first + count < calls->count && count < CALLS_AT_ONCE_MAX) {
+        bytes += calls->items[first + count].bytes;
+        if (count > 0 && asked > 0 && bytes > asked)
+            break;
+        count++;
+    }
+    assert(count > 0);
+    return count;
+}
+
+static enum sumac_status wait_for(struct there_calls *calls, struct sumac_error *error)
+{
+    struct there *there = calls->strategy->there;
+    struct sumac_error aborted;
+
+    assert(calls->options.timeout_ms > 0);
+    collective_start(there->group);
+    const enum sumac_status status =
+        collective_wait(there->group, calls->options.timeout_ms, error);
+    if (status != SUMAC_DEADLINE_EXCEEDED)
+        return status;
+    collective_abort(there->group);
+    (void)!collective_wait(there->group, COLLECTIVE_NO_LIMIT, &aborted);
+    return status;
+}
+
+static enum sumac_status
+start(struct there_calls *calls, uint32_t first, uint32_t count, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = calls->strategy;
+    struct there *there = strategy->there;
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = first; status == SUMAC_OK && i < first + count; i++)
+        status = add_to_group(there, &calls->items[i], error);
+    assert(status == SUMAC_OK); /* they were looked at */
+    if (status == SUMAC_OK)
+        status = wait_for(calls, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
+        status = device_settle(there->queues[i]); /* it may not have awaited who came */
+        if (status != SUMAC_OK)
+            (void)there_fail(strategy, i, there->queues[i], status, error);
+    }
+    return status;
+}
+
+enum sumac_status there_run(struct there_calls *calls, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = calls->strategy;
+    struct there *there = strategy->there;
+    enum sumac_status status = SUMAC_OK;
+    struct sumac_error why;
+
+    if (calls->count == 0)
+        return SUMAC_OK;
+    pthread_mutex_lock(&there->mutex);
+    if (there->failed.status != SUMAC_OK) {
+        status = there->failed.status;
+        if (error != NULL)
+            *error = there->failed;
+    } else {
+        for (uint32_t i = 0; i < strategy->replicas; i++)
+            device_await(there->queues[i], there->come[i]);
+        status = open_group(calls, error);
+        for (uint32_t i = 0, count; status == SUMAC_OK && i < calls->count; i += count) {
+            count = fit(calls, i);
+            status = start(calls, i, count, &why);
+            if (status != SUMAC_OK)
+                status = give_up(calls, &why, error);
+        }
+    }
+    pthread_mutex_unlock(&there->mutex);
+    return status;
+}
