@@ -77,7 +77,9 @@ static void a_wait_that_ends_too_early_names_who_has_not_come(void **state)
     while (strchr(error.text, ',') != NULL);
 
     assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
-    assert_string_equal(error.text, "a group of 3 replicas waited 1 ms for replica 1 (GPU:1)");
+    assert_string_equal(
+        error.text,
+        "start 1 (all_reduce) of a group of 3 replicas waited 1 ms for replica 1 (GPU:1)");
     pthread_barrier_wait(&meeting); /* once it comes, the call ends well */
     assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
     assert_three(world, &held, 6, 6, 6);
@@ -170,8 +172,8 @@ static void a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted(void
 
     assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
     assert_string_equal(
-        error.text,
-        "a group of 3 replicas waited 30 ms for replica 0 (GPU:0), 1 (GPU:1), 2 (GPU:2)");
+        error.text, "start 1 (all_reduce) of a group of 3 replicas waited 30 ms for replica 0 "
+                    "(GPU:0), 1 (GPU:1), 2 (GPU:2)");
     assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
     gpu_world_drop(&held);
     collective_close(world->group);
@@ -201,9 +203,10 @@ static void fail_in_one(struct gpu_world *world, const char *how)
 
     assert_int_equal(status, SUMAC_ABORTED); /* then */
     assert_string_equal(
-        error.text, "start 2 of a group of 3 replicas failed at replica 1 (GPU:1): NCCL says: "
-                    "remote process exited or there was a network error; the group was aborted: "
-                    "open another");
+        error.text,
+        "start 2 (all_reduce) of a group of 3 replicas failed at replica 1 (GPU:1): NCCL says: "
+        "remote process exited or there was a network error; the group was aborted: "
+        "open another");
     add_three(world, &held);
     collective_start(world->group);
     error.text[0] = '\0';
@@ -239,8 +242,8 @@ static void a_gpu_that_fails_ends_the_group_with_its_name(void **state)
         const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
 
         assert_int_equal(status, SUMAC_ABORTED); /* then */
-        assert_non_null(
-            strstr(error.text, "start 1 of a group of 3 replicas was aborted: replica"));
+        assert_non_null(strstr(
+            error.text, "start 1 (all_reduce) of a group of 3 replicas was aborted: replica"));
         assert_non_null(
             strstr(error.text, "has failed: CUDA_ERROR_ILLEGAL_ADDRESS (as the test wants it)"));
         gpu_world_drop(&held);
@@ -369,9 +372,10 @@ static void a_device_that_is_full_ends_the_group_with_its_name(void **state)
 
         assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED); /* then */
         assert_string_equal(
-            error.text, "start 1 of a group of 3 replicas was aborted: replica 1 (GPU:1) has no "
-                        "memory for what is added, or no kernels: CUDA_ERROR_OUT_OF_MEMORY (out of "
-                        "memory)");
+            error.text,
+            "start 1 (all_reduce) of a group of 3 replicas was aborted: replica 1 (GPU:1) has no "
+            "memory for what is added, or no kernels: CUDA_ERROR_OUT_OF_MEMORY (out of "
+            "memory)");
         collective_close(world->group);
         gpu_world_fail_at("", 0, 0);
         assert_int_equal(

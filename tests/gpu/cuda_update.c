@@ -388,8 +388,7 @@ static void updates_take_their_turn_in_a_queue(void **state)
         cuda_update(world->queue, &update[i]);
     }
     device_copy(
-        world->queue,
-        &(struct sumac_copy){.to = here[0], .from = there[0], .bytes = sizeof value});
+        world->queue, &(struct sumac_copy){.to = here[0], .from = there[0], .bytes = sizeof value});
     assert_int_equal(device_wait(world->queue), SUMAC_OK);
 
     for (uint32_t i = 0; i < ELEMENTS; i++) { /* then */

@@ -56,7 +56,9 @@ static void a_rank_that_stalls_ends_this_call_and_all_that_follow(void **state)
     enough(3);
     gpu_world_nccl_fault("stall", 1, 1); /* given */
     struct sumac_strategy *strategy = on("gpu", 100);
-    assert_fails(strategy, &step, SUMAC_DEADLINE_EXCEEDED, "all_reduce: a group of 3 replicas");
+    assert_fails(
+        strategy, &step, SUMAC_DEADLINE_EXCEEDED,
+        "all_reduce: start 1 (all_reduce) of a group of 3 replicas");
     gpu_world_nccl_forget();
     assert_fails(strategy, &step, SUMAC_DEADLINE_EXCEEDED, "make the strategy anew");
     sumac_strategy_destroy(strategy);

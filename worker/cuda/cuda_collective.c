@@ -18,183 +18,13 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "cuda_device.h"
+#include "cuda_group.h"
 #include "error.h"
-#include "nccl_call.h"
 #include "reduce.h"
 #include "text.h"
-#include "wide.h"
-
-#define OPEN_MS_MAX 60000u          /* for communicators to find each other */
-#define PAUSE_US_MAX UINT64_C(2000) /* between two looks */
-#define YIELDS 100u                 /* looks without a pause: most calls are short */
-
-struct member {
-    struct cuda_group *group;
-    struct cuda_queue *queue;
-    struct nccl_rank rank;
-    struct wide wide;
-    CUevent over;        /* its part of the last start */
-    uint64_t come, left; /* starts whose job has begun, has ended */
-    bool inside;         /* somebody uses the communicator */
-};
-
-struct cuda_group {
-    struct collective_group base;
-    const struct cuda_driver *driver;
-    const struct nccl_library *library; /* NULL: one replica alone */
-    struct member *members;             /* (replicas) */
-    struct nccl_call *calls;            /* (calls_max) */
-    pthread_mutex_t mutex;              /* guards what follows, and what changes of the members */
-    pthread_cond_t changed;
-    uint64_t starts;
-    bool aborted, ended;        /* told to end; its communicators are gone */
-    struct sumac_error failure; /* the first; its status is OK: there is none */
-};
-
-static const struct cuda_device *device_of(const struct member *member)
-{
-    return (const struct cuda_device *)member->queue->jobs.base.device;
-}
-
-static const char *name_of(const struct member *member, char *text, uint32_t text_bytes)
-{
-    return device_name(member->queue->jobs.base.device, text, text_bytes);
-}
-
-static bool is_fine(ncclResult_t result)
-{
-    return result == ncclSuccess || result == ncclInProgress;
-}
-
-static uint64_t now_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-/* Under the mutex: until something has changed, or it is time to look again. */
-static void pause_looking(struct cuda_group *group, uint32_t *looks)
-{
-    const uint32_t beyond = *looks > YIELDS ? *looks - YIELDS : 0;
-    const uint64_t us = beyond < 6 ? UINT64_C(50) << beyond : PAUSE_US_MAX;
-    struct timespec until;
-
-    ++*looks;
-    if (*looks <= YIELDS) {
-        pthread_mutex_unlock(&group->mutex);
-        (void)sched_yield();
-        pthread_mutex_lock(&group->mutex);
-        return;
-    }
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)us * 1000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    (void)pthread_cond_timedwait(&group->changed, &group->mutex, &until);
-}
-
-/* ---- the end of a group */
-
-/* Under the mutex. False: the group has ended, or will. */
-static bool enter(struct member *member)
-{
-    struct cuda_group *group = member->group;
-
-    while (member->inside && !group->aborted)
-        pthread_cond_wait(&group->changed, &group->mutex);
-    if (group->aborted)
-        return false;
-    member->inside = true;
-    return true;
-}
-
-static void leave(struct member *member)
-{
-    assert(member->inside);
-    member->inside = false;
-    pthread_cond_broadcast(&member->group->changed);
-}
-
-static bool anybody_inside(const struct cuda_group *group)
-{
-    for (uint32_t i = 0; i < group->base.replicas; i++)
-        if (group->members[i].inside)
-            return true;
-    return false;
-}
-
-/* Under the mutex; whoever is inside has left first. Others may wait for the end of it, too. */
-static void end_communicators(struct cuda_group *group)
-{
-    const bool mine = !group->aborted;
-
-    group->aborted = true;
-    pthread_cond_broadcast(&group->changed);
-    while (mine ? anybody_inside(group) : !group->ended)
-        pthread_cond_wait(&group->changed, &group->mutex);
-    if (!mine)
-        return;
-    pthread_mutex_unlock(&group->mutex); /* nobody enters any more */
-    for (uint32_t i = 0; i < group->base.replicas; i++) {
-        struct member *member = &group->members[i];
-        CUcontext popped = NULL;
-        const bool current =
-            group->driver->cuCtxPushCurrent(device_of(member)->context) == CUDA_SUCCESS;
-        if (member->rank.comm != NULL)
-            (void)group->library->ncclCommAbort(member->rank.comm);
-        member->rank.comm = NULL;
-        if (current)
-            (void)group->driver->cuCtxPopCurrent(&popped);
-    }
-    pthread_mutex_lock(&group->mutex);
-    assert(!anybody_inside(group));
-    group->ended = true;
-    pthread_cond_broadcast(&group->changed);
-}
-
-/* Under the mutex: what NCCL said of a rank ends the group; the first word counts. */
-static void fail_group(struct member *member, ncclResult_t result)
-{
-    struct cuda_group *group = member->group;
-    char name[16];
-
-    assert(!is_fine(result));
-    assert(group->library != NULL);
-    if (group->failure.status == SUMAC_OK && !group->aborted)
-        (void)fail(
-            &group->failure, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
-            "start %" PRIu64
-            " of a group of %u replicas failed at replica %u (%s): NCCL says: %s; the "
-            "group was aborted: open another",
-            group->starts, group->base.replicas, member->rank.replica,
-            name_of(member, name, sizeof name), group->library->ncclGetErrorString(result));
-    end_communicators(group);
-}
-
-static void fail_group_by_driver(struct member *member, CUresult result, const char *what)
-{
-    struct cuda_group *group = member->group;
-    char name[16];
-
-    if (group->failure.status == SUMAC_OK && !group->aborted)
-        (void)cuda_fail(
-            &group->failure, group->driver, result,
-            "start %" PRIu64 " of a group of %u replicas was aborted: replica %u (%s) %s",
-            group->starts, group->base.replicas, member->rank.replica,
-            name_of(member, name, sizeof name), what);
-    end_communicators(group);
-}
 
 /* ---- a member's job */
 
@@ -205,19 +35,19 @@ static bool await_begin(struct member *member)
     ncclResult_t state = ncclInProgress;
     uint32_t looks = 0;
 
-    while (enter(member)) {
+    while (cuda_group_enter(member)) {
         pthread_mutex_unlock(&group->mutex);
         const ncclResult_t result =
             group->library->ncclCommGetAsyncError(member->rank.comm, &state);
         pthread_mutex_lock(&group->mutex);
-        leave(member);
+        cuda_group_leave(member);
         if (result == ncclSuccess && state == ncclSuccess)
             return true;
         if (result != ncclSuccess || state != ncclInProgress) {
-            fail_group(member, result != ncclSuccess ? result : state);
+            cuda_group_fail(member, result != ncclSuccess ? result : state);
             return false;
         }
-        pause_looking(group, &looks);
+        cuda_group_pause(group, &looks);
     }
     return false;
 }
@@ -229,15 +59,15 @@ ask(const struct nccl_rank *rank, const struct nccl_call *calls, uint32_t count,
 
     for (uint32_t i = 0; i < count; i++)
         ops[i] = ncclSum;
-    for (uint32_t i = 0; is_fine(result) && i < count; i++)
+    for (uint32_t i = 0; cuda_group_is_fine(result) && i < count; i++)
         result = nccl_call_prepare(rank, &calls[i], &ops[i]);
-    if (!is_fine(result))
+    if (!cuda_group_is_fine(result))
         return result;
     result = rank->library->ncclGroupStart();
-    for (uint32_t i = 0; is_fine(result) && i < count; i++)
+    for (uint32_t i = 0; cuda_group_is_fine(result) && i < count; i++)
         result = nccl_call_issue(rank, &calls[i], ops[i]);
     const ncclResult_t ended = rank->library->ncclGroupEnd();
-    return is_fine(result) ? ended : result;
+    return cuda_group_is_fine(result) ? ended : result;
 }
 
 /* Under the mutex: what NCCL does of the batch has begun. */
@@ -247,19 +77,19 @@ static bool ask_nccl(struct member *member, const struct nccl_call *calls, uint3
     ncclRedOp_t ops[NCCL_BATCH_CALLS_MAX];
 
     assert(count > 0 && count <= NCCL_BATCH_CALLS_MAX);
-    if (!enter(member))
+    if (!cuda_group_enter(member))
         return false;
     pthread_mutex_unlock(&group->mutex);
     const ncclResult_t result = ask(&member->rank, calls, count, ops);
     pthread_mutex_lock(&group->mutex);
-    leave(member);
-    if (!is_fine(result))
-        fail_group(member, result);
-    if (!is_fine(result) || !await_begin(member) || !enter(member))
+    cuda_group_leave(member);
+    if (!cuda_group_is_fine(result))
+        cuda_group_fail(member, result);
+    if (!cuda_group_is_fine(result) || !await_begin(member) || !cuda_group_enter(member))
         return false;
     for (uint32_t i = 0; i < count; i++)
         nccl_call_forget(&member->rank, ops[i]);
-    leave(member);
+    cuda_group_leave(member);
     return true;
 }
 
@@ -274,7 +104,7 @@ put_wide(struct member *member, const struct nccl_call *calls, uint32_t count, w
         if (calls[i].is_wide)
             result = step(group->driver, &member->wide, &member->rank, &calls[i]);
     if (result != CUDA_SUCCESS)
-        fail_group_by_driver(member, result, "does not run a kernel of a reduction");
+        cuda_group_fail_by_driver(member, result, "does not run a kernel of a reduction");
     return result == CUDA_SUCCESS;
 }
 
@@ -371,7 +201,7 @@ static enum sumac_status take_part(void *context)
     recorded = recorded == CUDA_SUCCESS ? last : recorded;
     pthread_mutex_lock(&group->mutex);
     if (recorded != CUDA_SUCCESS)
-        fail_group_by_driver(member, recorded, "has failed");
+        cuda_group_fail_by_driver(member, recorded, "has failed");
     member->left++;
     assert(member->left == member->come);
     pthread_cond_broadcast(&group->changed);
@@ -427,10 +257,11 @@ static void reserve_wide(struct cuda_group *group, uint64_t bytes)
 {
     for (uint32_t i = 0; i < group->base.replicas && !group->aborted; i++) {
         struct member *member = &group->members[i];
-        const CUresult result = wide_reserve(device_of(member), &member->wide, bytes);
+        const CUresult result = wide_reserve(cuda_group_device(member), &member->wide, bytes);
         member->rank.wide = member->wide.memory;
         if (result != CUDA_SUCCESS)
-            fail_group_by_driver(member, result, "has no memory for what is added, or no kernels");
+            cuda_group_fail_by_driver(
+                member, result, "has no memory for what is added, or no kernels");
     }
 }
 
@@ -462,7 +293,7 @@ static CUresult ask_stream(const struct member *member)
     assert(member->left <= member->come);
     if (member->left < member->group->starts)
         return CUDA_ERROR_NOT_READY;
-    CUresult result = driver->cuCtxPushCurrent(device_of(member)->context);
+    CUresult result = driver->cuCtxPushCurrent(cuda_group_device(member)->context);
     if (result != CUDA_SUCCESS)
         return result;
     result = driver->cuEventQuery(member->over);
@@ -494,15 +325,15 @@ static void ask_nccl_for_errors(struct member *member)
     struct cuda_group *group = member->group;
     ncclResult_t state = ncclSuccess;
 
-    if (member->inside || !enter(member)) /* who is inside looks */
+    if (member->inside || !cuda_group_enter(member)) /* who is inside looks */
         return;
     pthread_mutex_unlock(&group->mutex);
     ncclResult_t result = group->library->ncclCommGetAsyncError(member->rank.comm, &state);
     pthread_mutex_lock(&group->mutex);
-    leave(member);
+    cuda_group_leave(member);
     result = result != ncclSuccess ? result : state;
-    if (!is_fine(result))
-        fail_group(member, result);
+    if (!cuda_group_is_fine(result))
+        cuda_group_fail(member, result);
 }
 
 /* Under the mutex: or has a GPU failed? */
@@ -512,7 +343,7 @@ static void look_for_errors(struct cuda_group *group)
         struct member *member = &group->members[i];
         const CUresult result = ask_stream(member);
         if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
-            fail_group_by_driver(member, result, "has failed");
+            cuda_group_fail_by_driver(member, result, "has failed");
         else if (group->library != NULL)
             ask_nccl_for_errors(member);
     }
@@ -542,7 +373,7 @@ static void list_missing(const struct cuda_group *group, char *text, size_t text
         if (all_have_come ? !is_over(member) : member->come < group->starts)
             used += text_print(
                 text + used, text_bytes - used, "%s%u (%s)", used == 0 ? "" : ", ", i,
-                name_of(member, name, sizeof name));
+                cuda_group_name(member, name, sizeof name));
     }
 }
 
@@ -550,14 +381,14 @@ static enum sumac_status
 wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error *error)
 {
     struct cuda_group *group = (struct cuda_group *)base;
-    const uint64_t until_us = now_us() + (uint64_t)timeout_ms * 1000;
-    char missing[128] = "";
+    const uint64_t until_us = cuda_group_now_us() + (uint64_t)timeout_ms * 1000;
+    char missing[128] = "", what[32];
     uint32_t looks = 0;
 
     pthread_mutex_lock(&group->mutex);
     bool over = all_over_and_well(group);
-    while (!over && (timeout_ms == COLLECTIVE_NO_LIMIT || now_us() < until_us)) {
-        pause_looking(group, &looks);
+    while (!over && (timeout_ms == COLLECTIVE_NO_LIMIT || cuda_group_now_us() < until_us)) {
+        cuda_group_pause(group, &looks);
         over = all_over_and_well(group);
     }
     if (!over)
@@ -570,8 +401,9 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
     if (!over)
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "a group of %u replicas waited %u ms for replica %s", base->replicas, timeout_ms,
-            missing);
+            "start %" PRIu64 " %s of a group of %u replicas waited %u ms for replica %s",
+            group->starts, cuda_group_describe(group, what, sizeof what), base->replicas,
+            timeout_ms, missing);
     if (failure.status != SUMAC_OK)
         return fail(error, failure.status, failure.reason, "%s", failure.text);
     if (aborted)
@@ -586,23 +418,8 @@ static void abort_group(struct collective_group *base)
     struct cuda_group *group = (struct cuda_group *)base;
 
     pthread_mutex_lock(&group->mutex);
-    end_communicators(group);
+    cuda_group_end(group);
     pthread_mutex_unlock(&group->mutex);
-}
-
-static void free_group(struct cuda_group *group)
-{
-    for (uint32_t i = 0; i < group->base.replicas; i++) {
-        assert(group->members[i].rank.comm == NULL && !group->members[i].inside);
-        wide_deinit(device_of(&group->members[i]), &group->members[i].wide);
-        if (group->members[i].over != NULL)
-            (void)group->driver->cuEventDestroy(group->members[i].over);
-    }
-    pthread_cond_destroy(&group->changed);
-    pthread_mutex_destroy(&group->mutex);
-    free(group->calls);
-    free(group->members);
-    free(group);
 }
 
 static void close_group(struct collective_group *base)
@@ -614,177 +431,18 @@ static void close_group(struct collective_group *base)
     for (uint32_t i = 0; i < base->replicas; i++)
         while (!is_over(&group->members[i])) { /* who is late finds an aborted group, and leaves */
             look_for_errors(group);
-            pause_looking(group, &looks);
+            cuda_group_pause(group, &looks);
         }
-    end_communicators(group);
+    cuda_group_end(group);
     assert(group->ended);
     release_events(group);
     pthread_mutex_unlock(&group->mutex);
-    free_group(group);
-}
-
-/* ---- opening it */
-
-static enum sumac_status
-check_devices(struct device_queue *const *queues, uint32_t replicas, struct sumac_error *error)
-{
-    for (uint32_t i = 0; i < replicas; i++)
-        for (uint32_t j = 0; j < i; j++)
-            if (queues[i]->device->index == queues[j]->device->index)
-                return fail(
-                    error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                    "replicas %u and %u of a group are both on GPU:%u, which NCCL does not do: "
-                    "give each a GPU of its own",
-                    j, i, queues[i]->device->index);
-    return SUMAC_OK;
-}
-
-static struct cuda_group *make_group(
-    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    const struct nccl_library *library)
-{
-    struct cuda_group *made = calloc(1, sizeof *made);
-    struct member *members = calloc(replicas, sizeof *members);
-    struct nccl_call *calls = calloc(calls_max, sizeof *calls);
-    pthread_condattr_t monotonic;
-
-    assert(replicas == 1 || library != NULL);
-    if (made == NULL || members == NULL || calls == NULL) {
-        free(calls);
-        free(members);
-        free(made);
-        return NULL;
-    }
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&made->mutex, NULL);
-    pthread_cond_init(&made->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    made->base = (struct collective_group){
-        .ops = &cuda_collective_ops, .replicas = replicas, .calls_max = calls_max};
-    made->library = library;
-    made->members = members;
-    made->calls = calls;
-    for (uint32_t i = 0; i < replicas; i++) {
-        struct cuda_queue *queue = (struct cuda_queue *)queues[i];
-        members[i] = (struct member){
-            .group = made,
-            .queue = queue,
-            .rank = {library, NULL, (cudaStream_t)queue->stream, i, replicas, 0},
-        };
-    }
-    made->driver = device_of(&members[0])->driver;
-    return made;
-}
-
-static enum sumac_status open_events(struct cuda_group *group, struct sumac_error *error)
-{
-    CUresult result = CUDA_SUCCESS;
-
-    for (uint32_t i = 0; result == CUDA_SUCCESS && i < group->base.replicas; i++) {
-        CUcontext popped = NULL;
-        result = group->driver->cuCtxPushCurrent(device_of(&group->members[i])->context);
-        if (result != CUDA_SUCCESS)
-            break;
-        result = group->driver->cuEventCreate(&group->members[i].over, CU_EVENT_DISABLE_TIMING);
-        (void)group->driver->cuCtxPopCurrent(&popped);
-    }
-    if (result == CUDA_SUCCESS)
-        return SUMAC_OK;
-    return cuda_fail(
-        error, group->driver, result, "a group of %u replicas gets no events",
-        group->base.replicas);
-}
-
-/* All ranks of this process in one group of NCCL's, each with its device's context current. */
-static ncclResult_t begin_communicators(struct cuda_group *group)
-{
-    const struct nccl_library *library = group->library;
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    ncclUniqueId id;
-
-    assert(group->base.replicas > 1);
-    config.blocking = 0;
-    ncclResult_t result = library->ncclGetUniqueId(&id);
-    if (result != ncclSuccess)
-        return result;
-    result = library->ncclGroupStart();
-    for (uint32_t i = 0; is_fine(result) && i < group->base.replicas; i++) {
-        struct nccl_rank *rank = &group->members[i].rank;
-        CUcontext popped = NULL;
-        if (group->driver->cuCtxPushCurrent(device_of(&group->members[i])->context) != CUDA_SUCCESS)
-            result = ncclUnhandledCudaError;
-        else
-            result = library->ncclCommInitRankConfig(
-                &rank->comm, (int)rank->replicas, id, (int)i, &config);
-        (void)group->driver->cuCtxPopCurrent(&popped);
-    }
-    const ncclResult_t ended = library->ncclGroupEnd();
-    return is_fine(result) ? ended : result;
-}
-
-static enum sumac_status open_communicators(struct cuda_group *group, struct sumac_error *error)
-{
-    const uint64_t until_us = now_us() + (uint64_t)OPEN_MS_MAX * 1000;
-    ncclResult_t result = begin_communicators(group);
-    uint32_t looks = 0;
-
-    pthread_mutex_lock(&group->mutex);
-    for (uint32_t i = 0; is_fine(result) && i < group->base.replicas; i++) {
-        ncclResult_t state = ncclInProgress;
-        while (is_fine(result) && state == ncclInProgress && now_us() < until_us) {
-            result = group->library->ncclCommGetAsyncError(group->members[i].rank.comm, &state);
-            if (result == ncclSuccess && state == ncclInProgress)
-                pause_looking(group, &looks);
-        }
-        result = result == ncclSuccess ? state : result;
-    }
-    if (result != ncclSuccess)
-        end_communicators(group);
-    pthread_mutex_unlock(&group->mutex);
-    if (result == ncclSuccess)
-        return SUMAC_OK;
-    if (result == ncclInProgress)
-        return fail(
-            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "NCCL has not connected %u GPUs in %u ms: NCCL_DEBUG=INFO has it say why",
-            group->base.replicas, OPEN_MS_MAX);
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-        "NCCL does not connect %u GPUs: %s; NCCL_DEBUG=INFO has it say more", group->base.replicas,
-        group->library->ncclGetErrorString(result));
-}
-
-static enum sumac_status open_group(
-    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
-    struct collective_group **group, struct sumac_error *error)
-{
-    const struct nccl_library *library = NULL;
-    enum sumac_status status = check_devices(queues, replicas, error);
-
-    if (status == SUMAC_OK && replicas > 1)
-        status = nccl_library_open(&library, error);
-    if (status != SUMAC_OK)
-        return status;
-    struct cuda_group *made = make_group(queues, replicas, calls_max, library);
-    if (made == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "no memory for a group of %u replicas", replicas);
-    status = open_events(made, error);
-    if (status == SUMAC_OK && library != NULL)
-        status = open_communicators(made, error);
-    if (status != SUMAC_OK) {
-        free_group(made);
-        return status;
-    }
-    *group = &made->base;
-    return SUMAC_OK;
+    cuda_group_free(group);
 }
 
 const struct collective_ops cuda_collective_ops = {
     .has = reduce_has,
-    .open = open_group,
+    .open = cuda_group_open,
     .close = close_group,
     .reduce = add_reduce,
     .all_reduce = add_all_reduce,

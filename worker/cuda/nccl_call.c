@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stddef.h>
 
+#include "text.h"
+
 /* Of bool and 16-bit integers there is none: neither is added by NCCL. */
 static ncclDataType_t type_of(enum sumac_dtype dtype)
 {
@@ -91,6 +93,24 @@ void nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas
         bytes += calls[i].values.elements[0] * sumac_dtype_bytes(calls[i].values.dtype);
         assert(i - first < NCCL_BATCH_CALLS_MAX);
     }
+}
+
+const char *
+nccl_call_describe(const struct nccl_call *calls, uint32_t count, char *text, uint32_t text_bytes)
+{
+    static const char *const names[] = {
+        [NCCL_CALL_REDUCE] = "reduce",
+        [NCCL_CALL_ALL_REDUCE] = "all_reduce",
+        [NCCL_CALL_ALL_GATHER] = "all_gather",
+        [NCCL_CALL_BROADCAST] = "broadcast",
+    };
+
+    assert(text_bytes > 0);
+    if (count > 1)
+        (void)text_print(text, text_bytes, "(%s and %u more)", names[calls[0].kind], count - 1);
+    else
+        (void)text_print(text, text_bytes, "(%s)", count == 0 ? "nothing" : names[calls[0].kind]);
+    return text;
 }
 
 /* ---- a rank's part */

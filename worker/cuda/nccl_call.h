@@ -44,6 +44,11 @@ struct nccl_rank {
     uint64_t wide; /* where the device has the wide values of a start */
 };
 
+/* What a start is of: "(all_reduce)", "(reduce and 3 more)"; into `text`, cut to fit. Lends  text.
+ */
+const char *
+nccl_call_describe(const struct nccl_call *calls, uint32_t count, char *text, uint32_t text_bytes);
+
 /* Say of each call whether it begins a batch: the same on all ranks. */
 void nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas);
 

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_group.c -- a group's communicators: they find each other without blocking anybody, whoever
+ * uses one is counted, and the end of one is the end of all. */
+#include "cuda_group.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "error.h"
+
+#define OPEN_MS_MAX 60000u          /* for communicators to find each other */
+#define PAUSE_US_MAX UINT64_C(2000) /* between two looks */
+#define YIELDS 100u                 /* looks without a pause: most calls are short */
+
+const struct cuda_device *cuda_group_device(const struct member *member)
+{
+    return (const struct cuda_device *)member->queue->jobs.base.device;
+}
+
+const char *cuda_group_name(const struct member *member, char *text, uint32_t text_bytes)
+{
+    return device_name(member->queue->jobs.base.device, text, text_bytes);
+}
+
+bool cuda_group_is_fine(ncclResult_t result)
+{
+    return result == ncclSuccess || result == ncclInProgress;
+}
+
+uint64_t cuda_group_now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Under the mutex: until something has changed, or it is time to look again. */
+void cuda_group_pause(struct cuda_group *group, uint32_t *looks)
+{
+    const uint32_t beyond = *looks > YIELDS ? *looks - YIELDS : 0;
+    const uint64_t us = beyond < 6 ? UINT64_C(50) << beyond : PAUSE_US_MAX;
+    struct timespec until;
+
+    ++*looks;
+    if (*looks <= YIELDS) {
+        pthread_mutex_unlock(&group->mutex);
+        (void)sched_yield();
+        pthread_mutex_lock(&group->mutex);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += (long)us * 1000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    (void)pthread_cond_timedwait(&group->changed, &group->mutex, &until);
+}
+
+/* ---- the end of a group */
+
+/* Under the mutex. False: the group has ended, or will. */
+bool cuda_group_enter(struct member *member)
+{
+    struct cuda_group *group = member->group;
+
+    while (member->inside && !group->aborted)
+        pthread_cond_wait(&group->changed, &group->mutex);
+    if (group->aborted)
+        return false;
+    member->inside = true;
+    return true;
+}
+
+void cuda_group_leave(struct member *member)
+{
+    assert(member->inside);
+    member->inside = false;
+    pthread_cond_broadcast(&member->group->changed);
+}
+
+static bool anybody_inside(const struct cuda_group *group)
+{
+    for (uint32_t i = 0; i < group->base.replicas; i++)
+        if (group->members[i].inside)
+            return true;
+    return false;
+}
+
+/* Under the mutex; whoever is inside has left first. Others may wait for the end of it, too. */
+void cuda_group_end(struct cuda_group *group)
+{
+    const bool mine = !group->aborted;
+
+    group->aborted = true;
+    pthread_cond_broadcast(&group->changed);
+    while (mine ? anybody_inside(group) : !group->ended)
+        pthread_cond_wait(&group->changed, &group->mutex);
+    if (!mine)
+        return;
+    pthread_mutex_unlock(&group->mutex); /* nobody enters any more */
+    for (uint32_t i = 0; i < group->base.replicas; i++) {
+        struct member *member = &group->members[i];
+        CUcontext popped = NULL;
+        const bool current =
+            group->driver->cuCtxPushCurrent(cuda_group_device(member)->context) == CUDA_SUCCESS;
+        if (member->rank.comm != NULL)
+            (void)group->library->ncclCommAbort(member->rank.comm);
+        member->rank.comm = NULL;
+        if (current)
+            (void)group->driver->cuCtxPopCurrent(&popped);
+    }
+    pthread_mutex_lock(&group->mutex);
+    assert(!anybody_inside(group));
+    group->ended = true;
+    pthread_cond_broadcast(&group->changed);
+}
+
+const char *cuda_group_describe(const struct cuda_group *group, char *text, uint32_t text_bytes)
+{
+    return nccl_call_describe(group->calls, group->base.calls, text, text_bytes);
+}
+
+/* Under the mutex: what NCCL said of a rank ends the group; the first word counts. */
+void cuda_group_fail(struct member *member, ncclResult_t result)
+{
+    struct cuda_group *group = member->group;
+    char name[16], what[32];
+
+    assert(!cuda_group_is_fine(result));
+    assert(group->library != NULL);
+    if (group->failure.status == SUMAC_OK && !group->aborted)
+        (void)fail(
+            &group->failure, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+            "start %" PRIu64
+            " %s of a group of %u replicas failed at replica %u (%s): NCCL says: %s; the "
+            "group was aborted: open another",
+            group->starts, cuda_group_describe(group, what, sizeof what), group->base.replicas,
+            member->rank.replica, cuda_group_name(member, name, sizeof name),
+            group->library->ncclGetErrorString(result));
+    cuda_group_end(group);
+}
+
+void cuda_group_fail_by_driver(struct member *member, CUresult result, const char *what)
+{
+    struct cuda_group *group = member->group;
+    char name[16], what_of[32];
+
+    if (group->failure.status == SUMAC_OK && !group->aborted)
+        (void)cuda_fail(
+            &group->failure, group->driver, result,
+            "start %" PRIu64 " %s of a group of %u replicas was aborted: replica %u (%s) %s",
+            group->starts, cuda_group_describe(group, what_of, sizeof what_of),
+            group->base.replicas, member->rank.replica, cuda_group_name(member, name, sizeof name),
+            what);
+    cuda_group_end(group);
+}
+
+/* ---- opening it */
+
+static enum sumac_status
+check_devices(struct device_queue *const *queues, uint32_t replicas, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < replicas; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (queues[i]->device->index == queues[j]->device->index)
+                return fail(
+                    error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                    "replicas %u and %u of a group are both on GPU:%u, which NCCL does not do: "
+                    "give each a GPU of its own",
+                    j, i, queues[i]->device->index);
+    return SUMAC_OK;
+}
+
+static struct cuda_group *make_group(
+    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
+    const struct nccl_library *library)
+{
+    struct cuda_group *made = calloc(1, sizeof *made);
+    struct member *members = calloc(replicas, sizeof *members);
+    struct nccl_call *calls = calloc(calls_max, sizeof *calls);
+    pthread_condattr_t monotonic;
+
+    assert(replicas == 1 || library != NULL);
+    if (made == NULL || members == NULL || calls == NULL) {
+        free(calls);
+        free(members);
+        free(made);
+        return NULL;
+    }
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&made->mutex, NULL);
+    pthread_cond_init(&made->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    made->base = (struct collective_group){
+        .ops = &cuda_collective_ops, .replicas = replicas, .calls_max = calls_max};
+    made->library = library;
+    made->members = members;
+    made->calls = calls;
+    for (uint32_t i = 0; i < replicas; i++) {
+        struct cuda_queue *queue = (struct cuda_queue *)queues[i];
+        members[i] = (struct member){
+            .group = made,
+            .queue = queue,
+            .rank = {library, NULL, (cudaStream_t)queue->stream, i, replicas, 0},
+        };
+    }
+    made->driver = cuda_group_device(&members[0])->driver;
+    return made;
+}
+
+static enum sumac_status open_events(struct cuda_group *group, struct sumac_error *error)
+{
+    CUresult result = CUDA_SUCCESS;
+
+    for (uint32_t i = 0; result == CUDA_SUCCESS && i < group->base.replicas; i++) {
+        CUcontext popped = NULL;
+        result = group->driver->cuCtxPushCurrent(cuda_group_device(&group->members[i])->context);
+        if (result != CUDA_SUCCESS)
+            break;
+        result = group->driver->cuEventCreate(&group->members[i].over, CU_EVENT_DISABLE_TIMING);
+        (void)group->driver->cuCtxPopCurrent(&popped);
+    }
+    if (result == CUDA_SUCCESS)
+        return SUMAC_OK;
+    return cuda_fail(
+        error, group->driver, result, "a group of %u replicas gets no events",
+        group->base.replicas);
+}
+
+/* All ranks of this process in one group of NCCL's, each with its device's context current. */
+static ncclResult_t begin_communicators(struct cuda_group *group)
+{
+    const struct nccl_library *library = group->library;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    ncclUniqueId id;
+
+    assert(group->base.replicas > 1);
+    config.blocking = 0;
+    ncclResult_t result = library->ncclGetUniqueId(&id);
+    if (result != ncclSuccess)
+        return result;
+    result = library->ncclGroupStart();
+    for (uint32_t i = 0; cuda_group_is_fine(result) && i < group->base.replicas; i++) {
+        struct nccl_rank *rank = &group->members[i].rank;
+        CUcontext popped = NULL;
+        if (group->driver->cuCtxPushCurrent(cuda_group_device(&group->members[i])->context) !=
+            CUDA_SUCCESS)
+            result = ncclUnhandledCudaError;
+        else
+            result = library->ncclCommInitRankConfig(
+                &rank->comm, (int)rank->replicas, id, (int)i, &config);
+        (void)group->driver->cuCtxPopCurrent(&popped);
+    }
+    const ncclResult_t ended = library->ncclGroupEnd();
+    return cuda_group_is_fine(result) ? ended : result;
+}
+
+static enum sumac_status open_communicators(struct cuda_group *group, struct sumac_error *error)
+{
+    const uint64_t until_us = cuda_group_now_us() + (uint64_t)OPEN_MS_MAX * 1000;
+    ncclResult_t result = begin_communicators(group);
+    uint32_t looks = 0;
+
+    pthread_mutex_lock(&group->mutex);
+    for (uint32_t i = 0; cuda_group_is_fine(result) && i < group->base.replicas; i++) {
+        ncclResult_t state = ncclInProgress;
+        while (cuda_group_is_fine(result) && state == ncclInProgress &&
+               cuda_group_now_us() < until_us) {
+            result = group->library->ncclCommGetAsyncError(group->members[i].rank.comm, &state);
+            if (result == ncclSuccess && state == ncclInProgress)
+                cuda_group_pause(group, &looks);
+        }
+        result = result == ncclSuccess ? state : result;
+    }
+    if (result != ncclSuccess)
+        cuda_group_end(group);
+    pthread_mutex_unlock(&group->mutex);
+    if (result == ncclSuccess)
+        return SUMAC_OK;
+    if (result == ncclInProgress)
+        return fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "NCCL has not connected %u GPUs in %u ms: NCCL_DEBUG=INFO has it say why",
+            group->base.replicas, OPEN_MS_MAX);
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+        "NCCL does not connect %u GPUs: %s; NCCL_DEBUG=INFO has it say more", group->base.replicas,
+        group->library->ncclGetErrorString(result));
+}
+
+enum sumac_status cuda_group_open(
+    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
+    struct collective_group **group, struct sumac_error *error)
+{
+    const struct nccl_library *library = NULL;
+    enum sumac_status status = check_devices(queues, replicas, error);
+
+    if (status == SUMAC_OK && replicas > 1)
+        status = nccl_library_open(&library, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct cuda_group *made = make_group(queues, replicas, calls_max, library);
+    if (made == NULL)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for a group of %u replicas", replicas);
+    status = open_events(made, error);
+    if (status == SUMAC_OK && library != NULL)
+        status = open_communicators(made, error);
+    if (status != SUMAC_OK) {
+        cuda_group_free(made);
+        return status;
+    }
+    *group = &made->base;
+    return SUMAC_OK;
+}
+
+void cuda_group_free(struct cuda_group *group)
+{
+    for (uint32_t i = 0; i < group->base.replicas; i++) {
+        assert(group->members[i].rank.comm == NULL && !group->members[i].inside);
+        wide_deinit(cuda_group_device(&group->members[i]), &group->members[i].wide);
+        if (group->members[i].over != NULL)
+            (void)group->driver->cuEventDestroy(group->members[i].over);
+    }
+    pthread_cond_destroy(&group->changed);
+    pthread_mutex_destroy(&group->mutex);
+    free(group->calls);
+    free(group->members);
+    free(group);
+}

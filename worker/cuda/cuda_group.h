@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_group.h -- a group of GPUs as cuda_collective.c uses it: its communicators, whoever uses
+ * one, and its end. */
+#ifndef WORKER_CUDA_CUDA_GROUP_H
+#define WORKER_CUDA_CUDA_GROUP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "collective.h"
+#include "cuda_device.h"
+#include "nccl_call.h"
+#include "wide.h"
+
+struct member {
+    struct cuda_group *group;
+    struct cuda_queue *queue;
+    struct nccl_rank rank;
+    struct wide wide;
+    CUevent over;        /* its part of the last start */
+    uint64_t come, left; /* starts whose job has begun, has ended */
+    bool inside;         /* somebody uses the communicator */
+};
+
+struct cuda_group {
+    struct collective_group base;
+    const struct cuda_driver *driver;
+    const struct nccl_library *library; /* NULL: one replica alone */
+    struct member *members;             /* (replicas) */
+    struct nccl_call *calls;            /* (calls_max) */
+    pthread_mutex_t mutex;              /* guards what follows, and what changes of the members */
+    pthread_cond_t changed;
+    uint64_t starts;
+    bool aborted, ended;        /* told to end; its communicators are gone */
+    struct sumac_error failure; /* the first; its status is OK: there is none */
+};
+
+/* A group whose communicators, if it needs any, have found each other; another kind's function has
+ * checked the queues. Fails  as collective_open. */
+enum sumac_status cuda_group_open(
+    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
+    struct collective_group **group, struct sumac_error *error);
+/* It has ended. */
+void cuda_group_free(struct cuda_group *group);
+
+const struct cuda_device *cuda_group_device(const struct member *member);
+/* "GPU:1" into `text`. Lends  text. */
+const char *cuda_group_name(const struct member *member, char *text, uint32_t text_bytes);
+
+/* It was asked for, or will be. */
+bool cuda_group_is_fine(ncclResult_t result);
+uint64_t cuda_group_now_us(void);
+
+/* Under the mutex: until something has changed, or it is time to look again; *looks counts. */
+void cuda_group_pause(struct cuda_group *group, uint32_t *looks);
+
+/* Under the mutex: the communicator is used between the two. False: the group has ended, or will.
+ */
+bool cuda_group_enter(struct member *member);
+void cuda_group_leave(struct member *member);
+
+/* Under the mutex; whoever is inside has left first. Others may wait for the end of it, too. */
+void cuda_group_end(struct cuda_group *group);
+
+/* Under the mutex: what NCCL, or the driver, said of a rank ends the group; the first word counts.
+ */
+void cuda_group_fail(struct member *member, ncclResult_t result);
+void cuda_group_fail_by_driver(struct member *member, CUresult result, const char *what);
+
+/* What the last start is of: "(all_reduce)". Lends  text. */
+const char *cuda_group_describe(const struct cuda_group *group, char *text, uint32_t text_bytes);
+
+#endif
