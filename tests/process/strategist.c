@@ -15,6 +15,7 @@
  *     skip                      -> "skipped": a run whose replicas make no call
  *     create NAME SIZE VALUE [MEAN|RATE] -> "created NAME": ON_WRITE, SUM or MEAN; by sgd of that
  * learning rate
+ *     split NAME ROWS ROWS …    -> "created NAME": in shards of so many rows
  *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
  *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
  *     short N                   -> "short": the Nth large result from here on finds no memory
@@ -39,6 +40,7 @@
 #include "sumac/distributed.h"
 
 #define LINE_BYTES 65536
+#define WORDS_MAX 4096
 #define SIZE_MAX_GIVEN (1u << 24)
 
 struct strategist {
@@ -372,6 +374,32 @@ static enum sumac_status create(struct strategist *now, char *const *words, size
     return status;
 }
 
+static enum sumac_status create_split(struct strategist *now, char *const *words, size_t count)
+{
+    uint64_t rows[WORDS_MAX], all = 0;
+    struct sumac_distributed *variable = NULL;
+
+    for (size_t i = 2; i < count; i++) {
+        rows[i - 2] = strtoull(words[i], NULL, 10);
+        all += rows[i - 2];
+    }
+    struct sumac_value *initial = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(all), NULL);
+    const struct sumac_distributed_options options = {
+        .name = words[1],
+        .initial = initial,
+        .shard_rows = rows,
+        .shard_count = (uint32_t)(count - 2)};
+    const enum sumac_status status =
+        sumac_distributed_create(now->strategy, &options, &variable, &now->error);
+    if (status == SUMAC_OK) {
+        sumac_distributed_destroy(variable);
+        printf("created %s\n", words[1]);
+        fflush(stdout);
+    }
+    sumac_value_unref(initial);
+    return status;
+}
+
 static enum sumac_status add(struct strategist *now, char *const *words)
 {
     char size[24];
@@ -398,6 +426,8 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         return reduce(now, words, count);
     if ((count == 4 || count == 5) && strcmp(words[0], "create") == 0)
         return create(now, words, count);
+    if (count >= 3 && strcmp(words[0], "split") == 0)
+        return create_split(now, words, count);
     if (count == 3 && strcmp(words[0], "add") == 0)
         return add(now, words);
     if (count == 3 && strcmp(words[0], "mixed") == 0)
@@ -437,7 +467,7 @@ int main(int argc, char **argv)
 {
     struct strategist now = {.client = NULL};
     char line[LINE_BYTES];
-    char *words[8];
+    char *words[WORDS_MAX];
 
     const bool of_environment = argc == 1;
     if ((of_environment ? sumac_strategy_from_environment(&now.strategy, &now.error)
@@ -448,7 +478,7 @@ int main(int argc, char **argv)
     printf("ready\n");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin) != NULL) {
-        const size_t count = split(line, words, 8);
+        const size_t count = split(line, words, WORDS_MAX);
         if (count == 1 && strcmp(words[0], "leave") == 0)
             break;
         const enum sumac_status status = count == 0 ? SUMAC_OK : obey(&now, words, count);

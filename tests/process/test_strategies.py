@@ -94,6 +94,17 @@ class Strategies(unittest.TestCase):
                 self.all_say(workers, *lines, answer=f"^refused INVALID_ARGUMENT .*{text}")
                 self.all_say(workers, "all_reduce 4 2", answer="^came to 6 6$")
 
+    def test_what_differs_behind_any_text_that_is_shown_is_told(self):
+        workers = self.workers()
+        many = " 1" * 3000
+        for lines, text in (
+                (("split w 2 3 1", "split w 2 1 3"), "replica 0 comes with w, .* of 2 3 1 rows, and replica 1 with w, .* of 2 1 3 rows"),
+                ((f"split w{many} 2 1", f"split w{many} 1 2"), "replica 0 comes with w, .* 3002 shards.*…, and replica 1 with another, which is the same in its first 4095 bytes"),
+                ((f"split {'w' * 200}/a 2 1", f"split {'w' * 200}/b 2 1"), "replica 0 comes with …w+/a, .*, and replica 1 with …w+/b, ")):
+            with self.subTest(lines=[line[:40] for line in lines]):
+                self.all_say(workers, *lines, answer=f"^refused INVALID_ARGUMENT a variable's creation: {text}")
+                self.all_say(workers, lines[0], answer="^created ")
+
     def test_a_replica_that_returns_without_it_ends_the_call_of_all_workers(self):
         workers = self.workers(replicas=2, timeout_ms=600000)
         self.all_say(workers, "all_reduce 4 1", "partly 4 1", answer="^refused DEADLINE_EXCEEDED .*replica 2 returned without it")
@@ -186,7 +197,7 @@ class Strategies(unittest.TestCase):
             return struct.pack("<Q", 8 + len(body) if length is None else length) + body
 
         def call(kind=0, op=1, replicas=1, name=b"", values=b"", axes=0):
-            return (struct.pack("<IIIqIQII", 0, kind, op, 0, 0, 0, int(axes > 0), axes) + struct.pack("<I", len(name)) + name
+            return (struct.pack("<IIIqIQII", 0, kind, op, 0, 0, 0, int(axes > 0), axes) + struct.pack("<I", len(name)) + name + struct.pack("<QQ", 0, 0)
                     + struct.pack("<I", replicas) + values)
 
         def tensor(elements, dtype=12, extents=(4,), sent=1):

@@ -217,6 +217,57 @@ static enum sumac_status turn(
     return status;
 }
 
+/* Names of 63 bytes, of which 4 KiB do not show all. */
+#define MANY 70u
+
+/* Replica 1 has the last two the other way round. */
+static enum sumac_status turn_the_last_of_many(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_distributed *const *const many = context;
+    struct sumac_distributed *own[MANY];
+    struct sumac_value *gradients[MANY];
+
+    (void)args, (void)kwargs, (void)result;
+    for (uint32_t i = 0; i < MANY; i++) {
+        own[i] = many[i];
+        gradients[i] = sumac_value_float32(1);
+    }
+    if (sumac_replica_id(replica) == 1) {
+        own[MANY - 2] = many[MANY - 1];
+        own[MANY - 1] = many[MANY - 2];
+    }
+    struct sumac_value *all = sumac_value_list(gradients, MANY);
+    const enum sumac_status status = sumac_distributed_apply_all(own, MANY, replica, all, error);
+    sumac_value_unref(all);
+    return status;
+}
+
+static void what_differs_in_a_long_list_is_told(void **state)
+{
+    (void)state;
+    const struct model model = begin(2);
+    struct sumac_distributed *many[MANY];
+    char name[64];
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        (void)snprintf(
+            name, sizeof name, "model/layer_%02u/attention/query/kernel_of_a_transformer_block__",
+            i);
+        many[i] = create(model.strategy, name, sumac_value_float32(0));
+    }
+    const struct sumac_step each = {.function = turn_the_last_of_many, .context = many};
+    struct sumac_error error;
+
+    assert_int_equal(
+        sumac_strategy_run(model.strategy, &each, NULL, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_non_null(strstr(error.text, "replica 0 comes with model/layer_68/"));
+    assert_non_null(strstr(error.text, "as variables[68], and replica 1 with model/layer_69/"));
+    end(&model);
+}
+
 /* Each its own, which no other has. */
 static enum sumac_status differ(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
@@ -240,7 +291,7 @@ static void replicas_that_differ_are_told_and_nothing_is_applied(void **state)
         sumac_replica_function *function;
         const char *said;
     } rows[] = {
-        {turn, "replica 0 comes with w, b, and replica 1 with b, w"},
+        {turn, "replica 0 comes with w as variables[0], and replica 1 with b"},
         {differ, "is per_replica"},
     };
 
@@ -267,6 +318,7 @@ int main(void)
         cmocka_unit_test(gradients_that_do_not_fit_change_none),
         cmocka_unit_test(variables_of_two_strategies_or_none_are_refused),
         cmocka_unit_test(in_replicas_all_apply_what_they_have_together),
+        cmocka_unit_test(what_differs_in_a_long_list_is_told),
         cmocka_unit_test(replicas_that_differ_are_told_and_nothing_is_applied),
     };
 

@@ -9,7 +9,6 @@
 
 #include "error.h"
 #include "peers.h"
-#include "text.h"
 
 /* What each replica of this process has of it. */
 static enum sumac_status select_own(
@@ -98,14 +97,12 @@ static enum sumac_status name_leaf(
     void *context, struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
-    char *const text = context;
-    const size_t used = strlen(text);
+    struct label *const label = context;
 
     (void)path;
     (void)error;
-    (void)text_print(
-        text + used, CALL_NAME_BYTES_MAX - used, "%s%s", used == 0 ? "" : ", ",
-        leaf->kind == SUMAC_VALUE_MIRRORED ? "mirrored" : "per_replica");
+    label_add(label, label->used == 0 ? "" : ", ");
+    label_add(label, leaf->kind == SUMAC_VALUE_MIRRORED ? "mirrored" : "per_replica");
     *mapped = sumac_value_ref(leaf);
     return SUMAC_OK;
 }
@@ -135,18 +132,20 @@ static enum sumac_status collect_value(
     struct sumac_value **zipped = calloc((size_t)strategy->in_sync + 1, sizeof *zipped);
     struct sumac_value *marked = NULL, *same = NULL, *all_of = NULL;
     struct sumac_error why;
-    char name[CALL_NAME_BYTES_MAX] = "";
+    struct label label;
     enum sumac_status status = own == NULL || zipped == NULL
                                    ? value_fail_for_memory(&why)
                                    : take_own(collect, call, value, own, &why);
 
     collect->count = strategy->in_sync;
     collect->marks = true;
+    label_init(&label);
     if (status == SUMAC_OK)
         status = value_map(value, mark_leaf, strategy, &marked, &why);
-    if (status == SUMAC_OK && value_map(marked, name_leaf, name, &same, &why) == SUMAC_OK)
+    if (status == SUMAC_OK && value_map(marked, name_leaf, &label, &same, &why) == SUMAC_OK)
         sumac_value_unref(same);
-    call->name = name;
+    call->name = label.text;
+    call->sum = label.sum;
     if (own != NULL && zipped != NULL) {
         call->value = own[0];
         status = call_hear_all(strategy, call, own, status == SUMAC_OK ? NULL : &why, &all, &why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c -- do replicas make the same call, of the same nest, types and shapes? */
-#include "strategy.h"
+#include "distributed.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -137,6 +137,90 @@ static const char *name_of(const struct call *call)
     return call->name == NULL || call->name[0] == '\0' ? "no variable" : call->name;
 }
 
+/* As much of a name as is shown; of long ones that begin alike, from shortly before they differ. */
+#define SHOWN_BYTES 180
+#define SHOWN_ALIKE_BYTES 40u
+static const char *shown_of(const char *name, const char *other, const char **before)
+{
+    size_t from = 0;
+
+    assert(name != NULL && other != NULL);
+    *before = "";
+    if (strlen(name) <= SHOWN_BYTES && strlen(other) <= SHOWN_BYTES)
+        return name;
+    while (name[from] != '\0' && name[from] == other[from])
+        from++;
+    if (from <= SHOWN_BYTES / 2)
+        return name;
+    from -= SHOWN_ALIKE_BYTES;
+    while (((uint8_t)name[from] & 0xc0) == 0x80) /* within a character */
+        from++;
+    *before = "…";
+    return name + from;
+}
+
+static enum sumac_status fail_names(
+    const struct call *one, uint32_t one_replica, const struct call *other, uint32_t other_replica,
+    struct sumac_error *error)
+{
+    const char *const name = name_of(one), *const other_name = name_of(other);
+    const char *before, *other_before;
+    const char *const shown = shown_of(name, other_name, &before);
+    const char *const other_shown = shown_of(other_name, name, &other_before);
+
+    if (strcmp(name, other_name) != 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            "%s: replica %" PRIu32 " comes with %s%.*s, and replica %" PRIu32 " with %s%.*s",
+            call_name(one->kind), one_replica, before, SHOWN_BYTES, shown, other_replica,
+            other_before, SHOWN_BYTES, other_shown);
+    if (one->sum.bytes != other->sum.bytes || one->sum.digest != other->sum.digest)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            "%s: replica %" PRIu32 " comes with %.*s…, and replica %" PRIu32
+            " with another, which is the same in its first %zu bytes",
+            call_name(one->kind), one_replica, SHOWN_BYTES, name, other_replica, strlen(name));
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+        "%s: replica %" PRIu32 " comes with %.*s, and replica %" PRIu32 " with another %.*s",
+        call_name(one->kind), one_replica, SHOWN_BYTES, name, other_replica, SHOWN_BYTES, name);
+}
+
+static bool same_name(const struct call *one, const struct call *other)
+{
+    return strcmp(name_of(one), name_of(other)) == 0 && one->sum.bytes == other->sum.bytes &&
+           one->sum.digest == other->sum.digest &&
+           (one->variable == NULL || other->variable == NULL || one->variable == other->variable);
+}
+
+/* Of replicas of this process, which may change a model's variables at once. */
+static enum sumac_status compare_variables(
+    const struct call *one, uint32_t one_replica, const struct call *other, uint32_t other_replica,
+    struct sumac_error *error)
+{
+    assert(one_replica < other_replica);
+    assert(one->kind == other->kind);
+    if (one->variable_count != other->variable_count)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+            "%s: replica %" PRIu32 " comes with %" PRIu32 " variables, and replica %" PRIu32
+            " with %" PRIu32,
+            call_name(one->kind), one_replica, one->variable_count, other_replica,
+            other->variable_count);
+    for (uint32_t i = 0; i < one->variable_count; i++) {
+        const char *const name = sumac_distributed_name(one->variables[i]);
+        const char *const other_name = sumac_distributed_name(other->variables[i]);
+        if (one->variables[i] != other->variables[i])
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
+                "%s: replica %" PRIu32 " comes with %.150s as variables[%" PRIu32
+                "], and replica %" PRIu32 " with %s%.150s",
+                call_name(one->kind), one_replica, name, i, other_replica,
+                strcmp(name, other_name) == 0 ? "another " : "", other_name);
+    }
+    return SUMAC_OK;
+}
+
 static bool same_axes(const struct sumac_axes *one, const struct sumac_axes *other)
 {
     assert(one == NULL || one->given);
@@ -179,14 +263,12 @@ enum sumac_status call_compare(
             "replica %" PRIu32 " calls %s, and replica %" PRIu32
             " %s: all make the same calls in the same order",
             one_replica, call_name(one->kind), other_replica, call_name(other->kind));
-    const bool same_name = strcmp(name_of(one), name_of(other)) == 0;
-    if (!same_name ||
-        (one->variable != NULL && other->variable != NULL && one->variable != other->variable))
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
-            "%s: replica %" PRIu32 " comes with %.180s, and replica %" PRIu32 " with %s%.180s",
-            call_name(one->kind), one_replica, name_of(one), other_replica,
-            same_name ? "another " : "", name_of(other));
+    if (!same_name(one, other))
+        return fail_names(one, one_replica, other, other_replica, error);
+    const enum sumac_status status =
+        compare_variables(one, one_replica, other, other_replica, error);
+    if (status != SUMAC_OK)
+        return status;
     const char *const difference = find_difference(one, other);
     if (difference != NULL)
         return fail(

@@ -247,52 +247,52 @@ static void describe(
         is_remote(variable) ? SUMAC_SYNCHRONIZATION_ON_WRITE : variable->asked_for;
 }
 
-const char *
-distributed_print_function(const struct sumac_function *function, char *text, size_t text_bytes)
+void distributed_label_function(const struct sumac_function *function, struct label *label)
 {
     const struct sumac_schedule *schedule = function->schedule;
-    size_t used =
-        text_print(text, text_bytes, "%.64s", function->name == NULL ? "its own" : function->name);
 
-    assert(text_bytes > 64);
-    for (uint32_t i = 0; i < function->hyperparameter_count && used < text_bytes; i++) {
+    label_add(label, function->name == NULL ? "its own" : function->name);
+    for (uint32_t i = 0; function->hyperparameters != NULL && i < function->hyperparameter_count;
+         i++) {
         const struct sumac_hyperparameter *given = &function->hyperparameters[i];
-        used += text_print(
-            text + used, text_bytes - used, " %.40s %.17g", given->name == NULL ? "" : given->name,
-            given->value);
+        label_add(label, " ");
+        label_add(label, given->name == NULL ? "" : given->name);
+        label_print(label, " %.17g", given->value);
     }
-    if (schedule != NULL && used < text_bytes)
-        (void)text_print(
-            text + used, text_bytes - used,
-            " schedule %d %" PRIu64 " %.17g %d %.17g %" PRIu64 " %.17g %" PRIu64,
+    if (schedule != NULL)
+        label_print(
+            label, " schedule %d %" PRIu64 " %.17g %d %.17g %" PRIu64 " %.17g %" PRIu64,
             (int)schedule->kind, schedule->decay_steps, schedule->decay_rate, schedule->staircase,
             schedule->alpha, schedule->warmup_steps, schedule->warmup_target,
             schedule->first_version);
-    return text;
 }
 
 /* How it is created, which is the same in all workers. */
-static void print_creation(
+static void label_creation(
     const struct sumac_distributed *variable, const struct sumac_distributed_options *options,
-    char *text, size_t text_bytes)
+    struct label *label)
 {
     static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
-    char shape[96], function[FUNCTION_TEXT_BYTES], shards[96] = "";
+    const struct sumac_function assign = {.name = "assign"};
+    const uint64_t *const first = variable->shard_first;
+    char shape[96];
 
-    if (variable->shard_count > 1)
-        (void)text_print(
-            shards, sizeof shards, ", %" PRIu32 " shards, of %" PRIu64 " rows and others",
-            variable->shard_count, variable->shard_first[1]);
-    (void)text_print(
-        text, text_bytes, "%s, %s%s, %s %s%s, %s%s", variable->name,
-        sumac_dtype_name(variable->dtype), sumac_shape_print(&variable->shape, shape, sizeof shape),
+    assert(variable->shard_count > 0);
+    label_init(label);
+    label_add(label, variable->name);
+    label_print(
+        label, ", %s%s, %s %s%s, ", sumac_dtype_name(variable->dtype),
+        sumac_shape_print(&variable->shape, shape, sizeof shape),
         variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ ? "ON_READ" : "ON_WRITE",
-        aggregations[variable->aggregation], variable->trainable ? "" : ", not trainable",
-        distributed_print_function(
-            options->function.name != NULL ? &options->function
-                                           : &(struct sumac_function){.name = "assign"},
-            function, sizeof function),
-        shards);
+        aggregations[variable->aggregation], variable->trainable ? "" : ", not trainable");
+    distributed_label_function(
+        options->function.name != NULL ? &options->function : &assign, label);
+    if (variable->shard_count > 1)
+        label_print(label, ", %" PRIu32 " shards, of", variable->shard_count);
+    for (uint32_t i = 0; variable->shard_count > 1 && i < variable->shard_count; i++)
+        label_print(label, " %" PRIu64, first[i + 1] - first[i]);
+    if (variable->shard_count > 1)
+        label_add(label, " rows");
 }
 
 /* What all components begin with: what the first replica of all has. Gives *initial. */
@@ -302,17 +302,18 @@ static enum sumac_status take_first_initial(
 {
     struct sumac_strategy *strategy = variable->strategy;
     struct sumac_value *own = initial_of(options), **all = NULL;
-    char created[CALL_NAME_BYTES_MAX];
+    struct label created;
     struct sumac_value *same[SUMAC_REPLICAS_MAX];
-    const struct call call = {
-        .kind = CALL_CREATE, .value = own, .name = created, .first_only = true};
+    struct call call = {
+        .kind = CALL_CREATE, .value = own, .name = created.text, .first_only = true};
 
     assert(own != NULL);
     if (strategy->peers == NULL || variable->undistributed) {
         *initial = sumac_value_ref(own);
         return SUMAC_OK;
     }
-    print_creation(variable, options, created, sizeof created);
+    label_creation(variable, options, &created);
+    call.sum = created.sum;
     for (uint32_t i = 0; i < strategy->replicas; i++)
         same[i] = own;
     const enum sumac_status status = call_hear_all(strategy, &call, same, NULL, &all, error);

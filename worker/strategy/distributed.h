@@ -162,11 +162,8 @@ enum sumac_reduce_op aggregation_op(const struct sumac_distributed *variable);
 enum sumac_status distributed_check_context(
     const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
     const char *call, struct sumac_error *error);
-/* What tells one function, and what it is given, from another: "sgd learning_rate 0.5". Returns
- * text. */
-#define FUNCTION_TEXT_BYTES 2048u
-const char *
-distributed_print_function(const struct sumac_function *function, char *text, size_t text_bytes);
+/* What tells one function, and what it is given, from another: "sgd learning_rate 0.5". */
+void distributed_label_function(const struct sumac_function *function, struct label *label);
 /* Its first component, or the replica's. */
 struct sumac_component *distributed_component(
     struct sumac_distributed *variable, const struct sumac_replica_context *replica);

@@ -209,6 +209,8 @@ static void pack_call(
     for (uint32_t i = 0; call->axes != NULL && i < call->axes->count && i < SUMAC_RANK_MAX; i++)
         pack_u64(pack, (uint64_t)call->axes->axis[i]);
     pack_text(pack, call->name);
+    pack_u64(pack, call->sum.bytes);
+    pack_u64(pack, call->sum.digest);
     pack_u32(pack, strategy->replicas);
     for (uint32_t i = 0; i < strategy->replicas; i++) /* of what the first has, one counts */
         pack_value(pack, own[call->first_only ? 0 : i], is_sent, &sending);
@@ -219,7 +221,7 @@ static void pack_call(
 struct heard {
     struct call call;
     struct sumac_axes axes;
-    char name[CALL_NAME_BYTES_MAX];
+    char name[LABEL_BYTES_MAX];
 };
 
 static bool unpack_call(struct unpack *block, uint32_t replicas, struct heard *heard)
@@ -235,6 +237,8 @@ static bool unpack_call(struct unpack *block, uint32_t replicas, struct heard *h
         heard->axes.axis[i] = (int64_t)unpack_u64(block);
     heard->call.axes = heard->axes.given ? &heard->axes : NULL;
     heard->call.name = unpack_text(block, heard->name, sizeof heard->name);
+    heard->call.sum.bytes = unpack_u64(block);
+    heard->call.sum.digest = unpack_u64(block);
     return unpack_u32(block) == replicas && !block->failed;
 }
 

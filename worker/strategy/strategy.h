@@ -8,6 +8,7 @@
  *   collect.c    what such calls, and a strategy's own, compute: reductions, what is gathered
  *   across.c, gradient.c     … of which values
  *   compare.c    do they make the same call, of the same nest, types and shapes?
+ *   label.c      … of what, in a text of any length
  *   shares.c     … over many bytes, by all threads that wait for it
  *   pass.c       … in one pass over memory
  *   results.c    … into memory that earlier results had
@@ -27,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "label.h"
 #include "replicas.h"
 #include "list.h"
 #include "sumac/strategy.h"
@@ -75,9 +77,6 @@ enum call_kind {
     CALL_READ
 };
 
-#define CALL_NAME_BYTES_MAX                                                                        \
-    4096u /* of its name, with its end: what is longer is cut, in all alike */
-
 struct call {
     enum call_kind kind;
     enum sumac_reduce_op op;       /* of ALL_REDUCE, REDUCE */
@@ -87,7 +86,10 @@ struct call {
     sumac_merge_function *function; /* of MERGE */
     void *context;
     struct sumac_distributed *variable; /* of WRITE, and of an update that is a MERGE, … */
-    const char *name;                   /* … and its name; of CREATE how it is created */
+    const char *name; /* … and its name; of CREATE how it is created: as much as is kept … */
+    struct label_sum sum;                       /* … and of all of it; zeros: that is all */
+    struct sumac_distributed *const *variables; /* of an update of several … */
+    uint32_t variable_count;                    /* … so many; else 0 */
     const void *by;                   /* of an update what is called, as far as it is told apart */
     const struct sumac_error *failed; /* the replica's arguments are none; NULL: they are */
     bool first_only;                  /* what replica 0 has is what counts */

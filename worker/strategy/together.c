@@ -7,10 +7,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "error.h"
-#include "text.h"
 
 struct variables {
     struct sumac_distributed *const *items;
@@ -124,37 +122,20 @@ static enum sumac_status apply_merged(
     return status == SUMAC_OK && *result == NULL ? value_fail_for_memory(error) : status;
 }
 
-/* What tells one replica's call from another's: how many variables, and their names as far as there
- * is room. */
-static void name_all(const struct variables *variables, char *text, size_t text_bytes)
-{
-    size_t used = 0;
-
-    assert(text_bytes > 0);
-    text[0] = '\0';
-    for (uint32_t i = 0; i < variables->count && used + 1 < text_bytes; i++) {
-        (void)text_print(
-            text + used, text_bytes - used, "%s%s", i == 0 ? "" : ", ", variables->items[i]->name);
-        used += strlen(text + used);
-    }
-}
-
 static enum sumac_status apply_in_replica(
     const struct variables *variables, struct sumac_replica_context *replica,
     struct sumac_value *gradients, struct sumac_error *error)
 {
-    char names[CALL_NAME_BYTES_MAX];
     struct variables own = *variables;
     struct sumac_value *none = NULL;
 
-    name_all(variables, names, sizeof names);
     const struct call call = {
         .kind = CALL_MERGE,
         .value = gradients,
         .function = apply_merged,
         .context = &own,
-        .variable = variables->items[0],
-        .name = names};
+        .variables = variables->items,
+        .variable_count = variables->count};
     const enum sumac_status status = call_with_others(replica, &call, &none, error);
     sumac_value_unref(none);
     return status;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "error.h"
-#include "text.h"
 
 /* ---- what the function is given */
 
@@ -210,7 +209,7 @@ static enum sumac_status update_in_replica(
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
 {
     struct merged merged = {.variable = variable, .update = update};
-    char what[CALL_NAME_BYTES_MAX], function[FUNCTION_TEXT_BYTES];
+    struct label what;
 
     assert(replica->strategy == variable->strategy);
     struct sumac_value *const both[] = {
@@ -220,20 +219,22 @@ static enum sumac_status update_in_replica(
 
     if (args == NULL)
         return value_fail_for_memory(error);
-    if (update->function == apply && update->context != NULL)
-        (void)text_print(
-            what, sizeof what, "%s by %s", variable->name,
-            distributed_print_function(update->context, function, sizeof function));
-    else
-        (void)text_print(
-            what, sizeof what, "%s%s", variable->name, update->not_grouped ? ", not grouped" : "");
+    label_init(&what);
+    label_add(&what, variable->name);
+    if (update->function == apply && update->context != NULL) {
+        label_add(&what, " by ");
+        distributed_label_function(update->context, &what);
+    } else if (update->not_grouped) {
+        label_add(&what, ", not grouped");
+    }
     const struct call call = {
         .kind = CALL_MERGE,
         .value = args,
         .function = update_merged,
         .context = &merged,
         .variable = variable,
-        .name = what,
+        .name = what.text,
+        .sum = what.sum,
         .by = (const void *)(uintptr_t)update->function};
     struct sumac_value *all = NULL;
     enum sumac_status status = call_with_others(replica, &call, &all, error);
