@@ -8,13 +8,16 @@
  *     twice SIZE VALUE          -> as all_reduce, and again, whatever the first time comes to
  *     all_gather SIZE VALUE     -> likewise
  *     reduce SIZE VALUE [AXIS]  -> likewise, across the replicas, over that axis
+ *     batch COUNT VALUE         -> "batch of COUNT": across, the means of so many tensors
+ *     read                      -> "came to FIRST LAST": across, the variable
+ *     wrongly CALL              -> reduce, gather, batch, create, read or write with NULL
  *     mixed SIZE VALUE          -> likewise, the mean of VALUE + 10, VALUE + 20, … of the replicas,
  * beside one of VALUE, which is the same in all
  *     partly SIZE VALUE         -> as all_reduce, but replicas of even numbers return before it
  *     fail                      -> a run whose replicas return DATA_LOSS
  *     skip                      -> "skipped": a run whose replicas make no call
- *     create NAME SIZE VALUE [MEAN|RATE] -> "created NAME": ON_WRITE, SUM or MEAN; by sgd of that
- * learning rate
+ *     create NAME SIZE VALUE [MEAN|ON_READ|RATE] -> "created NAME": ON_WRITE and SUM; with MEAN;
+ * ON_READ; or by sgd of that learning rate
  *     split NAME ROWS ROWS …    -> "created NAME": in shards of so many rows
  *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
  *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
@@ -313,6 +316,56 @@ static enum sumac_status reduce(struct strategist *now, char *const *words, size
     return status;
 }
 
+static enum sumac_status reduce_batch(struct strategist *now, char *const *words)
+{
+    const uint32_t count = (uint32_t)strtoul(words[1], NULL, 10);
+    struct sumac_value *items[8], *results = NULL;
+
+    for (uint32_t i = 0; i < count && i < 8; i++)
+        items[i] = make_value("2", words[2]);
+    struct sumac_value *values = sumac_value_list(items, count);
+    const enum sumac_status status = sumac_strategy_batch_reduce(
+        now->strategy, SUMAC_REDUCE_MEAN, values, &results, &now->error);
+    if (status == SUMAC_OK)
+        printf("batch of %" PRIu32 "\n", sumac_value_count(results));
+    (void)fflush(stdout);
+    sumac_value_unref(values);
+    sumac_value_unref(results);
+    return status;
+}
+
+static enum sumac_status read_across(struct strategist *now)
+{
+    struct sumac_value *value = NULL;
+
+    const enum sumac_status status =
+        sumac_distributed_read(now->variable, NULL, &value, &now->error);
+    if (status == SUMAC_OK)
+        say_value(value);
+    sumac_value_unref(value);
+    return status;
+}
+
+static enum sumac_status call_wrongly(struct strategist *now, const char *call)
+{
+    const struct sumac_axes none = {.given = false};
+    struct sumac_value *result = NULL;
+
+    if (strcmp(call, "reduce") == 0)
+        return sumac_strategy_reduce(
+            now->strategy, SUMAC_REDUCE_MEAN, NULL, &none, &result, &now->error);
+    if (strcmp(call, "gather") == 0)
+        return sumac_strategy_gather(now->strategy, NULL, 0, &result, &now->error);
+    if (strcmp(call, "batch") == 0)
+        return sumac_strategy_batch_reduce(
+            now->strategy, SUMAC_REDUCE_MEAN, NULL, &result, &now->error);
+    if (strcmp(call, "create") == 0)
+        return sumac_distributed_create(now->strategy, NULL, NULL, &now->error);
+    if (strcmp(call, "read") == 0)
+        return sumac_distributed_read(now->variable, NULL, NULL, &now->error);
+    return sumac_distributed_assign(now->variable, NULL, NULL, &result, &now->error);
+}
+
 /* VALUE + 10 in the first replica of all, VALUE + 20 in the next, … */
 static enum sumac_status value_of_replica(
     const struct sumac_value_context *replica, void *context, struct sumac_value **value,
@@ -353,11 +406,13 @@ static enum sumac_status create(struct strategist *now, char *const *words, size
 {
     struct sumac_value *initial = make_value(words[2], words[3]);
     const bool means = count > 4 && strcmp(words[4], "MEAN") == 0;
+    const bool on_read = count > 4 && strcmp(words[4], "ON_READ") == 0;
     const struct sumac_distributed_options options = {
         .name = words[1],
         .initial = initial,
+        .synchronization = on_read ? SUMAC_SYNCHRONIZATION_ON_READ : SUMAC_SYNCHRONIZATION_ON_WRITE,
         .aggregation = means ? SUMAC_AGGREGATION_MEAN : SUMAC_AGGREGATION_SUM,
-        .function = count > 4 && !means
+        .function = count > 4 && !means && !on_read
                         ? SUMAC_FUNCTION("sgd", {"learning_rate", strtod(words[4], NULL)})
                         : (struct sumac_function){.name = NULL}};
     struct sumac_distributed *variable = NULL;
@@ -426,6 +481,12 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         return reduce(now, words, count);
     if ((count == 4 || count == 5) && strcmp(words[0], "create") == 0)
         return create(now, words, count);
+    if (count == 3 && strcmp(words[0], "batch") == 0)
+        return reduce_batch(now, words);
+    if (count == 1 && strcmp(words[0], "read") == 0)
+        return read_across(now);
+    if (count == 2 && strcmp(words[0], "wrongly") == 0)
+        return call_wrongly(now, words[1]);
     if (count >= 3 && strcmp(words[0], "split") == 0)
         return create_split(now, words, count);
     if (count == 3 && strcmp(words[0], "add") == 0)

@@ -105,6 +105,27 @@ class Strategies(unittest.TestCase):
                 self.all_say(workers, *lines, answer=f"^refused INVALID_ARGUMENT a variable's creation: {text}")
                 self.all_say(workers, lines[0], answer="^created ")
 
+    def test_what_a_worker_cannot_call_with_is_told_to_all_and_the_next_call_works(self):
+        for replicas in (1, 2):
+            workers = self.workers(replicas=replicas)
+            self.all_say(workers, "create w 2 1 ON_READ", answer="^created w$")
+            for call, badly, text in (
+                    ("reduce 4 1", "reduce", "sumac_strategy_reduce: value is NULL"), ("reduce 4 1", "gather", "sumac_strategy_gather: value is NULL"),
+                    ("batch 2 1", "batch", "sumac_strategy_batch_reduce: value is NULL"), ("create v 2 1", "create", "sumac_distributed_create: options is NULL"),
+                    ("read", "read", "sumac_distributed_read: value is NULL"), ("read", "write", "sumac_distributed_write: value is NULL")):
+                with self.subTest(badly=badly):
+                    self.all_say(workers, call, f"wrongly {badly}", answer=f"^refused INVALID_ARGUMENT worker 1: {text}")
+                    self.all_say(workers, "mixed 3 1", "mixed 3 3", answer="^came to 17 17$" if replicas == 1 else "^came to 27 27$")
+            for worker in workers:
+                self.say(worker, "leave")
+
+    def test_batches_of_more_and_fewer_are_told_apart_at_once(self):
+        workers = self.workers()
+        for first, second, text in ((2, 3, "item 0 of 2, .*, and replica 1 with item 0 of 3"), (0, 1, "no items, and replica 1 with item 0 of 1")):
+            self.all_say(workers, f"batch {first} 1", f"batch {second} 1", answer=f"^refused INVALID_ARGUMENT .*{text}")
+            self.all_say(workers, "batch 2 1", answer="^batch of 2$")
+        self.all_say(workers, "batch 0 1", answer="^batch of 0$")
+
     def test_a_replica_that_returns_without_it_ends_the_call_of_all_workers(self):
         workers = self.workers(replicas=2, timeout_ms=600000)
         self.all_say(workers, "all_reduce 4 1", "partly 4 1", answer="^refused DEADLINE_EXCEEDED .*replica 2 returned without it")

@@ -140,13 +140,17 @@ static enum sumac_status collect_value(
     collect->count = strategy->in_sync;
     collect->marks = true;
     label_init(&label);
+    if (collect->items > 0)
+        label_print(&label, "item %" PRIu32 " of %" PRIu32, collect->item, collect->items);
     if (status == SUMAC_OK)
         status = value_map(value, mark_leaf, strategy, &marked, &why);
     if (status == SUMAC_OK && value_map(marked, name_leaf, &label, &same, &why) == SUMAC_OK)
         sumac_value_unref(same);
     call->name = label.text;
     call->sum = label.sum;
-    if (own != NULL && zipped != NULL) {
+    if (own == NULL || zipped == NULL) {
+        status = call_refuse_across(strategy, call->kind, &why, &why);
+    } else {
         call->value = own[0];
         status = call_hear_all(strategy, call, own, status == SUMAC_OK ? NULL : &why, &all, &why);
     }
@@ -157,7 +161,8 @@ static enum sumac_status collect_value(
     }
     if (status == SUMAC_OK)
         status = give(strategy, all_of, result, &why);
-    call_forget_all(strategy, all);
+    if (own != NULL && zipped != NULL)
+        call_forget_all(strategy, all);
     for (uint32_t i = 0; own != NULL && i < strategy->replicas; i++)
         sumac_value_unref(own[i]);
     sumac_value_unref(marked);
@@ -207,17 +212,36 @@ static enum sumac_status reduce_whole_leaf(
     return status;
 }
 
-static enum sumac_status check_call(
-    struct sumac_strategy *strategy, const char *call, const struct sumac_value *value,
-    struct sumac_value **result, struct sumac_error *error)
+/* May this thread make it? */
+static enum sumac_status
+check_cross(const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
 {
-    if (strategy == NULL || value == NULL || result == NULL)
-        return fail_for_null(
-            error, call,
-            strategy == NULL ? "strategy"
-            : value == NULL  ? "value"
-                             : "result");
+    if (strategy == NULL)
+        return fail_for_null(error, call, "strategy");
     return context_check_cross(strategy, call, error);
+}
+
+static enum sumac_status check_given(
+    const char *call, const struct sumac_value *value, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    assert(call != NULL);
+    return value != NULL && result != NULL
+               ? SUMAC_OK
+               : fail_for_null(error, call, value == NULL ? "value" : "result");
+}
+
+static enum sumac_status reduce(
+    struct collect *collect, struct sumac_value *value, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    struct call call = {.kind = CALL_REDUCE, .op = collect->op, .axes = collect->axes};
+    struct sumac_error why;
+
+    assert(value != NULL);
+    if (reduce_op_check(collect->op, &why) != SUMAC_OK)
+        return call_refuse_across(collect->strategy, CALL_REDUCE, &why, error);
+    return collect_value(collect, &call, value, result, error);
 }
 
 enum sumac_status sumac_strategy_reduce(
@@ -225,58 +249,119 @@ enum sumac_status sumac_strategy_reduce(
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error)
 {
     static const char name[] = "sumac_strategy_reduce";
-    const struct sumac_axes *given = axes != NULL && axes->given ? axes : NULL;
     struct collect collect = {
-        .strategy = strategy, .op = op, .axes = given, .call = "reduce", .leaf = reduce_whole_leaf};
-    struct call call = {.kind = CALL_REDUCE, .op = op, .axes = given};
+        .strategy = strategy,
+        .op = op,
+        .axes = axes != NULL && axes->given ? axes : NULL,
+        .call = "reduce",
+        .leaf = reduce_whole_leaf};
+    struct sumac_error why;
 
-    enum sumac_status status = check_call(strategy, name, value, result, error);
+    enum sumac_status status = check_cross(strategy, name, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = check_given(name, value, result, &why);
     if (status == SUMAC_OK && axes == NULL)
-        status = fail_for_null(error, name, "axes");
-    if (status == SUMAC_OK)
-        status = reduce_op_check(op, error);
-    return status == SUMAC_OK ? collect_value(&collect, &call, value, result, error) : status;
+        status = fail_for_null(&why, name, "axes");
+    return status == SUMAC_OK ? reduce(&collect, value, result, error)
+                              : call_refuse_across(strategy, CALL_REDUCE, &why, error);
 }
 
-enum sumac_status sumac_strategy_batch_reduce(
-    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
-    struct sumac_value **results, struct sumac_error *error)
+/* Of a list of none: other workers, which may have some, hear of that. */
+static enum sumac_status
+reduce_none(struct collect *collect, struct sumac_value **results, struct sumac_error *error)
 {
-    static const char call[] = "sumac_strategy_batch_reduce";
-    const struct sumac_axes none = {.given = false};
+    struct sumac_strategy *strategy = collect->strategy;
+    struct sumac_value *const none = sumac_value_none(), *const made = sumac_value_list(NULL, 0);
+    struct sumac_value *own[SUMAC_REPLICAS_MAX], **all = NULL;
+    const struct call call = {
+        .kind = CALL_REDUCE, .op = collect->op, .value = none, .name = "no items"};
+    enum sumac_status status =
+        none == NULL || made == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
-    enum sumac_status status = check_call(strategy, call, values, results, error);
-    if (status == SUMAC_OK && values->kind != SUMAC_VALUE_LIST && values->kind != SUMAC_VALUE_TUPLE)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: values is a %s; it is a list of values", call,
-            sumac_value_kind_name(values->kind));
-    struct sumac_value **items =
-        status == SUMAC_OK ? calloc((size_t)values->count + 1, sizeof *items) : NULL;
-    if (status == SUMAC_OK && items == NULL)
-        status = value_fail_for_memory(error);
-    for (uint32_t i = 0; status == SUMAC_OK && i < values->count; i++)
-        status = sumac_strategy_reduce(strategy, op, values->items[i], &none, &items[i], error);
+    assert(collect->items == 0);
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        own[i] = none;
+    if (status == SUMAC_OK && strategy->peers != NULL) {
+        status = call_hear_all(strategy, &call, own, NULL, &all, error);
+        call_forget_all(strategy, all);
+    }
+    sumac_value_unref(none);
+    if (status == SUMAC_OK)
+        *results = made;
+    else
+        sumac_value_unref(made);
+    return status;
+}
+
+static enum sumac_status reduce_items(
+    struct collect *collect, struct sumac_value *values, struct sumac_value **results,
+    struct sumac_error *error)
+{
+    struct sumac_value **items = calloc(values->count, sizeof *items);
+    struct sumac_error why;
+
+    assert(collect->items == values->count);
+    if (items == NULL) {
+        (void)value_fail_for_memory(&why);
+        return call_refuse_across(collect->strategy, CALL_REDUCE, &why, error);
+    }
+    enum sumac_status status = SUMAC_OK;
+    for (collect->item = 0; status == SUMAC_OK && collect->item < values->count; collect->item++)
+        status = reduce(collect, values->items[collect->item], &items[collect->item], error);
     if (status == SUMAC_OK) {
-        *results = sumac_value_list(items, values->count);
+        *results = sumac_value_list(items, values->count); /* takes them */
         status = *results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     } else {
-        for (uint32_t i = 0; items != NULL && i < values->count; i++)
+        for (uint32_t i = 0; i < values->count; i++)
             sumac_value_unref(items[i]);
     }
     free(items);
     return status;
 }
 
+enum sumac_status sumac_strategy_batch_reduce(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
+    struct sumac_value **results, struct sumac_error *error)
+{
+    static const char name[] = "sumac_strategy_batch_reduce";
+    struct collect collect = {
+        .strategy = strategy,
+        .op = op,
+        .call = "reduce",
+        .leaf = reduce_whole_leaf,
+        .items = sumac_value_count(values)};
+    struct sumac_error why;
+
+    enum sumac_status status = check_cross(strategy, name, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = check_given(name, values, results, &why);
+    if (status == SUMAC_OK && values->kind != SUMAC_VALUE_LIST && values->kind != SUMAC_VALUE_TUPLE)
+        status = fail(
+            &why, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s: values is a %s; it is a list of values", name,
+            sumac_value_kind_name(values->kind));
+    if (status != SUMAC_OK)
+        return call_refuse_across(strategy, CALL_REDUCE, &why, error);
+    return collect.items == 0 ? reduce_none(&collect, results, error)
+                              : reduce_items(&collect, values, results, error);
+}
+
 enum sumac_status sumac_strategy_gather(
     struct sumac_strategy *strategy, struct sumac_value *value, int64_t axis,
     struct sumac_value **result, struct sumac_error *error)
 {
+    static const char name[] = "sumac_strategy_gather";
     struct collect collect = {
         .strategy = strategy, .axis = axis, .call = "gather", .leaf = collect_gather_leaf};
     struct call call = {.kind = CALL_GATHER, .axis = axis};
+    struct sumac_error why;
 
-    const enum sumac_status status =
-        check_call(strategy, "sumac_strategy_gather", value, result, error);
-    return status == SUMAC_OK ? collect_value(&collect, &call, value, result, error) : status;
+    const enum sumac_status status = check_cross(strategy, name, error);
+    if (status != SUMAC_OK)
+        return status;
+    return check_given(name, value, result, &why) == SUMAC_OK
+               ? collect_value(&collect, &call, value, result, error)
+               : call_refuse_across(strategy, CALL_GATHER, &why, error);
 }

@@ -180,6 +180,31 @@ void calls_end_run(struct sumac_strategy *strategy)
     pthread_mutex_unlock(&calls->mutex);
 }
 
+/* A replica that was called wrongly. */
+static enum sumac_status
+hear_failure(const struct sumac_strategy *strategy, uint32_t replica, struct sumac_error *error)
+{
+    const struct call *call = strategy->calls.made[replica];
+    const struct sumac_error *failed = call->failed;
+
+    assert(failed == NULL || failed->status != SUMAC_OK);
+    return failed == NULL
+               ? SUMAC_OK
+               : fail(
+                     error, failed->status, failed->reason, "%s: replica %" PRIu32 ": %.440s",
+                     call_name(call->kind), strategy->first + replica, failed->text);
+}
+
+/* Some will not come. One of those that are there may have failed already: then that is why. */
+static bool has_failed(const struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    assert(strategy->calls.made_count < strategy->replicas);
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        if (strategy->calls.made[i] != NULL && hear_failure(strategy, i, error) != SUMAC_OK)
+            return true;
+    return false;
+}
+
 /* One that others wait for will not come. */
 static void look_for_returned(struct sumac_strategy *strategy)
 {
@@ -189,10 +214,11 @@ static void look_for_returned(struct sumac_strategy *strategy)
 
     if (calls->made_count == 0 || list_missing(strategy, true, missing, sizeof missing)[0] == '\0')
         return;
-    (void)fail(
-        &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_MEMBER_GONE,
-        "%s, call %" PRIu64 " of the run: %s returned without it, and the others wait for that",
-        call_name(kind_under_way(strategy)), calls->number, missing);
+    if (!has_failed(strategy, &error))
+        (void)fail(
+            &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_MEMBER_GONE,
+            "%s, call %" PRIu64 " of the run: %s returned without it, and the others wait for that",
+            call_name(kind_under_way(strategy)), calls->number, missing);
     break_off(strategy, &error);
 }
 
@@ -301,21 +327,6 @@ void call_forget_all(const struct sumac_strategy *strategy, struct sumac_value *
     free(all);
 }
 
-/* A replica that was called wrongly. */
-static enum sumac_status
-hear_failure(const struct sumac_strategy *strategy, uint32_t replica, struct sumac_error *error)
-{
-    const struct call *call = strategy->calls.made[replica];
-    const struct sumac_error *failed = call->failed;
-
-    assert(failed == NULL || failed->status != SUMAC_OK);
-    return failed == NULL
-               ? SUMAC_OK
-               : fail(
-                     error, failed->status, failed->reason, "%s: replica %" PRIu32 ": %.440s",
-                     call_name(call->kind), strategy->first + replica, failed->text);
-}
-
 static enum sumac_status
 compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
 {
@@ -363,11 +374,12 @@ static void time_out(struct sumac_strategy *strategy, uint32_t timeout_ms)
     char missing[160];
 
     assert(calls->made_count < strategy->replicas);
-    (void)fail(
-        &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-        "%s, call %" PRIu64 " of the run, has waited %s for %s",
-        call_name(kind_under_way(strategy)), calls->number, text_time_ms(timeout_ms).text,
-        list_missing(strategy, false, missing, sizeof missing));
+    if (!has_failed(strategy, &error))
+        (void)fail(
+            &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "%s, call %" PRIu64 " of the run, has waited %s for %s",
+            call_name(kind_under_way(strategy)), calls->number, text_time_ms(timeout_ms).text,
+            list_missing(strategy, false, missing, sizeof missing));
     break_off(strategy, &error);
 }
 
@@ -578,17 +590,51 @@ enum sumac_status call_fail_with_others(
     return status;
 }
 
+enum sumac_status call_refuse(
+    struct sumac_replica_context *replica, enum call_kind kind, const struct sumac_error *failed,
+    struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = replica->strategy;
+    const struct call call = {.kind = kind};
+
+    assert(context_is_of(replica));
+    if ((kind == CALL_MERGE ? strategy->replicas : strategy->in_sync) > 1)
+        return call_fail_with_others(replica, &call, failed, error);
+    if (error != NULL)
+        *error = *failed;
+    return failed->status;
+}
+
+enum sumac_status call_refuse_across(
+    struct sumac_strategy *strategy, enum call_kind kind, const struct sumac_error *failed,
+    struct sumac_error *error)
+{
+    struct sumac_value *const none[] = {NULL}; /* nothing is told of who has failed */
+    const struct call call = {.kind = kind};
+    struct sumac_value **all = NULL;
+    struct sumac_error why = *failed;
+    enum sumac_status status = failed->status;
+
+    assert(failed->status != SUMAC_OK);
+    if (strategy->peers != NULL) {
+        status = call_hear_all(strategy, &call, none, failed, &all, &why);
+        call_forget_all(strategy, all);
+    }
+    assert(status != SUMAC_OK);
+    if (error != NULL)
+        *error = why;
+    return status;
+}
+
 /* ---- public */
 
 /* Is this a thread of the replica's, in its run? */
 static enum sumac_status check_replica(
     const struct sumac_replica_context *replica, const char *call, struct sumac_error *error)
 {
-    const struct context *present = context_present();
-
-    if (present->kind == CONTEXT_REPLICA && replica != NULL && present->replica == replica)
+    if (context_is_of(replica))
         return SUMAC_OK;
-    if (replica == NULL && present->kind != CONTEXT_CROSS_REPLICA)
+    if (replica == NULL && context_present()->kind != CONTEXT_CROSS_REPLICA)
         return fail_for_null(error, call, "replica");
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
@@ -711,15 +757,18 @@ enum sumac_status sumac_replica_merge_call(
 {
     struct call call = {.kind = CALL_MERGE, .function = function, .context = context};
     struct sumac_value *merged = NULL;
+    struct sumac_error why;
 
     enum sumac_status status = check_replica(replica, "sumac_replica_merge_call", error);
-    if (status == SUMAC_OK && function == NULL)
-        status = fail_for_null(error, "sumac_replica_merge_call", "function");
     if (status != SUMAC_OK)
         return status;
     call.value = args == NULL ? sumac_value_tuple(NULL, 0) : sumac_value_ref(args);
-    status = call.value == NULL ? value_fail_for_memory(error)
-                                : call_with_others(replica, &call, &merged, error);
+    if (function == NULL)
+        status = fail_for_null(&why, "sumac_replica_merge_call", "function");
+    else if (call.value == NULL)
+        status = value_fail_for_memory(&why);
+    status = status == SUMAC_OK ? call_with_others(replica, &call, &merged, error)
+                                : call_refuse(replica, CALL_MERGE, &why, error);
     sumac_value_unref(call.value);
     if (status == SUMAC_OK && result != NULL)
         status = sumac_value_select(merged, replica->id, result, error);

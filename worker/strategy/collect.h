@@ -18,6 +18,7 @@ struct collect {
     value_zip_leaf *leaf;      /* what is made of the leaves, … */
     bool marks;                /* … beside which there is what the whole is (mark_leaf) */
     struct there_calls *there; /* … that lie on devices */
+    uint32_t item, items;      /* of a batch of so many; 0: of none */
 };
 
 /* Of a leaf, which is lent as all leaves are that a nest is walked with: reduced, or gathered. */

@@ -295,6 +295,14 @@ static void label_creation(
         label_add(label, " rows");
 }
 
+/* Do the other workers create it with this one? */
+static bool is_all_workers(
+    const struct sumac_strategy *strategy, const struct sumac_distributed_options *options)
+{
+    assert(strategy != NULL);
+    return strategy->peers != NULL && (options == NULL || !options->undistributed);
+}
+
 /* What all components begin with: what the first replica of all has. Gives *initial. */
 static enum sumac_status take_first_initial(
     struct sumac_distributed *variable, const struct sumac_distributed_options *options,
@@ -308,7 +316,7 @@ static enum sumac_status take_first_initial(
         .kind = CALL_CREATE, .value = own, .name = created.text, .first_only = true};
 
     assert(own != NULL);
-    if (strategy->peers == NULL || variable->undistributed) {
+    if (!is_all_workers(strategy, options)) {
         *initial = sumac_value_ref(own);
         return SUMAC_OK;
     }
@@ -323,27 +331,18 @@ static enum sumac_status take_first_initial(
     return status;
 }
 
-enum sumac_status sumac_distributed_create(
+/* One without components yet, of which there is what can be without the other workers.
+ * Gives    *variable, whose destruction is its caller's also where this fails; NULL: no memory. */
+static enum sumac_status prepare(
     struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
     struct sumac_distributed **variable, struct sumac_error *error)
 {
-    static const char call[] = "sumac_distributed_create";
-    const char *const null = strategy == NULL   ? "strategy"
-                             : options == NULL  ? "options"
-                             : variable == NULL ? "variable"
-                                                : NULL;
-
-    if (null != NULL)
-        return fail_for_null(error, call, null);
-    enum sumac_status status = context_check_cross(strategy, call, error);
-    if (status == SUMAC_OK)
-        status = check_options(strategy, options, error);
-    if (status != SUMAC_OK)
-        return status;
     struct sumac_distributed *made = calloc(1, sizeof *made);
+
+    assert(*variable == NULL);
     if (made == NULL)
         return value_fail_for_memory(error);
-    struct sumac_value *initial = NULL;
+    *variable = made;
     pthread_mutex_init(&made->mutex, NULL);
     made->strategy = strategy;
     pthread_mutex_lock(&strategy->creating);
@@ -351,23 +350,50 @@ enum sumac_status sumac_distributed_create(
     pthread_mutex_unlock(&strategy->creating);
     made->name = strdup(options->name);
     describe(made, options, initial_of(options));
-    status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    enum sumac_status status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     if (status == SUMAC_OK && (!is_remote(made) || options->shard_count > 0))
         status = shards_read(made, options, error);
     if (status == SUMAC_OK)
         status = is_remote(made) ? remote_create(made, options, initial_of(options), error)
                                  : make_function(made, &options->function, error);
-    if (status == SUMAC_OK)
-        status = take_first_initial(made, options, &initial, error);
-    if (status == SUMAC_OK)
-        status = make_components(made, initial, error);
-    sumac_value_unref(initial);
-    if (status != SUMAC_OK) {
-        sumac_distributed_destroy(made);
+    return status;
+}
+
+enum sumac_status sumac_distributed_create(
+    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct sumac_distributed **variable, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_create";
+    struct sumac_value *initial = NULL;
+    struct sumac_distributed *made = NULL;
+    struct sumac_error why;
+
+    if (strategy == NULL)
+        return fail_for_null(error, call, "strategy");
+    enum sumac_status status = context_check_cross(strategy, call, error);
+    if (status != SUMAC_OK)
         return status;
+    if (options == NULL || variable == NULL)
+        status = fail_for_null(&why, call, options == NULL ? "options" : "variable");
+    if (status == SUMAC_OK)
+        status = check_options(strategy, options, &why);
+    if (status == SUMAC_OK)
+        status = prepare(strategy, options, &made, &why);
+    if (status != SUMAC_OK && is_all_workers(strategy, options))
+        status = call_refuse_across(strategy, CALL_CREATE, &why, &why);
+    else if (status == SUMAC_OK)
+        status = take_first_initial(made, options, &initial, &why);
+    if (status == SUMAC_OK)
+        status = make_components(made, initial, &why);
+    sumac_value_unref(initial);
+    if (status == SUMAC_OK) {
+        *variable = made;
+        return SUMAC_OK;
     }
-    *variable = made;
-    return SUMAC_OK;
+    sumac_distributed_destroy(made);
+    if (error != NULL)
+        *error = why;
+    return status;
 }
 
 void sumac_distributed_destroy(struct sumac_distributed *variable)
@@ -494,9 +520,10 @@ aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct
 
     assert(variable->aggregation != SUMAC_AGGREGATION_NONE);
     assert(!variable->undistributed);
-    enum sumac_status status = component_values(variable, &own, error);
+    struct sumac_error why;
+    enum sumac_status status = component_values(variable, &own, &why);
     if (status != SUMAC_OK)
-        return status;
+        return call_refuse_across(variable->strategy, CALL_READ, &why, error);
     call.value = own[0];
     status = call_hear_all(variable->strategy, &call, own, NULL, &all, error);
     if (status == SUMAC_OK && call.first_only)
@@ -508,12 +535,36 @@ aggregate(struct sumac_distributed *variable, struct sumac_value **value, struct
     return status;
 }
 
+/* Is it read across by what all components have? */
+static bool is_aggregated(const struct sumac_distributed *variable)
+{
+    assert(variable->synchronization != SUMAC_SYNCHRONIZATION_AUTO);
+    return variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ && !variable->undistributed &&
+           variable->strategy->options.kind != SUMAC_STRATEGY_DEFAULT;
+}
+
+bool distributed_reads_together(const struct sumac_distributed *variable)
+{
+    return is_aggregated(variable) && variable->aggregation != SUMAC_AGGREGATION_NONE;
+}
+
+enum sumac_status distributed_refuse_read(
+    struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_error *why, struct sumac_error *error)
+{
+    assert(why->status != SUMAC_OK);
+    if (variable != NULL && replica == NULL && distributed_reads_together(variable) &&
+        context_check_cross(variable->strategy, "", NULL) == SUMAC_OK)
+        return call_refuse_across(variable->strategy, CALL_READ, why, error);
+    if (error != NULL)
+        *error = *why;
+    return why->status;
+}
+
 enum sumac_status distributed_read_across(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error)
 {
-    const bool on_read = variable->synchronization == SUMAC_SYNCHRONIZATION_ON_READ &&
-                         !variable->undistributed &&
-                         variable->strategy->options.kind != SUMAC_STRATEGY_DEFAULT;
+    const bool on_read = is_aggregated(variable);
 
     if (on_read && variable->aggregation == SUMAC_AGGREGATION_NONE)
         return fail(
@@ -554,8 +605,12 @@ enum sumac_status sumac_distributed_read(
 {
     static const char call[] = "sumac_distributed_read";
 
-    if (variable == NULL || value == NULL)
-        return fail_for_null(error, call, variable == NULL ? "variable" : "value");
+    struct sumac_error why;
+
+    if (variable == NULL || value == NULL) {
+        (void)fail_for_null(&why, call, variable == NULL ? "variable" : "value");
+        return distributed_refuse_read(variable, replica, &why, error);
+    }
     const enum sumac_status status = distributed_check_context(variable, replica, call, error);
     if (status != SUMAC_OK)
         return status;

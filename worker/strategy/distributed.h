@@ -136,6 +136,12 @@ enum sumac_status remote_change_all(
 
 /* ---- update.c */
 
+/* An update that cannot be made, for what it was called with: in a replica it is one that all make
+ * together, and they all hear of it.
+ * replica (NULL: across) Borrows  why. Fails  always. */
+enum sumac_status update_refuse(
+    struct sumac_replica_context *replica, const struct sumac_error *why,
+    struct sumac_error *error);
 /* No leaf is per_replica. Fails  INVALID_ARGUMENT, naming the variable and the leaf. */
 enum sumac_status update_check_argument(
     struct sumac_distributed *variable, struct sumac_value *given, struct sumac_error *error);
@@ -178,6 +184,14 @@ enum sumac_status distributed_read_across(
 enum sumac_status distributed_place(
     const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error);
+/* Across, do all replicas read it together? */
+bool distributed_reads_together(const struct sumac_distributed *variable);
+/* A read that cannot be made, for what it was called with (or, of a write, for that): across, of
+ * what all workers read together, they all hear of it; else the error is as it was.
+ * variable (NULL: it is not known) Borrows  why. Fails  always. */
+enum sumac_status distributed_refuse_read(
+    struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const struct sumac_error *why, struct sumac_error *error);
 /* What each component has, regrouped. */
 enum sumac_status distributed_regroup(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);

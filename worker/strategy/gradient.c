@@ -127,6 +127,18 @@ static enum sumac_status place_own(
     return SUMAC_OK;
 }
 
+/* The first of the calls that it is made of is one that all replicas hear of. */
+static enum sumac_status refuse_gradient(
+    struct sumac_replica_context *replica, const struct sumac_error *why, struct sumac_error *error)
+{
+    assert(why->status != SUMAC_OK);
+    if (context_is_of(replica))
+        return call_refuse(replica, CALL_ALL_GATHER, why, error);
+    if (error != NULL)
+        *error = *why;
+    return why->status;
+}
+
 enum sumac_status sumac_replica_all_gather_gradient(
     struct sumac_replica_context *replica, struct sumac_value *upstream, struct sumac_value *local,
     int64_t axis, struct sumac_value **gradient, struct sumac_error *error)
@@ -137,17 +149,18 @@ enum sumac_status sumac_replica_all_gather_gradient(
     struct sumac_value *extents = NULL, *all = NULL, *sum = NULL, *part = NULL;
     struct sumac_error why = {.status = SUMAC_OK};
 
-    if (upstream == NULL || local == NULL || gradient == NULL)
-        return fail_for_null(
-            error, "sumac_replica_all_gather_gradient",
-            upstream == NULL ? "upstream"
-            : local == NULL  ? "local"
-                             : "gradient");
-    enum sumac_status status = sumac_value_same_nest(upstream, local, error);
+    const char *const null = upstream == NULL   ? "upstream"
+                             : local == NULL    ? "local"
+                             : gradient == NULL ? "gradient"
+                                                : NULL;
+    enum sumac_status status = null != NULL
+                                   ? fail_for_null(&why, "sumac_replica_all_gather_gradient", null)
+                                   : sumac_value_same_nest(upstream, local, &why);
     if (status == SUMAC_OK)
-        status = value_map(local, extent_leaf, &own.collect, &extents, error);
-    if (status == SUMAC_OK)
-        status = sumac_replica_all_gather(replica, extents, 0, NULL, &all, error);
+        status = value_map(local, extent_leaf, &own.collect, &extents, &why);
+    if (status != SUMAC_OK)
+        return refuse_gradient(replica, &why, error);
+    status = sumac_replica_all_gather(replica, extents, 0, NULL, &all, error);
     if (status == SUMAC_OK)
         status = sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, upstream, NULL, &sum, error);
     if (status == SUMAC_OK) {

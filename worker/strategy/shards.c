@@ -175,9 +175,12 @@ static enum sumac_status read_for(
     const char *call, struct sumac_distributed *variable, struct sumac_replica_context *replica,
     struct sumac_value **result, struct sumac_value **whole, struct sumac_error *error)
 {
-    if (variable == NULL || result == NULL)
-        return fail_for_null(error, call, variable == NULL ? "variable" : "value");
-    return sumac_distributed_read(variable, replica, whole, error);
+    struct sumac_error why;
+
+    if (variable != NULL && result != NULL)
+        return sumac_distributed_read(variable, replica, whole, error);
+    (void)fail_for_null(&why, call, variable == NULL ? "variable" : "value");
+    return distributed_refuse_read(variable, replica, &why, error);
 }
 
 /* A part has been taken of `whole`, or why not. */
@@ -208,11 +211,13 @@ enum sumac_status sumac_distributed_shard(
     struct sumac_value *whole = NULL;
     struct sumac_error cause;
 
-    if (variable != NULL && index >= count)
-        return fail(
-            error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNKNOWN_SHARD,
+    if (variable != NULL && index >= count) {
+        (void)fail(
+            &cause, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNKNOWN_SHARD,
             "%.200s has %" PRIu32 " shards, and %" PRIu32 " is none of them", variable->name, count,
             index);
+        return distributed_refuse_read(variable, NULL, &cause, error);
+    }
     const enum sumac_status status =
         read_for("sumac_distributed_shard", variable, NULL, value, &whole, error);
     if (status != SUMAC_OK)

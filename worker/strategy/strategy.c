@@ -22,6 +22,11 @@ static _Thread_local struct context present;
 
 struct context *context_present(void) { return &present; }
 
+bool context_is_of(const struct sumac_replica_context *replica)
+{
+    return replica != NULL && present.kind == CONTEXT_REPLICA && present.replica == replica;
+}
+
 static enum sumac_status fail_context(const char *call, const char *why, struct sumac_error *error)
 {
     return fail(error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED, "%s: %s", call, why);

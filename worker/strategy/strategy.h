@@ -57,6 +57,8 @@ struct context {
 };
 /* Of this thread. */
 struct context *context_present(void);
+/* Is this a thread of that replica's, in its run? Threads  any; reads nothing of it. */
+bool context_is_of(const struct sumac_replica_context *replica);
 /* May this thread make the strategy's cross-replica calls?
  * Fails    FAILED_PRECONDITION: it is in a replica context, an update, or another strategy's scope.
  */
@@ -205,6 +207,18 @@ enum sumac_status call_with_others(
 enum sumac_status call_fail_with_others(
     struct sumac_replica_context *replica, const struct call *call,
     const struct sumac_error *failed, struct sumac_error *error);
+/* The same of a call of which no more is known. Of a replica that has nobody to make it with, the
+ * error is as it was.
+ * Borrows  failed. Fails  always. */
+enum sumac_status call_refuse(
+    struct sumac_replica_context *replica, enum call_kind kind, const struct sumac_error *failed,
+    struct sumac_error *error);
+/* A call across replicas, which the other workers make as well, and this one cannot, for what it
+ * was called with: it has failed for all of them. Without other workers the error is as it was.
+ * Borrows  failed. Fails  always. */
+enum sumac_status call_refuse_across(
+    struct sumac_strategy *strategy, enum call_kind kind, const struct sumac_error *failed,
+    struct sumac_error *error);
 /* What all replicas in sync have of a call: those of this process, and those of other workers. One
  * that has `failed` here (NULL: none) has failed for all.
  * Gives    *all, also where it fails; call_forget_all frees it, and ends what workers have under

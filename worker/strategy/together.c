@@ -45,6 +45,21 @@ static void forget(struct sumac_value **values, uint32_t count)
     free(values);
 }
 
+/* Across, workers make a call for each that is read together: of the first they hear. */
+static enum sumac_status refuse_all(
+    const struct variables *variables, const struct sumac_replica_context *replica,
+    const struct sumac_error *why, struct sumac_error *error)
+{
+    struct sumac_distributed *first = NULL;
+
+    for (uint32_t i = 0; variables->items != NULL && i < variables->count; i++)
+        if (variables->items[i] != NULL && distributed_reads_together(variables->items[i])) {
+            first = variables->items[i];
+            break;
+        }
+    return distributed_refuse_read(first, replica, why, error);
+}
+
 enum sumac_status sumac_distributed_read_all(
     struct sumac_distributed *const *variables, uint32_t count,
     struct sumac_replica_context *replica, struct sumac_value **values, struct sumac_error *error)
@@ -52,13 +67,17 @@ enum sumac_status sumac_distributed_read_all(
     static const char call[] = "sumac_distributed_read_all";
     const struct variables all = {.items = variables, .count = count};
 
-    if ((variables == NULL && count > 0) || values == NULL)
-        return fail_for_null(error, call, values == NULL ? "values" : "variables");
-    enum sumac_status status = check_variables(&all, replica, call, error);
-    struct sumac_value **read = calloc((size_t)count + 1, sizeof *read);
-    if (status == SUMAC_OK)
-        status = read == NULL ? value_fail_for_memory(error)
-                              : remote_read_all(variables, count, read, error);
+    struct sumac_error why;
+    enum sumac_status status =
+        (variables == NULL && count > 0) || values == NULL
+            ? fail_for_null(&why, call, values == NULL ? "values" : "variables")
+            : check_variables(&all, replica, call, &why);
+    struct sumac_value **read = status == SUMAC_OK ? calloc((size_t)count + 1, sizeof *read) : NULL;
+    if (status == SUMAC_OK && read == NULL)
+        status = value_fail_for_memory(&why);
+    if (status != SUMAC_OK)
+        return refuse_all(&all, replica, &why, error);
+    status = remote_read_all(variables, count, read, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
         status = variables[i]->remote == NULL
                      ? sumac_distributed_read(variables[i], replica, &read[i], error)
@@ -100,7 +119,7 @@ static enum sumac_status apply_across(
     for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++)
         status =
             check_gradient(variables->items[i], sumac_value_item(gradients, i), &own[i], error);
-    if (status == SUMAC_OK)
+    if (status == SUMAC_OK && variables->count > 0)
         status = remote_change_all(variables->items, own, variables->count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++)
         if (variables->items[i]->remote == NULL)
@@ -141,26 +160,37 @@ static enum sumac_status apply_in_replica(
     return status;
 }
 
-enum sumac_status sumac_distributed_apply_all(
-    struct sumac_distributed *const *variables, uint32_t count,
-    struct sumac_replica_context *replica, struct sumac_value *gradients, struct sumac_error *error)
+static enum sumac_status check_gradients(
+    const struct variables *variables, const struct sumac_replica_context *replica,
+    const struct sumac_value *gradients, struct sumac_error *error)
 {
     static const char call[] = "sumac_distributed_apply_all";
-    const struct variables all = {.items = variables, .count = count};
     const enum sumac_value_kind kind = sumac_value_kind(gradients);
 
-    if ((variables == NULL && count > 0) || gradients == NULL)
+    if ((variables->items == NULL && variables->count > 0) || gradients == NULL)
         return fail_for_null(error, call, gradients == NULL ? "gradients" : "variables");
     if ((kind != SUMAC_VALUE_LIST && kind != SUMAC_VALUE_TUPLE) ||
-        sumac_value_count(gradients) != count)
+        sumac_value_count(gradients) != variables->count)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s: gradients is a %s of %" PRIu32
             "; it is a list or tuple of one for each of %" PRIu32 " variables",
-            call, sumac_value_kind_name(kind), sumac_value_count(gradients), count);
-    const enum sumac_status status = check_variables(&all, replica, call, error);
-    if (status != SUMAC_OK || count == 0)
-        return status;
-    return replica == NULL ? apply_across(&all, gradients, error)
-                           : apply_in_replica(&all, replica, gradients, error);
+            call, sumac_value_kind_name(kind), sumac_value_count(gradients), variables->count);
+    return check_variables(variables, replica, call, error);
+}
+
+enum sumac_status sumac_distributed_apply_all(
+    struct sumac_distributed *const *variables, uint32_t count,
+    struct sumac_replica_context *replica, struct sumac_value *gradients, struct sumac_error *error)
+{
+    const struct variables all = {.items = variables, .count = count};
+    struct sumac_error why;
+
+    if (check_gradients(&all, replica, gradients, &why) != SUMAC_OK)
+        return update_refuse(replica, &why, error);
+    if (replica == NULL)
+        return apply_across(&all, gradients, error);
+    /* of no variables, too: others may come with some */
+    return count > 0 || context_is_of(replica) ? apply_in_replica(&all, replica, gradients, error)
+                                               : SUMAC_OK;
 }

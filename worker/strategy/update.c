@@ -217,8 +217,11 @@ static enum sumac_status update_in_replica(
         update->kwargs == NULL ? sumac_value_dict(NULL, NULL, 0) : sumac_value_ref(update->kwargs)};
     struct sumac_value *args = sumac_value_tuple(both, 2);
 
-    if (args == NULL)
-        return value_fail_for_memory(error);
+    if (args == NULL) {
+        struct sumac_error why;
+        (void)value_fail_for_memory(&why);
+        return call_refuse(replica, CALL_MERGE, &why, error);
+    }
     label_init(&what);
     label_add(&what, variable->name);
     if (update->function == apply && update->context != NULL) {
@@ -245,6 +248,17 @@ static enum sumac_status update_in_replica(
     return status;
 }
 
+enum sumac_status update_refuse(
+    struct sumac_replica_context *replica, const struct sumac_error *why, struct sumac_error *error)
+{
+    assert(why->status != SUMAC_OK);
+    if (context_is_of(replica))
+        return call_refuse(replica, CALL_MERGE, why, error);
+    if (error != NULL)
+        *error = *why;
+    return why->status;
+}
+
 enum sumac_status sumac_distributed_update(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error)
@@ -254,14 +268,15 @@ enum sumac_status sumac_distributed_update(
                              : update == NULL           ? "update"
                              : update->function == NULL ? "update->function"
                                                         : NULL;
+    struct sumac_error why;
 
-    if (null != NULL)
-        return fail_for_null(error, call, null);
-    enum sumac_status status = distributed_check_context(variable, replica, call, error);
+    enum sumac_status status = null != NULL
+                                   ? fail_for_null(&why, call, null)
+                                   : distributed_check_context(variable, replica, call, &why);
     if (status == SUMAC_OK)
-        status = check_arguments(variable, update, error);
+        status = check_arguments(variable, update, &why);
     if (status != SUMAC_OK)
-        return status;
+        return update_refuse(replica, &why, error);
     return replica == NULL ? update_components(variable, update, result, error)
                            : update_in_replica(variable, replica, update, result, error);
 }
@@ -275,16 +290,22 @@ enum sumac_status sumac_distributed_apply(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error)
 {
-    if (variable == NULL || gradient == NULL)
-        return fail_for_null(
-            error, "sumac_distributed_apply", variable == NULL ? "variable" : "gradient");
+    struct sumac_error why;
+
+    if (variable == NULL || gradient == NULL) {
+        (void)fail_for_null(
+            &why, "sumac_distributed_apply", variable == NULL ? "variable" : "gradient");
+        return update_refuse(replica, &why, error);
+    }
     struct sumac_value *const own = sumac_value_ref(gradient);
     struct sumac_value *args = sumac_value_tuple(&own, 1);
     const struct sumac_update update = {
         .function = apply, .context = (void *)(uintptr_t)function, .args = args};
 
-    if (args == NULL)
-        return value_fail_for_memory(error);
+    if (args == NULL) {
+        (void)value_fail_for_memory(&why);
+        return update_refuse(replica, &why, error);
+    }
     const enum sumac_status status =
         sumac_distributed_update(variable, replica, &update, NULL, error);
     sumac_value_unref(args);

@@ -290,16 +290,22 @@ static enum sumac_status write_across(
     struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_value *share = NULL;
+    struct sumac_error why;
     enum sumac_status status = SUMAC_OK;
 
     if (!is_plain(variable) && is_on_read(variable) &&
         variable->aggregation == SUMAC_AGGREGATION_SUM && variable->strategy->in_sync > 1)
-        status = divide_here(variable, operand, &share, error);
+        status = divide_here(variable, operand, &share, &why);
     if (status == SUMAC_OK)
-        status = change(variable, NULL, write, share != NULL ? share : operand, NULL, error);
+        status = change(variable, NULL, write, share != NULL ? share : operand, NULL, &why);
     sumac_value_unref(share);
-    return status == SUMAC_OK && result != NULL ? distributed_read_across(variable, result, error)
-                                                : status;
+    if (status == SUMAC_OK)
+        return result != NULL ? distributed_read_across(variable, result, error) : SUMAC_OK;
+    if (result != NULL)
+        return distributed_refuse_read(variable, NULL, &why, error);
+    if (error != NULL)
+        *error = why;
+    return status;
 }
 
 /* ---- by replicas */
@@ -459,13 +465,11 @@ static enum sumac_status read_operand(
     return check_operand(variable, write, one, error);
 }
 
-enum sumac_status sumac_distributed_write(
-    struct sumac_distributed *variable, struct sumac_replica_context *replica,
-    enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
-    struct sumac_error *error)
+static enum sumac_status check_write(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    enum sumac_write write, const struct sumac_value *value, bool reads, struct sumac_error *error)
 {
     static const char call[] = "sumac_distributed_write";
-    struct sumac_value *operand;
 
     if (variable == NULL || value == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "value");
@@ -474,23 +478,41 @@ enum sumac_status sumac_distributed_write(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%s: %d is no way to write; there are 1 (assign) to %d (scatter_update)", call,
             (int)write, (int)WRITES - 1);
+    const enum sumac_status status = distributed_check_context(variable, replica, call, error);
+    return status == SUMAC_OK ? check_allowed(variable, replica, write, reads, error) : status;
+}
+
+/* A replica that cannot make it: of a variable that all write together they all hear of it, and of
+ * what is none of this strategy's, which may have been to be one. Workers that cannot write across
+ * do not read what comes of it. */
+static enum sumac_status refuse_write(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica, bool reads,
+    const struct sumac_error *why, struct sumac_error *error)
+{
+    assert(why->status != SUMAC_OK);
+    if (replica == NULL && reads)
+        return distributed_refuse_read(variable, NULL, why, error);
+    if (context_is_of(replica) &&
+        (variable == NULL || variable->strategy != replica->strategy || is_together(variable)))
+        return call_refuse(replica, CALL_WRITE, why, error);
+    if (error != NULL)
+        *error = *why;
+    return why->status;
+}
+
+enum sumac_status sumac_distributed_write(
+    struct sumac_distributed *variable, struct sumac_replica_context *replica,
+    enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    struct sumac_value *operand;
     struct sumac_error why;
-    enum sumac_status status = distributed_check_context(variable, replica, call, error);
+
+    enum sumac_status status = check_write(variable, replica, write, value, result != NULL, &why);
     if (status == SUMAC_OK)
-        status = check_allowed(variable, replica, write, result != NULL, error);
+        status = read_operand(variable, replica, write, value, &operand, &why);
     if (status != SUMAC_OK)
-        return status;
-    status = read_operand(variable, replica, write, value, &operand, &why);
-    if (status != SUMAC_OK && replica != NULL && is_together(variable)) {
-        const struct call failing = {
-            .kind = CALL_WRITE, .variable = variable, .name = variable->name, .write = (int)write};
-        return call_fail_with_others(replica, &failing, &why, error);
-    }
-    if (status != SUMAC_OK) {
-        if (error != NULL)
-            *error = why;
-        return status;
-    }
+        return refuse_write(variable, replica, result != NULL, &why, error);
     return replica == NULL ? write_across(variable, write, operand, result, error)
                            : distributed_place(
                                  variable, replica,

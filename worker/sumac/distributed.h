@@ -199,7 +199,8 @@ SUMAC_API enum sumac_write sumac_write_parse(const char *name);
  * Gives    *result, what the context then reads (NULL: not wanted, and not read).
  * Fails    INVALID_ARGUMENT: another dtype or shape, a row that there is not, a per_replica value
  *          across; as the table above says; as sumac_replica_all_reduce, where replicas write
- *          together. */
+ *          together: what one of them cannot write, be it NULL, of another strategy or shape, or
+ *          no way to write, has failed in all of them. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_write(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
@@ -264,7 +265,8 @@ struct sumac_update {
  *          each leaf a tuple with one for each component.
  * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, a leaf is per_replica, or
  *          results' nests differ. FAILED_PRECONDITION: another strategy's scope, a context that is
- *          not this thread's. Else as the function. */
+ *          not this thread's. Else as the function. In a replica all replicas of the process have
+ *          failed, as sumac_replica_all_reduce says, whichever of them it is that cannot. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_update(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error);
@@ -272,8 +274,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_update(
 /* The same with an update function by its name as what is called: each component's value and slots
  * become what `function` (NULL: the variable's own) makes of them and `gradient`, a tensor of the
  * variable's dtype and shape, or slices of it.
- * Fails    INVALID_ARGUMENT: an unknown function or hyperparameter, another dtype or shape, a
- *          gradient that is per_replica. FAILED_PRECONDITION (MISSING_SLOTS). */
+ * Fails    as update. INVALID_ARGUMENT: an unknown function or hyperparameter, another dtype or
+ *          shape, a gradient that is per_replica. FAILED_PRECONDITION (MISSING_SLOTS). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_apply(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);

@@ -274,7 +274,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_all_gather_gradient(
  * called once, in the cross-replica context, with the replicas' args regrouped; each gets its own
  * of the result.
  * Borrows  args (NULL: none), a tuple or list. Gives  *result (NULL: not wanted).
- * Fails    as all_reduce, or as the function. */
+ * Fails    as all_reduce, in every replica of this process, or as the function. */
 typedef enum sumac_status sumac_merge_function(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error);
@@ -326,6 +326,12 @@ struct sumac_axes {
 
 /* The reduction of that name, in whatever case: "sum", "MEAN". 0: there is none. Threads  any. */
 SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
+
+/* Calls across the replicas of several workers are made by all workers, in the same order: what
+ * differs, or what one of them cannot make the call with (NULL, another type or shape), is an error
+ * to all of them, and the next call is the same for all. That holds for reduce, batch_reduce,
+ * gather, and for sumac_distributed_create and reads of ON_READ variables. A call from a context
+ * where it makes no sense is this worker's alone. */
 
 /* Strategy.reduce. Without axes: Σ, or Σ ÷ R, element by element, of tensors of one shape; of
  * slices as all_reduce; nests leaf by leaf. With axes: each replica's sum over them, and Σ of
