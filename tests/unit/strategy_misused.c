@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_misused.c -- calls that are made wrongly, or where they would wait for themselves. */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -149,6 +150,141 @@ static void a_run_in_a_child_is_refused(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* ---- closed where it is used ---- */
+
+/* A bit for each promise that the child finds broken. */
+static int close_in_child(struct sumac_strategy *strategy)
+{
+    struct sumac_error error = {0};
+    int broken = 0;
+
+    alarm(30); /* a thread of the parent's would be waited for until then */
+    broken |= sumac_strategy_close(strategy, &error) != SUMAC_FAILED_PRECONDITION;
+    broken |= (strstr(error.text, "called in a child of the process") == NULL) << 1;
+    sumac_strategy_destroy(strategy);
+    broken |= (sumac_strategy_replicas(strategy) != 2) << 2;
+    return broken;
+}
+
+static void a_child_of_the_process_closes_nothing(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2); /* given */
+    int ended = 0;
+
+    const pid_t child = fork(); /* when */
+    if (child == 0)
+        _exit(close_in_child(strategy));
+    assert_int_equal(waitpid(child, &ended, 0), child);
+
+    assert_int_equal(ended, 0); /* then */
+    assert_int_equal(sumac_strategy_close(strategy, NULL), SUMAC_OK);
+}
+
+static enum sumac_status close_own(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs, (void)context, (void)result;
+    sumac_strategy_destroy(sumac_replica_strategy(replica)); /* which does nothing */
+    return sumac_strategy_close(sumac_replica_strategy(replica), error);
+}
+
+static enum sumac_status close_merged(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)context, (void)result;
+    return sumac_strategy_close(strategy, error);
+}
+
+static enum sumac_status close_in_merge(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs, (void)context;
+    return sumac_replica_merge_call(replica, close_merged, NULL, NULL, result, error);
+}
+
+static void expect_not_closed(
+    struct sumac_strategy *strategy, sumac_replica_function *function, const char *said)
+{
+    const struct sumac_step step = {.function = function};
+    struct sumac_error error;
+
+    assert_int_equal(sumac_strategy_run(strategy, &step, NULL, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, said));
+}
+
+static void a_strategy_is_not_closed_within_its_run(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+
+    expect_not_closed(strategy, close_own, "within its own run");
+    expect_not_closed(strategy, close_in_merge, "within its own run");
+
+    assert_int_equal(sumac_strategy_close(strategy, NULL), SUMAC_OK);
+}
+
+struct running {
+    struct sumac_strategy *outer;
+    enum sumac_status closed;
+    struct sumac_error error;
+};
+
+static void *close_outer(void *context)
+{
+    struct running *running = context;
+
+    running->closed = sumac_strategy_close(running->outer, &running->error);
+    return NULL;
+}
+
+/* By a thread that has nothing to do with it. */
+static enum sumac_status close_beside(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    pthread_t thread;
+
+    (void)replica, (void)args, (void)kwargs, (void)result, (void)error;
+    assert_int_equal(pthread_create(&thread, NULL, close_outer, context), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    return SUMAC_OK;
+}
+
+static void a_strategy_is_not_closed_while_another_thread_runs_it(void **state)
+{
+    (void)state;
+    struct running running = {.outer = mirrored(1)};
+    const struct sumac_step step = {.function = close_beside, .context = &running};
+
+    assert_int_equal(sumac_strategy_run(running.outer, &step, NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(running.closed, SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(running.error.text, "while another thread runs it"));
+    assert_int_equal(sumac_strategy_close(running.outer, NULL), SUMAC_OK);
+}
+
+static void a_strategy_is_not_closed_in_its_scope_or_as_the_present_one(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_error error;
+
+    assert_int_equal(sumac_strategy_enter(strategy, NULL), SUMAC_OK);
+    assert_int_equal(sumac_strategy_close(strategy, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "sumac_strategy_leave first"));
+    assert_int_equal(sumac_strategy_leave(strategy, NULL), SUMAC_OK);
+    assert_int_equal(sumac_set_strategy(strategy, NULL), SUMAC_OK);
+    assert_int_equal(sumac_strategy_close(strategy, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "sumac_set_strategy(NULL) first"));
+    assert_int_equal(sumac_set_strategy(NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_strategy_close(strategy, NULL), SUMAC_OK);
+}
+
 /* ---- updates ---- */
 
 /* A variable that is updated, and by what. */
@@ -250,6 +386,10 @@ int main(void)
         cmocka_unit_test(items_of_more_replicas_than_there_are_are_refused),
         cmocka_unit_test(a_run_within_a_merge_call_is_refused),
         cmocka_unit_test(a_run_in_a_child_is_refused),
+        cmocka_unit_test(a_child_of_the_process_closes_nothing),
+        cmocka_unit_test(a_strategy_is_not_closed_within_its_run),
+        cmocka_unit_test(a_strategy_is_not_closed_while_another_thread_runs_it),
+        cmocka_unit_test(a_strategy_is_not_closed_in_its_scope_or_as_the_present_one),
         cmocka_unit_test(replicas_that_update_by_something_else_are_named),
     };
 

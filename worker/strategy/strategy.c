@@ -293,10 +293,43 @@ void sumac_strategy_destroy(struct sumac_strategy *strategy)
     (void)!sumac_strategy_close(strategy, &error);
 }
 
+/* Is it this process's to end, and does nobody use it, as far as this thread knows? */
+static enum sumac_status check_unused(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    static const char call[] = "sumac_strategy_close";
+    const bool is_present = present.kind != CONTEXT_DEFAULT && present.strategy == strategy;
+
+    assert(strategy->process > 0);
+    if (strategy->process != getpid())
+        return fail_context(
+            call,
+            "called in a child of the process that made the strategy, whose threads and "
+            "connections are the parent's: nothing was done",
+            error);
+    if (is_present && (present.kind != CONTEXT_CROSS_REPLICA || present.replica != NULL))
+        return fail_context(
+            call, "called within its own run, or an update: close it after that", error);
+    if (is_present)
+        return fail_context(
+            call,
+            present.depth > 0 ? "called in its own scope: sumac_strategy_leave first"
+                              : "called while it is this thread's present strategy: "
+                                "sumac_set_strategy(NULL) first",
+            error);
+    if (pthread_mutex_trylock(&strategy->running) != 0)
+        return fail_context(
+            call, "called while another thread runs it: close it after that", error);
+    pthread_mutex_unlock(&strategy->running);
+    return SUMAC_OK;
+}
+
 enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct sumac_error *error)
 {
     if (strategy == NULL)
         return SUMAC_OK;
+    const enum sumac_status status = check_unused(strategy, error);
+    if (status != SUMAC_OK)
+        return status;
     struct surroundings *const surroundings = strategy->surroundings;
     const uint32_t timeout_ms = strategy->options.timeout_ms;
     while (strategy->variables.first != NULL)

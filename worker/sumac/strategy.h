@@ -125,11 +125,17 @@ sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_e
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_from_environment_with(
     const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
     struct sumac_error *error);
-/* With its variables. NULL is fine. Its scope has been left. */
+/* With its variables. NULL is fine. No thread is in its scope or runs it: where
+ * sumac_strategy_close would say that one does, and in a child of the process that made it, nothing
+ * is done. What cannot be known is a scope of another thread, and that it was destroyed before:
+ * then nothing holds. */
 SUMAC_API void sumac_strategy_destroy(struct sumac_strategy *strategy);
-/* The same, of one whose leaving a program wants to know of: destroyed it is in any case.
- * Fails    as sumac_client_leave, of a strategy from the environment: a ps is lost, and with it
- * what this worker was to leave as done. */
+/* The same, of one whose leaving a program wants to know of.
+ * Fails    FAILED_PRECONDITION (UNSPECIFIED), and it is there as before: within its own run or an
+ *          update, while another thread runs it, in its scope, as this thread's present strategy
+ *          (sumac_set_strategy), or in a child of the process that made it. Else it is destroyed in
+ *          any case, and that fails as sumac_client_leave, of a strategy from the environment: a
+ *          ps is lost, and with it what this worker was to leave as done. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_close(struct sumac_strategy *strategy, struct sumac_error *error);
 
