@@ -57,8 +57,7 @@ static uint64_t state_bytes(const struct judge_variable *variable, uint32_t shar
 }
 
 /* The shards take their numbers and places; NULL: by the rule that ps 0 was started with. */
-static void
-place(struct judge *judge, struct judge_variable *variable, const uint8_t *places)
+static void place(struct judge *judge, struct judge_variable *variable, const uint8_t *places)
 {
     const bool assigned = definition_is_assigned(&variable->definition);
 
@@ -182,8 +181,7 @@ enum sumac_status judge_variable_make(
 }
 
 enum sumac_status judge_variable_beside(
-    const struct judge *judge, const wire_variable *wanted, uint32_t *ps,
-    struct sumac_error *error)
+    const struct judge *judge, const wire_variable *wanted, uint32_t *ps, struct sumac_error *error)
 {
     const char *const beside = wanted->colocate_with;
     uint64_t shard;
@@ -204,6 +202,29 @@ enum sumac_status judge_variable_beside(
             variable == NULL ? "variable" : "shard of it");
     *ps = variable->places[shard];
     assert(*ps < judge->ps_count);
+    return SUMAC_OK;
+}
+
+enum sumac_status judge_variable_compare(
+    const struct judge *judge, const struct judge_variable *variable, const wire_variable *wanted,
+    const struct definition *definition, struct sumac_error *error)
+{
+    uint32_t ps = 0;
+    enum sumac_status status =
+        definition_compare(wanted->name, &variable->definition, definition, error);
+
+    assert(variable->shard_count > 0);
+    if (status == SUMAC_OK && wanted->colocate_with[0] != '\0')
+        status = judge_variable_beside(judge, wanted, &ps, error);
+    if (status != SUMAC_OK || wanted->colocate_with[0] == '\0')
+        return status;
+    for (uint32_t i = 0; i < variable->shard_count; i++)
+        if (variable->places[i] != ps)
+            return fail(
+                error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
+                "%.200s exists on ps %u, this create says colocate_with %.200s, which is on ps "
+                "%" PRIu32,
+                wanted->name, variable->places[i], wanted->colocate_with, ps);
     return SUMAC_OK;
 }
 

@@ -20,6 +20,12 @@ enum sumac_status judge_variable_make(
 enum sumac_status judge_variable_beside(
     const struct judge *judge, const wire_variable *wanted, uint32_t *ps,
     struct sumac_error *error);
+/* Does the variable that there is already fit one that is wanted: defined alike, and, where that is
+ * to lie beside another, with all its shards where that is?
+ * Fails  ALREADY_EXISTS, naming what differs; as judge_variable_beside. */
+enum sumac_status judge_variable_compare(
+    const struct judge *judge, const struct judge_variable *variable, const wire_variable *wanted,
+    const struct definition *definition, struct sumac_error *error);
 void judge_variable_hide(struct judge *judge, struct judge_variable *variable);
 void judge_variable_free(struct judge *judge, struct judge_variable *variable);
 /* In the step's arena. */

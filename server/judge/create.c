@@ -359,7 +359,7 @@ enum sumac_status judge_find_or_make(
         return status;
     *variable = judge_variable_find(judge, wanted->name);
     if (*variable != NULL)
-        return definition_compare(wanted->name, &(*variable)->definition, &definition, error);
+        return judge_variable_compare(judge, *variable, wanted, &definition, error);
     uint8_t beside[PLACEMENT_SHARDS_MAX];
     const uint8_t *places = NULL;
     if (wanted->colocate_with[0] != '\0') {

@@ -30,7 +30,7 @@ static enum sumac_status check_one(
             "%s is to be assigned by its creator: create it in a call of its own", wanted->name);
     const struct judge_variable *variable = judge_variable_find(judge, wanted->name);
     if (variable != NULL)
-        return definition_compare(wanted->name, &variable->definition, &definition, error);
+        return judge_variable_compare(judge, variable, wanted, &definition, error);
     uint32_t ps;
     if (wanted->colocate_with[0] != '\0' &&
         judge_variable_beside(judge, wanted, &ps, error) != SUMAC_OK)

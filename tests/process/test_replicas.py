@@ -119,6 +119,8 @@ class Replicas(unittest.TestCase):
         ask(worker, "beside c b", "created")
         ask(worker, "beside d c", "created")
         ask(worker, "beside e a", "created")
+        ask(worker, "beside c b", "created")                     # again
+        ask(worker, "beside c a", "refused ALREADY_EXISTS .*c exists on ps 1, this create says colocate_with a, which is on ps 0")
         listed = subprocess.run([SUMAC, "ls", "--json", "--ps", self.cluster.addresses()[0]], capture_output=True, text=True,
                                 timeout=PATIENCE_S, check=True)
         self.assertEqual({variable["name"]: [shard["ps"] for shard in variable["shards"]] for variable in json.loads(listed.stdout)["variables"]},

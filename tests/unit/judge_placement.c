@@ -108,6 +108,41 @@ static void a_variable_is_placed_beside_another_one_or_a_shard(void **state)
     world_free(two.world);
 }
 
+/* What a worker that was started again asks for once more is there; what another asks for is not.
+ */
+static void one_that_exists_elsewhere_is_not_where_it_is_asked_for(void **state)
+{
+    (void)state;
+    struct definition definition;
+    struct two two = two_workers_defining_w(&definition);
+
+    created(&two, &definition); /* its shards are on ps 0 and 1 */
+    define(&definition, "a");
+    definition.variable.colocate_with = "w/part_1";
+    created(&two, &definition);
+
+    definition.variable.colocate_with = "w/part_0";
+    assert_refused(
+        &two, &definition, SUMAC_REASON_ALREADY_EXISTS,
+        "a exists on ps 1, this create says colocate_with w/part_0, which is on ps 0");
+    definition.variable.colocate_with = "v";
+    assert_refused(
+        &two, &definition, SUMAC_REASON_UNKNOWN_VARIABLE,
+        "a: it is to lie beside v, and there is no such variable");
+    define(&definition, "w");
+    definition.variable.colocate_with = "w/part_0"; /* where one of its shards is, and one not */
+    assert_refused(
+        &two, &definition, SUMAC_REASON_ALREADY_EXISTS,
+        "w exists on ps 1, this create says colocate_with w/part_0, which is on ps 0");
+
+    define(&definition, "a");
+    definition.variable.colocate_with = "w/part_1";
+    world_forget(two.world);
+    created(&two, &definition);
+    assert_non_null(strstr(two.world->text, "created 2 shard 3 on ps 1 shard 4 on ps 1"));
+    world_free(two.world);
+}
+
 static void beside_what_is_not_there_nothing_is_made(void **state)
 {
     (void)state;
@@ -145,6 +180,7 @@ int main(void)
         cmocka_unit_test(shards_are_placed_round_robin_over_all_variables),
         cmocka_unit_test(by_bytes_a_shard_is_placed_where_there_are_the_fewest),
         cmocka_unit_test(a_variable_is_placed_beside_another_one_or_a_shard),
+        cmocka_unit_test(one_that_exists_elsewhere_is_not_where_it_is_asked_for),
         cmocka_unit_test(beside_what_is_not_there_nothing_is_made),
     };
 

@@ -144,7 +144,8 @@ struct sumac_variable_options {
     struct sumac_function function; /* name NULL: "assign" */
     /* All its shards lie on the ps of the first shard of this variable, which there is already, or
      * of a shard of it, NAME/part_I (tf.distribute.StrategyExtended.colocate_vars_with); NULL:
-     * anywhere. */
+     * anywhere. A variable that there is already is not moved: ALREADY_EXISTS, if it is elsewhere.
+     */
     const char *colocate_with;
 };
 
@@ -554,8 +555,8 @@ struct sumac_meet_options {
     struct sumac_member root; /* of BROADCAST */
     /* of MEAN: what the contribution, a sum, stands for: finite, at least 0; 0: 1, or … */
     double weight;
-    bool weightless;          /* … nothing: it is not counted */
-    bool non_finite_allowed;  /* else a float that is not finite refuses the contribution */
+    bool weightless;         /* … nothing: it is not counted */
+    bool non_finite_allowed; /* else a float that is not finite refuses the contribution */
     /* Of all times that those who come name the first that is over ends the round, for all. 0:
      * 60 s. */
     uint32_t timeout_ms;
