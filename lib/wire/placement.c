@@ -38,7 +38,7 @@ enum sumac_status placement_rule_read(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSUPPORTED,
             "partitioner %u is not known; partitioners are 0 (none), 1 (fixed shards), 2 (min "
-            "size), 3 (max size)",
+            "size), 3 (max size); a client makes fixed shards of 256 (one on each ps)",
             kind);
     struct placement_rule read = placement_rule_of(kind);
     if (kind == WIRE_PARTITIONER_FIXED_SHARDS)

@@ -106,11 +106,12 @@ static enum sumac_status check(
     const struct judge *judge, const char *name, const struct definition *definition,
     uint32_t fresh, uint64_t *shard_count, struct sumac_error *error)
 {
+    struct sumac_error cause = {0};
     const enum sumac_status status = placement_shard_count(
-        &definition->partitioner, &definition->shape, definition->dtype, shard_count, error);
+        &definition->partitioner, &definition->shape, definition->dtype, shard_count, &cause);
 
     if (status != SUMAC_OK)
-        return status;
+        return fail(error, status, cause.reason, "%.200s: %s", name, cause.text);
     assert(judge->variable_count <= JUDGE_VARIABLES_MAX);
     if (fresh > JUDGE_VARIABLES_MAX - judge->variable_count)
         return fail(

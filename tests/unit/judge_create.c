@@ -282,7 +282,8 @@ static void what_a_variable_cannot_be_is_refused(void **state)
     assert_refused(&two, &definition, SUMAC_REASON_BAD_HYPERPARAMETER, "learning_rate");
     define(&definition, "w");
     definition.partitioner.num_shards = 0;
-    assert_refused(&two, &definition, SUMAC_REASON_UNSUPPORTED, "num_shards");
+    assert_refused(
+        &two, &definition, SUMAC_REASON_UNSUPPORTED, "w: partitioner parameter num_shards");
     define(&definition, "w");
     definition.partitioner.num_shards = UINT64_MAX;
     assert_refused(
