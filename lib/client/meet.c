@@ -28,7 +28,9 @@ struct sumac_meet {
     bool joins;
     enum sumac_dtype dtype;
     bool has_rows;
-    bool is_short; /* its result, as far as that is known */
+    bool is_short;              /* its result, as far as that is known */
+    const wire_meeting *header; /* in the push's memory */
+    uint64_t over_us;           /* the round is by then */
 };
 
 /* What is asked for, as it is found right. */
@@ -108,6 +110,34 @@ static int compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
+/* Is it one of the members? Where they are not all known, any may be. */
+static bool is_listed(const struct sumac_client *client, uint64_t task)
+{
+    assert(client->member_task_count == 0 || client->member_tasks != NULL);
+    for (uint32_t i = 0; i < client->member_task_count; i++)
+        if (client->member_tasks[i] == task)
+            return true;
+    return client->member_task_count == 0;
+}
+
+static enum sumac_status fail_unlisted(
+    const struct sumac_client *client, const struct sumac_meet_options *options, uint64_t task,
+    struct sumac_error *error)
+{
+    uint64_t chiefs = 0, workers = 0;
+
+    assert(client->member_task_count > 0);
+    for (uint32_t i = 0; i < client->member_task_count; i++)
+        *(client->member_tasks[i] % 2 == 0 ? &chiefs : &workers) += 1;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        "rendezvous %s, round %" PRIu64 ": %s %" PRIu64
+        " is named, and the cluster does not list it; it lists %" PRIu64 " chief and %" PRIu64
+        " workers: name tasks of these",
+        options->name, options->round, task % 2 == 0 ? "chief" : "worker", task / 2, chiefs,
+        workers);
+}
+
 static enum sumac_status
 list_tasks(const struct sumac_client *client, struct wanted *wanted, struct sumac_error *error)
 {
@@ -137,6 +167,8 @@ list_tasks(const struct sumac_client *client, struct wanted *wanted, struct suma
     qsort(wanted->tasks, count, sizeof *wanted->tasks, compare);
     bool takes_part = false;
     for (uint32_t i = 0; i < count; i++) {
+        if (!is_listed(client, wanted->tasks[i]))
+            return fail_unlisted(client, options, wanted->tasks[i], error);
         takes_part = takes_part || wanted->tasks[i] == client->own_task;
         if (i > 0 && wanted->tasks[i] == wanted->tasks[i - 1])
             return fail_call(options, "a task is named twice", error);
@@ -376,13 +408,19 @@ static wire_meeting_round *make_round(struct arena *arena, const wire_meeting *h
     return round;
 }
 
+static uint32_t time_of(const struct sumac_meet_options *options)
+{
+    assert(options->name != NULL); /* it was looked at */
+    return options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
+}
+
 /* What the session refuses at once, it refuses in the same step. */
 static enum sumac_status begin(
     struct sumac_meet *meet, const struct wanted *wanted, const wire_meeting *header,
     const wire_meeting_round *round)
 {
     const struct sumac_meet_options *options = wanted->options;
-    const uint32_t timeout_ms = options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
+    const uint32_t timeout_ms = time_of(options);
     const struct session_push push = {
         .token = (uint64_t)(uintptr_t)meet->push,
         .pieces = meet->push->pieces,
@@ -454,6 +492,8 @@ static enum sumac_status start(
         drop(meet);
         return no_memory(wanted->options, error);
     }
+    meet->header = header;
+    meet->over_us = client_now_us() + (uint64_t)time_of(wanted->options) * 1000;
     const enum sumac_status status = begin(meet, wanted, header, round);
     if (status != SUMAC_OK) {
         if (error != NULL)
@@ -531,8 +571,11 @@ static bool wait_until(struct sumac_meet *meet, uint64_t until_us)
         if (client_now_us() >= until_us)
             return false;
         client_log(
-            client, "a rendezvous waits for others; gives up in %s",
-            client_time_until(until_us).text);
+            client,
+            "round %" PRIu64 " of rendezvous %.*s waits for others of %zu tasks; its time is over "
+            "in %s",
+            meet->header->round, (int)meet->header->name.len, (const char *)meet->header->name.data,
+            meet->header->n_tasks, client_time_until(meet->over_us).text);
     }
 }
 
@@ -598,11 +641,14 @@ enum sumac_status sumac_meet_wait(
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
     if (!wait_until(meet, client_now_us() + (uint64_t)timeout_ms * 1000)) {
-        client_unlock(client);
-        return fail(
+        const enum sumac_status status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "the round of the rendezvous was not over within %s: others have not contributed yet",
+            "round %" PRIu64 " of rendezvous %.*s was not over within %s: others have not "
+            "contributed yet",
+            meet->header->round, (int)meet->header->name.len, (const char *)meet->header->name.data,
             text_time_ms(timeout_ms).text);
+        client_unlock(client);
+        return status;
     }
     if (!meet->pull->over) { /* it was refused, and waits for nothing */
         struct session_event cancel = {
@@ -632,8 +678,15 @@ enum sumac_status sumac_client_meet_and_wait(
     struct sumac_client *client, const struct sumac_meet_options *options,
     const struct sumac_contribution *contribution, struct sumac_met *met, struct sumac_error *error)
 {
+    struct sumac_meet_options bounded;
     struct sumac_meet *meet;
     struct sumac_error why;
+
+    if (client != NULL && options != NULL && options->timeout_ms == 0) {
+        bounded = *options;
+        bounded.timeout_ms = client_ps_patience_ms(client->timeout_ms);
+        options = &bounded;
+    }
     enum sumac_status status = sumac_client_meet(client, options, contribution, &meet, error);
 
     if (status != SUMAC_OK)

@@ -707,8 +707,8 @@ static void try_meets(void)
     MEET("operation 0", "is none", pair, pair, .round = 1);
     MEET("operation 77", "is none", pair, pair, .round = 1, .operation = 77);
     MEET(
-        "a stranger", "is none of the tasks", pair, pair, .round = 1, .operation = SUMAC_MEET_SUM,
-        .tasks = stranger, .task_count = 1);
+        "a stranger", "the cluster does not list it", pair, pair, .round = 1,
+        .operation = SUMAC_MEET_SUM, .tasks = stranger, .task_count = 1);
     MEET(
         "an evaluator", "only tasks of the jobs chief and worker", pair, pair, .round = 1,
         .operation = SUMAC_MEET_SUM, .tasks = odd, .task_count = 1);

@@ -2,10 +2,12 @@
 /* meeter.c -- a worker that takes part in rounds of rendezvous, and computes by itself what each
  * comes to: `meeter ROUNDS ELEMENTS [MISTAKE]`. Exits with 0 if all are the same; with a MISTAKE
  * (operation, shape, away, dies, stands) worker 1 makes it in round 3 of sums, and each prints what
- * it hears.
+ * it hears. With `alone` worker 0 is by itself in a round that names no time, of a client whose
+ * calls take 7 s at most.
  */
 #include <signal.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,8 +195,28 @@ static void err(const char *mistake)
     compute("sum", SUMAC_MEET_SUM, 5);
 }
 
+static void be_alone(void)
+{
+    const struct sumac_barrier_options heard = {.name = "heard", .timeout_ms = 60000};
+    const struct sumac_meet_options options = {
+        .name = "sum", .round = 3, .operation = SUMAC_MEET_SUM};
+    const struct sumac_contribution given = {.value = over(value), .into = over(into)};
+    struct sumac_error error = {0};
+
+    if (own == 0) {
+        if (sumac_client_meet_and_wait(client, &options, &given, NULL, &error) == SUMAC_OK)
+            differ("sum", 3);
+        (void)printf("worker 0 heard: %s\n", error.text);
+        (void)fflush(stdout);
+    }
+    if (sumac_client_barrier(client, &heard, NULL, &error) != SUMAC_OK)
+        give_up(&error);
+}
+
 int main(int argc, char **argv)
 {
+    const bool alone = argc > 3 && strcmp(argv[3], "alone") == 0;
+    const struct sumac_client_options options = {.timeout_ms = alone ? 7000 : 0};
     const uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
     struct sumac_client_facts facts;
     struct sumac_error error = {0};
@@ -205,7 +227,7 @@ int main(int argc, char **argv)
     expected = malloc(elements * sizeof *expected);
     if (value == NULL || into == NULL || expected == NULL)
         return 1;
-    if (sumac_client_open(NULL, &client, &error) != SUMAC_OK)
+    if (sumac_client_open(&options, &client, &error) != SUMAC_OK)
         give_up(&error);
     sumac_client_describe(client, &facts);
     own = facts.member_index;
@@ -222,7 +244,9 @@ int main(int argc, char **argv)
         concatenate(round);
         both_orders(round);
     }
-    if (argc > 3)
+    if (alone)
+        be_alone();
+    else if (argc > 3)
         err(argv[3]);
     if (sumac_client_leave(client, SUMAC_LEAVING_DONE, &error) != SUMAC_OK)
         give_up(&error);

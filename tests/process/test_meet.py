@@ -74,6 +74,12 @@ class Meet(unittest.TestCase):
         self.heard(workers[1:2], r"round 4 of rendezvous sum has waited 2 s on ps . for worker 0 \(.*\), worker 2 \(.*\)")
         self.all_are_well(workers)
 
+    def test_a_round_that_names_no_time_and_is_waited_for_has_the_clients(self):
+        workers = self.workers(2, 2, 100, "alone")
+        workers[0].wait_for("sumac worker 0: round 3 of rendezvous sum waits for others of 2 tasks; its time is over in [12] s$")
+        self.heard(workers[:1], "round 3 of rendezvous sum .*worker 1.*")
+        self.all_are_well(workers)
+
     def test_a_worker_that_was_killed_is_not_waited_for(self):
         workers = self.workers(3, 2, 100, "dies", options=["--lease-ms", "1500"])
         self.heard([workers[0], workers[2]], "round 3 of rendezvous sum goes on without worker 1, which has not contributed and whose "

@@ -118,9 +118,15 @@ static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **s
     assert_wrong(&caller, "only tasks of the jobs chief and worker");
     caller.tasks[1] = (struct sumac_member){.job = NULL, .index = 0};
     assert_wrong(&caller, "only tasks of the jobs chief and worker");
-    caller.tasks[0] = CHIEF(1);
+    caller.tasks[0] = CHIEF(0);
     caller.tasks[1] = WORKER(0);
     assert_wrong(&caller, "this process is none of the tasks");
+    caller.tasks[0] = WORKER(1);
+    caller.tasks[1] = WORKER(9);
+    assert_refused(
+        &caller, SUMAC_REASON_BAD_NAME,
+        "rendezvous grads, round 1: worker 9 is named, and the cluster does not list it; it lists "
+        "1 chief and 2 workers");
     caller.options.tasks = NULL;
     assert_wrong(&caller, "at most 512 tasks take part, and each is named");
     begin(&caller)->options.tasks = caller.tasks;

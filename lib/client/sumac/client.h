@@ -548,7 +548,8 @@ struct sumac_meet_options {
     uint64_t round;   /* from 1, each once: who starts anew goes on where the others are */
     enum sumac_meet_operation operation;
     /* Who takes part, this process's own task among them, in any order; none: all members of the
-     * cluster configuration. At most 512; of one round all name the same. */
+     * cluster configuration. At most 512, each of them listed there, where all are; of one round
+     * all name the same. */
     const struct sumac_member *tasks;
     uint32_t task_count;
     uint32_t axis;            /* of GATHER */
@@ -558,7 +559,7 @@ struct sumac_meet_options {
     bool weightless;         /* … nothing: it is not counted */
     bool non_finite_allowed; /* else a float that is not finite refuses the contribution */
     /* Of all times that those who come name the first that is over ends the round, for all. 0:
-     * 60 s. */
+     * 60 s; of sumac_client_meet_and_wait the client's, a little less. */
     uint32_t timeout_ms;
 };
 
@@ -616,7 +617,10 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_meet_wait(
 /* Is it over? Never blocks; polls the network once. */
 SUMAC_API bool sumac_meet_done(struct sumac_meet *meet);
 
-/* sumac_client_meet, waited for until it is over.
+/* sumac_client_meet, waited for until it is over. It is the round's time that bounds it, whatever
+ * the client's is: by then a ps ends the round, for all; one that is silent then is given up
+ * another 5 s later. Where the options name no time the round's is the client's, less a second, or
+ * half of less than two, so that its end is heard within the client's.
  *
  * Borrows  the tensors' bytes and the rest, until it returns. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet_and_wait(
