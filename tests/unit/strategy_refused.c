@@ -195,6 +195,38 @@ apply_all(struct tried *tried, struct sumac_replica_context *replica, struct sum
     return sumac_distributed_apply_all(both, 2, replica, tried->gradients, error);
 }
 
+static enum sumac_status
+apply(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+{
+    return sumac_distributed_apply(tried->variable, replica, NULL, tried->gradient, error);
+}
+
+static enum sumac_status
+apply_longer(struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+{
+    struct sumac_value *longer = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), NULL);
+
+    const enum sumac_status status =
+        sumac_distributed_apply(tried->variable, replica, NULL, longer, error);
+    sumac_value_unref(longer);
+    return status;
+}
+
+static enum sumac_status apply_all_longer(
+    struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
+{
+    struct sumac_distributed *const both[] = {tried->variable, tried->other};
+    struct sumac_value *gradients = sumac_value_list(
+        (struct sumac_value *const[]){
+            vector(1, 1), sumac_value_tensor(SUMAC_FLOAT64, SUMAC_SHAPE(2), NULL)},
+        2);
+
+    const enum sumac_status status =
+        sumac_distributed_apply_all(both, 2, replica, gradients, error);
+    sumac_value_unref(gradients);
+    return status;
+}
+
 static enum sumac_status apply_all_of_none(
     struct tried *tried, struct sumac_replica_context *replica, struct sumac_error *error)
 {
@@ -236,6 +268,10 @@ static void an_update_that_is_none_has_failed_in_all_replicas(void **state)
         {update, update_by_none, SUMAC_INVALID_ARGUMENT, "update->function is NULL"},
         {update, update_with_a_tensor, SUMAC_INVALID_ARGUMENT, "args is a tensor"},
         {update, apply_nothing, SUMAC_INVALID_ARGUMENT, "gradient is NULL"},
+        {apply, apply_longer, SUMAC_INVALID_ARGUMENT,
+         "apply of w, which is float32[2]: the value is float32[3]"},
+        {apply_all, apply_all_longer, SUMAC_INVALID_ARGUMENT,
+         "apply of v, which is float32[2]: the value is float64[2]"},
         {apply_all, apply_all_of_none, SUMAC_INVALID_ARGUMENT, "gradients is NULL"},
         {apply_all, apply_fewer, SUMAC_INVALID_ARGUMENT, "gradients is a list of 2"},
         {apply_all, apply_to_anothers, SUMAC_FAILED_PRECONDITION, "of another strategy"},

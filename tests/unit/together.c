@@ -127,7 +127,7 @@ static void gradients_that_do_not_fit_change_none(void **state)
     struct sumac_value *const each[] = {sumac_value_float32(1), sumac_value_float32(2)};
     expect_refused(
         &model, pair(vector(1, 1), sumac_value_per_replica(each, 2, 0)), SUMAC_INVALID_ARGUMENT,
-        "update of b: the argument at");
+        "update of b: the argument is per_replica");
     end(&model);
 }
 

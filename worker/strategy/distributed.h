@@ -136,6 +136,11 @@ enum sumac_status remote_change_all(
 
 /* ---- update.c */
 
+/* Does what a replica of its own comes with fit the variable? Across the replicas, and of what is
+ * distributed, it is looked at later. Fails  as operand_check. */
+enum sumac_status update_check_own(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const char *function, const struct sumac_value *gradient, struct sumac_error *error);
 /* An update that cannot be made, for what it was called with: in a replica it is one that all make
  * together, and they all hear of it.
  * replica (NULL: across) Borrows  why. Fails  always. */

@@ -162,7 +162,7 @@ static enum sumac_status apply_in_replica(
 
 static enum sumac_status check_gradients(
     const struct variables *variables, const struct sumac_replica_context *replica,
-    const struct sumac_value *gradients, struct sumac_error *error)
+    struct sumac_value *gradients, struct sumac_error *error)
 {
     static const char call[] = "sumac_distributed_apply_all";
     const enum sumac_value_kind kind = sumac_value_kind(gradients);
@@ -176,7 +176,11 @@ static enum sumac_status check_gradients(
             "%s: gradients is a %s of %" PRIu32
             "; it is a list or tuple of one for each of %" PRIu32 " variables",
             call, sumac_value_kind_name(kind), sumac_value_count(gradients), variables->count);
-    return check_variables(variables, replica, call, error);
+    enum sumac_status status = check_variables(variables, replica, call, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < variables->count; i++)
+        status = update_check_own(
+            variables->items[i], replica, "apply", sumac_value_item(gradients, i), error);
+    return status;
 }
 
 enum sumac_status sumac_distributed_apply_all(

@@ -20,9 +20,10 @@ static enum sumac_status refuse_per_replica(
     if (leaf->kind == SUMAC_VALUE_PER_REPLICA)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "update of %s: the argument at %s is per_replica, and its components would not be the "
+            "update of %s: the argument%s%s is per_replica, and its components would not be the "
             "same; reduce it first",
-            variable->name, value_path_print(path, where, sizeof where));
+            variable->name, path == NULL ? "" : " at ",
+            value_path_print(path, where, sizeof where));
     *mapped = sumac_value_ref(leaf);
     return SUMAC_OK;
 }
@@ -37,6 +38,17 @@ enum sumac_status update_check_argument(
     const enum sumac_status status = value_map(given, refuse_per_replica, variable, &same, error);
     sumac_value_unref(same);
     return status;
+}
+
+enum sumac_status update_check_own(
+    const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
+    const char *function, const struct sumac_value *gradient, struct sumac_error *error)
+{
+    assert(gradient != NULL);
+    if (!context_is_of(replica) || variable->strategy != replica->strategy ||
+        value_is_leaf_of_replicas(gradient))
+        return SUMAC_OK;
+    return operand_check(variable, function, gradient, gradient->kind == SUMAC_VALUE_SLICES, error);
 }
 
 static enum sumac_status check_arguments(
@@ -297,6 +309,11 @@ enum sumac_status sumac_distributed_apply(
             &why, "sumac_distributed_apply", variable == NULL ? "variable" : "gradient");
         return update_refuse(replica, &why, error);
     }
+    if (update_check_own(
+            variable, replica,
+            function != NULL && function->name != NULL ? function->name : "apply", gradient,
+            &why) != SUMAC_OK)
+        return update_refuse(replica, &why, error);
     struct sumac_value *const own = sumac_value_ref(gradient);
     struct sumac_value *args = sumac_value_tuple(&own, 1);
     const struct sumac_update update = {
