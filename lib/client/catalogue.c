@@ -238,8 +238,12 @@ check_options(const struct sumac_variable_options *options, struct sumac_error *
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
             "%s has %" PRIu32 " axes, and %d are the most", options->name, options->shape.rank,
             SUMAC_RANK_MAX);
-    if (status == SUMAC_OK && options->colocate_with != NULL)
-        status = check_name(options->colocate_with, error);
+    struct sumac_error why;
+    if (status == SUMAC_OK && options->colocate_with != NULL &&
+        check_name(options->colocate_with, &why) != SUMAC_OK)
+        return fail(
+            error, why.status, why.reason, "%.200s: colocate_with: %.250s", options->name,
+            why.text);
     if (status == SUMAC_OK)
         status = check_kinds(options, error);
     if (status == SUMAC_OK && options->initializer == SUMAC_INITIALIZER_ASSIGNED)

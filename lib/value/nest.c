@@ -50,6 +50,26 @@ static const char *describe(const struct sumac_value *value, char *text, size_t 
     return text;
 }
 
+#define KEY_TEXT_BYTES 128u
+
+/* Two keys; where what is shown of them is the same, with the byte by which they differ. */
+static void
+print_keys(const char *a, const char *b, char one[KEY_TEXT_BYTES], char other[KEY_TEXT_BYTES])
+{
+    size_t at = 0;
+
+    assert(strcmp(a, b) != 0);
+    (void)text_print_line(one, KEY_TEXT_BYTES, "the key '%.64s'", a);
+    (void)text_print_line(other, KEY_TEXT_BYTES, "'%.64s'", b);
+    if (strcmp(one + strlen("the key "), other) != 0)
+        return;
+    while (a[at] == b[at])
+        at++;
+    (void)text_print_line(
+        one, KEY_TEXT_BYTES, "the key '%.64s', whose byte %zu is 0x%02x,", a, at, (uint8_t)a[at]);
+    (void)text_print_line(other, KEY_TEXT_BYTES, "one where it is 0x%02x", (uint8_t)b[at]);
+}
+
 static enum sumac_status same_nest(
     const struct sumac_value *a, const struct sumac_value *b, const struct value_path *path,
     struct sumac_error *error);
@@ -58,7 +78,7 @@ static enum sumac_status same_items(
     const struct sumac_value *a, const struct sumac_value *b, const struct value_path *path,
     struct sumac_error *error)
 {
-    char one[80], other[80];
+    char one[KEY_TEXT_BYTES], other[KEY_TEXT_BYTES];
 
     if (a->count != b->count) {
         (void)text_print(one, sizeof one, "%" PRIu32 " items", a->count);
@@ -68,8 +88,7 @@ static enum sumac_status same_items(
     for (uint32_t i = 0; i < a->count; i++) {
         const struct value_path below = {.above = path, .nest = a, .index = i};
         if (a->keys != NULL && strcmp(a->keys[i], b->keys[i]) != 0) {
-            (void)text_print_line(one, sizeof one, "the key '%.64s'", a->keys[i]);
-            (void)text_print_line(other, sizeof other, "'%.64s'", b->keys[i]);
+            print_keys(a->keys[i], b->keys[i], one, other);
             return fail_differ(path, one, other, error);
         }
         const enum sumac_status status = same_nest(a->items[i], b->items[i], &below, error);

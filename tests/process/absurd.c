@@ -174,6 +174,9 @@ static void try_creating(void)
     REFUSED(
         sumac_client_create, "NULL name", INVALID_ARGUMENT, "name has 1 to 1024 bytes",
         sumac_client_create(client, &nameless, &variable, error));
+    CREATE(
+        "beside nothing", INVALID_ARGUMENT,
+        "x: colocate_with: a variable's name has 1 to 1024 bytes, given none", .colocate_with = "");
     const struct sumac_variable_options twice[] = {
         {.name = "t", .dtype = SUMAC_FLOAT32}, {.name = "t", .dtype = SUMAC_FLOAT32}};
     struct sumac_variable *both[2] = {NULL, NULL};

@@ -4,6 +4,8 @@
  *
  *     create NAME ROWS VALUE AGGREGATION SYNCHRONIZATION [FUNCTION]
  *                                  -> "created": a float32 vector; the numbers of the enums
+ *     uncounted NAME               -> "created": of two rows, with shard_rows of no shard_count
+ *     many NAME COUNT              -> "read": all at once, so often the same
  *     beside NAME OTHER            -> "created": of two rows, where that one is
  *     local NAME ROWS VALUE        -> "created": one that is not distributed
  *     read NAME                    -> "read VALUE": across
@@ -143,6 +145,28 @@ static enum sumac_status create_beside(struct worker *worker)
     return create_of(worker, &options);
 }
 
+static enum sumac_status create_uncounted(struct worker *worker)
+{
+    const uint64_t rows[] = {1, 1};
+    const struct sumac_distributed_options options = {
+        .name = worker->words[1], .initial = vector(2, "1"), .shard_rows = rows};
+
+    return create_of(worker, &options);
+}
+
+static enum sumac_status read_many(struct worker *worker, struct sumac_distributed *variable)
+{
+    const uint32_t count = (uint32_t)strtoul(worker->words[2], NULL, 10);
+    struct sumac_distributed **all = calloc((size_t)count + 1, sizeof *all);
+
+    for (uint32_t i = 0; all != NULL && i < count; i++)
+        all[i] = variable;
+    const enum sumac_status status =
+        sumac_distributed_read_all(all, count, NULL, &worker->result, &worker->error);
+    free(all);
+    return status;
+}
+
 static enum sumac_status say_facts(const struct sumac_distributed *variable)
 {
     printf(
@@ -262,6 +286,8 @@ static enum sumac_status use(struct worker *worker, struct sumac_distributed *va
         return done("read", worker, sumac_distributed_read(variable, NULL, result, error));
     if (strcmp(deed, "components") == 0)
         return done("components", worker, sumac_distributed_components(variable, result, error));
+    if (strcmp(deed, "many") == 0)
+        return done("read", worker, read_many(worker, variable));
     if (strcmp(deed, "facts") == 0)
         return say_facts(variable);
     if (strcmp(deed, "across") == 0)
@@ -282,6 +308,8 @@ static enum sumac_status obey(struct worker *worker)
         return create(worker, strcmp(words[0], "local") == 0);
     if (strcmp(words[0], "together") == 0)
         return together(worker);
+    if (strcmp(words[0], "uncounted") == 0)
+        return create_uncounted(worker);
     if (strcmp(words[0], "beside") == 0)
         return create_beside(worker);
     if (strcmp(words[0], "define") == 0)

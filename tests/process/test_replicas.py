@@ -139,6 +139,14 @@ class Replicas(unittest.TestCase):
         ask(first, "read w", "read " + vector(1, 1))
         self.leave(first, second)
 
+    def test_what_makes_no_sense_is_refused_before_it_takes_memory_or_a_ps_is_asked(self):
+        worker, = self.workers()
+        ask(worker, "uncounted v", "refused INVALID_ARGUMENT variable v: shard_rows are how many rows each of shard_count shards has")
+        ask(worker, f"create w 2 1 {SUM} {AUTO}", "created")
+        ask(worker, "many w 3", rf"read \[{vector(1, 1)}, {vector(1, 1)}, {vector(1, 1)}\]")
+        ask(worker, "many w 65537", "refused INVALID_ARGUMENT 65537 variables are read, and one pull has 65536 at most")
+        self.leave(worker)
+
     def test_a_ps_that_is_gone_is_named(self):
         worker, = self.workers(options=["--ps-lost-ms", "4000"])
         ask(worker, f"create w 2 1 {SUM} {AUTO}", "created")

@@ -54,7 +54,7 @@ class Strategies(unittest.TestCase):
         for pack in (0, 1, 100000, 5000000):
             self.all_say(workers, f"nest 90 20000 1 {pack}", f"nest 90 20000 10 {pack}", f"nest 90 20000 100 {pack}", answer="^nest came to 222$")
         self.all_say(workers, "nest 6 300000 1 0", answer="^nest came to 6$")           # large ones are in no pack
-        self.all_say(workers, "nest 3 20000 1 0", "nest 3 20000 1 1", "nest 3 20000 1 0", answer="^refused INVALID_ARGUMENT .*another bytes_per_pack")
+        self.all_say(workers, "nest 3 20000 1 0", "nest 3 20000 1 1", "nest 3 20000 1 0", answer="^refused INVALID_ARGUMENT .*another bytes_per_pack: 0 and 1")
         self.all_say(workers, "nest 3 20000 1 0", answer="^nest came to 6$")
         self.all_say(workers, "nest 90 20000 1 1", "nest 2 10 1 1", "nest 90 20000 1 1", answer="^refused INVALID_ARGUMENT .*replicas 0 and 2")
         self.all_say(workers, "nest 90 20000 1 1", answer="^nest came to 6$")
@@ -87,8 +87,8 @@ class Strategies(unittest.TestCase):
                 (("create a 4 1", "create b 4 1", "create a 4 1"), "replica 0 comes with a, .*, and replica 1 with b, "),
                 (("create a 4 1", "create a 4 1", "create a 4 1 MEAN"), "replica 0 comes with a, .* SUM, .*, and replica 2 with a, .* MEAN"),
                 (("create a 4 1 0.5", "create a 4 1 0.25", "create a 4 1 0.5"), "with a, .* sgd learning_rate 0.5, and replica 1 with a, .* sgd learning_rate 0.25"),
-                (("reduce 4 1", "reduce 4 1 0", "reduce 4 1"), "replica 0 and replica 1 come with another axis"),
-                (("reduce 4 1 0", "reduce 4 1 0", "reduce 4 1 -1"), "replica 0 and replica 2 come with another axis"),
+                (("reduce 4 1", "reduce 4 1 0", "reduce 4 1"), "replica 0 and replica 1 come with another axis: none and 0"),
+                (("reduce 4 1 0", "reduce 4 1 0", "reduce 4 1 -1"), "replica 0 and replica 2 come with another axis: 0 and -1"),
                 (("create a 4 1", "create a 4 1", "reduce 4 1"), "replica 0 calls a variable's creation, and replica 2 reduce")):
             with self.subTest(lines=lines):
                 self.all_say(workers, *lines, answer=f"^refused INVALID_ARGUMENT .*{text}")

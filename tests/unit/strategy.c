@@ -320,7 +320,7 @@ static void who_comes_with_something_else_is_named(void **state)
         "replica 0 calls all_reduce, and replica 2 all_gather");
     expect_error(
         &(struct deeds){.of = {SUM, OTHER_REDUCTION, SUM}}, SUMAC_INVALID_ARGUMENT,
-        "replica 0 and replica 1 come with another reduction");
+        "replica 0 and replica 1 come with another reduction: SUM and MEAN");
     expect_error(
         &(struct deeds){.of = {GATHER, GATHER, OTHER_AXIS}}, SUMAC_INVALID_ARGUMENT,
         "replica 0 and replica 2 come with another axis");

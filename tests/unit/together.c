@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -137,6 +138,7 @@ static void variables_of_two_strategies_or_none_are_refused(void **state)
     const struct model model = begin(1), other = begin(1);
     struct sumac_distributed *const mixed[] = {model.variables[0], other.variables[1]};
     struct sumac_distributed *const missing[] = {model.variables[0], NULL};
+    struct sumac_distributed **many = calloc(SUMAC_VALUE_ITEMS_MAX + 1, sizeof *many);
     struct sumac_value *values = NULL;
     struct sumac_error error;
 
@@ -147,7 +149,12 @@ static void variables_of_two_strategies_or_none_are_refused(void **state)
         sumac_distributed_read_all(missing, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "variables[1] is NULL"));
     assert_int_equal(
+        sumac_distributed_read_all(many, SUMAC_VALUE_ITEMS_MAX + 1, NULL, &values, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "1048577 variables, and a list has 1048576 items at most"));
+    assert_int_equal(
         sumac_distributed_read_all(NULL, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
+    free(many);
     assert_int_equal(
         sumac_distributed_read_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(

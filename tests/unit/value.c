@@ -191,6 +191,36 @@ static void nests_that_differ_are_not_regrouped(void **state)
     sumac_value_unref(items[1]);
 }
 
+/* What is shown of them is the same: their first 64 bytes, and '?' for what is not printed. */
+static void keys_that_look_alike_are_told_by_the_byte(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *one, *other, *said;
+    } rows[] = {
+        {"x123456789x123456789x123456789x123456789x123456789x123456789x123456789a",
+         "x123456789x123456789x123456789x123456789x123456789x123456789x123456789b",
+         "whose byte 70 is 0x61, there, and the other one where it is 0x62"},
+        {"a\n", "a\r",
+         "the key 'a?', whose byte 1 is 0x0a, there, and the other one where it is "
+         "0x0d"},
+        {"a", "b", "one has the key 'a' there, and the other 'b'"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sumac_error error;
+
+        struct sumac_value *one = dict("0", sumac_value_none(), rows[i].one, sumac_value_none());
+        struct sumac_value *other =
+            dict("0", sumac_value_none(), rows[i].other, sumac_value_none());
+        assert_int_equal(sumac_value_same_nest(one, other, &error), SUMAC_INVALID_ARGUMENT);
+
+        assert_non_null(strstr(error.text, rows[i].said));
+        sumac_value_unref(one);
+        sumac_value_unref(other);
+    }
+}
+
 static void equal_means_the_same_bits(void **state)
 {
     (void)state;
@@ -242,6 +272,7 @@ int main(void)
         cmocka_unit_test(of_a_replica_that_it_lacks_it_says_where),
         cmocka_unit_test(what_replicas_have_is_regrouped_leaf_by_leaf),
         cmocka_unit_test(nests_that_differ_are_not_regrouped),
+        cmocka_unit_test(keys_that_look_alike_are_told_by_the_byte),
         cmocka_unit_test(equal_means_the_same_bits),
         cmocka_unit_test(a_text_that_is_too_short_is_cut_and_its_length_told),
         cmocka_unit_test(of_many_elements_the_first_are_printed),

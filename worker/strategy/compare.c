@@ -233,20 +233,62 @@ static bool same_axes(const struct sumac_axes *one, const struct sumac_axes *oth
             memcmp(one->axis, other->axis, one->count * sizeof one->axis[0]) == 0);
 }
 
-/* What they differ in. NULL: nothing. */
-static const char *find_difference(const struct call *one, const struct call *other)
+#define DIFFERENCE_BYTES 160u
+
+static const char *op_name(enum sumac_reduce_op op)
 {
-    if (one->op != other->op)
-        return "reduction";
-    if (one->axis != other->axis || !same_axes(one->axes, other->axes))
-        return "axis";
-    if (one->function != other->function || one->by != other->by)
-        return "function";
-    if (one->write != other->write)
-        return "way to write";
-    if (one->options.bytes_per_pack != other->options.bytes_per_pack)
-        return "bytes_per_pack";
-    return NULL;
+    return op == SUMAC_REDUCE_SUM ? "SUM" : op == SUMAC_REDUCE_MEAN ? "MEAN" : "none";
+}
+
+static const char *write_name(int write)
+{
+    const char *const name = sumac_write_name((enum sumac_write)write);
+
+    return name == NULL ? "none" : name;
+}
+
+static void print_axes(const struct call *call, char *text, size_t text_bytes)
+{
+    const struct sumac_axes *axes = call->axes;
+    size_t used = 0;
+
+    assert(text_bytes > 0);
+    if (axes == NULL && (call->kind == CALL_ALL_GATHER || call->kind == CALL_GATHER))
+        (void)text_print(text, text_bytes, "%" PRId64, call->axis);
+    else if (axes == NULL || axes->count == 0)
+        (void)text_print(text, text_bytes, axes == NULL ? "none" : "an empty list");
+    for (uint32_t i = 0; axes != NULL && i < axes->count && i < SUMAC_RANK_MAX; i++)
+        used += text_print(
+            text + used, text_bytes - used, "%s%" PRId64, i == 0 ? "" : ", ", axes->axis[i]);
+}
+
+/* What they differ in, and which each has. false: in nothing. */
+static bool
+find_difference(const struct call *one, const struct call *other, char text[DIFFERENCE_BYTES])
+{
+    char axis[48], other_axis[48];
+
+    assert(one->kind == other->kind);
+    text[0] = '\0';
+    if (one->op != other->op) {
+        (void)text_print(
+            text, DIFFERENCE_BYTES, "reduction: %s and %s", op_name(one->op), op_name(other->op));
+    } else if (one->axis != other->axis || !same_axes(one->axes, other->axes)) {
+        print_axes(one, axis, sizeof axis);
+        print_axes(other, other_axis, sizeof other_axis);
+        (void)text_print(text, DIFFERENCE_BYTES, "axis: %s and %s", axis, other_axis);
+    } else if (one->function != other->function || one->by != other->by) {
+        (void)text_print(text, DIFFERENCE_BYTES, "function");
+    } else if (one->write != other->write) {
+        (void)text_print(
+            text, DIFFERENCE_BYTES, "way to write: %s and %s", write_name(one->write),
+            write_name(other->write));
+    } else if (one->options.bytes_per_pack != other->options.bytes_per_pack) {
+        (void)text_print(
+            text, DIFFERENCE_BYTES, "bytes_per_pack: %" PRIu64 " and %" PRIu64,
+            one->options.bytes_per_pack, other->options.bytes_per_pack);
+    }
+    return text[0] != '\0';
 }
 
 enum sumac_status call_compare(
@@ -269,8 +311,8 @@ enum sumac_status call_compare(
         compare_variables(one, one_replica, other, other_replica, error);
     if (status != SUMAC_OK)
         return status;
-    const char *const difference = find_difference(one, other);
-    if (difference != NULL)
+    char difference[DIFFERENCE_BYTES];
+    if (find_difference(one, other, difference))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_STEP_DIFFERS,
             "%s: replica %" PRIu32 " and replica %" PRIu32 " come with another %s",

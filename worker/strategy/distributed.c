@@ -351,7 +351,8 @@ static enum sumac_status prepare(
     made->name = strdup(options->name);
     describe(made, options, initial_of(options));
     enum sumac_status status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    if (status == SUMAC_OK && (!is_remote(made) || options->shard_count > 0))
+    if (status == SUMAC_OK &&
+        (!is_remote(made) || options->shard_count > 0 || options->shard_rows != NULL))
         status = shards_read(made, options, error);
     if (status == SUMAC_OK)
         status = is_remote(made) ? remote_create(made, options, initial_of(options), error)

@@ -165,9 +165,15 @@ enum sumac_status remote_read_all(
     struct sumac_distributed *const *variables, uint32_t count, struct sumac_value **values,
     struct sumac_error *error)
 {
+    const size_t parts = count_parts(variables, count);
     enum sumac_status status = SUMAC_OK;
     void *elements;
 
+    if (parts > SUMAC_TRANSFER_VARIABLES_MAX) /* before there is memory for them */
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%zu variables are read, and one pull has %d at most: read them in several calls",
+            parts, SUMAC_TRANSFER_VARIABLES_MAX);
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
         assert(values[i] == NULL);
         if (variables[i]->remote == NULL)

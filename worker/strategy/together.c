@@ -45,6 +45,18 @@ static void forget(struct sumac_value **values, uint32_t count)
     free(values);
 }
 
+/* Before there is memory for them. */
+static enum sumac_status check_count(uint32_t count, const char *call, struct sumac_error *error)
+{
+    assert(call != NULL);
+    if (count <= SUMAC_VALUE_ITEMS_MAX)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "%s: %" PRIu32 " variables, and a list has %u items at most: read them in several calls",
+        call, count, SUMAC_VALUE_ITEMS_MAX);
+}
+
 /* Across, workers make a call for each that is read together: of the first they hear. */
 static enum sumac_status refuse_all(
     const struct variables *variables, const struct sumac_replica_context *replica,
@@ -71,7 +83,9 @@ enum sumac_status sumac_distributed_read_all(
     enum sumac_status status =
         (variables == NULL && count > 0) || values == NULL
             ? fail_for_null(&why, call, values == NULL ? "values" : "variables")
-            : check_variables(&all, replica, call, &why);
+            : check_count(count, call, &why);
+    if (status == SUMAC_OK)
+        status = check_variables(&all, replica, call, &why);
     struct sumac_value **read = status == SUMAC_OK ? calloc((size_t)count + 1, sizeof *read) : NULL;
     if (status == SUMAC_OK && read == NULL)
         status = value_fail_for_memory(&why);

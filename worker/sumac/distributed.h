@@ -135,7 +135,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read(
 /* All variables of a model at once, of one strategy: a list of what sumac_distributed_read gives of
  * each. Of PARAMETER_SERVER they are one pull, so that what is on one ps is of one moment.
  * variables (count), replica (NULL: across)
- * Gives    *values. Fails  as a read; FAILED_PRECONDITION: of two strategies. */
+ * Gives    *values. Fails  as a read; INVALID_ARGUMENT: more than SUMAC_VALUE_ITEMS_MAX, or on ps
+ *          than SUMAC_TRANSFER_VARIABLES_MAX; FAILED_PRECONDITION: of two strategies. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read_all(
     struct sumac_distributed *const *variables, uint32_t count,
     struct sumac_replica_context *replica, struct sumac_value **values, struct sumac_error *error);
@@ -289,7 +290,9 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_apply(
  * Borrows  gradients.
  * Fails    as sumac_distributed_apply. INVALID_ARGUMENT: not one gradient for each.
  *          FAILED_PRECONDITION: of two strategies. RESOURCE_EXHAUSTED: of variables that live in
- *          this process, the first ones may have changed. */
+ *          this process, the first ones may have changed; (PART_TOO_LARGE) of those on ps, together
+ *          more for one ps than a session is granted of its staging (72 MiB by default), and none
+ *          has: apply them in several calls. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_apply_all(
     struct sumac_distributed *const *variables, uint32_t count,
     struct sumac_replica_context *replica, struct sumac_value *gradients,

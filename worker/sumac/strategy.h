@@ -111,7 +111,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  *
  * It has a client of its own, and where there is no ps, the chief or the first worker starts one,
  * `sumac ps`, on its own task's address: the program that SUMAC_PROGRAM names, or that beside this
- * one or in PATH. It dies with the thread that made this call.
+ * one or in PATH. It dies with the thread that made this call. One that ends before it serves says
+ * why on standard error, and is waited for like any that is not up: for the client's time, 60 s.
  *
  * Gives    *strategy; sumac_strategy_destroy leaves the cluster, with the work done, and waits for
  *          the ps that was started until the other workers have left, too, for the strategy's

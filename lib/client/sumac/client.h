@@ -28,7 +28,9 @@
 
 #define SUMAC_CHUNK_BYTES_MIN 64
 #define SUMAC_CHUNK_BYTES_MAX 1048576
-#define SUMAC_TRANSFER_VARIABLES_MAX 65536 /* of one push, or one pull */
+/* Of one push, or one pull. Of a pull a ps is asked for 16 384 pieces at most, of which each shard
+ * is one: INVALID_ARGUMENT (TOO_MANY_PIECES), where one ps has more of them. */
+#define SUMAC_TRANSFER_VARIABLES_MAX 65536
 #define SUMAC_BARRIER_TASKS_MAX 512
 
 struct sumac_client;
