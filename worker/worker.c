@@ -24,6 +24,7 @@
 #include "collective.h"
 #include "create.h"
 #include "device.h"
+#include "elements.h"
 #include "error.h"
 #include "options.h"
 #include "reduce.h"
@@ -81,6 +82,7 @@ struct sumac_worker {
     uint32_t half_count;
     uint64_t steps;
     struct step_trace *traced; /* NULL: no trace is written */
+    struct sumac_error lost;   /* what ended the group, and each step since; OK: nothing has */
     pid_t process;             /* whose threads the devices are */
 };
 
@@ -495,6 +497,17 @@ static enum sumac_status add_reduction(
     return status;
 }
 
+/* The group has ended for good. */
+static enum sumac_status tell_lost(const struct sumac_worker *worker, struct sumac_error *error)
+{
+    const struct sumac_error *lost = &worker->lost;
+
+    assert(lost->status != SUMAC_OK);
+    return fail(
+        error, lost->status, lost->reason, "%s; the worker's devices meet no more: make it anew",
+        lost->text);
+}
+
 /* All replicas have written their gradients, or have begun to: the group has nobody to wait for but
  * the devices. One that takes too long is not waited for by the others, either. */
 static enum sumac_status reduce(
@@ -521,14 +534,14 @@ static enum sumac_status reduce(
         worker->group,
         worker->options.step_timeout_ms == 0 ? COLLECTIVE_NO_LIMIT
                                              : worker->options.step_timeout_ms,
-        error);
+        &worker->lost);
     step_trace_replicas(worker->traced, TRACE_REDUCE, begin_ns, worker->steps);
     step_trace_caller(worker->traced, TRACE_WAIT_FOR_REDUCTION, begin_ns, worker->steps);
     if (status == SUMAC_DEADLINE_EXCEEDED) {
         collective_abort(worker->group);
         (void)collective_wait(worker->group, COLLECTIVE_NO_LIMIT, NULL); /* nothing is left of it */
     }
-    return status;
+    return status == SUMAC_OK ? SUMAC_OK : tell_lost(worker, error);
 }
 
 /* Nothing of the step is under way on any device then, and its gradients are where the push reads
@@ -547,28 +560,17 @@ finish_devices(struct sumac_worker *worker, enum sumac_status reduced, struct su
     return tell_failed(worker, failed, status, error);
 }
 
-#define SCALE(type)                                                                                \
-    static void scale_##type(void *values, uint64_t count, double by)                              \
-    {                                                                                              \
-        type *const out = values;                                                                  \
-        for (uint64_t i = 0; i < count; i++)                                                       \
-            out[i] = (type)(out[i] * (type)by);                                                    \
-    }
-SCALE(float)
-SCALE(double)
-#undef SCALE
-
 /* So many times the mean is the sum; 0 times it, nothing, whatever it would have been. */
 static void scale(const struct sumac_tensor *tensor, double weight)
 {
-    const uint64_t count = sumac_tensor_bytes(tensor) / sumac_dtype_bytes(tensor->dtype);
+    const struct arithmetic *arithmetic = arithmetic_of(tensor->dtype);
 
     if (weight <= 0)
         memset(sumac_tensor_data(tensor), 0, sumac_tensor_bytes(tensor));
-    else if (tensor->dtype == SUMAC_FLOAT32)
-        scale_float(sumac_tensor_data(tensor), count, weight);
-    else if (tensor->dtype == SUMAC_FLOAT64)
-        scale_double(sumac_tensor_data(tensor), count, weight);
+    else if (tensor->dtype == SUMAC_FLOAT32 || tensor->dtype == SUMAC_FLOAT64)
+        arithmetic->scale(
+            sumac_tensor_data(tensor), weight,
+            sumac_tensor_bytes(tensor) / sumac_dtype_bytes(tensor->dtype));
 }
 
 /* A contribution is the sum over what it stands for, of half types in float32. */
@@ -667,6 +669,8 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
 
     if (status != SUMAC_OK)
         return status;
+    if (worker->lost.status != SUMAC_OK)
+        return tell_lost(worker, error);
     const uint64_t begin_ns = step_trace_step(worker->traced, worker->steps);
     status = take_values(worker, error);
     if (status != SUMAC_OK)
