@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "device_update.h"
 #include "error.h"
 #include "text.h"
 
@@ -149,6 +150,20 @@ void device_stamp(struct device_queue *queue, uint64_t *ns)
 {
     assert(ns != NULL);
     queue->device->ops->stamp(queue, ns);
+}
+
+bool device_has_update(
+    const struct device_ops *ops, const struct update_function *function, enum sumac_dtype dtype)
+{
+    assert((ops->has_update == NULL) == (ops->update == NULL));
+    return ops->has_update != NULL && ops->has_update(function, dtype);
+}
+
+void device_update(struct device_queue *queue, struct device_update *update)
+{
+    assert(device_has_update(queue->device->ops, update->slice.function, update->slice.dtype));
+    assert(update->slice.rows == NULL && update->slice.sources == NULL);
+    queue->device->ops->update(queue, update);
 }
 
 enum sumac_status device_settle(struct device_queue *queue)

@@ -17,16 +17,20 @@
 #ifndef WORKER_DEVICE_H
 #define WORKER_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sumac/buffer.h"
 #include "sumac/device.h"
 #include "sumac/status.h"
+#include "sumac/tensor.h"
 
 #define DEVICE_JOBS_MAX 64u /* in a queue, not finished; one more waits for room */
 
 struct collective_ops;
 struct device_ops;
+struct device_update;
+struct update_function;
 
 /* Each kind's own struct begins with these. */
 struct device {
@@ -67,6 +71,9 @@ struct device_ops {
     void (*record)(struct device_queue *queue, struct device_event *event);
     void (*await)(struct device_queue *queue, struct device_event *event);
     void (*stamp)(struct device_queue *queue, uint64_t *ns);
+    /* device_update.h. NULL: it updates nothing. */
+    bool (*has_update)(const struct update_function *function, enum sumac_dtype dtype);
+    void (*update)(struct device_queue *queue, struct device_update *update);
     enum sumac_status (*settle)(struct device_queue *queue);
     enum sumac_status (*complete)(struct device_queue *queue);
     const char *(*why)(const struct device_queue *queue);

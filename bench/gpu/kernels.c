@@ -128,7 +128,7 @@ static void launch_update(const struct bench *bench, const struct line *line, ui
 {
     const uint32_t bytes = sumac_dtype_bytes(line->to);
     const uint32_t slot_bytes = sumac_dtype_bytes(update_slot_dtype(line->to));
-    struct cuda_update update = {
+    struct device_update update = {
         .slice = {
             .function = line->function,
             .dtype = line->to,

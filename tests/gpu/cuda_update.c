@@ -201,7 +201,7 @@ launch(const struct kernel_world *world, const struct kernel_array *arrays, cons
 
     for (int i = 0; i < ARRAYS; i++)
         addresses[i] = arrays[i].address;
-    const struct cuda_update update = {
+    const struct device_update update = {
         .slice = slice_of(given, addresses), .is_wide = given->is_wide};
     return cuda_update_launch(
         world->driver, &updates, &update, ((struct cuda_queue *)world->queue)->stream);
@@ -372,9 +372,9 @@ static void updates_take_their_turn_in_a_queue(void **state)
             world->queue,
             &(struct sumac_copy){.to = there[i], .from = here[i], .bytes = sizeof value});
     }
-    struct cuda_update update[2];
+    struct device_update update[2];
     for (int i = 0; i < 2; i++)
-        update[i] = (struct cuda_update){
+        update[i] = (struct device_update){
             .slice = {
                 .function = given.function,
                 .dtype = SUMAC_FLOAT32,
@@ -418,7 +418,7 @@ static void a_device_without_room_for_kernels_says_so(void **state)
     assert_int_equal(device_queue_open(device, &queue, NULL), SUMAC_OK);
     struct update_case given = {.dtype = SUMAC_FLOAT32};
     assert_true(choose(&given, update_find_by_name("sgd"), 0));
-    struct cuda_update update = {
+    struct device_update update = {
         .slice = {.function = given.function, .dtype = SUMAC_FLOAT32, .divisor = 1}};
     (void)world;
 

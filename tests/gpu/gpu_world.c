@@ -18,6 +18,7 @@ const uint64_t gpu_world_ones[GPU_REPLICAS] = {1, 1, 1};
 
 static void (*nccl_fault)(const char *what, int rank, uint64_t number);
 static void (*fail_at)(const char *function, uint64_t nth, int result);
+static uint64_t (*calls)(void);
 
 /* Leave the function's pointer at `function`; NULL: the library has none of that name. */
 static void find(const char *library, const char *name, void *function)
@@ -47,6 +48,15 @@ void gpu_world_fail_at(const char *function, uint64_t nth, int result)
     fail_at(function, nth, result);
 }
 
+void gpu_world_count(const char *function)
+{
+    if (calls == NULL)
+        skip();
+    fail_at(function, UINT64_MAX, 0);
+}
+
+uint64_t gpu_world_counted(void) { return calls(); }
+
 bool gpu_world_is_there(void)
 {
     struct gpus gpus;
@@ -54,6 +64,7 @@ bool gpu_world_is_there(void)
     gpus_find(&gpus);
     find("libnccl.so.2", "standin_nccl_fault", &nccl_fault);
     find("libcuda.so.1", "standin_fail_at", &fail_at);
+    find("libcuda.so.1", "standin_calls", &calls);
     if (gpus.count >= GPU_REPLICAS && gpus.nccl_missing.status == SUMAC_OK)
         return true;
     printf("skipped: it takes %u GPUs and NCCL, and there are %u\n", GPU_REPLICAS, gpus.count);

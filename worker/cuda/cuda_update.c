@@ -68,7 +68,7 @@ void cuda_updates_unload(const struct cuda_driver *driver, struct cuda_updates *
 
 static uint64_t address_of(const void *array) { return (uint64_t)(uintptr_t)array; }
 
-static struct cuda_update_arguments arguments_of(const struct cuda_update *update)
+static struct cuda_update_arguments arguments_of(const struct device_update *update)
 {
     const struct update_slice *slice = &update->slice;
     const bool scales = (slice->scale < 1 || slice->scale > 1) && slice->scale != 0;
@@ -94,7 +94,7 @@ static struct cuda_update_arguments arguments_of(const struct cuda_update *updat
 }
 
 /* Values as they are need no kernel. */
-static bool is_copy(const struct cuda_update *update, const struct cuda_update_arguments *given)
+static bool is_copy(const struct device_update *update, const struct cuda_update_arguments *given)
 {
     return update->slice.function->number == UPDATE_ASSIGN && !update->is_wide &&
            given->is_conditioned == 0;
@@ -102,7 +102,7 @@ static bool is_copy(const struct cuda_update *update, const struct cuda_update_a
 
 CUresult cuda_update_launch(
     const struct cuda_driver *driver, const struct cuda_updates *updates,
-    const struct cuda_update *update, CUstream stream)
+    const struct device_update *update, CUstream stream)
 {
     const struct update_slice *slice = &update->slice;
     const struct cuda_update_arguments given = arguments_of(update);
@@ -149,7 +149,7 @@ static CUresult load_once(struct cuda_device *device)
 
 static enum sumac_status issue(void *context)
 {
-    const struct cuda_update *update = context;
+    const struct device_update *update = context;
     struct cuda_device *device = (struct cuda_device *)update->queue->device;
     struct cuda_queue *queue = (struct cuda_queue *)update->queue;
     CUresult result = load_once(device);
@@ -170,7 +170,7 @@ void cuda_update_forget(struct cuda_device *device)
     device->updates = NULL;
 }
 
-void cuda_update(struct device_queue *queue, struct cuda_update *update)
+void cuda_update(struct device_queue *queue, struct device_update *update)
 {
     assert(queue->device->ops == &cuda_device_ops);
     update->queue = queue;

@@ -6,7 +6,7 @@
  *
  *     if (!cuda_update_has(function, dtype))
  *         … on the host, with update_run
- *     struct cuda_update update = {.slice = {.function = function, .dtype = dtype, .count = …,
+ *     struct device_update update = {.slice = {.function = function, .dtype = dtype, .count = …,
  *                                            .value_out = …, .value_in = …, .gradient = …}};
  *     update.slice.slot_out[i] = …, slot_in[i] = …       of those that there are
  *     update_prepare(function, dtype, hyperparameters, step, &update.slice);
@@ -22,16 +22,7 @@
 
 #include <stdbool.h>
 
-#include "device.h"
-#include "update.h"
-
-struct cuda_update {
-    /* One that is of rows, of several sources or of an expression is not for a GPU; `scale` and
-     * `clip` are. */
-    struct update_slice slice;
-    bool is_wide;               /* of a half type: the gradient is float32 */
-    struct device_queue *queue; /* that it was put into */
-};
+#include "device_update.h"
 
 /* Is the function one of the table, and the type a float? Threads  any. */
 bool cuda_update_has(const struct update_function *function, enum sumac_dtype dtype);
@@ -41,6 +32,6 @@ bool cuda_update_has(const struct update_function *function, enum sumac_dtype dt
  * Fails    by the next wait, as whatever is put into a queue: RESOURCE_EXHAUSTED, the device has no
  *          memory for the kernels.
  * Threads  one at a time for a queue. */
-void cuda_update(struct device_queue *queue, struct cuda_update *update);
+void cuda_update(struct device_queue *queue, struct device_update *update);
 
 #endif

@@ -22,7 +22,7 @@ void cuda_updates_unload(const struct cuda_driver *driver, struct cuda_updates *
 /* Put one into a stream of that context; its queue is not looked at. */
 CUresult cuda_update_launch(
     const struct cuda_driver *driver, const struct cuda_updates *updates,
-    const struct cuda_update *update, CUstream stream);
+    const struct device_update *update, CUstream stream);
 
 /* Of a device that closes, with its context current: nothing of its queues is left. */
 void cuda_update_forget(struct cuda_device *device);

@@ -72,6 +72,12 @@ struct change {
     struct sumac_value *operand;
 };
 
+/* What a change writes to: the storage's own values, or new ones that take their place. */
+struct storage_targets {
+    struct sumac_value *value;
+    struct sumac_value *slots[UPDATE_SLOTS_MAX]; /* NULL: those from here on are left alone */
+};
+
 /* Gives  one that no component has yet, with a copy of `initial`. NULL: no memory. */
 struct storage *
 storage_create(const struct sumac_distributed *variable, const struct sumac_value *initial);
@@ -88,6 +94,11 @@ enum sumac_status storage_change(
  * rows that there are not. false: no memory. */
 bool storage_change_alone(
     const struct sumac_distributed *variable, struct storage *storage, const struct change *change);
+
+/* What the change, by a tensor, of the storage's values is to lib/update. */
+void storage_slice(
+    const struct sumac_distributed *variable, const struct storage *storage,
+    const struct change *change, const struct storage_targets *targets, struct update_slice *slice);
 
 /* ---- storage_there.c: on the devices of the replicas */
 
@@ -162,6 +173,13 @@ bool write_is_by_rows(enum sumac_write write);
 enum sumac_status write_together(
     struct sumac_distributed *variable, enum sumac_write write, struct sumac_value *const *values,
     struct sumac_value **result, struct sumac_error *error);
+
+/* Apply the function (NULL: its own) to a component of one that is not remote. NULL: to all, each
+ * by its own of the gradient, which is mirrored, or by that itself: it is the same for all. Fails
+ * as sumac_component_apply. */
+enum sumac_status write_apply(
+    struct sumac_distributed *variable, struct sumac_component *only,
+    const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
 
 /* ---- distributed.c */
 

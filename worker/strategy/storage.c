@@ -162,12 +162,7 @@ static struct sumac_value *make_like(const struct sumac_value *value, bool same)
                 : sumac_value_tensor(value->tensor.dtype, value->tensor.shape, NULL);
 }
 
-/* What a change writes to: the storage's own values, or new ones that take their place. */
-struct targets {
-    struct sumac_value *value, *slots[UPDATE_SLOTS_MAX];
-};
-
-static void drop(struct targets *targets)
+static void drop(struct storage_targets *targets)
 {
     sumac_value_unref(targets->value);
     for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++)
@@ -183,13 +178,14 @@ static bool is_taken_over(const struct change *change)
 }
 
 /* What `change` of the storage will write to. false: no memory. */
-static bool aim(const struct storage *storage, const struct change *change, struct targets *targets)
+static bool
+aim(const struct storage *storage, const struct change *change, struct storage_targets *targets)
 {
     const bool same = change->operand->kind == SUMAC_VALUE_SLICES; /* other rows stay */
     bool complete;
 
     assert(storage->components > 0);
-    *targets = (struct targets){.value = NULL};
+    *targets = (struct storage_targets){.value = NULL};
     targets->value = is_taken_over(change)    ? sumac_value_ref(change->operand)
                      : is_own(storage->value) ? sumac_value_ref(storage->value)
                                               : make_like(storage->value, same);
@@ -212,11 +208,26 @@ static void *elements_of(const struct sumac_value *value)
     return value == NULL ? NULL : sumac_tensor_data(&value->tensor);
 }
 
-static void change_all(
-    const struct sumac_distributed *variable, const struct storage *storage,
-    const struct targets *targets, const struct change *change, uint64_t step)
+/* What its loops need beside the arrays, in the storage's next change. */
+static void
+prepare(const struct storage *storage, const struct change *change, struct update_slice *slice)
 {
-    struct update_slice slice = {
+    const uint64_t step = storage->steps + change->function->counts_steps;
+    struct update_hyperparameters now = *change->hyperparameters;
+
+    assert(slice->function == change->function);
+    if (update_schedule_is_any(&now.schedule))
+        now.value[UPDATE_HYPERPARAMETER_LEARNING_RATE] =
+            update_learning_rate(change->function, change->hyperparameters, storage->version);
+    update_prepare(slice->function, slice->dtype, &now, step, slice);
+}
+
+void storage_slice(
+    const struct sumac_distributed *variable, const struct storage *storage,
+    const struct change *change, const struct storage_targets *targets, struct update_slice *slice)
+{
+    assert(change->operand->kind == SUMAC_VALUE_TENSOR);
+    *slice = (struct update_slice){
         .function = change->function,
         .dtype = variable->dtype,
         .count = sumac_tensor_bytes(&storage->value->tensor) / dtype_bytes(variable->dtype),
@@ -224,15 +235,11 @@ static void change_all(
         .value_in = elements_of(storage->value),
         .gradient = elements_of(change->operand),
         .divisor = 1};
-
-    assert(change->operand->kind == SUMAC_VALUE_TENSOR);
-    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX; i++) {
-        slice.slot_out[i] = elements_of(targets->slots[i]);
-        slice.slot_in[i] = elements_of(storage->slots[i]);
+    for (uint32_t i = 0; i < UPDATE_SLOTS_MAX && targets->slots[i] != NULL; i++) {
+        slice->slot_out[i] = elements_of(targets->slots[i]);
+        slice->slot_in[i] = elements_of(storage->slots[i]);
     }
-    update_prepare(slice.function, slice.dtype, change->hyperparameters, step, &slice);
-    if (slice.count > 0)
-        update_run(&slice);
+    prepare(storage, change, slice);
 }
 
 /* Occurrences of rows in the order of the rows, and of each in their own. */
@@ -270,8 +277,8 @@ struct by_rows {
 };
 
 static void change_rows(
-    const struct sumac_distributed *variable, const struct targets *targets,
-    const struct change *change, const struct by_rows *by, uint64_t step)
+    const struct sumac_distributed *variable, const struct storage *storage,
+    const struct storage_targets *targets, const struct change *change, const struct by_rows *by)
 {
     const struct sumac_tensor *operand = &change->operand->items[0]->tensor;
     const uint64_t count = operand->shape.extent[0], bytes = sumac_tensor_bytes(operand);
@@ -296,7 +303,7 @@ static void change_rows(
         for (uint32_t j = 0; j < UPDATE_SLOTS_MAX && targets->slots[j] != NULL; j++)
             row->at[1 + j] = (uint8_t *)elements_of(targets->slots[j]) + from->row * slot_row_bytes;
     }
-    update_prepare(slice.function, slice.dtype, change->hyperparameters, step, &slice);
+    prepare(storage, change, &slice);
     if (count > 0 && columns > 0)
         update_run(&slice);
 }
@@ -307,7 +314,7 @@ static void replace(struct sumac_value **value, struct sumac_value *other)
     *value = other;
 }
 
-static void take(struct storage *storage, struct targets *targets, uint64_t step)
+static void take(struct storage *storage, struct storage_targets *targets, uint64_t step)
 {
     assert(targets->value != NULL);
     replace(&storage->value, targets->value);
@@ -318,27 +325,22 @@ static void take(struct storage *storage, struct targets *targets, uint64_t step
 }
 
 static void do_change(
-    const struct sumac_distributed *variable, struct storage *storage, struct targets *targets,
-    const struct change *change, const struct by_rows *by)
+    const struct sumac_distributed *variable, struct storage *storage,
+    struct storage_targets *targets, const struct change *change, const struct by_rows *by)
 {
-    const uint64_t step = storage->steps + change->function->counts_steps;
-    struct update_hyperparameters scheduled;
-    struct change now = *change;
+    struct update_slice slice;
 
     assert(storage->components > 0);
-    if (update_schedule_is_any(&change->hyperparameters->schedule)) {
-        scheduled = *change->hyperparameters;
-        scheduled.value[UPDATE_HYPERPARAMETER_LEARNING_RATE] =
-            update_learning_rate(change->function, change->hyperparameters, storage->version);
-        now.hyperparameters = &scheduled;
-    }
     if (targets->value != change->operand) /* it is no copy of anything any more */
         atomic_store(&targets->value->likeness, 0);
     if (by->rows != NULL)
-        change_rows(variable, targets, &now, by, step);
-    else if (targets->value != change->operand)
-        change_all(variable, storage, targets, &now, step);
-    take(storage, targets, step);
+        change_rows(variable, storage, targets, change, by);
+    else if (targets->value != change->operand) {
+        storage_slice(variable, storage, change, targets, &slice);
+        if (slice.count > 0)
+            update_run(&slice);
+    }
+    take(storage, targets, storage->steps + change->function->counts_steps);
 }
 
 /* Two components of the same storage: the second one is done with the first. */
@@ -351,7 +353,8 @@ static bool is_done(const struct sumac_distributed *variable, uint32_t component
 }
 
 static bool aim_all(
-    const struct sumac_distributed *variable, const struct change *change, struct targets *targets)
+    const struct sumac_distributed *variable, const struct change *change,
+    struct storage_targets *targets)
 {
     for (uint32_t i = 0; i < variable->component_count; i++)
         if (!is_done(variable, i) && !aim(variable->components[i].storage, change, &targets[i])) {
@@ -365,7 +368,7 @@ static bool aim_all(
 static bool change_every(
     struct sumac_distributed *variable, const struct change *change, const struct by_rows *by)
 {
-    struct targets *targets = calloc(variable->component_count, sizeof *targets);
+    struct storage_targets *targets = calloc(variable->component_count, sizeof *targets);
 
     if (targets == NULL || !aim_all(variable, change, targets)) {
         free(targets);
@@ -400,7 +403,7 @@ static void forget(struct by_rows *by)
 bool storage_change_alone(
     const struct sumac_distributed *variable, struct storage *storage, const struct change *change)
 {
-    struct targets targets;
+    struct storage_targets targets;
     struct by_rows by;
 
     assert(storage->components == 1);
@@ -436,7 +439,7 @@ static bool part_from_others(struct sumac_component *component)
 static bool
 change_one(struct sumac_component *component, const struct change *change, const struct by_rows *by)
 {
-    struct targets targets;
+    struct storage_targets targets;
 
     if (!part_from_others(component) || !aim(component->storage, change, &targets))
         return false;

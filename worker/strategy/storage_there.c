@@ -2,9 +2,10 @@
 /* storage_there.c -- components whose value and slots lie on their replicas' devices.
  *
  * Each component has a storage of its own. Those that nobody has written alone are kin: they have
- * the same values, and what is done to all of them is done once. A function is computed here, by
- * lib/update's loops, of what is brought here, and each device is given what came of it; a whole
- * tensor that is assigned, and is there already, stays there.
+ * the same values. A function that the device has is computed by it, into memory that nobody else
+ * has, of all components at once. Any other is computed here, by lib/update's loops, once for all
+ * kin, of what is brought here, and each device is given what came of it. A whole tensor that is
+ * assigned, and is there already, stays there. What is new takes its place when all of it is whole.
  */
 #include "distributed.h"
 
@@ -53,9 +54,13 @@ enum sumac_status storage_there_create(
 
 /* ---- changed */
 
-/* What each component will have, and, of the first of kin, what that is here. */
+/* What each component will have, … */
 struct outcome {
-    struct storage here, there;
+    struct storage there;
+    struct storage here; /* … of the first of kin what that is here, if it is computed here, … */
+    struct sumac_value
+        *operand; /* … and, there, what its device computes it of; NULL: it does not */
+    struct device_update update;
 };
 
 static void release(struct storage *storage)
@@ -105,6 +110,98 @@ static void take_over(
     there->version = before->version + 1;
 }
 
+/* ---- by the device */
+
+static bool is_the_devices(
+    const struct sumac_distributed *variable, const struct change *change, uint32_t index)
+{
+    const struct device *device = variable->strategy->own.devices[index];
+
+    return operand_of(variable, change, index)->kind == SUMAC_VALUE_TENSOR &&
+           device_has_update(device->ops, change->function, variable->dtype);
+}
+
+/* Memory for what comes of it; slots that the function does not have stay the component's. */
+static enum sumac_status make_room(
+    struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    struct storage *there, struct storage_targets *targets, struct sumac_error *error)
+{
+    const struct storage *before = variable->components[index].storage;
+    const uint32_t slots = update_slot_count(change->function, change->hyperparameters);
+    struct sumac_strategy *strategy = variable->strategy;
+
+    enum sumac_status status =
+        there_make(strategy, index, &before->value->tensor, &there->value, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < UPDATE_SLOTS_MAX; i++)
+        if (i >= slots) {
+            there->slots[i] = sumac_value_ref(before->slots[i]);
+        } else {
+            assert(before->slots[i] != NULL);
+            status =
+                there_make(strategy, index, &before->slots[i]->tensor, &there->slots[i], error);
+            targets->slots[i] = there->slots[i];
+        }
+    targets->value = there->value;
+    there->steps = before->steps + change->function->counts_steps;
+    there->version = before->version + 1;
+    return status;
+}
+
+static enum sumac_status
+aim(struct sumac_distributed *variable, const struct change *change, uint32_t index,
+    struct outcome *outcome, struct sumac_error *error)
+{
+    struct change own = *change;
+    struct storage_targets targets = {.value = NULL};
+
+    enum sumac_status status = there_place(
+        variable->strategy, index, operand_of(variable, change, index), &outcome->operand, error);
+    if (status == SUMAC_OK)
+        status = make_room(variable, change, index, &outcome->there, &targets, error);
+    own.operand = outcome->operand;
+    if (status == SUMAC_OK)
+        storage_slice(
+            variable, variable->components[index].storage, &own, &targets, &outcome->update.slice);
+    return status;
+}
+
+/* What kin have is alike, as they are updated alike. */
+static void liken(const struct sumac_distributed *variable, struct outcome *outcomes)
+{
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        const uint32_t kin = variable->components[i].storage->kin;
+        uint64_t likeness = 0;
+        if (outcomes[i].operand == NULL)
+            continue;
+        for (uint32_t j = 0; likeness == 0 && j < i; j++)
+            if (outcomes[j].operand != NULL && variable->components[j].storage->kin == kin)
+                likeness = atomic_load(&outcomes[j].there.value->likeness);
+        atomic_store(
+            &outcomes[i].there.value->likeness, likeness == 0 ? value_new_likeness() : likeness);
+    }
+}
+
+/* All components' at once. */
+static enum sumac_status compute_there(
+    struct sumac_distributed *variable, struct outcome *outcomes, struct sumac_error *error)
+{
+    struct device_update *updates[SUMAC_REPLICAS_MAX];
+    bool any = false;
+
+    assert(variable->component_count == variable->strategy->replicas);
+    for (uint32_t i = 0; i < variable->component_count; i++) {
+        updates[i] = outcomes[i].operand == NULL ? NULL : &outcomes[i].update;
+        any = any || updates[i] != NULL;
+    }
+    const enum sumac_status status =
+        any ? there_update(variable->strategy, updates, error) : SUMAC_OK;
+    if (status == SUMAC_OK)
+        liken(variable, outcomes);
+    return status;
+}
+
+/* ---- on the host */
+
 static enum sumac_status
 bring_here(const struct storage *storage, struct storage *here, struct sumac_error *error)
 {
@@ -147,6 +244,8 @@ find_kin(const struct sumac_distributed *variable, const struct outcome *outcome
     return index;
 }
 
+/* ---- all of it */
+
 static enum sumac_status prepare(
     struct sumac_distributed *variable, const struct change *change, uint32_t index,
     struct outcome *outcomes, struct sumac_error *error)
@@ -155,6 +254,8 @@ static enum sumac_status prepare(
         take_over(variable, change, index, &outcomes[index].there);
         return SUMAC_OK;
     }
+    if (is_the_devices(variable, change, index))
+        return aim(variable, change, index, &outcomes[index], error);
     const uint32_t kin = find_kin(variable, outcomes, index);
     enum sumac_status status = SUMAC_OK;
     if (kin == index)
@@ -190,6 +291,8 @@ enum sumac_status storage_there_change(
     assert(variable->is_there);
     for (uint32_t i = first; status == SUMAC_OK && i < end; i++)
         status = prepare(variable, change, i, outcomes, error);
+    if (status == SUMAC_OK)
+        status = compute_there(variable, outcomes, error);
     if (status == SUMAC_OK && only != NULL)
         variable->kins++;
     for (uint32_t i = first; status == SUMAC_OK && i < end; i++)
@@ -199,6 +302,7 @@ enum sumac_status storage_there_change(
     for (uint32_t i = first; outcomes != NULL && i < end; i++) {
         release(&outcomes[i].here);
         release(&outcomes[i].there);
+        sumac_value_unref(outcomes[i].operand);
     }
     free(outcomes);
     return status;

@@ -93,23 +93,56 @@ enum sumac_status there_fail(
         strategy->first + index, device_name(queue->device, name, sizeof name), device_why(queue));
 }
 
+/* Under the mutex: wait for the queues of those that have `updates`, NULL: of all. */
+static enum sumac_status wait_for(
+    struct sumac_strategy *strategy, struct device_update *const *updates,
+    struct sumac_error *error)
+{
+    enum sumac_status first = SUMAC_OK;
+
+    for (uint32_t i = 0; i < strategy->replicas; i++) {
+        if (updates != NULL && updates[i] == NULL)
+            continue;
+        struct device_queue *queue = strategy->there->queues[i];
+        const enum sumac_status status = device_wait(queue);
+        if (first == SUMAC_OK && status != SUMAC_OK)
+            first = there_fail(strategy, i, queue, status, error);
+    }
+    return first;
+}
+
 enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_error *error)
 {
     struct there *there = strategy->there;
-    enum sumac_status first = SUMAC_OK;
 
     assert(there != NULL);
     pthread_mutex_lock(&there->mutex);
     for (uint32_t i = 0; i < strategy->replicas; i++)
         device_await(there->queues[i], there->come[i]);
-    for (uint32_t i = 0; i < strategy->replicas; i++) {
-        const enum sumac_status status = device_wait(there->queues[i]);
-        if (first != SUMAC_OK || status == SUMAC_OK)
-            continue;
-        first = there_fail(strategy, i, there->queues[i], status, error);
-    }
+    const enum sumac_status status = wait_for(strategy, NULL, error);
     pthread_mutex_unlock(&there->mutex);
-    return first;
+    return status;
+}
+
+enum sumac_status there_update(
+    struct sumac_strategy *strategy, struct device_update *const *updates,
+    struct sumac_error *error)
+{
+    struct there *there = strategy->there;
+    struct sumac_replica_context *replica = context_present()->replica;
+
+    assert(there != NULL);
+    if (replica != NULL && replica->strategy == strategy)
+        there_come(replica); /* it may be no call that it is in */
+    pthread_mutex_lock(&there->mutex);
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        if (updates[i] != NULL) {
+            device_await(there->queues[i], there->come[i]);
+            device_update(there->queues[i], updates[i]);
+        }
+    const enum sumac_status status = wait_for(strategy, updates, error);
+    pthread_mutex_unlock(&there->mutex);
+    return status;
 }
 
 /* ---- a leaf */

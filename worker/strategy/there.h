@@ -13,6 +13,7 @@
 #define STRATEGY_THERE_H
 
 #include "collective.h"
+#include "device_update.h"
 #include "strategy.h"
 
 /* there_memory.c: of one device. */
@@ -47,6 +48,14 @@ void there_come(struct sumac_replica_context *replica);
 /* Wait for all that the replicas had in their streams when they came: any thread may read it then.
  * Fails  as the device. */
 enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_error *error);
+
+/* Put one into the queue of each replica that has any (the others' are NULL), behind what it has in
+ * its stream, and wait for all of them: what they write is whole then.
+ * Borrows  the updates.
+ * Fails    as the device; what they write is anything then. */
+enum sumac_status there_update(
+    struct sumac_strategy *strategy, struct device_update *const *updates,
+    struct sumac_error *error);
 
 /* What a queue of a replica's device has failed with: "replica 1 (GPU:1) has failed: …". */
 enum sumac_status there_fail(

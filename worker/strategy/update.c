@@ -165,10 +165,50 @@ static enum sumac_status put_together(
     return value_zip(results, count, tuple_leaf, &count, result, error);
 }
 
+/* ---- with an update function by its name */
+
+static enum sumac_status apply(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    (void)result;
+    return sumac_component_apply(component, context, sumac_value_item(args, 0), error);
+}
+
+/* May what is applied to the components, each on its device, be applied to all at once? */
+static bool is_for_all(const struct sumac_distributed *variable, const struct sumac_update *update)
+{
+    const struct sumac_value *gradient;
+
+    if (update->function != apply || !variable->is_there)
+        return false;
+    gradient = sumac_value_item(update->args, 0);
+    assert(gradient->kind != SUMAC_VALUE_PER_REPLICA); /* it was looked at */
+    return gradient->kind != SUMAC_VALUE_MIRRORED ||
+           (gradient->first == variable->strategy->first &&
+            gradient->count == variable->component_count);
+}
+
+static enum sumac_status apply_to_all(
+    struct sumac_distributed *variable, const struct sumac_update *update,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const enum sumac_status status =
+        write_apply(variable, NULL, update->context, sumac_value_item(update->args, 0), error);
+
+    if (status != SUMAC_OK || result == NULL)
+        return status;
+    *result = sumac_value_none();
+    return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
 static enum sumac_status update_components(
     struct sumac_distributed *variable, const struct sumac_update *update,
     struct sumac_value **result, struct sumac_error *error)
 {
+    if (is_for_all(variable, update))
+        return apply_to_all(variable, update, result, error);
     struct sumac_value **results = calloc(variable->component_count, sizeof *results);
     enum sumac_status status = results == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
@@ -180,17 +220,6 @@ static enum sumac_status update_components(
         sumac_value_unref(results[i]);
     free(results);
     return status;
-}
-
-/* ---- with an update function by its name */
-
-static enum sumac_status apply(
-    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
-    void *context, struct sumac_value **result, struct sumac_error *error)
-{
-    (void)kwargs;
-    (void)result;
-    return sumac_component_apply(component, context, sumac_value_item(args, 0), error);
 }
 
 /* ---- from within replicas */

@@ -603,34 +603,55 @@ static enum sumac_status apply_remote(
     return status == SUMAC_OK ? remote_change(variable, function, &gradient, 1, error) : status;
 }
 
+/* Of a mirrored one each item is looked at. */
+static enum sumac_status check_gradient(
+    const struct sumac_distributed *variable, const char *call, const struct sumac_value *gradient,
+    struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    if (!value_is_leaf_of_replicas(gradient))
+        return operand_check(variable, call, gradient, gradient->kind == SUMAC_VALUE_SLICES, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < gradient->count; i++)
+        status = check_gradient(variable, call, gradient->items[i], error);
+    return status;
+}
+
+enum sumac_status write_apply(
+    struct sumac_distributed *variable, struct sumac_component *only,
+    const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error)
+{
+    struct update_hyperparameters hyperparameters = variable->hyperparameters;
+    struct change change = {
+        .function = variable->function, .hyperparameters = &hyperparameters, .operand = gradient};
+    enum sumac_status status = SUMAC_OK;
+
+    assert(variable->remote == NULL);
+    if (function != NULL)
+        status = distributed_find_function(
+            variable, function, &change.function, &hyperparameters, error);
+    if (status == SUMAC_OK)
+        status = check_gradient(variable, change.function->name, gradient, error);
+    if (status != SUMAC_OK)
+        return status;
+    pthread_mutex_lock(&variable->mutex);
+    status = storage_change(variable, only, &change, error);
+    pthread_mutex_unlock(&variable->mutex);
+    return status;
+}
+
 enum sumac_status sumac_component_apply(
     struct sumac_component *component, const struct sumac_function *function,
     struct sumac_value *gradient, struct sumac_error *error)
 {
     static const char call[] = "sumac_component_apply";
-    struct update_hyperparameters hyperparameters;
-    struct change change = {.hyperparameters = &hyperparameters, .operand = gradient};
 
     enum sumac_status status = check_component(component, call, error);
     if (status == SUMAC_OK && gradient == NULL)
         status = fail_for_null(error, call, "gradient");
     if (status != SUMAC_OK)
         return status;
-    struct sumac_distributed *variable = component->variable;
-    if (variable->remote != NULL)
-        return apply_remote(variable, function, gradient, error);
-    change.function = variable->function;
-    hyperparameters = variable->hyperparameters;
-    if (function != NULL)
-        status = distributed_find_function(
-            variable, function, &change.function, &hyperparameters, error);
-    if (status == SUMAC_OK)
-        status = operand_check(
-            variable, change.function->name, gradient, gradient->kind == SUMAC_VALUE_SLICES, error);
-    if (status != SUMAC_OK)
-        return status;
-    pthread_mutex_lock(&variable->mutex);
-    status = storage_change(variable, component, &change, error);
-    pthread_mutex_unlock(&variable->mutex);
-    return status;
+    if (component->variable->remote != NULL)
+        return apply_remote(component->variable, function, gradient, error);
+    return write_apply(component->variable, component, function, gradient, error);
 }

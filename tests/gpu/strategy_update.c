@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_update.c -- the components of a variable on GPUs are updated there: to the bits that the
+ * same come to on CPUs, all at once, or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_world.h"
+#include "strategy_pair.h"
+#include "update.h"
+
+#define NTH_MAX 500u
+#define STEPS 3u
+#define COUNT 9u /* of the variable's elements: no sum of the replicas' is 0 then */
+
+static const struct sumac_shape shape = SUMAC_SHAPE(COUNT);
+
+static struct sumac_distributed *made(
+    struct sumac_strategy *strategy, enum sumac_dtype dtype, const struct sumac_function *function,
+    enum sumac_synchronization how)
+{
+    struct sumac_value *initial = tensor(dtype, shape, 0);
+    const struct sumac_distributed_options options = {
+        .name = "w",
+        .initial = initial,
+        .synchronization = how,
+        .aggregation = SUMAC_AGGREGATION_SUM,
+        .function = *function};
+    struct sumac_distributed *variable = NULL;
+    struct sumac_error error = {0};
+
+    if (sumac_distributed_create(strategy, &options, &variable, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    sumac_value_unref(initial);
+    return variable;
+}
+
+static struct sumac_distributed *
+mirrored(struct sumac_strategy *strategy, enum sumac_dtype dtype, const char *function)
+{
+    return made(
+        strategy, dtype, &(struct sumac_function){.name = function},
+        SUMAC_SYNCHRONIZATION_ON_WRITE);
+}
+
+/* Of each replica another one. */
+static struct sumac_value *gradients(enum sumac_dtype dtype)
+{
+    struct sumac_value *items[REPLICAS_MAX];
+
+    for (uint32_t i = 0; i < replicas; i++)
+        items[i] = tensor(dtype, shape, i + 1);
+    return sumac_value_per_replica(items, replicas, 0);
+}
+
+/* Gives  what the replicas read after the last of some steps. */
+static struct sumac_value *
+trained(struct sumac_strategy *strategy, struct sumac_distributed *variable, enum sumac_dtype dtype)
+{
+    struct sumac_value *value = placed(strategy, gradients(dtype)), *result = NULL;
+    struct sumac_error error = {0};
+
+    for (uint32_t step = 0; step < STEPS; step++) {
+        sumac_value_unref(result);
+        result = NULL;
+        if (run_with(strategy, apply_sum, variable, value, &result, &error) != SUMAC_OK)
+            fail_msg("%s", error.text);
+    }
+    sumac_value_unref(value);
+    return result;
+}
+
+static void assert_trained_alike(
+    const struct pair *pair, enum sumac_dtype dtype, const struct sumac_function *f)
+{
+    const enum sumac_synchronization how = SUMAC_SYNCHRONIZATION_ON_WRITE;
+    struct sumac_distributed *far = made(pair->gpus, dtype, f, how); /* given */
+    struct sumac_distributed *near = made(pair->cpus, dtype, f, how);
+
+    struct sumac_value *there = trained(pair->gpus, far, dtype); /* when */
+    struct sumac_value *here = trained(pair->cpus, near, dtype);
+
+    assert_same(there, here); /* then */
+    assert_true(is_placed(there));
+    assert_int_equal(
+        sumac_value_kind(there), replicas == 1 ? SUMAC_VALUE_TENSOR : SUMAC_VALUE_MIRRORED);
+    sumac_value_unref(there);
+    sumac_value_unref(here);
+    sumac_distributed_destroy(far);
+    sumac_distributed_destroy(near);
+}
+
+/* What kernels there are, and what is the host's. */
+static void every_function_on_every_type_comes_to_the_bits_of_cpus(void **state)
+{
+    const struct update_function *function;
+
+    for (uint32_t i = 0; (function = update_at(i)) != NULL; i++)
+        for (int dtype = SUMAC_INT8; dtype <= SUMAC_FLOAT64; dtype++)
+            if ((function->dtypes >> dtype & 1) != 0)
+                assert_trained_alike(
+                    *state, (enum sumac_dtype)dtype,
+                    &(struct sumac_function){.name = function->name});
+}
+
+static void hyperparameters_and_schedules_are_those_of_cpus(void **state)
+{
+    static const struct sumac_schedule halved = {
+        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 0.5};
+    const struct sumac_function functions[] = {
+        {.name = "adam", .schedule = &halved},
+        {.name = "sgd", .schedule = &halved},
+        SUMAC_FUNCTION("rmsprop", {"centered", 1}),
+        SUMAC_FUNCTION("rmsprop", {"learning_rate", 0.5}, {"clip_value", 2}),
+        SUMAC_FUNCTION("delayed_nesterov", {"buffer_size", 2}),
+        SUMAC_FUNCTION("momentum", {"nesterov", 1})};
+
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        for (int dtype = SUMAC_FLOAT16; dtype <= SUMAC_FLOAT64; dtype++)
+            assert_trained_alike(*state, (enum sumac_dtype)dtype, &functions[i]);
+}
+
+/* ---- by whom */
+
+/* Across the replicas: nothing else is called of the driver than what the update takes. */
+static uint64_t counted(
+    struct sumac_distributed *variable, const char *function, struct sumac_value *gradient,
+    const char *calls)
+{
+    const struct sumac_function named = {.name = function};
+    struct sumac_error error = {0};
+
+    gpu_world_count(calls);
+    if (sumac_distributed_apply(
+            variable, NULL, function == NULL ? NULL : &named, gradient, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    const uint64_t count = gpu_world_counted();
+    gpu_world_fail_at("", 0, 0);
+    return count;
+}
+
+static void an_update_is_a_launch_on_each_device_and_nothing_is_copied(void **state)
+{
+    struct pair *pair = *state;
+
+    gpu_world_count(""); /* who cannot be asked is no stand-in */
+    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
+
+    assert_int_equal(counted(variable, NULL, gradient, "cuLaunchKernel"), replicas);
+    assert_int_equal(counted(variable, NULL, gradient, "cuMemcpyAsync"), 0);
+    assert_int_equal(counted(variable, "assign_add", gradient, "cuLaunchKernel"), replicas);
+    sumac_value_unref(gradient);
+}
+
+static void slots_that_a_function_does_not_have_are_left_where_they_are(void **state)
+{
+    struct pair *pair = *state;
+
+    gpu_world_count("");
+    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
+
+    assert_int_equal(counted(variable, NULL, gradient, "cuMemAlloc_v2"), 3 * replicas);
+    assert_int_equal(counted(variable, "assign_add", gradient, "cuMemAlloc_v2"), replicas);
+    sumac_value_unref(gradient);
+}
+
+/* It is brought to each device, and the variable to none. */
+static void a_gradient_of_the_hosts_is_brought_to_the_devices(void **state)
+{
+    struct pair *pair = *state;
+
+    gpu_world_count("");
+    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_value *gradient = tensor(SUMAC_FLOAT32, shape, 1);
+
+    assert_int_equal(counted(variable, NULL, gradient, "cuLaunchKernel"), replicas);
+    assert_int_equal(counted(variable, NULL, gradient, "cuMemcpyAsync"), replicas);
+    sumac_value_unref(gradient);
+}
+
+static struct sumac_value *rows(void)
+{
+    static const int64_t indices[] = {7, 0, 7};
+
+    return sumac_value_slices(
+        tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), 1),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(3), indices), shape);
+}
+
+/* Integers, and rows, are the host's. */
+static void what_has_no_kernel_is_launched_nowhere(void **state)
+{
+    struct pair *pair = *state;
+
+    gpu_world_count("");
+    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_INT32, NULL);
+    struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_INT32, shape, 1));
+    assert_int_equal(counted(variable, "assign_add", gradient, "cuLaunchKernel"), 0);
+    sumac_value_unref(gradient);
+
+    struct sumac_distributed *far = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_distributed *near = mirrored(pair->cpus, SUMAC_FLOAT32, "adam");
+    struct sumac_value *there = NULL, *here = NULL;
+    gradient = rows();
+    struct sumac_value *away = placed(pair->gpus, sumac_value_ref(gradient));
+    assert_int_equal(counted(far, NULL, away, "cuLaunchKernel"), 0);
+    assert_int_equal(sumac_distributed_apply(near, NULL, NULL, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_distributed_read(far, NULL, &there, NULL), SUMAC_OK);
+    assert_int_equal(sumac_distributed_read(near, NULL, &here, NULL), SUMAC_OK);
+    assert_true(sumac_value_equal(there, here));
+    sumac_value_unref(there);
+    sumac_value_unref(here);
+    sumac_value_unref(away);
+    sumac_value_unref(gradient);
+}
+
+/* One by one, within a function of the program's: a value that somebody has is no other then. */
+static enum sumac_status apply_twice(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_value *before = NULL;
+    char one[128], other[128];
+
+    (void)kwargs;
+    (void)context;
+    enum sumac_status status = sumac_component_read(component, &before, error);
+    (void)sumac_value_print(before, one, sizeof one);
+    for (uint32_t i = 0; status == SUMAC_OK && i < 2; i++)
+        status = sumac_component_apply(component, NULL, sumac_value_item(args, 0), error);
+    (void)sumac_value_print(before, other, sizeof other);
+    assert_string_equal(one, other);
+    sumac_value_unref(before);
+    return status == SUMAC_OK ? sumac_component_read(component, result, error) : status;
+}
+
+static struct sumac_value *
+updated(struct sumac_strategy *strategy, struct sumac_distributed *variable)
+{
+    struct sumac_value *gradient = placed(strategy, tensor(SUMAC_FLOAT32, shape, 1));
+    struct sumac_value *args = sumac_value_tuple(&gradient, 1), *result = NULL;
+    const struct sumac_update update = {.function = apply_twice, .args = args};
+    struct sumac_error error = {0};
+
+    if (sumac_distributed_update(variable, NULL, &update, &result, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    sumac_value_unref(args);
+    return result;
+}
+
+static void components_are_updated_one_by_one_too(void **state)
+{
+    struct pair *pair = *state;
+    struct sumac_value *there = updated(pair->gpus, mirrored(pair->gpus, SUMAC_FLOAT32, "adam"));
+    struct sumac_value *here = updated(pair->cpus, mirrored(pair->cpus, SUMAC_FLOAT32, "adam"));
+
+    assert_same(there, here);
+    assert_true(is_placed(there));
+    sumac_value_unref(there);
+    sumac_value_unref(here);
+}
+
+/* ---- streams */
+
+#define LATE_BYTES (UINT32_C(4) << 20)
+
+/* What a replica adds to its own component is on its way in its stream. */
+static enum sumac_status copy_and_add(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_device *device = sumac_replica_device(replica);
+    const struct sumac_tensor *given = sumac_value_as_tensor(sumac_value_item(args, 0));
+    struct sumac_buffer *late = NULL, *there = NULL;
+    struct sumac_tensor own;
+
+    (void)kwargs;
+    assert_int_equal(sumac_device_buffer_create(device, 2 * LATE_BYTES, &late, error), SUMAC_OK);
+    assert_int_equal(
+        sumac_device_buffer_create(device, sumac_tensor_bytes(given), &there, error), SUMAC_OK);
+    const struct sumac_copy slow = {
+        .to = late, .from = late, .from_offset = LATE_BYTES, .bytes = LATE_BYTES};
+    const struct sumac_copy copy = {
+        .to = there, .from = given->buffer, .bytes = sumac_tensor_bytes(given)};
+    for (uint32_t i = 0; i < 10; i++)
+        assert_int_equal(sumac_device_copy(device, &slow, error), SUMAC_OK);
+    assert_int_equal(sumac_device_copy(device, &copy, error), SUMAC_OK);
+    assert_int_equal(sumac_tensor_view(there, 0, SUMAC_FLOAT32, &given->shape, &own), SUMAC_OK);
+    struct sumac_value *value = sumac_value_of(&own);
+    sumac_buffer_unref(there);
+    const enum sumac_status status =
+        sumac_distributed_assign_add(context, replica, value, result, error);
+    sumac_value_unref(value);
+    assert_int_equal(sumac_device_wait(device, error), SUMAC_OK);
+    sumac_buffer_unref(late);
+    return status;
+}
+
+static enum sumac_status
+add(struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    return sumac_distributed_assign_add(context, replica, sumac_value_item(args, 0), result, error);
+}
+
+static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **state)
+{
+    struct pair *pair = *state;
+    const struct sumac_function none = {.name = NULL};
+    const enum sumac_synchronization how = SUMAC_SYNCHRONIZATION_ON_READ;
+    struct sumac_distributed *far = made(pair->gpus, SUMAC_FLOAT32, &none, how); /* given */
+    struct sumac_distributed *near = made(pair->cpus, SUMAC_FLOAT32, &none, how);
+
+    for (uint32_t round = 0; round < STEPS; round++) {
+        struct sumac_value *value = gradients(SUMAC_FLOAT32), *there = NULL, *here = NULL;
+        struct sumac_value *away = placed(pair->gpus, sumac_value_ref(value));
+
+        assert_int_equal(
+            run_with(pair->gpus, copy_and_add, far, away, &there, NULL), SUMAC_OK); /* when */
+        assert_int_equal(run_with(pair->cpus, add, near, value, &here, NULL), SUMAC_OK);
+
+        assert_same(there, here); /* then */
+        assert_true(is_placed(there));
+        sumac_value_unref(there);
+        sumac_value_unref(here);
+        sumac_value_unref(away);
+        sumac_value_unref(value);
+    }
+}
+
+/* ---- what fails */
+
+/* Has each component, or none, what the first had before? */
+static void assert_changed(
+    struct sumac_distributed *variable, struct sumac_value *before, bool changed, const char *what)
+{
+    struct sumac_value *components = NULL;
+
+    assert_int_equal(sumac_distributed_components(variable, &components, NULL), SUMAC_OK);
+    assert_int_equal(sumac_value_count(components), replicas);
+    for (uint32_t i = 0; i < replicas; i++)
+        if (sumac_value_equal(sumac_value_item(components, i), before) == changed)
+            fail_msg("%s: component %u is %s", what, i, changed ? "as before" : "another");
+    sumac_value_unref(components);
+}
+
+/* Train it once, and call `nth` of the function fails. Returns  whether that was noticed. */
+static bool fails_at(const char *function, uint64_t nth)
+{
+    const bool lasts = strcmp(function, "stream") == 0; /* of a context, for good */
+    struct sumac_strategy *strategy = on("gpu", 0);     /* whose kernels nobody has loaded */
+    struct sumac_distributed *variable = mirrored(strategy, SUMAC_FLOAT32, "momentum");
+    struct sumac_value *gradient = placed(strategy, tensor(SUMAC_FLOAT32, shape, 1));
+    struct sumac_value *before = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(sumac_distributed_read(variable, NULL, &before, NULL), SUMAC_OK);
+    gpu_world_fail_at(function, nth, lasts ? 700 : 2); /* given */
+    const bool failed =
+        sumac_distributed_apply(variable, NULL, NULL, gradient, &error) != SUMAC_OK; /* when */
+    if (failed && strstr(error.text, "GPU:") == NULL)                                /* then */
+        fail_msg("%s, call %u: \"%s\" names no device", function, (unsigned)nth, error.text);
+    if (!lasts) {
+        gpu_world_fail_at("", 0, 0);
+        assert_changed(variable, before, !failed, function);
+        assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+        assert_changed(variable, before, true, function);
+    }
+    sumac_value_unref(before);
+    sumac_value_unref(gradient);
+    sumac_strategy_destroy(strategy);
+    gpu_world_fail_at("", 0, 0);
+    return failed;
+}
+
+static void what_fails_on_one_device_changes_none(void **state)
+{
+    static const struct {
+        const char *function;
+        uint32_t each; /* at least so many calls of a device */
+    } functions[] = {
+        {"cuMemAlloc_v2", 2}, {"cuModuleLoadData", 1}, {"cuLaunchKernel", 1}, {"stream", 1}};
+
+    gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        uint64_t nth = 1;
+        while (nth < NTH_MAX && fails_at(functions[i].function, nth))
+            nth++;
+        if (nth <= functions[i].each * replicas || nth == NTH_MAX)
+            fail_msg("%s fails %u times", functions[i].function, (unsigned)nth - 1);
+    }
+    (void)state;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pair_test(every_function_on_every_type_comes_to_the_bits_of_cpus),
+        pair_test(hyperparameters_and_schedules_are_those_of_cpus),
+        pair_test(an_update_is_a_launch_on_each_device_and_nothing_is_copied),
+        pair_test(slots_that_a_function_does_not_have_are_left_where_they_are),
+        pair_test(a_gradient_of_the_hosts_is_brought_to_the_devices),
+        pair_test(what_has_no_kernel_is_launched_nowhere),
+        pair_test(components_are_updated_one_by_one_too),
+        pair_test(what_a_replica_has_in_its_stream_comes_before_its_own_write),
+        cmocka_unit_test(what_fails_on_one_device_changes_none),
+    };
+
+    if (!pair_is_there())
+        return GPU_WORLD_SKIPPED;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
