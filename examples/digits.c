@@ -30,10 +30,11 @@
 
 #define BATCH 32
 #define LEARNING_RATE 0.001
-#define JUDGED_EVERY 20  /* steps */
-#define STEPS_MAX 100000 /* of a worker, when it is not told otherwise */
-#define PROGRESS_S 0.1   /* between lines that are written over */
-#define LOG_S 1.0        /* between lines that stay */
+#define JUDGED_EVERY 20   /* steps */
+#define STEP_MS_MAX 20000 /* of a step on GPUs, which takes less than one */
+#define STEPS_MAX 100000  /* of a worker, when it is not told otherwise */
+#define PROGRESS_S 0.1    /* between lines that are written over */
+#define LOG_S 1.0         /* between lines that stay */
 
 /* The variables, in the order of the worker's. The first ones are pushed, `done` is only pulled. */
 enum { W1, B1, W2, B2, STEPS, DONE, VARIABLES };
@@ -378,6 +379,7 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
         .bounded = job->settings.bounded,
         .lag_max = job->settings.lag_max,
         .synchronous = job->settings.synchronous,
+        .step_timeout_ms = STEP_MS_MAX,
     };
 
     if (status == SUMAC_OK)

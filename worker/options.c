@@ -11,6 +11,8 @@
 #include "collective.h"
 #include "error.h"
 
+#define STEP_TIMEOUT_MS 600000u /* where the program says nothing: longer than steps are */
+
 /* Both are said again of every push, and a client refuses those that it cannot make: these are
  * refused before the first step. */
 static enum sumac_status
@@ -136,6 +138,8 @@ static void fill_in(struct sumac_worker_options *options)
         options->reduce = SUMAC_REDUCE_MEAN;
     if (options->pushes_in_flight == 0)
         options->pushes_in_flight = 1;
+    if (options->step_timeout_ms == 0)
+        options->step_timeout_ms = STEP_TIMEOUT_MS;
     if (options->trace == NULL)
         options->trace = getenv("SUMAC_TRACE");
     if (options->trace != NULL && options->trace[0] == '\0')

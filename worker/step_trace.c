@@ -195,6 +195,12 @@ enum sumac_status step_trace_open(
 }
 
 /* What has not ended has no end to be written. */
+void step_trace_flush(struct step_trace *traced)
+{
+    if (traced != NULL)
+        trace_flush(traced->trace);
+}
+
 void step_trace_close(struct step_trace *traced)
 {
     if (traced == NULL)

@@ -35,6 +35,8 @@ enum sumac_status step_trace_open(
     const struct sumac_worker_options *options, const struct transfers *transfers,
     struct step_trace **traced, struct sumac_error *error);
 void step_trace_close(struct step_trace *traced);
+/* A step has failed, and the program may end: what there is goes to the file. */
+void step_trace_flush(struct step_trace *traced);
 
 /* What begins now; 0 where it is off. Threads  any. */
 static inline uint64_t step_trace_begin(const struct step_trace *traced)

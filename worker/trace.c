@@ -306,6 +306,16 @@ trace_open(const struct trace_options *options, struct trace **trace, struct sum
     return SUMAC_OK;
 }
 
+void trace_flush(struct trace *trace)
+{
+    if (trace == NULL)
+        return;
+    pthread_mutex_lock(&trace->mutex);
+    if (!trace->over)
+        write_out(trace);
+    pthread_mutex_unlock(&trace->mutex);
+}
+
 void trace_close(struct trace *trace)
 {
     if (trace == NULL)

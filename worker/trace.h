@@ -80,6 +80,9 @@ trace_open(const struct trace_options *options, struct trace **trace, struct sum
 /* Write what there is still, and end the file. Nobody adds to it any more. NULL is fine. */
 void trace_close(struct trace *trace);
 
+/* Write what there is into the file. NULL is fine. */
+void trace_flush(struct trace *trace);
+
 /* A row of its own for events that follow one another, or lie within one another; they are shown in
  * the order in which they were asked for. Of NULL it is 0. Threads  any. */
 uint32_t trace_track(struct trace *trace, const char *name);

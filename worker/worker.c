@@ -504,8 +504,8 @@ static enum sumac_status tell_lost(const struct sumac_worker *worker, struct sum
 
     assert(lost->status != SUMAC_OK);
     return fail(
-        error, lost->status, lost->reason, "%s; the worker's devices meet no more: make it anew",
-        lost->text);
+        error, lost->status, lost->reason,
+        "%s; the worker's devices meet no more: make another worker", lost->text);
 }
 
 /* All replicas have written their gradients, or have begun to: the group has nobody to wait for but
@@ -530,11 +530,7 @@ static enum sumac_status reduce(
     collective_start(worker->group);
     step_trace_all_end(worker->traced, TRACE_REDUCE);
     transfers_fetch(&worker->transfers, &place->gradients, &place->written);
-    status = collective_wait(
-        worker->group,
-        worker->options.step_timeout_ms == 0 ? COLLECTIVE_NO_LIMIT
-                                             : worker->options.step_timeout_ms,
-        &worker->lost);
+    status = collective_wait(worker->group, worker->options.step_timeout_ms, &worker->lost);
     step_trace_replicas(worker->traced, TRACE_REDUCE, begin_ns, worker->steps);
     step_trace_caller(worker->traced, TRACE_WAIT_FOR_REDUCTION, begin_ns, worker->steps);
     if (status == SUMAC_DEADLINE_EXCEEDED) {
@@ -703,6 +699,8 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
     step_trace_caller(worker->traced, TRACE_STEP, begin_ns, worker->steps);
     if (status == SUMAC_OK)
         worker->steps++;
+    else
+        step_trace_flush(worker->traced);
     assert(worker->pushed == worker->steps); /* a step is one push */
     return status;
 }

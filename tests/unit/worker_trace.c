@@ -112,6 +112,34 @@ static void devices_with_memory_of_their_own_have_a_track_for_their_copies(void 
     json_decref(events);
 }
 
+static enum sumac_status step_that_fails_at_last(struct sumac_replica *replica)
+{
+    return replica->step < 2 ? observed_step(replica) : SUMAC_DATA_LOSS;
+}
+
+static void what_led_to_a_step_that_fails_is_in_the_file_at_once(void **state)
+{
+    const struct place *place = *state;
+    struct fixture fixture;
+    char written[8192] = "";
+
+    prepare_traced(&fixture, 1, place->path); /* given */
+    fixture.options.step = step_that_fails_at_last;
+    struct sumac_worker *worker = created(&fixture);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_DATA_LOSS); /* when */
+
+    FILE *file = fopen(place->path, "r"); /* then */
+    assert_non_null(file);
+    (void)fread(written, 1, sizeof written - 1, file);
+    (void)fclose(file);
+    assert_non_null(strstr(written, "\"compute\""));
+    assert_non_null(strstr(written, "\"step\":2"));
+    sumac_worker_destroy(worker);
+}
+
 static void a_push_ends_where_its_end_is_heard_and_not_where_it_is_waited_for(void **state)
 {
     const struct place *place = *state;
@@ -245,6 +273,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_step_tells_what_replicas_network_and_caller_did_each_on_its_track),
         TEST(devices_with_memory_of_their_own_have_a_track_for_their_copies),
+        TEST(what_led_to_a_step_that_fails_is_in_the_file_at_once),
         TEST(a_push_ends_where_its_end_is_heard_and_not_where_it_is_waited_for),
         TEST(which_trace_is_written_the_options_say_or_else_the_environment),
         TEST(a_worker_that_is_not_alone_has_its_name_in_that_of_its_file),

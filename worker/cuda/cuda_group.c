@@ -137,8 +137,7 @@ void cuda_group_fail(struct member *member, ncclResult_t result)
         (void)fail(
             &group->failure, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
             "start %" PRIu64
-            " %s of a group of %u replicas failed at replica %u (%s): NCCL says: %s; the "
-            "group was aborted: open another",
+            " %s of a group of %u replicas failed at replica %u (%s): NCCL says: %s",
             group->starts, cuda_group_describe(group, what, sizeof what), group->base.replicas,
             member->rank.replica, cuda_group_name(member, name, sizeof name),
             group->library->ncclGetErrorString(result));

@@ -80,9 +80,9 @@ struct sumac_worker_options {
      * `sumac run --synchronous` sets to 1. */
     bool synchronous;
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
-    /* Of a step on GPUs, from when its work is in their streams until it is done there and reduced;
-     * 0: as long as it takes. Beyond it the reduction is ended on all of them, and this step, and
-     * each after it, fails and says so: make another worker. */
+    /* Of a step on several GPUs, from when its work is in their streams until it is done there and
+     * reduced; 0: ten minutes; 2^32 - 1: no limit. Beyond it the reduction is ended on all of them,
+     * and this step, and each after it, fails and says so: make another worker. */
     uint32_t step_timeout_ms;
     /* The loss was multiplied by this before the gradients were computed, so that those of half
      * types don't vanish: what is pushed is divided by it on the ps. Finite, above 0; 0: 1. Float

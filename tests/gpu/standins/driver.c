@@ -231,6 +231,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number)
     return CUDA_SUCCESS;
 }
 
+bool standin_has_failed(void) { return failing_at > 0 && calls >= failing_at; }
+
 /* A driver takes all that is left away, and whoever has it learns of it later. Of a call that was
  * to fail something may be left. */
 CUresult cuDevicePrimaryCtxRelease(CUdevice number)
@@ -243,7 +245,7 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice number)
     const bool last = context->retained == 0;
     const int streams = context->streams, events = context->events;
     const int modules = atomic_load(&context->modules), pinned = atomic_load(&context->pinned);
-    const bool has_failed = failing_at > 0 && calls >= failing_at;
+    const bool has_failed = standin_has_failed();
     if (last)
         atomic_store(&context->failed, CUDA_SUCCESS);
     pthread_mutex_unlock(&mutex);

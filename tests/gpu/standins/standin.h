@@ -45,6 +45,8 @@ CUresult standin_enter(const char *function, bool needs_context);
 void standin_fail_at(const char *function, uint64_t nth, int result);
 /* How often it was called since then. */
 uint64_t standin_calls(void);
+/* Has a call come to what it was to come to? Then something may be left of it. */
+bool standin_has_failed(void);
 struct CUctx_st *standin_context(int device);
 struct CUctx_st *standin_current(void);
 int standin_devices(void);
