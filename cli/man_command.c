@@ -109,6 +109,7 @@ static void print_sumac_page(void)
          "(\\-\\-replicas)\n"
          ".TP\n.B SUMAC_DEVICES\nset by sumac run \\-\\-devices: what a worker's replicas run on, "
          "auto, cpu:N or gpu:0,1\n"
+         ".TP\n.B SUMAC_NCCL_LIBRARY\nNCCL's file, where the linker does not find libnccl.so.2\n"
          ".TP\n.B SUMAC_SYNCHRONOUS\nset by sumac run \\-\\-synchronous to 1: workers take "
          "synchronous steps\n"
          ".TP\n.B SUMAC_TRACE\nset by sumac run \\-\\-trace: the file to which workers write what "

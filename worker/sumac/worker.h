@@ -82,7 +82,9 @@ struct sumac_worker_options {
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
     /* Of a step on several GPUs, from when its work is in their streams until it is done there and
      * reduced; 0: ten minutes; 2^32 - 1: no limit. Beyond it the reduction is ended on all of them,
-     * and this step, and each after it, fails and says so: make another worker. */
+     * and this step, and each after it, fails and says so: make another worker. A kernel of the
+     * program's own that never ends is waited for all the same: nothing ends one but its process.
+     */
     uint32_t step_timeout_ms;
     /* The loss was multiplied by this before the gradients were computed, so that those of half
      * types don't vanish: what is pushed is divided by it on the ps. Finite, above 0; 0: 1. Float
