@@ -358,24 +358,6 @@ static void a_value_outlives_its_strategy(void **state)
     sumac_value_unref(there);
 }
 
-static void across_the_replicas_it_is_the_hosts(void **state)
-{
-    struct pair *pair = *state;
-    struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(9), 0), *sum = NULL, *other = NULL;
-    struct sumac_value *there = placed(pair->gpus, sumac_value_ref(value));
-    const struct sumac_axes none = {.given = false};
-
-    assert_int_equal(
-        sumac_strategy_reduce(pair->gpus, SUMAC_REDUCE_SUM, there, &none, &sum, NULL), SUMAC_OK);
-    assert_int_equal(
-        sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, value, &none, &other, NULL), SUMAC_OK);
-    assert_memory_equal(sumac_value_data(sum), sumac_value_data(other), 9 * 4);
-    sumac_value_unref(sum);
-    sumac_value_unref(other);
-    sumac_value_unref(there);
-    sumac_value_unref(value);
-}
-
 /* ---- variables */
 
 static void trained(
@@ -570,7 +552,6 @@ int main(void)
         pair_test(a_merge_call_finds_what_all_replicas_had_in_their_streams),
         pair_test(a_value_on_a_gpu_is_compared_and_printed_as_what_it_is),
         pair_test(a_value_outlives_its_strategy),
-        pair_test(across_the_replicas_it_is_the_hosts),
         pair_test(updates_come_to_the_bits_of_cpus),
         pair_test(what_replicas_write_is_written_as_on_cpus),
         pair_test(a_component_that_was_written_alone_is_no_copy_of_the_others),

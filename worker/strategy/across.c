@@ -108,11 +108,16 @@ static enum sumac_status name_leaf(
 }
 
 /* What is across the replicas is the host's, but in their merge_call, where each has its own. */
+static bool is_for_one(const struct sumac_strategy *strategy)
+{
+    return strategy->there != NULL && context_present()->replica == NULL;
+}
+
 static enum sumac_status give(
     const struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **result,
     struct sumac_error *error)
 {
-    if (strategy->there == NULL || context_present()->replica != NULL) {
+    if (!is_for_one(strategy)) {
         *result = value;
         return SUMAC_OK;
     }
@@ -139,6 +144,7 @@ static enum sumac_status collect_value(
 
     collect->count = strategy->in_sync;
     collect->marks = true;
+    collect->is_for_one = is_for_one(strategy);
     label_init(&label);
     if (collect->items > 0)
         label_print(&label, "item %" PRIu32 " of %" PRIu32, collect->item, collect->items);
@@ -320,6 +326,36 @@ static enum sumac_status reduce_items(
     return status;
 }
 
+/* A list of what a list or a tuple has. Takes  it. */
+static enum sumac_status
+make_list(struct sumac_value *nest, struct sumac_value **list, struct sumac_error *error)
+{
+    assert(nest->kind == SUMAC_VALUE_LIST || nest->kind == SUMAC_VALUE_TUPLE);
+    if (nest->kind == SUMAC_VALUE_LIST) {
+        *list = nest;
+        return SUMAC_OK;
+    }
+    for (uint32_t i = 0; i < nest->count; i++)
+        (void)sumac_value_ref(nest->items[i]);
+    *list = sumac_value_list(nest->items, nest->count);
+    sumac_value_unref(nest);
+    return *list == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+/* On devices, in one process: they are one nest, so that the leaves of all of them meet together.
+ */
+static enum sumac_status reduce_together(
+    struct collect *collect, struct sumac_value *values, struct sumac_value **results,
+    struct sumac_error *error)
+{
+    struct sumac_value *nest = NULL;
+
+    assert(collect->strategy->peers == NULL);
+    collect->items = 0; /* nobody else counts them */
+    const enum sumac_status status = reduce(collect, values, &nest, error);
+    return status == SUMAC_OK ? make_list(nest, results, error) : status;
+}
+
 enum sumac_status sumac_strategy_batch_reduce(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
     struct sumac_value **results, struct sumac_error *error)
@@ -344,8 +380,11 @@ enum sumac_status sumac_strategy_batch_reduce(
             sumac_value_kind_name(values->kind));
     if (status != SUMAC_OK)
         return call_refuse_across(strategy, CALL_REDUCE, &why, error);
-    return collect.items == 0 ? reduce_none(&collect, results, error)
-                              : reduce_items(&collect, values, results, error);
+    if (collect.items == 0)
+        return reduce_none(&collect, results, error);
+    return strategy->there != NULL && strategy->peers == NULL
+               ? reduce_together(&collect, values, results, error)
+               : reduce_items(&collect, values, results, error);
 }
 
 enum sumac_status sumac_strategy_gather(

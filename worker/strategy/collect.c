@@ -115,7 +115,9 @@ static enum sumac_status reduce_elements(
         return axes_reduce(
             &(struct axes_reduction){.op = collect->op}, tensors, collect->count, result, error);
     if (!reach_is_here(first->buffer))
-        return there_add_sum(collect->there, collect->op, tensors, result, error);
+        return collect->is_for_one
+                   ? there_add_reduce(collect->there, collect->op, tensors, result, error)
+                   : there_add_sum(collect->there, collect->op, tensors, result, error);
     struct sumac_value *value =
         results_make_tensor(collect->strategy->results, first->dtype, &first->shape, &to);
     if (value == NULL)
@@ -321,7 +323,8 @@ static bool are_here(struct sumac_value *const *leaves, uint32_t count)
     return here;
 }
 
-/* What the devices do not do is done here, and what comes of it goes to all of them. */
+/* What the devices do not do is done here, and what comes of it goes to all of them that want it.
+ */
 static enum sumac_status collect_here(
     const struct collect *collect, struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
@@ -335,7 +338,9 @@ static enum sumac_status collect_here(
         status = sumac_value_to_host(leaves[i], &here[i], error);
     if (status == SUMAC_OK)
         status = collect->leaf((void *)(uintptr_t)collect, here, path, &made, error);
-    if (status == SUMAC_OK)
+    if (status == SUMAC_OK && collect->is_for_one)
+        *mapped = sumac_value_ref(made);
+    else if (status == SUMAC_OK)
         status = there_spread(collect->strategy, made, mapped, error);
     sumac_value_unref(made);
     for (uint32_t i = 0; here != NULL && i < count; i++)

@@ -109,6 +109,10 @@ struct there_calls {
 enum sumac_status there_add_sum(
     struct there_calls *calls, enum sumac_reduce_op op, const struct sumac_tensor *const *tensors,
     struct sumac_value **result, struct sumac_error *error);
+/* The same, of which the device of replica 0 alone gets the result: that is no mirrored one. */
+enum sumac_status there_add_reduce(
+    struct there_calls *calls, enum sumac_reduce_op op, const struct sumac_tensor *const *tensors,
+    struct sumac_value **result, struct sumac_error *error);
 /* One after the other: along their first axis, or one before which all have one element. `shape` is
  * the result's. */
 enum sumac_status there_add_gather(

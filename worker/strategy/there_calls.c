@@ -12,11 +12,11 @@
 
 #define CALLS_AT_ONCE_MAX 256u /* of a start */
 
-enum there_kind { THERE_SUM, THERE_GATHER, THERE_BROADCAST };
+enum there_kind { THERE_SUM, THERE_REDUCE, THERE_GATHER, THERE_BROADCAST };
 
 struct there_call {
     enum there_kind kind;
-    enum sumac_reduce_op op; /* of SUM */
+    enum sumac_reduce_op op; /* of SUM, and of REDUCE, whose result replica 0 gets */
     enum sumac_dtype dtype;
     const void **from;  /* (replicas) … */
     void **to;          /* (replicas) … */
@@ -40,18 +40,18 @@ static bool make_room(struct there_calls *calls)
     return true;
 }
 
-/* What each replica gets. Gives *items. */
+/* What the first replicas get, `count` of them; the others' are NULL. Gives *items. */
 static enum sumac_status make_results(
-    struct there_calls *calls, const struct sumac_tensor *like, struct sumac_value **items,
-    struct sumac_error *error)
+    struct there_calls *calls, const struct sumac_tensor *like, uint32_t count,
+    struct sumac_value **items, struct sumac_error *error)
 {
-    const uint32_t replicas = calls->strategy->replicas;
     const uint64_t likeness = value_new_likeness();
     enum sumac_status status = SUMAC_OK;
     uint32_t made = 0;
 
-    for (; status == SUMAC_OK && made < replicas; made++) {
-        items[made] = NULL;
+    for (uint32_t i = 0; i < calls->strategy->replicas; i++)
+        items[i] = NULL;
+    for (; status == SUMAC_OK && made < count; made++) {
         status = there_make(calls->strategy, made, like, &items[made], error);
         if (status == SUMAC_OK)
             atomic_store(&items[made]->likeness, likeness);
@@ -84,7 +84,7 @@ add(struct there_calls *calls, const struct there_call *kind,
     call->bytes = sumac_tensor_bytes(&items[0]->tensor);
     for (uint32_t i = 0; i < replicas; i++) {
         call->from[i] = sumac_tensor_data(tensors[i]);
-        call->to[i] = sumac_tensor_data(&items[i]->tensor);
+        call->to[i] = items[i] == NULL ? NULL : sumac_tensor_data(&items[i]->tensor);
         call->elements[i] = sumac_tensor_bytes(tensors[i]) / dtype_bytes(call->dtype);
     }
     return SUMAC_OK;
@@ -96,6 +96,7 @@ static enum sumac_status add_with_results(
     struct sumac_value **result, struct sumac_error *error)
 {
     const uint32_t replicas = calls->strategy->replicas;
+    const bool is_one = kind->kind == THERE_REDUCE;
     struct sumac_value *items[SUMAC_REPLICAS_MAX];
 
     assert(replicas <= SUMAC_REPLICAS_MAX);
@@ -103,7 +104,7 @@ static enum sumac_status add_with_results(
         *result = sumac_value_of(tensors[0]);
         return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     }
-    enum sumac_status status = make_results(calls, like, items, error);
+    enum sumac_status status = make_results(calls, like, is_one ? 1 : replicas, items, error);
     if (status != SUMAC_OK)
         return status;
     status = add(calls, kind, tensors, items, error);
@@ -112,7 +113,7 @@ static enum sumac_status add_with_results(
             sumac_value_unref(items[i]);
         return status;
     }
-    *result = value_mirrored_each(items, replicas, calls->strategy->first);
+    *result = is_one ? items[0] : value_mirrored_each(items, replicas, calls->strategy->first);
     if (*result == NULL) /* and nothing of it is written to */
         free((void *)calls->items[--calls->count].from);
     return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
@@ -126,6 +127,17 @@ enum sumac_status there_add_sum(
         collective_has(calls->strategy->own.devices[0]->ops->collectives, op, tensors[0]->dtype));
     return add_with_results(
         calls, &(struct there_call){.op = op}, tensors, tensors[0], result, error);
+}
+
+enum sumac_status there_add_reduce(
+    struct there_calls *calls, enum sumac_reduce_op op, const struct sumac_tensor *const *tensors,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    assert(
+        collective_has(calls->strategy->own.devices[0]->ops->collectives, op, tensors[0]->dtype));
+    return add_with_results(
+        calls, &(struct there_call){.kind = THERE_REDUCE, .op = op}, tensors, tensors[0], result,
+        error);
 }
 
 enum sumac_status there_add_gather(
@@ -223,6 +235,8 @@ add_to_group(const struct there *there, const struct there_call *call, struct su
     switch (call->kind) {
     case THERE_SUM:
         return collective_all_reduce(there->group, call->op, &values, error);
+    case THERE_REDUCE:
+        return collective_reduce(there->group, call->op, 0, &values, error);
     case THERE_GATHER:
         return collective_all_gather(there->group, &values, error);
     case THERE_BROADCAST:

@@ -329,6 +329,7 @@ ncclResult_t ncclGroupEnd(void)
 {
     if (--group_depth > 0)
         return ncclSuccess;
+    (void)standin_enter(__func__, false); /* is counted, as what the driver is called for */
     pthread_mutex_lock(&mutex);
     while (grouped != NULL) {
         struct operation *operation = grouped;
@@ -380,6 +381,7 @@ ncclResult_t ncclAllReduce(
     const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
     cudaStream_t stream)
 {
+    (void)standin_enter(__func__, false);
     return ask(
         op, (struct operation){
                 .comm = comm,
@@ -396,6 +398,7 @@ ncclResult_t ncclReduce(
     const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
     ncclComm_t comm, cudaStream_t stream)
 {
+    (void)standin_enter(__func__, false);
     return ask(
         op, (struct operation){
                 .comm = comm,
