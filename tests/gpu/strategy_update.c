@@ -167,8 +167,22 @@ static void slots_that_a_function_does_not_have_are_left_where_they_are(void **s
     struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
     struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
 
-    assert_int_equal(counted(variable, NULL, gradient, "cuMemAlloc_v2"), 3 * replicas);
     assert_int_equal(counted(variable, "assign_add", gradient, "cuMemAlloc_v2"), replicas);
+    sumac_value_unref(gradient);
+}
+
+/* Each update gives up what the next one writes to. */
+static void updates_take_the_memory_of_those_before(void **state)
+{
+    struct pair *pair = *state;
+
+    gpu_world_count("");
+    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
+
+    assert_int_equal(counted(variable, NULL, gradient, "cuMemAlloc_v2"), 3 * replicas);
+    for (uint32_t step = 0; step < STEPS; step++)
+        assert_int_equal(counted(variable, NULL, gradient, "cuMemAlloc_v2"), 0);
     sumac_value_unref(gradient);
 }
 
@@ -408,6 +422,7 @@ int main(void)
         pair_test(hyperparameters_and_schedules_are_those_of_cpus),
         pair_test(an_update_is_a_launch_on_each_device_and_nothing_is_copied),
         pair_test(slots_that_a_function_does_not_have_are_left_where_they_are),
+        pair_test(updates_take_the_memory_of_those_before),
         pair_test(a_gradient_of_the_hosts_is_brought_to_the_devices),
         pair_test(what_has_no_kernel_is_launched_nowhere),
         pair_test(components_are_updated_one_by_one_too),

@@ -197,8 +197,13 @@ enum sumac_status there_make(
     char name[16];
 
     assert(index < strategy->replicas);
+    const bool is_own = may_take_again(strategy, index);
+    /* without a run no replica has anything in its stream */
+    const bool is_idle = !is_own && pthread_mutex_trylock(&strategy->running) == 0;
     struct sumac_buffer *buffer =
-        there_memory_take(strategy->there->memory[index], bytes, may_take_again(strategy, index));
+        there_memory_take(strategy->there->memory[index], bytes, is_own || is_idle);
+    if (is_idle)
+        pthread_mutex_unlock(&strategy->running);
     if (buffer == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,

@@ -3,8 +3,8 @@
  * next ones, for a device's driver takes its time for each, and may wait for all that runs there.
  *
  * Whoever gives a value up may have work in the replica's stream that still reads it. So a block is
- * taken again only by that replica's own thread, which writes to it in the same stream, or while
- * all replicas are in a call, behind what they had in their streams.
+ * taken again only by that replica's own thread, which writes to it in the same stream, while all
+ * replicas are in a call, behind what they had in their streams, or while nothing runs.
  */
 #include <assert.h>
 #include <stdlib.h>
