@@ -284,9 +284,8 @@ static enum sumac_status exchange_here(
     enum sumac_status status = SUMAC_OK;
 
     assert(strategy->replicas <= SUMAC_REPLICAS_MAX);
-    if (strategy->there == NULL)
-        return peers_exchange(strategy, call, own, failed, heard, error);
-    status = there_settle(strategy, &why);
+    if (strategy->there != NULL)
+        status = there_settle(strategy, &why);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++)
         if (own[i] != NULL)
             status = sumac_value_to_host(own[i], &here[i], &why);

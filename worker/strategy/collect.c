@@ -323,25 +323,27 @@ static bool are_here(struct sumac_value *const *leaves, uint32_t count)
     return here;
 }
 
-/* What the devices do not do is done here, and what comes of it goes to all of them that want it.
- */
+/* What the devices do not do is done here, and what comes of it goes to all of them that want it;
+ * where the strategy has no devices of that kind, it stays here. */
 static enum sumac_status collect_here(
     const struct collect *collect, struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const uint32_t count = collect->count + collect->marks;
     struct sumac_value **here = calloc(count, sizeof *here), *made = NULL;
-    enum sumac_status status =
-        here == NULL ? value_fail_for_memory(error) : there_settle(collect->strategy, error);
+    const bool spreads = collect->strategy->there != NULL;
+    enum sumac_status status = here == NULL ? value_fail_for_memory(error)
+                               : spreads    ? there_settle(collect->strategy, error)
+                                            : SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
         status = sumac_value_to_host(leaves[i], &here[i], error);
     if (status == SUMAC_OK)
         status = collect->leaf((void *)(uintptr_t)collect, here, path, &made, error);
-    if (status == SUMAC_OK && collect->is_for_one)
-        *mapped = sumac_value_ref(made);
-    else if (status == SUMAC_OK)
+    if (status == SUMAC_OK && spreads && !collect->is_for_one)
         status = there_spread(collect->strategy, made, mapped, error);
+    else if (status == SUMAC_OK)
+        *mapped = sumac_value_ref(made);
     sumac_value_unref(made);
     for (uint32_t i = 0; here != NULL && i < count; i++)
         sumac_value_unref(here[i]);
@@ -370,9 +372,6 @@ enum sumac_status collect_all(
         .strategy = collect->strategy, .options = *options, .name = collect->call};
 
     assert(collect->count == collect->strategy->in_sync);
-    if (collect->strategy->there == NULL)
-        return value_zip(
-            values, collect->count + collect->marks, collect->leaf, collect, result, error);
     if (there.options.timeout_ms == 0)
         there.options.timeout_ms = collect->strategy->options.timeout_ms;
     collect->there = &there;

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_elsewhere.c -- a strategy that is given what lies on GPUs that are none of its devices
+ * comes to what it comes to with the same on the host. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_world.h"
+#include "strategy_pair.h"
+
+static bool is_on_host(struct sumac_value *value)
+{
+    bool is = true;
+
+    for (uint32_t i = 0; i < replicas; i++) {
+        struct sumac_value *own = NULL;
+        assert_int_equal(sumac_value_select(value, i, &own, NULL), SUMAC_OK);
+        struct sumac_value *rows =
+            sumac_value_kind(own) == SUMAC_VALUE_SLICES ? sumac_value_item(own, 0) : own;
+        is = is && sumac_buffer_place(sumac_value_as_tensor(rows)->buffer).kind == SUMAC_PLACE_HOST;
+        sumac_value_unref(own);
+    }
+    return is;
+}
+
+/* ---- in replicas */
+
+/* On CPUs, of what lies on GPUs. Takes  value. */
+static void same_of_gpus(
+    const struct pair *pair, sumac_replica_function *function, void *context,
+    struct sumac_value *value)
+{
+    struct sumac_value *far = placed(pair->gpus, sumac_value_ref(value)); /* given */
+    struct sumac_value *of_far = NULL, *of_near = NULL;
+    struct sumac_error error = {0};
+
+    if (run_with(pair->cpus, function, context, far, &of_far, &error) != SUMAC_OK) /* when */
+        fail_msg("%s", error.text);
+    if (run_with(pair->cpus, function, context, value, &of_near, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+
+    assert_same(of_far, of_near); /* then */
+    assert_true(is_on_host(of_far));
+    sumac_value_unref(of_far);
+    sumac_value_unref(of_near);
+    sumac_value_unref(far);
+    sumac_value_unref(value);
+}
+
+static void cpus_reduce_and_gather_what_lies_on_gpus(void **state)
+{
+    struct step steps[] = {
+        {.op = SUMAC_REDUCE_SUM, EVERYBODY},
+        {.op = SUMAC_REDUCE_MEAN, EVERYBODY},
+        {.axis = 0, EVERYBODY},
+        {.axis = 1, EVERYBODY}};
+
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        same_of_gpus(*state, call_step, &steps[i], each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
+}
+
+static void cpus_reduce_slices_that_lie_on_gpus(void **state)
+{
+    struct step step = {.op = SUMAC_REDUCE_SUM, EVERYBODY};
+    static const int64_t indices[] = {4, 0, 4, 2};
+    struct sumac_value *items[REPLICAS_MAX];
+
+    for (uint32_t i = 0; i < replicas; i++)
+        items[i] = sumac_value_slices(
+            tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2 + i, 3), i),
+            sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2 + i), indices), SUMAC_SHAPE(5, 3));
+    same_of_gpus(*state, call_step, &step, sumac_value_per_replica(items, replicas, 0));
+}
+
+static enum sumac_status assign_and_read(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    return sumac_distributed_assign(context, replica, sumac_value_item(args, 0), result, error);
+}
+
+static void replicas_on_cpus_assign_what_lies_on_gpus(void **state)
+{
+    const struct pair *pair = *state;
+    struct sumac_distributed *variable = variable_of(pair->cpus, "sgd", SUMAC_SYNCHRONIZATION_AUTO);
+
+    same_of_gpus(pair, assign_and_read, variable, each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
+}
+
+static enum sumac_status sum_there(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    (void)context;
+    return sumac_replica_all_reduce(
+        replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, result, error);
+}
+
+/* One replica, and the caller's thread, without a device. */
+static void a_strategy_without_devices_sums_what_lies_on_a_gpu(void **state)
+{
+    const struct pair *pair = *state;
+    const struct sumac_strategy_options options = {.kind = SUMAC_STRATEGY_DEFAULT};
+    struct sumac_strategy *alone = NULL;
+    struct sumac_value *near = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(7), 1), *sum = NULL, *far = NULL;
+    struct sumac_value *all = placed(pair->gpus, sumac_value_ref(near));
+
+    assert_int_equal(sumac_strategy_create(&options, &alone, NULL), SUMAC_OK);
+    assert_int_equal(sumac_value_select(all, 0, &far, NULL), SUMAC_OK);
+
+    assert_int_equal(run_with(alone, sum_there, NULL, far, &sum, NULL), SUMAC_OK); /* when */
+
+    assert_true(sumac_value_equal(sum, near)); /* then */
+    sumac_value_unref(sum);
+    sumac_value_unref(far);
+    sumac_value_unref(all);
+    sumac_value_unref(near);
+    sumac_strategy_destroy(alone);
+}
+
+/* ---- across */
+
+static void across_cpus_what_lies_on_gpus_is_reduced_and_gathered(void **state)
+{
+    const struct pair *pair = *state;
+    struct sumac_value *near = each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
+    struct sumac_value *far = placed(pair->gpus, sumac_value_ref(near)); /* given */
+    struct sumac_value *const values[] = {far, near};
+    struct sumac_value *sums[2] = {NULL}, *means[2] = {NULL}, *rows[2] = {NULL};
+    const struct sumac_axes none = {.given = false}, first = {.given = true, .count = 1};
+
+    for (uint32_t i = 0; i < 2; i++) { /* when */
+        assert_int_equal(
+            sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, values[i], &none, &sums[i], NULL),
+            SUMAC_OK);
+        assert_int_equal(
+            sumac_strategy_reduce(
+                pair->cpus, SUMAC_REDUCE_MEAN, values[i], &first, &means[i], NULL),
+            SUMAC_OK);
+        assert_int_equal(sumac_strategy_gather(pair->cpus, values[i], 0, &rows[i], NULL), SUMAC_OK);
+    }
+
+    assert_true(sumac_value_equal(sums[0], sums[1])); /* then */
+    assert_true(sumac_value_equal(means[0], means[1]));
+    assert_true(sumac_value_equal(rows[0], rows[1]));
+    for (uint32_t i = 0; i < 2; i++) {
+        sumac_value_unref(sums[i]);
+        sumac_value_unref(means[i]);
+        sumac_value_unref(rows[i]);
+        sumac_value_unref(values[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pair_test(cpus_reduce_and_gather_what_lies_on_gpus),
+        pair_test(cpus_reduce_slices_that_lie_on_gpus),
+        pair_test(replicas_on_cpus_assign_what_lies_on_gpus),
+        pair_test(a_strategy_without_devices_sums_what_lies_on_a_gpu),
+        pair_test(across_cpus_what_lies_on_gpus_is_reduced_and_gathered),
+    };
+
+    if (!pair_is_there())
+        return GPU_WORLD_SKIPPED;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
