@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -378,6 +379,90 @@ static void replicas_that_update_by_something_else_are_named(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* ---- what a function says as it fails */
+
+struct said {
+    enum sumac_status status; /* that it leaves in the error */
+    enum sumac_status returned;
+    bool merges; /* it is a merge_call's function that says it */
+    bool others_sum;
+};
+
+static enum sumac_status say(const struct said *said, struct sumac_error *error)
+{
+    static const char text[] = "shard \033[31m7\nis \xff torn";
+
+    error->status = said->status;
+    memcpy(error->text, text, sizeof text);
+    return said->returned;
+}
+
+static enum sumac_status merge_and_say(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    (void)strategy, (void)args, (void)result;
+    return say(context, error);
+}
+
+static enum sumac_status say_of_the_second(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct said *said = context;
+
+    (void)kwargs;
+    if (said->merges)
+        return sumac_replica_merge_call(replica, merge_and_say, context, args, result, error);
+    if (sumac_replica_id(replica) == 1)
+        return say(said, error);
+    return said->others_sum
+               ? sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, args, NULL, result, error)
+               : SUMAC_OK;
+}
+
+static void expect_said(struct said said, enum sumac_status status, const char *text)
+{
+    struct sumac_strategy *strategy = mirrored(2);
+    const struct sumac_step step = {.function = say_of_the_second, .context = &said};
+    struct sumac_error error = {.status = SUMAC_OK};
+
+    assert_int_equal(sumac_strategy_run(strategy, &step, NULL, &error), status);
+    assert_string_equal(error.text, text);
+    sumac_strategy_destroy(strategy);
+}
+
+static void what_a_function_says_with_a_status_alone_is_told_behind_whose_it_is(void **state)
+{
+    (void)state;
+    expect_said(
+        (struct said){.returned = SUMAC_DATA_LOSS}, SUMAC_DATA_LOSS,
+        "the function of replica 1 returned DATA_LOSS: shard ?[31m7?is ? torn");
+    expect_said(
+        (struct said){.returned = SUMAC_DATA_LOSS, .merges = true}, SUMAC_DATA_LOSS,
+        "the function of merge_call returned DATA_LOSS: shard ?[31m7?is ? torn");
+}
+
+static void an_error_that_a_function_fills_in_is_told_as_one_line(void **state)
+{
+    (void)state;
+    for (int merges = 0; merges < 2; merges++)
+        expect_said(
+            (struct said){
+                .status = SUMAC_DATA_LOSS, .returned = SUMAC_DATA_LOSS, .merges = merges != 0},
+            SUMAC_DATA_LOSS, "shard ?[31m7?is ? torn");
+}
+
+static void an_error_that_a_function_has_got_over_is_none(void **state)
+{
+    (void)state;
+    expect_said((struct said){.status = SUMAC_DATA_LOSS, .merges = true}, SUMAC_OK, "");
+    expect_said(
+        (struct said){.status = SUMAC_DATA_LOSS, .others_sum = true}, SUMAC_DEADLINE_EXCEEDED,
+        "all_reduce, call 1 of the run: replica 1 returned without it, and the others wait for "
+        "that");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +476,9 @@ int main(void)
         cmocka_unit_test(a_strategy_is_not_closed_while_another_thread_runs_it),
         cmocka_unit_test(a_strategy_is_not_closed_in_its_scope_or_as_the_present_one),
         cmocka_unit_test(replicas_that_update_by_something_else_are_named),
+        cmocka_unit_test(what_a_function_says_with_a_status_alone_is_told_behind_whose_it_is),
+        cmocka_unit_test(an_error_that_a_function_fills_in_is_told_as_one_line),
+        cmocka_unit_test(an_error_that_a_function_has_got_over_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -263,11 +263,10 @@ static enum sumac_status merge(
     status = first->function(strategy, args, first->context, result, error);
     *present = before;
     sumac_value_unref(args);
-    if (status != SUMAC_OK && error->status == SUMAC_OK) /* it said no more than that */
-        return fail(
-            error, status, SUMAC_REASON_UNSPECIFIED, "the function of merge_call returned %s",
-            sumac_status_name(status));
-    if (status == SUMAC_OK && *result == NULL) {
+    if (status != SUMAC_OK)
+        return function_failed(error, status, "the function of merge_call");
+    error->status = SUMAC_OK; /* of what the function has got over */
+    if (*result == NULL) {
         *result = sumac_value_none();
         return *result == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     }

@@ -5,11 +5,29 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "error.h"
 #include "peers.h"
+#include "text.h"
 #include "there.h"
+
+/* ---- what a function says */
+
+enum sumac_status
+function_failed(struct sumac_error *said, enum sumac_status status, const char *whose)
+{
+    const struct sumac_error was = *said;
+    const int length = (int)strnlen(was.text, sizeof was.text);
+
+    assert(status != SUMAC_OK);
+    if (was.status != SUMAC_OK)
+        return fail(said, was.status, was.reason, "%.*s", length, was.text);
+    return fail(
+        said, status, SUMAC_REASON_UNSPECIFIED, "%s returned %s%s%.*s", whose,
+        sumac_status_name(status), length == 0 ? "" : ": ", length, was.text);
+}
 
 /* ---- one replica */
 
@@ -26,6 +44,7 @@ static enum sumac_status call_function(struct replica_run *own)
 {
     const struct run *run = own->run;
     struct sumac_value *args = NULL, *kwargs = NULL;
+    char whose[64];
 
     assert(own->result == NULL);
     assert(own->replica->index < run->strategy->replicas);
@@ -38,11 +57,11 @@ static enum sumac_status call_function(struct replica_run *own)
     }
     sumac_value_unref(args);
     sumac_value_unref(kwargs);
-    if (status != SUMAC_OK && own->error.status == SUMAC_OK) /* it said no more than that */
-        (void)fail(
-            &own->error, status, SUMAC_REASON_UNSPECIFIED,
-            "the function of replica %" PRIu32 " returned %s", own->replica->id,
-            sumac_status_name(status));
+    (void)text_print(whose, sizeof whose, "the function of replica %" PRIu32, own->replica->id);
+    if (status == SUMAC_OK)
+        own->error.status = SUMAC_OK; /* of what the function has got over */
+    else
+        (void)function_failed(&own->error, status, whose);
     return status;
 }
 

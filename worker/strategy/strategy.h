@@ -187,6 +187,12 @@ struct sumac_strategy {
     struct calls calls;
 };
 
+/* run.c */
+/* What a program's function has said with another status than OK, as one line: of itself if it set
+ * the error's status, or else behind who returned what. Fails  always, so. */
+enum sumac_status
+function_failed(struct sumac_error *said, enum sumac_status status, const char *whose);
+
 /* call.c */
 /* "all_reduce". */
 const char *call_name(enum call_kind kind);

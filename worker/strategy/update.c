@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "text.h"
 
 /* ---- what the function is given */
 
@@ -102,6 +103,7 @@ static enum sumac_status call_function(
     const struct context before = *present;
     struct sumac_error said = {.status = SUMAC_OK};
     struct arguments own = {.args = NULL};
+    char whose[SUMAC_ERROR_TEXT_BYTES];
 
     assert(before.kind != CONTEXT_UPDATE);
     enum sumac_status status =
@@ -113,11 +115,11 @@ static enum sumac_status call_function(
             .component = component};
         status = update->function(component, own.args, own.kwargs, update->context, result, &said);
         *present = before;
-        if (status != SUMAC_OK && said.status == SUMAC_OK)
-            (void)fail(
-                &said, status, SUMAC_REASON_UNSPECIFIED,
-                "update of %s: the function of component %" PRIu32 " returned %s",
-                component->variable->name, component->index, sumac_status_name(status));
+        (void)text_print(
+            whose, sizeof whose, "update of %s: the function of component %" PRIu32,
+            component->variable->name, component->index);
+        if (status != SUMAC_OK)
+            (void)function_failed(&said, status, whose);
         if (status != SUMAC_OK && error != NULL)
             *error = said;
     }

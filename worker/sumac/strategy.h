@@ -176,7 +176,8 @@ SUMAC_API struct sumac_replica_context *sumac_present_replica(void);
 
 /* A replica's step. `args` is a tuple or list, `kwargs` a dict, or none; of the caller's what is of
  * this replica. *result, if anything is to be returned, is set to a value that is given to the
- * caller; left alone it is none. Another status than OK ends the run, with the error that it says.
+ * caller; left alone it is none. Another status than OK ends the run, with the error that it says,
+ * as one line: its own, or of a text without a status who returned what, and that.
  * Borrows  args, kwargs. Threads  one for each replica; they run at once. */
 typedef enum sumac_status sumac_replica_function(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
