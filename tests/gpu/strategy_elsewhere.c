@@ -104,6 +104,20 @@ static enum sumac_status sum_there(
         replica, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, result, error);
 }
 
+static enum sumac_status to_own_device(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    (void)context;
+    return sumac_replica_to_device(replica, sumac_value_item(args, 0), result, error);
+}
+
+static void the_device_of_a_replica_on_a_cpu_is_the_host(void **state)
+{
+    same_of_gpus(*state, to_own_device, NULL, each(SUMAC_FLOAT32, SUMAC_SHAPE(7), 0));
+}
+
 /* One replica, and the caller's thread, without a device. */
 static void a_strategy_without_devices_sums_what_lies_on_a_gpu(void **state)
 {
@@ -159,14 +173,58 @@ static void across_cpus_what_lies_on_gpus_is_reduced_and_gathered(void **state)
     }
 }
 
+static void the_devices_of_cpus_are_the_host(void **state)
+{
+    const struct pair *pair = *state;
+    struct sumac_value *near = each(SUMAC_FLOAT32, SUMAC_SHAPE(7), 0);
+    struct sumac_value *far = placed(pair->gpus, sumac_value_ref(near)); /* given */
+
+    struct sumac_value *back = placed(pair->cpus, far); /* when */
+
+    assert_true(is_on_host(back)); /* then */
+    assert_same(back, near);
+    sumac_value_unref(back);
+    sumac_value_unref(near);
+}
+
+static void items_of_more_replicas_than_there_are_go_to_no_devices(void **state)
+{
+    const struct pair *pair = *state;
+    struct sumac_strategy *const strategies[] = {pair->gpus, pair->cpus};
+    struct sumac_value *items[REPLICAS_MAX + 1], *more, *nowhere = NULL;
+    struct sumac_error error = {0};
+    char expected[200];
+
+    for (uint32_t i = 0; i <= replicas; i++)
+        items[i] = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), i);
+    more = sumac_value_per_replica(items, replicas + 1, 0); /* given */
+    more = sumac_value_list(&more, 1);
+    (void)snprintf(
+        expected, sizeof expected,
+        "sumac_strategy_to_devices: the value at [0] has items of replicas 0 to %u, and the "
+        "strategy has %u",
+        replicas, replicas);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(
+            sumac_strategy_to_devices(strategies[i], more, &nowhere, &error), /* when */
+            SUMAC_INVALID_ARGUMENT);
+        assert_string_equal(error.text, expected); /* then */
+        assert_null(nowhere);
+    }
+    sumac_value_unref(more);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         pair_test(cpus_reduce_and_gather_what_lies_on_gpus),
         pair_test(cpus_reduce_slices_that_lie_on_gpus),
         pair_test(replicas_on_cpus_assign_what_lies_on_gpus),
+        pair_test(the_device_of_a_replica_on_a_cpu_is_the_host),
         pair_test(a_strategy_without_devices_sums_what_lies_on_a_gpu),
         pair_test(across_cpus_what_lies_on_gpus_is_reduced_and_gathered),
+        pair_test(the_devices_of_cpus_are_the_host),
+        pair_test(items_of_more_replicas_than_there_are_go_to_no_devices),
     };
 
     if (!pair_is_there())

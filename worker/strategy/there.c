@@ -376,13 +376,32 @@ enum sumac_status sumac_replica_to_device(
             : value == NULL ? "value"
                             : "placed");
     enum sumac_status status = sumac_value_select(value, replica->id, &own, error);
-    if (status != SUMAC_OK || replica->strategy->there == NULL) {
-        *placed = own;
+    if (status != SUMAC_OK)
         return status;
-    }
-    status = there_place_all(replica->strategy, replica->index, own, placed, error);
+    status = replica->strategy->there == NULL
+                 ? sumac_value_to_host(own, placed, error)
+                 : there_place_all(replica->strategy, replica->index, own, placed, error);
     sumac_value_unref(own);
     return status;
+}
+
+/* Has a leaf items of replicas that there are? */
+static enum sumac_status check_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = context;
+    char where[160];
+
+    if (value_is_leaf_of_replicas(leaf) && (uint64_t)leaf->first + leaf->count > strategy->in_sync)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "sumac_strategy_to_devices: the value%s%s has items of replicas %" PRIu32 " to %" PRIu64
+            ", and the strategy has %" PRIu32,
+            path == NULL ? "" : " at ", value_path_print(path, where, sizeof where), leaf->first,
+            (uint64_t)leaf->first + leaf->count - 1, strategy->in_sync);
+    *mapped = sumac_value_ref(leaf);
+    return SUMAC_OK;
 }
 
 static enum sumac_status distribute_leaf(
@@ -428,11 +447,13 @@ enum sumac_status sumac_strategy_to_devices(
             strategy == NULL ? "strategy"
             : value == NULL  ? "value"
                              : "placed");
-    const enum sumac_status status = context_check_cross(strategy, call, error);
+    struct sumac_value *checked = NULL;
+    enum sumac_status status = context_check_cross(strategy, call, error);
+    if (status == SUMAC_OK)
+        status = value_map(value, check_leaf, strategy, &checked, error);
+    sumac_value_unref(checked);
     if (status != SUMAC_OK)
         return status;
-    if (strategy->there != NULL)
-        return value_map(value, distribute_leaf, strategy, placed, error);
-    *placed = sumac_value_ref(value);
-    return SUMAC_OK;
+    return strategy->there == NULL ? sumac_value_to_host(value, placed, error)
+                                   : value_map(value, distribute_leaf, strategy, placed, error);
 }

@@ -308,7 +308,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_merge_call(
 SUMAC_API struct sumac_device *sumac_replica_device(const struct sumac_replica_context *replica);
 
 /* The same value with its elements on the replica's device: itself, where they are. Of a
- * distributed value the replica's own. On CPUs that is all.
+ * distributed value the replica's own. On CPUs they are the host's: a GPU's come there.
  * Gives    *placed. Fails  RESOURCE_EXHAUSTED: no memory there; as the device.
  * Threads  any; of what the replica's function has made, its own. Counterpart: tf.device. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_to_device(
@@ -316,8 +316,9 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_to_device(
     struct sumac_error *error);
 
 /* The same of all replicas of this process, across: a per_replica leaf is each one's on its device,
- * any other becomes mirrored. On CPUs it is the value itself.
- * Gives    *placed. Fails  as sumac_replica_to_device, sumac_value_select. */
+ * any other becomes mirrored. On CPUs it is the value itself, or what of it a GPU has comes here.
+ * Gives    *placed. Fails  as sumac_replica_to_device, sumac_value_select; INVALID_ARGUMENT: a leaf
+ *          with items of more replicas than there are. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_to_devices(
     struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **placed,
     struct sumac_error *error);
