@@ -256,6 +256,45 @@ static void devices_that_make_no_sense_are_refused_with_what_to_do(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static void assert_says_why(const char *text)
+{
+    const size_t length = strlen(text);
+
+    if (length == 0 || text[length - 1] == ' ' || text[length - 1] == ':')
+        fail_msg("\"%s\" does not say why", text);
+}
+
+/* Whichever event it is, of a replica's, of a group's or of an update's. */
+static void an_event_that_is_not_recorded_is_said_with_why(void **state)
+{
+    bool over = false;
+
+    (void)state;
+    gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
+    for (uint64_t nth = 1; !over && nth < NTH_MAX; nth++) {
+        struct sumac_strategy *strategy = on("gpu", 0);
+        struct sumac_distributed *variable =
+            variable_of(strategy, "adam", SUMAC_SYNCHRONIZATION_AUTO);
+        struct sumac_value *value = placed(strategy, each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0));
+        gpu_world_fail_at("cuEventRecord", nth, 700); /* given */
+
+        struct sumac_value *result = NULL, *gradient = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
+        struct sumac_error error = {0};
+        over =
+            run_with(strategy, apply_sum, variable, value, &result, &error) == SUMAC_OK; /* when */
+        if (!over)
+            assert_says_why(error.text); /* then */
+        if (sumac_distributed_apply(variable, NULL, NULL, gradient, &error) != SUMAC_OK)
+            assert_says_why(error.text);
+        sumac_value_unref(gradient);
+        sumac_value_unref(result);
+        sumac_value_unref(value);
+        sumac_strategy_destroy(strategy);
+        gpu_world_fail_at("", 0, 0);
+    }
+    assert_true(over);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -266,6 +305,7 @@ int main(void)
         pair_test(memory_that_is_not_given_is_an_error_and_no_more),
         cmocka_unit_test(a_driver_that_fails_is_an_error_and_the_next_strategy_is_well),
         cmocka_unit_test(devices_that_make_no_sense_are_refused_with_what_to_do),
+        cmocka_unit_test(an_event_that_is_not_recorded_is_said_with_why),
     };
 
     if (!pair_is_there())

@@ -85,12 +85,14 @@ enum sumac_status there_fail(
     const struct sumac_strategy *strategy, uint32_t index, const struct device_queue *queue,
     enum sumac_status status, struct sumac_error *error)
 {
+    const char *why = device_why(queue); /* "": what failed in it is no call of the driver's own */
     char name[16];
 
     assert(status != SUMAC_OK);
     return fail(
         error, status, SUMAC_REASON_UNSPECIFIED, "replica %" PRIu32 " (%s) has failed: %s",
-        strategy->first + index, device_name(queue->device, name, sizeof name), device_why(queue));
+        strategy->first + index, device_name(queue->device, name, sizeof name),
+        why[0] == '\0' ? sumac_status_name(status) : why);
 }
 
 /* Under the mutex: wait for the queues of those that have `updates`, NULL: of all. */
