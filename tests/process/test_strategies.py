@@ -365,6 +365,12 @@ class WithoutPs(unittest.TestCase):
         for environment, code, text in (
                 ({"SUMAC_STRATEGY": "mirrorred"}, 2, "SUMAC_STRATEGY is mirrorred; there are default, one_device, mirrored"),
                 ({"SUMAC_REPLICAS": "none"}, 2, "SUMAC_REPLICAS"),
+                ({"SUMAC_STRATEGY": "default", "SUMAC_REPLICAS": "4"},
+                 2, "SUMAC_STRATEGY is default, which has one replica, and SUMAC_REPLICAS is 4: unset one of them"),
+                ({"SUMAC_STRATEGY": "one_device", "SUMAC_REPLICAS": "4"},
+                 2, "SUMAC_STRATEGY is one_device, which has one replica, and SUMAC_REPLICAS is 4: unset one of them"),
+                ({"SUMAC_STRATEGY": "default", "SUMAC_DEVICES": "gpu:9"},
+                 2, "SUMAC_STRATEGY is default, which runs on the caller's thread, and SUMAC_DEVICES is gpu:9: unset one of them"),
                 ({"SUMAC_STRATEGY": "multi_worker"}, 2, "TF_CONFIG has no ps, and its task is none"),
                 ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}, "task": {"type": "evaluator", "index": 0}})},
                  2, "TF_CONFIG has no ps, and its task is evaluator; a strategy is of a chief or a worker"),

@@ -4,6 +4,7 @@
 #include "strategy.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,38 @@ static enum sumac_status named_kind(enum sumac_strategy_kind *kind, struct sumac
                      "SUMAC_STRATEGY is %.64s; there are default, one_device, mirrored, "
                      "multi_worker and parameter_server",
                      name);
+}
+
+static bool is_set_beyond(const char *variable, const char *const *fitting)
+{
+    const char *text = getenv(variable);
+    bool is = text != NULL && text[0] != '\0';
+
+    for (; is && *fitting != NULL; fitting++)
+        is = strcmp(text, *fitting) != 0;
+    return is;
+}
+
+/* Is the strategy that is named one of what else the environment says? */
+static enum sumac_status check_named(enum sumac_strategy_kind kind, struct sumac_error *error)
+{
+    static const char *const one[] = {"1", NULL}, *const none[] = {"auto", "cpu", "cpu:1", NULL};
+
+    if (kind != SUMAC_STRATEGY_DEFAULT && kind != SUMAC_STRATEGY_ONE_DEVICE)
+        return SUMAC_OK;
+    if (is_set_beyond("SUMAC_REPLICAS", one))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "SUMAC_STRATEGY is %s, which has one replica, and SUMAC_REPLICAS is %.64s: unset one "
+            "of them",
+            strategy_kind_name(kind), getenv("SUMAC_REPLICAS"));
+    if (kind == SUMAC_STRATEGY_DEFAULT && is_set_beyond("SUMAC_DEVICES", none))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "SUMAC_STRATEGY is default, which runs on the caller's thread, and SUMAC_DEVICES is "
+            "%.64s: unset one of them, or let SUMAC_STRATEGY be one_device",
+            getenv("SUMAC_DEVICES"));
+    return SUMAC_OK;
 }
 
 static uint32_t count_tasks(const struct sumac_cluster *cluster, const char *name)
@@ -145,6 +178,8 @@ enum sumac_status sumac_strategy_from_environment_with(
             options == NULL ? "options" : "strategy");
     struct sumac_strategy_options own = *options;
     enum sumac_status status = named_kind(&kind, error);
+    if (status == SUMAC_OK)
+        status = check_named(kind, error);
     if (status == SUMAC_OK)
         status = sumac_cluster_from_environment(NULL, &cluster, error);
     if (status != SUMAC_OK)
