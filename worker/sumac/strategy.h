@@ -53,7 +53,8 @@ enum sumac_strategy_kind {
 enum sumac_communication {
     SUMAC_COMMUNICATION_AUTO = 0,
     SUMAC_COMMUNICATION_RING = 1,
-    SUMAC_COMMUNICATION_NCCL = 2, /* between GPUs; the CPU's devices reduce as AUTO all the same */
+    SUMAC_COMMUNICATION_NCCL =
+        2, /* between one worker's GPUs; others reduce as AUTO all the same */
 };
 struct sumac_communication_options {
     uint64_t bytes_per_pack; /* leaves are exchanged together up to so many bytes; 0: all of them */
@@ -118,7 +119,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  *          the ps that was started until the other workers have left, too, for the strategy's
  *          timeout.
  * Fails    as sumac_cluster_from_environment, sumac_client_open, sumac_strategy_create;
- *          INVALID_ARGUMENT: SUMAC_STRATEGY is none. NOT_FOUND: no `sumac` to be started. */
+ *          INVALID_ARGUMENT: SUMAC_STRATEGY is none, or one that has not the replicas or devices
+ *          of SUMAC_REPLICAS or SUMAC_DEVICES. NOT_FOUND: no `sumac` to be started. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error);
 /* The same with what else the options say: devices, replicas, runs_on_gpus, name, timeout_ms,
@@ -301,7 +303,12 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_replica_merge_call(
  * slices' means), it is done on the host, and the result is on all devices all the same, where what
  * one of them came with was. What is across the replicas is on the host, but in their merge_call.
  *
- * Sums of floats are in NCCL's order: the same bits in all replicas. */
+ * Several workers (MULTI_WORKER, be it of one) meet on the ps, by way of the host: none of that is
+ * NCCL's. A replica gets its result on its device all the same, where what it came with was; what
+ * is across the replicas is on the host there in their merge_call, too, and stays there as what
+ * that gives them (sumac_replica_to_device brings it).
+ *
+ * NCCL's sums of floats are in its order: the same bits in all replicas. */
 
 /* The device that a replica's function runs on: sumac/device.h, with its number and its stream.
  * Lends    it, to the function, until that returns. NULL: of DEFAULT, the caller's thread. */
