@@ -93,6 +93,32 @@ static void *abort_it(void *group)
     return NULL;
 }
 
+/* Who awaits a call of a start that comes to nothing goes on. */
+static void an_event_of_an_aborted_start_holds_nobody_up(void **state)
+{
+    struct gpu_world *world = *state;
+    struct gpu_held held = three(world); /* given */
+    struct device_queue *other = NULL;
+    struct device_event *event = NULL;
+
+    assert_int_equal(device_queue_open(world->devices[0], &other, NULL), SUMAC_OK);
+    assert_int_equal(device_event_open(world->devices[0], &event, NULL), SUMAC_OK);
+    collective_abort(world->group);
+    add_three(world, &held);
+    collective_record(world->group, event);
+
+    collective_start(world->group); /* when */
+    device_await(other, event);
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+
+    assert_int_equal(device_wait(other), SUMAC_OK); /* then */
+    for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+        assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+    device_queue_close(other);
+    device_event_close(event);
+    gpu_world_drop(&held);
+}
+
 /* What the values are then is not known: they are taken away at once. */
 static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
 {
@@ -401,6 +427,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         group_test(a_wait_that_ends_too_early_names_who_has_not_come),
+        group_test(an_event_of_an_aborted_start_holds_nobody_up),
         group_test(an_abort_ends_the_wait_and_touches_nothing_more),
         group_test(an_abort_at_any_time_ends_it),
         group_test(a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted),

@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <cuda.h>
+#include <dlfcn.h>
 
 #include "collective.h"
 
@@ -132,8 +134,8 @@ static void add_reductions(struct world *world)
     }
 }
 
-/* The gradients of one step, on the host. */
-static void run(struct world *world)
+/* The gradients of one step, on the host; the first failure that is told. */
+static enum sumac_status run(struct world *world)
 {
     struct step steps[REPLICAS_MAX];
     uint32_t failed = 0;
@@ -159,7 +161,7 @@ static void run(struct world *world)
     transfers_fetch(&world->transfers, &world->gradients, &world->there[0]);
     if (world->group != NULL)
         assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
-    assert_int_equal(transfers_join(&world->transfers, &failed), SUMAC_OK);
+    return transfers_join(&world->transfers, &failed);
 }
 
 static void what_goes_to_each_device_comes_back_added_up(void **state)
@@ -176,7 +178,7 @@ static void what_goes_to_each_device_comes_back_added_up(void **state)
                 sumac_buffer_bytes(world.gradients.buffer));
             set_values(&world, (float)round);
 
-            run(&world); /* when */
+            assert_int_equal(run(&world), SUMAC_OK); /* when */
 
             for (uint32_t v = 0; v < VARIABLES; v++) /* then */
                 for (uint64_t i = 0; i < elements[v]; i++)
@@ -188,10 +190,39 @@ static void what_goes_to_each_device_comes_back_added_up(void **state)
     }
 }
 
+/* The n-th thing that streams do, for each n until there is none: a copy that fails last, too. */
+static void whatever_fails_on_its_way_is_told_when_all_is_over(void **state)
+{
+    void (*fail_at)(const char *function, uint64_t nth, int result) = NULL;
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    enum sumac_status status = SUMAC_ABORTED;
+    uint64_t nth = 0;
+
+    (void)state;
+    if (library != NULL)
+        *(void **)&fail_at = dlsym(library, "standin_fail_at");
+    if (fail_at == NULL)
+        skip();
+    while (status != SUMAC_OK) {
+        struct world world;
+        begin(&world, 1); /* given */
+        fail_at("stream", ++nth, CUDA_ERROR_ILLEGAL_ADDRESS);
+
+        status = run(&world); /* when */
+
+        if (status != SUMAC_OK) /* then */
+            assert_int_equal(status, SUMAC_ABORTED);
+        end(&world);
+        fail_at("", 0, 0);
+    }
+    assert_true(nth > 2 + 2); /* there and back, in two parts, at least */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_to_each_device_comes_back_added_up),
+        cmocka_unit_test(whatever_fails_on_its_way_is_told_when_all_is_over),
     };
     uint32_t gpus = 0;
 

@@ -244,7 +244,7 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice number)
     context->retained--;
     const bool last = context->retained == 0;
     const int streams = context->streams, events = context->events;
-    const int modules = atomic_load(&context->modules), pinned = atomic_load(&context->pinned);
+    const int modules = atomic_load(&context->modules);
     const bool has_failed = standin_has_failed();
     if (last)
         atomic_store(&context->failed, CUDA_SUCCESS);
@@ -252,9 +252,10 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice number)
     if (!last)
         return CUDA_SUCCESS;
     const uint64_t bytes = standin_memory_forget(number);
+    const unsigned pinned = standin_pinned_forget(number);
     if (!has_failed && (streams > 0 || events > 0 || modules > 0 || pinned > 0 || bytes > 0))
         standin_object(
-            "GPU:%d is left with %d streams, %d events, %d modules, %lu bytes of memory and %d "
+            "GPU:%d is left with %d streams, %d events, %d modules, %lu bytes of memory and %u "
             "pieces of the host's",
             number, streams, events, modules, (unsigned long)bytes, pinned);
     return CUDA_SUCCESS;

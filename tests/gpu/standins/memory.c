@@ -29,6 +29,7 @@ static struct space {
     uint64_t next;              /* address that was not handed out yet, from the first on */
     uint64_t live_bytes;
     struct allocation *live;
+    struct allocation *pinned; /* of the host's */
 } spaces[STANDIN_DEVICES_MAX];
 
 static char *map(int protection)
@@ -152,7 +153,7 @@ CUresult cuMemFree(CUdeviceptr address)
     return CUDA_SUCCESS;
 }
 
-/* ---- the host's, pinned */
+/* ---- the host's, pinned: its context's, which takes what is left of it along */
 
 CUresult cuMemHostAlloc(void **host, size_t bytes, unsigned int flags)
 {
@@ -162,22 +163,64 @@ CUresult cuMemHostAlloc(void **host, size_t bytes, unsigned int flags)
         return result;
     if (bytes == 0 || flags != CU_MEMHOSTALLOC_PORTABLE)
         return CUDA_ERROR_INVALID_VALUE;
-    void *made = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
-    if (made == NULL)
+    struct allocation *made = calloc(1, sizeof *made);
+    void *data = aligned_alloc(PAGE, (bytes + PAGE - 1) / PAGE * PAGE);
+    if (made == NULL || data == NULL) {
+        free(made);
+        free(data);
         return CUDA_ERROR_OUT_OF_MEMORY;
-    memset(made, GARBAGE, bytes);
-    atomic_fetch_add(&standin_current()->pinned, 1);
-    *host = made;
+    }
+    memset(data, GARBAGE, bytes);
+    struct space *space = &spaces[standin_current()->device];
+    pthread_mutex_lock(&mutex);
+    *made = (struct allocation){space->pinned, (uint64_t)(uintptr_t)data, bytes};
+    space->pinned = made;
+    pthread_mutex_unlock(&mutex);
+    *host = data;
     return CUDA_SUCCESS;
+}
+
+/* Under the mutex. False: it is none of theirs. */
+static bool free_pinned(struct space *space, uint64_t address)
+{
+    struct allocation **at = &space->pinned;
+
+    while (*at != NULL && (*at)->address != address)
+        at = &(*at)->next;
+    struct allocation *gone = *at;
+    if (gone == NULL)
+        return false;
+    *at = gone->next;
+    free((void *)(uintptr_t)gone->address);
+    free(gone);
+    return true;
 }
 
 CUresult cuMemFreeHost(void *host)
 {
     const CUresult result = standin_enter(__func__, true);
+    bool is_freed = false;
 
     if (result != CUDA_SUCCESS)
         return result;
-    atomic_fetch_sub(&standin_current()->pinned, 1);
-    free(host);
+    pthread_mutex_lock(&mutex);
+    for (int i = 0; !is_freed && i < STANDIN_DEVICES_MAX; i++)
+        is_freed = free_pinned(&spaces[i], (uint64_t)(uintptr_t)host);
+    pthread_mutex_unlock(&mutex);
+    if (!is_freed)
+        standin_object("pinned memory is freed that is none, or not any more");
     return CUDA_SUCCESS;
+}
+
+unsigned standin_pinned_forget(int device)
+{
+    unsigned count = 0;
+
+    pthread_mutex_lock(&mutex);
+    while (spaces[device].pinned != NULL) {
+        (void)free_pinned(&spaces[device], spaces[device].pinned->address);
+        count++;
+    }
+    pthread_mutex_unlock(&mutex);
+    return count;
 }

@@ -32,7 +32,7 @@ struct CUctx_st {
     int device; /* by its place among those that are visible */
     int retained;
     int streams, events; /* that are there */
-    atomic_int modules, pinned;
+    atomic_int modules;
     atomic_int failed; /* what ran on it, a CUresult; all calls say it then */
 };
 
@@ -62,6 +62,8 @@ void *standin_memory(uint64_t address, uint64_t bytes);
 bool standin_is_devices(uint64_t address);
 /* All of a device; returns how many bytes there were. */
 uint64_t standin_memory_forget(int device);
+/* All of the host's that it pinned; returns how many pieces. */
+unsigned standin_pinned_forget(int device);
 
 /* ---- streams (streams.c) */
 
