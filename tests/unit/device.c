@@ -583,6 +583,7 @@ static void a_step_copies_to_its_device_and_back_and_waits_for_that(void **state
     memcpy(sumac_buffer_data(step.from), "first..,second..", 16);
     assert_int_equal(sumac_device_buffer_create(seen, 16, &step.there, NULL), SUMAC_OK);
     assert_int_equal(sumac_device_host_buffer_create(seen, 16, &step.pinned, NULL), SUMAC_OK);
+    assert_memory_equal(sumac_buffer_data(step.pinned), (char[16]){0}, 16);
 
     device_issue(step.queue, go_there_and_back, &step); /* when */
     assert_int_equal(device_settle(step.queue), SUMAC_OK);
