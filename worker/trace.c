@@ -106,6 +106,10 @@ static void write_out(struct trace *trace)
     assert(trace->used <= sizeof trace->buffer);
     const int why = write_whole(trace->file, trace->buffer, trace->used);
     if (why != 0) {
+        /* The half of an event is taken back. */
+        if (ftruncate(trace->file, (off_t)trace->bytes) == 0 &&
+            lseek(trace->file, (off_t)trace->bytes, SEEK_SET) >= 0)
+            (void)write_whole(trace->file, END, sizeof END - 1);
         end_early(trace, strerror(why));
         return;
     }

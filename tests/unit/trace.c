@@ -280,6 +280,9 @@ static void a_file_that_may_not_grow_ends_the_trace_and_not_the_process(void **s
     sigset_t pending;
     assert_int_equal(sigpending(&pending), 0);
     assert_false(sigismember(&pending, SIGXFSZ));
+    json_t *events = trace_read(fixture->path); /* of whole events, with its end */
+    assert_true(json_array_size(events) > 100);
+    json_decref(events);
 }
 
 static void a_file_has_a_most_and_can_be_read_up_to_there(void **state)
