@@ -607,7 +607,7 @@ enum sumac_status call_refuse_across(
     struct sumac_strategy *strategy, enum call_kind kind, const struct sumac_error *failed,
     struct sumac_error *error)
 {
-    struct sumac_value *const none[] = {NULL}; /* nothing is told of who has failed */
+    struct sumac_value *const none[SUMAC_REPLICAS_MAX] = {NULL}; /* who has failed has none */
     const struct call call = {.kind = kind};
     struct sumac_value **all = NULL;
     struct sumac_error why = *failed;
