@@ -60,14 +60,14 @@ struct strategist {
 static uint32_t results_until_none; /* 0: there is memory */
 
 struct sumac_value *__real_results_make_tensor(
-    struct results *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
+    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
     void **elements);
 struct sumac_value *__wrap_results_make_tensor(
-    struct results *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
+    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
     void **elements);
 
 struct sumac_value *__wrap_results_make_tensor(
-    struct results *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
+    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
     void **elements)
 {
     const bool none = results_until_none == 1;

@@ -358,10 +358,10 @@ static void a_result_has_the_memory_of_one_that_nobody_has(void **state)
 
     assert_ptr_not_equal(sumac_value_data(other), memory); /* that is held */
     sumac_value_unref(first);
-    assert_int_equal(strategy->results->kept_count, 1);
+    assert_int_equal(strategy->results->count, 1);
     struct sumac_value *again = make(strategy, (1 << 20) - 5000);
     assert_ptr_equal(sumac_value_data(again), memory);
-    assert_int_equal(strategy->results->kept_count, 0);
+    assert_int_equal(strategy->results->count, 0);
     sumac_value_unref(again);
     struct sumac_value *small = make(strategy, 100000); /* not a tenth of it */
     assert_ptr_not_equal(sumac_value_data(small), memory);
@@ -374,22 +374,22 @@ static void what_is_kept_is_bounded_by_count_and_by_bytes(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
-    const struct results *results = strategy->results;
+    const struct kept *results = strategy->results;
     struct sumac_value *values[RESULTS_KEPT_MAX + 1];
 
     for (uint32_t i = 0; i <= RESULTS_KEPT_MAX; i++)
         values[i] = make(strategy, 1 << 20);
     for (uint32_t i = 0; i <= RESULTS_KEPT_MAX; i++)
         sumac_value_unref(values[i]);
-    assert_int_equal(results->kept_count, RESULTS_KEPT_MAX);
-    assert_int_equal(results->kept_bytes, RESULTS_KEPT_MAX << 20);
+    assert_int_equal(results->count, RESULTS_KEPT_MAX);
+    assert_int_equal(results->bytes, RESULTS_KEPT_MAX << 20);
 
     sumac_value_unref(make(strategy, RESULTS_KEPT_BYTES_MAX - (2 << 20))); /* older ones go */
-    assert_int_equal(results->kept_count, 3);
-    assert_int_equal(results->kept_bytes, RESULTS_KEPT_BYTES_MAX);
+    assert_int_equal(results->count, 3);
+    assert_int_equal(results->bytes, RESULTS_KEPT_BYTES_MAX);
 
     sumac_value_unref(make(strategy, RESULTS_KEPT_BYTES_MAX + 1)); /* and is not kept itself */
-    assert_true(results->kept_bytes <= RESULTS_KEPT_BYTES_MAX);
+    assert_true(results->bytes <= RESULTS_KEPT_BYTES_MAX);
     sumac_strategy_destroy(strategy);
 }
 

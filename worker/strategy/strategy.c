@@ -339,7 +339,7 @@ enum sumac_status sumac_strategy_close(struct sumac_strategy *strategy, struct s
     calls_deinit(strategy);
     functions_forget(strategy);
     peers_close(strategy->peers);
-    results_close(strategy->results);
+    kept_close(strategy->results);
     pthread_mutex_destroy(&strategy->running);
     pthread_mutex_destroy(&strategy->creating);
     free(strategy->runs);

@@ -11,7 +11,7 @@
  *   label.c      … of what, in a text of any length
  *   shares.c     … over many bytes, by all threads that wait for it
  *   pass.c       … in one pass over memory
- *   results.c    … into memory that earlier results had
+ *   results.c    … into memory that earlier results had (kept.c)
  *   axes.c       the arithmetic of sums over axes
  *   there.c, there_calls.c   the same on devices with memory of their own
  *   peers.c      the same calls made by several workers
@@ -30,7 +30,7 @@
 
 #include "label.h"
 #include "replicas.h"
-#include "list.h"
+#include "kept.h"
 #include "sumac/strategy.h"
 #include "value.h"
 
@@ -130,17 +130,9 @@ struct calls {
     atomic_uint_fast64_t changes; /* of what is waited for; written by who has the mutex */
 };
 
-/* Memory that results had, and the next ones may have. */
+/* Of the memory that results had, and the next ones may have. */
 #define RESULTS_KEPT_MAX 8u
 #define RESULTS_KEPT_BYTES_MAX (UINT64_C(256) << 20)
-struct results {
-    pthread_mutex_t mutex;   /* guards what follows */
-    LIST(struct block) kept; /* the newest first */
-    uint32_t kept_count;
-    uint64_t kept_bytes;
-    uint64_t references; /* of the strategy, while it is there, and of each block that is out */
-    bool closed;
-};
 
 struct peers;             /* peers.h */
 struct strategy_function; /* own_functions.c */
@@ -183,7 +175,7 @@ struct sumac_strategy {
     struct strategy_function *functions;      /* that variables have beside the table's */
     struct surroundings *surroundings;        /* what is its own of the cluster; NULL: nothing */
     uint32_t helpers;                         /* threads that may help the one that computes */
-    struct results *results;
+    struct kept *results;
     struct calls calls;
 };
 
@@ -277,12 +269,9 @@ void shares_run(struct sumac_strategy *strategy, struct shares *shares);
 
 /* results.c */
 /* NULL: no memory. */
-struct results *results_open(void);
-/* What is kept is freed; what values have, with them. NULL is fine. */
-void results_close(struct results *results);
+struct kept *results_open(void);
 /* As value_make_tensor; `elements` are aligned to 64 bytes. Threads  any. */
 struct sumac_value *results_make_tensor(
-    struct results *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
-    void **elements);
+    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements);
 
 #endif

@@ -44,7 +44,7 @@ enum sumac_status there_open(struct sumac_strategy *strategy, struct sumac_error
     pthread_mutex_init(&there->mutex, NULL);
     there->queues = calloc(strategy->replicas, sizeof(struct device_queue *));
     there->come = calloc(strategy->replicas, sizeof(struct device_event *));
-    there->memory = calloc(strategy->replicas, sizeof(struct there_memory *));
+    there->memory = calloc(strategy->replicas, sizeof(struct kept *));
     return there->queues == NULL || there->come == NULL || there->memory == NULL
                ? value_fail_for_memory(error)
                : open_all(strategy, there, error);
@@ -62,7 +62,7 @@ void there_close(struct sumac_strategy *strategy)
     for (uint32_t i = 0; there->come != NULL && i < strategy->replicas; i++)
         device_event_close(there->come[i]);
     for (uint32_t i = 0; there->memory != NULL && i < strategy->replicas; i++)
-        there_memory_close(there->memory[i]);
+        kept_close(there->memory[i]);
     pthread_mutex_destroy(&there->mutex);
     free(there->memory);
     free(there->queues);

@@ -19,18 +19,15 @@
 /* there_memory.c: of one device. */
 #define THERE_KEPT_MAX 1024u
 #define THERE_KEPT_BYTES_MAX (UINT64_C(1) << 30)
-struct there_memory;
-struct there_memory *there_memory_open(struct device *device); /* NULL: no memory */
-/* What is kept is freed; what values have, with them. NULL is fine. */
-void there_memory_close(struct there_memory *memory);
+struct kept *there_memory_open(struct device *device); /* NULL: no memory */
 /* So many bytes, of any content; may they be what another value had, which somebody may have given
  * up without waiting for what reads it? NULL: there is no memory. */
-struct sumac_buffer *there_memory_take(struct there_memory *memory, uint64_t bytes, bool again);
+struct sumac_buffer *there_memory_take(struct kept *memory, uint64_t bytes, bool again);
 
 struct there {
     struct device_queue **queues; /* (replicas), beside those that the replicas run in */
     struct device_event **come;   /* (replicas), in the replica's queue when it makes a call */
-    struct there_memory **memory; /* (replicas) */
+    struct kept **memory;         /* (replicas) */
     double weights[SUMAC_REPLICAS_MAX]; /* of a mean: all the same */
     pthread_mutex_t mutex;              /* guards what follows, and who uses the queues */
     struct collective_group *group;     /* NULL: nothing was exchanged yet */

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kept.c -- blocks are taken, given back, and freed when too many are kept. */
+#include "kept.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct block {
+    struct kept *kept;
+    LINKS(struct block) idle;
+    struct sumac_buffer *whole;
+    uint64_t bytes;
+};
+
+struct blocks {
+    struct block *first, *last;
+};
+
+static void free_block(struct block *block)
+{
+    sumac_buffer_unref(block->whole);
+    free(block);
+}
+
+/* Not under the mutex: a driver may wait for what runs on its device. */
+static void free_blocks(struct blocks *blocks)
+{
+    while (blocks->first != NULL) {
+        struct block *block = blocks->first;
+        LIST_REMOVE(blocks, block, idle);
+        free_block(block);
+    }
+}
+
+static void remove_idle(struct kept *kept, struct block *block)
+{
+    assert(kept->count > 0);
+    assert(kept->bytes >= block->bytes);
+    LIST_REMOVE(&kept->idle, block, idle);
+    kept->count--;
+    kept->bytes -= block->bytes;
+}
+
+/* Under the mutex: the oldest, until there are no more than that. */
+static void shrink(struct kept *kept, uint32_t count_max, uint64_t bytes_max, struct blocks *beyond)
+{
+    while (kept->count > count_max || kept->bytes > bytes_max) {
+        struct block *block = kept->idle.last;
+        remove_idle(kept, block);
+        LIST_PREPEND(beyond, block, idle);
+    }
+}
+
+static void unref(struct kept *kept) /* unlocks */
+{
+    assert(kept->references > 0);
+    const bool last = --kept->references == 0;
+    pthread_mutex_unlock(&kept->mutex);
+    if (!last)
+        return;
+    assert(kept->count == 0);
+    pthread_mutex_destroy(&kept->mutex);
+    free(kept);
+}
+
+struct kept *kept_open(const struct kept_source *source)
+{
+    struct kept *kept = calloc(1, sizeof *kept);
+
+    assert(source->make != NULL);
+    if (kept == NULL)
+        return NULL;
+    kept->source = *source;
+    kept->references = 1;
+    pthread_mutex_init(&kept->mutex, NULL);
+    return kept;
+}
+
+void kept_close(struct kept *kept)
+{
+    struct blocks beyond = {NULL, NULL};
+
+    if (kept == NULL)
+        return;
+    pthread_mutex_lock(&kept->mutex);
+    assert(!kept->closed);
+    kept->closed = true;
+    shrink(kept, 0, 0, &beyond);
+    unref(kept);
+    free_blocks(&beyond);
+}
+
+/* Nobody has the value any more. */
+static void give(void *context)
+{
+    struct block *block = context;
+    struct kept *kept = block->kept;
+    struct blocks beyond = {NULL, NULL};
+
+    pthread_mutex_lock(&kept->mutex);
+    LIST_PREPEND(&kept->idle, block, idle);
+    kept->count++;
+    kept->bytes += block->bytes;
+    shrink(kept, kept->closed ? 0 : kept->source.count_max, kept->source.bytes_max, &beyond);
+    unref(kept);
+    free_blocks(&beyond);
+}
+
+/* The newest that fits, without much left over. NULL: none. */
+static struct block *find_idle(const struct kept *kept, uint64_t room)
+{
+    for (struct block *block = kept->idle.first; block != NULL; block = block->idle.next)
+        if (block->bytes >= room && block->bytes / 2 <= room)
+            return block;
+    return NULL;
+}
+
+/* Where there is no memory, it may be what is kept that takes it. */
+static struct block *make_block(struct kept *kept, uint64_t room)
+{
+    const struct kept_source *source = &kept->source;
+    struct block *block = calloc(1, sizeof *block);
+    struct blocks beyond = {NULL, NULL};
+
+    if (block == NULL)
+        return NULL;
+    *block = (struct block){.kept = kept, .bytes = room};
+    enum sumac_status status = source->make(source->context, room, &block->whole);
+    if (status != SUMAC_OK) {
+        pthread_mutex_lock(&kept->mutex);
+        shrink(kept, 0, 0, &beyond);
+        pthread_mutex_unlock(&kept->mutex);
+        const bool some = beyond.first != NULL;
+        free_blocks(&beyond);
+        status = some ? source->make(source->context, room, &block->whole) : status;
+    }
+    if (status == SUMAC_OK)
+        return block;
+    free(block);
+    return NULL;
+}
+
+struct sumac_buffer *kept_take(struct kept *kept, const struct kept_wish *wish)
+{
+    struct sumac_buffer *buffer = NULL;
+
+    assert(wish->room >= wish->bytes);
+    pthread_mutex_lock(&kept->mutex);
+    assert(!kept->closed);
+    struct block *block = wish->is_new ? NULL : find_idle(kept, wish->room);
+    if (block != NULL)
+        remove_idle(kept, block);
+    kept->references++;
+    pthread_mutex_unlock(&kept->mutex);
+    if (block == NULL)
+        block = make_block(kept, wish->room);
+    if (block == NULL) {
+        pthread_mutex_lock(&kept->mutex);
+        unref(kept);
+        return NULL;
+    }
+    assert(block->bytes >= wish->bytes);
+    if (sumac_buffer_wrap(
+            sumac_buffer_data(block->whole), wish->bytes, sumac_buffer_place(block->whole), give,
+            block, &buffer) != SUMAC_OK)
+        give(block);
+    return buffer;
+}
