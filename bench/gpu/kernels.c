@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cuda_device.h"
 #include "cuda_updates.h"
 #include "half.h"
 #include "kernels.h"
+#include "timing.h"
 
 #define ROOM 16u /* bytes of an array for each element */
 #define CHUNK_BYTES ((size_t)16 << 20)
@@ -173,21 +173,13 @@ static void launch_copy(const struct bench *bench, uint32_t n)
 
 /* ---- measured */
 
-static double now_seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* GB/s of some launches; of a copy, where there is no line. */
 static double measure(const struct bench *bench, const struct line *line)
 {
     const uint64_t bytes = line == NULL ? 2 * sizeof(float) : line->bytes_per_element;
 
     must(bench, bench->driver->cuStreamSynchronize(bench->stream), "a wait");
-    const double begun = now_seconds();
+    const double begun = now_s();
     for (uint32_t n = 0; n < LAUNCHES; n++)
         if (line == NULL)
             launch_copy(bench, n);
@@ -196,20 +188,7 @@ static double measure(const struct bench *bench, const struct line *line)
         else
             launch_kernel(bench, line, n);
     must(bench, bench->driver->cuStreamSynchronize(bench->stream), "a wait");
-    return (double)(bench->elements * bytes * LAUNCHES) / (now_seconds() - begun) * 1e-9;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, uint32_t count)
-{
-    qsort(values, count, sizeof *values, compare_doubles);
-    return values[count / 2];
+    return (double)(bench->elements * bytes * LAUNCHES) / (now_s() - begun) * 1e-9;
 }
 
 static void run_line(struct bench *bench, struct line *line)
@@ -358,9 +337,9 @@ static void open_bench(struct bench *bench)
     must(bench, driver->cuCtxSetCurrent(device->context), "a context");
     must(bench, driver->cuStreamCreate(&bench->stream, CU_STREAM_NON_BLOCKING), "a stream");
     must(bench, cuda_kernels_load(driver, &bench->kernels), "the kernels");
-    const double begun = now_seconds();
+    const double begun = now_s();
     must(bench, cuda_updates_load(driver, &bench->updates), "the kernels of update functions");
-    const double loaded = now_seconds() - begun;
+    const double loaded = now_s() - begun;
     for (int i = 0; i < ARRAYS; i++)
         must(bench, driver->cuMemAlloc(&bench->arrays[i], bench->elements * ROOM), "memory");
     printf(

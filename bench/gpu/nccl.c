@@ -16,12 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "collective.h"
 #include "cuda_device.h"
 #include "nccl_library.h"
 #include "replicas.h"
+#include "timing.h"
 
 #define ROUNDS_MAX 1001u
 #define SKIPPED 77
@@ -56,14 +56,6 @@ static void must_begin(ncclResult_t result, const char *what)
         return;
     fprintf(stderr, "bench/gpu_nccl: %s: %s\n", what, library->ncclGetErrorString(result));
     exit(1);
-}
-
-static double now_s(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 /* ---- NCCL as it is */
@@ -220,19 +212,6 @@ static double seconds(struct bench *bench, deed *what)
 
     what(bench);
     return now_s() - started;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values, uint32_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    return values[count / 2];
 }
 
 static void measure(struct bench *bench, uint64_t bytes, uint32_t rounds)

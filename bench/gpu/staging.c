@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cuda_device.h"
+#include "timing.h"
 #include "transfers.h"
 
 #define VARIABLES 25u
@@ -35,14 +35,6 @@ static void must(enum sumac_status status, const char *what)
         return;
     fprintf(stderr, "bench/gpu_staging: %s: %s\n", what, sumac_status_name(status));
     exit(1);
-}
-
-static double now_s(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
 /* Side by side, as a worker has them. */
@@ -141,19 +133,6 @@ static double seconds(struct bench *bench, deed *what)
 
     what(bench);
     return now_s() - started;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static double median(double *values, uint32_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    return values[count / 2];
 }
 
 static void measure(struct bench *bench, const char *name, deed *ours, deed *raw, uint32_t rounds)

@@ -224,33 +224,56 @@ static enum sumac_status read_all(
     return sumac_value_to_host(sumac_value_item(args, 0), result, error);
 }
 
+/* A value whose bytes are on their way in the replica's stream, behind what makes that late. */
+struct coming {
+    struct sumac_value *value;
+    struct sumac_buffer *first, *late;
+};
+
+static struct coming begin_to_come(
+    struct sumac_replica_context *replica, struct sumac_buffer *here, struct sumac_error *error)
+{
+    struct sumac_device *device = sumac_replica_device(replica);
+    struct coming coming = {.value = NULL};
+    struct sumac_buffer *there = NULL;
+    struct sumac_tensor own;
+    const struct sumac_shape shape = SUMAC_SHAPE(ELEMENTS_MAX);
+
+    assert_int_equal(sumac_device_buffer_create(device, ELEMENTS_MAX, &there, error), SUMAC_OK);
+    assert_int_equal(
+        sumac_device_buffer_create(device, ELEMENTS_MAX, &coming.first, error), SUMAC_OK);
+    const struct sumac_copy in = {.to = coming.first, .from = here, .bytes = ELEMENTS_MAX};
+    const struct sumac_copy copy = {.to = there, .from = coming.first, .bytes = ELEMENTS_MAX};
+    assert_int_equal(sumac_device_copy(device, &in, error), SUMAC_OK);
+    coming.late = be_late(device);
+    assert_int_equal(sumac_device_copy(device, &copy, error), SUMAC_OK);
+    assert_int_equal(sumac_tensor_view(there, 0, SUMAC_UINT8, &shape, &own), SUMAC_OK);
+    coming.value = sumac_value_of(&own);
+    sumac_buffer_unref(there);
+    return coming;
+}
+
+static void forget(struct coming *coming)
+{
+    sumac_value_unref(coming->value);
+    sumac_buffer_unref(coming->late);
+    sumac_buffer_unref(coming->first);
+}
+
 static enum sumac_status copy_and_merge(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
-    struct sumac_device *device = sumac_replica_device(replica);
-    struct sumac_buffer *here = context, *first = NULL, *there = NULL;
-    struct sumac_tensor own;
-    const struct sumac_shape shape = SUMAC_SHAPE(ELEMENTS_MAX);
+    struct coming coming = begin_to_come(replica, context, error);
+    struct sumac_value *item = sumac_value_ref(coming.value);
+    struct sumac_value *merged = sumac_value_tuple(&item, 1);
 
     (void)args;
     (void)kwargs;
-    assert_int_equal(sumac_device_buffer_create(device, ELEMENTS_MAX, &there, error), SUMAC_OK);
-    assert_int_equal(sumac_device_buffer_create(device, ELEMENTS_MAX, &first, error), SUMAC_OK);
-    const struct sumac_copy in = {.to = first, .from = here, .bytes = ELEMENTS_MAX};
-    const struct sumac_copy copy = {.to = there, .from = first, .bytes = ELEMENTS_MAX};
-    assert_int_equal(sumac_device_copy(device, &in, error), SUMAC_OK);
-    struct sumac_buffer *late = be_late(device);
-    assert_int_equal(sumac_device_copy(device, &copy, error), SUMAC_OK);
-    assert_int_equal(sumac_tensor_view(there, 0, SUMAC_UINT8, &shape, &own), SUMAC_OK);
-    struct sumac_value *value = sumac_value_of(&own);
-    struct sumac_value *merged = sumac_value_tuple(&value, 1);
-    sumac_buffer_unref(there);
     const enum sumac_status status =
         sumac_replica_merge_call(replica, read_all, NULL, merged, result, error);
-    sumac_buffer_unref(late);
-    sumac_buffer_unref(first);
     sumac_value_unref(merged);
+    forget(&coming);
     return status;
 }
 
@@ -259,27 +282,12 @@ static enum sumac_status copy_and_read(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
-    struct sumac_device *device = sumac_replica_device(replica);
-    struct sumac_buffer *here = context, *first = NULL, *there = NULL;
-    struct sumac_tensor own;
-    const struct sumac_shape shape = SUMAC_SHAPE(ELEMENTS_MAX);
+    struct coming coming = begin_to_come(replica, context, error);
 
     (void)args;
     (void)kwargs;
-    assert_int_equal(sumac_device_buffer_create(device, ELEMENTS_MAX, &there, error), SUMAC_OK);
-    assert_int_equal(sumac_device_buffer_create(device, ELEMENTS_MAX, &first, error), SUMAC_OK);
-    const struct sumac_copy in = {.to = first, .from = here, .bytes = ELEMENTS_MAX};
-    const struct sumac_copy copy = {.to = there, .from = first, .bytes = ELEMENTS_MAX};
-    assert_int_equal(sumac_device_copy(device, &in, error), SUMAC_OK);
-    struct sumac_buffer *late = be_late(device);
-    assert_int_equal(sumac_device_copy(device, &copy, error), SUMAC_OK);
-    assert_int_equal(sumac_tensor_view(there, 0, SUMAC_UINT8, &shape, &own), SUMAC_OK);
-    struct sumac_value *value = sumac_value_of(&own);
-    sumac_buffer_unref(there);
-    const enum sumac_status status = sumac_value_to_host(value, result, error);
-    sumac_value_unref(value);
-    sumac_buffer_unref(late);
-    sumac_buffer_unref(first);
+    const enum sumac_status status = sumac_value_to_host(coming.value, result, error);
+    forget(&coming);
     return status;
 }
 

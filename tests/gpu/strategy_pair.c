@@ -221,17 +221,16 @@ void same_on_both(const struct pair *pair, const struct step *step, struct sumac
 
 /* ---- a variable */
 
-struct sumac_distributed *
-variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_synchronization how)
+struct sumac_distributed *variable_made(
+    struct sumac_strategy *strategy, struct sumac_value *initial,
+    const struct sumac_function *function, enum sumac_synchronization how)
 {
-    struct sumac_value *initial = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
-    static const struct sumac_hyperparameter rate = {.name = "learning_rate", .value = 0.5};
     const struct sumac_distributed_options options = {
         .name = "w",
         .initial = initial,
         .synchronization = how,
         .aggregation = SUMAC_AGGREGATION_SUM,
-        .function = {.name = function, .hyperparameters = &rate, .hyperparameter_count = 1}};
+        .function = *function};
     struct sumac_distributed *variable = NULL;
     struct sumac_error error = {0};
 
@@ -239,6 +238,16 @@ variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_sy
         fail_msg("%s", error.text);
     sumac_value_unref(initial);
     return variable;
+}
+
+struct sumac_distributed *
+variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_synchronization how)
+{
+    static const struct sumac_hyperparameter rate = {.name = "learning_rate", .value = 0.5};
+    const struct sumac_function of = {
+        .name = function, .hyperparameters = &rate, .hyperparameter_count = 1};
+
+    return variable_made(strategy, tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0), &of, how);
 }
 
 /* Train it a step: what is applied is the sum of what replicas have. */

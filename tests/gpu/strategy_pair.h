@@ -59,8 +59,13 @@ struct sumac_value *
 ran(struct sumac_strategy *strategy, const struct step *step, struct sumac_value *value);
 void same_on_both(const struct pair *pair, const struct step *step, struct sumac_value *value);
 
-/* ---- a variable w, float32[4, 3], and a step that trains it by the sum of what replicas have */
+/* ---- a variable w; one of float32[4, 3]; and a step that trains it by the sum of what replicas
+ * have */
 
+/* Takes  initial. */
+struct sumac_distributed *variable_made(
+    struct sumac_strategy *strategy, struct sumac_value *initial,
+    const struct sumac_function *function, enum sumac_synchronization how);
 struct sumac_distributed *
 variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_synchronization how);
 sumac_replica_function apply_sum;

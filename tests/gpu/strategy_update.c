@@ -21,31 +21,11 @@
 
 static const struct sumac_shape shape = SUMAC_SHAPE(COUNT);
 
-static struct sumac_distributed *made(
-    struct sumac_strategy *strategy, enum sumac_dtype dtype, const struct sumac_function *function,
-    enum sumac_synchronization how)
-{
-    struct sumac_value *initial = tensor(dtype, shape, 0);
-    const struct sumac_distributed_options options = {
-        .name = "w",
-        .initial = initial,
-        .synchronization = how,
-        .aggregation = SUMAC_AGGREGATION_SUM,
-        .function = *function};
-    struct sumac_distributed *variable = NULL;
-    struct sumac_error error = {0};
-
-    if (sumac_distributed_create(strategy, &options, &variable, &error) != SUMAC_OK)
-        fail_msg("%s", error.text);
-    sumac_value_unref(initial);
-    return variable;
-}
-
 static struct sumac_distributed *
 mirrored(struct sumac_strategy *strategy, enum sumac_dtype dtype, const char *function)
 {
-    return made(
-        strategy, dtype, &(struct sumac_function){.name = function},
+    return variable_made(
+        strategy, tensor(dtype, shape, 0), &(struct sumac_function){.name = function},
         SUMAC_SYNCHRONIZATION_ON_WRITE);
 }
 
@@ -80,8 +60,9 @@ static void assert_trained_alike(
     const struct pair *pair, enum sumac_dtype dtype, const struct sumac_function *f)
 {
     const enum sumac_synchronization how = SUMAC_SYNCHRONIZATION_ON_WRITE;
-    struct sumac_distributed *far = made(pair->gpus, dtype, f, how); /* given */
-    struct sumac_distributed *near = made(pair->cpus, dtype, f, how);
+    struct sumac_distributed *far =
+        variable_made(pair->gpus, tensor(dtype, shape, 0), f, how); /* given */
+    struct sumac_distributed *near = variable_made(pair->cpus, tensor(dtype, shape, 0), f, how);
 
     struct sumac_value *there = trained(pair->gpus, far, dtype); /* when */
     struct sumac_value *here = trained(pair->cpus, near, dtype);
@@ -331,8 +312,10 @@ static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **s
     struct pair *pair = *state;
     const struct sumac_function none = {.name = NULL};
     const enum sumac_synchronization how = SUMAC_SYNCHRONIZATION_ON_READ;
-    struct sumac_distributed *far = made(pair->gpus, SUMAC_FLOAT32, &none, how); /* given */
-    struct sumac_distributed *near = made(pair->cpus, SUMAC_FLOAT32, &none, how);
+    struct sumac_distributed *far =
+        variable_made(pair->gpus, tensor(SUMAC_FLOAT32, shape, 0), &none, how); /* given */
+    struct sumac_distributed *near =
+        variable_made(pair->cpus, tensor(SUMAC_FLOAT32, shape, 0), &none, how);
 
     for (uint32_t round = 0; round < STEPS; round++) {
         struct sumac_value *value = gradients(SUMAC_FLOAT32), *there = NULL, *here = NULL;

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timing.h -- the host's clock, and medians of what it said. */
+#ifndef BENCH_GPU_TIMING_H
+#define BENCH_GPU_TIMING_H
+
+#include <stdint.h>
+
+/* Seconds, monotonic. */
+double now_s(void);
+
+/* The upper one of two. values (count) are put in order. */
+double median(double *values, uint32_t count);
+
+#endif
