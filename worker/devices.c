@@ -138,14 +138,14 @@ add_number(const char *text, uint32_t number, struct devices *devices, struct su
     return SUMAC_OK;
 }
 
-/* gpu, gpu:0,2: whether these are there is seen when they are opened. */
+/* gpu, gpu:0,2: whether one of that number is there is seen when it is opened. */
 static enum sumac_status choose_gpus(
     const char *text, const struct devices_wanted *wanted, struct devices *devices,
     struct sumac_error *error)
 {
     const char *at = text + strlen("gpu");
     struct devices named = {.kind = gpus()};
-    enum sumac_status status = SUMAC_OK;
+    uint32_t there = 0;
 
     assert(strncmp(text, "gpu", strlen("gpu")) == 0);
     if (!wanted->has_cuda_step)
@@ -154,6 +154,9 @@ static enum sumac_status choose_gpus(
         return take_first(gpus(), wanted->replicas, SUMAC_REPLICAS_MAX, devices, error);
     if (at[0] != ':')
         return bad_text(text, error);
+    enum sumac_status status = device_count(gpus(), &there, error);
+    if (status != SUMAC_OK)
+        return status;
     do {
         uint32_t number = 0;
         at++;
