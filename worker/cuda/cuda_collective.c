@@ -100,9 +100,12 @@ put_wide(struct member *member, const struct nccl_call *calls, uint32_t count, w
     struct cuda_group *group = member->group;
     CUresult result = CUDA_SUCCESS;
 
+    /* A launch waits where the stream has many: the other ranks go on meanwhile. */
+    pthread_mutex_unlock(&group->mutex);
     for (uint32_t i = 0; result == CUDA_SUCCESS && i < count; i++)
         if (calls[i].is_wide)
             result = step(group->driver, &member->wide, &member->rank, &calls[i]);
+    pthread_mutex_lock(&group->mutex);
     if (result != CUDA_SUCCESS)
         cuda_group_fail_by_driver(member, result, "does not run a kernel of a reduction");
     return result == CUDA_SUCCESS;
@@ -118,7 +121,7 @@ static bool issue_batch(struct member *member, const struct nccl_call *calls, ui
  */
 static CUresult record_events(struct member *member, struct nccl_call *calls, uint32_t count)
 {
-    const struct cuda_group *group = member->group;
+    struct cuda_group *group = member->group;
     CUresult result = CUDA_SUCCESS;
 
     assert(count > 0);
@@ -126,10 +129,12 @@ static CUresult record_events(struct member *member, struct nccl_call *calls, ui
         struct cuda_event *over = (struct cuda_event *)calls[i].over;
         if (over == NULL || over->base.base.device != member->queue->jobs.base.device)
             continue;
+        calls[i].over = NULL; /* nobody else passes it */
+        pthread_mutex_unlock(&group->mutex);
         const CUresult recorded = group->driver->cuEventRecord(over->event, member->queue->stream);
-        result = result == CUDA_SUCCESS ? recorded : result;
-        calls[i].over = NULL;
         job_event_pass(&over->base);
+        pthread_mutex_lock(&group->mutex);
+        result = result == CUDA_SUCCESS ? recorded : result;
     }
     return result;
 }
