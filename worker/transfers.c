@@ -143,29 +143,34 @@ void transfers_fetch(
     }
 }
 
-/* One after the other; the first failure counts. */
-static void
-note(enum sumac_status status, uint32_t replica, enum sumac_status *first, uint32_t *failed)
-{
-    assert(replica < SUMAC_REPLICAS_MAX);
-    if (*first != SUMAC_OK || status == SUMAC_OK)
-        return;
-    *first = status;
-    *failed = replica;
-}
-
-enum sumac_status transfers_join(struct transfers *transfers, uint32_t *failed)
+/* Wait for each queue, the replicas' first. The first failure counts, and whose it is. */
+static enum sumac_status wait_for_each(
+    const struct transfers *transfers, enum sumac_status (*wait)(struct device_queue *queue),
+    struct transfers_failure *failure)
 {
     const uint32_t replicas = transfers->replicas->count;
-    const uint32_t copying = transfers->queues == NULL ? 0 : replicas;
+    const uint32_t queues = transfers->queues == NULL ? replicas : 2 * replicas;
     enum sumac_status first = SUMAC_OK;
-    uint32_t which = 0;
 
-    note(replicas_settle(transfers->replicas, replicas, &which), which, &first, failed);
-    for (uint32_t i = 0; i < copying; i++)
-        note(device_settle(transfers->queues[i]), i, &first, failed);
-    note(replicas_complete(transfers->replicas, replicas, &which), which, &first, failed);
-    for (uint32_t i = 0; i < copying; i++)
-        note(device_complete(transfers->queues[i]), i, &first, failed);
+    assert(transfers->replicas->queues != NULL);
+    for (uint32_t i = 0; i < queues; i++) {
+        struct device_queue *queue =
+            i < replicas ? transfers->replicas->queues[i] : transfers->queues[i - replicas];
+        const enum sumac_status status = wait(queue);
+        if (first != SUMAC_OK || status == SUMAC_OK)
+            continue;
+        first = status;
+        *failure = (struct transfers_failure){.replica = i % replicas, .queue = queue};
+    }
     return first;
+}
+
+enum sumac_status transfers_join(struct transfers *transfers, struct transfers_failure *failure)
+{
+    struct transfers_failure later;
+    const enum sumac_status settled = wait_for_each(transfers, device_settle, failure);
+    const enum sumac_status completed =
+        wait_for_each(transfers, device_complete, settled == SUMAC_OK ? failure : &later);
+
+    return settled != SUMAC_OK ? settled : completed;
 }

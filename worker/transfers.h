@@ -58,7 +58,13 @@ void transfers_record_written(struct transfers *transfers);
 void transfers_fetch(
     struct transfers *transfers, const struct tensors *to, const struct tensors *from);
 
-/* Wait until nothing is under way. Fails  as the first replica's that failed; *failed is which. */
-enum sumac_status transfers_join(struct transfers *transfers, uint32_t *failed);
+/* What failed, and where it is said why (device_why). */
+struct transfers_failure {
+    uint32_t replica;
+    const struct device_queue *queue; /* the replica's, or its copies' */
+};
+
+/* Wait until nothing is under way. Fails  as the first that failed, which is left in *failure. */
+enum sumac_status transfers_join(struct transfers *transfers, struct transfers_failure *failure);
 
 #endif

@@ -413,12 +413,13 @@ static void start_replicas(struct sumac_worker *worker, const struct place *plac
 }
 
 static enum sumac_status tell_failed(
-    struct sumac_worker *worker, uint32_t failed, enum sumac_status status,
+    struct sumac_worker *worker, const struct transfers_failure *failure, enum sumac_status status,
     struct sumac_error *error)
 {
     char name[32];
+    const uint32_t failed = failure->replica;
     const char *said = worker->runners[failed].error.text;
-    const char *why = said[0] == '\0' ? device_why(worker->replicas.queues[failed]) : said;
+    const char *why = said[0] == '\0' ? device_why(failure->queue) : said;
 
     assert(status != SUMAC_OK);
     return fail(
@@ -438,7 +439,10 @@ static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sum
         replicas_settle(&worker->replicas, worker->options.replicas, &failed);
 
     step_trace_caller(worker->traced, TRACE_WAIT_FOR_REPLICAS, begin_ns, worker->steps);
-    return status == SUMAC_OK ? SUMAC_OK : tell_failed(worker, failed, status, error);
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    const struct transfers_failure failure = {failed, worker->replicas.queues[failed]};
+    return tell_failed(worker, &failure, status, error);
 }
 
 /* Collect the replicas' weights and add them up. */
@@ -545,15 +549,15 @@ static enum sumac_status reduce(
 static enum sumac_status
 finish_devices(struct sumac_worker *worker, enum sumac_status reduced, struct sumac_error *error)
 {
-    uint32_t failed = 0;
+    struct transfers_failure failure;
     const uint64_t begin_ns = step_trace_begin(worker->traced);
-    const enum sumac_status status = transfers_join(&worker->transfers, &failed);
+    const enum sumac_status status = transfers_join(&worker->transfers, &failure);
 
     step_trace_write_parts(worker->traced, begin_ns);
-    assert(failed < worker->options.replicas);
     if (reduced != SUMAC_OK || status == SUMAC_OK)
         return reduced;
-    return tell_failed(worker, failed, status, error);
+    assert(failure.replica < worker->options.replicas);
+    return tell_failed(worker, &failure, status, error);
 }
 
 /* So many times the mean is the sum; 0 times it, nothing, whatever it would have been. */
@@ -669,8 +673,11 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
         return tell_lost(worker, error);
     const uint64_t begin_ns = step_trace_step(worker->traced, worker->steps);
     status = take_values(worker, error);
-    if (status != SUMAC_OK)
+    if (status != SUMAC_OK) {
+        step_trace_caller(worker->traced, TRACE_STEP, begin_ns, worker->steps);
+        step_trace_flush(worker->traced);
         return status;
+    }
     struct place *place = &worker->places[worker->pushed % place_count(worker)];
     assert(place->push == NULL); /* at most pushes_in_flight are under way */
     start_replicas(worker, place);

@@ -86,20 +86,20 @@ typedef void deed(struct bench *bench);
 
 static void send(struct bench *bench)
 {
-    uint32_t failed = 0;
+    struct transfers_failure failure;
 
     transfers_send(&bench->transfers, 0, &bench->there, &bench->here);
     transfers_await(&bench->transfers, 0);
-    must(transfers_join(&bench->transfers, &failed), "values to the device");
+    must(transfers_join(&bench->transfers, &failure), "values to the device");
 }
 
 static void fetch(struct bench *bench)
 {
-    uint32_t failed = 0;
+    struct transfers_failure failure;
 
     transfers_record_written(&bench->transfers);
     transfers_fetch(&bench->transfers, &bench->here, &bench->there);
-    must(transfers_join(&bench->transfers, &failed), "gradients to the host");
+    must(transfers_join(&bench->transfers, &failure), "gradients to the host");
 }
 
 static void copy_raw(const struct bench *bench, struct sumac_buffer *to, struct sumac_buffer *from)

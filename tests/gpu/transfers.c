@@ -138,7 +138,7 @@ static void add_reductions(struct world *world)
 static enum sumac_status run(struct world *world)
 {
     struct step steps[REPLICAS_MAX];
-    uint32_t failed = 0;
+    struct transfers_failure failure;
 
     for (uint32_t i = 0; i < world->replicas.count; i++)
         transfers_send(&world->transfers, i, &world->values_there[i], &world->values);
@@ -161,7 +161,7 @@ static enum sumac_status run(struct world *world)
     transfers_fetch(&world->transfers, &world->gradients, &world->there[0]);
     if (world->group != NULL)
         assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
-    return transfers_join(&world->transfers, &failed);
+    return transfers_join(&world->transfers, &failure);
 }
 
 static void what_goes_to_each_device_comes_back_added_up(void **state)
