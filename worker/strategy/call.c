@@ -300,14 +300,20 @@ enum sumac_status call_hear_all(
     const struct sumac_error *failed, struct sumac_value ***all, struct sumac_error *error)
 {
     struct sumac_value **heard = calloc(strategy->in_sync, sizeof *heard);
-    enum sumac_status status = heard == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    struct sumac_error none;
+    enum sumac_status status = SUMAC_OK;
 
     assert(own != NULL);
+    if (heard == NULL && failed == NULL) { /* the other workers hear of it */
+        (void)value_fail_for_memory(&none);
+        failed = &none;
+    }
     assert(strategy->in_sync >= strategy->replicas);
     if (strategy->peers != NULL)
-        status =
-            exchange_here(strategy, call, own, status == SUMAC_OK ? failed : error, heard, error);
-    else if (status == SUMAC_OK && failed != NULL)
+        status = exchange_here(strategy, call, own, failed, heard, error);
+    else if (failed == &none)
+        status = value_fail_for_memory(error);
+    else if (failed != NULL)
         status = failed->status;
     for (uint32_t i = 0; status == SUMAC_OK && strategy->peers == NULL && i < strategy->replicas;
          i++)
