@@ -4,6 +4,7 @@
 #include "perceptron_cuda.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What nvcc made of perceptron.cu; PERCEPTRON_IMAGE is the file. */
@@ -70,8 +71,13 @@ enum sumac_status perceptron_cuda_step(
     struct perceptron_cuda *cuda, const struct sumac_replica *replica,
     const struct example *const *examples, uint32_t count, struct sumac_error *error)
 {
+    if (count > PERCEPTRON_BATCH_MAX) {
+        (void)snprintf(
+            error->text, sizeof error->text, "%u examples, and a step has %d at most", count,
+            PERCEPTRON_BATCH_MAX);
+        return error->status = SUMAC_INVALID_ARGUMENT;
+    }
     enum sumac_status status = prepare(cuda, replica, error);
-
     if (status != SUMAC_OK)
         return status;
     struct layout *here = sumac_buffer_data(cuda->here); /* the step before is over */

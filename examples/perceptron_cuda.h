@@ -36,7 +36,8 @@ struct perceptron_cuda {
 
 /* Put the step of `count` examples into the replica's stream: parameters and gradients are the
  * tensors w1, b1, w2, b2, and a float64 scalar that becomes 1.
- * Fails    RESOURCE_EXHAUSTED; with what the driver says. */
+ * Fails    INVALID_ARGUMENT: more than PERCEPTRON_BATCH_MAX. RESOURCE_EXHAUSTED; with what the
+ * driver says. */
 enum sumac_status perceptron_cuda_step(
     struct perceptron_cuda *cuda, const struct sumac_replica *replica,
     const struct example *const *examples, uint32_t count, struct sumac_error *error);

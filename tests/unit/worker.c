@@ -480,6 +480,29 @@ static void replicas_left_out_are_those_of_the_environment(void **state)
     sumac_worker_destroy(worker);
 }
 
+static void gpus_where_there_are_none_make_no_worker_and_are_told(void **state)
+{
+    (void)state;
+    static struct fixture fixture; /* the client that stands for all is in it */
+    struct sumac_worker *worker = NULL;
+    uint32_t there = 0;
+
+    if (device_count(device_kind("GPU"), &there, NULL) == SUMAC_OK)
+        skip();
+    prepare(&fixture, 2); /* given */
+    fixture.options.cuda_step = observed_step;
+    static const char *const texts[] = {"gpu", "gpu:0,1"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        fixture.options.devices = texts[i];
+
+        assert_int_equal(/* when, then */
+                         sumac_worker_create(&fixture.options, &worker, &fixture.error),
+                         SUMAC_FAILED_PRECONDITION);
+        assert_int_equal(fixture.error.reason, SUMAC_REASON_UNSUPPORTED);
+        assert_null(worker);
+    }
+}
+
 static void a_synchronous_step_pushes_a_sum_and_waits_for_the_others(void **state)
 {
     (void)state;
@@ -677,6 +700,7 @@ int main(void)
         cmocka_unit_test(integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy),
         cmocka_unit_test(variables_beyond_pushed_count_are_pulled_only),
         cmocka_unit_test(replicas_left_out_are_those_of_the_environment),
+        cmocka_unit_test(gpus_where_there_are_none_make_no_worker_and_are_told),
         cmocka_unit_test(a_synchronous_step_pushes_a_sum_and_waits_for_the_others),
         cmocka_unit_test(steps_are_synchronous_where_that_can_be),
         cmocka_unit_test(steps_are_counted_from_0_and_each_replica_is_told_which),
