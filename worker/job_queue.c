@@ -206,7 +206,7 @@ void job_queue_stamp(struct device_queue *queue, uint64_t *ns)
     put(queue, &(struct job){.kind = JOB_STAMP, .stamp = ns});
 }
 
-enum sumac_status job_queue_wait(struct device_queue *base)
+enum sumac_status job_queue_settle(struct device_queue *base)
 {
     struct job_queue *queue = (struct job_queue *)base;
 

@@ -75,16 +75,15 @@ enum sumac_status job_queue_init(
 /* Finish what is in it, and end the thread. */
 void job_queue_deinit(struct job_queue *queue);
 
-/* Of the table: run, copy, record, await, wait, why. */
+/* Of the table: run, issue, copy, record, await, stamp, settle, why. */
 void job_queue_run(struct device_queue *queue, device_work *work, void *context);
+void job_queue_issue(struct device_queue *queue, device_work *work, void *context);
 void job_queue_copy(struct device_queue *queue, const struct sumac_copy *copy);
 void job_queue_record(struct device_queue *queue, struct device_event *event);
 void job_queue_await(struct device_queue *queue, struct device_event *event);
 void job_queue_stamp(struct device_queue *queue, uint64_t *ns);
-enum sumac_status job_queue_wait(struct device_queue *queue);
+enum sumac_status job_queue_settle(struct device_queue *queue);
 const char *job_queue_why(const struct device_queue *queue);
-/* Put a JOB_ISSUE into it. */
-void job_queue_issue(struct device_queue *queue, device_work *work, void *context);
 /* The queue whose thread this is; NULL: of none. */
 struct job_queue *job_queue_of_thread(void);
 

@@ -2,11 +2,13 @@
 /* kernels.h -- the library's own kernels on a device, of one array or of two. kernels.cu has what
  * they compute; those of update functions are behind cuda_update.h.
  *
- *     widen_…, narrow_…     casts: to = from · by, and to = from ÷ by rounded to the nearest. A
- * half type is float32 when it is wide, a 16-bit integer has 32 bits then, and is cut off again; of
- * it `by` is nothing scale_…               to = from · by; `to` may be `from` accumulate_… to += by
- * · from, of a half type into float32 finite_…              1 into `to`, a uint32_t, where one of
- * `from` is not finite; where all are, `to` is left alone
+ * - widen_…, narrow_…: casts. to = from · by, and to = from ÷ by rounded to the nearest. A half
+ * type is float32 when it is wide; a 16-bit integer has 32 bits then, and is cut off again: of it
+ * `by` is nothing.
+ * - scale_…: to = from · by; `to` may be `from`.
+ * - accumulate_…: to += by · from, of a half type into float32.
+ * - finite_…: 1 into `to`, a uint32_t, where one of `from` is not finite; where all are, `to` is
+ * left alone.
  *
  * The product is rounded before what follows, as worker/elements.c has it: all but the payload of
  * a NaN has the CPU's bits.

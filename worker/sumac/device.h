@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h -- the device that a step runs on, as the step sees it: on a GPU its stream, its memory,
- * and launches of the program's own kernels. No header of CUDA's is needed to compile it.
+/* device.h -- the device that a step, or a strategy's replica, runs on, as that sees it: on a GPU
+ * its stream, its memory, and launches of the program's own kernels. No header of CUDA's is needed
+ * to compile it.
  *
  * On a GPU a step puts work into the device's stream and returns; what follows it – the reduction
  * over the replicas, the copy to the host – comes behind that in the same stream. The device's
@@ -35,7 +36,7 @@ SUMAC_API int32_t sumac_device_gpu(const struct sumac_device *device);
 SUMAC_API void *sumac_device_stream(const struct sumac_device *device);
 
 /* Zeroed memory of the device, aligned to 64 bytes; on a CPU that is the host's.
- * Gives    *buffer, with one reference; before the worker is destroyed it must be back.
+ * Gives    *buffer, with one reference; the device stays open as long as it is there.
  * Fails    RESOURCE_EXHAUSTED: the device is full. INVALID_ARGUMENT: something is NULL. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_device_buffer_create(
     struct sumac_device *device, uint64_t bytes, struct sumac_buffer **buffer,

@@ -2,7 +2,7 @@
 /* strategy.h -- tf.distribute's strategies for programs in C: a step is run once for each replica,
  * and what the replicas have is reduced, gathered, regrouped.
  *
- *     sumac_strategy_create      default, one device, or mirrored over the CPU's devices
+ *     sumac_strategy_create      default, one device, or mirrored over CPUs or GPUs
  *     sumac_strategy_run         a function in each replica, at once, a thread each
  *       sumac_replica_…          what it asks of its context: which replica it is, all_reduce,
  *                                all_gather, merge_call
@@ -13,7 +13,8 @@
  * operation is TensorFlow 2's; what is decided otherwise is said with it.
  *
  * No call hangs: a replica that is absent, out of order, or comes with something else is an error
- * to all replicas of the call, by the strategy's timeout at the latest, that names it.
+ * to all replicas of the call, by the strategy's timeout at the latest, that names it. What a
+ * program's own function, or its kernel on a GPU, never ends is waited for all the same.
  *
  * Contexts. Outside of everything one is in the *default replica context*; within a scope, or a
  * merge_call, in the *cross-replica context* of its strategy; within run in a *replica context*.
@@ -59,14 +60,15 @@ enum sumac_communication {
 struct sumac_communication_options {
     uint64_t bytes_per_pack; /* leaves are exchanged together up to so many bytes; 0: all of them */
     uint32_t timeout_ms;     /* of a collective; 0: the strategy's */
-    enum sumac_communication implementation;
+    enum sumac_communication implementation; /* for the names' sake: there is one */
 };
 
 struct sumac_strategy_options {
-    enum sumac_strategy_kind kind; /* 0: MIRRORED where replicas are more than 1, else DEFAULT */
+    enum sumac_strategy_kind kind; /* 0: MIRRORED of several replicas; of one DEFAULT, or, on
+                                    * a GPU, ONE_DEVICE */
     /* Devices of this process, at most SUMAC_REPLICAS_MAX; 0: as the environment's SUMAC_REPLICAS
-     * says, or one. Of DEFAULT and ONE_DEVICE 0 or 1. MULTI_WORKER has the same number in each
-     * worker. */
+     * says, or as many as `devices` does, or one. Of DEFAULT and ONE_DEVICE 0 or 1. MULTI_WORKER
+     * has the same number in each worker. */
     uint32_t replicas;
     /* What they are: "cpu:4", four CPUs; "gpu:0,2", one replica on each of these GPUs; "gpu", on
      * all, or as many as there are replicas; "auto", GPUs if there are and runs_on_gpus, else CPUs.
