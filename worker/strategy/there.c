@@ -81,6 +81,14 @@ void there_come(struct sumac_replica_context *replica)
     device_record(strategy->own.queues[replica->index], strategy->there->come[replica->index]);
 }
 
+void there_come_present(const struct sumac_strategy *strategy)
+{
+    struct sumac_replica_context *replica = context_present()->replica;
+
+    if (replica != NULL && replica->strategy == strategy)
+        there_come(replica);
+}
+
 enum sumac_status there_fail(
     const struct sumac_strategy *strategy, uint32_t index, const struct device_queue *queue,
     enum sumac_status status, struct sumac_error *error)
@@ -118,6 +126,7 @@ enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_err
     struct there *there = strategy->there;
 
     assert(there != NULL);
+    there_come_present(strategy);
     pthread_mutex_lock(&there->mutex);
     for (uint32_t i = 0; i < strategy->replicas; i++)
         device_await(there->queues[i], there->come[i]);
@@ -131,11 +140,9 @@ enum sumac_status there_update(
     struct sumac_error *error)
 {
     struct there *there = strategy->there;
-    struct sumac_replica_context *replica = context_present()->replica;
 
     assert(there != NULL);
-    if (replica != NULL && replica->strategy == strategy)
-        there_come(replica); /* it may be no call that it is in */
+    there_come_present(strategy);
     pthread_mutex_lock(&there->mutex);
     for (uint32_t i = 0; i < strategy->replicas; i++)
         if (updates[i] != NULL) {

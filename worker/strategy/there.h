@@ -42,6 +42,9 @@ void there_close(struct sumac_strategy *strategy);
 
 /* On the replica's thread: what it has put into its stream comes before what the call does. */
 void there_come(struct sumac_replica_context *replica);
+/* The same of this thread's replica, if it has one, of what a function within the call has put
+ * there since. */
+void there_come_present(const struct sumac_strategy *strategy);
 /* Wait for all that the replicas had in their streams when they came: any thread may read it then.
  * Fails  as the device. */
 enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_error *error);

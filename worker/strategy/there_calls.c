@@ -307,6 +307,7 @@ enum sumac_status there_run(struct there_calls *calls, struct sumac_error *error
 
     if (calls->count == 0)
         return SUMAC_OK;
+    there_come_present(strategy);
     pthread_mutex_lock(&there->mutex);
     if (there->failed.status != SUMAC_OK) {
         status = there->failed.status;
