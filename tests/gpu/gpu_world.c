@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <cuda.h>
 #include <dlfcn.h>
 
 #include "gpus.h"
@@ -56,6 +57,15 @@ void gpu_world_count(const char *function)
 }
 
 uint64_t gpu_world_counted(void) { return calls(); }
+
+void gpu_world_put(void *stream, void (*function)(void *), void *context)
+{
+    CUresult (*put)(CUstream stream, CUhostFn function, void *context);
+
+    find("libcuda.so.1", "cuLaunchHostFunc", &put);
+    assert_non_null(put);
+    assert_int_equal(put(stream, function, context), CUDA_SUCCESS);
+}
 
 bool gpu_world_is_there(void)
 {

@@ -37,6 +37,8 @@ void gpu_world_fail_at(const char *function, uint64_t nth, int result);
 /* From here on a driver's function is counted; how often it was called since then. */
 void gpu_world_count(const char *function);
 uint64_t gpu_world_counted(void);
+/* Put a function into a GPU's stream; in the device's own work. */
+void gpu_world_put(void *stream, void (*function)(void *), void *context);
 
 /* Setup and teardown of a test. */
 int gpu_world_begin(void **state);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_update.c -- the components of a variable on GPUs are updated there: to the bits that the
  * same come to on CPUs, all at once, or not at all. */
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -17,7 +20,9 @@
 
 #define NTH_MAX 500u
 #define STEPS 3u
-#define COUNT 9u /* of the variable's elements: no sum of the replicas' is 0 then */
+#define PATIENCE_S 20
+#define WRITES 200u /* that replica 1 makes: some are while replica 0 waits */
+#define COUNT 9u    /* of the variable's elements: no sum of the replicas' is 0 then */
 
 static const struct sumac_shape shape = SUMAC_SHAPE(COUNT);
 
@@ -263,9 +268,103 @@ static void components_are_updated_one_by_one_too(void **state)
     sumac_value_unref(here);
 }
 
+/* In the merge_call that an update is in replicas. */
+static enum sumac_status update_twice(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_update update = {.function = apply_twice, .args = args};
+
+    (void)kwargs;
+    return sumac_distributed_update(context, replica, &update, result, error);
+}
+
+static void updates_one_by_one_take_the_memory_of_those_before(void **state)
+{
+    struct pair *pair = *state;
+
+    gpu_world_count("");
+    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, "adam");
+    struct sumac_value *gradient = placed(pair->gpus, tensor(SUMAC_FLOAT32, shape, 1));
+
+    for (uint32_t step = 0; step < STEPS; step++) {
+        struct sumac_value *result = NULL;
+        gpu_world_count("cuMemAlloc_v2");
+        assert_int_equal(
+            run_with(pair->gpus, update_twice, variable, gradient, &result, NULL), SUMAC_OK);
+        if (step > 0)
+            assert_int_equal(gpu_world_counted(), 0);
+        sumac_value_unref(result);
+    }
+    gpu_world_fail_at("", 0, 0);
+    sumac_value_unref(gradient);
+}
+
+/* ---- assigned */
+
+static enum sumac_status read_own(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args;
+    (void)kwargs;
+    return sumac_distributed_read(context, replica, result, error);
+}
+
+/* A tensor that a replica's device has already, across: it is the same in all replicas. */
+static void what_is_assigned_from_one_device_is_mirrored(void **state)
+{
+    struct pair *pair = *state;
+    struct sumac_distributed *variable = mirrored(pair->gpus, SUMAC_FLOAT32, NULL);
+
+    enough(2);
+    for (uint32_t i = 0; i < replicas; i++) {
+        struct sumac_value *given = tensor(SUMAC_FLOAT32, shape, i + 1), *read = NULL; /* given */
+        struct sumac_value *all = placed(pair->gpus, sumac_value_ref(given));
+        struct sumac_value *one = sumac_value_ref(sumac_value_item(all, i));
+        sumac_value_unref(all);
+
+        assert_int_equal(
+            sumac_distributed_assign(variable, NULL, one, NULL, NULL), SUMAC_OK); /* when */
+        sumac_value_unref(one);
+
+        assert_int_equal(
+            run_with(pair->gpus, read_own, variable, given, &read, NULL), SUMAC_OK); /* then */
+        assert_int_equal(sumac_value_kind(read), SUMAC_VALUE_MIRRORED);
+        assert_true(is_placed(read));
+        assert_same(read, given);
+        sumac_value_unref(read);
+        sumac_value_unref(given);
+    }
+}
+
 /* ---- streams */
 
 #define LATE_BYTES (UINT32_C(4) << 20)
+
+/* A copy of the tensor that is on its way in the stream behind much else. Gives  *late, to be kept
+ * until that is over. */
+static struct sumac_value *
+copied(struct sumac_device *device, const struct sumac_tensor *given, struct sumac_buffer **late)
+{
+    struct sumac_buffer *there = NULL;
+    struct sumac_tensor own;
+
+    assert_int_equal(sumac_device_buffer_create(device, 2 * LATE_BYTES, late, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_device_buffer_create(device, sumac_tensor_bytes(given), &there, NULL), SUMAC_OK);
+    const struct sumac_copy slow = {
+        .to = *late, .from = *late, .from_offset = LATE_BYTES, .bytes = LATE_BYTES};
+    const struct sumac_copy copy = {
+        .to = there, .from = given->buffer, .bytes = sumac_tensor_bytes(given)};
+    for (uint32_t i = 0; i < 10; i++)
+        assert_int_equal(sumac_device_copy(device, &slow, NULL), SUMAC_OK);
+    assert_int_equal(sumac_device_copy(device, &copy, NULL), SUMAC_OK);
+    assert_int_equal(sumac_tensor_view(there, 0, SUMAC_FLOAT32, &given->shape, &own), SUMAC_OK);
+    struct sumac_value *value = sumac_value_of(&own);
+    sumac_buffer_unref(there);
+    return value;
+}
 
 /* What a replica adds to its own component is on its way in its stream. */
 static enum sumac_status copy_and_add(
@@ -273,24 +372,11 @@ static enum sumac_status copy_and_add(
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     struct sumac_device *device = sumac_replica_device(replica);
-    const struct sumac_tensor *given = sumac_value_as_tensor(sumac_value_item(args, 0));
-    struct sumac_buffer *late = NULL, *there = NULL;
-    struct sumac_tensor own;
+    struct sumac_buffer *late = NULL;
+    struct sumac_value *value =
+        copied(device, sumac_value_as_tensor(sumac_value_item(args, 0)), &late);
 
     (void)kwargs;
-    assert_int_equal(sumac_device_buffer_create(device, 2 * LATE_BYTES, &late, error), SUMAC_OK);
-    assert_int_equal(
-        sumac_device_buffer_create(device, sumac_tensor_bytes(given), &there, error), SUMAC_OK);
-    const struct sumac_copy slow = {
-        .to = late, .from = late, .from_offset = LATE_BYTES, .bytes = LATE_BYTES};
-    const struct sumac_copy copy = {
-        .to = there, .from = given->buffer, .bytes = sumac_tensor_bytes(given)};
-    for (uint32_t i = 0; i < 10; i++)
-        assert_int_equal(sumac_device_copy(device, &slow, error), SUMAC_OK);
-    assert_int_equal(sumac_device_copy(device, &copy, error), SUMAC_OK);
-    assert_int_equal(sumac_tensor_view(there, 0, SUMAC_FLOAT32, &given->shape, &own), SUMAC_OK);
-    struct sumac_value *value = sumac_value_of(&own);
-    sumac_buffer_unref(there);
     const enum sumac_status status =
         sumac_distributed_assign_add(context, replica, value, result, error);
     sumac_value_unref(value);
@@ -332,6 +418,123 @@ static void what_a_replica_has_in_its_stream_comes_before_its_own_write(void **s
         sumac_value_unref(away);
         sumac_value_unref(value);
     }
+}
+
+/* Who comes last runs the function of merge_call, which has a stream, too: what that replica came
+ * with is on its way again in it. */
+static _Thread_local struct sumac_replica_context *own;
+
+static enum sumac_status copy_and_reduce(
+    struct sumac_strategy *strategy, struct sumac_value *args, void *context,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    static const struct sumac_axes none;
+    struct sumac_value *items[REPLICAS_MAX], *all = sumac_value_item(args, 0);
+    struct sumac_device *device = sumac_replica_device(own);
+    struct sumac_buffer *late = NULL;
+
+    (void)context;
+    for (uint32_t i = 0; i < replicas; i++)
+        items[i] = i == sumac_replica_id(own)
+                       ? copied(device, sumac_value_as_tensor(sumac_value_item(all, i)), &late)
+                       : sumac_value_ref(sumac_value_item(all, i));
+    struct sumac_value *value = sumac_value_per_replica(items, replicas, 0);
+    const enum sumac_status status =
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, &none, result, error);
+    sumac_value_unref(value);
+    assert_int_equal(sumac_device_wait(device, NULL), SUMAC_OK);
+    sumac_buffer_unref(late);
+    return status;
+}
+
+static enum sumac_status reduce_in_merge(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs;
+    own = replica;
+    return sumac_replica_merge_call(replica, copy_and_reduce, context, args, result, error);
+}
+
+static void what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces(void **state)
+{
+    static const struct sumac_axes none;
+    struct pair *pair = *state;
+    struct sumac_value *given = gradients(SUMAC_FLOAT32), *here = NULL;
+
+    enough(2);
+    struct sumac_value *away = placed(pair->gpus, sumac_value_ref(given));
+    assert_int_equal(
+        sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, given, &none, &here, NULL), SUMAC_OK);
+
+    for (uint32_t round = 0; round < STEPS; round++) {
+        struct sumac_value *there = NULL;
+        assert_int_equal(
+            run_with(pair->gpus, reduce_in_merge, NULL, away, &there, NULL), SUMAC_OK); /* when */
+        assert_same(there, here);                                                       /* then */
+        sumac_value_unref(there);
+    }
+    sumac_value_unref(here);
+    sumac_value_unref(away);
+    sumac_value_unref(given);
+}
+
+/* Replica 0 has in its stream what ends when another has written. */
+struct turns {
+    struct sumac_distributed *variable;
+    sem_t written;
+    atomic_bool in_vain;
+};
+
+static void wait_until_written(void *context)
+{
+    struct turns *turns = context;
+    struct timespec end;
+
+    (void)clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += PATIENCE_S;
+    if (sem_timedwait(&turns->written, &end) != 0)
+        atomic_store(&turns->in_vain, true);
+}
+
+static enum sumac_status add_in_turn(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct turns *turns = context;
+    const uint32_t id = sumac_replica_id(replica);
+
+    if (id == 0)
+        gpu_world_put(
+            sumac_device_stream(sumac_replica_device(replica)), wait_until_written, turns);
+    for (uint32_t i = 1; id == 1 && i < WRITES; i++)
+        assert_int_equal(add(replica, args, kwargs, turns->variable, NULL, error), SUMAC_OK);
+    const enum sumac_status status = add(replica, args, kwargs, turns->variable, result, error);
+    if (id == 1)
+        (void)sem_post(&turns->written);
+    return status;
+}
+
+static void a_replica_that_writes_alone_waits_for_no_other_replica(void **state)
+{
+    struct pair *pair = *state;
+    const struct sumac_function none = {.name = NULL};
+    struct sumac_value *all = NULL;
+
+    enough(2);
+    struct turns turns = {
+        .variable = variable_made(
+            pair->gpus, tensor(SUMAC_FLOAT32, shape, 0), &none, SUMAC_SYNCHRONIZATION_ON_READ)};
+    assert_int_equal(sem_init(&turns.written, 0, 0), 0);
+    struct sumac_value *away = placed(pair->gpus, gradients(SUMAC_FLOAT32)); /* given */
+
+    assert_int_equal(
+        run_with(pair->gpus, add_in_turn, &turns, away, &all, NULL), SUMAC_OK); /* when */
+
+    assert_false(atomic_load(&turns.in_vain)); /* then */
+    assert_int_equal(sem_destroy(&turns.written), 0);
+    sumac_value_unref(all);
+    sumac_value_unref(away);
 }
 
 /* ---- what fails */
@@ -409,7 +612,11 @@ int main(void)
         pair_test(a_gradient_of_the_hosts_is_brought_to_the_devices),
         pair_test(what_has_no_kernel_is_launched_nowhere),
         pair_test(components_are_updated_one_by_one_too),
+        pair_test(updates_one_by_one_take_the_memory_of_those_before),
+        pair_test(what_is_assigned_from_one_device_is_mirrored),
         pair_test(what_a_replica_has_in_its_stream_comes_before_its_own_write),
+        pair_test(what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces),
+        pair_test(a_replica_that_writes_alone_waits_for_no_other_replica),
         cmocka_unit_test(what_fails_on_one_device_changes_none),
     };
 

@@ -165,25 +165,38 @@ aim(struct sumac_distributed *variable, const struct change *change, uint32_t in
     return status;
 }
 
-/* What kin have is alike, as they are updated alike. */
-static void liken(const struct sumac_distributed *variable, struct outcome *outcomes)
+/* Kin are updated alike. */
+static uint64_t find_likeness(
+    const struct sumac_distributed *variable, const struct outcome *outcomes, uint32_t index)
+{
+    const uint32_t kin = variable->components[index].storage->kin;
+
+    assert(outcomes[index].operand != NULL);
+    for (uint32_t i = 0; i < index; i++)
+        if (outcomes[i].operand != NULL && variable->components[i].storage->kin == kin)
+            return atomic_load(&outcomes[i].there.value->likeness);
+    return value_new_likeness();
+}
+
+/* What is assigned is a copy; of others, what kin have is alike. */
+static void liken(
+    const struct sumac_distributed *variable, const struct change *change, struct outcome *outcomes)
 {
     for (uint32_t i = 0; i < variable->component_count; i++) {
-        const uint32_t kin = variable->components[i].storage->kin;
-        uint64_t likeness = 0;
+        struct sumac_value *made = outcomes[i].there.value;
         if (outcomes[i].operand == NULL)
             continue;
-        for (uint32_t j = 0; likeness == 0 && j < i; j++)
-            if (outcomes[j].operand != NULL && variable->components[j].storage->kin == kin)
-                likeness = atomic_load(&outcomes[j].there.value->likeness);
-        atomic_store(
-            &outcomes[i].there.value->likeness, likeness == 0 ? value_new_likeness() : likeness);
+        if (change->function->number == UPDATE_ASSIGN)
+            value_liken(made, outcomes[i].operand);
+        else
+            atomic_store(&made->likeness, find_likeness(variable, outcomes, i));
     }
 }
 
 /* All components' at once. */
 static enum sumac_status compute_there(
-    struct sumac_distributed *variable, struct outcome *outcomes, struct sumac_error *error)
+    struct sumac_distributed *variable, const struct change *change, struct outcome *outcomes,
+    struct sumac_error *error)
 {
     struct device_update *updates[SUMAC_REPLICAS_MAX];
     bool any = false;
@@ -196,7 +209,7 @@ static enum sumac_status compute_there(
     const enum sumac_status status =
         any ? there_update(variable->strategy, updates, error) : SUMAC_OK;
     if (status == SUMAC_OK)
-        liken(variable, outcomes);
+        liken(variable, change, outcomes);
     return status;
 }
 
@@ -292,7 +305,7 @@ enum sumac_status storage_there_change(
     for (uint32_t i = first; status == SUMAC_OK && i < end; i++)
         status = prepare(variable, change, i, outcomes, error);
     if (status == SUMAC_OK)
-        status = compute_there(variable, outcomes, error);
+        status = compute_there(variable, change, outcomes, error);
     if (status == SUMAC_OK && only != NULL)
         variable->kins++;
     for (uint32_t i = first; status == SUMAC_OK && i < end; i++)

@@ -81,11 +81,20 @@ void there_come(struct sumac_replica_context *replica)
     device_record(strategy->own.queues[replica->index], strategy->there->come[replica->index]);
 }
 
-void there_come_present(const struct sumac_strategy *strategy)
+/* NULL: the thread is no replica's. */
+static struct sumac_replica_context *present_replica(const struct sumac_strategy *strategy)
 {
     struct sumac_replica_context *replica = context_present()->replica;
 
-    if (replica != NULL && replica->strategy == strategy)
+    assert(strategy->there != NULL);
+    return replica != NULL && replica->strategy == strategy ? replica : NULL;
+}
+
+void there_come_present(const struct sumac_strategy *strategy)
+{
+    struct sumac_replica_context *replica = present_replica(strategy);
+
+    if (replica != NULL)
         there_come(replica);
 }
 
@@ -101,6 +110,19 @@ enum sumac_status there_fail(
         error, status, SUMAC_REASON_UNSPECIFIED, "replica %" PRIu32 " (%s) has failed: %s",
         strategy->first + index, device_name(queue->device, name, sizeof name),
         why[0] == '\0' ? sumac_status_name(status) : why);
+}
+
+enum sumac_status
+there_wait_present(const struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    const struct sumac_replica_context *replica = present_replica(strategy);
+
+    if (replica == NULL)
+        return SUMAC_OK;
+    struct device_queue *queue = strategy->own.queues[replica->index];
+    const enum sumac_status status = device_wait(queue);
+    return status == SUMAC_OK ? SUMAC_OK
+                              : there_fail(strategy, replica->index, queue, status, error);
 }
 
 /* Under the mutex: wait for the queues of those that have `updates`, NULL: of all. */
@@ -188,12 +210,10 @@ bool there_are(
 /* Is this the replica's own thread, or one that does what all replicas wait for? */
 static bool may_take_again(struct sumac_strategy *strategy, uint32_t index)
 {
-    const struct sumac_replica_context *replica = context_present()->replica;
+    const struct sumac_replica_context *replica = present_replica(strategy);
 
     assert(index < strategy->replicas);
-    if (replica == NULL || replica->strategy != strategy)
-        return false;
-    return replica->index == index || calls_all_made(strategy);
+    return replica != NULL && (replica->index == index || calls_all_made(strategy));
 }
 
 enum sumac_status there_make(

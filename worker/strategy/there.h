@@ -45,6 +45,10 @@ void there_come(struct sumac_replica_context *replica);
 /* The same of this thread's replica, if it has one, of what a function within the call has put
  * there since. */
 void there_come_present(const struct sumac_strategy *strategy);
+/* Wait for what this thread's replica, if it has one, has in its stream.
+ * Fails  as the device. */
+enum sumac_status
+there_wait_present(const struct sumac_strategy *strategy, struct sumac_error *error);
 /* Wait for all that the replicas had in their streams when they came: any thread may read it then.
  * Fails  as the device. */
 enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_error *error);

@@ -112,6 +112,7 @@ static enum sumac_status call_function(
         *present = (struct context){
             .kind = CONTEXT_UPDATE,
             .strategy = component->variable->strategy,
+            .replica = before.replica,
             .component = component};
         status = update->function(component, own.args, own.kwargs, update->context, result, &said);
         *present = before;

@@ -75,7 +75,28 @@ static enum sumac_status change_remote(
     return status == SUMAC_OK && result != NULL ? remote_read(variable, result, error) : status;
 }
 
-/* To all components, or to this one; *result is what `only`, or the first, then has. */
+/* To all components, or to this one; *result is what `only`, or the first, then has. What the
+ * replica has in its stream is waited for before the others have to wait, too. */
+static enum sumac_status change_storage(
+    struct sumac_distributed *variable, struct sumac_component *only, const struct change *change,
+    struct sumac_value **result, struct sumac_error *error)
+{
+    const struct sumac_component *read = only != NULL ? only : &variable->components[0];
+    enum sumac_status status = SUMAC_OK;
+
+    assert(variable->remote == NULL);
+    if (only != NULL && variable->is_there)
+        status = there_wait_present(variable->strategy, error);
+    if (status != SUMAC_OK)
+        return status;
+    pthread_mutex_lock(&variable->mutex);
+    status = storage_change(variable, only, change, error);
+    if (status == SUMAC_OK && result != NULL)
+        *result = sumac_value_ref(read->storage->value);
+    pthread_mutex_unlock(&variable->mutex);
+    return status;
+}
+
 static enum sumac_status change(
     struct sumac_distributed *variable, struct sumac_component *only, enum sumac_write write,
     struct sumac_value *operand, struct sumac_value **result, struct sumac_error *error)
@@ -84,20 +105,13 @@ static enum sumac_status change(
         .function = write_function(write),
         .hyperparameters = &no_hyperparameters,
         .operand = operand};
-    const struct sumac_component *read = only != NULL ? only : &variable->components[0];
 
-    enum sumac_status status =
+    const enum sumac_status status =
         update_check(change.function, variable->function, variable->dtype, variable->name, error);
-    if (status == SUMAC_OK && variable->remote != NULL)
-        return change_remote(variable, write, &operand, 1, result, error);
     if (status != SUMAC_OK)
         return status;
-    pthread_mutex_lock(&variable->mutex);
-    status = storage_change(variable, only, &change, error);
-    if (status == SUMAC_OK && result != NULL)
-        *result = sumac_value_ref(read->storage->value);
-    pthread_mutex_unlock(&variable->mutex);
-    return status;
+    return variable->remote != NULL ? change_remote(variable, write, &operand, 1, result, error)
+                                    : change_storage(variable, only, &change, result, error);
 }
 
 /* ---- what the context allows */
@@ -632,12 +646,7 @@ enum sumac_status write_apply(
             variable, function, &change.function, &hyperparameters, error);
     if (status == SUMAC_OK)
         status = check_gradient(variable, change.function->name, gradient, error);
-    if (status != SUMAC_OK)
-        return status;
-    pthread_mutex_lock(&variable->mutex);
-    status = storage_change(variable, only, &change, error);
-    pthread_mutex_unlock(&variable->mutex);
-    return status;
+    return status == SUMAC_OK ? change_storage(variable, only, &change, NULL, error) : status;
 }
 
 enum sumac_status sumac_component_apply(
