@@ -73,6 +73,15 @@ static enum sumac_status no_step(const struct device_ops *kind, struct sumac_err
               "options): ask for cpu");
 }
 
+static enum sumac_status fail_number(const char *text, uint32_t replicas, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "devices are %.64s, and the number of replicas is %u: name as many devices, or say one of "
+        "the two",
+        text, replicas);
+}
+
 /* So many of the kind, or, where nothing says how many, `otherwise`. */
 static enum sumac_status take_first(
     const struct device_ops *kind, uint32_t replicas, uint32_t otherwise, struct devices *devices,
@@ -115,10 +124,7 @@ static enum sumac_status choose_cpus(
     if (at[0] != '\0')
         return bad_text(text, error);
     if (count > 0 && wanted->replicas > 0 && wanted->replicas != count)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "devices are %.64s, and %u replicas were asked for: say one of them", text,
-            wanted->replicas);
+        return fail_number(text, wanted->replicas, error);
     return take_first(cpus(), wanted->replicas > 0 ? wanted->replicas : count, 1, devices, error);
 }
 
@@ -167,10 +173,7 @@ static enum sumac_status choose_gpus(
     if (status == SUMAC_OK && at[0] != '\0')
         return bad_text(text, error);
     if (status == SUMAC_OK && wanted->replicas > 0 && wanted->replicas != named.count)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "devices are %.64s, and %u replicas were asked for: say one of them", text,
-            wanted->replicas);
+        return fail_number(text, wanted->replicas, error);
     if (status == SUMAC_OK)
         *devices = named;
     return status;

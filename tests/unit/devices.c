@@ -71,7 +71,9 @@ static void more_than_there_may_be_and_two_numbers_that_differ_are_refused(void 
     assert_int_equal(choose("cpu:4294967295", 0, &devices), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(choose("cpu:2", 3, &devices), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(
-        why.text, "devices are cpu:2, and 3 replicas were asked for: say one of them");
+        why.text,
+        "devices are cpu:2, and the number of replicas is 3: name as many devices, or say one of "
+        "the two");
 }
 
 static void devices_that_the_program_has_no_step_for_are_refused(void **state)

@@ -249,11 +249,12 @@ static ncclResult_t begin_communicators(struct cuda_group *group)
         struct nccl_rank *rank = &group->members[i].rank;
         CUcontext popped = NULL;
         if (group->driver->cuCtxPushCurrent(cuda_group_device(&group->members[i])->context) !=
-            CUDA_SUCCESS)
+            CUDA_SUCCESS) {
             result = ncclUnhandledCudaError;
-        else
-            result = library->ncclCommInitRankConfig(
-                &rank->comm, (int)rank->replicas, id, (int)i, &config);
+            break;
+        }
+        result =
+            library->ncclCommInitRankConfig(&rank->comm, (int)rank->replicas, id, (int)i, &config);
         (void)group->driver->cuCtxPopCurrent(&popped);
     }
     const ncclResult_t ended = library->ncclGroupEnd();

@@ -335,10 +335,9 @@ static enum sumac_status
 compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sumac_error *error)
 {
     const struct call *first = strategy->calls.made[0];
-    struct sumac_value **own = calloc(strategy->replicas, sizeof *own);
-    struct sumac_value **all = NULL;
+    struct sumac_value *own[SUMAC_REPLICAS_MAX] = {NULL}, **all = NULL;
+    enum sumac_status status = SUMAC_OK;
     bool reads = false;
-    enum sumac_status status = own == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     assert(strategy->calls.made_count == strategy->replicas);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
@@ -354,7 +353,7 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
         status = there_settle(strategy, error);
     if (first->kind == CALL_MERGE)
         status = status == SUMAC_OK ? merge(strategy, own, result, error) : status;
-    else if (own != NULL)
+    else
         status =
             call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);
     if (status == SUMAC_OK && first->kind == CALL_ALL_REDUCE)
@@ -365,7 +364,6 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
         status = write_together(
             first->variable, (enum sumac_write)first->write, all, reads ? result : NULL, error);
     call_forget_all(strategy, all);
-    free(own);
     return status;
 }
 

@@ -303,7 +303,7 @@ static bool is_all_workers(
     return strategy->peers != NULL && (options == NULL || !options->undistributed);
 }
 
-/* What all components begin with: what the first replica of all has. Gives *initial. */
+/* What all components begin with: what the first replica of all has. Gives *initial, here. */
 static enum sumac_status take_first_initial(
     struct sumac_distributed *variable, const struct sumac_distributed_options *options,
     struct sumac_value **initial, struct sumac_error *error)
@@ -316,10 +316,8 @@ static enum sumac_status take_first_initial(
         .kind = CALL_CREATE, .value = own, .name = created.text, .first_only = true};
 
     assert(own != NULL);
-    if (!is_all_workers(strategy, options)) {
-        *initial = sumac_value_ref(own);
-        return SUMAC_OK;
-    }
+    if (!is_all_workers(strategy, options))
+        return value_bring_here(own, initial, error);
     label_creation(variable, options, &created);
     call.sum = created.sum;
     for (uint32_t i = 0; i < strategy->replicas; i++)

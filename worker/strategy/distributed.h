@@ -78,7 +78,8 @@ struct storage_targets {
     struct sumac_value *slots[UPDATE_SLOTS_MAX]; /* NULL: those from here on are left alone */
 };
 
-/* Gives  one that no component has yet, with a copy of `initial`. NULL: no memory. */
+/* Gives  one that no component has yet, with a copy of `initial`, which is here. NULL: no memory.
+ */
 struct storage *
 storage_create(const struct sumac_distributed *variable, const struct sumac_value *initial);
 void storage_destroy(struct storage *storage);
@@ -124,7 +125,7 @@ enum sumac_status operand_check(
  * variable->remote. Fails  as sumac_client_create. */
 enum sumac_status remote_create(
     struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
-    const struct sumac_value *initial, struct sumac_error *error);
+    struct sumac_value *initial, struct sumac_error *error);
 /* What it is, with all that this process has changed before.
  * Gives  *value. Fails  as sumac_client_pull_and_wait. */
 enum sumac_status remote_read(

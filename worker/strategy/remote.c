@@ -98,12 +98,18 @@ static void take_partitioner(
 
 enum sumac_status remote_create(
     struct sumac_distributed *variable, const struct sumac_distributed_options *asked,
-    const struct sumac_value *initial, struct sumac_error *error)
+    struct sumac_value *initial, struct sumac_error *error)
 {
+    struct sumac_value *here = NULL;
+
     assert(initial->kind == SUMAC_VALUE_TENSOR);
     assert(variable->remote == NULL);
+    enum sumac_status status = value_bring_here(initial, &here, error);
+    if (status != SUMAC_OK)
+        return status;
     /* its own bytes: a create that is not over in time goes on, and keeps them */
-    struct sumac_value *own = sumac_value_copy(&initial->tensor);
+    struct sumac_value *own = sumac_value_copy(&here->tensor);
+    sumac_value_unref(here);
     if (own == NULL)
         return value_fail_for_memory(error);
     /* what replicas push is aggregated here, so of aggregation and synchronization a ps knows
@@ -117,7 +123,7 @@ enum sumac_status remote_create(
                              ? NULL
                              : sumac_variable_name(asked->colocate_with->remote[0])};
     take_partitioner(variable, asked, &options);
-    const enum sumac_status status = create_parts(variable, &options, &own->tensor, error);
+    status = create_parts(variable, &options, &own->tensor, error);
     sumac_value_unref(own);
     return status;
 }
