@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_update.c -- the components of a variable on GPUs are updated there: to the bits that the
  * same come to on CPUs, all at once, or not at all. */
+#include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,9 +22,8 @@
 
 #define NTH_MAX 500u
 #define STEPS 3u
-#define PATIENCE_S 20
-#define WRITES 200u /* that replica 1 makes: some are while replica 0 waits */
-#define COUNT 9u    /* of the variable's elements: no sum of the replicas' is 0 then */
+#define PATIENCE_S 60 /* beyond it something is lost, and the test fails */
+#define COUNT 9u      /* of the variable's elements: no sum of the replicas' is 0 then */
 
 static const struct sumac_shape shape = SUMAC_SHAPE(COUNT);
 
@@ -479,22 +480,25 @@ static void what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces
     sumac_value_unref(given);
 }
 
-/* Replica 0 has in its stream what ends when another has written. */
+/* Replica 0 has in its stream what ends when the others have written, which they do when it waits
+ * for that. */
 struct turns {
     struct sumac_distributed *variable;
+    pthread_barrier_t begun, put;
     sem_t written;
     atomic_bool in_vain;
 };
 
+static time_t end_s(void) { return time(NULL) + PATIENCE_S; }
+
 static void wait_until_written(void *context)
 {
     struct turns *turns = context;
-    struct timespec end;
+    const struct timespec end = {.tv_sec = end_s()};
 
-    (void)clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += PATIENCE_S;
-    if (sem_timedwait(&turns->written, &end) != 0)
-        atomic_store(&turns->in_vain, true);
+    for (uint32_t i = 1; i < replicas; i++)
+        if (sem_timedwait(&turns->written, &end) != 0)
+            atomic_store(&turns->in_vain, true);
 }
 
 static enum sumac_status add_in_turn(
@@ -502,39 +506,62 @@ static enum sumac_status add_in_turn(
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
     struct turns *turns = context;
-    const uint32_t id = sumac_replica_id(replica);
+    const bool first = sumac_replica_id(replica) == 0;
 
-    if (id == 0)
+    (void)pthread_barrier_wait(&turns->begun);
+    if (first) {
         gpu_world_put(
             sumac_device_stream(sumac_replica_device(replica)), wait_until_written, turns);
-    for (uint32_t i = 1; id == 1 && i < WRITES; i++)
-        assert_int_equal(add(replica, args, kwargs, turns->variable, NULL, error), SUMAC_OK);
+        gpu_world_count("cuStreamSynchronize");
+    }
+    (void)pthread_barrier_wait(&turns->put);
+    for (const time_t end = end_s(); !first && gpu_world_counted() == 0 && time(NULL) < end;)
+        (void)sched_yield();
     const enum sumac_status status = add(replica, args, kwargs, turns->variable, result, error);
-    if (id == 1)
+    if (!first)
         (void)sem_post(&turns->written);
     return status;
+}
+
+static void assert_waits_for_no_other(
+    struct sumac_strategy *strategy, const struct sumac_distributed_options *options)
+{
+    struct turns turns = {.variable = NULL};
+    struct sumac_value *all = NULL;
+
+    assert_int_equal(sumac_distributed_create(strategy, options, &turns.variable, NULL), SUMAC_OK);
+    assert_int_equal(sem_init(&turns.written, 0, 0), 0);
+    assert_int_equal(pthread_barrier_init(&turns.begun, NULL, replicas), 0);
+    assert_int_equal(pthread_barrier_init(&turns.put, NULL, replicas), 0);
+    struct sumac_value *away = placed(strategy, gradients(SUMAC_FLOAT32)); /* given */
+
+    assert_int_equal(
+        run_with(strategy, add_in_turn, &turns, away, &all, NULL), SUMAC_OK); /* when */
+
+    assert_false(atomic_load(&turns.in_vain)); /* then */
+    gpu_world_fail_at("", 0, 0);
+    assert_int_equal(pthread_barrier_destroy(&turns.begun), 0);
+    assert_int_equal(pthread_barrier_destroy(&turns.put), 0);
+    assert_int_equal(sem_destroy(&turns.written), 0);
+    sumac_value_unref(all);
+    sumac_value_unref(away);
 }
 
 static void a_replica_that_writes_alone_waits_for_no_other_replica(void **state)
 {
     struct pair *pair = *state;
-    const struct sumac_function none = {.name = NULL};
-    struct sumac_value *all = NULL;
 
     enough(2);
-    struct turns turns = {
-        .variable = variable_made(
-            pair->gpus, tensor(SUMAC_FLOAT32, shape, 0), &none, SUMAC_SYNCHRONIZATION_ON_READ)};
-    assert_int_equal(sem_init(&turns.written, 0, 0), 0);
-    struct sumac_value *away = placed(pair->gpus, gradients(SUMAC_FLOAT32)); /* given */
-
-    assert_int_equal(
-        run_with(pair->gpus, add_in_turn, &turns, away, &all, NULL), SUMAC_OK); /* when */
-
-    assert_false(atomic_load(&turns.in_vain)); /* then */
-    assert_int_equal(sem_destroy(&turns.written), 0);
-    sumac_value_unref(all);
-    sumac_value_unref(away);
+    gpu_world_count(""); /* who cannot be asked is no stand-in */
+    struct sumac_value *initial = tensor(SUMAC_FLOAT32, shape, 0);
+    assert_waits_for_no_other(
+        pair->gpus,
+        &(struct sumac_distributed_options){
+            .name = "own", .initial = initial, .synchronization = SUMAC_SYNCHRONIZATION_ON_READ});
+    assert_waits_for_no_other(
+        pair->gpus, &(struct sumac_distributed_options){
+                        .name = "undistributed", .initial = initial, .undistributed = true});
+    sumac_value_unref(initial);
 }
 
 /* ---- what fails */

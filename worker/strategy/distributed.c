@@ -380,7 +380,7 @@ enum sumac_status sumac_distributed_create(
         status = prepare(strategy, options, &made, &why);
     if (status != SUMAC_OK && is_all_workers(strategy, options))
         status = call_refuse_across(strategy, CALL_CREATE, &why, &why);
-    else if (status == SUMAC_OK)
+    else if (status == SUMAC_OK && made->remote == NULL)
         status = take_first_initial(made, options, &initial, &why);
     if (status == SUMAC_OK)
         status = make_components(made, initial, &why);

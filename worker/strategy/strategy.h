@@ -50,7 +50,7 @@ enum context_kind { CONTEXT_DEFAULT, CONTEXT_CROSS_REPLICA, CONTEXT_REPLICA, CON
 struct context {
     enum context_kind kind;
     struct sumac_strategy *strategy;       /* of all but DEFAULT */
-    struct sumac_replica_context *replica; /* of REPLICA, and of CROSS_REPLICA in a merge_call */
+    struct sumac_replica_context *replica; /* of REPLICA; of the others in a merge_call */
     struct sumac_component *component;     /* of UPDATE */
     uint32_t depth;                        /* of CROSS_REPLICA: scopes that were entered */
     bool set;                              /* … it is this thread's without one, too */

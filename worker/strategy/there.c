@@ -117,12 +117,9 @@ there_wait_present(const struct sumac_strategy *strategy, struct sumac_error *er
 {
     const struct sumac_replica_context *replica = present_replica(strategy);
 
-    if (replica == NULL)
-        return SUMAC_OK;
-    struct device_queue *queue = strategy->own.queues[replica->index];
-    const enum sumac_status status = device_wait(queue);
-    return status == SUMAC_OK ? SUMAC_OK
-                              : there_fail(strategy, replica->index, queue, status, error);
+    return replica == NULL
+               ? SUMAC_OK
+               : sumac_device_wait(device_for_step(strategy->own.queues[replica->index]), error);
 }
 
 /* Under the mutex: wait for the queues of those that have `updates`, NULL: of all. */

@@ -85,7 +85,7 @@ static enum sumac_status change_storage(
     enum sumac_status status = SUMAC_OK;
 
     assert(variable->remote == NULL);
-    if (only != NULL && variable->is_there)
+    if (only != NULL && variable->strategy->there != NULL)
         status = there_wait_present(variable->strategy, error);
     if (status != SUMAC_OK)
         return status;

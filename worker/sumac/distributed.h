@@ -100,7 +100,8 @@ struct sumac_distributed_options {
  * Gives    *variable; destroy with sumac_distributed_destroy, or with its strategy.
  * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, a synchronization or
  *          aggregation that is none, MEAN of integers, an unknown function.
- *          FAILED_PRECONDITION: from within a replica, or another strategy's scope. Of
+ *          FAILED_PRECONDITION: from within a replica, or another strategy's scope.
+ *          RESOURCE_EXHAUSTED. As the device that has the initial value, or gets it. Of
  *          PARAMETER_SERVER as sumac_client_create: ALREADY_EXISTS, of another shape, … */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_create(
     struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
