@@ -38,7 +38,8 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct run_options, workers)},
     {"devices", "D",
      "what each worker's replicas run on, told to it as SUMAC_DEVICES: cpu:N, gpu:0,1 for these "
-     "GPUs (gpu: all), or auto: GPUs, where there are and the program has a step for them",
+     "GPUs (gpu: all), or auto: GPUs, where there are as many as replicas are asked for, and the "
+     "program has a step for them",
      OPTION_TEXT, .offset = offsetof(struct run_options, devices)},
     {"replicas", "R",
      "replicas of each worker, told to it as SUMAC_REPLICAS, at most 256 (as many as it has "
@@ -52,7 +53,8 @@ static const struct option_row rows[] = {
      "each worker writes what its steps do, and when, in Chrome's trace event format: to FILE, or, "
      "of several workers, to one of its own beside it (steps.worker-0.json for steps.json); told "
      "to "
-     "them as SUMAC_TRACE, and theirs to heed: the C worker library does",
+     "them as SUMAC_TRACE, and theirs to heed: a worker of the C library does, a strategy has no "
+     "trace",
      OPTION_TEXT, .offset = offsetof(struct run_options, trace)},
     {"ps-options", "TEXT",
      "more options for every ps, separated by blanks; run picks --port and --index", OPTION_TEXT,

@@ -3,6 +3,7 @@
 #include "collective.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,11 +67,16 @@ static enum sumac_status count_devices(uint32_t *count, struct sumac_error *erro
     return SUMAC_OK;
 }
 
-static enum sumac_status
-create_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+static enum sumac_status create_buffer(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
-    assert(device->ops->place == SUMAC_PLACE_HOST);
-    return sumac_buffer_create(bytes, buffer);
+    const enum sumac_status status = sumac_buffer_create(bytes, buffer);
+
+    return status == SUMAC_OK
+               ? SUMAC_OK
+               : fail(
+                     error, status, SUMAC_REASON_OUT_OF_MEMORY,
+                     "no memory for %" PRIu64 " bytes of device CPU:%u", bytes, device->index);
 }
 
 static enum sumac_status

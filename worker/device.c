@@ -55,30 +55,34 @@ const char *device_name(const struct device *device, char *text, uint32_t text_b
     return text;
 }
 
-enum sumac_status
-device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+enum sumac_status device_buffer_create(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
-    const enum sumac_status status = device->ops->buffer_create(device, bytes, buffer);
+    enum sumac_status status = device->ops->buffer_create(device, bytes, buffer, error);
 
+    if (status == SUMAC_RESOURCE_EXHAUSTED && device->spare != NULL &&
+        device->spare(device->spare_context))
+        status = device->ops->buffer_create(device, bytes, buffer, error);
     assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == device->ops->place);
     return status;
 }
 
-enum sumac_status
-device_host_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+enum sumac_status device_host_buffer_create(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
-    const enum sumac_status status = device->ops->host_buffer_create(device, bytes, buffer);
+    const enum sumac_status status = device->ops->host_buffer_create(device, bytes, buffer, error);
 
     assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == SUMAC_PLACE_HOST);
     return status;
 }
 
-enum sumac_status
-device_buffer_mirror(struct device *device, struct sumac_buffer *host, struct sumac_buffer **mirror)
+enum sumac_status device_buffer_mirror(
+    struct device *device, struct sumac_buffer *host, struct sumac_buffer **mirror,
+    struct sumac_error *error)
 {
     assert(host != NULL);
     if (sumac_buffer_place(host).kind != device->ops->place)
-        return device_buffer_create(device, sumac_buffer_bytes(host), mirror);
+        return device_buffer_create(device, sumac_buffer_bytes(host), mirror, error);
     *mirror = sumac_buffer_ref(host);
     return SUMAC_OK;
 }
@@ -234,19 +238,6 @@ void *sumac_device_stream(const struct sumac_device *device)
     return queue == NULL ? NULL : queue->device->ops->stream(queue);
 }
 
-static enum sumac_status told_of_buffer(
-    const struct device_queue *queue, enum sumac_status status, uint64_t bytes,
-    struct sumac_error *error)
-{
-    char name[32];
-
-    if (status == SUMAC_OK)
-        return SUMAC_OK;
-    return fail(
-        error, status, SUMAC_REASON_OUT_OF_MEMORY, "no memory for %" PRIu64 " bytes of device %s",
-        bytes, device_name(queue->device, name, sizeof name));
-}
-
 enum sumac_status sumac_device_buffer_create(
     struct sumac_device *device, uint64_t bytes, struct sumac_buffer **buffer,
     struct sumac_error *error)
@@ -254,9 +245,7 @@ enum sumac_status sumac_device_buffer_create(
     if (device == NULL || buffer == NULL)
         return fail_for_null(
             error, "sumac_device_buffer_create", device == NULL ? "device" : "buffer");
-    return told_of_buffer(
-        queue_of(device), device_buffer_create(queue_of(device)->device, bytes, buffer), bytes,
-        error);
+    return device_buffer_create(queue_of(device)->device, bytes, buffer, error);
 }
 
 enum sumac_status sumac_device_host_buffer_create(
@@ -266,9 +255,7 @@ enum sumac_status sumac_device_host_buffer_create(
     if (device == NULL || buffer == NULL)
         return fail_for_null(
             error, "sumac_device_host_buffer_create", device == NULL ? "device" : "buffer");
-    return told_of_buffer(
-        queue_of(device), device_host_buffer_create(queue_of(device)->device, bytes, buffer), bytes,
-        error);
+    return device_host_buffer_create(queue_of(device)->device, bytes, buffer, error);
 }
 
 /* Are so many bytes from there on within the buffer, and does the device reach it? */

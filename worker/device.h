@@ -32,10 +32,15 @@ struct device_ops;
 struct device_update;
 struct update_function;
 
+/* Gives up memory of the device that is kept for later. false: there is none. Threads  any. */
+typedef bool device_spare(void *context);
+
 /* Each kind's own struct begins with these. */
 struct device {
     const struct device_ops *ops;
     uint32_t index;
+    device_spare *spare; /* who is asked when there is no memory; NULL: nobody */
+    void *spare_context;
 };
 struct device_queue {
     struct device *device;
@@ -56,9 +61,11 @@ struct device_ops {
     void (*close)(struct device *device);
     enum sumac_status (*count)(uint32_t *count, struct sumac_error *error);
     enum sumac_status (*buffer_create)(
-        struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+        struct device *device, uint64_t bytes, struct sumac_buffer **buffer,
+        struct sumac_error *error);
     enum sumac_status (*host_buffer_create)(
-        struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+        struct device *device, uint64_t bytes, struct sumac_buffer **buffer,
+        struct sumac_error *error);
     enum sumac_status (*queue_open)(
         struct device *device, struct device_queue **queue, struct sumac_error *error);
     void (*queue_close)(struct device_queue *queue);
@@ -113,20 +120,21 @@ const char *device_name(const struct device *device, char *text, uint32_t text_b
 
 /* Zeroed memory of the device, aligned to 64 bytes.
  * Gives    *buffer, with one reference.
- * Fails    RESOURCE_EXHAUSTED. */
-enum sumac_status
-device_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+ * Fails    RESOURCE_EXHAUSTED: the device has no more, nor has who keeps some. As the device. */
+enum sumac_status device_buffer_create(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error);
 
 /* Zeroed memory of the host, likewise, that copies to and from the device are quick with: of a GPU
  * it is pinned. */
-enum sumac_status
-device_host_buffer_create(struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+enum sumac_status device_host_buffer_create(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error);
 
 /* Memory that the device's work reads and writes in place of the host's buffer: that itself, where
  * it is of the place that the device works on; else as many bytes of the device. Gives    *mirror,
  * with one reference. Fails    RESOURCE_EXHAUSTED. */
 enum sumac_status device_buffer_mirror(
-    struct device *device, struct sumac_buffer *host, struct sumac_buffer **mirror);
+    struct device *device, struct sumac_buffer *host, struct sumac_buffer **mirror,
+    struct sumac_error *error);
 
 /* A queue, or an event that nothing has recorded yet: to await it is no wait.
  * Gives    *queue; close with device_queue_close, which finishes what is in it. *event; close with

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "error.h"
 
@@ -77,8 +78,8 @@ static enum sumac_status fail_number(const char *text, uint32_t replicas, struct
 {
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "devices are %.64s, and the number of replicas is %u: name as many devices, or say one of "
-        "the two",
+        "devices are %.64s, and the number of replicas (by the options, or SUMAC_REPLICAS; of "
+        "one_device 1) is %u: name as many devices, or say one of the two",
         text, replicas);
 }
 
@@ -116,7 +117,7 @@ static enum sumac_status choose_cpus(
     const char *at = text + strlen("cpu");
     uint32_t count = 0;
 
-    assert(strncmp(text, "cpu", strlen("cpu")) == 0);
+    assert(strncasecmp(text, "cpu", strlen("cpu")) == 0);
     if (!wanted->has_cpu_step)
         return no_step(cpus(), error);
     if (at[0] == ':' && (at++, !read_number(&at, &count) || count == 0))
@@ -153,7 +154,7 @@ static enum sumac_status choose_gpus(
     struct devices named = {.kind = gpus()};
     uint32_t there = 0;
 
-    assert(strncmp(text, "gpu", strlen("gpu")) == 0);
+    assert(strncasecmp(text, "gpu", strlen("gpu")) == 0);
     if (!wanted->has_cuda_step)
         return no_step(gpus(), error);
     if (at[0] == '\0')
@@ -179,14 +180,16 @@ static enum sumac_status choose_gpus(
     return status;
 }
 
-/* A program that has a step for CPUs as well runs on these where there is no GPU. */
+/* A program that has a step for CPUs as well runs on these where there is no GPU, or are fewer than
+ * it is to have replicas. */
 static enum sumac_status
 choose_any(const struct devices_wanted *wanted, struct devices *devices, struct sumac_error *error)
 {
     uint32_t there = 0;
 
     if (wanted->has_cuda_step &&
-        (!wanted->has_cpu_step || device_count(gpus(), &there, NULL) == SUMAC_OK))
+        (!wanted->has_cpu_step ||
+         (device_count(gpus(), &there, NULL) == SUMAC_OK && wanted->replicas <= there)))
         return choose_gpus("gpu", wanted, devices, error);
     return choose_cpus("cpu", wanted, devices, error);
 }
@@ -201,11 +204,11 @@ enum sumac_status devices_choose(
 
     if (status != SUMAC_OK)
         return status;
-    if (text == NULL || text[0] == '\0' || strcmp(text, "auto") == 0)
+    if (text == NULL || text[0] == '\0' || strcasecmp(text, "auto") == 0)
         status = choose_any(&known, &chosen, error);
-    else if (strncmp(text, "cpu", strlen("cpu")) == 0)
+    else if (strncasecmp(text, "cpu", strlen("cpu")) == 0)
         status = choose_cpus(text, &known, &chosen, error);
-    else if (strncmp(text, "gpu", strlen("gpu")) == 0)
+    else if (strncasecmp(text, "gpu", strlen("gpu")) == 0)
         status = choose_gpus(text, &known, &chosen, error);
     else
         status = bad_text(text, error);

@@ -52,33 +52,37 @@ lay_out(struct tensors *tensors, struct sumac_variable *const *variables, enum s
     return SUMAC_OK;
 }
 
-/* `device`: whose memory was wanted; NULL: the host's. */
+/* `why`: where memory was wanted, and what is wrong with that. */
 static enum sumac_status give_up(
-    struct tensors *made, enum sumac_status status, const struct device *device, uint64_t bytes,
+    struct tensors *made, enum sumac_status status, const struct sumac_error *why,
     struct sumac_error *error)
 {
     const uint32_t count = made->count;
-    char name[32];
 
     assert(status != SUMAC_OK);
     tensors_deinit(made);
     return fail(
-        error, status, SUMAC_REASON_OUT_OF_MEMORY,
-        "no memory%s%s for %" PRIu64 " bytes of values or gradients of %u variables",
-        device == NULL ? "" : " on ", device == NULL ? "" : device_name(device, name, sizeof name),
-        bytes, count);
+        error, status, why->reason, "%.400s, which the values or gradients of %u variables take",
+        why->text, count);
 }
 
 /* Where the bytes are: a device's own, the host's that the device is quick with, or any of the
  * host's. */
-typedef enum sumac_status
-take_memory(struct device *device, uint64_t bytes, struct sumac_buffer **buffer);
+typedef enum sumac_status take_memory(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error);
 
-static enum sumac_status
-take_any(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+static enum sumac_status fail_for_bytes(uint64_t bytes, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "no memory for %" PRIu64 " bytes", bytes);
+}
+
+static enum sumac_status take_any(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
     (void)device;
-    return sumac_buffer_create(bytes, buffer);
+    return sumac_buffer_create(bytes, buffer) == SUMAC_OK ? SUMAC_OK : fail_for_bytes(bytes, error);
 }
 
 struct memory {
@@ -91,19 +95,22 @@ static enum sumac_status make(
     uint32_t count, enum sumac_dtype as, struct sumac_error *error)
 {
     struct tensors made = {.count = count};
+    struct sumac_error why;
     uint64_t bytes = 0;
     enum sumac_status status = measure(variables, count, as, &bytes);
 
+    if (status != SUMAC_OK)
+        (void)fail_for_bytes(bytes, &why);
     if (status == SUMAC_OK)
-        status = memory->take(memory->device, bytes, &made.buffer);
+        status = memory->take(memory->device, bytes, &made.buffer, &why);
     if (status == SUMAC_OK) {
         made.items = calloc(count, sizeof *made.items);
         status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : lay_out(&made, variables, as);
+        if (status != SUMAC_OK)
+            (void)fail_for_bytes(bytes, &why);
     }
     if (status != SUMAC_OK)
-        return give_up(
-            &made, status, memory->take == device_buffer_create ? memory->device : NULL, bytes,
-            error);
+        return give_up(&made, status, &why, error);
     *tensors = made;
     return SUMAC_OK;
 }
@@ -140,14 +147,16 @@ enum sumac_status tensors_mirror(
     struct sumac_error *error)
 {
     struct tensors made = {.count = host->count};
-    enum sumac_status status = device_buffer_mirror(device, host->buffer, &made.buffer);
+    struct sumac_error why;
+    enum sumac_status status = device_buffer_mirror(device, host->buffer, &made.buffer, &why);
 
     if (status == SUMAC_OK) {
         made.items = calloc(made.count, sizeof *made.items);
-        status = made.items == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK;
+        if (made.items == NULL)
+            status = fail_for_bytes(made.count * sizeof *made.items, &why);
     }
     if (status != SUMAC_OK)
-        return give_up(&made, status, device, sumac_buffer_bytes(host->buffer), error);
+        return give_up(&made, status, &why, error);
     for (uint32_t i = 0; i < made.count; i++) {
         made.items[i] = host->items[i];
         made.items[i].buffer = made.buffer;

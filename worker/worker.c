@@ -19,12 +19,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "collective.h"
 #include "create.h"
 #include "device.h"
 #include "elements.h"
+#include "entry.h"
 #include "error.h"
 #include "options.h"
 #include "reduce.h"
@@ -83,7 +83,7 @@ struct sumac_worker {
     uint64_t steps;
     struct step_trace *traced; /* NULL: no trace is written */
     struct sumac_error lost;   /* what ended the group, and each step since; OK: nothing has */
-    pid_t process;             /* whose threads the devices are */
+    struct entry entry;        /* of steps and flushes */
 };
 
 static uint32_t place_count(const struct sumac_worker *worker)
@@ -221,7 +221,7 @@ enum sumac_status worker_create(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a worker");
     made->options = filled;
     made->devices = chosen;
-    made->process = getpid();
+    entry_init(&made->entry);
     status = allocate(made, error);
     if (status == SUMAC_OK)
         status = open_devices(made, error);
@@ -647,28 +647,10 @@ static enum sumac_status take_values(struct sumac_worker *worker, struct sumac_e
     return SUMAC_OK;
 }
 
-/* The devices' threads are not in a child of the process that made the worker, and its client is of
- * no use there. */
-static enum sumac_status
-check(const struct sumac_worker *worker, const char *function, struct sumac_error *error)
+static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_error *error)
 {
-    if (worker == NULL)
-        return fail_for_null(error, function, "worker");
-    if (worker->process == getpid())
-        return SUMAC_OK;
-    return fail(
-        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-        "this worker was made by process %ld, and this is its child %ld: fork first, then open a "
-        "client and make a worker in each process",
-        (long)worker->process, (long)getpid());
-}
+    enum sumac_status status;
 
-enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error)
-{
-    enum sumac_status status = check(worker, "sumac_worker_step", error);
-
-    if (status != SUMAC_OK)
-        return status;
     if (worker->lost.status != SUMAC_OK)
         return tell_lost(worker, error);
     const uint64_t begin_ns = step_trace_step(worker->traced, worker->steps);
@@ -712,11 +694,24 @@ enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_er
     return status;
 }
 
+enum sumac_status sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error)
+{
+    static const char call[] = "sumac_worker_step";
+
+    if (worker == NULL)
+        return fail_for_null(error, call, "worker");
+    const enum sumac_status status = entry_take(&worker->entry, call, error);
+    return status == SUMAC_OK ? entry_leave(&worker->entry, take_step(worker, error)) : status;
+}
+
 enum sumac_status sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error)
 {
-    const enum sumac_status status = check(worker, "sumac_worker_flush", error);
+    static const char call[] = "sumac_worker_flush";
 
-    return status == SUMAC_OK ? drain(worker, 0, error) : status;
+    if (worker == NULL)
+        return fail_for_null(error, call, "worker");
+    const enum sumac_status status = entry_take(&worker->entry, call, error);
+    return status == SUMAC_OK ? entry_leave(&worker->entry, drain(worker, 0, error)) : status;
 }
 
 const struct sumac_tensor *sumac_worker_values(const struct sumac_worker *worker)
@@ -771,7 +766,7 @@ static void free_tensors(struct sumac_worker *worker)
 
 void sumac_worker_destroy(struct sumac_worker *worker)
 {
-    if (worker == NULL || worker->process != getpid()) /* the threads are the parent's */
+    if (worker == NULL || !entry_is_own(&worker->entry)) /* the threads are the parent's */
         return;
     settle(worker);
     collective_close(worker->group);

@@ -266,8 +266,8 @@ static void begin(struct bench *bench, uint32_t count, uint64_t bytes)
     must(sumac_buffer_create(bytes, &bench->here), "memory");
     for (uint32_t i = 0; i < count; i++) {
         struct device *device = bench->replicas.devices[i];
-        must(device_buffer_create(device, bytes, &bench->from[i]), "memory of a GPU");
-        must(device_buffer_create(device, bytes, &bench->to[i]), "memory of a GPU");
+        must(device_buffer_create(device, bytes, &bench->from[i], NULL), "memory of a GPU");
+        must(device_buffer_create(device, bytes, &bench->to[i], NULL), "memory of a GPU");
         bench->from_at[i] = sumac_buffer_data(bench->from[i]);
         bench->to_at[i] = sumac_buffer_data(bench->to[i]);
     }

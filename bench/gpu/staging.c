@@ -60,8 +60,11 @@ static void begin(struct bench *bench, uint64_t bytes)
         exit(2);
     }
     bench->bytes = bytes;
-    must(device_buffer_create(bench->replicas.devices[0], bytes, &there), "memory of the device");
-    must(device_host_buffer_create(bench->replicas.devices[0], bytes, &here), "pinned memory");
+    must(
+        device_buffer_create(bench->replicas.devices[0], bytes, &there, NULL),
+        "memory of the device");
+    must(
+        device_host_buffer_create(bench->replicas.devices[0], bytes, &here, NULL), "pinned memory");
     for (uint64_t i = 0; i < bytes / sizeof(uint32_t); i++)
         ((uint32_t *)sumac_buffer_data(here))[i] = (uint32_t)(i * 2654435761u);
     bench->there = view(there, items[0]);

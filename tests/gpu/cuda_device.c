@@ -68,8 +68,8 @@ static void memory_is_of_the_device_and_its_place_says_which(void **state)
 
     assert_int_equal(sumac_buffer_create(BYTES, &host), SUMAC_OK);
 
-    assert_int_equal(device_buffer_mirror(device, host, &mirror), SUMAC_OK); /* when */
-    assert_int_equal(device_buffer_create(device, 0, &nothing), SUMAC_OK);
+    assert_int_equal(device_buffer_mirror(device, host, &mirror, NULL), SUMAC_OK); /* when */
+    assert_int_equal(device_buffer_create(device, 0, &nothing, NULL), SUMAC_OK);
 
     assert_int_equal(sumac_buffer_place(mirror).kind, SUMAC_PLACE_CUDA); /* then */
     assert_int_equal(sumac_buffer_place(mirror).device, 0);
@@ -134,7 +134,7 @@ static enum sumac_status live_a_life(void)
     if (status == SUMAC_OK)
         status = device_event_open(device, &event, NULL);
     if (status == SUMAC_OK)
-        status = device_buffer_create(device, BYTES, &buffer);
+        status = device_buffer_create(device, BYTES, &buffer, NULL);
     if (status == SUMAC_OK)
         status = sumac_buffer_create(BYTES, &host);
     if (status == SUMAC_OK) {
@@ -190,7 +190,7 @@ static void what_fails_later_is_told_by_the_wait_until_the_device_is_opened_agai
     struct sumac_buffer *buffer = NULL, *host = NULL;
 
     needs_the_standin();
-    assert_int_equal(device_buffer_create(device, BYTES, &buffer), SUMAC_OK);
+    assert_int_equal(device_buffer_create(device, BYTES, &buffer, NULL), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(BYTES, &host), SUMAC_OK);
     const struct sumac_copy copy = {.to = buffer, .from = host, .bytes = BYTES};
     fail_at("stream", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -249,7 +249,7 @@ static void a_device_that_is_full_says_so(void **state)
     struct sumac_buffer *buffer = NULL;
 
     assert_int_equal(/* when, then */
-                     device_buffer_create(device, UINT64_C(1) << 40, &buffer),
+                     device_buffer_create(device, UINT64_C(1) << 40, &buffer, NULL),
                      SUMAC_RESOURCE_EXHAUSTED);
     assert_null(buffer);
     device_close(device);

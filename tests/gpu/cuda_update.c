@@ -367,7 +367,8 @@ static void updates_take_their_turn_in_a_queue(void **state)
         assert_int_equal(
             sumac_buffer_wrap(i == 0 ? value : gradient, sizeof value, host, NULL, NULL, &here[i]),
             SUMAC_OK);
-        assert_int_equal(device_buffer_create(world->device, sizeof value, &there[i]), SUMAC_OK);
+        assert_int_equal(
+            device_buffer_create(world->device, sizeof value, &there[i], NULL), SUMAC_OK);
         device_copy(
             world->queue,
             &(struct sumac_copy){.to = there[i], .from = here[i], .bytes = sizeof value});

@@ -53,9 +53,21 @@ static void as_many_replicas_as_are_asked_for_have_the_first_gpus(void **state)
         "%u replicas were asked for, each on a GPU of its own, and the program sees %u: ask for "
         "fewer, or for cpu:%u (`sumac devices` lists what there is)",
         gpus + 1, gpus, gpus + 1);
-    assert_int_equal(choose("auto", gpus + 1, true, &devices), SUMAC_OUT_OF_RANGE);
+    assert_int_equal(choose("GPU", gpus + 1, true, &devices), SUMAC_OUT_OF_RANGE);
     assert_int_equal(why.reason, SUMAC_REASON_UNSUPPORTED); /* so the program exits with 2 */
     assert_string_equal(why.text, expected);
+}
+
+static void auto_is_cpus_where_there_are_fewer_gpus_than_replicas(void **state)
+{
+    (void)state;
+    struct devices devices = {0};
+
+    assert_int_equal(choose("auto", gpus, true, &devices), SUMAC_OK);
+    assert_ptr_equal(devices.kind, device_kind("GPU"));
+    assert_int_equal(choose("auto", gpus + 1, true, &devices), SUMAC_OK);
+    assert_ptr_equal(devices.kind, device_kind("CPU"));
+    assert_int_equal(devices.count, gpus + 1);
 }
 
 static void gpus_are_named_in_the_order_of_their_replicas_each_once(void **state)
@@ -82,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(auto_is_all_gpus_of_a_program_that_has_a_step_for_them),
         cmocka_unit_test(as_many_replicas_as_are_asked_for_have_the_first_gpus),
+        cmocka_unit_test(auto_is_cpus_where_there_are_fewer_gpus_than_replicas),
         cmocka_unit_test(gpus_are_named_in_the_order_of_their_replicas_each_once),
     };
 

@@ -126,7 +126,8 @@ struct gpu_held gpu_world_hold(struct gpu_world *world, uint64_t bytes)
 
     for (uint32_t i = 0; i < GPU_REPLICAS; i++) {
         assert_int_equal(sumac_buffer_create(bytes, &held.host[i]), SUMAC_OK);
-        assert_int_equal(device_buffer_create(world->devices[i], bytes, &held.there[i]), SUMAC_OK);
+        assert_int_equal(
+            device_buffer_create(world->devices[i], bytes, &held.there[i], NULL), SUMAC_OK);
         held.at[i] = sumac_buffer_data(held.there[i]);
     }
     return held;

@@ -85,7 +85,7 @@ void kernel_world_run(
             continue;
         assert_int_equal(
             sumac_buffer_wrap(arrays[i].data, bytes, host, NULL, NULL, &here[i]), SUMAC_OK);
-        assert_int_equal(device_buffer_create(world->device, bytes, &there[i]), SUMAC_OK);
+        assert_int_equal(device_buffer_create(world->device, bytes, &there[i], NULL), SUMAC_OK);
         arrays[i].address = (uint64_t)(uintptr_t)sumac_buffer_data(there[i]);
         device_copy(
             world->queue, &(struct sumac_copy){.to = there[i], .from = here[i], .bytes = bytes});

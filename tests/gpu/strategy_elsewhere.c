@@ -255,6 +255,68 @@ static void an_initial_value_that_is_not_copied_is_told_as_the_gpu_says_it(void 
     sumac_value_unref(far);
 }
 
+/* ---- memory */
+
+/* What an allocation fails with is told as the driver says it: memory is one thing of several. */
+static void a_device_that_has_failed_is_not_told_as_full(void **state)
+{
+    const struct pair *pair = *state;
+    struct sumac_error error = {0};
+    struct sumac_value *near, *far = NULL;
+
+    gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
+    near = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(7), 1);
+    gpu_world_fail_at("cuMemAlloc_v2", 1, 999); /* given */
+    assert_int_not_equal(
+        sumac_strategy_to_devices(pair->gpus, near, &far, &error), SUMAC_OK); /* when */
+    gpu_world_fail_at("", 0, 0);
+    assert_int_not_equal(error.status, SUMAC_RESOURCE_EXHAUSTED); /* then */
+    assert_int_not_equal(error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    if (strstr(error.text, "GPU:0 gives no memory for ") == NULL ||
+        strstr(error.text, "CUDA_ERROR_UNKNOWN") == NULL)
+        fail_msg("%s", error.text);
+    sumac_value_unref(near);
+}
+
+/* What the strategy keeps for its next value is there for whoever wants memory now. */
+static enum sumac_status take_all(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_buffer *buffer = NULL;
+
+    (void)args;
+    (void)kwargs;
+    (void)result;
+    (void)context;
+    if (sumac_replica_id(replica) == 0)
+        gpu_world_fail_at("cuMemAlloc_v2", 1, 2);
+    const enum sumac_status status =
+        sumac_replica_id(replica) == 0
+            ? sumac_device_buffer_create(sumac_replica_device(replica), 64, &buffer, error)
+            : SUMAC_OK;
+    sumac_buffer_unref(buffer);
+    return status;
+}
+
+static void memory_that_is_kept_is_given_to_who_wants_some(void **state)
+{
+    const struct pair *pair = *state;
+    struct sumac_value *near = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(7), 1);
+    struct sumac_error error = {0};
+
+    gpu_world_fail_at("", 0, 0);
+    for (uint32_t round = 0; round < 2; round++) {
+        if (round == 0)
+            sumac_value_unref(placed(pair->gpus, sumac_value_ref(near))); /* given */
+        const enum sumac_status status =
+            run_with(pair->gpus, take_all, NULL, near, NULL, &error); /* when */
+        gpu_world_fail_at("", 0, 0);
+        assert_int_equal(status, round == 0 ? SUMAC_OK : SUMAC_RESOURCE_EXHAUSTED); /* then */
+    }
+    sumac_value_unref(near);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +329,8 @@ int main(void)
         pair_test(the_devices_of_cpus_are_the_host),
         pair_test(a_variable_of_cpus_begins_with_what_lies_on_a_gpu),
         pair_test(an_initial_value_that_is_not_copied_is_told_as_the_gpu_says_it),
+        pair_test(a_device_that_has_failed_is_not_told_as_full),
+        pair_test(memory_that_is_kept_is_given_to_who_wants_some),
         pair_test(items_of_more_replicas_than_there_are_go_to_no_devices),
     };
 

@@ -46,7 +46,7 @@ class Digits(unittest.TestCase):
                 ("gpu:0", {"SUMAC_STANDIN_VERSION": "12040"}, "the NVIDIA driver here knows CUDA 12.4"),
                 ("gpu:0,1", {"SUMAC_NCCL_LIBRARY": "/nowhere/libnccl.so.2"}, "SUMAC_NCCL_LIBRARY is no library that can be opened"),
                 ("gpu:0,1", {"SUMAC_STANDIN_NCCL_VERSION": "21000"}, "NCCL here is 2.10.0, and 2.14.3 or later is needed"),
-                ("gpu:0", {"SUMAC_STANDIN_MEMORY": "1000"}, "no memory on GPU:0 for")):
+                ("gpu:0", {"SUMAC_STANDIN_MEMORY": "1000"}, "GPU:0 gives no memory for ")):
             with self.subTest(devices=devices, environment=environment):
                 code, printed = self.run_digits("--devices", devices, environment=environment)
                 self.assertEqual((code, said in printed), (2, True), printed)

@@ -44,8 +44,8 @@ static struct tensors make(struct device *device, bool is_host)
     for (uint32_t i = 0; i < VARIABLES; i++)
         bytes += elements[i] * sizeof(float);
     assert_int_equal(
-        is_host ? device_host_buffer_create(device, bytes, &made.buffer)
-                : device_buffer_create(device, bytes, &made.buffer),
+        is_host ? device_host_buffer_create(device, bytes, &made.buffer, NULL)
+                : device_buffer_create(device, bytes, &made.buffer, NULL),
         SUMAC_OK);
     bytes = 0;
     for (uint32_t i = 0; i < VARIABLES; i++) {

@@ -208,8 +208,8 @@ static void a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue(void
     struct device_queue *queue = queue_of(device);
     struct sumac_buffer *buffer = NULL, *other = NULL, *host = NULL, *seen = NULL;
 
-    assert_int_equal(device_buffer_create(device, 16, &buffer), SUMAC_OK);
-    assert_int_equal(device_buffer_create(device, 16, &other), SUMAC_OK);
+    assert_int_equal(device_buffer_create(device, 16, &buffer, NULL), SUMAC_OK);
+    assert_int_equal(device_buffer_create(device, 16, &other, NULL), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(8, &host), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(24, &seen), SUMAC_OK);
     assert_int_equal((uintptr_t)sumac_buffer_data(buffer) % 64, 0);
@@ -254,7 +254,8 @@ static void memory_is_zero_for_whoever_comes_first(void **state)
         struct sumac_buffer *buffer = NULL;
         memset(sumac_buffer_data(seen), 'x', sizeof zeros);
 
-        assert_int_equal(device_buffer_create(device, sizeof zeros, &buffer), SUMAC_OK); /* when */
+        assert_int_equal(
+            device_buffer_create(device, sizeof zeros, &buffer, NULL), SUMAC_OK); /* when */
         device_copy(queue, &(struct sumac_copy){.to = seen, .from = buffer, .bytes = sizeof zeros});
         assert_int_equal(device_wait(queue), SUMAC_OK);
 
@@ -278,8 +279,8 @@ static void a_copy_in_another_queue_awaits_what_it_is_of(void **state)
     const uint64_t bytes = 1 << 20;
 
     assert_int_equal(device_event_open(devices[0], &event, NULL), SUMAC_OK);
-    assert_int_equal(device_buffer_create(devices[0], bytes, &first), SUMAC_OK);
-    assert_int_equal(device_buffer_create(devices[1], bytes, &second), SUMAC_OK);
+    assert_int_equal(device_buffer_create(devices[0], bytes, &first, NULL), SUMAC_OK);
+    assert_int_equal(device_buffer_create(devices[1], bytes, &second, NULL), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(bytes, &host), SUMAC_OK);
     assert_int_equal(sumac_buffer_create(bytes, &seen), SUMAC_OK);
 
@@ -327,7 +328,7 @@ static void a_job_sees_what_was_copied_before_it(void **state)
     struct sumac_buffer *there = NULL, *buffers[2] = {NULL, NULL};
     const uint64_t bytes = 1 << 20;
 
-    assert_int_equal(device_buffer_create(device, bytes, &there), SUMAC_OK);
+    assert_int_equal(device_buffer_create(device, bytes, &there, NULL), SUMAC_OK);
     for (int i = 0; i < 2; i++)
         assert_int_equal(sumac_buffer_create(bytes, &buffers[i]), SUMAC_OK);
 

@@ -28,8 +28,9 @@ static void cpus_are_as_many_as_are_said(void **state)
         const char *text;
         uint32_t replicas, count;
     } cases[] = {
-        {NULL, 0, 1},  {NULL, 3, 3},    {"", 0, 1},      {"auto", 4, 4},  {"cpu", 0, 1},
-        {"cpu", 5, 5}, {"cpu:1", 0, 1}, {"cpu:7", 0, 7}, {"cpu:7", 7, 7}, {"cpu:256", 0, 256},
+        {NULL, 0, 1},    {NULL, 3, 3},        {"", 0, 1},      {"auto", 4, 4},
+        {"cpu", 0, 1},   {"cpu", 5, 5},       {"cpu:1", 0, 1}, {"cpu:7", 0, 7},
+        {"cpu:7", 7, 7}, {"cpu:256", 0, 256}, {"CPU:3", 0, 3}, {"Auto", 2, 2},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -48,8 +49,8 @@ static void cpus_are_as_many_as_are_said(void **state)
 static void a_text_that_is_none_is_refused_with_those_that_are(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"tpu",   "cpu:",   "cpu:0",  "cpu:-1", "cpu:2,3", "cpu4",
-                                        "CPU:1", "cpu: 1", "cpu:1 ", "cpu:x",  "4",       " auto"};
+    static const char *const texts[] = {"tpu",    "cpu:",   "cpu:0",  "cpu:-1", "cpu:2,3", "cpu4",
+                                        "CPUs:1", "cpu: 1", "cpu:1 ", "cpu:x",  "4",       " auto"};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct devices devices = {.count = 77};
@@ -72,8 +73,8 @@ static void more_than_there_may_be_and_two_numbers_that_differ_are_refused(void 
     assert_int_equal(choose("cpu:2", 3, &devices), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(
         why.text,
-        "devices are cpu:2, and the number of replicas is 3: name as many devices, or say one of "
-        "the two");
+        "devices are cpu:2, and the number of replicas (by the options, or SUMAC_REPLICAS; of "
+        "one_device 1) is 3: name as many devices, or say one of the two");
 }
 
 static void devices_that_the_program_has_no_step_for_are_refused(void **state)

@@ -33,21 +33,23 @@ static inline void free_far(void *data)
     free(data);
 }
 
-static inline enum sumac_status
-create_far_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+static inline enum sumac_status create_far_buffer(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
     const struct sumac_place place = {SUMAC_PLACE_CUDA, device->index};
     void *data = calloc(1, bytes);
 
+    (void)error;
     assert_non_null(data);
     far_buffers++;
     return sumac_buffer_wrap(data, bytes, place, free_far, data, buffer);
 }
 
-static inline enum sumac_status
-create_near_buffer(struct device *device, uint64_t bytes, struct sumac_buffer **buffer)
+static inline enum sumac_status create_near_buffer(
+    struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
     (void)device;
+    (void)error;
     return sumac_buffer_create(bytes, buffer);
 }
 

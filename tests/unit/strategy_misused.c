@@ -132,19 +132,48 @@ static void a_run_within_a_merge_call_is_refused(void **state)
     sumac_strategy_destroy(strategy);
 }
 
-static void a_run_in_a_child_is_refused(void **state)
+/* A bit for each promise that the child finds broken. */
+static int call_in_child(struct sumac_strategy *strategy, struct sumac_value *value)
+{
+    static const struct sumac_axes none;
+    const struct sumac_distributed_options options = {.name = "w", .initial = value};
+    struct sumac_distributed *variable = NULL;
+    struct sumac_value *result = NULL;
+    int broken = 0;
+
+    alarm(30); /* a thread of the parent's would be waited for until then */
+    broken |=
+        sumac_strategy_run(strategy, &(struct sumac_step){.function = merge_a_run}, NULL, NULL) !=
+        SUMAC_FAILED_PRECONDITION;
+    broken |= (sumac_strategy_reduce(strategy, SUMAC_REDUCE_MEAN, value, &none, &result, NULL) !=
+               SUMAC_FAILED_PRECONDITION)
+              << 1;
+    broken |=
+        (sumac_strategy_gather(strategy, value, 0, &result, NULL) != SUMAC_FAILED_PRECONDITION)
+        << 2;
+    broken |=
+        (sumac_strategy_to_devices(strategy, value, &result, NULL) != SUMAC_FAILED_PRECONDITION)
+        << 3;
+    broken |=
+        (sumac_distributed_create(strategy, &options, &variable, NULL) != SUMAC_FAILED_PRECONDITION)
+        << 4;
+    broken |= (sumac_strategy_enter(strategy, NULL) != SUMAC_FAILED_PRECONDITION) << 5;
+    return broken;
+}
+
+static void calls_in_a_child_are_refused(void **state)
 {
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *value =
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), (const float[]){1, 2});
     int ended;
 
     const pid_t child = fork();
     if (child == 0)
-        _exit(
-            sumac_strategy_run(
-                strategy, &(struct sumac_step){.function = merge_a_run}, NULL, NULL) !=
-            SUMAC_FAILED_PRECONDITION);
+        _exit(call_in_child(strategy, value));
     assert_int_equal(waitpid(child, &ended, 0), child);
+    sumac_value_unref(value);
 
     assert_true(WIFEXITED(ended));
     assert_int_equal(WEXITSTATUS(ended), 0);
@@ -470,7 +499,7 @@ int main(void)
         cmocka_unit_test(items_of_other_kinds_are_named),
         cmocka_unit_test(items_of_more_replicas_than_there_are_are_refused),
         cmocka_unit_test(a_run_within_a_merge_call_is_refused),
-        cmocka_unit_test(a_run_in_a_child_is_refused),
+        cmocka_unit_test(calls_in_a_child_are_refused),
         cmocka_unit_test(a_child_of_the_process_closes_nothing),
         cmocka_unit_test(a_strategy_is_not_closed_within_its_run),
         cmocka_unit_test(a_strategy_is_not_closed_while_another_thread_runs_it),

@@ -360,6 +360,41 @@ static void a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed(voi
     sumac_worker_destroy(worker);
 }
 
+/* ---- within itself */
+
+static struct sumac_worker *own_worker;
+static enum sumac_status inner_step, inner_flush;
+static struct sumac_error inner_error;
+
+static enum sumac_status step_within(struct sumac_replica *replica)
+{
+    (void)replica;
+    inner_step = sumac_worker_step(own_worker, &inner_error);
+    inner_flush = sumac_worker_flush(own_worker, NULL);
+    return SUMAC_ABORTED;
+}
+
+static void a_step_within_a_step_is_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 1);
+    fixture.options.step = step_within;
+    own_worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(own_worker, &fixture.error), SUMAC_ABORTED); /* when */
+
+    assert_int_equal(inner_step, SUMAC_FAILED_PRECONDITION); /* then */
+    assert_int_equal(inner_flush, SUMAC_FAILED_PRECONDITION);
+    assert_string_equal(
+        inner_error.text,
+        "sumac_worker_step: another call of this worker is under way, in another thread or around "
+        "this one; one at a time");
+    assert_int_equal(sumac_worker_flush(own_worker, &fixture.error), SUMAC_OK);
+    sumac_worker_destroy(own_worker);
+}
+
 static void a_mean_over_no_examples_at_all_is_refused(void **state)
 {
     (void)state;
@@ -695,6 +730,7 @@ int main(void)
         cmocka_unit_test(a_contribution_that_comes_late_is_counted_and_steps_go_on),
         cmocka_unit_test(a_pull_that_fails_ends_the_step_without_a_push_and_is_made_again),
         cmocka_unit_test(a_replica_that_fails_ends_the_step_by_name_and_nothing_is_pushed),
+        cmocka_unit_test(a_step_within_a_step_is_refused),
         cmocka_unit_test(a_mean_over_no_examples_at_all_is_refused),
         cmocka_unit_test(a_mean_of_integers_is_refused_at_creation_naming_the_variable),
         cmocka_unit_test(integers_and_bools_that_cannot_be_reduced_are_refused_with_a_remedy),

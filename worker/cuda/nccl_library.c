@@ -32,8 +32,8 @@ static struct sumac_error problem; /* its status is OK: there is none */
 
 static enum sumac_status open_library(void **library, struct sumac_error *error)
 {
-    const char *named = getenv(LIBRARY_VARIABLE);
-    const char *why = NULL;
+    const char *variable = getenv(LIBRARY_VARIABLE), *why = NULL;
+    const char *named = variable != NULL && variable[0] != '\0' ? variable : NULL;
 
     *library = dlopen(named != NULL ? named : LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (*library != NULL)

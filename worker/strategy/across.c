@@ -107,10 +107,12 @@ static enum sumac_status name_leaf(
     return SUMAC_OK;
 }
 
-/* What is across the replicas is the host's, but in their merge_call, where each has its own. */
+/* What is across the replicas is the host's, but in the merge_call of one process, where each has
+ * its own. */
 static bool is_for_one(const struct sumac_strategy *strategy)
 {
-    return strategy->there != NULL && context_present()->replica == NULL;
+    return strategy->there != NULL &&
+           (context_present()->replica == NULL || strategy->peers != NULL);
 }
 
 static enum sumac_status give(

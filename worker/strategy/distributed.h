@@ -26,7 +26,7 @@ struct storage {
     uint32_t components; /* that have it */
     uint64_t steps;      /* of a function that counts them */
     uint64_t version;    /* how often it was changed: what a schedule goes by */
-    uint32_t kin;        /* on devices: those of one number have the same values */
+    uint64_t kin;        /* on devices: those of one number have the same values */
     struct sumac_value *value;
     struct sumac_value *slots[UPDATE_SLOTS_MAX]; /* NULL: that many there are not */
 };
@@ -60,7 +60,7 @@ struct sumac_distributed {
     uint32_t component_count;
     struct sumac_component *components; /* (component_count) */
     bool is_there;                      /* … each with a storage of its own on its device */
-    uint32_t kins;                      /* numbers of these that were given */
+    uint64_t kins;                      /* numbers of these that were given */
     pthread_mutex_t mutex;              /* guards what the components have */
 };
 

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "value.h"
+
 struct block {
     struct kept *kept;
     LINKS(struct block) idle;
@@ -115,34 +117,43 @@ static struct block *find_idle(const struct kept *kept, uint64_t room)
     return NULL;
 }
 
+bool kept_free_idle(struct kept *kept)
+{
+    struct blocks beyond = {NULL, NULL};
+
+    pthread_mutex_lock(&kept->mutex);
+    shrink(kept, 0, 0, &beyond);
+    pthread_mutex_unlock(&kept->mutex);
+    const bool some = beyond.first != NULL;
+    free_blocks(&beyond);
+    return some;
+}
+
 /* Where there is no memory, it may be what is kept that takes it. */
-static struct block *make_block(struct kept *kept, uint64_t room)
+static enum sumac_status
+make_block(struct kept *kept, uint64_t room, struct block **made, struct sumac_error *error)
 {
     const struct kept_source *source = &kept->source;
     struct block *block = calloc(1, sizeof *block);
-    struct blocks beyond = {NULL, NULL};
 
     if (block == NULL)
-        return NULL;
+        return value_fail_for_memory(error);
     *block = (struct block){.kept = kept, .bytes = room};
-    enum sumac_status status = source->make(source->context, room, &block->whole);
-    if (status != SUMAC_OK) {
-        pthread_mutex_lock(&kept->mutex);
-        shrink(kept, 0, 0, &beyond);
-        pthread_mutex_unlock(&kept->mutex);
-        const bool some = beyond.first != NULL;
-        free_blocks(&beyond);
-        status = some ? source->make(source->context, room, &block->whole) : status;
-    }
+    enum sumac_status status = source->make(source->context, room, &block->whole, error);
+    if (status == SUMAC_RESOURCE_EXHAUSTED && kept_free_idle(kept))
+        status = source->make(source->context, room, &block->whole, error);
     if (status == SUMAC_OK)
-        return block;
-    free(block);
-    return NULL;
+        *made = block;
+    else
+        free(block);
+    return status;
 }
 
-struct sumac_buffer *kept_take(struct kept *kept, const struct kept_wish *wish)
+enum sumac_status kept_take(
+    struct kept *kept, const struct kept_wish *wish, struct sumac_buffer **buffer,
+    struct sumac_error *error)
 {
-    struct sumac_buffer *buffer = NULL;
+    enum sumac_status status = SUMAC_OK;
 
     assert(wish->room >= wish->bytes);
     pthread_mutex_lock(&kept->mutex);
@@ -153,16 +164,18 @@ struct sumac_buffer *kept_take(struct kept *kept, const struct kept_wish *wish)
     kept->references++;
     pthread_mutex_unlock(&kept->mutex);
     if (block == NULL)
-        block = make_block(kept, wish->room);
-    if (block == NULL) {
+        status = make_block(kept, wish->room, &block, error);
+    if (status != SUMAC_OK) {
         pthread_mutex_lock(&kept->mutex);
         unref(kept);
-        return NULL;
+        return status;
     }
     assert(block->bytes >= wish->bytes);
-    if (sumac_buffer_wrap(
-            sumac_buffer_data(block->whole), wish->bytes, sumac_buffer_place(block->whole), give,
-            block, &buffer) != SUMAC_OK)
-        give(block);
-    return buffer;
+    status = sumac_buffer_wrap(
+        sumac_buffer_data(block->whole), wish->bytes, sumac_buffer_place(block->whole), give, block,
+        buffer);
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    give(block);
+    return value_fail_for_memory(error);
 }

@@ -16,11 +16,13 @@
 
 #include "list.h"
 #include "sumac/buffer.h"
+#include "sumac/status.h"
 
 struct block;
 
 /* New memory, of so many bytes. */
-typedef enum sumac_status kept_make(void *context, uint64_t bytes, struct sumac_buffer **buffer);
+typedef enum sumac_status
+kept_make(void *context, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error);
 
 struct kept_source {
     kept_make *make;
@@ -52,8 +54,12 @@ struct kept_wish {
     bool is_new;   /* it may not be what another value had */
 };
 
-/* A buffer of so many bytes, of any content, with one reference. NULL: there is no memory.
- * Threads  any. */
-struct sumac_buffer *kept_take(struct kept *kept, const struct kept_wish *wish);
+/* A buffer of so many bytes, of any content. Gives  *buffer, with one reference.
+ * Fails  RESOURCE_EXHAUSTED; as who makes it. Threads  any. */
+enum sumac_status kept_take(
+    struct kept *kept, const struct kept_wish *wish, struct sumac_buffer **buffer,
+    struct sumac_error *error);
+/* What is idle is freed. false: there is nothing. Threads  any. */
+bool kept_free_idle(struct kept *kept);
 
 #endif

@@ -19,7 +19,8 @@ static uint64_t page_of(uint64_t bytes)
 }
 
 /* So many whole pages. */
-static enum sumac_status make(void *context, uint64_t bytes, struct sumac_buffer **buffer)
+static enum sumac_status
+make(void *context, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
     const struct sumac_place host = {.kind = SUMAC_PLACE_HOST};
     const uint64_t page = page_of(bytes);
@@ -27,13 +28,14 @@ static enum sumac_status make(void *context, uint64_t bytes, struct sumac_buffer
 
     (void)context;
     if (data == NULL)
-        return SUMAC_RESOURCE_EXHAUSTED;
+        return value_fail_for_memory(error);
     if (page == HUGE_PAGE_BYTES) /* where there are none, small ones do */
         (void)madvise(data, (size_t)bytes, MADV_HUGEPAGE);
     const enum sumac_status status = sumac_buffer_wrap(data, bytes, host, free, data, buffer);
-    if (status != SUMAC_OK)
-        free(data);
-    return status;
+    if (status == SUMAC_OK)
+        return SUMAC_OK;
+    free(data);
+    return value_fail_for_memory(error);
 }
 
 struct kept *results_open(void)
@@ -55,9 +57,9 @@ struct sumac_value *results_make_tensor(
     const uint64_t page = page_of(bytes);
     if (bytes > PTRDIFF_MAX - page)
         return NULL;
-    struct sumac_buffer *buffer = kept_take(
-        results, &(struct kept_wish){.bytes = bytes, .room = (bytes + page - 1) / page * page});
-    if (buffer == NULL)
+    struct sumac_buffer *buffer = NULL;
+    const struct kept_wish wish = {.bytes = bytes, .room = (bytes + page - 1) / page * page};
+    if (kept_take(results, &wish, &buffer, NULL) != SUMAC_OK)
         return NULL;
     struct sumac_value *value = sumac_tensor_view(buffer, 0, dtype, shape, &tensor) == SUMAC_OK
                                     ? sumac_value_of(&tensor)

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "error.h"
 #include "peers.h"
@@ -184,7 +183,7 @@ check_arguments(struct sumac_value *args, struct sumac_value *kwargs, struct sum
     return SUMAC_OK;
 }
 
-/* Would it wait for itself, or for threads that there are not? */
+/* Would it wait for itself? */
 static enum sumac_status
 check_free(const struct sumac_strategy *strategy, struct sumac_error *error)
 {
@@ -195,11 +194,6 @@ check_free(const struct sumac_strategy *strategy, struct sumac_error *error)
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "sumac_strategy_run: called in the function of a merge_call, for which the replicas of "
             "the strategy's run wait; call it after that run");
-    if (strategy->process != getpid())
-        return fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-            "sumac_strategy_run: called in a child of the process that made the strategy, without "
-            "its threads; make one in the child");
     return SUMAC_OK;
 }
 

@@ -169,7 +169,7 @@ aim(struct sumac_distributed *variable, const struct change *change, uint32_t in
 static uint64_t find_likeness(
     const struct sumac_distributed *variable, const struct outcome *outcomes, uint32_t index)
 {
-    const uint32_t kin = variable->components[index].storage->kin;
+    const uint64_t kin = variable->components[index].storage->kin;
 
     assert(outcomes[index].operand != NULL);
     for (uint32_t i = 0; i < index; i++)
@@ -248,7 +248,7 @@ static enum sumac_status compute_here(
 static uint32_t
 find_kin(const struct sumac_distributed *variable, const struct outcome *outcomes, uint32_t index)
 {
-    const uint32_t kin = variable->components[index].storage->kin;
+    const uint64_t kin = variable->components[index].storage->kin;
 
     assert(kin <= variable->kins);
     for (uint32_t i = 0; i < index; i++)
@@ -278,7 +278,7 @@ static enum sumac_status prepare(
                : status;
 }
 
-static void commit(struct sumac_component *component, struct storage *there, uint32_t kin)
+static void commit(struct sumac_component *component, struct storage *there, uint64_t kin)
 {
     struct storage *storage = component->storage;
 

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "error.h"
@@ -32,11 +33,27 @@ static enum sumac_status fail_context(const char *call, const char *why, struct 
     return fail(error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED, "%s: %s", call, why);
 }
 
+/* Are the threads, and the client, there that it takes? */
+static enum sumac_status
+check_process(const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
+{
+    return strategy->process == getpid()
+               ? SUMAC_OK
+               : fail_context(
+                     call,
+                     "called in a child of the process that made the strategy, without its "
+                     "threads; make one in the child",
+                     error);
+}
+
 enum sumac_status context_check_cross(
     const struct sumac_strategy *strategy, const char *call, struct sumac_error *error)
 {
     assert(strategy != NULL);
     assert(call != NULL);
+    const enum sumac_status status = check_process(strategy, call, error);
+    if (status != SUMAC_OK)
+        return status;
     if (present.kind == CONTEXT_REPLICA)
         return fail_context(
             call,
@@ -159,7 +176,7 @@ check_kind(const struct sumac_strategy_options *options, struct sumac_error *err
 /* Does the text name GPUs? */
 static bool names_gpus(const char *text)
 {
-    return text != NULL && strncmp(text, "gpu", strlen("gpu")) == 0;
+    return text != NULL && strncasecmp(text, "gpu", strlen("gpu")) == 0;
 }
 
 /* The devices that the options say, or the environment. */

@@ -62,7 +62,7 @@ void there_close(struct sumac_strategy *strategy)
     for (uint32_t i = 0; there->come != NULL && i < strategy->replicas; i++)
         device_event_close(there->come[i]);
     for (uint32_t i = 0; there->memory != NULL && i < strategy->replicas; i++)
-        kept_close(there->memory[i]);
+        there_memory_close(strategy->own.devices[i], there->memory[i]);
     pthread_mutex_destroy(&there->mutex);
     free(there->memory);
     free(there->queues);
@@ -217,24 +217,20 @@ enum sumac_status there_make(
     struct sumac_strategy *strategy, uint32_t index, const struct sumac_tensor *like,
     struct sumac_value **made, struct sumac_error *error)
 {
-    struct device *device = strategy->own.devices[index];
     const uint64_t bytes = sumac_tensor_bytes(like);
     struct sumac_tensor tensor;
-    char name[16];
 
     assert(index < strategy->replicas);
     const bool is_own = may_take_again(strategy, index);
     /* without a run no replica has anything in its stream */
     const bool is_idle = !is_own && pthread_mutex_trylock(&strategy->running) == 0;
-    struct sumac_buffer *buffer =
-        there_memory_take(strategy->there->memory[index], bytes, is_own || is_idle);
+    struct sumac_buffer *buffer = NULL;
+    const enum sumac_status status =
+        there_memory_take(strategy->there->memory[index], bytes, is_own || is_idle, &buffer, error);
     if (is_idle)
         pthread_mutex_unlock(&strategy->running);
-    if (buffer == NULL)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "%s gives no memory for a value of %" PRIu64 " bytes",
-            device_name(device, name, sizeof name), bytes);
+    if (status != SUMAC_OK)
+        return status;
     *made = sumac_tensor_view(buffer, 0, like->dtype, &like->shape, &tensor) == SUMAC_OK
                 ? sumac_value_of(&tensor)
                 : NULL;

@@ -20,9 +20,13 @@
 #define THERE_KEPT_MAX 1024u
 #define THERE_KEPT_BYTES_MAX (UINT64_C(1) << 30)
 struct kept *there_memory_open(struct device *device); /* NULL: no memory */
+void there_memory_close(struct device *device, struct kept *memory);
 /* So many bytes, of any content; may they be what another value had, which somebody may have given
- * up without waiting for what reads it? NULL: there is no memory. */
-struct sumac_buffer *there_memory_take(struct kept *memory, uint64_t bytes, bool again);
+ * up without waiting for what reads it? Gives  *buffer, with one reference.
+ * Fails  RESOURCE_EXHAUSTED; as the device. */
+enum sumac_status there_memory_take(
+    struct kept *memory, uint64_t bytes, bool again, struct sumac_buffer **buffer,
+    struct sumac_error *error);
 
 struct there {
     struct device_queue **queues; /* (replicas), beside those that the replicas run in */

@@ -12,27 +12,46 @@
 
 #define BLOCK_BYTES_MIN 512u
 
-static enum sumac_status make(void *context, uint64_t bytes, struct sumac_buffer **buffer)
+static enum sumac_status
+make(void *context, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
-    return device_buffer_create(context, bytes, buffer);
+    return device_buffer_create(context, bytes, buffer, error);
 }
+
+static bool spare(void *context) { return kept_free_idle(context); }
 
 struct kept *there_memory_open(struct device *device)
 {
-    assert(device != NULL);
-    return kept_open(&(struct kept_source){
+    assert(device->spare == NULL);
+    struct kept *memory = kept_open(&(struct kept_source){
         .make = make,
         .context = device,
         .count_max = THERE_KEPT_MAX,
         .bytes_max = THERE_KEPT_BYTES_MAX});
+    if (memory == NULL)
+        return NULL;
+    device->spare = spare; /* whoever wants memory of the device's beside the strategy */
+    device->spare_context = memory;
+    return memory;
 }
 
-struct sumac_buffer *there_memory_take(struct kept *memory, uint64_t bytes, bool again)
+void there_memory_close(struct device *device, struct kept *memory)
 {
-    if (bytes > PTRDIFF_MAX - BLOCK_BYTES_MIN)
-        return NULL;
+    device->spare = NULL;
+    kept_close(memory);
+}
+
+enum sumac_status there_memory_take(
+    struct kept *memory, uint64_t bytes, bool again, struct sumac_buffer **buffer,
+    struct sumac_error *error)
+{
+    const bool fits = bytes <= PTRDIFF_MAX - BLOCK_BYTES_MIN;
     const uint64_t blocks = bytes / BLOCK_BYTES_MIN + (bytes % BLOCK_BYTES_MIN != 0 || bytes == 0);
-    return kept_take(
-        memory,
-        &(struct kept_wish){.bytes = bytes, .room = blocks * BLOCK_BYTES_MIN, .is_new = !again});
+
+    return fits ? kept_take(
+                      memory,
+                      &(struct kept_wish){
+                          .bytes = bytes, .room = blocks * BLOCK_BYTES_MIN, .is_new = !again},
+                      buffer, error)
+                : value_fail_for_memory(error);
 }

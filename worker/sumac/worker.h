@@ -50,9 +50,10 @@ typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 
 struct sumac_worker_options {
     struct sumac_client *client; /* borrowed; joined */
-    /* "auto": on GPUs, if there are and the program has a step for them, else on CPUs; "cpu:4":
-     * four replicas on CPUs; "gpu:0,2": one on each of these GPUs; "gpu": on all. NULL: as the
-     * environment's SUMAC_DEVICES says, which `sumac run --devices` sets, or auto. */
+    /* "auto": on GPUs, if there are as many as replicas are asked for, and the program has a step
+     * for them, else on CPUs; "cpu:4": four replicas on CPUs; "gpu:0,2": one on each of these GPUs;
+     * "gpu": on all. NULL: as the environment's SUMAC_DEVICES says, which `sumac run --devices`
+     * sets, or auto. */
     const char *devices;
     uint32_t replicas; /* at most SUMAC_REPLICAS_MAX; 0: as the environment's SUMAC_REPLICAS says,
                           which `sumac run --replicas` sets; or as many as there are devices, one
