@@ -15,8 +15,8 @@
  * No call hangs: a replica that is absent, out of order, or comes with something else is an error
  * to all replicas of the call, by the strategy's timeout at the latest, that names it. What a
  * program's own function, or its kernel on a GPU, never ends is waited for all the same.
- * What is called across the replicas in a child of the process that made the strategy, whose threads
- * it has not, is FAILED_PRECONDITION: make one in the child.
+ * What is called across the replicas in a child of the process that made the strategy, whose
+ * threads it has not, is FAILED_PRECONDITION: make one in the child.
  *
  * Contexts. Outside of everything one is in the *default replica context*; within a scope, or a
  * merge_call, in the *cross-replica context* of its strategy; within run in a *replica context*.
