@@ -58,11 +58,14 @@ const char *device_name(const struct device *device, char *text, uint32_t text_b
 enum sumac_status device_buffer_create(
     struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
-    enum sumac_status status = device->ops->buffer_create(device, bytes, buffer, error);
+    struct sumac_error why;
+    enum sumac_status status = device->ops->buffer_create(device, bytes, buffer, &why);
 
     if (status == SUMAC_RESOURCE_EXHAUSTED && device->spare != NULL &&
         device->spare(device->spare_context))
-        status = device->ops->buffer_create(device, bytes, buffer, error);
+        status = device->ops->buffer_create(device, bytes, buffer, &why);
+    if (status != SUMAC_OK && error != NULL)
+        *error = why;
     assert(status != SUMAC_OK || sumac_buffer_place(*buffer).kind == device->ops->place);
     return status;
 }

@@ -135,17 +135,21 @@ make_block(struct kept *kept, uint64_t room, struct block **made, struct sumac_e
 {
     const struct kept_source *source = &kept->source;
     struct block *block = calloc(1, sizeof *block);
+    struct sumac_error why;
 
     if (block == NULL)
         return value_fail_for_memory(error);
     *block = (struct block){.kept = kept, .bytes = room};
-    enum sumac_status status = source->make(source->context, room, &block->whole, error);
+    enum sumac_status status = source->make(source->context, room, &block->whole, &why);
     if (status == SUMAC_RESOURCE_EXHAUSTED && kept_free_idle(kept))
-        status = source->make(source->context, room, &block->whole, error);
-    if (status == SUMAC_OK)
+        status = source->make(source->context, room, &block->whole, &why);
+    if (status == SUMAC_OK) {
         *made = block;
-    else
-        free(block);
+        return SUMAC_OK;
+    }
+    free(block);
+    if (error != NULL)
+        *error = why;
     return status;
 }
 

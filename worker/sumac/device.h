@@ -37,7 +37,8 @@ SUMAC_API void *sumac_device_stream(const struct sumac_device *device);
 
 /* Zeroed memory of the device, aligned to 64 bytes; on a CPU that is the host's.
  * Gives    *buffer, with one reference; the device stays open as long as it is there.
- * Fails    RESOURCE_EXHAUSTED: the device is full. INVALID_ARGUMENT: something is NULL. */
+ * Fails    RESOURCE_EXHAUSTED: the device is full. INVALID_ARGUMENT: something is NULL. What the
+ *          driver says. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_device_buffer_create(
     struct sumac_device *device, uint64_t bytes, struct sumac_buffer **buffer,
     struct sumac_error *error);

@@ -123,8 +123,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
  *          applied nowhere), or what ended the session. FAILED_PRECONDITION: MEAN, and all weights
  *          are 0, where steps are not synchronous; (ZERO_WEIGHT) where they are, and all members'
  *          are. The step's own push is not made then; another step may be tried. Of a child of
- *          the process that made the worker: FAILED_PRECONDITION, always.
- * Threads  one at a time. */
+ *          the process that made the worker, and from within a step of it: FAILED_PRECONDITION.
+ * Threads  one at a time: another is FAILED_PRECONDITION. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error);
 
