@@ -27,10 +27,15 @@ set(package_includes
 file(WRITE ${CMAKE_BINARY_DIR}/package/empty.c "typedef int package_empty; /* the objects come from the modules */\n")
 
 # ---- shared
+# Programs load the library by this name. Before 1.0 each minor version may change the interface.
+set(package_soversion ${PROJECT_VERSION_MAJOR})
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(package_soversion 0.${PROJECT_VERSION_MINOR})
+endif()
 add_library(sumac_shared SHARED ${CMAKE_BINARY_DIR}/package/empty.c)
 add_library(sumac::sumac ALIAS sumac_shared)
 set_target_properties(sumac_shared PROPERTIES
-  OUTPUT_NAME sumac EXPORT_NAME sumac VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  OUTPUT_NAME sumac EXPORT_NAME sumac VERSION ${PROJECT_VERSION} SOVERSION ${package_soversion}
   LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/sumac.map)
 target_include_directories(sumac_shared PUBLIC ${package_includes})
 target_link_libraries(sumac_shared PRIVATE

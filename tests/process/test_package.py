@@ -85,8 +85,15 @@ class Package(unittest.TestCase):
 
     def test_pkg_config_links_the_shared_library(self):
         program = self.compile("shared_first", *self.flags("--cflags", "--libs"))
-        self.assertIn("libsumac.so.0", done("ldd", program, env=self.outside))
+        self.assertIn("libsumac.so", done("ldd", program, env=self.outside))
         self.assert_first_runs(program)
+
+    def test_the_soname_changes_with_the_interface(self):
+        """A program built with one version never loads another one whose structs may differ."""
+        major, minor, _ = self.flags("--modversion")[0].split(".")
+        interface = f"0.{minor}" if major == "0" else major
+        headers = done("readelf", "--dynamic", os.path.join(self.libraries, "libsumac.so"))
+        self.assertIn(f"soname: [libsumac.so.{interface}]", headers)
 
     def test_a_program_finds_the_library_of_another_prefix_as_the_readme_says(self):
         rpath = f"-Wl,-rpath,{self.flags('--variable=libdir')[0]}"
