@@ -13,7 +13,7 @@ from cluster import BUILD, LONG_MS, PATIENCE_S, SUMAC, Cluster, Process, childre
 
 
 class Strategies(unittest.TestCase):
-    def workers(self, count=2, replicas=1, timeout_ms=600000, options=()):
+    def workers(self, count=2, replicas=1, timeout_ms=60000, options=()):
         self.cluster = Cluster(ps=2, workers=count, options=options)
         self.addCleanup(self.cluster.stop)
         workers = [self.cluster.add(Process([os.path.join(BUILD, "strategist"), str(replicas), str(timeout_ms)],
@@ -127,7 +127,7 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "batch 0 1", answer="^batch of 0$")
 
     def test_a_replica_that_returns_without_it_ends_the_call_of_all_workers(self):
-        workers = self.workers(replicas=2, timeout_ms=600000)
+        workers = self.workers(replicas=2)
         self.all_say(workers, "all_reduce 4 1", "partly 4 1", answer="^refused DEADLINE_EXCEEDED .*replica 2 returned without it")
         self.all_say(workers, "all_reduce 4 1", answer="^came to 4 4$")
 
@@ -199,7 +199,7 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
 
     def test_a_worker_that_is_gone_is_named(self):
-        workers = self.workers(timeout_ms=600000, options=("--lease-ms", "2000"))
+        workers = self.workers(options=("--lease-ms", "2000"))
         after = self.say(workers[0], "all_reduce 4 1")
         workers[1].kill()
         workers[0].wait_for("^refused UNAVAILABLE all_reduce: .*worker 1", after)
