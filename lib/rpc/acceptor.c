@@ -316,6 +316,14 @@ void acceptor_note_cancelled(struct acceptor *acceptor, int descriptor, ino_t in
     pthread_mutex_unlock(&acceptor->mutex);
 }
 
+bool acceptor_cut(struct acceptor *acceptor, int descriptor, ino_t inode)
+{
+    pthread_mutex_lock(&acceptor->mutex);
+    const bool ended = connections_cut(&acceptor->connections, descriptor, inode);
+    pthread_mutex_unlock(&acceptor->mutex);
+    return ended;
+}
+
 uint32_t acceptor_connections_max(const struct acceptor *acceptor)
 {
     return acceptor->connections.max;

@@ -225,6 +225,19 @@ static struct connection *find(const struct connections *connections, int descri
     return NULL;
 }
 
+static bool cut(struct connection *connection)
+{
+    connection->ended = connection_reset(connection->descriptor, connection->inode);
+    return connection->ended;
+}
+
+bool connections_cut(struct connections *connections, int descriptor, ino_t inode)
+{
+    struct connection *const at = find(connections, descriptor, inode);
+
+    return at != NULL && !at->ended && cut(at);
+}
+
 /* The bucket leaks one every so often. */
 static void leak(struct connection *connection, uint64_t now_us)
 {
@@ -246,6 +259,5 @@ bool connections_note_cancelled(
     leak(at, now_us);
     if (++at->cancelled <= CONNECTION_CANCELLED_MAX)
         return false;
-    at->ended = connection_reset(descriptor, inode);
-    return at->ended;
+    return cut(at);
 }

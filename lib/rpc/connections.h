@@ -79,6 +79,8 @@ uint32_t connections_end_greedy(struct connections *connections);
 /* The same, of none but the one that was added last. */
 uint32_t connections_end_greedy_last(struct connections *connections);
 
+/* Reset that connection. False: the connection is unknown, gone, or was ended before. */
+bool connections_cut(struct connections *connections, int descriptor, ino_t inode);
 /* One more of the calls of that connection was cancelled before it said anything. True: too many
  * were within a short time, and it was ended. */
 bool connections_note_cancelled(

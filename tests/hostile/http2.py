@@ -78,5 +78,13 @@ class Connection:
         except ConnectionError:
             pass
 
+    def read_to_the_end(self):
+        """Until the other side ends it; its patience is the socket's."""
+        try:
+            while self.socket.recv(65536):
+                pass
+        except ConnectionError:
+            pass
+
     def close(self):
         self.socket.close()

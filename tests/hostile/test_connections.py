@@ -117,6 +117,18 @@ class Connections(Attack):
         with self.assertRaises(grpc.RpcError):
             ps.observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S, metadata=[(f"x-{n}", "y" * 16384) for n in range(64)])
 
+    def test_headers_beyond_the_limit_cut_a_connection_that_acknowledges_no_settings(self):
+        """gRPC holds a client to the limit only from its acknowledgement on, and keeps what the calls that are open have."""
+        for name, path in ((b"x", PULL), (b"x", b"/nobody/Nothing"), (b"user-agent", PULL), (b"cookie", PULL)):
+            with self.subTest(name=name, path=path):
+                connection = self.connect()
+                block = http2.request(path, (name, b"y" * 65536))
+                pieces = [block[at:at + 16384] for at in range(0, len(block), 16384)]
+                connection.send(http2.frame(http2.HEADERS, 0, 1, pieces[0]) + b"".join(
+                    http2.frame(http2.CONTINUATION, http2.END_HEADERS if piece is pieces[-1] else 0, 1, piece) for piece in pieces[1:]))
+                connection.read_to_the_end()
+        self.cluster.ps[0].wait_for("the headers of a call there have more than 8 KiB")
+
     def test_compressed_messages_are_answered_or_refused(self):
         channel = grpc.insecure_channel(self.addresses[0], compression=grpc.Compression.Gzip)
         self.addCleanup(channel.close)
