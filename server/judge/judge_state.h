@@ -433,7 +433,7 @@ struct judge {
     uint32_t variable_count;
     bool variable_without_order; /* some waits for memory for the order that moves it on */
     uint64_t variables_made, shards_made;
-    uint64_t turns; /* of the ps: shards that were placed round-robin */
+    uint64_t turns;                     /* of the ps: shards that were placed round-robin */
     uint64_t placed_bytes[LANE_PS_MAX]; /* of the shards on each ps: values and slots */
     LIST(struct judge_call) calls;
     LIST(struct judge_meeting) meetings; /* whose end some ps has not heard */
@@ -648,8 +648,7 @@ static inline uint32_t judge_settled_max(const struct judge *judge)
     return given != 0 ? given : JUDGE_SETTLED_MAX;
 }
 
-/* Open ones, and settled ones that are remembered. A settled one that a synchronous step needs has
- * its place on the ps until then, as if it were open (server/lane/orders.c, check_places). */
+/* Open ones, and settled ones that are remembered. */
 static inline uint64_t judge_sessions_max(const struct judge *judge)
 {
     return (uint64_t)judge->config->sessions_max + judge_settled_max(judge);

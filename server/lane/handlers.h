@@ -23,6 +23,12 @@ bool lane_push_replay_refused(
 enum sumac_status lane_order_check_lists(
     const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error);
 
+/* grants.c: which sessions may stage parts */
+/* False: the session has no grant yet. */
+bool lane_grant_take(struct lane *lane, struct lane_session *session);
+/* The stream ends with BUSY: that push is of a session without a grant. */
+void lane_grant_fail(struct lane *lane, struct lane_stream *stream, uint64_t sequence);
+
 /* orders.c: what ps 0 orders */
 void lane_order_received(struct lane *lane, const struct lane_event *event);
 /* The cluster, as ps 0 says it is in that hello. */

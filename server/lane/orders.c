@@ -237,43 +237,16 @@ check_id(struct lane *lane, uint64_t number, const wire_bytes *id, struct sumac_
     return false;
 }
 
-/* Whose committed contributions wait for those of others, with all of its grant perhaps. */
-static uint32_t count_closed_that_wait(const struct lane *lane)
+static enum sumac_status check_places(const struct lane *lane, struct sumac_error *error)
 {
-    uint32_t waiting = 0;
-
-    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
-         session = session->in_lane.next) {
-        assert(session->closed);
-        waiting += session->parts.first != NULL && session->parts.first->step != 0;
-    }
-    return waiting;
-}
-
-/* What ps 0 may have open at once by its own --sessions-max is what the grants of staging are made
- * for: each that holds something has one, and those whom all wait for find one kept. */
-static enum sumac_status
-check_places(const struct lane *lane, const wire_open_session *opened, struct sumac_error *error)
-{
-    const uint32_t waiting = count_closed_that_wait(lane);
-    const uint32_t kept = opened->initial != 0 || waiting == 0 ? 0 : lane_step_yet_to_join(lane);
     uint32_t open = 0;
-    char missing[256];
 
     assert(lane->config.sessions_max > 0);
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next)
         open++;
-    if (open + waiting + kept < lane->config.sessions_max)
+    if (open < lane->config.sessions_max)
         return SUMAC_OK;
-    if (waiting > 0)
-        return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
-            "ps %u has %u sessions open, and %u are closed whose contributions to synchronous "
-            "steps wait for %s: together as many as its --sessions-max has places for; join again "
-            "when these are applied",
-            lane->index, open, waiting,
-            *lane_step_missing(lane, missing, sizeof missing) == 0 ? "their turn" : missing);
     return fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_SESSIONS,
         "ps %u has %u sessions open, as many as its --sessions-max; give every ps the same",
@@ -310,7 +283,7 @@ static void obey_open(struct lane *lane, struct lane_stream *stream, const wire_
     if (!check_id(lane, order->number, &order->open->session_id, &error))
         return;
     if (lane_session_find(lane, order->open->session_id.data) == NULL) {
-        if (check_places(lane, order->open, &error) != SUMAC_OK) {
+        if (check_places(lane, &error) != SUMAC_OK) {
             lane_report_answer(lane, order->number, &error);
             return;
         }

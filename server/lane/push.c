@@ -130,6 +130,10 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
     }
     if (!can_follow(lane, stream, header, before))
         return NULL;
+    if (state == PART_RECEIVING && !lane_grant_take(lane, session)) {
+        lane_grant_fail(lane, stream, header->sequence);
+        return NULL;
+    }
     stream->receiving = lane_part_create(lane, session, header, state);
     if (stream->receiving == NULL)
         fail_for_memory(lane, stream);

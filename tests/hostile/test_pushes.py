@@ -7,7 +7,7 @@ import unittest
 
 from attack import (Attack, PushStream, commit, floats, grpc, part, pieces_of, push_and_wait, transfer_pb2, types_pb2)
 from raw import raw_stream, scattered_part
-from wire import Stream
+from wire import Client, Stream
 
 NAN = floats(math.nan)
 
@@ -214,6 +214,34 @@ class Piling(Attack):
         error = self.until_it_ends(shard.ps, (part(2 + i, shard, floats(1), previous=1 + i).SerializeToString() for i in range(2000)))
         self.assertEqual(error.code(), grpc.StatusCode.RESOURCE_EXHAUSTED, error)
         self.assertEqual(dict(error.trailing_metadata())["sumac-reason"], str(types_pb2.REASON_TOO_MANY_IN_FLIGHT))
+
+
+class Contributions(Attack):
+    ps_count, workers = 1, 2
+    SESSIONS_MAX = 32       # by default
+
+    def attempt(self):
+        """Worker 1 joins, contributes to its first step, and leaves. The reason that the ps has against the contribution, or None."""
+        client = Client(self.addresses, task=1)
+        self.addCleanup(client.close)
+        contribution = transfer_pb2.Part(sequence=1, first=True, last=True, synchronous=True, step=client.joined.first_step, weight=1)
+        stream = client.open_push(0)[0]
+        stream.send(transfer_pb2.PushRequest(parts=[contribution], commit=transfer_pb2.Commit(commit_through=1)))
+        try:
+            self.assertTrue(stream.next().staged)
+            return None
+        except grpc.RpcError as error:
+            return dict(error.trailing_metadata())["sumac-reason"]
+        finally:
+            client.leave(done=False)
+
+    def test_a_worker_that_leaves_contributions_behind_shuts_nobody_out(self):
+        """Worker 0 makes none, so they wait for the rest of the run."""
+        taken = [self.attempt() for _ in range(2 * self.SESSIONS_MAX)]
+        self.assertEqual(taken, [None] * (self.SESSIONS_MAX - 1) + [str(types_pb2.REASON_BUSY)] * (self.SESSIONS_MAX + 1))
+        self.observer()
+        self.victim.push()      # on the grant that it has
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -328,7 +328,7 @@ static void a_wait_names_who_is_missing(void **state)
     assert_int_equal(answer->step, 0);
     assert_string_equal(
         answer->message, "pull 8 has waited 60 s for synchronous step 4; step 1 waits on ps 1 for "
-                         "worker 2 (last heard from 80 s ago)");
+                         "worker 2 (no push or pull on ps 1 for 80 s)");
 }
 
 static void who_asks_for_nothing_asks_who_is_missing(void **state)
@@ -350,8 +350,9 @@ static void who_asks_for_nothing_asks_who_is_missing(void **state)
 
     assert_int_equal((int)answer->reason, SUMAC_REASON_TIMED_OUT);
     assert_string_equal(
-        answer->message, "it waits for synchronous step 2, which waits on ps 1 for worker 1 (last "
-                         "heard from 60 s ago), worker 2 (last heard from 60 s ago)");
+        answer->message, "it waits for synchronous step 2, which waits on ps 1 for worker 1 (no "
+                         "push or pull on ps 1 for 60 s), worker 2 (no push or pull on ps 1 for "
+                         "60 s)");
 }
 
 static void who_asks_for_nothing_at_a_step_that_is_over_hears_that(void **state)

@@ -627,7 +627,7 @@ static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
 
     assert_true(is_waited(
         talk, "push 1 of worker 1, its contribution to synchronous step 1, waits on ps 1 for "
-              "worker 2 (last heard from 3 s ago), 1 of 3 members that have yet to join"));
+              "worker 2 (no push or pull on ps 1 for 3 s), 1 of 3 members that have yet to join"));
 }
 
 static void who_pushes_without_contributing_is_said_to(void **state)
@@ -643,8 +643,8 @@ static void who_pushes_without_contributing_is_said_to(void **state)
     talk_part(talk, members.push[2], &alone);
     talk->now_us += 3000000;
 
-    assert_true(
-        is_waited(talk, "for worker 2 (last heard from 3 s ago; what it pushes is asynchronous)"));
+    assert_true(is_waited(
+        talk, "for worker 2 (no push or pull on ps 1 for 3 s; what it pushes is asynchronous)"));
 }
 
 static void a_step_that_waits_long_is_told_of(void **state)
@@ -663,7 +663,8 @@ static void a_step_that_waits_long_is_told_of(void **state)
     assert_int_equal(talk_times_said(talk, line), 0);
     talk_tick(talk, 1);
     assert_non_null(strstr(
-        talk->text, "synchronous step 1 waits, for 3 s so far, for worker 2 (last heard from "));
+        talk->text,
+        "synchronous step 1 waits, for 3 s so far, for worker 2 (no push or pull on ps 1 for "));
     for (uint32_t i = 0; i < 13; i++)
         talk_tick(talk, 1000);
     assert_int_equal(talk_times_said(talk, line), 3); /* after 2, 4 and 8 s more */
@@ -689,52 +690,94 @@ static void a_first_step_counts_from_1(void **state)
     assert_non_null(strstr(talk->text, "MALFORMED"));
 }
 
-/* Of a session that is closed what it has committed stays, with all of its grant perhaps: so its
- * place is given to nobody. */
-static void a_closed_session_that_waits_keeps_its_place(void **state)
+/* Worker 1 has left a contribution behind, which waits: all grants are taken. */
+static struct members begin_without_a_grant(struct talk *talk, uint32_t members, uint32_t grants)
 {
-    struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
-    config.sessions_max = 2;
-    struct members members = begin_as(talk, 2, 2, config);
+    config.sessions_max = grants;
+    struct members made = begin_as(talk, 2, members, config);
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
-    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    contribute(talk, made.push[1], 1, (float[]){1}, 1);
     talk_close(talk, 1);
     talk_decide(talk, 1, 1, 0);
     talk_forget(talk);
-
-    talk_open(talk, 3);
-    assert_non_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
-    contribute(talk, members.push[2], 1, (float[]){1}, 1);
-    talk_forget(talk);
-
-    talk_open(talk, 3);
-    assert_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
+    return made;
 }
 
-/* All wait for whom no place was kept. */
-static void who_is_yet_to_join_finds_a_place(void **state)
+static bool is_refused_a_grant(struct talk *talk, uint64_t stream, const struct talk_part *part)
+{
+    talk_forget(talk);
+    talk_part(talk, stream, part);
+    return strstr(talk->text, "end of stream BUSY") != NULL;
+}
+
+/* A contribution that a closed session has committed keeps the grant of its session. Who joins
+ * then gets in, and pushes as soon as the step is over. */
+static void a_closed_session_that_waits_keeps_its_grant_and_shuts_nobody_out(void **state)
 {
     struct talk *const talk = *state;
-    struct lane_config config = talk_config();
+    struct members members = begin_without_a_grant(talk, 2, 2);
+    const struct talk_part push = {
+        .sequence = 1, .shard = VARIABLE, .shards = 1, .values = (float[]){1}, .count = 1};
 
-    config.sessions_max = 3;
-    struct members members = begin_as(talk, 2, 3, config);
-    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
-    contribute(talk, members.push[1], 1, (float[]){1}, 1);
-    talk_close(talk, 1);
-    talk_decide(talk, 1, 1, 0);
-    talk_forget(talk);
+    talk_open(talk, 3);
+    assert_null(strstr(talk->text, "error"));
+    assert_true(is_refused_a_grant(talk, talk_push_stream(talk, 3, 1), &push));
+    contribute(talk, members.push[2], 1, (float[]){1}, 1);
+
+    assert_false(is_refused_a_grant(talk, talk_push_stream(talk, 3, 2), &push));
+    assert_non_null(strstr(talk->text, "staged 1"));
+}
+
+/* All wait for whom no grant was kept. */
+static void who_is_yet_to_join_finds_a_grant(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_without_a_grant(talk, 3, 3);
+    const struct talk_part first = contribution(1, (float[]){1}, 1);
 
     talk->initials = 3; /* one that comes later */
     talk_open(talk, 4);
-    assert_non_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
-    talk_forget(talk);
+    talk_first_step(talk, 4, 1);
+    assert_true(is_refused_a_grant(talk, talk_push_stream(talk, 4, 1), &first));
     talk->initials = 2;
     talk_open(talk, 3);
-    assert_null(strstr(talk->text, "TOO_MANY_SESSIONS"));
+    members.push[3] = talk_push_stream(talk, 3, 1);
+
+    assert_false(is_refused_a_grant(talk, members.push[3], &first));
+    assert_false(is_refused_a_grant(talk, members.push[2], &first));
+}
+
+/* Worker 1 joins again and again, and worker 2 makes no contribution. Each attempt that finds a
+ * grant leaves a contribution behind. */
+static void a_worker_that_crashes_after_each_contribution_always_gets_in(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_without_a_grant(talk, 2, 3);
+    uint32_t refused = 0;
+
+    for (uint8_t attempt = 3; attempt < 40; attempt++) {
+        talk_forget(talk);
+        talk_open(talk, attempt);
+        assert_null(strstr(talk->text, "error"));
+        const uint64_t stream = talk_push_stream(talk, attempt, 1);
+        struct talk_part part = contribution(attempt < 4 ? attempt - 1u : 3, (float[]){1}, 1);
+        part.sequence = 1;
+        part.previous = 0;
+        talk_first_step(talk, attempt, part.step);
+        const bool was_refused = is_refused_a_grant(talk, stream, &part);
+        refused += was_refused;
+        if (!was_refused)
+            talk_commit(talk, stream, 1, 0, 0);
+        talk_close(talk, attempt);
+        talk_decide(talk, attempt, was_refused ? 0 : 1, 0);
+    }
+    assert_int_equal(refused, 36);
+
+    talk_forget(talk); /* who has a grant goes on */
     contribute(talk, members.push[2], 1, (float[]){1}, 1);
+    assert_non_null(strstr(talk->text, "done 1"));
 }
 
 int main(void)
@@ -768,8 +811,9 @@ int main(void)
         talk_test(who_pushes_without_contributing_is_said_to),
         talk_test(a_step_that_waits_long_is_told_of),
         talk_test(a_first_step_counts_from_1),
-        talk_test(a_closed_session_that_waits_keeps_its_place),
-        talk_test(who_is_yet_to_join_finds_a_place),
+        talk_test(a_closed_session_that_waits_keeps_its_grant_and_shuts_nobody_out),
+        talk_test(who_is_yet_to_join_finds_a_grant),
+        talk_test(a_worker_that_crashes_after_each_contribution_always_gets_in),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

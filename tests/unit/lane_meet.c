@@ -384,7 +384,7 @@ static void the_time_of_the_first_is_over_for_all(void **state)
     assert_int_equal(
         talk_times_said(
             world.talk, "log ps 1: round 1 of rendezvous h has waited 5 s on ps 1 for worker 2 "
-                        "(last heard from 5 s ago)\n"),
+                        "(no push or pull on ps 1 for 5 s)\n"),
         1);
     assert_int_equal(talk_times_said(world.talk, "pulled 1 error TIMED_OUT\n"), 1);
     talk_forget(world.talk);
@@ -566,8 +566,7 @@ static void another_epoch_ends_the_open_rounds(void **state)
     talk_hello_of(world.talk, 2);
     const struct rounds *rounds = &world.talk->lane->rounds;
     assert_int_equal(rounds->count, 2);
-    for (const struct round *round = rounds->kept.first; round != NULL;
-         round = round->in_list.next)
+    for (const struct round *round = rounds->kept.first; round != NULL; round = round->in_list.next)
         assert_int_equal(round->end.status, SUMAC_ABORTED);
 
     assert_int_equal(talk_times_said(world.talk, "pulled 1 error STATE_LOST"), 1);

@@ -49,7 +49,7 @@ void lane_meet_missing(
             (void)text_print(line, sizeof line, "%s (which has no session)", name);
         else
             (void)text_print(
-                line, sizeof line, "%s (last heard from %s ago)", name,
+                line, sizeof line, "%s (no push or pull on ps %u for %s)", name, lane->index,
                 text_time_us(lane->now_us - session->heard_us).text);
         listing_add(&listing, line);
     }

@@ -72,7 +72,8 @@ void lane_meet_excuse(struct lane *lane, uint64_t slept_us);
  * RESOURCE_EXHAUSTED: it is not obeyed yet. */
 enum sumac_status lane_meet_obey(
     struct lane *lane, uint64_t number, const wire_meeting_end *end, struct sumac_error *error);
-/* Whom an open round waits for: "worker 2 (last heard from 3.2 s ago) and worker 5 (not here)". */
+/* Whom an open round waits for: "worker 2 (no push or pull on ps 1 for 3.2 s) and worker 5 (which
+ * has no session)". */
 void lane_meet_missing(
     const struct lane *lane, const struct round *round, char *text, size_t text_bytes);
 
@@ -105,8 +106,8 @@ void lane_step_closing(struct lane *lane, struct lane_session *session, bool los
 void lane_step_watch(struct lane *lane);
 /* So many of those that begin with step 1 have not come. */
 uint32_t lane_step_yet_to_join(const struct lane *lane);
-/* For whom a contribution to the next step waits: "worker 2 (last heard from 3.2 s ago)", "" for
- * nobody. Returns text. */
+/* For whom a contribution to the next step waits: "worker 2 (no push or pull on ps 1 for 3.2
+ * s)", "" for nobody. Returns text. */
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes);
 
 /* The last step that is over here. */

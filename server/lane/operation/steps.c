@@ -64,6 +64,7 @@ void lane_step_opened(
     if (lane->step_members == 0 || (int)session->role != WIRE_ROLE_MEMBER)
         return;
     if (open->initial != 0) {
+        session->initial = true;
         session->first_step = 1;
         (void)lane_step_begin_with(lane, open->initial);
         return;
@@ -452,8 +453,9 @@ static void name_missing(
     const bool alone = session->contributed_step == 0 && session->counts.pushes > 0;
 
     (void)text_print_line(
-        text + used, text_bytes - used, "%s%s (last heard from %s ago%s)", used == 0 ? "" : ", ",
-        session->task, silent.text, alone ? "; what it pushes is asynchronous" : "");
+        text + used, text_bytes - used, "%s%s (no push or pull on ps %u for %s%s)",
+        used == 0 ? "" : ", ", session->task, lane->index, silent.text,
+        alone ? "; what it pushes is asynchronous" : "");
 }
 
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes)

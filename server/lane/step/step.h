@@ -121,6 +121,7 @@ struct lane_session {
     double weight;
     uint64_t passed_step; /* the last synchronous one in which its turn is over */
     uint64_t first_step;  /* from which on it is a member; 0: it is none, or ps 0 has not said */
+    bool initial;         /* of those that the run begins with */
     bool asks_step;       /* ps 0 asks from which step on it is one: … */
     uint64_t seen_step;   /* … it was answered this one, and none above it is applied till then */
     uint64_t taken_step;  /* with a quorum: the last one that ps 0 has taken with what it has */
@@ -128,6 +129,8 @@ struct lane_session {
     uint64_t pull_bytes; /* of its pulls */
     /* push.c, operation/, peer/ change */
     uint64_t commit_through;
+    /* grants.c changes */
+    bool granted; /* it may stage parts */
     /* push.c, operation/, orders.c, peer/ change */
     uint64_t clock, clock_said;
     /* operation/, orders.c change */

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* grants.c -- which sessions may stage parts. Staging has one grant for each of --sessions-max.
+ *
+ * A closed session keeps its grant while its committed contribution waits for those of others. So
+ * a session may be open without a grant: its push streams end with BUSY at the first part, and its
+ * client sends the part again until a grant is free.
+ *
+ * Sessions have their grants in one order: first the members that step 1 waits for, then the others
+ * as they were opened. A grant is kept for each of the former that has yet to join. So no session
+ * that a step waits for stands behind one that waits for the step.
+ */
+#include "handlers.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+static uint32_t count_closed_that_wait(const struct lane *lane)
+{
+    uint32_t waiting = 0;
+
+    for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        assert(session->closed);
+        waiting += session->parts.first != NULL && session->parts.first->step != 0;
+    }
+    return waiting;
+}
+
+/* Open sessions that have their grants before this one. */
+static uint32_t count_ahead(const struct lane *lane, const struct lane_session *session)
+{
+    uint32_t ahead = 0;
+    bool earlier = true;
+
+    assert(!session->closed);
+    for (const struct lane_session *other = lane->sessions.first; other != NULL;
+         other = other->in_lane.next) {
+        if (other == session)
+            earlier = false;
+        else
+            ahead += other->initial == session->initial ? earlier : other->initial;
+    }
+    return ahead;
+}
+
+/* Of the others the order never changes, and what is counted here only shrinks: once is enough. */
+bool lane_grant_take(struct lane *lane, struct lane_session *session)
+{
+    if (!session->granted) {
+        const uint32_t kept = session->initial ? 0 : lane_step_yet_to_join(lane);
+        session->granted = count_ahead(lane, session) + count_closed_that_wait(lane) + kept <
+                           lane->config.sessions_max;
+    }
+    return session->granted;
+}
+
+void lane_grant_fail(struct lane *lane, struct lane_stream *stream, uint64_t sequence)
+{
+    const struct lane_session *session = stream->session;
+    char missing[256];
+
+    assert(!session->granted);
+    (void)lane_step_missing(lane, missing, sizeof missing);
+    lane_stream_fail(
+        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
+        "ps %u has no room yet for push %" PRIu64
+        " of %s: %u closed sessions hold contributions to synchronous steps that wait for %s, and "
+        "%u sessions are open before this one, of %u that --sessions-max has room for; send the "
+        "push again later, or start the ps with a larger --sessions-max",
+        lane->index, sequence, session->task, count_closed_that_wait(lane),
+        *missing == '\0' ? "their turn" : missing, count_ahead(lane, session),
+        lane->config.sessions_max);
+}
