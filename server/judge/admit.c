@@ -33,9 +33,28 @@ static enum sumac_status check_job(const char *job, struct sumac_error *error)
     return SUMAC_OK;
 }
 
+static bool is_member_job(const char *job)
+{
+    return strcmp(job, "worker") == 0 || strcmp(job, "chief") == 0;
+}
+
+/* Barriers and the end of the run wait for each member that is listed. */
+static enum sumac_status check_listed_job(const wire_task_name *task, struct sumac_error *error)
+{
+    const enum sumac_status status = check_job(task->job, error);
+
+    if (status != SUMAC_OK || is_member_job(task->job))
+        return status;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        "it lists %s %u as a member, and only tasks of the jobs chief and worker are members: "
+        "leave it out of members",
+        task->job, task->index);
+}
+
 static enum sumac_status check_member(const wire_task_name *task, struct sumac_error *error)
 {
-    if (strcmp(task->job, "worker") == 0 || strcmp(task->job, "chief") == 0)
+    if (is_member_job(task->job))
         return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
@@ -72,7 +91,7 @@ enum sumac_status judge_join_check(
             "give the task, of the job chief or worker");
     enum sumac_status status = named ? check_job(request->task->job, error) : SUMAC_OK;
     for (size_t i = 0; i < request->n_members && status == SUMAC_OK; i++)
-        status = check_job(request->members[i]->job, error);
+        status = check_listed_job(request->members[i], error);
     if (status == SUMAC_OK && member)
         status = check_member(request->task, error);
     return status;

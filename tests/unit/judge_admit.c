@@ -169,6 +169,34 @@ static void only_chief_and_workers_are_members(void **state)
     world_free(world);
 }
 
+/* Barriers and the end of the run would wait for it. */
+static void only_chief_and_workers_are_listed_as_members(void **state)
+{
+    (void)state;
+    static const char *const jobs[] = {"", "ps", "b0", "w\xc3\xb6rker"};
+    struct world *world = world_new(1, 0);
+    uint8_t nonce[16] = {9};
+    wire_task_name task = WIRE_TASK_NAME_INIT, listed = WIRE_TASK_NAME_INIT;
+    wire_task_name *members[] = {&task, &listed};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    task.job = "worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.task = &task;
+    request.members = members;
+    request.n_members = 2;
+    for (size_t i = 0; i < 2 * sizeof jobs / sizeof *jobs; i++) {
+        listed.job = (char *)(uintptr_t)jobs[i / 2];
+        request.role = i % 2 == 0 ? SUMAC__V1__ROLE__ROLE_MEMBER : SUMAC__V1__ROLE__ROLE_OBSERVER;
+        world_forget(world);
+        world_join_as(world, &request);
+        assert_non_null(strstr(world->text, "INVALID_ARGUMENT BAD_NAME join of worker 0"));
+        assert_non_null(strstr(world->text, ": it lists "));
+    }
+    world_free(world);
+}
+
 static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
 {
     (void)state;
@@ -600,6 +628,7 @@ int main(void)
         cmocka_unit_test(a_task_that_the_configuration_does_not_list_is_refused_with_the_list),
         cmocka_unit_test(a_long_list_of_members_is_cut_and_says_how_many_there_are),
         cmocka_unit_test(only_chief_and_workers_are_members),
+        cmocka_unit_test(only_chief_and_workers_are_listed_as_members),
         cmocka_unit_test(a_nonce_of_another_task_is_refused_and_both_are_named),
         cmocka_unit_test(the_same_task_in_another_role_has_another_nonce),
         cmocka_unit_test(observers_do_not_take_the_places_of_members),
