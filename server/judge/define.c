@@ -14,6 +14,10 @@
 #include "described.h"
 #include "error.h"
 
+/* Nothing is ever undefined, and whoever reaches ps 0 may join as an observer. Where ps 0 lists its
+ * members, an observer cannot take what they need. */
+#define OBSERVERS_DEFINE_MAX (UPDATE_DEFINED_MAX / 2)
+
 const struct defined_function *
 judge_function_known(const struct judge *judge, const struct judge_function *function)
 {
@@ -144,14 +148,26 @@ void judge_defines_order(struct judge *judge)
 
 /* ---- the requests ---- */
 
+static enum sumac_status
+refuse_observer(const wire_define_request *request, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "%s: %u functions are defined, and the other %u numbers are kept for chiefs and workers: "
+        "use a function that exists, or define it in a worker",
+        request->name, OBSERVERS_DEFINE_MAX, UPDATE_DEFINED_MAX - OBSERVERS_DEFINE_MAX);
+}
+
 /* The function of that name and text, made if there is none. */
 static enum sumac_status find_or_make(
-    struct judge *judge, const wire_define_request *request, struct judge_function **function,
-    struct sumac_error *error)
+    struct judge *judge, const struct judge_session *session, const wire_define_request *request,
+    struct judge_function **function, struct sumac_error *error)
 {
     const struct defined_function *known = functions_find_defined(&judge->functions, request->name);
     const uint32_t number =
         known == NULL ? functions_next(&judge->functions) : known->row.function.number;
+    if (known == NULL && session->task == NULL && judge->functions.count >= OBSERVERS_DEFINE_MAX)
+        return refuse_observer(request, error);
     const enum sumac_status status = functions_add(
         &judge->functions, number, request->name, request->text, strlen(request->text), error);
 
@@ -177,7 +193,7 @@ void judge_define_call(struct judge *judge, const struct judge_event *event)
     if (session == NULL || !judge_may_change_catalogue(judge, event->call))
         return;
     const uint32_t before = judge->functions.count;
-    if (find_or_make(judge, request, &function, &error) != SUMAC_OK) {
+    if (find_or_make(judge, session, request, &function, &error) != SUMAC_OK) {
         judge_fail(judge, event->call, error.status, error.reason, "%s", error.text);
         return;
     }

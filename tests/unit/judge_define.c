@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -261,6 +262,38 @@ static void a_hello_says_which_functions_of_plug_ins_there_are(void **state)
     plugins_deinit(&plugins);
 }
 
+static void define_numbered(struct world *world, uint32_t session, uint32_t number)
+{
+    char name[16];
+
+    (void)snprintf(name, sizeof name, "f%u", number);
+    world_define(world, session, name, "value = g");
+    world_settle_down(world);
+}
+
+static void observers_leave_half_of_the_functions_to_members(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    const uint32_t observer = world_joined(two.world, NULL, 0, 90);
+
+    for (uint32_t i = 0; i < UPDATE_DEFINED_MAX / 2; i++) /* given */
+        define_numbered(two.world, observer, i);
+    world_forget(two.world);
+
+    define_numbered(two.world, observer, 1000); /* when */
+    define_numbered(two.world, observer, 0);
+    define_numbered(two.world, two.first, 1001);
+
+    assert_non_null(strstr(
+        two.world->text,
+        "RESOURCE_EXHAUSTED OUT_OF_MEMORY f1000: 32 functions are defined, and the other 32 "
+        "numbers are kept for chiefs and workers: ")); /* then */
+    assert_non_null(strstr(two.world->text, ": function 64\n"));
+    assert_non_null(strstr(two.world->text, ": function 96\n"));
+    world_free(two.world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +306,7 @@ int main(void)
         cmocka_unit_test(a_plug_ins_name_is_taken),
         cmocka_unit_test(a_variable_may_have_a_function_of_a_plug_in),
         cmocka_unit_test(a_hello_says_which_functions_of_plug_ins_there_are),
+        cmocka_unit_test(observers_leave_half_of_the_functions_to_members),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
