@@ -312,9 +312,65 @@ static void a_wait_names_ps_0_until_it_has_taken_the_step(void **state)
     assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "worker 2 "));
 }
 
+/* Whichever take fails, the contribution is late as before: a tick tries again. */
+static void converse_late_without_memory(uint32_t takes)
+{
+    void *state = NULL;
+    struct lane_config config = talk_config();
+
+    assert_int_equal(talk_setup(&state), 0);
+    struct talk *const talk = state;
+    talk->quorum = 1;
+    struct members members = begin_bare(talk, 2, 2, &config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_take(talk, 1, "1");
+    const struct talk_part late = contribution(1, (float[]){2}, 1);
+    talk_part(talk, members.push[2], &late); /* given */
+    talk_forget(talk);
+    talk->scarce = talk->short_once = true;
+    talk->takes_left = takes;
+
+    talk_commit(talk, members.push[2], 1, 0, 0); /* when */
+    talk->scarce = false;
+    talk_tick(talk, 1000);
+
+    assert_non_null(strstr(talk->text, "refused 1 STEP_LATE\ndone 1 voided\n")); /* then */
+    assert_int_equal(talk_teardown(&state), 0);
+}
+
+static void a_late_contribution_is_refused_though_memory_was_short_once(void **state)
+{
+    (void)state;
+    for (uint32_t takes = 0; takes < 8; takes++)
+        converse_late_without_memory(takes);
+}
+
+/* A report of what has come was in line on a stream of ps 0 that broke. */
+static void what_has_come_is_told_to_the_next_stream_of_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 3, 2);
+
+    talk->deaf = talk->coordinator; /* given */
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    contribute(talk, members.push[2], 1, (float[]){1}, 1);
+    talk_hang_up(talk, talk->coordinator);
+    talk->deaf = 0;
+    contribute(talk, members.push[3], 1, (float[]){1}, 1); /* when */
+    talk_forget(talk);
+    talk_hello(talk);
+
+    assert_non_null(strstr(talk->text, "1 has come to 1")); /* then */
+    assert_non_null(strstr(talk->text, "2 has come to 1"));
+    assert_non_null(strstr(talk->text, "3 has come to 1"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_late_contribution_is_refused_though_memory_was_short_once),
+        talk_test(what_has_come_is_told_to_the_next_stream_of_ps_0),
         talk_test(a_step_is_made_of_what_ps_0_says),
         talk_test(a_step_that_is_taken_waits_for_those_that_it_is_made_of),
         talk_test(what_comes_late_is_refused_and_counts_nowhere),

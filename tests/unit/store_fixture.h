@@ -20,6 +20,8 @@
 struct fixture {
     struct memory memory;
     uint64_t bytes_taken;
+    bool scarce; /* the source gives `takes_left` times more, and then nothing */
+    uint32_t takes_left;
     struct store store;
 };
 
@@ -27,6 +29,9 @@ static inline void *take(void *context, size_t bytes)
 {
     struct fixture *fixture = context;
 
+    if (fixture->scarce && fixture->takes_left == 0)
+        return NULL;
+    fixture->takes_left -= fixture->scarce;
     fixture->bytes_taken += bytes;
     return memory_take(&memory_heap, bytes);
 }

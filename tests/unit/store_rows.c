@@ -91,6 +91,53 @@ static void a_view_reads_what_a_row_was_and_the_block_is_not_copied(void **state
     expect_consistent(store);
 }
 
+#define HOGS_MAX 2048u
+
+/* All pieces that the pool has left of that size. */
+static uint32_t hog(struct sized_pool *pool, size_t bytes, void **hogs)
+{
+    uint32_t count = 0;
+
+    while (count < HOGS_MAX && (hogs[count] = sized_pool_take(pool, bytes)) != NULL)
+        count++;
+    assert_true(count < HOGS_MAX);
+    return count;
+}
+
+/* Whichever take fails, the view is given up, and what was taken before is given back: the fixture
+ * counts it at the end. */
+static void a_row_that_there_is_no_memory_to_keep_leaves_nothing_behind(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct shard *const shard = make(store);
+    const size_t table_bytes = (ROWS + 1) * sizeof(struct block *);
+    void *hogs[HOGS_MAX];
+    struct view view;
+    uint32_t failed = 0;
+
+    sized_pool_give(&store->bytes, sized_pool_take(&store->bytes, table_bytes), table_bytes);
+    fixture->scarce = true; /* given */
+    uint32_t hogged = hog(&store->bytes, table_bytes, hogs);
+
+    for (bool kept = false; !kept; failed += !kept) {
+        open_view(store, &view, VIEW_OF_VALUES, shard);
+        store->position++;
+
+        kept = write_row(store, shard, 2, 10); /* when */
+
+        assert_int_equal(view.ended, !kept); /* then */
+        assert_int_equal(store->view_bytes, kept ? row_bytes(1) : 0);
+        expect_consistent(store);
+        close_view(store, &view, shard);
+        assert_true(hogged > 0); /* with one more piece each time it is kept soon */
+        sized_pool_give(&store->bytes, hogs[--hogged], table_bytes);
+    }
+    assert_true(failed > 0 && failed <= 2);
+    while (hogged > 0)
+        sized_pool_give(&store->bytes, hogs[--hogged], table_bytes);
+}
+
 static void a_block_that_is_lent_or_of_small_rows_is_copied_whole(void **state)
 {
     struct fixture *fixture = *state;
@@ -215,6 +262,7 @@ static void every_view_reads_what_was_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        store_test(a_row_that_there_is_no_memory_to_keep_leaves_nothing_behind),
         cmocka_unit_test_setup_teardown(
             a_view_reads_what_a_row_was_and_the_block_is_not_copied, begin, end),
         cmocka_unit_test_setup_teardown(

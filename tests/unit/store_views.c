@@ -358,6 +358,34 @@ static void no_view_is_ended_as_long_as_a_sweep_makes_room(void **state)
     close_view(store, &late, shard);
 }
 
+/* A sweep is over when it has looked at all old blocks, also when it has freed none. Who runs a
+ * lane sweeps until then. */
+static void a_sweep_that_frees_nothing_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct view early, middle, late;
+
+    add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    struct shard *shard = store_shard(store, 3);
+    open_view(store, &early, VIEW_OF_VALUES, shard); /* given: three views need one old block */
+    open_view(store, &middle, VIEW_OF_VALUES, shard);
+    open_view(store, &late, VIEW_OF_VALUES, shard);
+    overwrite(store, shard, 0, 10);
+    end_view(store, &late, shard);
+    end_view(store, &middle, shard); /* while a sweep goes on */
+    assert_non_null(store->unswept);
+
+    for (int sweeps = 0; sweeps < 4; sweeps++) { /* when */
+        if (store->unswept != NULL)
+            (void)store_sweep(store);
+    }
+
+    assert_null(store->unswept); /* then */
+    assert_int_equal(store->view_bytes, old_bytes(1));
+    close_view(store, &early, shard);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -374,6 +402,7 @@ int main(void)
         store_test(old_blocks_of_a_view_are_freed_over_steps),
         store_test(blocks_of_a_view_that_ends_during_a_sweep_are_freed),
         store_test(a_lent_block_is_released_during_a_sweep),
+        store_test(a_sweep_that_frees_nothing_ends),
         store_test(no_view_is_ended_as_long_as_a_sweep_makes_room),
     };
 
