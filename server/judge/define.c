@@ -14,8 +14,8 @@
 #include "described.h"
 #include "error.h"
 
-/* Nothing is ever undefined, and whoever reaches ps 0 may join as an observer. Where ps 0 lists its
- * members, an observer cannot take what they need. */
+/* Nothing is ever undefined, and any client that reaches ps 0 may join as an observer. Members
+ * need numbers that observers cannot take. */
 #define OBSERVERS_DEFINE_MAX (UPDATE_DEFINED_MAX / 2)
 
 const struct defined_function *

@@ -86,7 +86,8 @@ void judge_log(struct judge *judge, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    char *const text = text_line_in(&judge->said->arena, format, arguments);
+    char *const text =
+        log_limit_line(&judge->log_limit, &judge->said->arena, judge->now_us, format, arguments);
     va_end(arguments);
     if (text != NULL)
         judge_effect_add(judge, JUDGE_EFFECT_LOG)->text = text;

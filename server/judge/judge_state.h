@@ -39,6 +39,7 @@
 #include "id_map.h"
 #include "key_map.h"
 #include "list.h"
+#include "log_limit.h"
 #include "refused_joins.h"
 #include "reserved_array.h"
 #include "sumac/tensor.h"
@@ -352,7 +353,8 @@ struct judge {
 
     /* Of the present step. */
     struct judge_said *said;
-    uint64_t now_us; /* without the time this process was suspended for */
+    struct log_limit log_limit; /* of all steps */
+    uint64_t now_us;            /* without the time this process was suspended for */
     uint64_t random[2];
     /* The order that was packed last, and its message: made once for all ps. */
     const struct judge_order *packed_order;

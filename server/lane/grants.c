@@ -43,7 +43,8 @@ static uint32_t count_ahead(const struct lane *lane, const struct lane_session *
     return ahead;
 }
 
-/* Of the others the order never changes, and what is counted here only shrinks: once is enough. */
+/* The order never changes, and the sum of these counts only shrinks: a session that has a grant
+ * keeps it. */
 bool lane_grant_take(struct lane *lane, struct lane_session *session)
 {
     if (!session->granted) {

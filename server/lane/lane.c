@@ -439,6 +439,7 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     else if (!event->follows)
         arena_reset(&lane->arena);
     out_reset(&lane->out);
+    lane->out.now_us = event->now_us;
     if (!event->follows) {
         lane->work = 0;
         lane->shows_blocks = false;

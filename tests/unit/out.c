@@ -63,6 +63,35 @@ static void effects_have_no_bound_while_there_is_memory(void **state)
     assert_false(fixture->out.effects.lost);
 }
 
+static void log_numbered(struct out *out, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        out_log(out, "worker %u deletes w", i);
+}
+
+/* Whatever causes a line, lines of another kind are said beside it. */
+static void lines_of_one_kind_are_said_once_a_second_after_many(void **state)
+{
+    struct fixture *const fixture = *state;
+    struct out *const out = &fixture->out;
+
+    out->now_us = 5000000;
+    fixture->arena.bytes_max = 1u << 20;
+    log_numbered(out, LOG_LINES_AT_ONCE_MAX + 100);
+    assert_int_equal(out_effects(out).count, LOG_LINES_AT_ONCE_MAX);
+
+    out_log(out, "ps 0 was told to terminate");
+    assert_int_equal(out_effects(out).count, LOG_LINES_AT_ONCE_MAX + 1);
+    out_reset(out);
+    out->now_us += 3000000;
+    log_numbered(out, 10);
+
+    assert_int_equal(out_effects(out).count, 3);
+    assert_string_equal(
+        out_effects(out).items[0].text, "worker 0 deletes w (100 more such lines were left out)");
+    assert_string_equal(out_effects(out).items[1].text, "worker 1 deletes w");
+}
+
 /* As many of that kind as there are places for. */
 static void fill(struct out *out, enum lane_effect_kind kind)
 {
@@ -143,6 +172,8 @@ static void an_answer_that_could_not_be_made_fails_its_call(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            lines_of_one_kind_are_said_once_a_second_after_many, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             effects_have_no_bound_while_there_is_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

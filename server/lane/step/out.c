@@ -66,7 +66,7 @@ void out_log(struct out *out, const char *format, ...)
     va_list arguments;
 
     va_start(arguments, format);
-    char *const text = text_line_in(out->arena, format, arguments);
+    char *const text = log_limit_line(&out->log_limit, out->arena, out->now_us, format, arguments);
     va_end(arguments);
     if (text != NULL)
         out_add(out, LANE_EFFECT_LOG)->text = text;

@@ -14,6 +14,7 @@
 #define LANE_OUT_H
 
 #include "lane.h"
+#include "log_limit.h"
 #include "reserved_array.h"
 
 struct out {
@@ -21,6 +22,8 @@ struct out {
     struct reserved_array effects;
     char exit_line[SUMAC_ERROR_TEXT_BYTES];
     bool texts_short; /* the arena had no room for a text of this step */
+    uint64_t now_us;  /* of the step */
+    struct log_limit log_limit;
 };
 
 /* Refs  memory and arena, until out_deinit. False: no memory. */
@@ -34,7 +37,7 @@ void out_lose(struct out *out);
 /* A zeroed effect of that kind at the end; never NULL. */
 struct lane_effect *out_add(struct out *out, enum lane_effect_kind kind);
 /* One line, noun then value: "ps 3 closed the session of worker 7 at push 41". Left out when the
- * arena has no room for it. */
+ * arena has no room for it, or when there are too many of its format (log_limit.h). */
 void out_log(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* NULL: the call is failed, for want of memory. */
 void out_reply_or_fail(struct out *out, uint64_t call, const wire_message *reply);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* log_limit.c -- a leaky bucket for each kind of line in the log. */
+#include "log_limit.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "text.h"
+
+static struct log_kind *find(struct log_limit *limit, const char *format)
+{
+    uint32_t i = 0;
+
+    while (i < LOG_KINDS_MAX - 1 && limit->kinds[i].format != NULL &&
+           limit->kinds[i].format != format)
+        i++;
+    return &limit->kinds[i];
+}
+
+static void leak(struct log_kind *kind, uint64_t now_us)
+{
+    const uint64_t lines = now_us > kind->leaked_us ? (now_us - kind->leaked_us) / LOG_LINE_US : 0;
+
+    kind->lines = lines < kind->lines ? kind->lines - (uint32_t)lines : 0;
+    kind->leaked_us += lines * LOG_LINE_US;
+}
+
+static char *__attribute__((format(printf, 2, 3)))
+print(struct arena *arena, const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    char *const text = text_line_in(arena, format, values);
+    va_end(values);
+    return text;
+}
+
+char *log_limit_line(
+    struct log_limit *limit, struct arena *arena, uint64_t now_us, const char *format,
+    va_list values)
+{
+    struct log_kind *const kind = find(limit, format);
+
+    assert(format != NULL);
+    if (kind->format == NULL)
+        *kind = (struct log_kind){.format = format, .leaked_us = now_us};
+    leak(kind, now_us);
+    if (kind->lines >= LOG_LINES_AT_ONCE_MAX) {
+        kind->left_out++;
+        return NULL;
+    }
+    char *text = text_line_in(arena, format, values);
+    if (text != NULL && kind->left_out > 0)
+        text = print(arena, "%s (%" PRIu64 " more such lines were left out)", text, kind->left_out);
+    if (text != NULL) {
+        kind->lines++;
+        kind->left_out = 0;
+    }
+    return text;
+}
