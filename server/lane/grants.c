@@ -32,6 +32,7 @@ static uint32_t count_ahead(const struct lane *lane, const struct lane_session *
     uint32_t ahead = 0;
     bool earlier = true;
 
+    assert(lane->config.sessions_max > 0);
     assert(!session->closed);
     for (const struct lane_session *other = lane->sessions.first; other != NULL;
          other = other->in_lane.next) {

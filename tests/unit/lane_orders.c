@@ -593,46 +593,6 @@ static void a_variable_is_assigned_when_every_element_is(void **state)
     talk_expect(talk, "staged 4\ndone 4 [4]\nreport assigned 20\n");
 }
 
-/* Its client has not read the refusal yet, and still hears why. */
-static void who_is_closed_hears_why_a_push_was_refused(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    struct talk_part sent = part(1, 0);
-
-    talk_part(talk, stream, &sent);
-    talk->deaf = stream; /* given: one message is out, and its reader has stopped */
-    sent = part(2, 1);
-    talk_part(talk, stream, &sent);
-    sent = part(3, 2);
-    sent.shard = 12345;
-    talk_part(talk, stream, &sent);
-    assert_null(strstr(talk->text, "refused"));
-    talk_close(talk, 1);
-    talk_decide(talk, 1, 0, 0); /* when */
-    talk_forget(talk);
-    talk->deaf = 0;
-    talk_writable(talk, stream);
-
-    assert_non_null(strstr(talk->text, "refused 3 UNKNOWN_SHARD\n")); /* then */
-    assert_non_null(strstr(talk->refused, "12345"));
-}
-
-/* ps 0 counts each report as an answer of its order. */
-static void a_close_is_reported_once(void **state)
-{
-    struct talk *const talk = *state;
-
-    (void)begin(talk);
-    talk_close(talk, 1);
-    assert_int_equal(talk_times_said(talk, "commit_through 0"), 1);
-
-    for (int i = 0; i < 3; i++)
-        talk_tick(talk, 1000);
-
-    assert_int_equal(talk_times_said(talk, "commit_through 0"), 1);
-}
-
 static void no_more_sessions_are_opened_than_there_are_grants_for(void **state)
 {
     struct talk *const talk = *state;
@@ -820,8 +780,6 @@ int main(void)
         talk_test(a_shard_that_is_being_filled_is_not_there_yet),
         talk_test(a_variable_is_assigned_when_every_element_is),
         talk_test(a_variable_is_assigned_with_the_last_of_its_shards),
-        talk_test(who_is_closed_hears_why_a_push_was_refused),
-        talk_test(a_close_is_reported_once),
         talk_test(no_more_sessions_are_opened_than_there_are_grants_for),
         talk_test(what_no_create_would_make_is_not_made_for_an_order),
         talk_test(an_order_given_twice_does_nothing_more),

@@ -271,9 +271,51 @@ static void ps_0_that_another_ps_0_calls_names_both_lists(void **state)
     }
 }
 
+/* The refusal waits for a reader that has stopped. The client still hears why. */
+static void who_is_closed_hears_why_a_push_was_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part sent = part(1, 0);
+
+    talk_part(talk, stream, &sent);
+    talk->deaf = stream; /* given: one message is out, and its reader has stopped */
+    sent = part(2, 1);
+    talk_part(talk, stream, &sent);
+    sent = part(3, 2);
+    sent.shard = 12345;
+    talk_part(talk, stream, &sent);
+    assert_null(strstr(talk->text, "refused"));
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0); /* when */
+    talk_forget(talk);
+    talk->deaf = 0;
+    talk_writable(talk, stream);
+
+    assert_non_null(strstr(talk->text, "refused 3 UNKNOWN_SHARD\n")); /* then */
+    assert_non_null(strstr(talk->refused, "12345"));
+}
+
+/* ps 0 counts each report as an answer of its order. */
+static void a_close_is_reported_once(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    talk_close(talk, 1);
+    assert_int_equal(talk_times_said(talk, "commit_through 0"), 1);
+
+    for (int i = 0; i < 3; i++)
+        talk_tick(talk, 1000);
+
+    assert_int_equal(talk_times_said(talk, "commit_through 0"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        talk_test(who_is_closed_hears_why_a_push_was_refused),
+        talk_test(a_close_is_reported_once),
         talk_test(a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed),
         talk_test(a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more),
         talk_test(a_session_that_is_not_here_cannot_be_closed_and_is_decided),

@@ -23,6 +23,8 @@ static void leak(struct log_kind *kind, uint64_t now_us)
 {
     const uint64_t lines = now_us > kind->leaked_us ? (now_us - kind->leaked_us) / LOG_LINE_US : 0;
 
+    assert(kind->format != NULL);
+    assert(kind->lines <= LOG_LINES_AT_ONCE_MAX);
     kind->lines = lines < kind->lines ? kind->lines - (uint32_t)lines : 0;
     kind->leaked_us += lines * LOG_LINE_US;
 }
