@@ -166,6 +166,7 @@ static enum sumac_status find_or_make(
     const struct defined_function *known = functions_find_defined(&judge->functions, request->name);
     const uint32_t number =
         known == NULL ? functions_next(&judge->functions) : known->row.function.number;
+
     if (known == NULL && session->task == NULL && judge->functions.count >= OBSERVERS_DEFINE_MAX)
         return refuse_observer(request, error);
     const enum sumac_status status = functions_add(
