@@ -204,7 +204,13 @@ static enum sumac_status call(
         .take = take_ending,
         .context = &ending};
     assert(barrier->waits);
-    const enum sumac_status status = client_call(client, &wanted, error);
+    enum sumac_status status = client_call(client, &wanted, error);
+    if (status == SUMAC_OK && request.round == 0 &&
+        ending.error.reason == SUMAC_REASON_ROUND_OVER) { /* an answer was lost */
+        request.round = ending.round;
+        ending = (struct ending){0};
+        status = client_call(client, &wanted, error);
+    }
     if (status != SUMAC_OK)
         return status;
     if (ending.round == 0)

@@ -411,7 +411,10 @@ static wire_meeting_round *make_round(struct arena *arena, const wire_meeting *h
 static uint32_t time_of(const struct sumac_meet_options *options)
 {
     assert(options->name != NULL); /* it was looked at */
-    return options->timeout_ms != 0 ? options->timeout_ms : TIMEOUT_MS_DEFAULT;
+    const uint32_t wanted_ms = options->timeout_ms;
+    return wanted_ms == 0                  ? TIMEOUT_MS_DEFAULT
+           : wanted_ms < WIRE_ROUND_MS_MAX ? wanted_ms
+                                           : WIRE_ROUND_MS_MAX;
 }
 
 /* What the session refuses at once, it refuses in the same step. */
@@ -435,7 +438,7 @@ static enum sumac_status begin(
         .meeting = round,
         .has_rows = meet->has_rows,
         .beside = meet->is_short,
-        .timeout_ms = timeout_ms > UINT32_MAX - VERDICT_MS ? timeout_ms : timeout_ms + VERDICT_MS};
+        .timeout_ms = timeout_ms + VERDICT_MS};
     struct session_event meets = {.kind = SESSION_EVENT_MEET, .push = &push, .pull = &pull};
 
     assert(pull.piece_count > 0 && push.piece_count > 0);

@@ -474,7 +474,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         &error, (enum sumac_status)answer->status, (enum sumac_reason)answer->reason,
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
-    if (error.reason == SUMAC_REASON_TIMED_OUT) {
+    if (error.reason == SUMAC_REASON_TIMED_OUT || error.reason == SUMAC_REASON_ROUND_TIMED_OUT) {
         if (request->pull->after_own_pushes)
             trouble_tell(session, request->link, SESSION_PUSH_STREAM, &error);
         name_silent_ps(session, request, &error);

@@ -100,6 +100,8 @@ struct wire_received {
 #define WIRE_CREATE_BYTES_MAX 262144u  /* … which has so many bytes at most */
 
 #define WIRE_BARRIER_TASKS_MAX 512u /* in one BarrierRequest */
+#define WIRE_ROUND_MS_MAX                                                                          \
+    86400000u /* a day: a round of a barrier or a rendezvous waits no longer */
 
 /* Unpack a message that arrived as `spans`.
  *

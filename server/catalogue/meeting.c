@@ -263,6 +263,8 @@ enum sumac_status meeting_read(
 
     if (read.timeout_ms == 0)
         read.timeout_ms = MEETING_TIMEOUT_MS_DEFAULT;
+    if (read.timeout_ms > WIRE_ROUND_MS_MAX)
+        read.timeout_ms = WIRE_ROUND_MS_MAX;
     if (read_name(message, texts->name, &read, error) != SUMAC_OK ||
         read_tasks(message, own, texts->tasks, &read, error) != SUMAC_OK ||
         read_operation(message, &read, error) != SUMAC_OK ||

@@ -6,7 +6,8 @@
  *    the same arrival: to the open round, to the next, or to one that is over, whose end it is
  * told.
  * 3. The round ends when all tasks have come; or when the first deadline of those that came is
- *    over; or when a task that has not come is settled, and no other attempt of it is there.
+ *    over; or when a task that has not come is settled, and no other attempt of it is there; or
+ *    when no task that came has an open session.
  */
 #include "barrier.h"
 
@@ -18,210 +19,7 @@
 #include "listing.h"
 #include "text.h"
 
-#define END_LOG_US_MIN 1000000u
 #define PLACES_FREE_SHARE 8u /* of the places for calls: left for those who have not come yet */
-
-/* ---- tasks */
-
-static bool is_job(const char *job, bool chief)
-{
-    return strcmp(job, chief ? "chief" : "worker") == 0;
-}
-
-static struct judge_place *
-place_of(const struct judge_barrier *barrier, const char *job, uint32_t index)
-{
-    for (uint32_t i = 0; i < barrier->place_count; i++)
-        if (barrier->places[i].index == index && is_job(job, barrier->places[i].chief))
-            return &barrier->places[i];
-    return NULL;
-}
-
-/* The session of it that is not settled; NULL: there is none. */
-static const struct judge_session *
-live_session(const struct judge *judge, const struct judge_task *task)
-{
-    const struct judge_session *session = judge->sessions.last;
-
-    while (session != NULL && (session->task != task || session->state == JUDGE_SESSION_SETTLED))
-        session = session->in_judge.prev;
-    return session;
-}
-
-/* ---- the end of a round */
-
-/* In the step's arena; NULL: no memory. */
-static const wire_message *
-make_reply(struct judge *judge, uint64_t round, const struct sumac_error *end)
-{
-    wire_barrier_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
-
-    if (reply == NULL)
-        return NULL;
-    *reply = (wire_barrier_reply)WIRE_BARRIER_REPLY_INIT;
-    reply->round = round;
-    reply->status = (uint32_t)end->status;
-    reply->reason = (Sumac__V1__Reason)end->reason;
-    if (end->status != SUMAC_OK)
-        reply->message = judge_text(judge, "%s", end->text);
-    return &reply->base;
-}
-
-static void drop_waiting(struct judge *judge, struct judge_waiting *waiting)
-{
-    assert(judge->waiting_pool.used > 0);
-    assert(waiting->barrier->waiting.first != NULL);
-    LIST_REMOVE(&judge->waiting, waiting, in_judge);
-    LIST_REMOVE(&waiting->barrier->waiting, waiting, of_barrier);
-    pool_give(&judge->waiting_pool, waiting);
-}
-
-/* One line a second: who comes with short times ends thousands of rounds. */
-static void log_end(struct judge *judge, const struct sumac_error *end)
-{
-    const bool is_soon =
-        judge->end_logged_us != 0 && judge->now_us - judge->end_logged_us < END_LOG_US_MIN;
-
-    if (is_soon) {
-        judge->ends_unlogged++;
-        return;
-    }
-    if (judge->ends_unlogged > 0)
-        judge_log(
-            judge, "%s (and %" PRIu64 " rounds of barriers since the last such line)", end->text,
-            judge->ends_unlogged);
-    else
-        judge_log(judge, "%s", end->text);
-    judge->end_logged_us = judge->now_us;
-    judge->ends_unlogged = 0;
-}
-
-static void
-end_round(struct judge *judge, struct judge_barrier *barrier, const struct sumac_error *end)
-{
-    assert(barrier->open);
-    barrier->open = false;
-    barrier->round++;
-    barrier->end_known = true;
-    barrier->end = *end;
-    barrier->come_count = 0;
-    judge_barrier_changed(judge, barrier);
-    if (end->status != SUMAC_OK)
-        log_end(judge, end);
-    const wire_message *reply = make_reply(judge, barrier->round, end);
-    while (barrier->waiting.first != NULL) {
-        judge_reply_or_fail(judge, barrier->waiting.first->call, reply);
-        drop_waiting(judge, barrier->waiting.first);
-    }
-    assert(!barrier->open); /* whoever hears of the end comes to another round */
-}
-
-static const char *how_it_went(const struct judge_task *task)
-{
-    assert(task->joined);
-    return task->done ? "has left as done" : task->left ? "has left" : "was lost";
-}
-
-/* It never will come, or as another attempt: nobody waits for that. */
-static void end_without(
-    struct judge *judge, struct judge_barrier *barrier, const struct judge_place *place,
-    const struct judge_task *task)
-{
-    struct sumac_error end = {0};
-
-    assert(!judge_barrier_has(barrier, place));
-    (void)fail(
-        &end, task->done ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64 " of barrier %.100s cannot pass: %s, %s without coming to it; %s",
-        barrier->round + 1, barrier->name, judge_barrier_place_text(judge, place),
-        how_it_went(task),
-        task->done ? "name the tasks that are left, under another name"
-                   : "come again when another attempt of it has joined");
-    end_round(judge, barrier, &end);
-}
-
-void judge_barriers_settled(struct judge *judge, const struct judge_task *task)
-{
-    if (judge->phase != JUDGE_RUNNING || !task->joined || live_session(judge, task) != NULL ||
-        !rule_holds(judge->config->broken, RULE_barrier_without_the_settled))
-        return;
-    for (struct judge_barrier *barrier = judge->barriers.first, *next; barrier != NULL;
-         barrier = next) {
-        next = barrier->in_judge.next;
-        const struct judge_place *place =
-            barrier->open ? place_of(barrier, task->job, task->index) : NULL;
-        if (place != NULL && !judge_barrier_has(barrier, place))
-            end_without(judge, barrier, place, task);
-    }
-}
-
-/* As a round is opened: is somebody gone already? */
-static void look_for_gone(struct judge *judge, struct judge_barrier *barrier)
-{
-    const uint64_t look = ++judge->lists_looked_at;
-
-    assert(barrier->open);
-    assert(barrier->come_count == 1); /* whoever opened it */
-    if (!rule_holds(judge->config->broken, RULE_barrier_without_the_settled))
-        return;
-    for (const struct judge_session *session = judge->sessions.first; session != NULL;
-         session = session->in_judge.next)
-        if (session->task != NULL && session->state != JUDGE_SESSION_SETTLED)
-            session->task->named = look;
-    for (uint32_t i = 0; i < barrier->place_count; i++) {
-        const struct judge_place *place = &barrier->places[i];
-        const struct judge_task *task = judge_barrier_task(judge, place);
-        if (task != NULL && task->joined && task->named != look &&
-            !judge_barrier_has(barrier, place)) {
-            end_without(judge, barrier, place, task);
-            return;
-        }
-    }
-}
-
-static void end_late(struct judge *judge, struct judge_barrier *barrier)
-{
-    struct sumac_error end = {0};
-
-    assert(barrier->open);
-    assert(judge->now_us >= barrier->until_us);
-    (void)fail(
-        &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-        "round %" PRIu64 " of barrier %.100s has waited %s for %s; %u of %u tasks have come",
-        barrier->round + 1, barrier->name, text_time_ms(barrier->timeout_ms).text,
-        judge_barrier_missing_text(judge, barrier), barrier->come_count, barrier->place_count);
-    if (rule_holds(judge->config->broken, RULE_barrier_ends_for_all)) {
-        end_round(judge, barrier, &end);
-        return;
-    }
-    barrier->until_us = judge->now_us + judge_ms(barrier->timeout_ms);
-    if (barrier->waiting.first == NULL)
-        return;
-    const uint64_t call = barrier->waiting.first->call;
-    drop_waiting(judge, barrier->waiting.first);
-    judge_reply_or_fail(judge, call, make_reply(judge, barrier->round + 1, &end));
-}
-
-void judge_barriers_tick(struct judge *judge)
-{
-    for (struct judge_barrier *barrier = judge->barriers.first, *next; barrier != NULL;
-         barrier = next) {
-        next = barrier->in_judge.next;
-        if (barrier->open && judge->now_us >= barrier->until_us)
-            end_late(judge, barrier);
-    }
-}
-
-void judge_barriers_begin_again(struct judge *judge)
-{
-    for (struct judge_barrier *barrier = judge->barriers.first; barrier != NULL;
-         barrier = barrier->in_judge.next) {
-        assert(barrier->waiting.first == NULL);
-        barrier->until_us = judge->now_us + judge_ms(barrier->timeout_ms);
-        if (barrier->open)
-            judge_wake(judge, barrier->until_us);
-    }
-}
 
 /* ---- calls that wait */
 
@@ -235,7 +33,7 @@ void judge_barriers_of_session_fail(struct judge *judge, const struct judge_sess
         judge_fail(
             judge, waiting->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
             "the session of %s was closed", session->label);
-        drop_waiting(judge, waiting);
+        judge_barrier_drop_waiting(judge, waiting);
     }
 }
 
@@ -245,7 +43,7 @@ void judge_barriers_fail(
     assert(status != SUMAC_OK);
     while (judge->waiting.first != NULL) {
         judge_fail(judge, judge->waiting.first->call, status, reason, "%s", text);
-        drop_waiting(judge, judge->waiting.first);
+        judge_barrier_drop_waiting(judge, judge->waiting.first);
     }
 }
 
@@ -256,7 +54,7 @@ void judge_barrier_call_forget(struct judge *judge, uint64_t call)
     while (waiting != NULL && waiting->call != call)
         waiting = waiting->in_judge.next;
     if (waiting != NULL)
-        drop_waiting(judge, waiting);
+        judge_barrier_drop_waiting(judge, waiting);
 }
 
 /* ---- the request */
@@ -278,7 +76,8 @@ static enum sumac_status check_name(const char *name, struct sumac_error *error)
 
 static bool is_after(const wire_task_name *task, const wire_task_name *before)
 {
-    const bool chief = is_job(task->job, true), chief_before = is_job(before->job, true);
+    const bool chief = judge_barrier_is_job(task->job, true),
+               chief_before = judge_barrier_is_job(before->job, true);
 
     return chief == chief_before ? task->index > before->index : chief_before;
 }
@@ -289,7 +88,7 @@ static enum sumac_status check_task(
 {
     const wire_task_name *name = request->tasks[i];
 
-    if (!is_job(name->job, true) && !is_job(name->job, false))
+    if (!judge_barrier_is_job(name->job, true) && !judge_barrier_is_job(name->job, false))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
             "barrier %.100s names task %.64s %u; only tasks of the jobs chief and worker are "
@@ -365,7 +164,8 @@ static enum sumac_status check(
 
 static bool is_member(const struct judge_task *task)
 {
-    return task->listed && (is_job(task->job, true) || is_job(task->job, false));
+    return task->listed &&
+           (judge_barrier_is_job(task->job, true) || judge_barrier_is_job(task->job, false));
 }
 
 /* How many are listed now; 0: it is not known of all. */
@@ -421,11 +221,11 @@ fill_with_members(struct judge *judge, struct judge_place *places, const struct 
         if (!is_member(task))
             continue;
         const struct judge_place *place =
-            old == NULL ? NULL : place_of(old, task->job, task->index);
-        places[count++] =
-            place != NULL
-                ? *place
-                : (struct judge_place){.chief = is_job(task->job, true), .index = task->index};
+            old == NULL ? NULL : judge_barrier_place(old, task->job, task->index);
+        places[count++] = place != NULL ? *place
+                                        : (struct judge_place){
+                                              .chief = judge_barrier_is_job(task->job, true),
+                                              .index = task->index};
     }
 }
 
@@ -456,7 +256,7 @@ static bool is_same(const struct judge_barrier *barrier, const wire_barrier_requ
         return false;
     for (uint32_t i = 0; i < barrier->place_count; i++)
         if (barrier->places[i].index != request->tasks[i]->index ||
-            !is_job(request->tasks[i]->job, barrier->places[i].chief))
+            !judge_barrier_is_job(request->tasks[i]->job, barrier->places[i].chief))
             return false;
     return true;
 }
@@ -484,7 +284,7 @@ static enum sumac_status check_arrivals(
     for (const struct judge_barrier *barrier = judge->barriers.first; barrier != NULL;
          barrier = barrier->in_judge.next) {
         const struct judge_place *place =
-            barrier->open ? place_of(barrier, session->job, session->index) : NULL;
+            barrier->open ? judge_barrier_place(barrier, session->job, session->index) : NULL;
         count += place != NULL && judge_barrier_has(barrier, place);
     }
     assert(count <= JUDGE_ARRIVALS_OF_TASK_MAX);
@@ -522,7 +322,8 @@ static enum sumac_status make(
         fill_with_members(judge, barrier->places, NULL);
     for (uint32_t i = 0; i < request->n_tasks; i++)
         barrier->places[i] = (struct judge_place){
-            .chief = is_job(request->tasks[i]->job, true), .index = request->tasks[i]->index};
+            .chief = judge_barrier_is_job(request->tasks[i]->job, true),
+            .index = request->tasks[i]->index};
     *made = barrier;
     return SUMAC_OK;
 }
@@ -535,7 +336,7 @@ static enum sumac_status find_or_make(
         return error->status;
     *barrier = judge_barrier_find(judge, request->name);
     const struct judge_place *place =
-        *barrier == NULL ? NULL : place_of(*barrier, session->job, session->index);
+        *barrier == NULL ? NULL : judge_barrier_place(*barrier, session->job, session->index);
     if ((place == NULL || !judge_barrier_has(*barrier, place)) &&
         check_arrivals(judge, session, request, error) != SUMAC_OK)
         return error->status;
@@ -556,21 +357,31 @@ static enum sumac_status find_or_make(
 
 /* ---- an arrival */
 
-/* The round that this session means. One that has heard of no end says 0, and means the one it has
- * come to, if it has: then it says so again. */
-static uint64_t round_of(
+/* Round 0 is the open one, or the next. A session that has come to a round that is over may say 0
+ * because it has not heard of the end, or because it does not count rounds: it names the round. */
+static bool must_name_round(
     const struct judge *judge, const struct judge_barrier *barrier, const struct judge_place *place,
     const struct judge_session *session, uint64_t named)
 {
-    const bool again = place->round != 0 && place->attempt == session->attempt;
-
     assert(session->task != NULL);
     assert(session->attempt > 0);
-    if (!rule_holds(judge->config->broken, RULE_arrival_counts_once))
-        return barrier->round + 1;
-    if (named != 0)
-        return named;
-    return again ? place->round : barrier->round + 1;
+    return named == 0 && place->round != 0 && place->attempt == session->attempt &&
+           place->round <= barrier->round &&
+           rule_holds(judge->config->broken, RULE_arrival_counts_once);
+}
+
+static void answer_must_name(
+    struct judge *judge, uint64_t call, const struct judge_barrier *barrier,
+    const struct judge_place *place)
+{
+    struct sumac_error why = {0};
+
+    (void)fail(
+        &why, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ROUND_OVER,
+        "%s %u has come to round %" PRIu64 " of barrier %.100s, which is over, and says round 0: "
+        "name that round to hear how it ended, or the next to come to it",
+        judge_barrier_job(place), place->index, place->round, barrier->name);
+    judge_reply_or_fail(judge, call, judge_barrier_reply(judge, place->round, &why));
 }
 
 static void
@@ -580,15 +391,15 @@ answer_over(struct judge *judge, uint64_t call, const struct judge_barrier *barr
 
     assert(round <= barrier->round);
     if (round == barrier->round && barrier->end_known) {
-        judge_reply_or_fail(judge, call, make_reply(judge, round, &barrier->end));
+        judge_reply_or_fail(judge, call, judge_barrier_reply(judge, round, &barrier->end));
         return;
     }
     (void)fail(
-        &forgotten, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+        &forgotten, SUMAC_ABORTED, SUMAC_REASON_ROUND_OVER,
         "round %" PRIu64 " of barrier %.100s is over, and how it ended is not known any more; the "
         "next is round %" PRIu64,
         round, barrier->name, barrier->round + 1);
-    judge_reply_or_fail(judge, call, make_reply(judge, barrier->round, &forgotten));
+    judge_reply_or_fail(judge, call, judge_barrier_reply(judge, barrier->round, &forgotten));
 }
 
 /* Of two calls of one session the later one is answered. */
@@ -604,13 +415,14 @@ static void take_place_of(
     judge_fail(
         judge, waiting->call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
         "a retry of this call took its place");
-    drop_waiting(judge, waiting);
+    judge_barrier_drop_waiting(judge, waiting);
 }
 
 static void note_deadline(struct judge *judge, struct judge_barrier *barrier, uint32_t timeout_ms)
 {
     assert(barrier->open);
-    const uint32_t ms = timeout_ms == 0 ? JUDGE_CREATE_MS : timeout_ms;
+    const uint32_t wanted_ms = timeout_ms == 0 ? JUDGE_CREATE_MS : timeout_ms;
+    const uint32_t ms = wanted_ms < WIRE_ROUND_MS_MAX ? wanted_ms : WIRE_ROUND_MS_MAX;
     const uint64_t until_us = judge->now_us + judge_ms(ms);
 
     if (barrier->come_count > 0 && barrier->until_us <= until_us)
@@ -638,7 +450,7 @@ static void leave_places(struct judge *judge)
         "of %u that may be open: ask again in a while how it ends",
         oldest->session->label, oldest->barrier->round + 1, oldest->barrier->name,
         judge->waiting_pool.used, places);
-    drop_waiting(judge, oldest);
+    judge_barrier_drop_waiting(judge, oldest);
 }
 
 /* It has come, and its call waits. */
@@ -664,9 +476,9 @@ static void come(
     place->attempt = waiting->session->attempt;
     assert(barrier->come_count <= barrier->place_count);
     if (barrier->come_count == barrier->place_count)
-        end_round(judge, barrier, &(struct sumac_error){0});
+        judge_barrier_end(judge, barrier, &(struct sumac_error){0});
     else if (opens)
-        look_for_gone(judge, barrier);
+        judge_barrier_look_for_gone(judge, barrier);
     if (judge->waiting.first != NULL)
         leave_places(judge);
 }
@@ -684,7 +496,7 @@ static void count_on_from(struct judge *judge, struct judge_barrier *barrier, ui
             judge, waiting->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "barrier %.100s had been forgotten, and is at round %" PRIu64 ": come again",
             barrier->name, round);
-        drop_waiting(judge, waiting);
+        judge_barrier_drop_waiting(judge, waiting);
     }
     for (uint32_t i = 0; i < barrier->place_count; i++)
         barrier->places[i].round = barrier->places[i].attempt = 0;
@@ -700,7 +512,7 @@ static bool may_come(
     struct judge_barrier *barrier)
 {
     const wire_barrier_request *request = (const wire_barrier_request *)event->request;
-    const struct judge_place *place = place_of(barrier, session->job, session->index);
+    const struct judge_place *place = judge_barrier_place(barrier, session->job, session->index);
 
     if (place == NULL) {
         judge_fail(
@@ -710,7 +522,13 @@ static bool may_come(
             session->label, barrier->round + 1, barrier->name);
         return false;
     }
-    const uint64_t round = round_of(judge, barrier, place, session, request->round);
+    if (must_name_round(judge, barrier, place, session, request->round)) {
+        answer_must_name(judge, event->call, barrier, place);
+        return false;
+    }
+    const bool is_next =
+        request->round == 0 || !rule_holds(judge->config->broken, RULE_arrival_counts_once);
+    const uint64_t round = is_next ? barrier->round + 1 : request->round;
     if (round > barrier->round + 1 && !barrier->end_known)
         count_on_from(judge, barrier, round);
     if (round <= barrier->round)
@@ -748,5 +566,7 @@ void judge_barrier_call(struct judge *judge, const struct judge_event *event)
     waiting->call = event->call;
     waiting->barrier = barrier;
     waiting->session = session;
-    come(judge, waiting, place_of(barrier, session->job, session->index), request->timeout_ms);
+    come(
+        judge, waiting, judge_barrier_place(barrier, session->job, session->index),
+        request->timeout_ms);
 }

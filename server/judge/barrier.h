@@ -12,6 +12,8 @@
 #ifndef JUDGE_BARRIER_H
 #define JUDGE_BARRIER_H
 
+#include <string.h>
+
 #include "judge_state.h"
 
 #define JUDGE_BARRIERS_MAX                                                                         \
@@ -68,6 +70,11 @@ static inline const char *judge_barrier_job(const struct judge_place *place)
     return place->chief ? "chief" : "worker";
 }
 
+static inline bool judge_barrier_is_job(const char *job, bool chief)
+{
+    return strcmp(job, chief ? "chief" : "worker") == 0;
+}
+
 /* Has it come to the open round? */
 static inline bool
 judge_barrier_has(const struct judge_barrier *barrier, const struct judge_place *place)
@@ -75,6 +82,9 @@ judge_barrier_has(const struct judge_barrier *barrier, const struct judge_place 
     return barrier->open && place->round == barrier->round + 1;
 }
 
+/* NULL: it is none of the barrier's tasks. */
+struct judge_place *
+judge_barrier_place(const struct judge_barrier *barrier, const char *job, uint32_t index);
 /* NULL: ps 0 has never heard of it. */
 struct judge_task *judge_barrier_task(const struct judge *judge, const struct judge_place *place);
 /* NULL: there is none of that name. */
@@ -92,6 +102,18 @@ void judge_barrier_forget(struct judge *judge, struct judge_barrier *barrier);
 void judge_barriers_deinit(struct judge *judge);
 /* The most that they take. */
 uint64_t judge_barriers_bytes_max(const struct judge *judge);
+/* barrier_ends.c */
+
+/* In the step's arena; NULL: no memory. */
+const wire_message *
+judge_barrier_reply(struct judge *judge, uint64_t round, const struct sumac_error *end);
+void judge_barrier_drop_waiting(struct judge *judge, struct judge_waiting *waiting);
+/* The open round is over, so. */
+void judge_barrier_end(
+    struct judge *judge, struct judge_barrier *barrier, const struct sumac_error *end);
+/* As a round is opened: is somebody gone already? Then it is over. */
+void judge_barrier_look_for_gone(struct judge *judge, struct judge_barrier *barrier);
+
 /* barrier_text.c */
 
 /* "worker 1, last heard from 2.1 s ago" */

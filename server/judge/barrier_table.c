@@ -103,6 +103,16 @@ uint64_t judge_barriers_bytes_max(const struct judge *judge)
            (barrier + places_bytes(judge_barrier_tasks_max(judge)) + ID_MAP_ENTRY_BYTES_MAX);
 }
 
+struct judge_place *
+judge_barrier_place(const struct judge_barrier *barrier, const char *job, uint32_t index)
+{
+    for (uint32_t i = 0; i < barrier->place_count; i++)
+        if (barrier->places[i].index == index &&
+            judge_barrier_is_job(job, barrier->places[i].chief))
+            return &barrier->places[i];
+    return NULL;
+}
+
 struct judge_task *judge_barrier_task(const struct judge *judge, const struct judge_place *place)
 {
     char job[8];

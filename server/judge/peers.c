@@ -411,6 +411,10 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
         peer->up = true;
         peer->ended = false;
         peer->up_us = judge->now_us;
+        if (peer->trouble_reason == SUMAC_REASON_UNSPECIFIED) /* else it has refused ps 0 */
+            set_text(
+                peer->trouble, sizeof peer->trouble,
+                "it is reached, and has not answered the hello of ps 0");
         peer->hello = 0;
         peer->unanswered = 0;
         peer->next_order = judge_order_next(judge->orders.first, ps);

@@ -82,6 +82,23 @@ bool round_lacks(const struct round *round, const struct meeting_task *task)
     return place != UINT32_MAX && !round->places[place].came;
 }
 
+bool round_is_deserted(const struct round *round)
+{
+    for (uint32_t i = 0; i < round->meeting->task_count; i++)
+        if (round->places[i].came && !round->places[i].left)
+            return false;
+    return round->came_count > 0;
+}
+
+bool rounds_are_over(const struct rounds *rounds, const char *name, uint64_t number)
+{
+    const struct round *round = first_of_name(rounds, name);
+
+    while (round != NULL && round->over_through < number)
+        round = next_of_name(round->in_bucket.next, name);
+    return round != NULL;
+}
+
 bool round_is_wanted(const struct round *round)
 {
     assert(round->heard_count <= round->meeting->task_count);
@@ -128,6 +145,7 @@ static void give_contributions(struct rounds *rounds, struct round *round)
 
 static void leave_list(struct rounds *rounds, struct round *round)
 {
+    rounds->kept_count -= round->kept;
     if (round->kept)
         LIST_REMOVE(&rounds->kept, round, in_list);
     else if (round->over)
@@ -144,6 +162,23 @@ static void forget(struct rounds *rounds, struct round *round)
     rounds->count--;
     give_contributions(rounds, round);
     give_block(rounds, round);
+}
+
+/* One that is kept is forgotten before its time. Another round of its name remembers its number. */
+static void give_way(struct rounds *rounds, struct round *round)
+{
+    const char *const name = round->meeting->name;
+    struct round *heir = first_of_name(rounds, name);
+    uint64_t through = round->over_through;
+
+    assert(round->kept);
+    if (through < round->meeting->round)
+        through = round->meeting->round;
+    if (heir == round)
+        heir = next_of_name(round->in_bucket.next, name);
+    if (heir != NULL && heir->over_through < through)
+        heir->over_through = through;
+    forget(rounds, round);
 }
 
 void rounds_deinit(struct rounds *rounds)
@@ -190,7 +225,7 @@ static bool take_room(struct rounds *rounds, uint64_t bytes)
     if (bytes > rounds->room_bytes_max)
         return false;
     for (; bytes > room_left(rounds) && rounds->kept.first != NULL; rounds->given_way_count++)
-        forget(rounds, rounds->kept.first);
+        give_way(rounds, rounds->kept.first);
     if (bytes > room_left(rounds))
         return false;
     rounds->room_bytes += bytes;
@@ -284,6 +319,13 @@ static void note_time(struct round *round, uint32_t timeout_ms, uint64_t now_us)
     round->until_ms = timeout_ms;
 }
 
+static void set_left(struct round *round, uint32_t place, bool left)
+{
+    round->left_count += left;
+    round->left_count -= round->places[place].left;
+    round->places[place].left = left;
+}
+
 static void note_came(struct round *round, uint32_t place, double weight, uint64_t extent)
 {
     assert(!round->places[place].came);
@@ -308,7 +350,7 @@ pass_over(struct rounds *rounds, const struct round_arrival *arrival, enum round
     return came;
 }
 
-/* Of a round that failed, and that is kept for who has not come. */
+/* A round that failed is kept for participants that come late. */
 static void keep(struct rounds *rounds, struct round *round)
 {
     const char *const name = round->meeting->name;
@@ -319,15 +361,18 @@ static void keep(struct rounds *rounds, struct round *round)
         struct round *oldest = rounds->kept.first;
         while (strcmp(oldest->meeting->name, name) != 0)
             oldest = oldest->in_list.next;
-        forget(rounds, oldest);
+        give_way(rounds, oldest);
     }
+    if (rounds->kept_count == ROUNDS_KEPT_MAX)
+        give_way(rounds, rounds->kept.first);
     leave_list(rounds, round);
     round->kept = true;
+    rounds->kept_count++;
     LIST_APPEND(&rounds->kept, round, in_list);
 }
 
 /* Those who came want no more of it; those who did not may come yet. */
-static bool only_waits_for_the_late(const struct round *round)
+static bool all_who_came_have_heard(const struct round *round)
 {
     for (uint32_t i = 0; i < round->meeting->task_count; i++)
         if (round->places[i].came && !round->places[i].heard)
@@ -335,13 +380,20 @@ static bool only_waits_for_the_late(const struct round *round)
     return true;
 }
 
+/* One that failed may be asked for by each participant whose session is open, also by one that was
+ * told already: its next attempt comes to the round again. */
+static bool is_spent(const struct round *round)
+{
+    return round->end.status == SUMAC_OK || round->left_count == round->meeting->task_count;
+}
+
 static void settle(struct rounds *rounds, struct round *round)
 {
-    if (!round->over)
+    if (!round->over || !all_who_came_have_heard(round))
         return;
-    if (!round_is_wanted(round))
+    if (is_spent(round))
         forget(rounds, round);
-    else if (!round->kept && only_waits_for_the_late(round))
+    else if (!round->kept)
         keep(rounds, round);
 }
 
@@ -391,6 +443,8 @@ enum rounds_came rounds_come(
     }
     *found = round;
     const uint32_t place = meeting_place(round->meeting, &given->tasks[given->own]);
+    if (place != UINT32_MAX)
+        set_left(round, place, false);
     if (place != UINT32_MAX && round->places[place].came)
         return pass_over(rounds, arrival, ROUNDS_AGAIN);
     if (place != UINT32_MAX)
@@ -426,7 +480,7 @@ void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_e
 }
 
 struct round *
-rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end)
+rounds_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end)
 {
     const struct meeting *const meeting = ticket->meeting;
     struct round *round = rounds_find(rounds, meeting->name, meeting->round);
@@ -441,10 +495,7 @@ rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sum
         return NULL;
     if (end->status == SUMAC_OK)
         round->passes = true;
-    if (round->passes)
-        return round;
-    rounds_end(rounds, round, end);
-    return NULL;
+    return round;
 }
 
 void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place)
@@ -457,17 +508,23 @@ void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place)
     settle(rounds, round);
 }
 
-static void settle_in(struct rounds *rounds, struct round *first, const struct meeting_task *task)
+void round_left(struct rounds *rounds, struct round *round, const struct meeting_task *task)
 {
-    for (struct round *round = first, *next; round != NULL; round = next) {
-        next = round->in_list.next;
-        if (round->over && round_lacks(round, task))
-            rounds_heard(rounds, round, meeting_place(round->meeting, task));
-    }
+    const uint32_t place = meeting_place(round->meeting, task);
+
+    if (place == UINT32_MAX || round->places[place].left)
+        return;
+    set_left(round, place, true);
+    settle(rounds, round);
 }
 
-void rounds_settled(struct rounds *rounds, const struct meeting_task *task)
+void rounds_left(struct rounds *rounds, const struct meeting_task *task)
 {
-    settle_in(rounds, rounds->kept.first, task);
-    settle_in(rounds, rounds->over.first, task);
+    struct round *const lists[] = {rounds->kept.first, rounds->over.first};
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (struct round *round = lists[i], *next; round != NULL; round = next) {
+            next = round->in_list.next;
+            round_left(rounds, round, task);
+        }
 }

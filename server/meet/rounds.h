@@ -21,13 +21,15 @@
 #include "sized_pool.h"
 
 #define ROUNDS_OF_NAME_MAX 64u      /* at a time, whoever's, beside those that are kept */
-#define ROUNDS_KEPT_OF_NAME_MAX 16u /* for who has not come */
+#define ROUNDS_KEPT_OF_NAME_MAX 16u /* that failed, for who comes late */
+#define ROUNDS_KEPT_MAX 1024u       /* likewise, of all names together */
 #define ROUNDS_BUCKETS 1024u
 
 /* A participant's. */
 struct round_place {
     bool came;
     bool heard; /* it asks for nothing any more */
+    bool left;  /* its session is settled, and none has come in its place */
     double weight;
     uint64_t extent;    /* of the axis that contributions are joined along */
     void *contribution; /* its owner's; NULL: none, or given back */
@@ -49,9 +51,10 @@ struct round {
     uint64_t room_bytes;     /* all that is counted for it */
     uint64_t until_us;       /* the first of the times of those who came */
     uint32_t until_ms;       /* likewise, as it was said */
-    uint32_t came_count, heard_count;
-    bool passes; /* ps 0 says so: it is over when it is whole here */
-    bool torn;   /* one who came has contributed something else: `end` is how it differs */
+    uint32_t came_count, heard_count, left_count;
+    uint64_t over_through; /* rounds of its name that were forgotten had at most this number */
+    bool passes;           /* ps 0 says so: it is over when it is whole here */
+    bool torn; /* one who came has contributed something else: `end` is how it differs */
     bool over, kept;
     struct sumac_error end; /* status OK: it passed */
     struct round_place places[];
@@ -69,7 +72,7 @@ struct rounds {
     uint64_t room_bytes, room_bytes_max; /* of rounds and tickets, … */
     uint64_t beside_bytes; /* … and what the owner has got back, and has yet to give to others */
     uint64_t given_way_count; /* of those that are kept: for want of room, which no record says */
-    uint32_t count;
+    uint32_t count, kept_count;
     LIST(struct round) open, over, kept;
     struct {
         LIST(struct round) rounds;
@@ -121,6 +124,8 @@ bool round_is_whole(const struct round *round);
 uint32_t round_missing(const struct round *round, uint32_t from);
 /* Is that task one of them? */
 bool round_lacks(const struct round *round, const struct meeting_task *task);
+/* Have some come, and are the sessions of all of these settled? */
+bool round_is_deserted(const struct round *round);
 
 /* It is over, for all alike: so, and all contributions are given back; or well (SUMAC_OK), which it
  * is whole for. An end that is said again is none. With it the round is gone, when nobody wants
@@ -128,16 +133,21 @@ bool round_lacks(const struct round *round, const struct meeting_task *task);
 void rounds_end(struct rounds *rounds, struct round *round, const struct sumac_error *end);
 /* Does somebody ask for it? */
 bool round_is_wanted(const struct round *round);
-/* As ps 0 orders it, whose ticket may be of a round that nobody here has come to. The ticket is
- * used up. One that is to pass, when it is whole here: whoever calls ends it then. NULL: it is
- * over. */
+/* The round that ps 0 orders an end of, also one that no participant has come to here. The ticket
+ * is used up. The caller ends the round: at once, or, if it passes, when it is whole here. NULL: it
+ * is over. */
 struct round *
-rounds_end_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end);
+rounds_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end);
 
 /* The participant at that place asks for the round no more. When nobody does, and it is over, it is
  * gone. */
 void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place);
-/* That task is settled: of rounds that are over, and that it has not come to, it wants nothing. */
-void rounds_settled(struct rounds *rounds, const struct meeting_task *task);
+/* No session of that task is open. A round that failed is forgotten when this holds of each
+ * participant: till then a participant that comes late is told how the round ended. */
+void round_left(struct rounds *rounds, struct round *round, const struct meeting_task *task);
+/* round_left, of every round that is over. */
+void rounds_left(struct rounds *rounds, const struct meeting_task *task);
+/* Was a round of that name with this number, or a larger one, forgotten though it was kept? */
+bool rounds_are_over(const struct rounds *rounds, const char *name, uint64_t number);
 
 #endif

@@ -137,15 +137,20 @@ static void check_list(
     uint32_t *out)
 {
     for (const struct round *round = first; round != NULL; round = round->in_list.next) {
-        uint32_t came = 0, heard = 0;
+        uint32_t came = 0, heard = 0, left = 0, waits = 0;
         for (uint32_t i = 0; i < round->meeting->task_count; i++) {
             came += round->places[i].came;
             heard += round->places[i].heard;
+            left += round->places[i].left;
+            waits += round->places[i].came && !round->places[i].heard;
             *out += round->places[i].contribution != NULL;
         }
         MUST(came == round->came_count && heard == round->heard_count);
-        MUST(!round->over || heard < round->meeting->task_count); /* or it is gone */
-        MUST(!round->over || round->end.status != SUMAC_OK || round_is_whole(round));
+        MUST(left == round->left_count);
+        MUST(!round->over || waits > 0 || left < round->meeting->task_count); /* or it is gone */
+        MUST(
+            !round->over || round->end.status != SUMAC_OK ||
+            (round_is_whole(round) && heard < round->meeting->task_count));
         MUST(!round->kept || (round->over && round->end.status != SUMAC_OK));
         MUST(rounds_find(rounds, round->meeting->name, round->meeting->round) == round);
         *room_bytes += round->room_bytes;
@@ -212,7 +217,9 @@ static void end_one(struct world *world, struct input *input, const struct meeti
     }
     struct round *ticket = rounds_ticket(&world->rounds, meeting, 0, &error);
     if (ticket != NULL)
-        rounds_end_ordered(&world->rounds, ticket, end);
+        round = rounds_ordered(&world->rounds, ticket, end);
+    if (ticket != NULL && round != NULL && !round->passes)
+        rounds_end(&world->rounds, round, end);
 }
 
 static void hear(struct world *world, const struct meeting *meeting)
@@ -237,7 +244,7 @@ static void step(struct world *world, struct input *input)
     else if (choice == 6)
         end_one(world, input, &meeting);
     else
-        rounds_settled(&world->rounds, &tasks[meeting.own]);
+        rounds_left(&world->rounds, &tasks[meeting.own]);
     check(world);
 }
 

@@ -350,10 +350,10 @@ class Meetings(Attack):
             self.assertEqual(self.honest[0].pull(ps, number=number), floats(2, 4))
         meeting = self.attacker.header(number=3, tasks=tasks, timeout_ms=1)
         self.assertEqual(self.attacker.contribute(ps, floats(1, 2), meeting), ("done", ""))
-        self.assertEqual(self.honest[0].pull(ps, number=3), "TIMED_OUT")
+        self.assertEqual(self.honest[0].pull(ps, number=3), "ROUND_TIMED_OUT")
         meeting.timeout_ms = 60_000
         self.assertEqual(self.honest[0].contribute(ps, floats(1, 2), meeting), ("done", ""))
-        self.assertEqual(self.honest[0].pull(ps, number=3), "TIMED_OUT")
+        self.assertEqual(self.honest[0].pull(ps, number=3), "ROUND_TIMED_OUT")
         for participant in (self.attacker, self.honest[0]):
             participant.acknowledge(ps)
         self.nothing_is_kept()

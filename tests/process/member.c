@@ -510,6 +510,7 @@ static bool ends(const struct member *member, enum sumac_status status)
         member->error.text);
     fflush(stdout);
     return member->error.reason != SUMAC_REASON_TIMED_OUT &&
+           member->error.reason != SUMAC_REASON_ROUND_TIMED_OUT &&
            member->error.reason != SUMAC_REASON_MEMBER_GONE &&
            sumac_exit_code(&member->error) >= 128;
 }

@@ -66,10 +66,8 @@ static void first_heard(struct world *world, const wire_barrier_reply *reply)
 void checker_round_over(struct world *world, const wire_barrier_reply *reply)
 {
     struct round_seen *seen = &world->checker->rounds[reply->round % SIM_ROUNDS_MAX];
-    const bool is_forgotten = reply->status == SUMAC_ABORTED &&
-                              reply->reason == (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
 
-    if (world->checker->state_lost || is_forgotten)
+    if (world->checker->state_lost || reply->reason == (Sumac__V1__Reason)SUMAC_REASON_ROUND_OVER)
         return;
     if (reply->round >= SIM_ROUNDS_MAX) {
         checker_violation(world, "a barrier has more rounds than there were arrivals");

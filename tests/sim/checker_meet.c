@@ -316,21 +316,28 @@ static bool is_over(const struct world *world, const struct sim_session *life)
            life->closing != 0;
 }
 
-/* It is one whose session is over. */
-static void check_gone(struct world *world, const struct sumac_error *error)
+/* Was there one of that task, and is one over? */
+static bool one_is_over(const struct world *world, uint32_t task)
 {
     const struct checker *checker = world->checker;
-    const char *const text = strstr(error->text, "without worker ");
-    const uint32_t task = text == NULL ? UINT32_MAX : (uint32_t)atoi(text + 15);
-    bool over = false;
 
-    made(world, MADE_meet_gone);
     for (uint32_t i = 0; i < checker->life_count; i++) {
         const struct client *client = world->clients[checker->lives[i]->client];
-        over =
-            over || (client->member && client->task == task && is_over(world, checker->lives[i]));
+        if (client->member && client->task == task && is_over(world, checker->lives[i]))
+            return true;
     }
-    if (!over)
+    return false;
+}
+
+/* It is one whose session is over; or all are who have contributed, and the last one is named. */
+static void check_gone(struct world *world, const struct sumac_error *error)
+{
+    const char *const text = strstr(error->text, " worker ");
+    const uint32_t task = text == NULL ? UINT32_MAX : (uint32_t)atoi(text + 8);
+
+    made(world, MADE_meet_gone);
+    made_if(world, MADE_meet_deserted, strstr(error->text, "that contributed to it") != NULL);
+    if (!one_is_over(world, task))
         checker_violation(world, "a round goes on without a member whose session is open");
 }
 
@@ -363,7 +370,7 @@ first_heard(struct world *world, const struct sim_meet *meet, const struct sumac
 {
     if (end->status == SUMAC_OK)
         made(world, MADE_meet_passed);
-    else if (end->reason == SUMAC_REASON_TIMED_OUT)
+    else if (end->reason == SUMAC_REASON_ROUND_TIMED_OUT)
         check_late(world, meet, end);
     else if (end->reason == SUMAC_REASON_MEMBER_GONE)
         check_gone(world, end);
@@ -386,7 +393,8 @@ static bool is_verdict(const struct sumac_error *error)
 {
     return error->status == SUMAC_OK || error->reason == SUMAC_REASON_STEP_DIFFERS ||
            error->reason == SUMAC_REASON_MEMBER_GONE || error->reason == SUMAC_REASON_ZERO_WEIGHT ||
-           (error->reason == SUMAC_REASON_TIMED_OUT && strncmp(text_of(error), "round ", 6) == 0);
+           error->reason == SUMAC_REASON_ROUND_TIMED_OUT ||
+           error->reason == SUMAC_REASON_ROUND_OVER;
 }
 
 /* On its home a round that some split and some do not is one; on the other ps it is another. */
@@ -400,16 +408,31 @@ static bool some_split(const struct world *world, const struct sim_meet *meet)
     return false;
 }
 
+/* A round that failed is known for as long as one who was told has an open session. */
+static bool one_who_was_told_is_here(const struct world *world, const struct sim_meet *meet)
+{
+    uint32_t at = 0;
+
+    for (const struct sim_meet *other; (other = next_of(world, meet, &at)) != NULL;)
+        if (other->heard && !checker_meets_again(world, other) && other->session != meet->session &&
+            other->session->joined && !is_over(world, other->session))
+            return true;
+    return false;
+}
+
 /* Where there is no room for more, an end is forgotten before those who come late hear of it. */
 static void
 check_verdict(struct world *world, const struct sim_meet *meet, const struct sumac_error *end)
 {
     struct meet_seen *seen = &world->checker->meets_seen[meet->name][meet->round];
-    const bool alike =
-        !checker_meets_again(world, meet) && !some_split(world, meet) && world->meet_bytes_max == 0;
+    const bool again = checker_meets_again(world, meet);
+    const bool kept = !again || (seen->heard && seen->end.status != SUMAC_OK &&
+                                 one_who_was_told_is_here(world, meet));
+    const bool alike = kept && !some_split(world, meet) && world->meet_bytes_max == 0;
 
     if (world->checker->state_lost)
         return;
+    made_if(world, MADE_meet_told_again, again && alike);
     if (!seen->heard && alike) {
         *seen = (struct meet_seen){.heard = true, .end = *end};
         first_heard(world, meet, end);

@@ -91,6 +91,8 @@
     X(meet_differs, "rounds of contributions that differ")                                         \
     X(meet_late, "that waited too long")                                                           \
     X(meet_gone, "that lacked who was gone")                                                       \
+    X(meet_deserted, "whose contributors had all left")                                            \
+    X(meet_told_again, "failed ones told to a later attempt")                                      \
     X(meet_weightless, "means of nothing")                                                         \
     X(meet_refused, "contributions refused for a fault")                                           \
     X(meet_no_room, "for want of room")

@@ -30,7 +30,7 @@ static void name_tasks(const struct world *world, struct arrival *arrival)
     arrival->request.n_tasks = world->member_count;
 }
 
-static void come(struct world *world, struct client *client)
+static void call(struct world *world, struct client *client, uint64_t round)
 {
     struct arrival *arrival = world_take(world, sizeof *arrival);
     struct session_state state;
@@ -40,7 +40,7 @@ static void come(struct world *world, struct client *client)
     arrival->request = (wire_barrier_request)WIRE_BARRIER_REQUEST_INIT;
     arrival->request.session_id = (wire_bytes){.data = arrival->session_id, .len = 16};
     arrival->request.name = (char *)(uintptr_t) "epoch";
-    arrival->request.round = client->heard_round == 0 ? 0 : client->heard_round + 1;
+    arrival->request.round = round;
     arrival->request.timeout_ms = world_between(world, TIMEOUT_MS_MIN, TIMEOUT_MS_MAX);
     if (world->barrier_listed)
         name_tasks(world, arrival);
@@ -54,7 +54,6 @@ static void come(struct world *world, struct client *client)
     };
     struct session_event event = {.kind = SESSION_EVENT_CALL, .wanted_call = &wanted};
     client->coming = wanted.token;
-    checker_comes(world, client);
     client_step(world, client, &event);
 }
 
@@ -63,7 +62,8 @@ void program_come(struct world *world, struct client *client)
     if (!world_has(world, FAULT_BARRIERS) || !client->member || client->coming != 0 ||
         !world_chance(world, 25))
         return;
-    come(world, client);
+    checker_comes(world, client);
+    call(world, client, client->heard_round == 0 ? 0 : client->heard_round + 1);
 }
 
 static bool may_fail(const struct world *world, const struct sumac_error *error)
@@ -71,6 +71,13 @@ static bool may_fail(const struct world *world, const struct sumac_error *error)
     return error->reason >= SUMAC_REASON_SESSION_UNKNOWN || error->status == SUMAC_UNAVAILABLE ||
            error->status == SUMAC_DEADLINE_EXCEEDED ||
            (world_was_short(world) && error->reason == SUMAC_REASON_OUT_OF_MEMORY);
+}
+
+/* It said round 0 again, and the round that it had come to is over. */
+static bool must_name_round(const wire_barrier_reply *reply)
+{
+    return reply->status == SUMAC_FAILED_PRECONDITION &&
+           reply->reason == (Sumac__V1__Reason)SUMAC_REASON_ROUND_OVER;
 }
 
 bool program_came(struct world *world, struct client *client, const struct session_effect *effect)
@@ -84,6 +91,12 @@ bool program_came(struct world *world, struct client *client, const struct sessi
         return true;
     }
     const wire_barrier_reply *reply = (const wire_barrier_reply *)effect->reply;
+    if (must_name_round(reply)) {
+        if (client->heard_round != 0)
+            checker_violation(world, "who names a round of a barrier is asked to name one");
+        call(world, client, reply->round);
+        return true;
+    }
     if (reply->round <= client->heard_round)
         checker_violation(world, "an arrival is answered with a round that was heard of before");
     client->heard_round = reply->round;

@@ -63,6 +63,22 @@ static void a_call_whose_answer_is_lost_names_the_same_round(void **state)
     assert_int_equal(played->barrier.asked_round, 4);
 }
 
+/* ps 0 cannot know that it was: another client might always say 0. */
+static void a_first_round_whose_answer_is_lost_is_asked_for_by_its_number(void **state)
+{
+    struct played *const played = *state;
+    uint64_t round = 0;
+
+    played->barrier.round = 7;
+    played->barrier.asks_for_number = true;
+
+    assert_int_equal(come(played, &round, NULL), SUMAC_OK);
+
+    assert_int_equal(played->barrier.calls, 2);
+    assert_int_equal(played->barrier.asked_round, 7);
+    assert_int_equal(round, 7);
+}
+
 static void a_round_that_ended_badly_is_over_and_its_sentence_is_the_error(void **state)
 {
     struct played *const played = *state;
@@ -195,6 +211,7 @@ int main(void)
         played_test(each_call_names_the_round_after_the_last_that_was_heard_of),
         played_test(each_name_has_rounds_of_its_own),
         played_test(a_call_whose_answer_is_lost_names_the_same_round),
+        played_test(a_first_round_whose_answer_is_lost_is_asked_for_by_its_number),
         played_test(a_round_that_ended_badly_is_over_and_its_sentence_is_the_error),
         played_test(an_error_of_the_call_says_nothing_of_the_round),
         played_test(an_answer_without_a_round_is_none),

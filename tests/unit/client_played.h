@@ -65,6 +65,7 @@ struct played {
         enum sumac_reason reason;
         enum sumac_status refusal;
         bool mute;
+        bool asks_for_number; /* of a round 0, as of one whose answer was lost */
     } barrier;
     /* The last define, and the functions that it says the cluster has. */
     struct played_functions {
@@ -305,6 +306,10 @@ static inline void answer_barrier(struct rpc_call *call, const struct wire_recei
     reply.round = barrier->round;
     reply.status = barrier->status;
     reply.reason = (Sumac__V1__Reason)barrier->reason;
+    if (barrier->asks_for_number && request->round == 0) {
+        reply.status = SUMAC_FAILED_PRECONDITION;
+        reply.reason = (Sumac__V1__Reason)SUMAC_REASON_ROUND_OVER;
+    }
     reply.message = (char *)(uintptr_t) "worker 1 is missing";
     if (barrier->breaks > 0) {
         barrier->breaks--;

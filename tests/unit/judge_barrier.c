@@ -47,17 +47,25 @@ static void who_comes_again_takes_the_place_of_its_first_call(void **state)
     world_free(world);
 }
 
-/* Its answer was lost: it says what it said before, and nobody waits for a second arrival. */
+/* Its answer was lost: it says what it said before, and nobody waits for a second arrival. Of round
+ * 0 ps 0 cannot know which was lost: a client that always says 0 would pass each barrier alone. */
 static void who_says_an_arrival_again_is_told_how_that_round_ended(void **state)
 {
     (void)state;
     struct world *world = of_two_joined();
 
     come(world, 1, 0);
+    come(world, 1, 0); /* the round is open still */
     come(world, 2, 0);
     world_forget(world);
 
     come(world, 1, 0);
+    world_expect_answer(
+        world,
+        "round 1 ends FAILED_PRECONDITION ROUND_OVER worker 0 has come to round 1 of barrier "
+        "epoch, which is over, and says round 0: name that round to hear how it ended, or "
+        "the next to come to it");
+    come(world, 1, 1);
     world_expect_answer(world, "round 1 passes");
     come(world, 2, 1);
     world_expect_answer(world, "round 1 passes");
@@ -65,9 +73,9 @@ static void who_says_an_arrival_again_is_told_how_that_round_ended(void **state)
     come(world, 2, 2); /* the next one has begun meanwhile */
     world_expect(world, "");
     come(world, 1, 0);
-    world_expect_answer(world, "round 1 passes");
+    world_expect_answer(world, "round 1 ends FAILED_PRECONDITION ROUND_OVER …");
     come(world, 1, 2);
-    world_expect(world, "7: round 2 passes\n9: round 2 passes\n");
+    world_expect(world, "9: round 2 passes\n11: round 2 passes\n");
     world_free(world);
 }
 
@@ -103,7 +111,7 @@ static void a_round_that_is_over_for_long_is_not_known_and_the_next_is_said(void
     come(world, 1, 2);
 
     world_expect_answer(
-        world, "round 3 ends ABORTED TIMED_OUT round 2 of barrier epoch is over, and how it ended "
+        world, "round 3 ends ABORTED ROUND_OVER round 2 of barrier epoch is over, and how it ended "
                "is not known any more; the next is round 4");
     come(world, 1, 4);
     come(world, 2, 4);
@@ -132,6 +140,30 @@ static void a_round_beyond_the_next_is_refused(void **state)
     world_free(world);
 }
 
+/* One that had come to the round before, and has left, does not come to that one. */
+static void a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 3);
+
+    for (uint32_t i = 0; i < 3; i++)
+        (void)world_joined(world, "worker", i, i + 1);
+    come(world, 1, 0);
+    come(world, 3, 0);
+    world_leave(world, 3, false);
+    world_settle_down(world);
+    world_forget(world);
+
+    come(world, 2, 7);
+
+    world_expect(
+        world,
+        "4: RESOURCE_EXHAUSTED BUSY …: come again\n"
+        "7: round 7 ends ABORTED MEMBER_GONE round 7 of barrier epoch cannot pass: worker 2, "
+        "last heard from … ago, has left without coming to it; …\n");
+    world_free(world);
+}
+
 /* It is gone from the table, or ps 0 is another: those who know go on counting. */
 static void a_name_that_is_not_known_begins_with_the_round_that_is_named(void **state)
 {
@@ -143,7 +175,7 @@ static void a_name_that_is_not_known_begins_with_the_round_that_is_named(void **
 
     world_expect(world, "3: round 7 passes\n4: round 7 passes\n");
     come(world, 1, 6);
-    world_expect_answer(world, "round 7 ends ABORTED TIMED_OUT round 6 …");
+    world_expect_answer(world, "round 7 ends ABORTED ROUND_OVER round 6 …");
     world_free(world);
 }
 
@@ -177,7 +209,7 @@ static void a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alo
 
     come(world, 1, 3);
 
-    world_expect_answer(world, "round 6 ends ABORTED TIMED_OUT round 3 …");
+    world_expect_answer(world, "round 6 ends ABORTED ROUND_OVER round 3 …");
     come(world, 1, 7);
     world_expect(world, "4: round 7 passes\n6: round 7 passes\n");
     world_free(world);
@@ -192,7 +224,7 @@ static void how_the_round_before_the_first_ended_is_not_known(void **state)
     come(world, 2, 6);
 
     world_expect_answer(
-        world, "round 6 ends ABORTED TIMED_OUT round 6 of barrier epoch is over, …");
+        world, "round 6 ends ABORTED ROUND_OVER round 6 of barrier epoch is over, …");
     world_free(world);
 }
 
@@ -451,7 +483,7 @@ static void members_that_are_listed_later_count_from_the_next_round_on(void **st
         "begun without it: come to the next");
     come(world, 2, 0);
     world_expect(world, "3: round 1 passes\n6: round 1 passes\n");
-    come(world, 1, 0); /* its answer was lost, and the list has grown */
+    come(world, 1, 1); /* its answer was lost, and the list has grown */
     world_expect_answer(world, "round 1 passes");
     come(world, 1, 2);
     come(world, 2, 2);
@@ -489,6 +521,7 @@ int main(void)
         cmocka_unit_test(a_round_that_is_over_for_long_is_not_known_and_the_next_is_said),
         cmocka_unit_test(a_round_beyond_the_next_is_refused),
         cmocka_unit_test(a_name_that_is_not_known_begins_with_the_round_that_is_named),
+        cmocka_unit_test(a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone),
         cmocka_unit_test(who_knows_more_rounds_of_a_forgotten_name_is_believed),
         cmocka_unit_test(a_call_of_long_ago_for_a_forgotten_name_counts_for_its_own_round_alone),
         cmocka_unit_test(how_the_round_before_the_first_ended_is_not_known),

@@ -33,14 +33,14 @@ static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(v
 
     world_expect(
         world,
-        "3: round 1 ends DEADLINE_EXCEEDED TIMED_OUT round 1 of barrier epoch has waited 5 s "
+        "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier epoch has waited 5 s "
         "for worker 2, never heard from; 2 of 3 tasks have come\n"
-        "4: round 1 ends DEADLINE_EXCEEDED TIMED_OUT round 1 of barrier epoch has waited 5 s "
+        "4: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier epoch has waited 5 s "
         "for worker 2, never heard from; 2 of 3 tasks have come\n"); /* then */
     const uint32_t late = world_joined(world, "worker", 2, 3);
     world_forget(world);
     come(world, late, 1); /* whoever comes to it now hears the same */
-    world_expect_answer(world, "round 1 ends DEADLINE_EXCEEDED TIMED_OUT …");
+    world_expect_answer(world, "round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT …");
     assert_true(world_logged(world, "round 1 of barrier epoch has waited 5 s"));
     world_free(world);
 }
@@ -58,7 +58,7 @@ static void a_deadline_names_three_and_counts_the_others(void **state)
 
     world_expect(
         world,
-        "3: round 1 ends DEADLINE_EXCEEDED TIMED_OUT round 1 of barrier epoch has waited 2 s "
+        "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier epoch has waited 2 s "
         "for worker 1, never heard from, worker 2, never heard from, worker 3, last heard "
         "from … ago, and 2 others; 1 of 6 tasks have come\n");
     world_free(world);
@@ -78,7 +78,7 @@ static void without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call(void 
     come(world, 2, 0);
     live(world, 2, 2 * SECOND);
 
-    world_expect(world, "3: round 1 ends DEADLINE_EXCEEDED TIMED_OUT …\n");
+    world_expect(world, "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT …\n");
     world_free(world);
 }
 
@@ -92,7 +92,8 @@ static void a_call_without_a_time_waits_a_minute(void **state)
     world_expect(world, "");
     live(world, 2, 1 * SECOND);
 
-    world_expect(world, "3: round 1 ends DEADLINE_EXCEEDED TIMED_OUT …has waited 60 s for …\n");
+    world_expect(
+        world, "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT …has waited 60 s for …\n");
     world_free(world);
 }
 
@@ -224,21 +225,82 @@ static void an_attempt_that_joins_in_time_is_waited_for(void **state)
 static void an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends(void **state)
 {
     (void)state;
-    struct world *world = of_two_joined();
+    static const uint32_t first_three[] = {0, 1, 2, END};
+    struct world *world = world_new(1, 3);
 
+    for (uint32_t i = 0; i < 3; i++)
+        (void)world_joined(world, "worker", i, i + 1);
     const uint64_t first = come(world, 1, 0);
     world_cancel(world, first);
     come(world, 2, 0);
-    world_expect_answer(world, "round 1 passes");
-    come(world, 1, 0); /* it asks what became of it */
+    world_forget(world);
+    come(world, 3, 0);
+    world_expect(world, "5: round 1 passes\n6: round 1 passes\n");
+    come(world, 1, 1); /* it asks what became of it */
     world_expect_answer(world, "round 1 passes");
 
-    come(world, 1, 2);
+    come_of(world, 1, first_three);
+    come_of(world, 3, first_three);
     world_leave(world, 1, false);
     world_settle_down(world);
     world_forget(world);
-    come(world, 2, 2);
-    world_expect_answer(world, "round 2 passes");
+    come_of(world, 2, first_three);
+    world_expect(world, "9: round 1 passes\n11: round 1 passes\n");
+    world_free(world);
+}
+
+/* Else its name would be taken until the time that they named is over. */
+static void a_round_ends_when_all_who_came_have_left(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 3);
+
+    for (uint32_t i = 0; i < 3; i++)
+        (void)world_joined(world, "worker", i, i + 1);
+    come(world, 1, 0);
+    come(world, 2, 0);
+    world_leave(world, 1, false);
+    world_settle_down(world);
+    assert_false(world_logged(world, "cannot pass"));
+    world_leave(world, 2, true);
+    world_settle_down(world);
+
+    assert_true(world_logged(
+        world,
+        "round 1 of barrier epoch cannot pass: no task that came to it is left; worker 1 has "
+        "left as done; come to the next round"));
+    world_forget(world);
+    come(world, 3, 1);
+    world_expect_answer(world, "round 1 ends ABORTED MEMBER_GONE …");
+    world_free(world);
+}
+
+/* Another attempt of it may say that it has come. */
+static void a_round_waits_while_one_who_came_joins_anew(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+
+    (void)world_joined(world, "worker", 0, 1);
+    (void)world_joined(world, "worker", 1, 2);
+    come(world, 1, 0);
+    const uint32_t again = world_joined(world, "worker", 0, 3);
+    world_forget(world);
+    come(world, again, 0);
+    come(world, 2, 0);
+
+    world_expect(world, "5: round 1 passes\n6: round 1 passes\n");
+    world_free(world);
+}
+
+static void a_round_waits_a_day_at_most(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    world_come(world, 1, &(struct world_arrival){.name = "epoch", .timeout_ms = UINT32_MAX});
+
+    assert_int_equal(world->judge->barriers.first->until_us - world->now_us, 86400 * SECOND);
     world_free(world);
 }
 
@@ -366,7 +428,7 @@ static void who_has_waited_longest_gives_its_place_to_the_next(void **state)
     assert_true(world_waits(world, "round 1 of barrier other waits for"));
     assert_false(world_waits(world, "round 1 of barrier epoch"));
     world_forget(world);
-    come(world, 1, 0);
+    come(world, 1, 1);
     world_expect_answer(world, "round 1 passes");
     world_free(world);
 }
@@ -555,6 +617,9 @@ int main(void)
         cmocka_unit_test(the_next_attempt_of_a_task_that_had_come_comes_to_the_next_round),
         cmocka_unit_test(an_attempt_that_joins_in_time_is_waited_for),
         cmocka_unit_test(an_arrival_stays_when_its_call_is_cancelled_or_its_session_ends),
+        cmocka_unit_test(a_round_ends_when_all_who_came_have_left),
+        cmocka_unit_test(a_round_waits_while_one_who_came_joins_anew),
+        cmocka_unit_test(a_round_waits_a_day_at_most),
         cmocka_unit_test(the_end_of_the_run_ends_every_wait),
         cmocka_unit_test(a_ps_that_is_lost_ends_every_wait),
         cmocka_unit_test(a_wait_is_a_sentence_of_the_statistics),

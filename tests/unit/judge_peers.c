@@ -398,6 +398,12 @@ static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
     world_down(world, 1);
 
     assert_true(world_waits(world, "never heard from (connection refused); "));
+
+    world->ps[1].mute = true;
+    world_up(world, 1);
+
+    assert_true(world_waits(
+        world, "never heard from (it is reached, and has not answered the hello of ps 0); "));
     world_free(world);
 }
 

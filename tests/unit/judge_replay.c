@@ -187,6 +187,9 @@ static void a_run_that_was_being_ended_is_ended_by_a_judge_made_again(void **sta
     desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TERMINATE});
     assert_int_equal(desk->judge->phase, JUDGE_ENDED);
     desk_begin_again(desk);
+    assert_int_equal(/* the others have as long as they had to answer */
+                     desk->judge->end_until_us,
+                     desk->judge->end_began_us + 1000 * (uint64_t)desk->config.terminate_ms);
     desk_settle_down(desk);
 
     assert_non_null(strstr(desk->text, "over\nhello\nend\n"));
@@ -214,14 +217,14 @@ static void who_has_come_to_a_barrier_is_not_forgotten(void **state)
     desk_settle_down(desk);
     desk->text[0] = '\0';
 
-    desk_come(desk, "alone", 0, 0); /* its answer was lost */
+    desk_come(desk, "alone", 1, 0); /* its answer was lost */
     desk_expect(desk, "round 1 OK\n");
     desk_join_as(desk, 1, 2);
     desk_come(desk, "both", 0, 1);
     desk_settle_down(desk);
     desk_expect(desk, "record 9\nround 1 OK\n");
     memcpy(desk->session, zero, 16);
-    desk_come(desk, "both", 0, 1);
+    desk_come(desk, "both", 1, 1);
     desk_expect(desk, "round 1 OK\n");
     desk_come(desk, "both", 2, 1);
     desk_settle_down(desk);
@@ -265,7 +268,7 @@ static void a_round_that_is_open_ends_at_its_deadline_though_the_judge_begins_ag
     assert_false(desk->judge->barriers.first->open);
     desk_settle_down(desk);
     desk->text[0] = '\0';
-    desk_come(desk, "both", 0, 1);
+    desk_come(desk, "both", 1, 1);
     desk_expect(desk, "round 1 DEADLINE_EXCEEDED\n");
 }
 

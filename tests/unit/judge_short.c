@@ -3,7 +3,7 @@
  * calls is answered, and the same call again is carried out. */
 #include "judge_two.h"
 
-enum { CALLS = 6 };
+enum { CALLS = 8 };
 
 static uint64_t join_worker_0(struct world *world) { return world_join(world, "worker", 0, 1); }
 
@@ -34,8 +34,22 @@ static uint64_t delete_one(struct world *world) { return world_delete(world, 1, 
 
 static uint64_t leave(struct world *world) { return world_leave(world, 1, true); }
 
+static uint64_t define_one(struct world *world)
+{
+    return world_define(world, 1, "mine", "value = g");
+}
+
+static uint64_t come_alone(struct world *world)
+{
+    static const uint32_t workers[] = {0, UINT32_MAX};
+
+    return world_come(
+        world, 1, &(struct world_arrival){.name = "alone", .round = 1, .workers = workers});
+}
+
 static uint64_t (*const calls[CALLS])(struct world *) = {join_worker_0,  join_worker_1, create,
-                                                         create_several, delete_one,    leave};
+                                                         create_several, define_one,    come_alone,
+                                                         delete_one,     leave};
 
 /* It is answered in a while. Not OK: for want of memory, and the same again is done. False: ps 0
  * has ended, since it could not say something. */

@@ -76,6 +76,25 @@ static void a_mean_goes_by_the_weights(void **state)
     talk_expect(world.talk, "met 2 float32 [4] 1 2 3 4\n");
 }
 
+/* The weights of a round are its own. */
+static void each_mean_is_divided_by_its_own_weights(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_MEAN;
+    for (uint64_t round = 1; round <= 3; round++) {
+        world.meeting.round = round;
+        for (uint8_t i = 1; i <= 2; i++)
+            come_with(&world, i, 1, 2, 3, 4);
+        talk_forget(world.talk);
+
+        ask(&world, 1);
+
+        talk_expect(world.talk, "met 1 float32 [4] 1 2 3 4\n");
+    }
+}
+
 static void a_mean_of_nothing_is_an_error_for_all(void **state)
 {
     struct world world;
@@ -360,6 +379,9 @@ static void contributions_that_differ_are_an_error_for_all(void **state)
         "pulled 3 error STEP_DIFFERS\n");
     for (uint8_t i = 1; i <= 3; i++)
         acknowledge(&world, i);
+    expect_ends_kept(&world, 1);
+    for (uint8_t i = 1; i <= 3; i++)
+        leave(&world, i);
     expect_nothing_kept(&world);
 }
 
@@ -386,12 +408,12 @@ static void the_time_of_the_first_is_over_for_all(void **state)
             world.talk, "log ps 1: round 1 of rendezvous h has waited 5 s on ps 1 for worker 2 "
                         "(no push or pull on ps 1 for 5 s)\n"),
         1);
-    assert_int_equal(talk_times_said(world.talk, "pulled 1 error TIMED_OUT\n"), 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error ROUND_TIMED_OUT\n"), 1);
     talk_forget(world.talk);
     world.talk->shows_logs = false;
     come_with(&world, 2, 1, 2, 3, 4);
     ask(&world, 2);
-    assert_int_equal(talk_times_said(world.talk, "pulled 2 error TIMED_OUT\n"), 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 2 error ROUND_TIMED_OUT\n"), 1);
     world.meeting.round = 2; /* the next round works */
     for (uint8_t i = 1; i <= 3; i++)
         come_with(&world, i, 1, 2, 3, 4);
@@ -419,25 +441,74 @@ static void who_is_settled_is_not_waited_for(void **state)
     ask(&world, 1);
     talk_expect(world.talk, "staged 2\ndone 2 []\npulled 1 error MEMBER_GONE\n");
     acknowledge(&world, 1);
+    expect_ends_kept(&world, 2);
+    leave(&world, 1);
     expect_nothing_kept(&world);
 }
 
-static void what_it_had_contributed_counts(void **state)
+static void what_it_had_contributed_counts_while_another_waits(void **state)
 {
     struct world world;
 
     begin(&world, *state);
+    world.meeting.n_tasks = 3;
     come_with(&world, 2, 1, 2, 3, 4);
-    talk_close(world.talk, 2);
-    talk_decide(world.talk, 2, 1, 0);
+    come_with(&world, 3, 1, 2, 3, 4);
+    leave(&world, 2);
     talk_forget(world.talk);
 
     come_with(&world, 1, 1, 2, 3, 4);
     ask(&world, 1);
 
-    talk_expect(world.talk, "staged 1\ndone 1 []\nmet 1 float32 [4] 2 4 6 8\n");
-    acknowledge(&world, 1); /* the other was settled: nobody else may ask */
+    talk_expect(world.talk, "staged 1\ndone 1 []\nmet 1 float32 [4] 3 6 9 12\n");
+    acknowledge(&world, 1);
+    acknowledge(&world, 3); /* the other was settled: nobody else may ask */
     expect_nothing_kept(&world);
+}
+
+/* Each contribution would take its room until the round's time is over. */
+static void a_round_ends_when_all_who_came_have_left(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.n_tasks = 3;
+    world.meeting.timeout_ms = UINT32_MAX;
+    for (uint8_t i = 1; i <= 2; i++)
+        come_with(&world, i, 1, 2, 3, 4);
+    leave(&world, 1);
+    assert_int_equal(world.talk->lane->rounds.kept_count, 0);
+    world.talk->shows_logs = true;
+    talk_forget(world.talk);
+
+    leave(&world, 2);
+
+    assert_int_equal(
+        talk_times_said(
+            world.talk, "log ps 1: round 1 of rendezvous h has failed: no participant that "
+                        "contributed to it is left; the session of worker 2 is over"),
+        1);
+    expect_ends_kept(&world, 1); /* for the third, … */
+    world.talk->shows_logs = false;
+    talk_forget(world.talk);
+    come_with(&world, 3, 1, 2, 3, 4);
+    ask(&world, 3);
+    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 3 error MEMBER_GONE\n");
+    leave(&world, 3); /* … until it has left, too */
+    expect_nothing_kept(&world);
+}
+
+static void a_round_waits_a_day_at_most(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.timeout_ms = UINT32_MAX;
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    assert_int_equal(
+        world.talk->lane->rounds.open.first->until_us - world.talk->lane->now_us, 86400000000u);
 }
 
 /* ---- who is waited for ---- */
@@ -460,6 +531,54 @@ static void open_again(struct world *world, uint8_t session)
     talk_order(world->talk, &order);
     world->push[session] = talk_push_stream(world->talk, session, 1);
     world->last[session] = 0;
+}
+
+/* The others were told, and asked for it no more. */
+static void who_joins_anew_and_comes_late_is_told_how_the_round_failed(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    leave(&world, 2);
+    come_with(&world, 1, 1, 2, 3, 4);
+    acknowledge(&world, 1);
+    open_again(&world, AGAIN);
+    world.pull[AGAIN] = talk_pull_stream(world.talk, AGAIN);
+    talk_forget(world.talk);
+
+    come_with(&world, AGAIN, 1, 2, 3, 4);
+    ask(&world, AGAIN);
+
+    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 4 error MEMBER_GONE\n");
+    acknowledge(&world, AGAIN);
+    leave(&world, AGAIN);
+    expect_ends_kept(&world, 1); /* yet another attempt may come */
+    leave(&world, 1);
+    expect_nothing_kept(&world);
+}
+
+static void who_comes_late_to_a_round_that_gave_way_is_told_that_it_is_over(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.timeout_ms = 1;
+    for (uint64_t round = 1; round <= ROUNDS_KEPT_OF_NAME_MAX + 2; round++) {
+        world.meeting.round = round;
+        come_with(&world, 1, 1, 2, 3, 4);
+        talk_tick(world.talk, 1);
+        acknowledge(&world, 1);
+    }
+    world.meeting.timeout_ms = 60000;
+    for (uint64_t round = 1; round <= 3; round++) {
+        world.meeting.round = round;
+        talk_forget(world.talk);
+        come_with(&world, 2, 1, 2, 3, 4);
+        ask(&world, 2);
+        assert_int_equal(talk_times_said(world.talk, "pulled 2 error ROUND_OVER\n"), round <= 2);
+        assert_int_equal(
+            talk_times_said(world.talk, "pulled 2 error ROUND_TIMED_OUT\n"), round > 2);
+    }
 }
 
 static void who_has_joined_anew_is_waited_for(void **state)
@@ -542,11 +661,11 @@ static void that_the_ps_stood_still_is_nobodys_time(void **state)
     assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
 
     talk_tick(world.talk, 2000);
-    assert_int_equal(talk_times_said(world.talk, "pulled 1 error TIMED_OUT"), 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error ROUND_TIMED_OUT"), 1);
     assert_int_equal(talk_times_said(world.talk, "pulled 2"), 0);
 
     talk_tick(world.talk, 2000);
-    assert_int_equal(talk_times_said(world.talk, "pulled 2 error TIMED_OUT"), 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 2 error ROUND_TIMED_OUT"), 1);
 }
 
 /* One that is over is what it was; whoever waits for one that is open hears at once that it never
@@ -599,6 +718,7 @@ int main(void)
         talk_test(all_hear_the_sum_when_the_last_has_come),
         talk_test(it_is_summed_in_the_order_of_the_participants),
         talk_test(a_mean_goes_by_the_weights),
+        talk_test(each_mean_is_divided_by_its_own_weights),
         talk_test(a_mean_of_nothing_is_an_error_for_all),
         talk_test(the_least_and_the_largest),
         talk_test(gathered_along_an_axis),
@@ -613,8 +733,12 @@ int main(void)
         talk_test(contributions_that_differ_are_an_error_for_all),
         talk_test(the_time_of_the_first_is_over_for_all),
         talk_test(who_is_settled_is_not_waited_for),
-        talk_test(what_it_had_contributed_counts),
+        talk_test(what_it_had_contributed_counts_while_another_waits),
+        talk_test(a_round_ends_when_all_who_came_have_left),
+        talk_test(a_round_waits_a_day_at_most),
         talk_test(who_has_joined_anew_is_waited_for),
+        talk_test(who_joins_anew_and_comes_late_is_told_how_the_round_failed),
+        talk_test(who_comes_late_to_a_round_that_gave_way_is_told_that_it_is_over),
         talk_test(so_is_who_is_about_to),
         talk_test(so_is_a_contribution_that_is_on_its_way),
         talk_test(that_the_ps_stood_still_is_nobodys_time),

@@ -19,7 +19,7 @@ static void order_end(struct world *world, enum sumac_status status)
     end.meeting = &world->meeting;
     end.status = (uint32_t)status;
     end.reason = status == SUMAC_OK ? SUMAC__V1__REASON__REASON_UNSPECIFIED
-                                    : (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
+                                    : (Sumac__V1__Reason)SUMAC_REASON_ROUND_TIMED_OUT;
     end.message = (char *)(uintptr_t) "it is so";
     order.meet = &end;
     talk_order(world->talk, &order);
@@ -65,15 +65,15 @@ static void what_is_ordered_to_fail_fails_for_who_comes_later_too(void **state)
     come_with(&world, 1, 3, 4);
     ask(&world, 1);
 
-    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 1 error TIMED_OUT\n");
+    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 1 error ROUND_TIMED_OUT\n");
     order_end(&world, SUMAC_OK); /* an end that is said again is none */
     talk_forget(world.talk);
     come_with(&world, 2, 30, 40);
     ask(&world, 2);
-    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 2 error TIMED_OUT\n");
+    talk_expect(world.talk, "staged 1\ndone 1 []\npulled 2 error ROUND_TIMED_OUT\n");
     for (uint8_t i = 1; i <= 2; i++)
         acknowledge(&world, i);
-    expect_nothing_kept(&world);
+    expect_ends_kept(&world, 1);
 }
 
 /* As by a ps 0 that begins again and does not know that this ps has answered: those who came have
@@ -167,7 +167,7 @@ static void who_contributes_something_else_here_than_elsewhere_fails_the_round_h
     }
     for (uint8_t i = 1; i <= 2; i++)
         acknowledge(&world, i);
-    expect_nothing_kept(&world);
+    expect_ends_kept(&world, 2);
 }
 
 /* It names itself and worker 1. */
@@ -209,7 +209,7 @@ static void so_does_who_gives_a_mean_another_weight_here(void **state)
     talk_expect(world.talk, "pulled 1 error ZERO_WEIGHT\n");
     for (uint8_t i = 1; i <= 2; i++)
         acknowledge(&world, i);
-    expect_nothing_kept(&world);
+    expect_ends_kept(&world, 1);
 }
 
 /* It had contributed to ps 0 alone. */
@@ -235,7 +235,7 @@ static void what_passed_elsewhere_does_not_wait_here_for_who_is_settled(void **s
     ask(&world, 1);
     assert_int_equal(talk_times_said(world.talk, "pulled 1 error MEMBER_GONE"), 1);
     acknowledge(&world, 1);
-    expect_nothing_kept(&world);
+    expect_ends_kept(&world, 2);
 }
 
 static void what_nobody_wants_any_more_is_gone_when_it_passes(void **state)
@@ -251,7 +251,7 @@ static void what_nobody_wants_any_more_is_gone_when_it_passes(void **state)
             acknowledge(&world, i);
         }
         order_end(&world, round == 1 ? SUMAC_OK : SUMAC_DEADLINE_EXCEEDED);
-        expect_nothing_kept(&world);
+        expect_ends_kept(&world, round == 1 ? 0 : 1);
     }
 }
 
@@ -275,10 +275,10 @@ static void what_the_home_has_proposed_waits_for_its_order(void **state)
 
     order_end(&world, SUMAC_FAILED_PRECONDITION);
 
-    assert_int_equal(talk_times_said(world.talk, "pulled 1 error TIMED_OUT\n"), 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error ROUND_TIMED_OUT\n"), 1);
     for (uint8_t i = 1; i <= 2; i++)
         acknowledge(&world, i);
-    expect_nothing_kept(&world);
+    expect_ends_kept(&world, 1);
 }
 
 static void nor_does_it_end_without_who_is_settled(void **state)
@@ -298,7 +298,7 @@ static void nor_does_it_end_without_who_is_settled(void **state)
 
     order_end(&world, SUMAC_FAILED_PRECONDITION);
 
-    assert_int_equal(talk_times_said(world.talk, "pulled 1 error TIMED_OUT\n"), 1);
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error ROUND_TIMED_OUT\n"), 1);
 }
 
 int main(void)

@@ -139,15 +139,29 @@ static inline void acknowledge(struct world *world, uint8_t session)
     talk_push(world->talk, world->push[session], &request, NULL, 0);
 }
 
-static inline void expect_nothing_kept(const struct world *world)
+/* It left, and all of it that counts is applied. */
+static inline void leave(struct world *world, uint8_t session)
+{
+    talk_close(world->talk, session);
+    talk_decide(world->talk, session, world->last[session], 0);
+}
+
+/* Of contributions nothing is kept; that so many rounds failed is, for who comes late. */
+static inline void expect_ends_kept(const struct world *world, uint32_t count)
 {
     const struct lane *lane = world->talk->lane;
 
-    assert_int_equal(lane->rounds.count, 0);
-    assert_int_equal(lane->rounds.room_bytes, 0);
+    assert_int_equal(lane->rounds.count, count);
+    assert_int_equal(lane->rounds.kept_count, count);
     assert_int_equal(lane->rounds.beside_bytes, 0);
     assert_int_equal(lane->parts->deposits.used, 0);
     assert_int_equal(lane->parts->chunks.used, 0);
+}
+
+static inline void expect_nothing_kept(const struct world *world)
+{
+    expect_ends_kept(world, 0);
+    assert_int_equal(world->talk->lane->rounds.room_bytes, 0);
 }
 
 #endif

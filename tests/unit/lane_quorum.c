@@ -188,6 +188,20 @@ static void a_voided_contribution_has_come_with_nothing(void **state)
     talk_expect(talk, "staged 1\ndone 1 voided\nreport 1 has come to 1 with nothing\n");
 }
 
+/* K of these would make a step that is refused, and who comes with something would be late. */
+static void a_contribution_without_weight_has_come_with_nothing(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 1);
+    struct talk_part part = contribution(1, (float[]){1}, 1);
+
+    part.weightless = true;
+    talk_part(talk, members.push[1], &part);
+    talk_commit(talk, members.push[1], 1, 0, 0);
+
+    talk_expect(talk, "staged 1\nreport 1 has come to 1 with nothing\n");
+}
+
 static void who_has_come_is_said_over_reports(void **state)
 {
     struct talk *const talk = *state;
@@ -380,6 +394,7 @@ int main(void)
         talk_test(a_step_that_is_not_the_next_is_not_taken),
         talk_test(without_a_quorum_ps_0_takes_no_steps),
         talk_test(a_voided_contribution_has_come_with_nothing),
+        talk_test(a_contribution_without_weight_has_come_with_nothing),
         talk_test(who_has_come_is_said_over_reports),
         talk_test(a_ps_0_that_says_hello_is_told_all_of_it_again),
         talk_test(the_end_of_a_session_says_what_it_has_contributed),

@@ -141,6 +141,20 @@ static void only_the_first_members_rows_count_where_that_is_asked_for(void **sta
     expect_rows(talk, &members, expected);
 }
 
+static void the_first_members_rows_count_whatever_they_weigh(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin_table(talk, 2, UPDATE_ASSIGN, FIRST);
+    float expected[ROWS * COLUMNS] = {0};
+
+    contribute_rows(talk, members.push[2], 1, &(struct rows_of){1, 1, {3}, {9, 9}});
+    contribute_rows(talk, members.push[1], 1, &(struct rows_of){0, 1, {5}, {2, 3}});
+
+    expected[5 * COLUMNS] = 2;
+    expected[5 * COLUMNS + 1] = 3;
+    expect_rows(talk, &members, expected);
+}
+
 /* Before they are added; nobody else's rows are scaled by it. */
 static void each_member_has_its_own_scale(void **state)
 {
@@ -187,6 +201,7 @@ int main(void)
         talk_test(a_mean_divides_by_all_weights_and_who_weighs_nothing_adds_nothing),
         talk_test(a_member_without_rows_takes_part_all_the_same),
         talk_test(only_the_first_members_rows_count_where_that_is_asked_for),
+        talk_test(the_first_members_rows_count_whatever_they_weigh),
         talk_test(each_member_has_its_own_scale),
         talk_test(rows_beside_a_range_of_another_member_are_refused),
     };

@@ -165,7 +165,7 @@ static void a_variable_says_how_contributions_become_one(void **state)
     static const struct {
         uint32_t aggregation;
         float expected;
-    } rows[] = {{SUM, 12}, {MEAN, 3}, {FIRST, 2}};
+    } rows[] = {{SUM, 12}, {MEAN, 3}, {FIRST, 50}};
     struct talk *const talk = *state;
     struct members members = begin(talk, 3);
     static const float values[] = {0, 50, 2, 10};
@@ -177,7 +177,7 @@ static void a_variable_says_how_contributions_become_one(void **state)
         struct talk_part part = contribution(1, same, 1);
         part.shards = 3;
         part.weight = m == 3 ? 3 : 1;
-        part.weightless = m == 1; /* it adds nothing, and is nobody's first */
+        part.weightless = m == 1; /* it adds nothing, and is the first all the same */
         if (m == 1)
             part.weight = 0;
         talk_part(talk, members.push[m], &part);

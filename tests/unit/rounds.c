@@ -84,12 +84,14 @@ static enum rounds_came come(struct desk *desk, uint32_t place, uint64_t number)
 
 static const struct sumac_error passed = {.status = SUMAC_OK};
 static const struct sumac_error late = {
-    .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_TIMED_OUT, .text = "worker 7"};
+    .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_ROUND_TIMED_OUT, .text = "worker 7"};
 
 static struct round *find(struct desk *desk, uint64_t number)
 {
     return rounds_find(&desk->rounds, "grads", number);
 }
+
+static void leave(struct desk *desk, uint32_t place) { rounds_left(&desk->rounds, &tasks[place]); }
 
 static void hear_all(struct desk *desk, uint64_t number)
 {
@@ -283,6 +285,9 @@ static void a_round_that_failed_gives_all_back_and_says_the_same_to_the_late(voi
     assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
     rounds_heard(&desk.rounds, desk.round, 1);
 
+    assert_true(find(&desk, 1)->kept); /* a later attempt of each may come */
+    for (uint32_t place = 0; place < TASKS; place++)
+        leave(&desk, place);
     assert_null(find(&desk, 1));
     end(&desk);
 }
@@ -329,7 +334,7 @@ static void a_round_for_which_somebody_late_has_come_is_not_one_of_those(void **
     end(&desk);
 }
 
-static void who_is_settled_asks_for_nothing(void **state)
+static void a_round_that_failed_goes_when_each_participant_has_left(void **state)
 {
     (void)state;
     struct desk desk;
@@ -337,20 +342,21 @@ static void who_is_settled_asks_for_nothing(void **state)
     begin(&desk);
     assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
     assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
-    assert_int_equal(come(&desk, 0, 2), ROUNDS_TAKEN); /* open: whoever ends it decides */
-    rounds_end(&desk.rounds, find(&desk, 1), &late);
-    rounds_heard(&desk.rounds, find(&desk, 1), 0);
+    leave(&desk, 2); /* before its end */
+    rounds_end(&desk.rounds, desk.round, &late);
+    round_left(&desk.rounds, desk.round, &tasks[2]); /* it has no session */
+    for (uint32_t place = 0; place < 2; place++) {
+        assert_non_null(find(&desk, 1));
+        rounds_heard(&desk.rounds, find(&desk, 1), place);
+        leave(&desk, place);
+    }
 
-    rounds_settled(&desk.rounds, &tasks[2]);
-
-    assert_non_null(find(&desk, 1));
-    assert_int_equal(find(&desk, 2)->heard_count, 0);
-    rounds_heard(&desk.rounds, find(&desk, 1), 1);
     assert_null(find(&desk, 1));
+    assert_int_equal(desk.rounds.room_bytes, 0);
     end(&desk);
 }
 
-static void what_is_kept_goes_when_the_last_late_one_is_settled(void **state)
+static void who_has_left_and_comes_again_is_told_as_before(void **state)
 {
     (void)state;
     struct desk desk;
@@ -359,33 +365,84 @@ static void what_is_kept_goes_when_the_last_late_one_is_settled(void **state)
     assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
     rounds_end(&desk.rounds, desk.round, &late);
     rounds_heard(&desk.rounds, desk.round, 0);
-    rounds_settled(&desk.rounds, &tasks[1]);
+    leave(&desk, 0);
+    leave(&desk, 1);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_AGAIN); /* a later attempt of each */
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
+    leave(&desk, 2);
+
     assert_non_null(find(&desk, 1));
-
-    rounds_settled(&desk.rounds, &tasks[2]);
-
+    rounds_heard(&desk.rounds, find(&desk, 1), 1);
+    leave(&desk, 1);
+    assert_non_null(find(&desk, 1)); /* the other one is here */
+    leave(&desk, 0);
     assert_null(find(&desk, 1));
-    assert_int_equal(desk.rounds.room_bytes, 0);
     end(&desk);
 }
 
-static void who_is_settled_and_comes_after_all_is_waited_for(void **state)
+static void a_round_is_deserted_when_all_who_came_have_left(void **state)
 {
     (void)state;
     struct desk desk;
 
     begin(&desk);
     assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    rounds_end(&desk.rounds, desk.round, &late);
-    rounds_settled(&desk.rounds, &tasks[1]);
-    assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER); /* a later attempt of that task */
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
+    struct round *const round = desk.round;
+    round_left(&desk.rounds, round, &tasks[0]);
+    round_left(&desk.rounds, round, &tasks[2]);
+    assert_false(round_is_deserted(round));
 
-    rounds_heard(&desk.rounds, find(&desk, 1), 0);
-    rounds_settled(&desk.rounds, &tasks[2]);
+    round_left(&desk.rounds, round, &tasks[1]);
+    assert_true(round_is_deserted(round));
 
-    assert_non_null(find(&desk, 1));
-    rounds_heard(&desk.rounds, find(&desk, 1), 1);
-    assert_null(find(&desk, 1));
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_AGAIN);
+    assert_false(round_is_deserted(round));
+    end(&desk);
+}
+
+/* What is kept of failed rounds is bounded whatever they are called. */
+static void of_all_names_so_many_that_failed_are_kept(void **state)
+{
+    (void)state;
+    struct desk desk;
+    char name[16];
+
+    begin(&desk);
+    for (uint32_t i = 0; i <= ROUNDS_KEPT_MAX; i++) {
+        struct meeting meeting = meeting_of(0, 1);
+        (void)snprintf(name, sizeof name, "name %u", i);
+        meeting.name = name;
+        assert_int_equal(come_as(&desk, &meeting, 0), ROUNDS_TAKEN);
+        rounds_end(&desk.rounds, desk.round, &late);
+        rounds_heard(&desk.rounds, desk.round, 0);
+    }
+
+    assert_int_equal(desk.rounds.count, ROUNDS_KEPT_MAX);
+    assert_int_equal(desk.rounds.kept_count, ROUNDS_KEPT_MAX);
+    assert_null(rounds_find(&desk.rounds, "name 0", 1));
+    assert_non_null(rounds_find(&desk.rounds, "name 1", 1));
+    end(&desk);
+    assert_int_equal(desk.rounds.kept_count, 0);
+}
+
+/* Of one that gave way another of its name knows that it is over. */
+static void one_that_gave_way_is_known_to_be_over(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    for (uint64_t number = 1; number <= ROUNDS_KEPT_OF_NAME_MAX + 3; number++) {
+        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
+        rounds_end(&desk.rounds, desk.round, &late);
+        rounds_heard(&desk.rounds, desk.round, 0);
+    }
+
+    assert_true(rounds_are_over(&desk.rounds, "grads", 1));
+    assert_true(rounds_are_over(&desk.rounds, "grads", 3));
+    assert_false(rounds_are_over(&desk.rounds, "grads", 4));
+    assert_false(rounds_are_over(&desk.rounds, "others", 1));
     end(&desk);
 }
 
@@ -397,7 +454,9 @@ static void order(struct desk *desk, uint64_t number, const struct sumac_error *
     struct round *ticket = rounds_ticket(&desk->rounds, &meeting, 0, &desk->error);
 
     assert_non_null(ticket);
-    rounds_end_ordered(&desk->rounds, ticket, how);
+    struct round *round = rounds_ordered(&desk->rounds, ticket, how);
+    if (round != NULL && !round->passes)
+        rounds_end(&desk->rounds, round, how);
 }
 
 static void a_round_that_passes_is_over_when_it_is_whole_here(void **state)
@@ -457,7 +516,7 @@ static void a_round_that_nobody_has_come_to_fails_by_an_order(void **state)
         rounds_heard(&desk.rounds, desk.round, place);
     }
 
-    assert_null(find(&desk, 1));
+    assert_true(find(&desk, 1)->kept);
     assert_int_equal(desk.given, TASKS);
     end(&desk);
 }
@@ -499,6 +558,51 @@ static void what_finds_no_room_is_refused_with_both_figures(void **state)
     assert_int_equal(desk.rounds.room_bytes, 0);
 
     assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    end(&desk);
+}
+
+static void *take_nothing(void *context, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    return NULL;
+}
+
+/* Each shortage would take room for ever. */
+static void what_finds_no_memory_leaves_the_room_as_it_was(void **state)
+{
+    (void)state;
+    struct desk desk;
+    const struct meeting meeting = meeting_of(0, 1);
+
+    memset(&desk, 0, sizeof desk);
+    sized_pool_init(&desk.pool, &(struct memory){.take = take_nothing}, 0);
+    rounds_init(
+        &desk.rounds, &desk.pool, &(struct round_owner){.give = note_given, .context = &desk},
+        1u << 20);
+
+    assert_null(rounds_ticket(&desk.rounds, &meeting, TENSOR_BYTES, &desk.error));
+    assert_int_equal(desk.error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_null(rounds_order_ticket(&desk.rounds, &meeting));
+
+    end(&desk);
+}
+
+static void one_that_never_fits_makes_none_give_way(void **state)
+{
+    (void)state;
+    struct desk desk;
+    const struct meeting meeting = meeting_of(0, 2);
+
+    begin_with(&desk, 20000);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &late);
+    rounds_heard(&desk.rounds, desk.round, 0);
+
+    assert_null(rounds_ticket(&desk.rounds, &meeting, 20000, &desk.error));
+
+    assert_non_null(find(&desk, 1));
+    assert_int_equal(desk.rounds.given_way_count, 0);
     end(&desk);
 }
 
@@ -578,14 +682,18 @@ int main(void)
         cmocka_unit_test(a_round_that_failed_gives_all_back_and_says_the_same_to_the_late),
         cmocka_unit_test(of_one_name_some_that_failed_are_kept_for_the_late),
         cmocka_unit_test(a_round_for_which_somebody_late_has_come_is_not_one_of_those),
-        cmocka_unit_test(who_is_settled_asks_for_nothing),
-        cmocka_unit_test(what_is_kept_goes_when_the_last_late_one_is_settled),
-        cmocka_unit_test(who_is_settled_and_comes_after_all_is_waited_for),
+        cmocka_unit_test(a_round_that_failed_goes_when_each_participant_has_left),
+        cmocka_unit_test(who_has_left_and_comes_again_is_told_as_before),
+        cmocka_unit_test(a_round_is_deserted_when_all_who_came_have_left),
+        cmocka_unit_test(of_all_names_so_many_that_failed_are_kept),
+        cmocka_unit_test(one_that_gave_way_is_known_to_be_over),
         cmocka_unit_test(a_round_that_passes_is_over_when_it_is_whole_here),
         cmocka_unit_test(a_round_that_passes_may_fail_here_alone),
         cmocka_unit_test(a_round_that_nobody_has_come_to_fails_by_an_order),
         cmocka_unit_test(a_ticket_of_which_nothing_comes_leaves_nothing),
         cmocka_unit_test(what_finds_no_room_is_refused_with_both_figures),
+        cmocka_unit_test(what_finds_no_memory_leaves_the_room_as_it_was),
+        cmocka_unit_test(one_that_never_fits_makes_none_give_way),
         cmocka_unit_test(what_is_kept_gives_way),
         cmocka_unit_test(of_one_name_so_many_rounds_may_be_under_way),
         cmocka_unit_test(many_rounds_leave_nothing),

@@ -158,7 +158,10 @@ peers_fail_round(const struct call *call, const struct sumac_error *why, struct 
     enum sumac_status status = why->status;
 
     assert(status != SUMAC_OK);
-    if (status == SUMAC_UNAVAILABLE && why->reason == SUMAC_REASON_TIMED_OUT)
+    const bool waited =
+        why->reason == SUMAC_REASON_TIMED_OUT || /* the pull, or the round for all */
+        why->reason == SUMAC_REASON_ROUND_TIMED_OUT;
+    if (status == SUMAC_UNAVAILABLE && waited)
         status = SUMAC_DEADLINE_EXCEEDED;
     else if (status == SUMAC_ABORTED && why->reason == SUMAC_REASON_MEMBER_GONE)
         status = SUMAC_UNAVAILABLE;

@@ -89,6 +89,8 @@ enum sumac_status {
     X(BUSY, 36)                                                                                    \
     X(STREAM_REPLACED, 37)                                                                         \
     X(MEMBER_GONE, 38)                                                                             \
+    X(ROUND_TIMED_OUT, 39)                                                                         \
+    X(ROUND_OVER, 40)                                                                              \
     X(SESSION_UNKNOWN, 48)                                                                         \
     X(SESSION_CLOSED, 49)                                                                          \
     X(STATE_LOST, 64)                                                                              \

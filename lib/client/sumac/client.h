@@ -504,7 +504,7 @@ struct sumac_barrier_options {
     const struct sumac_member *tasks;
     uint32_t task_count; /* at most SUMAC_BARRIER_TASKS_MAX */
     /* The round ends for all when the first of theirs is over, a little before it, so that the
-     * answer comes in time: a second, or half of less than two. 0: the client's. */
+     * answer comes in time: a second, or half of less than two. 0: the client's. At most a day. */
     uint32_t timeout_ms;
 };
 
@@ -514,17 +514,18 @@ struct sumac_barrier_options {
  * facts' attempt is above 1). It says nothing of pushes: who wants the others to find its own waits
  * for them first (sumac_push_wait).
  *
- * A round ends for all alike, well or not. Who has come has come, though its call fails or its
- * process ends; after an error that is not the round's (DEADLINE_EXCEEDED or UNAVAILABLE, of a ps
- * that is silent or gone) the same call again asks what became of it. The end of the last round
- * alone is known: who asks for one before that hears ABORTED (TIMED_OUT). ps 0 knows 256 names, and
- * forgets the one that was used least lately: use few, round after round.
+ * A round ends for all alike, well or not, and fails when all who came have left. Who has come has
+ * come, though its call fails or its process ends; after an error that is not the round's
+ * (DEADLINE_EXCEEDED or UNAVAILABLE, of a ps that is silent or gone) the same call again asks what
+ * became of it. The end of the last round alone is known: who asks for one before that hears
+ * ABORTED (ROUND_OVER). ps 0 knows 256 names, and forgets the one that was used least lately: use
+ * few, round after round.
  *
  * Borrows  all that the options point to, until it returns. The name is kept until the close.
  * Gives    *round, when all have come; NULL will do.
- * Fails    DEADLINE_EXCEEDED (TIMED_OUT): some have not come; the text names who is missing and
- * when each was last heard from. ABORTED, FAILED_PRECONDITION (MEMBER_GONE): one that is missing
- *          was lost, or has left. ALREADY_EXISTS: others who came name other tasks.
+ * Fails    DEADLINE_EXCEEDED (ROUND_TIMED_OUT): some have not come; the text names who is missing
+ * and when each was last heard from. ABORTED, FAILED_PRECONDITION (MEMBER_GONE): one that is
+ * missing was lost, or has left. ALREADY_EXISTS: others who came name other tasks.
  *          INVALID_ARGUMENT: name, tasks. FAILED_PRECONDITION: this is no member; no tasks are
  * named and ps 0 has no list of the members; another thread of this client waits at that name.
  *          RESOURCE_EXHAUSTED (BUSY): too many barriers are open.
@@ -561,7 +562,7 @@ struct sumac_meet_options {
     bool weightless;         /* … nothing: it is not counted */
     bool non_finite_allowed; /* else a float that is not finite refuses the contribution */
     /* Of all times that those who come name the first that is over ends the round, for all. 0:
-     * 60 s; of sumac_client_meet_and_wait the client's, a little less. */
+     * 60 s; of sumac_client_meet_and_wait the client's, a little less. At most a day. */
     uint32_t timeout_ms;
 };
 
@@ -608,12 +609,12 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet(
  * Fails    alike for all who take part: FAILED_PRECONDITION (STEP_DIFFERS): contributions differ,
  *          whose and how (of lists of tasks that differ the first counts: a round that is whole by
  *          that one is over, and who comes later with another is told alone); UNAVAILABLE
- *          (TIMED_OUT): some have not come, naming them and when each was last heard from; ABORTED
- *          (MEMBER_GONE): one that has not come has left, or was lost; INVALID_ARGUMENT
- *          (ZERO_WEIGHT): a mean of no weight. For this one alone: what its
- *          contribution was refused for: NON_FINITE; ALREADY_EXISTS: it has contributed to that
- *          round; RESOURCE_EXHAUSTED (OUT_OF_MEMORY): the ps's --meet-max, with both figures;
- *          ABORTED (SESSION_CLOSED). */
+ *          (ROUND_TIMED_OUT): some have not come, naming them and when each was last heard from;
+ * ABORTED (MEMBER_GONE): one that has not come has left, or was lost, or all who came have; ABORTED
+ * (ROUND_OVER): it failed before, and how is forgotten; INVALID_ARGUMENT (ZERO_WEIGHT): a mean of
+ * no weight. For this one alone: what its contribution was refused for: NON_FINITE; ALREADY_EXISTS:
+ * it has contributed to that round; RESOURCE_EXHAUSTED (OUT_OF_MEMORY): the ps's --meet-max, with
+ * both figures; ABORTED (SESSION_CLOSED). */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_meet_wait(
     struct sumac_meet *meet, uint32_t timeout_ms, struct sumac_met *met, struct sumac_error *error);
 /* Is it over? Never blocks; polls the network once. */

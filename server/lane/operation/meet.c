@@ -97,38 +97,32 @@ static void record_end(struct lane *lane, const struct round *round, const struc
     (void)lane_record_order(lane, RECORD_MEETING, NULL, 0, &message.base);
 }
 
-/* A round that is over is kept for those who may come yet: of the participants that have not, these
- * never will. It may be gone with that. */
-static void forget_gone(struct lane *lane, const char *name, uint64_t number)
-{
-    struct round *round = rounds_find(&lane->rounds, name, number);
-    uint64_t gone[MEETING_TASKS_MAX / 64u] = {0};
-
-    if (round == NULL || !round->over)
-        return;
-    const uint32_t count = round->meeting->task_count;
-    for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
-         place = round_missing(round, place + 1))
-        if (!round->places[place].heard && find_gone(lane, &round->meeting->tasks[place]) != NULL)
-            gone[place / 64u] |= UINT64_C(1) << place % 64u;
-    for (uint32_t place = 0; place < count; place++) /* with the last one the round is gone */
-        if ((gone[place / 64u] >> place % 64u & 1u) != 0)
-            rounds_heard(&lane->rounds, round, place);
-}
-
-/* For all alike. */
-static void fail_round(struct lane *lane, struct round *round, const struct sumac_error *end)
+/* A round that failed is kept for as long as a participant has an open session. The round is open
+ * still, so it stays. */
+static void note_absent(struct lane *lane, struct round *round)
 {
     assert(!round->over);
+    for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
+         place = round_missing(round, place + 1))
+        if (find_session(lane, &round->meeting->tasks[place]) == NULL)
+            round_left(&lane->rounds, round, &round->meeting->tasks[place]);
+}
+
+/* For all alike. The round may be gone with that. */
+static void end_failed(struct lane *lane, struct round *round, const struct sumac_error *end)
+{
+    note_absent(lane, round);
+    rounds_end(&lane->rounds, round, end);
+    tell(lane);
+}
+
+/* As this ps judges it. */
+static void fail_round(struct lane *lane, struct round *round, const struct sumac_error *end)
+{
     assert(end->status != SUMAC_OK);
     record_end(lane, round, end);
     out_log(&lane->out, "ps %u: %s", lane->index, end->text);
-    const uint64_t number = round->meeting->round;
-    char name[MEETING_NAME_BYTES_MAX + 1];
-    (void)text_print(name, sizeof name, "%s", round->meeting->name);
-    rounds_end(&lane->rounds, round, end); /* it may be gone with that */
-    forget_gone(lane, name, number);
-    tell(lane);
+    end_failed(lane, round, end);
 }
 
 /* ---- who says so: this ps, or ps 0, which is told */
@@ -185,7 +179,7 @@ static void time_out(struct lane *lane, struct round *round)
     assert(lane->now_us >= round->until_us);
     lane_meet_missing(lane, round, missing, sizeof missing);
     (void)fail(
-        &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+        &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_ROUND_TIMED_OUT,
         "round %" PRIu64 " of rendezvous %.100s has waited %s on ps %u for %s",
         round->meeting->round, round->meeting->name, text_time_ms(round->until_ms).text,
         lane->index, missing);
@@ -213,7 +207,6 @@ static uint64_t look_at(struct lane *lane, struct round *round)
 static void end_without(struct lane *lane, struct round *round, const struct lane_session *session)
 {
     char cause[CLOSE_CAUSE_TEXT_BYTES];
-    struct meeting_task task;
     struct sumac_error end;
 
     assert(session->closed);
@@ -224,8 +217,22 @@ static void end_without(struct lane *lane, struct round *round, const struct lan
         round->meeting->round, round->meeting->name, session->task,
         wire_close_cause_print(&session->cause, cause));
     end_or_propose(lane, round, &end);
-    (void)lane_session_task(session, &task);
-    rounds_settled(&lane->rounds, &task);
+}
+
+/* The sessions of all who have contributed are settled: no process waits for its result. */
+static void end_deserted(struct lane *lane, struct round *round, const struct lane_session *session)
+{
+    char cause[CLOSE_CAUSE_TEXT_BYTES];
+    struct sumac_error end;
+
+    assert(session->closed);
+    (void)fail(
+        &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "round %" PRIu64 " of rendezvous %.100s has failed: no participant that contributed to it "
+        "is left; the session of %s is over%s",
+        round->meeting->round, round->meeting->name, session->task,
+        wire_close_cause_print(&session->cause, cause));
+    end_or_propose(lane, round, &end);
 }
 
 /* ---- a contribution */
@@ -282,6 +289,25 @@ static void look_for_gone(struct lane *lane, struct round *round)
     }
 }
 
+static bool was_forgotten(const struct lane *lane, const struct round *round)
+{
+    return rounds_are_over(&lane->rounds, round->meeting->name, round->meeting->round);
+}
+
+/* Its participants were told how it ended, and do not come again. */
+static void end_again(struct lane *lane, struct round *round)
+{
+    struct sumac_error end;
+
+    assert(round->came_count == 1);
+    (void)fail(
+        &end, SUMAC_ABORTED, SUMAC_REASON_ROUND_OVER,
+        "round %" PRIu64 " of rendezvous %.100s is over, and how it ended is not known any more: "
+        "go on with the round that the other participants are at",
+        round->meeting->round, round->meeting->name);
+    end_or_propose(lane, round, &end);
+}
+
 /* Where one of them is split and another is not, the home alone has both. */
 static void
 differ(struct lane *lane, struct round *round, bool split, const struct sumac_error *error)
@@ -312,16 +338,18 @@ void lane_meet_deposit(struct lane *lane, struct lane_part *part)
         lane->turns->meet_due_us = round->until_us;
     if (round_is_whole(round))
         pass(lane, round);
+    else if (round->came_count == 1 && !round->passes && was_forgotten(lane, round))
+        end_again(lane, round);
     else
         look_for_gone(lane, round);
 }
 
-/* Will nobody come to it any more, and does nobody ask for it? */
+/* Have all who take part left? */
 static bool is_forsaken(struct lane *lane, const struct round *round)
 {
     for (uint32_t i = 0; i < round->meeting->task_count; i++) {
         const struct round_place *place = &round->places[i];
-        if (place->came ? !place->heard : find_gone(lane, &round->meeting->tasks[i]) == NULL)
+        if (place->came ? !place->left : find_gone(lane, &round->meeting->tasks[i]) == NULL)
             return false;
     }
     return true;
@@ -355,15 +383,20 @@ void lane_meet_settled(struct lane *lane, struct lane_session *session)
     assert(session->closed);
     assert(session->parts.first == NULL || session->parts.last->sequence <= session->final);
     lane_deposits_heard(lane, session, UINT64_MAX);
-    if (!lane_session_task(session, &task) || find_gone(lane, &task) == NULL)
+    if (!lane_session_task(session, &task))
+        return;
+    rounds_left(&lane->rounds, &task);
+    if (find_gone(lane, &task) == NULL)
         return;
     for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
         next = round->in_list.next;
         lane->work++;
+        round_left(&lane->rounds, round, &task);
         if (round_lacks(round, &task))
             end_without(lane, round, session);
+        else if (!round->passes && round_is_deserted(round))
+            end_deserted(lane, round, session);
     }
-    rounds_settled(&lane->rounds, &task);
     end_forsaken(lane);
 }
 
@@ -442,15 +475,15 @@ static enum sumac_status obey_whole(
     struct round *round = rounds_find(&lane->rounds, meeting.name, meeting.round);
     if (round != NULL)
         lane_report_meet_forget(lane, round);
-    const bool was_over = round != NULL && round->over;
-    round = rounds_end_ordered(&lane->rounds, ticket, end);
-    if (round != NULL && round_is_whole(round))
-        pass(lane, round);
-    else if (round != NULL)
-        look_for_gone(lane, round);
-    else if (!was_over)
+    round = rounds_ordered(&lane->rounds, ticket, end);
+    if (round != NULL && !round->passes) {
         out_log(&lane->out, "ps %u: %s", lane->index, end->text);
-    forget_gone(lane, meeting.name, meeting.round);
+        end_failed(lane, round, end);
+    } else if (round != NULL && round_is_whole(round)) {
+        pass(lane, round);
+    } else if (round != NULL) {
+        look_for_gone(lane, round);
+    }
     tell(lane);
     return SUMAC_OK;
 }
@@ -464,9 +497,8 @@ static void obey_own(struct lane *lane, const wire_meeting *said, const struct s
     assert(!lane->serving);
     (void)text_print(name, sizeof name, "%.*s", (int)said->name.len, (const char *)said->name.data);
     struct round *round = rounds_find(&lane->rounds, name, said->round);
-    if (round != NULL)
-        rounds_end(&lane->rounds, round, end);
-    forget_gone(lane, name, said->round);
+    if (round != NULL && !round->over)
+        end_failed(lane, round, end);
 }
 
 enum sumac_status lane_meet_obey(

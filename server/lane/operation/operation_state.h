@@ -237,6 +237,11 @@ const uint8_t *slices_contribution(
     const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
     uint64_t *together_bytes);
 double slices_scale(const void *context, uint32_t source);
+/* The same of the one that ONLY_FIRST_REPLICA takes. */
+const uint8_t *slices_first_contribution(
+    const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
+    uint64_t *together_bytes);
+double slices_first_scale(const void *context, uint32_t source);
 void slices_fill(struct lane *lane, struct batch *batch, struct operation *operation);
 
 /* rows.c: runs by rows */

@@ -92,7 +92,7 @@ static void take_rows(struct lane *lane, struct operation *operation)
         const bool first = takes_first_only(operation);
         for (struct lane_part *part = operation->parts.first; part != NULL;
              part = part->in_operation.next) {
-            if (part->weight <= 0)
+            if (part->weight <= 0 && !first)
                 continue;
             add_pieces(part, operation->run, operation, &ordinal);
             if (first)

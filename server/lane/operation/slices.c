@@ -48,19 +48,45 @@ static const struct lane_part *contributor(const struct operation *operation, ui
     return part;
 }
 
+static const uint8_t *bytes_of(
+    const struct lane_part *part, const struct update_slice *slice, uint64_t at,
+    uint64_t *together_bytes)
+{
+    assert(slice->source_run < part->run_count);
+    const struct cursor cursor = place_in_chunks(&part->runs[slice->source_run], at);
+    *together_bytes = cursor.chunk->used - cursor.offset;
+    return cursor.chunk->data + cursor.offset;
+}
+
 /* Where byte `at` of a contribution to the slice's run lies. */
 const uint8_t *slices_contribution(
     const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
     uint64_t *together_bytes)
 {
     const struct operation *operation = context;
-    const struct lane_part *part = contributor(operation, source);
 
-    assert(slice->source_run < part->run_count);
     assert(operation->sum != NULL);
-    const struct cursor cursor = place_in_chunks(&part->runs[slice->source_run], at);
-    *together_bytes = cursor.chunk->used - cursor.offset;
-    return cursor.chunk->data + cursor.offset;
+    return bytes_of(contributor(operation, source), slice, at, together_bytes);
+}
+
+/* That of the lowest member, whatever it weighs: of a value that is taken as it is there is no
+ * weight. */
+const uint8_t *slices_first_contribution(
+    const void *context, uint32_t source, const struct update_slice *slice, uint64_t at,
+    uint64_t *together_bytes)
+{
+    const struct operation *operation = context;
+
+    assert(source == 0);
+    return bytes_of(operation->parts.first, slice, at, together_bytes);
+}
+
+double slices_first_scale(const void *context, uint32_t source)
+{
+    const struct operation *operation = context;
+
+    assert(source == 0);
+    return operation->parts.first->scale;
 }
 
 double slices_scale(const void *context, uint32_t source)

@@ -161,10 +161,12 @@ lane_step_take(struct lane *lane, const wire_take_step *taken, struct sumac_erro
     return SUMAC_OK;
 }
 
+static bool adds_something(const struct lane_part *part) { return part->weight > 0; }
+
 void step_come(struct lane *lane, const struct lane_part *part, bool voided)
 {
-    if (part->step != 0)
-        lane_report_come(lane, part->session, part->step, voided);
+    if (part->step != 0) /* one without weight makes no quorum: a mean of such has no value */
+        lane_report_come(lane, part->session, part->step, voided || !adds_something(part));
 }
 
 /* What was made again of records was told to another ps 0, or to none. */
@@ -357,8 +359,6 @@ double step_weight(const struct lane *lane, uint64_t step)
     return weight;
 }
 
-static bool adds_something(const struct lane_part *part) { return part->weight > 0; }
-
 void step_sum(struct lane *lane)
 {
     struct contributions *sum = &lane->turns->contributions;
@@ -375,8 +375,10 @@ void step_sum(struct lane *lane)
         if (adds_something(part) && part->scale != 1)
             sum->all.scale_of = slices_scale;
     }
-    sum->first = sum->all;
-    sum->first.count = 1;
+    sum->first = (struct update_sources){
+        .context = operation, .find = slices_first_contribution, .count = 1};
+    if (operation->parts.first->scale != 1)
+        sum->first.scale_of = slices_first_scale;
     operation->sum = sum;
 }
 
