@@ -29,6 +29,11 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+int command_exit_code(const struct sumac_error *error)
+{
+    return error->reason == SUMAC_REASON_RUN_ENDED ? EXIT_RETRYABLE : sumac_exit_code(error);
+}
+
 int command_failed(const struct command *command, const struct sumac_error *error)
 {
     const char *remedy =
@@ -36,5 +41,5 @@ int command_failed(const struct command *command, const struct sumac_error *erro
     const char *ended = error->reason == SUMAC_REASON_RUN_ENDED ? "the run has ended: " : "";
 
     fprintf(stderr, "sumac %s: %s%s%s\n", command->name, ended, error->text, remedy);
-    return sumac_exit_code(error);
+    return command_exit_code(error);
 }

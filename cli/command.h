@@ -80,6 +80,8 @@ struct command {
 const struct command *command_at(size_t index);
 const struct command *command_find(const char *name);
 
+/* sumac_exit_code, except that a command which the end of the run cut short has failed. */
+int command_exit_code(const struct sumac_error *error);
 /* Say what went wrong, and what to do about it. Returns the exit code. */
 int command_failed(const struct command *command, const struct sumac_error *error);
 

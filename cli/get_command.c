@@ -258,7 +258,7 @@ static int report_missing(const struct reading *reading)
         fprintf(
             stderr, "sumac get: %s is held by ps %d at %s: %s\n", item->label, (int)item->missing,
             ps->address, roster_silence(ps, silence, sizeof silence));
-        code = sumac_exit_code(&ps->why);
+        code = command_exit_code(&ps->why);
     }
     return code;
 }

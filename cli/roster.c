@@ -208,7 +208,7 @@ int roster_report(const struct command *command, const struct roster *roster, co
         fprintf(
             stderr, "sumac %s: ps %u at %s: %s; %s\n", command->name, i, ps->address,
             roster_silence(ps, silence, sizeof silence), left_out);
-        code = code == EXIT_FINE ? sumac_exit_code(&ps->why) : code;
+        code = code == EXIT_FINE ? command_exit_code(&ps->why) : code;
     }
     return code;
 }

@@ -293,7 +293,7 @@ tell_end(const struct command *command, const struct sight *sight, const struct 
 
     if (sight->told && !well) {
         fprintf(stderr, "sumac stats: the run has failed: %s\n", error->text);
-        return sumac_exit_code(error);
+        return command_exit_code(error);
     }
     if (sight->told || error->status != SUMAC_UNAVAILABLE) {
         const int code = command_failed(command, error);
@@ -304,7 +304,7 @@ tell_end(const struct command *command, const struct sight *sight, const struct 
         "sumac stats: ps 0 at %s: %s: gone without a word, so that nobody can tell whether the run "
         "is over or lost\n",
         ps->address, roster_silence(ps, silence, sizeof silence));
-    return sumac_exit_code(error);
+    return command_exit_code(error);
 }
 
 /* The exit code. */

@@ -26,13 +26,18 @@ static int by_status(enum sumac_status status)
 }
 
 /* The reason tells the remedy where there is one: below PS_MISSING fix the call, PROTOCOL_VERSION
- * and WRONG_CLUSTER the configuration; a restart mends the others. */
+ * and WRONG_CLUSTER the configuration; a restart mends the others. A program that ends for a late
+ * step forgot to go on, and may go on after a restart. */
 int sumac_exit_code(const struct sumac_error *error)
 {
     if (error == NULL || error->status == SUMAC_OK)
         return 0;
     if (error->reason == SUMAC_REASON_UNSPECIFIED)
         return by_status(error->status);
+    if (error->reason == SUMAC_REASON_RUN_ENDED)
+        return 0;
+    if (error->reason == SUMAC_REASON_STEP_LATE)
+        return EXIT_RETRYABLE;
     if (error->reason < SUMAC_REASON_PS_MISSING || error->reason == SUMAC_REASON_PROTOCOL_VERSION ||
         error->reason == SUMAC_REASON_WRONG_CLUSTER)
         return EXIT_PERMANENT;
@@ -46,5 +51,7 @@ void sumac_check(enum sumac_status status, const struct sumac_error *error)
     fprintf(
         stderr, "sumac: %s\n",
         error == NULL || error->text[0] == '\0' ? sumac_status_name(status) : error->text);
+    if (error != NULL && error->reason == SUMAC_REASON_STEP_LATE)
+        return;
     exit(error == NULL || error->status != status ? by_status(status) : sumac_exit_code(error));
 }

@@ -38,7 +38,7 @@ struct rpc_poller {
     struct pool calls;
     struct arena arena;   /* of the message that is being handled */
     struct reader reader; /* who polls */
-    uint32_t live;        /* calls that are not over */
+    uint32_t live;        /* calls that are not over, and closed channels that still connect */
     /* Calls whose next message is to be asked for; each counts that as a batch. */
     struct rpc_call *asking;
 };

@@ -16,6 +16,7 @@
 #define KEEPALIVE_MS 20000
 #define KEEPALIVE_ANSWER_MS_MAX 20000
 #define CONNECT_MS_MAX 5000
+#define ATTEMPT_MS_MAX 1000 /* for a closed channel to go on connecting */
 #define BACKOFF_MS_MIN 100
 #define BACKOFF_MS_MAX 2000
 #define PATH_BYTES 300u
@@ -33,6 +34,7 @@ struct rpc_channel {
     struct known known[SERVICES_MAX];
     unsigned known_count;
     struct rpc_call *calls;
+    struct tag attempt_over; /* of a closed channel that was connecting */
 };
 
 static grpc_arg integer(const char *key, int value)
@@ -81,15 +83,41 @@ static void destroy_if_done(struct rpc_channel *channel)
         memory_give(&memory_heap, channel, sizeof *channel);
 }
 
+static void destroy_core(struct rpc_channel *channel)
+{
+    grpc_channel_destroy(channel->core);
+    channel->core = NULL;
+    destroy_if_done(channel);
+}
+
+static void end_attempt(void *owner, bool ok)
+{
+    struct rpc_channel *channel = owner;
+    (void)ok;
+
+    channel->poller->live--;
+    destroy_core(channel);
+}
+
+/* gRPC 1.51 never closes the socket of a channel that is destroyed after its connection was made
+ * and before the server's SETTINGS came. So an attempt that is under way ends first. */
 void rpc_channel_close(struct rpc_channel *channel)
 {
     if (channel == NULL)
         return;
     for (struct rpc_call *call = channel->calls; call != NULL; call = call->next)
         rpc_call_cancel(call);
-    grpc_channel_destroy(channel->core);
-    channel->core = NULL;
-    destroy_if_done(channel);
+    if (grpc_channel_check_connectivity_state(channel->core, 0) != GRPC_CHANNEL_CONNECTING) {
+        destroy_core(channel);
+        return;
+    }
+    channel->attempt_over = (struct tag){.done = end_attempt, .owner = channel};
+    channel->poller->live++;
+    grpc_channel_watch_connectivity_state(
+        channel->core, GRPC_CHANNEL_CONNECTING,
+        gpr_time_add(
+            gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(ATTEMPT_MS_MAX, GPR_TIMESPAN)),
+        channel->poller->queue, &channel->attempt_over);
 }
 
 void channel_forget(struct rpc_channel *channel, struct rpc_call *call)

@@ -339,9 +339,12 @@ void lease_check(struct session *session)
     if (session->config.reader || session->phase < PHASE_OPEN)
         return;
     const uint64_t third_us = third_of_lease_us(session);
-    if (session->phase == PHASE_SETTLING &&
-        session->now_us >= session->settling_us + patience_us(session)) {
-        session_end(session, &session->end, NULL);
+    if (session->phase == PHASE_SETTLING) {
+        const uint64_t until_us = session->settling_us + patience_us(session);
+        if (session->now_us < until_us)
+            effect_wake(session, until_us);
+        else
+            session_end(session, &session->end, NULL);
         return;
     }
     if (session->phase == PHASE_OPEN && !session->renewing &&

@@ -172,44 +172,12 @@ bool met_receive(
     return !answer->last || request->offset == piece->bytes;
 }
 
-void met_tell(struct session *session, struct pull *pull, struct session_effect *effect)
-{
-    const wire_met *header = pull->met;
-
-    assert(pull->meeting != NULL);
-    if (header != NULL) {
-        wire_met *copy = step_take(session, pull->met_bytes);
-        if (copy != NULL) {
-            memcpy(copy, header, pull->met_bytes);
-            copy->shape = (uint64_t *)(void *)(copy + 1);
-            copy->extents = copy->shape + copy->n_shape;
-        }
-        effect->met = copy;
-        sized_pool_give(&session->blocks, pull->met, pull->met_bytes);
-        pull->met = NULL;
-    }
-    if (pull->joined.data == NULL)
-        return;
-    effect->joined = pull->joined;
-    met_forget_spent(
-        session); /* a step ends one of them well, and of others nothing is looked at */
-    session->spent = pull->joined;
-    pull->joined = (struct span){.data = NULL};
-}
-
-static void give_span(struct session *session, struct span *span)
-{
-    if (span->data != NULL)
-        sized_pool_give(&session->blocks, (void *)(uintptr_t)span->data, span->bytes + 1);
-    *span = (struct span){.data = NULL};
-}
-
-void met_forget_spent(struct session *session) { give_span(session, &session->spent); }
-
 void met_release(struct session *session, struct pull *pull)
 {
-    give_span(session, &pull->joined);
+    assert(pull->meeting != NULL || pull->met == NULL);
+    if (pull->joined.data != NULL)
+        sized_pool_give(
+            &session->blocks, (void *)(uintptr_t)pull->joined.data, pull->joined.bytes + 1);
     if (pull->met != NULL)
         sized_pool_give(&session->blocks, pull->met, pull->met_bytes);
-    pull->met = NULL;
 }

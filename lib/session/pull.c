@@ -26,12 +26,26 @@ static size_t block_bytes(const struct pull *pull)
            (sizeof *pull->pieces + sizeof *pull->versions + sizeof *pull->places);
 }
 
+static void give_blocks(struct session *session, struct pull *pull)
+{
+    met_release(session, pull);
+    sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
+}
+
 void pulls_release(struct session *session)
 {
-    for (struct pull *pull = session->live_pulls.first; pull != NULL;
-         pull = pull->in_session.next) {
-        met_release(session, pull);
-        sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
+    pulls_forget_over(session);
+    for (struct pull *pull = session->live_pulls.first; pull != NULL; pull = pull->in_session.next)
+        give_blocks(session, pull);
+}
+
+void pulls_forget_over(struct session *session)
+{
+    for (struct pull *pull; (pull = session->over_pulls.first) != NULL;) {
+        assert(pull->requests.first == NULL);
+        LIST_REMOVE(&session->over_pulls, pull, in_session);
+        give_blocks(session, pull);
+        pool_give(&session->pulls, pull);
     }
 }
 
@@ -39,24 +53,21 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
 {
     struct session_effect *effect = effect_add(session, SESSION_EFFECT_PULLED);
 
+    assert(pull->token != 0);
     effect->token = pull->token;
-    if (error != NULL)
+    if (error != NULL) {
         effect->error = *error;
-    else if (pull->meeting != NULL)
-        met_tell(session, pull, effect);
-    met_release(session, pull);
-    uint64_t *versions = step_take(session, pull->piece_count * sizeof *versions);
-    if (versions != NULL) {
-        memcpy(versions, pull->versions, pull->piece_count * sizeof *versions);
-        effect->versions = versions;
-        effect->version_count = pull->piece_count;
+    } else {
+        effect->met = pull->met;
+        effect->joined = pull->joined;
     }
+    effect->versions = pull->versions;
+    effect->version_count = pull->piece_count;
     requests_drop(session, pull);
     LIST_REMOVE(&session->live_pulls, pull, in_session);
+    LIST_APPEND(&session->over_pulls, pull, in_session);
     assert(session->pull_count > 0);
     session->pull_count--;
-    sized_pool_give(&session->blocks, pull->pieces, block_bytes(pull));
-    pool_give(&session->pulls, pull);
 }
 
 static bool take_block(struct session *session, struct pull *pull)

@@ -96,7 +96,6 @@ void session_destroy(struct session *session)
     pushes_release(session);
     pulls_release(session);
     memory_give(&memory, session->links, session->link_count * sizeof *session->links);
-    met_forget_spent(session);
     pool_deinit(&session->meets);
     pool_deinit(&session->calls);
     pool_deinit(&session->errors);
@@ -293,7 +292,7 @@ void session_step(
     if (event->kind == SESSION_EVENT_UNDONE)
         note_undone(session);
     arena_reset(&session->step);
-    met_forget_spent(session);
+    pulls_forget_over(session);
     session->effects = NULL;
     session->effect_count = session->effect_capacity = 0;
     session->event = event;

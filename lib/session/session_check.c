@@ -282,6 +282,9 @@ static void check_pulls(struct sums *sums)
         before = pull;
     }
     check_same(sums->check, session->pull_count, count, "pulls", "the session");
+    for (const struct pull *pull = session->over_pulls.first; pull != NULL;
+         pull = pull->in_session.next)
+        count++;
     check_same(sums->check, session->pulls.used, count, "records of pulls", "the session");
     check_same(sums->check, sums->open_requests, open, "requests of pulls", "all ps");
 }

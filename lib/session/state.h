@@ -299,8 +299,8 @@ struct session {
     uint32_t refused_count; /* pushes in the window that are voided */
 
     LIST(struct meet) live_meets;
-    struct span spent; /* what the last step lent of a pull that is over */
     LIST(struct pull) live_pulls;
+    LIST(struct pull) over_pulls; /* the last step ended them: its effects lend what they have */
     uint32_t pull_count;
     uint64_t last_request;
 };
@@ -466,10 +466,7 @@ void meets_check(struct session *session);
 /* The next message of a round's result. False: it is none, or there is no memory. */
 bool met_receive(
     struct session *session, struct request *request, const struct session_event *event);
-/* What it came to, which the effect lends until the next step. */
-void met_tell(struct session *session, struct pull *pull, struct session_effect *effect);
-void met_forget_spent(struct session *session);
-/* What a pull has of it. */
+/* Free what a pull has of it. */
 void met_release(struct session *session, struct pull *pull);
 
 /* pull.c */
@@ -477,6 +474,8 @@ void pull_accept(struct session *session, const struct session_pull *wanted);
 void pull_cancel(struct session *session, uint64_t token);
 void pull_over(struct session *session, struct pull *pull, const struct sumac_error *error);
 void pulls_end(struct session *session);
+/* Free the pulls that the last step ended. */
+void pulls_forget_over(struct session *session);
 /* Their memory, and nothing else: the session is destroyed. */
 void pulls_release(struct session *session);
 void pulls_check(struct session *session);

@@ -525,10 +525,10 @@ static void check_stream(struct sums *sums, const struct lane_stream *stream)
         check_object(
             sums->check, "stream %" PRIu64 " has said no hello that was taken, and is served",
             stream->id);
-    const bool waits_for_disk = lane->last_record > lane->recorded;
+    const bool tick_due = stream->patient_count > 0 && lane->pulls_due_us <= lane->now_us;
     if ((stream->due != 0 || stream->answers.first != NULL) && stream->writable &&
-        !stream->attended && stream->kind != LANE_STREAM_PEER && !waits_for_disk &&
-        !lane_pull_holds_answers(lane, stream))
+        !stream->attended && stream->kind != LANE_STREAM_PEER && !tick_due &&
+        lane->last_record <= lane->recorded && !lane_pull_holds_answers(lane, stream))
         check_object(
             sums->check, "stream %" PRIu64 " has something to say, and nobody looks after it",
             stream->id);

@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from cluster import PATIENCE_S, SUMAC, Cluster, Process
+from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process
 from crowd import crowd, is_turned_away
 
 HARD = resource.getrlimit(resource.RLIMIT_NOFILE)[1]       # only root gets more
@@ -34,6 +34,11 @@ class Descriptors(unittest.TestCase):
             self.addCleanup(run.kill)
             run.wait_for(rf"worker 0 \| {HARD}$")
             run.wait()
+
+    def test_clients_that_leave_and_are_closed_leave_none(self):
+        with Cluster(ps=1) as cluster:
+            opener = cluster.add(Process([os.path.join(BUILD, "opener"), "200", str(PATIENCE_S)], cluster.environment("worker", 0)))
+            self.assertEqual(opener.wait(), 0, opener.text())
 
 
 class Crowds(unittest.TestCase):

@@ -27,9 +27,9 @@
 #define SIM_VIOLATION_BYTES (SUMAC_ERROR_TEXT_BYTES + 32u) /* a check's sentence, and whose */
 #define SEED_COLUMNS 2u
 #define SIM_ROUNDS_MAX 256u    /* of the barrier */
-#define SIM_MEET_NAMES 2u      /* of rendezvous, */
+#define SIM_MEET_NAMES 6u      /* of rendezvous, */
 #define SIM_MEET_ROUNDS_MAX 8u /* the rounds of one, from 1 on, */
-#define SIM_MEETS_MAX 128u     /* and contributions of one run */
+#define SIM_MEETS_MAX 512u     /* and contributions of one run */
 #define SIM_MEET_TOKENS 1000u  /* where theirs begin: other pushes and pulls have fewer */
 #define MIX_COLUMNS 24u
 #define SIM_SHARD_BYTES_MAX (COLUMNS * 8u)

@@ -87,6 +87,7 @@
     X(meet_gather, "gathered")                                                                     \
     X(meet_broadcast, "broadcast")                                                                 \
     X(meet_concatenate, "concatenated")                                                            \
+    X(meet_together, "results of unknown size in one step")                                        \
     X(meet_again, "by a later attempt")                                                            \
     X(meet_differs, "rounds of contributions that differ")                                         \
     X(meet_late, "that waited too long")                                                           \

@@ -12,7 +12,7 @@
 
 const char *meet_name(uint32_t name)
 {
-    static const char *const names[SIM_MEET_NAMES] = {"home", "split"};
+    static const char *const names[SIM_MEET_NAMES] = {"home", "split", "a", "b", "c", "d"};
 
     assert(name < SIM_MEET_NAMES);
     return names[name];
@@ -50,6 +50,8 @@ struct meet_form meet_form(const struct world *world, uint32_t name, uint64_t ro
     struct meet_form form = {.split = splits};
 
     form.operation = (enum meeting_operation)(1 + bits % (splits ? 4 : 7));
+    if (name > 1 && bits >> 63 != 0) /* the client takes memory for what these come to */
+        form.operation = bits % 2 == 0 ? MEETING_GATHER : MEETING_CONCATENATE;
     form.dtype = draw_dtype(form.operation, bits >> 8);
     form.shape.rank = (uint32_t)(bits >> 16) % 3;
     if (meet_joins(&form) && form.shape.rank == 0)

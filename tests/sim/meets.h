@@ -2,7 +2,7 @@
 /* meets.h -- rounds of rendezvous: what each is, what a member contributes to it, and what plain
  * loops make of all contributions.
  *
- * There are two names, `home`, whose rounds meet on one ps, and `split`, whose are split over all.
+ * The rounds of one name, `split`, are split over all ps; those of each other name meet on one ps.
  * What a round is goes by its name and number, so all members say the same of it; what is
  * contributed goes by the session, too, so that a result says whose contribution it is made of.
  */

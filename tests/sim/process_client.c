@@ -190,10 +190,13 @@ void client_step(struct world *world, struct client *client, struct session_even
     session_step(client->session, event, &effects);
     session_check(client->session, &check);
     checker_state(world, world->processes[SIM_PS_MAX + client->index].name, &check);
+    uint32_t joined = 0;
     for (uint32_t i = 0; i < effects.count; i++) {
         checker_client_says(world, client, &effects.items[i]);
         carry_out(world, client, &effects.items[i]);
+        joined += effects.items[i].joined.data != NULL;
     }
+    made_if(world, MADE_meet_together, joined > 1);
 }
 
 /* ---- life */

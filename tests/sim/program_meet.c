@@ -9,7 +9,7 @@
 #include "meeting_places.h"
 #include "meets.h"
 
-#define OPEN_MAX 2u
+#define OPEN_MAX 6u
 #define TIMEOUT_MS 40000u
 #define TIMEOUT_MS_MIN 200u
 #define PULL_TIMEOUT_MS 250000u
@@ -212,47 +212,92 @@ static uint32_t cut_pull(const struct world *world, struct sim_meet *meet, struc
 
 /* ---- its push and its pull */
 
-static void push(struct world *world, struct client *client, struct sim_meet *meet)
+static void take_push(
+    const struct world *world, struct sim_meet *meet, struct session_piece *pieces,
+    struct session_push *wanted)
 {
-    struct session_piece pieces[PIECES];
-    const uint32_t count = cut_push(world, meet, pieces);
-    const struct session_push wanted = {
+    *wanted = (struct session_push){
         .token = meet->token,
         .pieces = pieces,
-        .piece_count = count,
+        .piece_count = cut_push(world, meet, pieces),
         .weight = meet->weight,
         .meeting = &meet->header};
-    struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
-
-    meet->sequence = ++client->life->sequence;
-    meet->made_us = world->now_us;
-    client->pushes_open++;
-    client_step(world, client, &event);
-    if (meet->fate == FATE_REFUSED) { /* at once: it has no number */
-        client->life->sequence--;
-        meet->sequence = 0;
-    }
 }
 
 /* What one came to that may have been heard of by all before it may be gone. */
-static void pull(struct world *world, struct client *client, struct sim_meet *meet)
+static void take_pull(
+    const struct world *world, struct sim_meet *meet, struct session_piece *pieces,
+    struct session_pull *wanted)
 {
-    struct session_piece pieces[PIECES];
-    const uint32_t count = cut_pull(world, meet, pieces);
-    const struct session_pull wanted = {
+    *wanted = (struct session_pull){
         .token = meet->token,
         .pieces = pieces,
-        .piece_count = count,
+        .piece_count = cut_pull(world, meet, pieces),
         .meeting = &meet->which,
         .has_rows = meet->form.operation == MEETING_CONCATENATE,
         .timeout_ms =
             checker_meets_again(world, meet) ? meet->timeout_ms + VERDICT_MS : PULL_TIMEOUT_MS};
+}
+
+/* Contribute, and ask for the result where `event` has a pull. */
+static void contribute(
+    struct world *world, struct client *client, struct sim_meet *meet, struct session_event *event)
+{
+    const bool asks = event->pull != NULL;
+
+    meet->sequence = ++client->life->sequence;
+    meet->made_us = world->now_us;
+    meet->asked |= asks;
+    if (asks)
+        meet->session->pulled_us = world->now_us;
+    client->pushes_open++;
+    client->pulls_open += asks;
+    client_step(world, client, event);
+    if (meet->fate != FATE_REFUSED)
+        return;
+    client->life->sequence--; /* refused at once: it has no number */
+    meet->sequence = 0;
+    if (asks && !meet->heard) {
+        meet->asked = false;
+        client->pulls_open--;
+    }
+}
+
+static void push(struct world *world, struct client *client, struct sim_meet *meet)
+{
+    struct session_piece pieces[PIECES];
+    struct session_push wanted;
+    struct session_event event = {.kind = SESSION_EVENT_PUSH, .push = &wanted};
+
+    take_push(world, meet, pieces, &wanted);
+    contribute(world, client, meet, &event);
+}
+
+static void pull(struct world *world, struct client *client, struct sim_meet *meet)
+{
+    struct session_piece pieces[PIECES];
+    struct session_pull wanted;
     struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &wanted};
 
+    take_pull(world, meet, pieces, &wanted);
     meet->asked = true;
     meet->session->pulled_us = world->now_us;
     client->pulls_open++;
     client_step(world, client, &event);
+}
+
+/* As lib/client does: in one step, and a short result is asked for beside the contribution. */
+static void push_and_pull(struct world *world, struct client *client, struct sim_meet *meet)
+{
+    struct session_piece pushed[PIECES], pulled[PIECES];
+    struct session_push wanted;
+    struct session_pull result;
+    struct session_event event = {.kind = SESSION_EVENT_MEET, .push = &wanted, .pull = &result};
+
+    take_push(world, meet, pushed, &wanted);
+    take_pull(world, meet, pulled, &result);
+    result.beside = true;
+    contribute(world, client, meet, &event);
 }
 
 static bool is_refused(const struct sim_meet *meet)
@@ -298,7 +343,7 @@ static void look(struct world *world, struct client *client, struct sim_meet *me
 
 static void come(struct world *world, struct client *client, struct sim_meet *meet)
 {
-    const bool before = world_chance(world, 20);
+    const bool together = world_chance(world, 60), before = world_chance(world, 50);
     const uint64_t late_us = world_chance(world, 20) ? world_below(world, 3000000) : 0;
 
     trace_say(
@@ -309,6 +354,10 @@ static void come(struct world *world, struct client *client, struct sim_meet *me
         meet->defect == DEFECT_NONE ? "" : ", with a fault that one will refuse",
         checker_meets_again(world, meet) ? ", perhaps again" : "");
     client->meets_open++;
+    if (together) {
+        push_and_pull(world, client, meet);
+        return;
+    }
     if (before)
         pull(world, client, meet);
     push(world, client, meet);
@@ -330,16 +379,13 @@ static bool has_come(const struct world *world, const struct client *client, uin
     return false;
 }
 
-void program_meet(struct world *world, struct client *client)
+static void come_to_some(struct world *world, struct client *client)
 {
     uint64_t *come_to = world->checker->meets_come[client->task];
-
-    if (!program_meets_left(world, client) || client->meets_open == OPEN_MAX ||
-        !world_chance(world, 50))
-        return;
     uint32_t name = world_below(world, SIM_MEET_NAMES);
-    if (come_to[name] >= world->meet_rounds)
-        name = 1 - name;
+
+    while (come_to[name] >= world->meet_rounds)
+        name = (name + 1) % SIM_MEET_NAMES;
     come_to[name]++;
     if (has_come(world, client, name))
         return;
@@ -348,6 +394,16 @@ void program_meet(struct world *world, struct client *client)
     struct sim_meet *meet = make(world, client, name);
     if (meet != NULL)
         come(world, client, meet);
+}
+
+/* At times to several rounds at once, so that their contributions, and results, share messages. */
+void program_meet(struct world *world, struct client *client)
+{
+    const uint32_t most = world_chance(world, 50) ? 0 : world_between(world, 1, OPEN_MAX);
+
+    for (uint32_t i = 0; i < most; i++)
+        if (program_meets_left(world, client) && client->meets_open < OPEN_MAX)
+            come_to_some(world, client);
 }
 
 bool program_met(struct world *world, struct client *client, const struct session_effect *effect)

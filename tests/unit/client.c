@@ -398,6 +398,17 @@ static void an_exit_code_says_whether_a_restart_may_help(void **state)
     assert_int_equal(exit_code(SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED), 138);
     assert_int_equal(exit_code(SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST), 138);
     assert_int_equal(exit_code(SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT), 138);
+    assert_int_equal(exit_code(SUMAC_ABORTED, SUMAC_REASON_STEP_LATE), 138);
+    assert_int_equal(exit_code(SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED), 0);
+}
+
+static void a_late_step_is_said_and_ends_no_program(void **state)
+{
+    (void)state;
+    const struct sumac_error error = {
+        .status = SUMAC_ABORTED, .reason = SUMAC_REASON_STEP_LATE, .text = "step 7 was taken"};
+
+    sumac_check(error.status, &error); /* it returns */
 }
 
 /* Of a connection that broke, or a server of somebody else's. */
@@ -747,6 +758,7 @@ int main(void)
         cmocka_unit_test(a_hyperparameter_of_another_function_is_refused_with_its_own),
         cmocka_unit_test(a_variable_says_its_shards_and_makes_a_tensor_that_fits),
         cmocka_unit_test(an_exit_code_says_whether_a_restart_may_help),
+        cmocka_unit_test(a_late_step_is_said_and_ends_no_program),
         cmocka_unit_test(a_ps_that_never_appears_is_named),
         cmocka_unit_test(a_name_that_does_not_resolve_is_said),
         cmocka_unit_test(a_cluster_without_ps_is_refused),

@@ -311,6 +311,52 @@ static void what_sets_hyperparameters_is_of_all_shards(void **state)
     forget(&known);
 }
 
+/* ---- rows that are pulled by index */
+
+/* Pull rows of "w" beside other rows of each ps. */
+static enum sumac_status
+pull_rows_beside(uint64_t of_ps_0, uint64_t of_ps_1, const int64_t *rows, uint64_t count)
+{
+    static const int64_t some[1];
+    struct known known;
+    struct sumac_buffer *buffer;
+    const uint64_t others[] = {of_ps_0, of_ps_1};
+
+    know(&known);
+    known.client.peer_count = 2;
+    const struct sumac_tensor whole = tensor(&known, count, SUMAC_FLOAT32);
+    assert_int_equal(sumac_buffer_create(count * sizeof *rows, &buffer), SUMAC_OK);
+    memcpy(sumac_buffer_data(buffer), rows, count * sizeof *rows);
+    const struct sumac_tensor indices = {
+        .buffer = buffer, .dtype = SUMAC_INT64, .shape = SUMAC_SHAPE(count)};
+    const struct selection selection = {
+        .variable = known.variable,
+        .tensor = &whole,
+        .indices = &indices,
+        .pulls = true,
+        .verb = "pull"};
+    for (uint32_t ps = 0; ps < 2; ps++)
+        *transfer_add_piece(known.transfer, &selection, &known.variable->shards[0]) =
+            (struct session_piece){.ps = ps, .rows = some, .row_bytes = 1, .bytes = others[ps]};
+    const enum sumac_status status = slices_ask(known.transfer, &selection, NULL);
+    sumac_buffer_unref(buffer);
+    known.transfer->gathered = NULL;
+    forget(&known);
+    return status;
+}
+
+/* Rows 0 to 5 are on ps 1, the others on ps 0. */
+static void each_ps_is_asked_for_as_many_rows_as_it_takes_of_one_pull(void **state)
+{
+    (void)state;
+    const uint64_t most = WIRE_PULL_ROWS_MAX;
+    static const int64_t rows[] = {1, 7, 8, 4, 9};
+
+    assert_int_equal(pull_rows_beside(most - 3, most - 2, rows, 5), SUMAC_OK);
+    assert_int_equal(pull_rows_beside(most - 2, 0, rows, 5), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(pull_rows_beside(0, most - 1, rows, 5), SUMAC_INVALID_ARGUMENT);
+}
+
 /* ---- layouts */
 
 /* Of a vector of ten, whose rows are split like that. */
@@ -581,6 +627,7 @@ int main(void)
         cmocka_unit_test(a_tensor_that_ends_past_its_buffer_is_refused),
         cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
         cmocka_unit_test(staleness_is_what_others_pushed_between_a_pull_and_a_push),
+        cmocka_unit_test(each_ps_is_asked_for_as_many_rows_as_it_takes_of_one_pull),
         cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
         cmocka_unit_test(a_layout_that_wraps_around_is_not_believed),
         cmocka_unit_test(a_shape_of_more_bytes_than_there_are_is_not_believed),

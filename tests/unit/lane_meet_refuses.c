@@ -278,6 +278,25 @@ static void a_session_has_so_many_that_it_has_not_heard_of(void **state)
     talk_expect(world.talk, "staged 6\ndone 6 []\n");
 }
 
+/* A lane made again from its records may deposit them earlier than this one. */
+static void contributions_that_wait_for_their_turn_are_among_them(void **state)
+{
+    struct world world;
+    struct lane_config config = talk_config();
+
+    config.parts_per_session_max = 4;
+    begin_with(&world, *state, &config);
+    for (; world.meeting.round <= 4; world.meeting.round++) {
+        world.waits = world.meeting.round > 2;
+        come_with(&world, 1, 1, 2, 3, 4);
+    }
+    talk_forget(world.talk);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    talk_expect(world.talk, "refused 5 BUSY\n");
+}
+
 static void met_through_does_not_go_back(void **state)
 {
     struct world world;
@@ -362,6 +381,7 @@ int main(void)
         talk_test(weights_are_numbers_that_can_be_added_up),
         talk_test(row_indices_may_be_any_bits),
         talk_test(a_session_has_so_many_that_it_has_not_heard_of),
+        talk_test(contributions_that_wait_for_their_turn_are_among_them),
         talk_test(met_through_does_not_go_back),
         talk_test(a_pull_names_a_round_and_nothing_else),
         talk_test(of_a_closed_session_no_round_is_asked_for),

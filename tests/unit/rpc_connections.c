@@ -218,6 +218,33 @@ static void of_many_that_are_read_from_the_last_may_be_ended_alone(void **state)
     connections_deinit(&connections);
 }
 
+/* A ps that is held up reads nothing: who sent much meanwhile has taken none of its memory. */
+static void bytes_that_wait_unread_end_no_connection(void **state)
+{
+    (void)state;
+    struct connections connections;
+    const struct connection_host host = host_named("127.0.0.1");
+    const char bytes[8192] = {0};
+    char heard[sizeof bytes];
+    int ends[2];
+
+    assert_true(connections_init(&connections, MAX));
+    connect_both(ends);
+    connections_add(&connections, ends[1], &host, 0);
+    connections_note_read(&connections);
+    assert_int_equal(send(ends[0], bytes, sizeof bytes, 0), sizeof bytes);
+    while (recv(ends[1], heard, sizeof heard, MSG_PEEK | MSG_WAITALL) < (ssize_t)sizeof heard)
+        ; /* until all has arrived */
+
+    assert_int_equal(connections_end_greedy(&connections), 0);
+
+    assert_int_equal(recv(ends[0], heard, 1, MSG_DONTWAIT), -1);
+    assert_int_equal(errno, EAGAIN);
+    close(ends[0]);
+    close(ends[1]);
+    connections_deinit(&connections);
+}
+
 /* That many at `now_us`; returns whether the last of them was too much. */
 static bool cancel(
     struct connections *connections, const struct connection *connection, uint32_t count,
@@ -308,6 +335,7 @@ int main(void)
         cmocka_unit_test(one_that_says_nothing_is_ended_when_its_time_is_over),
         cmocka_unit_test(one_whose_calls_are_cancelled_without_end_is_ended),
         cmocka_unit_test(of_many_that_are_read_from_the_last_may_be_ended_alone),
+        cmocka_unit_test(bytes_that_wait_unread_end_no_connection),
         cmocka_unit_test(what_leaks_between_two_looks_is_not_lost),
     };
 

@@ -266,6 +266,25 @@ static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
     talk_close(&talk);
 }
 
+static void a_greeting_makes_the_next_retry_a_quick_one_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    for (int i = 0; i < 10; i++) {
+        talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+        const uint64_t lost_us = talk.now_us;
+        while (talk_find(&talk, SESSION_EFFECT_OPEN_STREAM) == NULL)
+            talk_tick_when_due(&talk);
+
+        assert_in_range(talk.now_us - lost_us, 1000, 20000);
+        talk_hello(&talk, 0);
+        talk_greet(&talk, 0);
+    }
+    talk_close(&talk);
+}
+
 /* ---- what a stream ends with */
 
 /* A push is under way; ps 1 ends that stream. */
@@ -575,6 +594,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
         cmocka_unit_test(a_stream_that_broke_is_not_opened_before_it_is_due),
         cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
+        cmocka_unit_test(a_greeting_makes_the_next_retry_a_quick_one_again),
         cmocka_unit_test(a_push_stream_that_ends_for_what_was_said_ends_the_session),
         cmocka_unit_test(a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again),
         cmocka_unit_test(a_push_stream_of_no_session_is_opened_once_more_and_hears_what_counts),

@@ -6,7 +6,8 @@
 
 #define NAME "grads"
 #define TOKEN 5u
-#define PULL_TOKEN 6u
+#define PULL_TOKEN (TOKEN + 1)
+#define SEVERAL 3u
 #define TELL_MS 50u
 
 struct meet {
@@ -18,8 +19,8 @@ struct meet {
 
 /* Of what `pushed` has. Its result goes where that says, or, without memory, to the session's own.
  */
-static void
-contribute_of(struct talk *talk, struct meet *meet, bool beside, struct session_piece into)
+static void contribute_as(
+    struct talk *talk, struct meet *meet, uint64_t token, bool beside, struct session_piece into)
 {
     const wire_bytes name = {.len = strlen(NAME), .data = (uint8_t *)(uintptr_t)NAME};
 
@@ -29,13 +30,13 @@ contribute_of(struct talk *talk, struct meet *meet, bool beside, struct session_
     meet->header.round = meet->round.round = 1;
     meet->pulled = into;
     const struct session_push push = {
-        .token = TOKEN,
+        .token = token,
         .pieces = &meet->pushed,
         .piece_count = 1,
         .weight = 1,
         .meeting = &meet->header};
     const struct session_pull pull = {
-        .token = PULL_TOKEN,
+        .token = token + 1,
         .pieces = &meet->pulled,
         .piece_count = 1,
         .meeting = &meet->round,
@@ -50,14 +51,14 @@ contribute_for(struct talk *talk, struct meet *meet, bool beside, struct session
 {
     meet->pushed =
         (struct session_piece){.data = (uint8_t *)meet->value, .bytes = sizeof meet->value};
-    contribute_of(talk, meet, beside, into);
+    contribute_as(talk, meet, TOKEN, beside, into);
 }
 
 static void contribute_with(struct talk *talk, struct meet *meet, struct session_piece pushed)
 {
     meet->pushed = pushed;
-    contribute_of(
-        talk, meet, false,
+    contribute_as(
+        talk, meet, TOKEN, false,
         (struct session_piece){.data = (uint8_t *)meet->into, .bytes = sizeof meet->into});
 }
 
@@ -376,6 +377,69 @@ static void rows_come_with_their_indices_and_extents(void **state)
     talk_close(&talk);
 }
 
+/* Contribute to several rounds at a time; `numbers` get their pulls' numbers. */
+static void contribute_several(struct talk *talk, struct meet meets[SEVERAL], uint64_t *numbers)
+{
+    const struct session_piece pushed = {
+        .data = (uint8_t *)meets->value, .bytes = sizeof meets->value};
+    uint32_t asked = 0;
+
+    for (uint32_t i = 0; i < SEVERAL; i++) {
+        meets[i].pushed = pushed;
+        contribute_as(talk, &meets[i], TOKEN + 2 * i, true, (struct session_piece){0});
+        const wire_push_request *request = talk_request(talk, 0);
+        for (size_t k = 0; request != NULL && k < request->n_pulls; k++)
+            numbers[asked++] = request->pulls[k]->request;
+        talk_writable(talk, 0);
+        request = talk_request(talk, 0);
+        for (size_t k = 0; request != NULL && k < request->n_pulls; k++)
+            numbers[asked++] = request->pulls[k]->request;
+    }
+    assert_int_equal(asked, SEVERAL);
+}
+
+static void several_results_in_one_answer_are_lent_together(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meets[SEVERAL];
+    uint64_t numbers[SEVERAL], shape = 1;
+    uint8_t rows[SEVERAL][8 + 4];
+    wire_met met[SEVERAL];
+    wire_pull_answer pulled[SEVERAL], *list[SEVERAL];
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    talk_open(&talk, 1); /* given */
+    contribute_several(&talk, meets, numbers);
+    for (uint32_t i = 0; i < SEVERAL; i++) {
+        memset(rows[i], (int)(1 + i), sizeof rows[i]);
+        met[i] = (wire_met)WIRE_MET_INIT;
+        met[i].data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+        met[i].shape = &shape;
+        met[i].n_shape = 1;
+        pulled[i] = (wire_pull_answer)WIRE_PULL_ANSWER_INIT;
+        pulled[i].request = numbers[i];
+        pulled[i].last = true;
+        pulled[i].met = &met[i];
+        pulled[i].payload = (wire_bytes){.data = rows[i], .len = sizeof rows[i]};
+        list[i] = &pulled[i];
+    }
+    answer.pulled = list;
+    answer.n_pulled = SEVERAL;
+
+    talk_answer(&talk, 0, &answer); /* when */
+
+    for (uint32_t i = 0; i < SEVERAL; i++) { /* then */
+        const struct session_effect *effect = talk_nth(&talk, SESSION_EFFECT_PULLED, i);
+        assert_non_null(effect);
+        assert_int_equal(effect->token, TOKEN + 2 * i + 1);
+        assert_int_equal(effect->met->shape[0], shape);
+        assert_int_equal(effect->joined.bytes, sizeof rows[i]);
+        assert_memory_equal(effect->joined.data, rows[i], sizeof rows[i]);
+    }
+    talk_close(&talk);
+}
+
 static uint64_t ones[1000] = {1, 1}, huge[] = {UINT64_MAX, 2};
 
 static const struct wrong {
@@ -432,6 +496,7 @@ int main(void)
         cmocka_unit_test(or_after_a_while),
         cmocka_unit_test(not_what_is_still_waited_for),
         cmocka_unit_test(rows_come_with_their_indices_and_extents),
+        cmocka_unit_test(several_results_in_one_answer_are_lent_together),
         cmocka_unit_test(one_above_the_grant_is_refused_with_its_pull),
         cmocka_unit_test(a_result_that_is_not_what_it_says_touches_no_memory),
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_parts.c -- of several pieces, parts and pushes each has its own: version, answer,
  * refusal, commit and chunk. */
+#include "room.h"
 #include "session_talk.h"
 
 static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(void **state)
@@ -36,6 +37,35 @@ static void each_piece_has_the_version_of_its_own_shard_in_the_callers_order(voi
     assert_int_equal(pushed->version_count, count);
     for (uint32_t i = 0; i < count; i++)
         assert_int_equal(pushed->versions[i], 1000 + i);
+    talk_close(&talk);
+}
+
+static void a_version_that_its_ps_does_not_say_is_none(void **state)
+{
+    (void)state;
+    struct talk talk;
+    static uint8_t data[8];
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, data, sizeof data), talk_piece(0, 11, data, sizeof data)};
+    uint64_t versions[] = {5, 77}; /* the second lies behind those that are said */
+    wire_done done = WIRE_DONE_INIT;
+    wire_done *list[] = {&done};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    talk_open(&talk, 1); /* given */
+    talk_push(&talk, 1, pieces, 2);
+    done.sequence = 1;
+    done.n_versions = 1;
+    done.versions = versions;
+    answer.n_done = 1;
+    answer.done = list;
+
+    talk_answer(&talk, 0, &answer); /* when */
+
+    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED); /* then */
+    assert_int_equal(pushed->version_count, 2);
+    assert_int_equal(pushed->versions[0], 5);
+    assert_int_equal(pushed->versions[1], 0);
     talk_close(&talk);
 }
 
@@ -128,6 +158,66 @@ static void a_chunk_has_whole_elements_of_each_piece(void **state)
     talk_close(&talk);
 }
 
+/* ---- what a push by rows takes */
+
+struct rows {
+    uint64_t count, row_bytes;
+    uint32_t chunk_bytes;
+    uint64_t pairs; /* of pieces on the wire */
+};
+
+/* How many pieces of the wire the push has with that grant; 0: it is refused as too large. */
+static uint64_t send_rows(const struct rows *rows, uint64_t grant)
+{
+    static int64_t indices[2 * WIRE_PUSH_ROWS_MAX + 1];
+    static uint8_t data[2 * WIRE_PUSH_ROWS_MAX + 1];
+    struct session_config config = talk_member(1);
+    struct session_piece piece = talk_piece(0, 10, data, rows->count * rows->row_bytes);
+    struct talk talk;
+    uint64_t pieces = 0;
+
+    assert_true(piece.bytes <= sizeof data);
+    config.chunk_bytes = rows->chunk_bytes;
+    piece.rows = indices;
+    piece.row_bytes = rows->row_bytes;
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    talk_joined(&talk, 1);
+    talk_hello(&talk, 0);
+    talk_greet_as(&talk, 0, 1, 100, grant);
+    talk_push(&talk, 1, &piece, 1);
+    for (; talk_sent(&talk, 0) != NULL; talk_writable(&talk, 0))
+        for (size_t i = 0; i < talk_request(&talk, 0)->n_parts; i++)
+            pieces += talk_request(&talk, 0)->parts[i]->n_pieces;
+    talk_close(&talk);
+    return pieces;
+}
+
+/* A pair has as many rows as a message, or as 65 536; either bound may be the smaller one. */
+static void rows_take_what_all_their_pieces_take(void **state)
+{
+    (void)state;
+    static const struct rows all[] = {
+        {0, 8, 640, 1},
+        {40, 8, 640, 1},
+        {41, 8, 640, 2},
+        {80, 8, 640, 2},
+        {WIRE_PUSH_ROWS_MAX, 1, SESSION_CHUNK_BYTES_MAX, 1},
+        {WIRE_PUSH_ROWS_MAX + 1, 1, SESSION_CHUNK_BYTES_MAX, 2},
+        {2 * WIRE_PUSH_ROWS_MAX + 1, 1, SESSION_CHUNK_BYTES_MAX, 3},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct rows *rows = &all[i];
+        const uint64_t cost =
+            wire_part_cost(rows->count * (8 + rows->row_bytes), 2 * rows->pairs, 0) +
+            wire_rows_cost(rows->count, rows->row_bytes) + wire_list_cost(rows->row_bytes);
+
+        assert_int_equal(send_rows(rows, cost), 2 * rows->pairs);
+        assert_int_equal(send_rows(rows, cost - 1), 0);
+    }
+}
+
 /* ---- rules taken away */
 
 static void finish_step(struct talk *talk, uint64_t token, uint32_t piece_count)
@@ -216,6 +306,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_piece_has_the_version_of_its_own_shard_in_the_callers_order),
+        cmocka_unit_test(a_version_that_its_ps_does_not_say_is_none),
+        cmocka_unit_test(rows_take_what_all_their_pieces_take),
         cmocka_unit_test(one_ps_that_says_staged_twice_is_not_two),
         cmocka_unit_test(a_refused_push_voids_none_beside_it),
         cmocka_unit_test(what_a_ps_was_told_of_the_commit_is_not_said_again),

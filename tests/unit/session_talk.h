@@ -22,6 +22,7 @@ struct talk {
     struct session *session;
     struct session_effects effects; /* of the last event */
     uint64_t now_us;
+    uint64_t wake_us; /* the tick that the session has asked for; UINT64_MAX: none */
     uint64_t random;
     uint64_t open_step; /* that talk_done says */
     /* of the streams that the session asked for last, by ps and kind */
@@ -36,6 +37,8 @@ static const char *const talk_addresses[] = {"h0:2222", "h1:2222", "h2:2222", "h
 
 static inline void talk_note(struct talk *talk, const struct session_effect *effect)
 {
+    if (effect->kind == SESSION_EFFECT_WAKE && effect->at_us < talk->wake_us)
+        talk->wake_us = effect->at_us;
     if (effect->kind == SESSION_EFFECT_OPEN_STREAM)
         talk->generation[effect->ps][effect->stream_kind] = effect->generation;
     if (effect->kind == SESSION_EFFECT_CALL && effect->service == WIRE_SESSIONS)
@@ -48,6 +51,8 @@ static inline void talk_note(struct talk *talk, const struct session_effect *eff
 
 static inline void talk_step(struct talk *talk, struct session_event event)
 {
+    if (event.kind == SESSION_EVENT_TICK && talk->now_us >= talk->wake_us)
+        talk->wake_us = UINT64_MAX;
     event.now_us = talk->now_us;
     event.wall_us = 1000000 + talk->now_us;
     event.random[0] = ++talk->random;
@@ -148,7 +153,7 @@ static inline const wire_push_request *talk_request(const struct talk *talk, uin
 
 static inline void talk_config(struct talk *talk, const struct session_config *config)
 {
-    *talk = (struct talk){.now_us = 1000};
+    *talk = (struct talk){.now_us = 1000, .wake_us = UINT64_MAX};
     talk->session = session_create(config, &memory_heap);
     assert_non_null(talk->session);
 }

@@ -536,62 +536,6 @@ static void so_is_one_of_a_message_that_has_no_payload(void **state)
     assert_non_null(strstr(error.text, "1048581 bytes beside its payload, at most 1048576"));
 }
 
-static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
-{
-    (void)state;
-    struct sumac_error error;
-    const uint8_t flat[] = {0x12, 2, 0xff, 0xfe}; /* DeleteRequest.name */
-
-    assert_int_equal(
-        unpack_all(&sumac__v1__delete_request__descriptor, flat, sizeof flat, &error),
-        SUMAC_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "`name`"));
-    const uint8_t repeated[] = {0x0a, 1, 'a', 0x0a, 1, 0xc0}; /* ListRequest.names */
-    assert_int_equal(
-        unpack_all(&sumac__v1__list_request__descriptor, repeated, sizeof repeated, &error),
-        SUMAC_INVALID_ARGUMENT);
-    const uint8_t nested[] = {0x12, 3, 0x0a, 1, 0x80}; /* CreateRequest.variable.name */
-    assert_int_equal(
-        unpack_all(&sumac__v1__create_request__descriptor, nested, sizeof nested, &error),
-        SUMAC_INVALID_ARGUMENT);
-    const uint8_t good[] = {0x12, 4, 0x0a, 2, 0xc3, 0xa9};
-    assert_int_equal(
-        unpack_all(&sumac__v1__create_request__descriptor, good, sizeof good, &error), SUMAC_OK);
-}
-
-/* In C it would be a shorter string: another name than the one that was meant. */
-static void a_string_with_a_nul_is_refused_and_named(void **state)
-{
-    (void)state;
-    struct sumac_error error;
-    const uint8_t flat[] = {0x12, 3, 'a', 0, 'b'}; /* DeleteRequest.name */
-    const uint8_t first[] = {0x12, 1, 0};
-    const uint8_t repeated[] = {0x0a, 1, 'a', 0x0a, 2, 'b', 0}; /* ListRequest.names */
-    const uint8_t nested[] = {0x12, 4, 0x0a, 2, 'a', 0};        /* CreateRequest.variable.name */
-    const uint8_t elsewhere[] = {0x0a, 2,   0,    0, 0x12,
-                                 1,    'a', 0x18, 0}; /* session_id, name, timeout_ms */
-
-    const struct {
-        const wire_type *type;
-        const uint8_t *bytes;
-        size_t count;
-        const char *said; /* NULL: it is fine */
-    } rows[] = {
-        {&sumac__v1__delete_request__descriptor, flat, sizeof flat, "`name` has a NUL"},
-        {&sumac__v1__delete_request__descriptor, first, sizeof first, "`name` has a NUL"},
-        {&sumac__v1__list_request__descriptor, repeated, sizeof repeated, "`names` has a NUL"},
-        {&sumac__v1__create_request__descriptor, nested, sizeof nested, "`name` has a NUL"},
-        {&sumac__v1__delete_request__descriptor, elsewhere, sizeof elsewhere, NULL},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const enum sumac_status status =
-            unpack_all(rows[i].type, rows[i].bytes, rows[i].count, &error);
-        assert_int_equal(status, rows[i].said == NULL ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
-        if (rows[i].said != NULL)
-            assert_non_null(strstr(error.text, rows[i].said));
-    }
-}
-
 static void an_empty_message_is_a_message(void **state)
 {
     (void)state;
@@ -780,8 +724,6 @@ int main(void)
         cmocka_unit_test(a_header_may_have_all_that_its_bound_says),
         cmocka_unit_test(so_is_one_that_lies_behind_the_payload),
         cmocka_unit_test(so_is_one_of_a_message_that_has_no_payload),
-        cmocka_unit_test(a_string_that_is_not_utf8_is_refused_and_named),
-        cmocka_unit_test(a_string_with_a_nul_is_refused_and_named),
         cmocka_unit_test(an_empty_message_is_a_message),
         cmocka_unit_test(unpacking_again_and_again_takes_no_new_memory),
         cmocka_unit_test(the_cause_of_a_close_is_what_was_said_of_it),

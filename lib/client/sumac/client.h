@@ -652,12 +652,16 @@ struct sumac_client_facts {
 /* NULL facts: nothing is done. */
 SUMAC_API void sumac_client_describe(struct sumac_client *client, struct sumac_client_facts *facts);
 
-/* The exit code that tells a scheduler what to do about `error`: 0 for OK, 2 for a call to fix
- * (permanent), 128 or more for what a restart may mend (a lost peer, a closed session). */
+/* The exit code that tells a scheduler what to do about `error`:
+ * - 0: OK, or the run ended well (RUN_ENDED)
+ * - 2: a call to fix (permanent)
+ * - 128 or more: what a restart may mend (a lost peer, a closed session) */
 SUMAC_API int sumac_exit_code(const struct sumac_error *error);
 
 /* For programs: unless status is OK, print the error's sentence on standard error and exit with
- * sumac_exit_code. The library never calls it. error NULL: the status's name is printed. */
+ * sumac_exit_code. After STEP_LATE it prints the sentence and returns: the worker pulls, and
+ * contributes to the next step. The library never calls it. error NULL: the status's name is
+ * printed. */
 SUMAC_API void sumac_check(enum sumac_status status, const struct sumac_error *error);
 
 /* Tune glibc's malloc for gRPC's receive buffers (mallopt: M_TRIM_THRESHOLD, M_TOP_PAD). Changes

@@ -76,33 +76,40 @@ static bool check_share(struct lane *lane, struct lane_part *part, const struct 
     return false;
 }
 
-/* For the same round? Those of the same name are counted. */
+/* Count the contributions of a session whose rounds the session still waits for. */
+struct unheard {
+    uint32_t of_all, of_name;
+};
+
+/* Count the contribution. Is it for the same round? */
 static bool
-is_of(const struct deposit *deposit, const struct meeting *meeting, uint32_t *of_name_count)
+is_of(const struct deposit *deposit, const struct meeting *meeting, struct unheard *unheard)
 {
     const struct meeting *const own = deposit->round->meeting;
 
     assert(own != NULL);
+    unheard->of_all++;
     if (strcmp(own->name, meeting->name) != 0)
         return false;
-    ++*of_name_count;
+    unheard->of_name++;
     return own->round == meeting->round;
 }
 
-/* Another one of the session, for the same round; 0: there is none, but so many of that name. */
+/* Return the session's other contribution to the same round, or 0 after counting all of them.
+ * Staged contributions count, too: a replay may deposit them before it reaches this part. */
 static uint64_t find_other(
     struct lane *lane, const struct lane_session *session, const struct meeting *meeting,
-    uint32_t *of_name_count)
+    struct unheard *unheard)
 {
-    *of_name_count = 0;
+    *unheard = (struct unheard){0};
     for (const struct deposit *at = session->deposits.first; at != NULL; at = at->in_session.next) {
         lane->work++;
-        if (is_of(at, meeting, of_name_count))
+        if (is_of(at, meeting, unheard))
             return at->sequence;
     }
     for (const struct lane_part *at = session->parts.first; at != NULL; at = at->in_session.next) {
         lane->work++;
-        if (at->deposit != NULL && is_of(at->deposit, meeting, of_name_count))
+        if (at->deposit != NULL && is_of(at->deposit, meeting, unheard))
             return at->sequence;
     }
     return 0;
@@ -112,8 +119,8 @@ static uint64_t find_other(
 static bool check_alone(struct lane *lane, struct lane_part *part, const struct meeting *meeting)
 {
     const struct lane_session *session = part->session;
-    uint32_t of_name_count;
-    const uint64_t other = find_other(lane, session, meeting, &of_name_count);
+    struct unheard unheard;
+    const uint64_t other = find_other(lane, session, meeting, &unheard);
 
     if (other != 0)
         lane_part_refuse(
@@ -122,21 +129,20 @@ static bool check_alone(struct lane *lane, struct lane_part *part, const struct 
             " of rendezvous %.100s, and push %" PRIu64
             " has done so: a task contributes once; give each round its own number",
             part->sequence, session->task, meeting->round, meeting->name, other);
-    else if (of_name_count >= ROUNDS_OF_NAME_MAX) /* those whose turn has not come, too */
+    else if (unheard.of_name >= ROUNDS_OF_NAME_MAX)
         lane_part_refuse(
             lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "push %" PRIu64
             " of %s: %u of its contributions are to rounds of rendezvous %.100s that it has not "
             "heard of, and no more may be: contribute to round %" PRIu64 " later",
-            part->sequence, session->task, of_name_count, meeting->name, meeting->round);
-    else if (session->deposit_count >= lane->config.parts_per_session_max)
+            part->sequence, session->task, unheard.of_name, meeting->name, meeting->round);
+    else if (unheard.of_all >= lane->config.parts_per_session_max)
         lane_part_refuse(
             lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "push %" PRIu64
             ": session %s has contributed to %u rounds that it has not heard of, the most that ps "
             "%u keeps for it: say with met_through, which is %" PRIu64 ", which are over for it",
-            part->sequence, session->task, session->deposit_count, lane->index,
-            session->met_through);
+            part->sequence, session->task, unheard.of_all, lane->index, session->met_through);
     return part->state == PART_RECEIVING;
 }
 
