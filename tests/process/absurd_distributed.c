@@ -111,13 +111,13 @@ static void try_parts(void)
         sumac_value_rows, "NULL", INVALID_ARGUMENT, "value is NULL",
         sumac_value_rows(NULL, ids, &result, error));
     REFUSED(
-        sumac_value_rows, "no ids", INVALID_ARGUMENT, "ids are a vector",
+        sumac_value_rows, "no ids", INVALID_ARGUMENT, "the ids are NULL",
         sumac_value_rows(vector, NULL, &result, error));
     REFUSED(
         sumac_value_rows, "no result", INVALID_ARGUMENT, "result is NULL",
         sumac_value_rows(vector, ids, NULL, error));
     REFUSED(
-        sumac_value_lookup, "no ids", INVALID_ARGUMENT, "a list of vectors",
+        sumac_value_lookup, "no bags", INVALID_ARGUMENT, "give a list of ids",
         sumac_value_lookup(vector, NULL, SUMAC_COMBINER_SUM, &result, error));
     REFUSED(
         sumac_value_lookup, "combiner 77", INVALID_ARGUMENT, "a combiner 77",
