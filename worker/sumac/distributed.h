@@ -163,8 +163,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shard_of_row(
     struct sumac_error *error);
 
 /* Part of what a read in that context gives: sumac_value_slice, sumac_value_rows, in the order
- * asked for, and sumac_value_lookup (ShardedVariable.__getitem__, sparse_read,
- * embedding_lookup_sparse). Gives    *value. Fails  as a read, and as these. */
+ * asked for, and sumac_value_lookup, with weights or without (ShardedVariable.__getitem__,
+ * sparse_read, embedding_lookup_sparse). Gives    *value. Fails  as a read, and as these. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_slice(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     const struct sumac_slice *slices, uint32_t count, struct sumac_value **value,
@@ -200,9 +200,10 @@ SUMAC_API enum sumac_write sumac_write_parse(const char *name);
  * Borrows  value.
  * Gives    *result, what the context then reads (NULL: not wanted, and not read).
  * Fails    INVALID_ARGUMENT: another dtype or shape, a row that there is not, a per_replica value
- *          across; as the table above says; as sumac_replica_all_reduce, where replicas write
- *          together: what one of them cannot write, be it NULL, of another strategy or shape, or
- *          no way to write, has failed in all of them. */
+ *          across, a 0 that SCATTER_DIV would divide by; as the table above says; as
+ *          sumac_replica_all_reduce, where replicas write together: what one of them cannot write,
+ *          be it NULL, of another strategy or shape, or no way to write, has failed in all of
+ *          them. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_write(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
