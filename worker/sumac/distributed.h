@@ -93,16 +93,25 @@ struct sumac_distributed_options {
     /* Not the strategy's, but one value of this process, as one that is created outside of all
      * scopes: written and read as it is, updated once. */
     bool undistributed;
+    /* The context of a replica, to create the variable within that replica's function. All replicas
+     * make the call, in the same order as their collectives and with the same options, and each
+     * gets the same variable. `initial` is the replica's own proposal. NULL: across the replicas.
+     * Borrowed */
+    struct sumac_replica_context *replica;
 };
 
-/* Variable(initial_value, trainable, name, synchronization, aggregation) in the strategy's scope.
+/* Variable(initial_value, trainable, name, synchronization, aggregation) in the strategy's scope,
+ * or in a replica's function (options->replica).
  *
- * Gives    *variable; destroy with sumac_distributed_destroy, or with its strategy.
- * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, a synchronization or
- *          aggregation that is none, MEAN of integers, an unknown function.
- *          FAILED_PRECONDITION: from within a replica, or another strategy's scope.
- *          RESOURCE_EXHAUSTED. As the device that has the initial value, or gets it. Of
- *          PARAMETER_SERVER as sumac_client_create: ALREADY_EXISTS, of another shape, … */
+ * Gives    *variable; destroy with sumac_distributed_destroy, once, or with its strategy.
+ * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, an unknown
+ *          synchronization, aggregation or function, MEAN of integers.
+ *          FAILED_PRECONDITION: within a replica without its context, with the context of another
+ *          replica or strategy, or in another strategy's scope. RESOURCE_EXHAUSTED. As the device
+ *          that has the initial value, or gets it. PARAMETER_SERVER: as sumac_client_create
+ *          (ALREADY_EXISTS: another shape, …).
+ *          In replicas also as sumac_replica_all_reduce, in all of them: INVALID_ARGUMENT if they
+ *          come with different options. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_create(
     struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
     struct sumac_distributed **variable, struct sumac_error *error);
