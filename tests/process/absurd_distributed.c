@@ -217,6 +217,12 @@ static void try_updating(void)
         sumac_distributed_apply_all(none, UINT32_MAX, NULL, nested, error));
     sumac_value_unref(nested);
     REFUSED(
+        sumac_distributed_slots, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_slots(NULL, &result, error));
+    REFUSED(
+        sumac_distributed_slots, "no place for them", INVALID_ARGUMENT, "slots is NULL",
+        sumac_distributed_slots(variable, NULL, error));
+    REFUSED(
         sumac_strategy_define, "NULL", INVALID_ARGUMENT, "strategy is NULL",
         sumac_strategy_define(NULL, "f", "value = g", 9, error));
     REFUSED(

@@ -682,3 +682,45 @@ enum sumac_status sumac_distributed_components(
     free(values);
     return *components == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
+
+/* ---- its slots */
+
+/* Of names and tensors a dict, which takes the tensors. */
+static struct sumac_value *component_slots(const struct sumac_component *component)
+{
+    const struct update_function *const function = component->variable->function;
+    struct sumac_value **const slots = component->storage->slots;
+    struct sumac_value *items[UPDATE_SLOTS_MAX];
+    uint32_t count = 0;
+
+    for (; count < UPDATE_SLOTS_MAX && slots[count] != NULL; count++)
+        items[count] = sumac_value_ref(slots[count]);
+    assert(count <= function->slot_count);
+    return sumac_value_dict(function->slot_names, items, count);
+}
+
+enum sumac_status sumac_distributed_slots(
+    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_slots";
+
+    if (variable == NULL || slots == NULL)
+        return fail_for_null(error, call, variable == NULL ? "variable" : "slots");
+    if (variable->remote != NULL)
+        return fail(
+            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "%s of %.200s: its slots are on the ps, which send values alone", call, variable->name);
+    struct sumac_value **dicts = calloc(variable->component_count, sizeof *dicts);
+    if (dicts == NULL)
+        return value_fail_for_memory(error);
+    pthread_mutex_lock(&variable->mutex);
+    for (uint32_t i = 0; i < variable->component_count; i++)
+        dicts[i] = component_slots(&variable->components[i]);
+    pthread_mutex_unlock(&variable->mutex);
+    struct sumac_value *made = sumac_value_tuple(dicts, variable->component_count); /* takes them */
+    free(dicts);
+    if (made == NULL)
+        return value_fail_for_memory(error);
+    *slots = made;
+    return SUMAC_OK;
+}

@@ -155,6 +155,15 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read_all(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
     struct sumac_distributed *variable, struct sumac_value **components, struct sumac_error *error);
 
+/* What the update function keeps beside each component of this process (an optimizer's slot
+ * variables): a tuple with one dict for each component, from the slot's name ("m", "v") to a tensor
+ * of the variable's shape. Slots of half types are float32. A function without slots has empty
+ * dicts.
+ * Gives    *slots. Fails  UNIMPLEMENTED: PARAMETER_SERVER, whose slots are on the ps.
+ * Threads  any. Counterpart: tf.keras.optimizers.Optimizer.variables. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_slots(
+    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error);
+
 /* How many shards it has. The rows of one, as a read across has them; its name is
  * "NAME/part_INDEX", or of one that is alone the variable's.
  * Fails    OUT_OF_RANGE: there is no such shard. Else as a read. */
