@@ -172,6 +172,26 @@ static void try_parts_of_variables(void)
     sumac_value_unref(list);
 }
 
+static void try_slots_and_destinations(void)
+{
+    REFUSED(
+        sumac_distributed_slots, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_slots(NULL, &result, error));
+    REFUSED(
+        sumac_distributed_slots, "no place for them", INVALID_ARGUMENT, "slots is NULL",
+        sumac_distributed_slots(variable, NULL, error));
+    REFUSED(
+        sumac_strategy_reduce_to, "NULL", INVALID_ARGUMENT, "strategy is NULL",
+        sumac_strategy_reduce_to(NULL, SUMAC_REDUCE_SUM, number, variable, &result, error));
+    REFUSED(
+        sumac_strategy_reduce_to, "no value", INVALID_ARGUMENT, "value is NULL",
+        sumac_strategy_reduce_to(strategy, SUMAC_REDUCE_SUM, NULL, variable, &result, error));
+    REFUSED(
+        sumac_strategy_reduce_to, "reduction 77", INVALID_ARGUMENT, "a reduction 77",
+        sumac_strategy_reduce_to(
+            strategy, (enum sumac_reduce_op)77, number, variable, &result, error));
+}
+
 static void try_updating(void)
 {
     const struct sumac_update nothing = {.function = NULL};
@@ -217,12 +237,6 @@ static void try_updating(void)
         sumac_distributed_apply_all(none, UINT32_MAX, NULL, nested, error));
     sumac_value_unref(nested);
     REFUSED(
-        sumac_distributed_slots, "NULL", INVALID_ARGUMENT, "variable is NULL",
-        sumac_distributed_slots(NULL, &result, error));
-    REFUSED(
-        sumac_distributed_slots, "no place for them", INVALID_ARGUMENT, "slots is NULL",
-        sumac_distributed_slots(variable, NULL, error));
-    REFUSED(
         sumac_strategy_define, "NULL", INVALID_ARGUMENT, "strategy is NULL",
         sumac_strategy_define(NULL, "f", "value = g", 9, error));
     REFUSED(
@@ -259,6 +273,7 @@ void try_distributed(void)
     try_writing();
     try_parts();
     try_parts_of_variables();
+    try_slots_and_destinations();
     try_updating();
     HOLDS(sumac_distributed_read, "nothing was given", result == NULL);
     sumac_distributed_destroy(variable);

@@ -237,6 +237,16 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_sub(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
 
+/* StrategyExtended.reduce_to: sumac_strategy_reduce without axes, with the result where
+ * `destination` lies: mirrored, each replica's part on its device, ready for an update or an
+ * assignment of that variable. The destination is not written. If the variable is undistributed or
+ * on the ps, or is NULL, the result is on the host, as that of sumac_strategy_reduce.
+ * Fails    as sumac_strategy_reduce; FAILED_PRECONDITION: a variable of another strategy. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce_to(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    const struct sumac_distributed *destination, struct sumac_value **result,
+    struct sumac_error *error);
+
 /* ---- update functions beside the table's */
 
 /* Make a text an update function of the strategy's variables (docs/EXPRESSIONS.md), by its name
