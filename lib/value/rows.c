@@ -11,6 +11,7 @@
 #include "dtype.h"
 #include "error.h"
 #include "half.h"
+#include "text.h"
 
 /* What is asked of which tensor. */
 struct table {
@@ -43,17 +44,39 @@ static enum sumac_status open_table(
 
 /* ---- ids */
 
+static uint64_t count_elements(const struct sumac_value *tensor)
+{
+    return sumac_tensor_bytes(&tensor->tensor) / dtype_bytes(tensor->tensor.dtype);
+}
+
+/* "float32[2, 4]", or "a list". */
+static const char *describe(const struct sumac_value *given, char *text, size_t text_bytes)
+{
+    char shape[96];
+
+    if (given != NULL && given->kind == SUMAC_VALUE_TENSOR)
+        (void)text_print(
+            text, text_bytes, "%s%s", sumac_dtype_name(given->tensor.dtype),
+            sumac_shape_print(&given->tensor.shape, shape, sizeof shape));
+    else
+        (void)text_print(
+            text, text_bytes, "%s%s", given == NULL ? "" : "a ",
+            given == NULL ? "NULL" : sumac_value_kind_name(given->kind));
+    return text;
+}
+
 static enum sumac_status
 check_ids(const struct table *table, const struct sumac_value *ids, struct sumac_error *error)
 {
     const struct sumac_tensor *tensor = ids == NULL ? NULL : sumac_value_as_tensor(ids);
+    char given[128];
 
-    if (tensor != NULL && tensor->shape.rank == 1 &&
-        (tensor->dtype == SUMAC_INT64 || tensor->dtype == SUMAC_INT32))
+    if (tensor != NULL && (tensor->dtype == SUMAC_INT64 || tensor->dtype == SUMAC_INT32))
         return SUMAC_OK;
     return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-        "%s: ids are a vector of int64 or int32", table->call);
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+        "%s: the ids are %s; give a tensor of int64 or int32", table->call,
+        describe(ids, given, sizeof given));
 }
 
 static enum sumac_status find_row(
@@ -64,7 +87,7 @@ static enum sumac_status find_row(
     const int64_t id = ids->tensor.dtype == SUMAC_INT32 ? ((const int32_t *)data)[at]
                                                         : ((const int64_t *)data)[at];
 
-    assert(at < ids->tensor.shape.extent[0]);
+    assert(at < count_elements(ids));
     if (id < 0 || (uint64_t)id >= table->rows)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
@@ -74,12 +97,24 @@ static enum sumac_status find_row(
     return SUMAC_OK;
 }
 
-static struct sumac_value *make_rows(const struct table *table, uint64_t count, void **elements)
+/* Shape of the result: that of the ids, then that of a row. */
+static enum sumac_status shape_rows(
+    const struct table *table, const struct sumac_shape *ids, struct sumac_shape *shape,
+    struct sumac_error *error)
 {
-    struct sumac_shape shape = table->tensor->shape;
+    const struct sumac_shape *const whole = &table->tensor->shape;
 
-    shape.extent[0] = count;
-    return value_make_tensor(table->tensor->dtype, &shape, elements);
+    *shape = *ids;
+    shape->rank = ids->rank + whole->rank - 1;
+    if (shape->rank > SUMAC_RANK_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+            "%s: ids of %" PRIu32 " axes and rows of %" PRIu32 " make a tensor of %" PRIu32
+            " axes; at most %u are possible: flatten the ids",
+            table->call, ids->rank, whole->rank - 1, shape->rank, SUMAC_RANK_MAX);
+    for (uint32_t axis = 1; axis < whole->rank; axis++)
+        shape->extent[ids->rank + axis - 1] = whole->extent[axis];
+    return SUMAC_OK;
 }
 
 /* What is on a device is brought here, and asked again: of sumac_value_rows, or of _lookup, which
@@ -107,6 +142,7 @@ enum sumac_status sumac_value_rows(
 {
     static const char call[] = "sumac_value_rows";
     struct table table;
+    struct sumac_shape shape;
     void *elements;
 
     enum sumac_status status = open_table(call, value, &table, error);
@@ -114,12 +150,14 @@ enum sumac_status sumac_value_rows(
         status = fail_for_null(error, call, "result");
     if (status == SUMAC_OK)
         status = check_ids(&table, ids, error);
+    if (status == SUMAC_OK)
+        status = shape_rows(&table, &ids->tensor.shape, &shape, error);
     if (status != SUMAC_OK)
         return status;
     if (!value_is_here(value) || !value_is_here(ids))
         return ask_there(value, ids, (enum sumac_combiner)0, result, error);
-    const uint64_t count = ids->tensor.shape.extent[0];
-    struct sumac_value *made = make_rows(&table, count, &elements);
+    const uint64_t count = count_elements(ids);
+    struct sumac_value *made = value_make_tensor(table.tensor->dtype, &shape, &elements);
     if (made == NULL)
         return value_fail_for_memory(error);
     for (uint64_t i = 0; status == SUMAC_OK && i < count; i++) {
@@ -137,6 +175,19 @@ enum sumac_status sumac_value_rows(
 
 /* ---- combined */
 
+/* One entry of `bags`: ids, and a weight for each of them. */
+struct bag {
+    const struct sumac_value *ids;
+    const struct sumac_value *weights; /* NULL: each is 1 */
+};
+
+static struct bag bag_of(const struct sumac_value *given)
+{
+    if (given != NULL && given->kind == SUMAC_VALUE_TUPLE && given->count == 2)
+        return (struct bag){.ids = given->items[0], .weights = given->items[1]};
+    return (struct bag){.ids = given};
+}
+
 /* Elements of a row are added to sums, and these written: in float64 of float64, in float32 of
  * float32 and half types; integers wrap around. */
 struct sums {
@@ -145,37 +196,42 @@ struct sums {
     uint64_t *integers;
 };
 
-#define ADD(sum, type, widen)                                                                      \
+#define ADD(sum, type, widen, factor)                                                              \
     for (uint64_t i = 0; i < columns; i++)                                                         \
-        (sum)[i] += widen(((const type *)row)[i]);                                                 \
+        (sum)[i] += widen(((const type *)row)[i]) * (factor);                                      \
     break
 #define INTEGER(element) (uint64_t)(element)
 #define SAME(element) (element)
 
-static void
-add_row(enum sumac_dtype dtype, const uint8_t *row, uint64_t columns, const struct sums *sums)
+/* `weight` has the precision of the sums. Integers have none. */
+static void add_row(
+    enum sumac_dtype dtype, const uint8_t *row, double weight, uint64_t columns,
+    const struct sums *sums)
 {
+    const float single = (float)weight;
+
+    assert(sumac_dtype_is_float(dtype) || !(weight < 1 || weight > 1));
     switch (dtype) {
     case SUMAC_FLOAT16:
-        ADD(sums->singles, uint16_t, float32_of_float16);
+        ADD(sums->singles, uint16_t, float32_of_float16, single);
     case SUMAC_BFLOAT16:
-        ADD(sums->singles, uint16_t, float32_of_bfloat16);
+        ADD(sums->singles, uint16_t, float32_of_bfloat16, single);
     case SUMAC_FLOAT32:
-        ADD(sums->singles, float, SAME);
+        ADD(sums->singles, float, SAME, single);
     case SUMAC_FLOAT64:
-        ADD(sums->doubles, double, SAME);
+        ADD(sums->doubles, double, SAME, weight);
     case SUMAC_INT8:
     case SUMAC_UINT8:
-        ADD(sums->integers, uint8_t, INTEGER);
+        ADD(sums->integers, uint8_t, INTEGER, 1u);
     case SUMAC_INT16:
     case SUMAC_UINT16:
-        ADD(sums->integers, uint16_t, INTEGER);
+        ADD(sums->integers, uint16_t, INTEGER, 1u);
     case SUMAC_INT32:
     case SUMAC_UINT32:
-        ADD(sums->integers, uint32_t, INTEGER);
+        ADD(sums->integers, uint32_t, INTEGER, 1u);
     case SUMAC_INT64:
     case SUMAC_UINT64:
-        ADD(sums->integers, uint64_t, INTEGER);
+        ADD(sums->integers, uint64_t, INTEGER, 1u);
     case SUMAC_BOOL:
     case SUMAC_DTYPE_UNSPECIFIED:
         break;
@@ -187,11 +243,16 @@ add_row(enum sumac_dtype dtype, const uint8_t *row, uint64_t columns, const stru
         ((type *)to)[i] = (type)(value);                                                           \
     break
 
+/* Divided by 0 a row is zeros, as TensorFlow's div_no_nan has it. */
 static void write_row(
     enum sumac_dtype dtype, const struct sums *sums, double divisor, uint64_t columns, uint8_t *to)
 {
     const float single = (float)divisor;
 
+    if (divisor == 0) {
+        memset(to, 0, (size_t)(columns * dtype_bytes(dtype)));
+        return;
+    }
     switch (dtype) {
     case SUMAC_FLOAT16:
         WRITE(uint16_t, float16_of_float32(sums->singles[i] / single));
@@ -219,38 +280,96 @@ static void write_row(
     }
 }
 
-static double divisor_of(enum sumac_combiner combiner, uint64_t count)
+/* The type that rows of `dtype` are computed in: float64, or float32. */
+static double narrow(enum sumac_dtype dtype, double number)
 {
-    if (combiner == SUMAC_COMBINER_SUM || count == 0)
+    return dtype == SUMAC_FLOAT64 ? number : (double)(float)number;
+}
+
+/* TensorFlow casts a weight to that type. */
+static double weight_at(const struct sumac_value *weights, uint64_t at, enum sumac_dtype rows)
+{
+    const void *const data = weights == NULL ? NULL : sumac_tensor_data(&weights->tensor);
+    const enum sumac_dtype dtype = weights == NULL ? rows : weights->tensor.dtype;
+
+    if (data == NULL)
         return 1;
-    return combiner == SUMAC_COMBINER_MEAN ? (double)count : sqrt((double)count);
+    assert(sumac_dtype_is_float(dtype));
+    if (dtype == SUMAC_FLOAT64)
+        return narrow(rows, ((const double *)data)[at]);
+    if (dtype == SUMAC_FLOAT32)
+        return (double)((const float *)data)[at];
+    const uint16_t half = ((const uint16_t *)data)[at];
+    return (double)(dtype == SUMAC_FLOAT16 ? float32_of_float16(half) : float32_of_bfloat16(half));
+}
+
+/* Of weights w the combiners divide by 1, Σ w, √Σ w². */
+static double divisor_of(enum sumac_combiner combiner, double sum, double sum_of_squares)
+{
+    if (combiner == SUMAC_COMBINER_SUM)
+        return 1;
+    return combiner == SUMAC_COMBINER_MEAN ? sum : sqrt(sum_of_squares);
 }
 
 static enum sumac_status combine(
-    const struct table *table, const struct sumac_value *ids, enum sumac_combiner combiner,
+    const struct table *table, const struct sumac_value *given, enum sumac_combiner combiner,
     struct sums *sums, uint8_t *to, struct sumac_error *error)
 {
-    const uint64_t count = ids->tensor.shape.extent[0];
+    const struct bag bag = bag_of(given);
+    const uint64_t count = count_elements(bag.ids);
+    const enum sumac_dtype dtype = bag.weights == NULL ? SUMAC_FLOAT64 : table->tensor->dtype;
+    double sum = 0, sum_of_squares = 0;
     enum sumac_status status = SUMAC_OK;
 
     memset(sums->integers, 0, (size_t)table->columns * sizeof *sums->integers);
     for (uint64_t i = 0; status == SUMAC_OK && i < count; i++) {
+        const double weight = weight_at(bag.weights, i, table->tensor->dtype);
         const uint8_t *row = NULL;
-        status = find_row(table, ids, i, &row, error);
+        status = find_row(table, bag.ids, i, &row, error);
         if (status == SUMAC_OK)
-            add_row(table->tensor->dtype, row, table->columns, sums);
+            add_row(table->tensor->dtype, row, weight, table->columns, sums);
+        sum = narrow(dtype, sum + weight);
+        sum_of_squares = narrow(dtype, sum_of_squares + narrow(dtype, weight * weight));
     }
     if (status == SUMAC_OK)
-        write_row(table->tensor->dtype, sums, divisor_of(combiner, count), table->columns, to);
+        write_row(
+            table->tensor->dtype, sums, divisor_of(combiner, sum, sum_of_squares), table->columns,
+            to);
     return status;
 }
 
 static bool are_here(const struct sumac_value *bags)
 {
-    for (uint32_t i = 0; i < bags->count; i++)
-        if (!value_is_here(bags->items[i]))
+    for (uint32_t i = 0; i < bags->count; i++) {
+        const struct bag bag = bag_of(bags->items[i]);
+        if (!value_is_here(bag.ids) || (bag.weights != NULL && !value_is_here(bag.weights)))
             return false;
+    }
     return true;
+}
+
+static enum sumac_status
+check_bag(const struct table *table, const struct sumac_value *given, struct sumac_error *error)
+{
+    const struct bag bag = bag_of(given);
+    char ids[128], weights[128];
+
+    const enum sumac_status status = check_ids(table, bag.ids, error);
+    if (status != SUMAC_OK || bag.weights == NULL)
+        return status;
+    if (!sumac_dtype_is_float(table->tensor->dtype))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
+            "%s: rows of %s are not weighted; weights are for rows of float types", table->call,
+            sumac_dtype_name(table->tensor->dtype));
+    if (bag.weights->kind == SUMAC_VALUE_TENSOR &&
+        sumac_dtype_is_float(bag.weights->tensor.dtype) &&
+        sumac_shape_equal(&bag.weights->tensor.shape, &bag.ids->tensor.shape))
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
+        "%s: the ids are %s and their weights %s; give a float weight for each id", table->call,
+        describe(bag.ids, ids, sizeof ids), describe(bag.weights, weights, sizeof weights));
 }
 
 static enum sumac_status check_lookup(
@@ -263,7 +382,8 @@ static enum sumac_status check_lookup(
     if (sumac_value_kind(bags) != SUMAC_VALUE_LIST && sumac_value_kind(bags) != SUMAC_VALUE_TUPLE)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s: ids are a list of vectors, one for each row of the result", table->call);
+            "%s: bags is a %s; give a list of ids, one for each row of the result", table->call,
+            sumac_value_kind_name(sumac_value_kind(bags)));
     if (combiner < SUMAC_COMBINER_SUM || combiner > SUMAC_COMBINER_SQRTN)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
@@ -275,7 +395,7 @@ static enum sumac_status check_lookup(
             "%s: rows of %s are not combined so; integers are summed, float types divided, too",
             table->call, sumac_dtype_name(table->tensor->dtype));
     for (uint32_t i = 0; status == SUMAC_OK && i < bags->count; i++)
-        status = check_ids(table, bags->items[i], error);
+        status = check_bag(table, bags->items[i], error);
     return status;
 }
 
@@ -298,7 +418,9 @@ enum sumac_status sumac_value_lookup(
         return ask_there(value, bags, combiner, result, error);
     /* the widest of them; float32 and float64 have their zeros of the same bits */
     uint64_t *scratch = calloc((size_t)table.columns + 1, sizeof *scratch);
-    struct sumac_value *made = make_rows(&table, bags->count, &elements);
+    struct sumac_shape shape = table.tensor->shape;
+    shape.extent[0] = bags->count;
+    struct sumac_value *made = value_make_tensor(table.tensor->dtype, &shape, &elements);
     struct sums sums = {
         .singles = (float *)(void *)scratch,
         .doubles = (double *)(void *)scratch,

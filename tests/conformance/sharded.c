@@ -12,8 +12,8 @@
 #define SHARDS_MAX 64u
 #define ENTRIES_MAX 16u
 
-static const char *const step_keys[] = {"do",       "value",  "indices", "ids", "index",
-                                        "combiner", "expect", "error",   NULL};
+static const char *const step_keys[] = {"do",      "value",    "indices", "ids",   "index",
+                                        "weights", "combiner", "expect",  "error", NULL};
 static const char *const range_keys[] = {"start", "stop", "step", NULL};
 static const char *const rule_keys[] = {"kind",       "num_shards",      "min_shard_bytes",
                                         "max_shards", "max_shard_bytes", NULL};
@@ -112,13 +112,15 @@ static void read_part(
             variable, NULL, slices, (uint32_t)json_array_size(index), result, &one->error);
 }
 
-/* A vector of int64. NULL: no memory. */
-static struct sumac_value *read_ids(json_t *given)
+/* A list is a vector of int64. NULL: no memory. */
+static struct sumac_value *read_ids(struct one_case *one, json_t *given)
 {
     int64_t ids[256];
     json_t *id = NULL;
     size_t i = 0, count = json_array_size(given);
 
+    if (json_is_object(given))
+        return one_read_value(one, given);
     if (count > 256)
         return NULL;
     json_array_foreach(given, i, id) ids[i] = json_integer_value(id);
@@ -129,7 +131,7 @@ static void read_rows(
     struct one_case *one, struct sumac_distributed *variable, json_t *given,
     struct sumac_value **result)
 {
-    struct sumac_value *ids = read_ids(given);
+    struct sumac_value *ids = read_ids(one, given);
 
     one->status = sumac_distributed_rows(variable, NULL, ids, result, &one->error);
     sumac_value_unref(ids);
@@ -145,18 +147,30 @@ static enum sumac_combiner combiner_of(const char *name)
     return (enum sumac_combiner)0;
 }
 
+/* The ids of one row of the result, with their weights if there are any. */
+static struct sumac_value *read_bag(struct one_case *one, json_t *ids, json_t *weights)
+{
+    struct sumac_value *bag = read_ids(one, ids);
+
+    if (weights == NULL)
+        return bag;
+    struct sumac_value *const both[] = {bag, one_read_value(one, weights)};
+    return sumac_value_tuple(both, 2);
+}
+
 static void look_up(
     struct one_case *one, struct sumac_distributed *variable, json_t *step,
     struct sumac_value **result)
 {
     json_t *given = json_object_get(step, "ids"), *bag = NULL;
+    json_t *weights = json_object_get(step, "weights");
     struct sumac_value *items[SHARDS_MAX];
     size_t i = 0;
 
     json_array_foreach(given, i, bag)
     {
         if (i < SHARDS_MAX)
-            items[i] = read_ids(bag);
+            items[i] = read_bag(one, bag, json_array_get(weights, i));
     }
     struct sumac_value *bags = sumac_value_list(items, (uint32_t)json_array_size(given));
     one->status = sumac_distributed_lookup(

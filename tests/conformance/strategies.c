@@ -181,6 +181,9 @@ static enum sumac_status call_reduce(
         one_is(one, "op", "reduce") ? read_axes(one) : (struct sumac_axes){.given = false};
 
     (void)replica;
+    if (one_is(one, "op", "reduce_to"))
+        return sumac_strategy_reduce_to(
+            one->strategy, read_op(one), value, one->destination, result, error);
     return sumac_strategy_reduce(one->strategy, read_op(one), value, &axes, result, error);
 }
 
@@ -333,6 +336,9 @@ static bool matches_result(struct one_case *one, json_t *expect)
         json_decref(list);
         return equal;
     }
+    if (json_object_get(value, "mirrored") != NULL &&
+        sumac_value_kind(one->result) != SUMAC_VALUE_MIRRORED)
+        return cases_fail(one->run, "expected a mirrored value");
     return case_value_equal_in_replicas(one->run, value, one->result, &one->replicas, exactly);
 }
 
@@ -397,11 +403,10 @@ static bool destination_is_as_it_was(struct one_case *one, struct sumac_distribu
 
 static bool act_and_match(struct one_case *one, void (*act)(struct one_case *))
 {
-    struct sumac_distributed *destination = create_destination(one);
-
+    one->destination = create_destination(one);
     act(one);
-    const bool passed = matches(one) && destination_is_as_it_was(one, destination);
-    variable_destroy(one, destination);
+    const bool passed = matches(one) && destination_is_as_it_was(one, one->destination);
+    variable_destroy(one, one->destination);
     return passed;
 }
 

@@ -9,8 +9,10 @@
 
 #include "cluster_client.h"
 
+#define REPLICAS_MAX 16u
+
 static const char *const create_keys[] = {
-    "name", "initial", "synchronization", "aggregation", "trainable", "undistributed", NULL};
+    "name", "initial", "synchronization", "aggregation", "trainable", "undistributed", "in", NULL};
 static const char *const step_keys[] = {"in",        "do",     "value", "indices",
                                         "reduce_op", "expect", "error", NULL};
 static const char *const expect_variable_keys[] = {
@@ -60,9 +62,51 @@ void variable_destroy(struct one_case *one, struct sumac_distributed *variable)
     sumac_distributed_destroy(variable);
 }
 
+/* What the replicas create together. */
+struct creation {
+    const struct one_case *one;
+    const struct sumac_distributed_options *options;
+    struct sumac_distributed *made[REPLICAS_MAX]; /* those of this worker */
+};
+
+static enum sumac_status create_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct creation *creation = context;
+    struct sumac_distributed_options own = *creation->options;
+
+    (void)kwargs, (void)result;
+    own.initial = sumac_value_item(args, 0);
+    own.replica = replica;
+    return sumac_distributed_create(
+        creation->one->strategy, &own,
+        &creation->made[sumac_replica_id(replica) - creation->one->replicas.first], error);
+}
+
+/* Gives  *variable, which each replica has got. */
+static void create_in_replicas(
+    struct one_case *one, const struct sumac_distributed_options *options,
+    struct sumac_distributed **variable)
+{
+    struct creation creation = {.one = one, .options = options};
+    struct sumac_value *const initial = sumac_value_ref(options->initial);
+    struct sumac_value *args = sumac_value_tuple(&initial, 1);
+    const struct sumac_step step = {
+        .function = create_in_replica, .context = &creation, .args = args};
+
+    one->status = sumac_strategy_run(one->strategy, &step, NULL, &one->error);
+    sumac_value_unref(args);
+    for (uint32_t i = 1; one->status == SUMAC_OK && i < one->replicas.count; i++)
+        if (creation.made[i] != creation.made[0])
+            one->broken = !cases_fail(one->run, "replicas have got different variables");
+    *variable = creation.made[0];
+}
+
 struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
 {
     json_t *trainable = json_object_get(create, "trainable");
+    const char *in = json_string_value(json_object_get(create, "in"));
     struct sumac_distributed *variable = NULL;
     struct sumac_value *initial = NULL;
 
@@ -86,7 +130,10 @@ struct sumac_distributed *variable_create(struct one_case *one, json_t *create)
                      : json_is_true(trainable) ? SUMAC_TRAINABLE_YES
                                                : SUMAC_TRAINABLE_NO,
         .undistributed = json_is_true(json_object_get(create, "undistributed"))};
-    one->status = sumac_distributed_create(one->strategy, &options, &variable, &one->error);
+    if (in != NULL && strcmp(in, "replica") == 0)
+        create_in_replicas(one, &options, &variable);
+    else
+        one->status = sumac_distributed_create(one->strategy, &options, &variable, &one->error);
     sumac_value_unref(initial);
     return one->status == SUMAC_OK ? variable : NULL;
 }

@@ -90,6 +90,39 @@ static void across_the_replicas_every_type_is_reduced_as_on_cpus(void **state)
     }
 }
 
+/* Where a variable is the destination, all_reduce gives each device its own, and the host nothing.
+ */
+static void what_is_reduced_to_a_variable_stays_on_its_devices(void **state)
+{
+    struct pair *pair = *state;
+    struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0), *sum = NULL;
+    struct sumac_value *there = placed(pair->gpus, sumac_value_ref(value)), *other = NULL;
+    struct sumac_distributed *variable =
+        variable_of(pair->gpus, NULL, SUMAC_SYNCHRONIZATION_ON_WRITE);
+    struct sumac_distributed *host = variable_of(pair->cpus, NULL, SUMAC_SYNCHRONIZATION_ON_WRITE);
+
+    enough(2);
+    assert_int_equal(
+        sumac_strategy_reduce_to(pair->gpus, SUMAC_REDUCE_SUM, there, variable, &sum, NULL),
+        SUMAC_OK);
+    assert_int_equal(
+        sumac_strategy_reduce_to(pair->cpus, SUMAC_REDUCE_SUM, value, host, &other, NULL),
+        SUMAC_OK);
+    assert_int_equal(sumac_value_kind(sum), SUMAC_VALUE_MIRRORED);
+    assert_true(is_placed(sum));
+    assert_same(sum, other);
+    assert_int_equal(sumac_distributed_assign(variable, NULL, sum, NULL, NULL), SUMAC_OK);
+    sumac_value_unref(sum);
+    assert_int_equal(
+        sumac_strategy_reduce_to(pair->gpus, SUMAC_REDUCE_SUM, value, variable, &sum, NULL),
+        SUMAC_OK); /* from the host */
+    assert_true(is_placed(sum));
+    sumac_value_unref(sum);
+    sumac_value_unref(other);
+    sumac_value_unref(there);
+    sumac_value_unref(value);
+}
+
 /* Six tensors, two of them a nest, in a list or a tuple. */
 static struct sumac_value *batch(bool is_list)
 {
@@ -211,6 +244,7 @@ int main(void)
         pair_test(across_the_replicas_it_is_the_hosts),
         pair_test(what_is_wanted_once_is_reduced_to_one_device),
         pair_test(across_the_replicas_every_type_is_reduced_as_on_cpus),
+        pair_test(what_is_reduced_to_a_variable_stays_on_its_devices),
         pair_test(a_batch_is_a_list_of_what_each_comes_to),
         pair_test(what_a_merge_call_reduces_is_each_replicas_own),
         cmocka_unit_test(a_batch_is_as_few_groups_as_its_packs),

@@ -111,13 +111,13 @@ static void try_parts(void)
         sumac_value_rows, "NULL", INVALID_ARGUMENT, "value is NULL",
         sumac_value_rows(NULL, ids, &result, error));
     REFUSED(
-        sumac_value_rows, "no ids", INVALID_ARGUMENT, "ids are a vector",
+        sumac_value_rows, "no ids", INVALID_ARGUMENT, "the ids are NULL",
         sumac_value_rows(vector, NULL, &result, error));
     REFUSED(
         sumac_value_rows, "no result", INVALID_ARGUMENT, "result is NULL",
         sumac_value_rows(vector, ids, NULL, error));
     REFUSED(
-        sumac_value_lookup, "no ids", INVALID_ARGUMENT, "a list of vectors",
+        sumac_value_lookup, "no bags", INVALID_ARGUMENT, "give a list of ids",
         sumac_value_lookup(vector, NULL, SUMAC_COMBINER_SUM, &result, error));
     REFUSED(
         sumac_value_lookup, "combiner 77", INVALID_ARGUMENT, "a combiner 77",
@@ -170,6 +170,26 @@ static void try_parts_of_variables(void)
         sumac_shard_of_row(3, 1, 0, NULL, &offset, error));
     sumac_value_unref(ids);
     sumac_value_unref(list);
+}
+
+static void try_slots_and_destinations(void)
+{
+    REFUSED(
+        sumac_distributed_slots, "NULL", INVALID_ARGUMENT, "variable is NULL",
+        sumac_distributed_slots(NULL, &result, error));
+    REFUSED(
+        sumac_distributed_slots, "no place for them", INVALID_ARGUMENT, "slots is NULL",
+        sumac_distributed_slots(variable, NULL, error));
+    REFUSED(
+        sumac_strategy_reduce_to, "NULL", INVALID_ARGUMENT, "strategy is NULL",
+        sumac_strategy_reduce_to(NULL, SUMAC_REDUCE_SUM, number, variable, &result, error));
+    REFUSED(
+        sumac_strategy_reduce_to, "no value", INVALID_ARGUMENT, "value is NULL",
+        sumac_strategy_reduce_to(strategy, SUMAC_REDUCE_SUM, NULL, variable, &result, error));
+    REFUSED(
+        sumac_strategy_reduce_to, "reduction 77", INVALID_ARGUMENT, "a reduction 77",
+        sumac_strategy_reduce_to(
+            strategy, (enum sumac_reduce_op)77, number, variable, &result, error));
 }
 
 static void try_updating(void)
@@ -253,6 +273,7 @@ void try_distributed(void)
     try_writing();
     try_parts();
     try_parts_of_variables();
+    try_slots_and_destinations();
     try_updating();
     HOLDS(sumac_distributed_read, "nothing was given", result == NULL);
     sumac_distributed_destroy(variable);

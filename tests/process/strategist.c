@@ -18,6 +18,8 @@
  *     skip                      -> "skipped": a run whose replicas make no call
  *     create NAME SIZE VALUE [MEAN|ON_READ|RATE] -> "created NAME": ON_WRITE and SUM; with MEAN;
  * ON_READ; or by sgd of that learning rate
+ *     inside NAME SIZE VALUE [OTHER] -> "created NAME": SUM, in the replicas' function. Replica i
+ * proposes VALUE + i. Replicas of odd numbers ask for OTHER
  *     split NAME ROWS ROWS …    -> "created NAME": in shards of so many rows
  *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
  *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
@@ -60,15 +62,12 @@ struct strategist {
 static uint32_t results_until_none; /* 0: there is memory */
 
 struct sumac_value *__real_results_make_tensor(
-    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
-    void **elements);
+    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements);
 struct sumac_value *__wrap_results_make_tensor(
-    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
-    void **elements);
+    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements);
 
 struct sumac_value *__wrap_results_make_tensor(
-    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape,
-    void **elements)
+    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements)
 {
     const bool none = results_until_none == 1;
 
@@ -429,6 +428,54 @@ static enum sumac_status create(struct strategist *now, char *const *words, size
     return status;
 }
 
+/* What replicas create, and what the first of this worker has got. */
+struct inside {
+    char *const *words;
+    size_t count;
+    struct sumac_distributed *made;
+};
+
+static enum sumac_status create_in_replica(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct inside *const inside = context;
+    const uint32_t id = sumac_replica_id(replica);
+    struct sumac_distributed *made = NULL;
+    char element[32];
+
+    (void)args, (void)kwargs, (void)result;
+    (void)snprintf(element, sizeof element, "%g", strtod(inside->words[3], NULL) + id);
+    struct sumac_value *initial = make_value(inside->words[2], element);
+    const enum sumac_status status = sumac_distributed_create(
+        sumac_replica_strategy(replica),
+        &(struct sumac_distributed_options){
+            .name = inside->words[inside->count > 4 && id % 2 == 1 ? 4 : 1],
+            .initial = initial,
+            .aggregation = SUMAC_AGGREGATION_SUM,
+            .replica = replica},
+        &made, error);
+    sumac_value_unref(initial);
+    if (status == SUMAC_OK && id % 2 == 0) /* of two replicas one is */
+        inside->made = made;
+    return status;
+}
+
+static enum sumac_status create_inside(struct strategist *now, char *const *words, size_t count)
+{
+    struct inside inside = {.words = words, .count = count};
+    const struct sumac_step step = {.function = create_in_replica, .context = &inside};
+
+    const enum sumac_status status = sumac_strategy_run(now->strategy, &step, NULL, &now->error);
+    if (status == SUMAC_OK) {
+        sumac_distributed_destroy(now->variable);
+        now->variable = inside.made;
+        printf("created %s\n", words[1]);
+        fflush(stdout);
+    }
+    return status;
+}
+
 static enum sumac_status create_split(struct strategist *now, char *const *words, size_t count)
 {
     uint64_t rows[WORDS_MAX], all = 0;
@@ -481,6 +528,8 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         return reduce(now, words, count);
     if ((count == 4 || count == 5) && strcmp(words[0], "create") == 0)
         return create(now, words, count);
+    if ((count == 4 || count == 5) && strcmp(words[0], "inside") == 0)
+        return create_inside(now, words, count);
     if (count == 3 && strcmp(words[0], "batch") == 0)
         return reduce_batch(now, words);
     if (count == 1 && strcmp(words[0], "read") == 0)

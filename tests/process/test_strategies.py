@@ -78,6 +78,21 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "create large 30000 1", answer="^created large$")
         self.all_say(workers, "add large 1", answer="^came to 5 5$")
 
+    def test_replicas_of_all_workers_create_a_variable_within_their_function(self):
+        workers = self.workers(replicas=2)
+        self.all_say(workers, "inside w 3 5", answer="^created w$")
+        self.all_say(workers, "add w 1", answer="^came to 9 9$")
+
+    def test_replicas_that_create_something_else_within_their_function_fail_all_workers(self):
+        workers = self.workers(replicas=2)
+        for lines, text in (
+                (("inside w 3 5", "inside v 3 5"), "replica 0 comes with w, .*, and replica 2 with v, "),
+                (("inside w 3 5", "inside w 3 5 v"), "replica 2 comes with w, .*, and replica 3 with v, "),
+                (("inside w 3 5", "all_reduce 4 1"), "replica 0 calls a variable's creation, and replica 2 all_reduce")):
+            with self.subTest(lines=lines):
+                self.all_say(workers, *lines, answer=f"^refused INVALID_ARGUMENT .*{text}")
+                self.all_say(workers, "all_reduce 4 2", answer="^came to 8 8$")
+
     def test_who_differs_is_named_to_everybody_and_the_next_call_works(self):
         workers = self.workers(count=3)
         for lines, text in (

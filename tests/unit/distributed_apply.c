@@ -45,6 +45,75 @@ static void each_component_has_its_slots(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static void expect_slots(struct sumac_distributed *variable, const char *expected)
+{
+    struct sumac_value *slots = NULL;
+
+    assert_int_equal(sumac_distributed_slots(variable, &slots, NULL), SUMAC_OK);
+    expect_printed(slots, expected);
+}
+
+static enum sumac_status apply_to_second(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)kwargs, (void)context, (void)result;
+    return sumac_component_index(component) == 1
+               ? sumac_component_apply(component, NULL, sumac_value_item(args, 0), error)
+               : SUMAC_OK;
+}
+
+/* By name, of each component; what was read stays as it was. */
+static void slots_are_read_of_each_component(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *gradient = vector(2, 4), *before = NULL;
+    struct sumac_value *const one[] = {sumac_value_ref(gradient)};
+    struct sumac_value *args = sumac_value_tuple(one, 1);
+    struct sumac_distributed *plain = variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_distributed *variable = variable_of(
+        strategy, (struct sumac_distributed_options){
+                      .function = SUMAC_FUNCTION("adam", {"beta_1", 0.5}, {"beta_2", 0.75})});
+    const struct sumac_update update = {.function = apply_to_second, .args = args};
+
+    assert_int_equal(sumac_distributed_slots(variable, &before, NULL), SUMAC_OK);
+    assert_int_equal(sumac_distributed_update(variable, NULL, &update, NULL, NULL), SUMAC_OK);
+
+    expect_slots(
+        variable, "({\"m\": float32[2] 0 0, \"v\": float32[2] 0 0}, "
+                  "{\"m\": float32[2] 1 2, \"v\": float32[2] 1 4})");
+    expect_printed(
+        before, "({\"m\": float32[2] 0 0, \"v\": float32[2] 0 0}, "
+                "{\"m\": float32[2] 0 0, \"v\": float32[2] 0 0})");
+    expect_slots(plain, "({}, {})");
+    sumac_value_unref(gradient);
+    sumac_value_unref(args);
+    sumac_strategy_destroy(strategy);
+}
+
+/* rmsprop has a third slot where it is centered; slots of half types are float32. */
+static void slots_are_those_that_the_variable_has(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(1);
+    const uint16_t halves[] = {0x3c00};
+    struct sumac_value *half = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(1), halves);
+    struct sumac_distributed *plain = variable_of(
+        strategy, (struct sumac_distributed_options){
+                      .initial = half, .function = SUMAC_FUNCTION("rmsprop", {"rho", 0.5})});
+    struct sumac_distributed *centered = variable_of(
+        strategy, (struct sumac_distributed_options){
+                      .initial = half, .function = SUMAC_FUNCTION("rmsprop", {"centered", 1})});
+
+    expect_slots(plain, "({\"momentum\": float32[1] 0, \"rms\": float32[1] 0},)");
+    expect_slots(
+        centered, "({\"mean_gradient\": float32[1] 0, \"momentum\": float32[1] 0, "
+                  "\"rms\": float32[1] 0},)");
+    sumac_value_unref(half);
+    sumac_strategy_destroy(strategy);
+}
+
 /* ftrl, η 1, n 9, z 0, g 4: n′ = 25, z = 4 − (5 − 3)·θ, θ = −z ÷ 5. */
 static void each_slot_begins_as_its_function_says(void **state)
 {
@@ -289,6 +358,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_component_has_its_slots),
+        cmocka_unit_test(slots_are_read_of_each_component),
+        cmocka_unit_test(slots_are_those_that_the_variable_has),
         cmocka_unit_test(each_slot_begins_as_its_function_says),
         cmocka_unit_test(functions_are_those_of_the_variable),
         cmocka_unit_test(hyperparameters_that_are_not_given_are_the_variables),

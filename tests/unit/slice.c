@@ -340,6 +340,53 @@ static void rows_come_in_the_order_asked_for(void **state)
     sumac_value_unref(before);
 }
 
+/* The result has the shape of the ids, and then that of a row. */
+static void rows_have_the_shape_of_their_ids(void **state)
+{
+    (void)state;
+    struct sumac_value *value = counted(SUMAC_SHAPE(3, 2)), *result = NULL;
+    const int64_t numbers[] = {2, 0, 1, 1, 0, 2, 2, 0};
+
+    const struct {
+        struct sumac_shape ids;
+        const char *expected;
+    } cases[] = {
+        {SUMAC_SHAPE(2, 4), "int32[2, 4, 2] 4 5 0 1 2 3 2 3 0 1 4 5 4 5 0 1"},
+        {SUMAC_SHAPE(1, 1, 1), "int32[1, 1, 1, 2] 4 5"},
+        {SUMAC_SHAPE(3, 0), "int32[3, 0, 2]"},
+        {SUMAC_SHAPE(0), "int32[0, 2]"},
+        {{.rank = 0}, "int32[2] 4 5"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sumac_value *ids = sumac_value_tensor(SUMAC_INT64, cases[i].ids, numbers);
+        assert_int_equal(sumac_value_rows(value, ids, &result, NULL), SUMAC_OK);
+        expect_printed(result, cases[i].expected);
+        sumac_value_unref(ids);
+    }
+    sumac_value_unref(value);
+}
+
+static void rows_of_more_axes_than_a_tensor_has_are_refused(void **state)
+{
+    (void)state;
+    struct sumac_value *value = counted(SUMAC_SHAPE(2, 1, 1)), *result = NULL;
+    struct sumac_value *six = sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1, 1, 1, 1, 1, 1), NULL);
+    struct sumac_value *seven =
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1, 1, 1, 1, 1, 1, 1), NULL);
+    struct sumac_error error;
+
+    assert_int_equal(sumac_value_rows(value, six, &result, NULL), SUMAC_OK);
+    expect_printed(result, "int32[1, 1, 1, 1, 1, 1, 1, 1] 0");
+    result = NULL;
+    assert_int_equal(sumac_value_rows(value, seven, &result, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "ids of 7 axes and rows of 2 make a tensor of 9 axes"));
+    assert_null(result);
+    sumac_value_unref(value);
+    sumac_value_unref(six);
+    sumac_value_unref(seven);
+}
+
 /* ---- bags ---- */
 
 /* {0, 1, 1}, {} and {2} */
@@ -441,8 +488,9 @@ static void what_is_no_bag_is_refused(void **state)
     struct sumac_value *far = sumac_value_list((struct sumac_value *const[]){ids_of(beyond, 2)}, 1);
     struct sumac_value *odd = sumac_value_list(&scalar, 1); /* takes it */
 
-    expect_no_lookup(value, vector, SUMAC_COMBINER_SUM, "a list of vectors");
-    expect_no_lookup(value, odd, SUMAC_COMBINER_SUM, "a vector of int64 or int32");
+    expect_no_lookup(value, vector, SUMAC_COMBINER_SUM, "bags is a tensor; give a list of ids");
+    expect_no_lookup(
+        value, odd, SUMAC_COMBINER_SUM, "the ids are float32[]; give a tensor of int64");
     expect_no_lookup(value, far, SUMAC_COMBINER_MEAN, "there is no row 2; the value has 2 rows");
     expect_no_lookup(value, good, (enum sumac_combiner)4, "a combiner 4");
     expect_no_lookup(truths, good, SUMAC_COMBINER_SUM, "rows of bool");
@@ -470,6 +518,119 @@ static void a_bag_may_be_divided_by_its_root(void **state)
     sumac_value_unref(ids);
 }
 
+/* ---- weights ---- */
+
+/* A list of one bag: these ids, and weights of that type. */
+static struct sumac_value *
+weighted(enum sumac_dtype dtype, struct sumac_shape shape, const int64_t *ids, const void *weights)
+{
+    struct sumac_value *const both[] = {
+        sumac_value_tensor(SUMAC_INT64, shape, ids), sumac_value_tensor(dtype, shape, weights)};
+    struct sumac_value *bag = sumac_value_tuple(both, 2);
+
+    return sumac_value_list(&bag, 1);
+}
+
+static void expect_weighted(
+    struct sumac_value *value, struct sumac_value *bags, enum sumac_combiner combiner,
+    const char *expected)
+{
+    struct sumac_value *result = NULL;
+
+    assert_int_equal(sumac_value_lookup(value, bags, combiner, &result, NULL), SUMAC_OK);
+    expect_printed(result, expected);
+}
+
+/* Rows 3 and 12, weights 2 and 4: 54; ÷ 6; and of weights 3 and 4: 57 ÷ 5. */
+static void weights_multiply_rows_and_divide_by_their_sum_or_length(void **state)
+{
+    (void)state;
+    const int64_t two[] = {0, 1};
+    const float singles[] = {3, 12}, weights[] = {2, 4}, sides[] = {3, 4};
+    const double doubles[] = {3, 12}, wide[] = {2, 4};
+    uint16_t halves[2], brains[2];
+
+    for (int i = 0; i < 2; i++) {
+        halves[i] = float16_of_float32(singles[i]);
+        brains[i] = bfloat16_of_float32(weights[i]);
+    }
+    struct sumac_value *const tables[] = {
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), singles),
+        sumac_value_tensor(SUMAC_FLOAT64, SUMAC_SHAPE(2, 1), doubles),
+        sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(2, 1), halves)};
+    static const char *const names[] = {"float32", "float64", "float16"};
+    struct sumac_value *const bags[] = {
+        weighted(SUMAC_FLOAT32, SUMAC_SHAPE(2), two, weights),
+        weighted(SUMAC_FLOAT64, SUMAC_SHAPE(2, 1), two, wide),
+        weighted(SUMAC_BFLOAT16, SUMAC_SHAPE(1, 2), two, brains)};
+    struct sumac_value *three_four = weighted(SUMAC_FLOAT32, SUMAC_SHAPE(2), two, sides);
+
+    for (int i = 0; i < 3; i++) {
+        char expected[40];
+        for (int j = 0; j < 3; j++) {
+            (void)snprintf(expected, sizeof expected, "%s[1, 1] 54", names[i]);
+            expect_weighted(tables[i], bags[j], SUMAC_COMBINER_SUM, expected);
+            (void)snprintf(expected, sizeof expected, "%s[1, 1] 9", names[i]);
+            expect_weighted(tables[i], bags[j], SUMAC_COMBINER_MEAN, expected);
+        }
+    }
+    expect_weighted(tables[1], three_four, SUMAC_COMBINER_SQRTN, "float64[1, 1] 11.4");
+    for (int i = 0; i < 3; i++) {
+        sumac_value_unref(tables[i]);
+        sumac_value_unref(bags[i]);
+    }
+    sumac_value_unref(three_four);
+}
+
+/* 1 - 1, and squares below the smallest float32: TensorFlow's div_no_nan. */
+static void weights_that_add_up_to_nothing_give_zeros(void **state)
+{
+    (void)state;
+    const int64_t two[] = {0, 1};
+    const float singles[] = {3, 12}, opposite[] = {1, -1}, tiny[] = {1e-30F, 1e-30F};
+    struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), singles);
+    struct sumac_value *none = weighted(SUMAC_FLOAT32, SUMAC_SHAPE(2), two, opposite);
+    struct sumac_value *small = weighted(SUMAC_FLOAT32, SUMAC_SHAPE(2), two, tiny);
+
+    expect_weighted(value, none, SUMAC_COMBINER_MEAN, "float32[1, 1] 0");
+    expect_weighted(value, none, SUMAC_COMBINER_SUM, "float32[1, 1] -9");
+    expect_weighted(value, small, SUMAC_COMBINER_SQRTN, "float32[1, 1] 0");
+    sumac_value_unref(value);
+    sumac_value_unref(none);
+    sumac_value_unref(small);
+}
+
+static void weights_that_fit_no_ids_are_refused(void **state)
+{
+    (void)state;
+    const int64_t two[] = {0, 1};
+    const float singles[] = {3, 12};
+    struct sumac_value *value = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), singles);
+    struct sumac_value *integers = counted(SUMAC_SHAPE(2, 1));
+    struct sumac_value *const longer[] = {
+        ids_of(two, 1), sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), singles)};
+    struct sumac_value *bag = sumac_value_tuple(longer, 2);
+    struct sumac_value *of_two = sumac_value_list(&bag, 1);
+    struct sumac_value *whole = weighted(SUMAC_INT64, SUMAC_SHAPE(2), two, two);
+    struct sumac_value *good = weighted(SUMAC_FLOAT32, SUMAC_SHAPE(2), two, singles);
+    struct sumac_value *const odd[] = {ids_of(two, 2), sumac_value_none()};
+    struct sumac_value *without = sumac_value_tuple(odd, 2);
+    struct sumac_value *nothing = sumac_value_list(&without, 1);
+
+    expect_no_lookup(
+        value, of_two, SUMAC_COMBINER_SUM, "the ids are int64[1] and their weights float32[2]");
+    expect_no_lookup(
+        value, whole, SUMAC_COMBINER_SUM, "the ids are int64[2] and their weights int64[2]");
+    expect_no_lookup(value, nothing, SUMAC_COMBINER_SUM, "and their weights a none");
+    expect_no_lookup(integers, good, SUMAC_COMBINER_SUM, "rows of int32 are not weighted");
+    sumac_value_unref(value);
+    sumac_value_unref(integers);
+    sumac_value_unref(of_two);
+    sumac_value_unref(whole);
+    sumac_value_unref(good);
+    sumac_value_unref(nothing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,8 +640,13 @@ int main(void)
         cmocka_unit_test(bounds_beyond_the_axis_are_clamped),
         cmocka_unit_test(what_is_no_slice_is_refused),
         cmocka_unit_test(rows_come_in_the_order_asked_for),
+        cmocka_unit_test(rows_have_the_shape_of_their_ids),
+        cmocka_unit_test(rows_of_more_axes_than_a_tensor_has_are_refused),
         cmocka_unit_test(bags_of_rows_become_one_row_each),
         cmocka_unit_test(a_bag_may_be_divided_by_its_root),
+        cmocka_unit_test(weights_multiply_rows_and_divide_by_their_sum_or_length),
+        cmocka_unit_test(weights_that_add_up_to_nothing_give_zeros),
+        cmocka_unit_test(weights_that_fit_no_ids_are_refused),
         cmocka_unit_test(halves_are_rounded_once),
         cmocka_unit_test(what_is_no_bag_is_refused),
     };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "distributed.h"
 #include "error.h"
 #include "peers.h"
 
@@ -116,10 +117,10 @@ static bool is_for_one(const struct sumac_strategy *strategy)
 }
 
 static enum sumac_status give(
-    const struct sumac_strategy *strategy, struct sumac_value *value, struct sumac_value **result,
+    const struct collect *collect, struct sumac_value *value, struct sumac_value **result,
     struct sumac_error *error)
 {
-    if (!is_for_one(strategy)) {
+    if (!collect->is_for_one) {
         *result = value;
         return SUMAC_OK;
     }
@@ -146,7 +147,7 @@ static enum sumac_status collect_value(
 
     collect->count = strategy->in_sync;
     collect->marks = true;
-    collect->is_for_one = is_for_one(strategy);
+    collect->is_for_one = !collect->stays && is_for_one(strategy);
     label_init(&label);
     if (collect->items > 0)
         label_print(&label, "item %" PRIu32 " of %" PRIu32, collect->item, collect->items);
@@ -168,7 +169,7 @@ static enum sumac_status collect_value(
         status = collect_all(collect, zipped, &strategy->options.communication, &all_of, &why);
     }
     if (status == SUMAC_OK)
-        status = give(strategy, all_of, result, &why);
+        status = give(collect, all_of, result, &why);
     if (own != NULL && zipped != NULL)
         call_forget_all(strategy, all);
     for (uint32_t i = 0; own != NULL && i < strategy->replicas; i++)
@@ -387,6 +388,70 @@ enum sumac_status sumac_strategy_batch_reduce(
     return strategy->there != NULL && strategy->peers == NULL
                ? reduce_together(&collect, values, results, error)
                : reduce_items(&collect, values, results, error);
+}
+
+/* ---- to where a variable lies */
+
+/* The same for all replicas of this process, on the device of each; mirrored if there are others in
+ * sync. */
+static enum sumac_status spread_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **mapped, struct sumac_error *error)
+{
+    struct sumac_strategy *strategy = context;
+    struct sumac_value *spread = NULL;
+    enum sumac_status status = SUMAC_OK;
+
+    (void)path;
+    assert(leaf->kind != SUMAC_VALUE_PER_REPLICA);
+    if (leaf->kind == SUMAC_VALUE_MIRRORED || strategy->there == NULL)
+        spread = sumac_value_ref(leaf);
+    else
+        status = there_spread(strategy, leaf, &spread, error);
+    if (status != SUMAC_OK)
+        return status;
+    *mapped = spread->kind == SUMAC_VALUE_MIRRORED || strategy->in_sync == 1
+                  ? spread
+                  : sumac_value_mirrored(spread, strategy->replicas, strategy->first);
+    return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+enum sumac_status sumac_strategy_reduce_to(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    const struct sumac_distributed *destination, struct sumac_value **result,
+    struct sumac_error *error)
+{
+    static const char name[] = "sumac_strategy_reduce_to";
+    const bool spreads =
+        destination != NULL && destination->remote == NULL && !destination->undistributed;
+    struct collect collect = {
+        .strategy = strategy,
+        .op = op,
+        .call = "reduce_to",
+        .leaf = reduce_whole_leaf,
+        .stays = spreads};
+    struct sumac_value *reduced = NULL;
+    struct sumac_error why;
+
+    enum sumac_status status = check_cross(strategy, name, error);
+    if (status != SUMAC_OK)
+        return status;
+    status = check_given(name, value, result, &why);
+    if (status == SUMAC_OK && destination != NULL && destination->strategy != strategy)
+        status = fail(
+            &why, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
+            "%s: the destination %.200s is a variable of another strategy; strategies do not mix",
+            name, destination->name);
+    if (status != SUMAC_OK)
+        return call_refuse_across(strategy, CALL_REDUCE, &why, error);
+    status = reduce(&collect, value, &reduced, error);
+    if (status == SUMAC_OK && !spreads)
+        *result = reduced;
+    if (status != SUMAC_OK || !spreads)
+        return status;
+    status = value_map(reduced, spread_leaf, strategy, result, error);
+    sumac_value_unref(reduced);
+    return status;
 }
 
 enum sumac_status sumac_strategy_gather(

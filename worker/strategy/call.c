@@ -249,7 +249,7 @@ static enum sumac_status merge(
     const struct context before = *present;
     struct sumac_value *args = NULL;
 
-    assert(first->kind == CALL_MERGE);
+    assert(first->kind == CALL_MERGE || first->kind == CALL_CREATE);
     assert(first->function != NULL);
     enum sumac_status status =
         sumac_value_regroup(values, strategy->replicas, strategy->first, &args, error);
@@ -349,10 +349,12 @@ compute(struct sumac_strategy *strategy, struct sumac_value **result, struct sum
         status = call_compare(
             first, strategy->first, strategy->calls.made[i], strategy->first + i, error);
     if (status == SUMAC_OK && strategy->there != NULL &&
-        (first->kind == CALL_MERGE || first->kind == CALL_WRITE))
+        (first->kind == CALL_MERGE || first->kind == CALL_WRITE || first->kind == CALL_CREATE))
         status = there_settle(strategy, error);
-    if (first->kind == CALL_MERGE)
+    if (first->kind == CALL_MERGE || (first->kind == CALL_CREATE && status == SUMAC_OK))
         status = status == SUMAC_OK ? merge(strategy, own, result, error) : status;
+    else if (first->kind == CALL_CREATE) /* the other workers wait for this one's */
+        status = call_refuse_across(strategy, CALL_CREATE, error, error);
     else
         status =
             call_hear_all(strategy, first, own, status == SUMAC_OK ? NULL : error, &all, error);

@@ -18,6 +18,7 @@ struct collect {
     value_zip_leaf *leaf;      /* what is made of the leaves, … */
     bool marks;                /* … beside which there is what the whole is (mark_leaf) */
     bool is_for_one;           /* of what lies on devices one result is wanted, wherever it is */
+    bool stays;                /* … or what all replicas get stays there */
     struct there_calls *there; /* … that lie on devices */
     uint32_t item, items;      /* of a batch of so many; 0: of none */
 };

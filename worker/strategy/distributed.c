@@ -83,8 +83,7 @@ static bool is_integer(enum sumac_dtype dtype)
     return dtype >= SUMAC_INT8 && dtype <= SUMAC_UINT64;
 }
 
-/* The tensor that every component begins with. NULL: there is none. */
-static struct sumac_value *initial_of(const struct sumac_distributed_options *options)
+struct sumac_value *distributed_initial_of(const struct sumac_distributed_options *options)
 {
     struct sumac_value *initial = options->initial;
 
@@ -93,11 +92,11 @@ static struct sumac_value *initial_of(const struct sumac_distributed_options *op
     return initial != NULL && initial->kind == SUMAC_VALUE_TENSOR ? initial : NULL;
 }
 
-static enum sumac_status check_options(
+enum sumac_status distributed_check_options(
     const struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
     struct sumac_error *error)
 {
-    const struct sumac_value *initial = initial_of(options);
+    const struct sumac_value *initial = distributed_initial_of(options);
 
     if (check_name(options, error) != SUMAC_OK)
         return SUMAC_INVALID_ARGUMENT;
@@ -267,19 +266,17 @@ void distributed_label_function(const struct sumac_function *function, struct la
             schedule->first_version);
 }
 
-/* How it is created, which is the same in all workers. */
-static void label_creation(
+/* What it is described by, without its shards. */
+static void label_description(
     const struct sumac_distributed *variable, const struct sumac_distributed_options *options,
     struct label *label)
 {
     static const char *const aggregations[] = {"NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"};
     const struct sumac_function assign = {.name = "assign"};
-    const uint64_t *const first = variable->shard_first;
     char shape[96];
 
-    assert(variable->shard_count > 0);
     label_init(label);
-    label_add(label, variable->name);
+    label_add(label, options->name);
     label_print(
         label, ", %s%s, %s %s%s, ", sumac_dtype_name(variable->dtype),
         sumac_shape_print(&variable->shape, shape, sizeof shape),
@@ -287,12 +284,45 @@ static void label_creation(
         aggregations[variable->aggregation], variable->trainable ? "" : ", not trainable");
     distributed_label_function(
         options->function.name != NULL ? &options->function : &assign, label);
+}
+
+/* How it is created, which is the same in all workers. */
+static void label_creation(
+    const struct sumac_distributed *variable, const struct sumac_distributed_options *options,
+    struct label *label)
+{
+    const uint64_t *const first = variable->shard_first;
+
+    assert(variable->shard_count > 0);
+    label_description(variable, options, label);
     if (variable->shard_count > 1)
         label_print(label, ", %" PRIu32 " shards, of", variable->shard_count);
     for (uint32_t i = 0; variable->shard_count > 1 && i < variable->shard_count; i++)
         label_print(label, " %" PRIu64, first[i + 1] - first[i]);
     if (variable->shard_count > 1)
         label_add(label, " rows");
+}
+
+void distributed_label_options(
+    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct label *label)
+{
+    const struct sumac_partitioner *const rule = &options->partitioner;
+    struct sumac_distributed described = {.strategy = strategy};
+
+    describe(&described, options, distributed_initial_of(options));
+    label_description(&described, options, label);
+    if (rule->kind != SUMAC_PARTITIONER_NONE)
+        label_print(
+            label, ", partitioner %d of %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+            (int)rule->kind, rule->num_shards, rule->min_shard_bytes, rule->max_shards,
+            rule->max_shard_bytes);
+    for (uint32_t i = 0; options->shard_rows != NULL && i < options->shard_count; i++)
+        label_print(label, "%s %" PRIu64, i == 0 ? ", shards of" : "", options->shard_rows[i]);
+    if (options->colocate_with != NULL) {
+        label_add(label, ", beside ");
+        label_add(label, options->colocate_with->name);
+    }
 }
 
 /* Do the other workers create it with this one? */
@@ -309,7 +339,7 @@ static enum sumac_status take_first_initial(
     struct sumac_value **initial, struct sumac_error *error)
 {
     struct sumac_strategy *strategy = variable->strategy;
-    struct sumac_value *own = initial_of(options), **all = NULL;
+    struct sumac_value *own = distributed_initial_of(options), **all = NULL;
     struct label created;
     struct sumac_value *same[SUMAC_REPLICAS_MAX];
     struct call call = {
@@ -347,14 +377,15 @@ static enum sumac_status prepare(
     LIST_APPEND(&strategy->variables, made, in_strategy);
     pthread_mutex_unlock(&strategy->creating);
     made->name = strdup(options->name);
-    describe(made, options, initial_of(options));
+    describe(made, options, distributed_initial_of(options));
     enum sumac_status status = made->name == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     if (status == SUMAC_OK &&
         (!is_remote(made) || options->shard_count > 0 || options->shard_rows != NULL))
         status = shards_read(made, options, error);
     if (status == SUMAC_OK)
-        status = is_remote(made) ? remote_create(made, options, initial_of(options), error)
-                                 : make_function(made, &options->function, error);
+        status = is_remote(made)
+                     ? remote_create(made, options, distributed_initial_of(options), error)
+                     : make_function(made, &options->function, error);
     return status;
 }
 
@@ -369,13 +400,15 @@ enum sumac_status sumac_distributed_create(
 
     if (strategy == NULL)
         return fail_for_null(error, call, "strategy");
+    if (options != NULL && options->replica != NULL)
+        return creation_in_replica(strategy, options, variable, error);
     enum sumac_status status = context_check_cross(strategy, call, error);
     if (status != SUMAC_OK)
         return status;
     if (options == NULL || variable == NULL)
         status = fail_for_null(&why, call, options == NULL ? "options" : "variable");
     if (status == SUMAC_OK)
-        status = check_options(strategy, options, &why);
+        status = distributed_check_options(strategy, options, &why);
     if (status == SUMAC_OK)
         status = prepare(strategy, options, &made, &why);
     if (status != SUMAC_OK && is_all_workers(strategy, options))
@@ -648,4 +681,46 @@ enum sumac_status sumac_distributed_components(
     *components = sumac_value_tuple(values, variable->component_count); /* takes them */
     free(values);
     return *components == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
+/* ---- its slots */
+
+/* Of names and tensors a dict, which takes the tensors. */
+static struct sumac_value *component_slots(const struct sumac_component *component)
+{
+    const struct update_function *const function = component->variable->function;
+    struct sumac_value **const slots = component->storage->slots;
+    struct sumac_value *items[UPDATE_SLOTS_MAX];
+    uint32_t count = 0;
+
+    for (; count < UPDATE_SLOTS_MAX && slots[count] != NULL; count++)
+        items[count] = sumac_value_ref(slots[count]);
+    assert(count <= function->slot_count);
+    return sumac_value_dict(function->slot_names, items, count);
+}
+
+enum sumac_status sumac_distributed_slots(
+    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error)
+{
+    static const char call[] = "sumac_distributed_slots";
+
+    if (variable == NULL || slots == NULL)
+        return fail_for_null(error, call, variable == NULL ? "variable" : "slots");
+    if (variable->remote != NULL)
+        return fail(
+            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
+            "%s of %.200s: its slots are on the ps, which send values alone", call, variable->name);
+    struct sumac_value **dicts = calloc(variable->component_count, sizeof *dicts);
+    if (dicts == NULL)
+        return value_fail_for_memory(error);
+    pthread_mutex_lock(&variable->mutex);
+    for (uint32_t i = 0; i < variable->component_count; i++)
+        dicts[i] = component_slots(&variable->components[i]);
+    pthread_mutex_unlock(&variable->mutex);
+    struct sumac_value *made = sumac_value_tuple(dicts, variable->component_count); /* takes them */
+    free(dicts);
+    if (made == NULL)
+        return value_fail_for_memory(error);
+    *slots = made;
+    return SUMAC_OK;
 }

@@ -3,6 +3,7 @@
  * it:
  *
  *   distributed.c   create, destroy, read
+ *   creation.c      create within the replicas' function
  *   write.c         what is written in which context, and aggregated how
  *   update.c        a function of each component
  *   together.c      all variables in one call
@@ -182,7 +183,25 @@ enum sumac_status write_apply(
     struct sumac_distributed *variable, struct sumac_component *only,
     const struct sumac_function *function, struct sumac_value *gradient, struct sumac_error *error);
 
+/* ---- creation.c */
+
+/* In options->replica, together with all other replicas. */
+enum sumac_status creation_in_replica(
+    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct sumac_distributed **variable, struct sumac_error *error);
+
 /* ---- distributed.c */
+
+/* Fails  INVALID_ARGUMENT, naming the variable. */
+enum sumac_status distributed_check_options(
+    const struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct sumac_error *error);
+/* The tensor that every component begins with; lent. NULL: the options have no tensor. */
+struct sumac_value *distributed_initial_of(const struct sumac_distributed_options *options);
+/* What the options ask for, apart from the initial elements. The options were checked. */
+void distributed_label_options(
+    struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
+    struct label *label);
 
 /* SUM or MEAN, if its aggregation is one of these; else 0. */
 enum sumac_reduce_op aggregation_op(const struct sumac_distributed *variable);

@@ -137,6 +137,46 @@ static enum sumac_status fail_write(
         why);
 }
 
+/* Is an element 0, of whichever sign? The host sees them. */
+static bool has_zero(const struct sumac_tensor *tensor)
+{
+    const uint8_t *const elements = sumac_tensor_data(tensor);
+    const uint64_t bytes = sumac_tensor_bytes(tensor);
+    const uint32_t each = dtype_bytes(tensor->dtype);
+    const uint8_t sign = sumac_dtype_is_float(tensor->dtype) ? 0x80 : 0; /* of the last byte */
+
+    assert(each > 0);
+    for (uint64_t at = 0; at < bytes; at += each) {
+        uint8_t bits = elements[at + each - 1] & (uint8_t)~sign;
+        for (uint32_t i = 0; i + 1 < each; i++)
+            bits |= elements[at + i];
+        if (bits == 0)
+            return true;
+    }
+    return false;
+}
+
+/* TensorFlow refuses to divide rows by 0, whatever their type. operand_check has passed. */
+static enum sumac_status check_divisors(
+    const struct sumac_distributed *variable, enum sumac_write write,
+    const struct sumac_value *operand, struct sumac_error *error)
+{
+    struct sumac_value *rows = NULL;
+
+    if (write != SUMAC_WRITE_SCATTER_DIV)
+        return SUMAC_OK;
+    if (value_is_leaf_of_replicas(operand)) /* each replica's copy */
+        operand = operand->items[0];
+    assert(operand->kind == SUMAC_VALUE_SLICES);
+    enum sumac_status status = value_bring_here(operand->items[0], &rows, error);
+    if (status == SUMAC_OK && has_zero(&rows->tensor))
+        status = fail_write(
+            variable, write, SUMAC_INVALID_ARGUMENT,
+            "updates must not contain 0; leave out the rows that are not to be divided", error);
+    sumac_value_unref(rows);
+    return status;
+}
+
 /* A ps is given the rows that each replica writes, one replica after the other. */
 static bool is_handed_on(const struct sumac_distributed *variable, enum sumac_write write)
 {
@@ -350,6 +390,8 @@ enum sumac_status write_together(
         is_handed_on(variable, write)
             ? change_remote(variable, write, values, variable->strategy->replicas, NULL, error)
             : aggregate(variable, write, values, &operand, error);
+    if (status == SUMAC_OK && operand != NULL) /* a small number ÷ R may be 0 */
+        status = check_divisors(variable, write, operand, error);
     if (status == SUMAC_OK && operand != NULL)
         status = change(variable, NULL, write, operand, NULL, error);
     sumac_value_unref(operand);
@@ -415,38 +457,14 @@ static enum sumac_status check_allowed(
                            : check_replicas_write(variable, write, error);
 }
 
-/* Whole numbers of any size, which the host sees: is one of them 0? */
-static bool has_zero(const struct sumac_tensor *tensor)
-{
-    static const uint8_t zero[8];
-    const uint8_t *const elements = sumac_tensor_data(tensor);
-    const uint64_t bytes = sumac_tensor_bytes(tensor);
-    const uint32_t each = dtype_bytes(tensor->dtype);
-
-    assert(each > 0);
-    for (uint64_t at = 0; at < bytes; at += each)
-        if (memcmp(elements + at, zero, each) == 0)
-            return true;
-    return false;
-}
-
 static enum sumac_status check_operand(
     const struct sumac_distributed *variable, enum sumac_write write,
     const struct sumac_value *operand, struct sumac_error *error)
 {
-    enum sumac_status status =
+    const enum sumac_status status =
         operand_check(variable, writes[write].name, operand, writes[write].by_rows, error);
-    struct sumac_value *rows = NULL;
 
-    if (status != SUMAC_OK || write != SUMAC_WRITE_SCATTER_DIV ||
-        sumac_dtype_is_float(variable->dtype))
-        return status;
-    status = value_bring_here(operand->items[0], &rows, error);
-    if (status == SUMAC_OK && has_zero(&rows->tensor))
-        status = fail_write(
-            variable, write, SUMAC_INVALID_ARGUMENT, "integers are not divided by 0", error);
-    sumac_value_unref(rows);
-    return status;
+    return status == SUMAC_OK ? check_divisors(variable, write, operand, error) : status;
 }
 
 /* Has each component its own of a mirrored operand, on its device? */

@@ -93,16 +93,25 @@ struct sumac_distributed_options {
     /* Not the strategy's, but one value of this process, as one that is created outside of all
      * scopes: written and read as it is, updated once. */
     bool undistributed;
+    /* The context of a replica, to create the variable within that replica's function. All replicas
+     * make the call, in the same order as their collectives and with the same options, and each
+     * gets the same variable. `initial` is the replica's own proposal. NULL: across the replicas.
+     * Borrowed */
+    struct sumac_replica_context *replica;
 };
 
-/* Variable(initial_value, trainable, name, synchronization, aggregation) in the strategy's scope.
+/* Variable(initial_value, trainable, name, synchronization, aggregation) in the strategy's scope,
+ * or in a replica's function (options->replica).
  *
- * Gives    *variable; destroy with sumac_distributed_destroy, or with its strategy.
- * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, a synchronization or
- *          aggregation that is none, MEAN of integers, an unknown function.
- *          FAILED_PRECONDITION: from within a replica, or another strategy's scope.
- *          RESOURCE_EXHAUSTED. As the device that has the initial value, or gets it. Of
- *          PARAMETER_SERVER as sumac_client_create: ALREADY_EXISTS, of another shape, … */
+ * Gives    *variable; destroy with sumac_distributed_destroy, once, or with its strategy.
+ * Fails    INVALID_ARGUMENT, naming the variable: no name, no tensor, an unknown
+ *          synchronization, aggregation or function, MEAN of integers.
+ *          FAILED_PRECONDITION: within a replica without its context, with the context of another
+ *          replica or strategy, or in another strategy's scope. RESOURCE_EXHAUSTED. As the device
+ *          that has the initial value, or gets it. PARAMETER_SERVER: as sumac_client_create
+ *          (ALREADY_EXISTS: another shape, …).
+ *          In replicas also as sumac_replica_all_reduce, in all of them: INVALID_ARGUMENT if they
+ *          come with different options. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_create(
     struct sumac_strategy *strategy, const struct sumac_distributed_options *options,
     struct sumac_distributed **variable, struct sumac_error *error);
@@ -146,6 +155,15 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_read_all(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
     struct sumac_distributed *variable, struct sumac_value **components, struct sumac_error *error);
 
+/* What the update function keeps beside each component of this process (an optimizer's slot
+ * variables): a tuple with one dict for each component, from the slot's name ("m", "v") to a tensor
+ * of the variable's shape. Slots of half types are float32. A function without slots has empty
+ * dicts.
+ * Gives    *slots. Fails  UNIMPLEMENTED: PARAMETER_SERVER, whose slots are on the ps.
+ * Threads  any. Counterpart: tf.keras.optimizers.Optimizer.variables. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_slots(
+    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error);
+
 /* How many shards it has. The rows of one, as a read across has them; its name is
  * "NAME/part_INDEX", or of one that is alone the variable's.
  * Fails    OUT_OF_RANGE: there is no such shard. Else as a read. */
@@ -163,8 +181,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_shard_of_row(
     struct sumac_error *error);
 
 /* Part of what a read in that context gives: sumac_value_slice, sumac_value_rows, in the order
- * asked for, and sumac_value_lookup (ShardedVariable.__getitem__, sparse_read,
- * embedding_lookup_sparse). Gives    *value. Fails  as a read, and as these. */
+ * asked for, and sumac_value_lookup, with weights or without (ShardedVariable.__getitem__,
+ * sparse_read, embedding_lookup_sparse). Gives    *value. Fails  as a read, and as these. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_slice(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     const struct sumac_slice *slices, uint32_t count, struct sumac_value **value,
@@ -200,9 +218,10 @@ SUMAC_API enum sumac_write sumac_write_parse(const char *name);
  * Borrows  value.
  * Gives    *result, what the context then reads (NULL: not wanted, and not read).
  * Fails    INVALID_ARGUMENT: another dtype or shape, a row that there is not, a per_replica value
- *          across; as the table above says; as sumac_replica_all_reduce, where replicas write
- *          together: what one of them cannot write, be it NULL, of another strategy or shape, or
- *          no way to write, has failed in all of them. */
+ *          across, a 0 that SCATTER_DIV would divide by; as the table above says; as
+ *          sumac_replica_all_reduce, where replicas write together: what one of them cannot write,
+ *          be it NULL, of another strategy or shape, or no way to write, has failed in all of
+ *          them. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_write(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     enum sumac_write write, struct sumac_value *value, struct sumac_value **result,
@@ -217,6 +236,16 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_add(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_assign_sub(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     struct sumac_value *value, struct sumac_value **result, struct sumac_error *error);
+
+/* StrategyExtended.reduce_to: sumac_strategy_reduce without axes, with the result where
+ * `destination` lies: mirrored, each replica's part on its device, ready for an update or an
+ * assignment of that variable. The destination is not written. If the variable is undistributed or
+ * on the ps, or is NULL, the result is on the host, as that of sumac_strategy_reduce.
+ * Fails    as sumac_strategy_reduce; FAILED_PRECONDITION: a variable of another strategy. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce_to(
+    struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
+    const struct sumac_distributed *destination, struct sumac_value **result,
+    struct sumac_error *error);
 
 /* ---- update functions beside the table's */
 

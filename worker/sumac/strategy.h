@@ -371,8 +371,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce(
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error);
 
 /* StrategyExtended.batch_reduce_to: each of a list or tuple, as reduce without axes; a list in the
- * same order. (StrategyExtended.reduce_to, of one, is sumac_strategy_reduce: where a result goes is
- * the caller's, for it is a value.) */
+ * same order. (StrategyExtended.reduce_to is sumac_strategy_reduce_to, sumac/distributed.h.) */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_batch_reduce(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *values,
     struct sumac_value **results, struct sumac_error *error);

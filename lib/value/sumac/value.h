@@ -187,24 +187,29 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_slice(
     const struct sumac_value *value, const struct sumac_slice *slices, uint32_t count,
     struct sumac_value **result, struct sumac_error *error);
 
-/* Rows of the first axis, in the order of `ids`, a vector of int64 or int32: tf.gather.
- * Gives    *result, a tensor.
- * Fails    INVALID_ARGUMENT: no rows, no ids, a row that there is not. */
+/* Rows of the first axis, in the order of `ids`, an int64 or int32 tensor of any shape: tf.gather.
+ * Gives    *result, a tensor. Its shape is that of the ids, followed by that of a row.
+ * Fails    INVALID_ARGUMENT: the value has no rows, the ids are no such tensor, a row is not there,
+ *          or the result has more than SUMAC_RANK_MAX axes. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_rows(
     const struct sumac_value *value, const struct sumac_value *ids, struct sumac_value **result,
     struct sumac_error *error);
 
-/* How the rows of a bag become one: their sum, that ÷ n, or ÷ √n. */
+/* How the rows of a bag become one. w are their weights, 1 without weights. */
 enum sumac_combiner {
-    SUMAC_COMBINER_SUM = 1,
-    SUMAC_COMBINER_MEAN = 2,
-    SUMAC_COMBINER_SQRTN = 3,
+    SUMAC_COMBINER_SUM = 1,   /* Σ w·row */
+    SUMAC_COMBINER_MEAN = 2,  /* Σ w·row ÷ Σ w */
+    SUMAC_COMBINER_SQRTN = 3, /* Σ w·row ÷ √Σ w² */
 };
 
-/* A row for each of `bags`, a list of vectors of ids, made of those that it names; of an empty one
- * zeros: tf.nn.embedding_lookup_sparse. Half types are computed in float32.
- * Gives    *result, a tensor.
- * Fails    as sumac_value_rows; INVALID_ARGUMENT: MEAN or SQRTN of integers, bools. */
+/* Combine rows: tf.nn.embedding_lookup_sparse. `bags` is a list. Each item is a tensor of ids, or a
+ * tuple of ids and of their weights (sp_weights), a float tensor of the same shape, which may be
+ * any. A row of the result is zeros if its bag has no ids or the divisor is 0. Rows of half types
+ * are computed in float32.
+ *
+ * Gives    *result, a tensor with one row for each bag.
+ * Fails    as sumac_value_rows; INVALID_ARGUMENT: MEAN, SQRTN or weights of integer rows; bools;
+ *          weights that do not fit the ids. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_lookup(
     const struct sumac_value *value, const struct sumac_value *bags, enum sumac_combiner combiner,
     struct sumac_value **result, struct sumac_error *error);
