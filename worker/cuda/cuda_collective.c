@@ -292,17 +292,16 @@ static void start(struct collective_group *base)
  * failed, and nothing of it will be. */
 static CUresult ask_stream(const struct member *member)
 {
-    const struct cuda_driver *driver = member->group->driver;
-    CUcontext popped = NULL;
+    const struct cuda_device *device = cuda_group_device(member);
 
     assert(member->left <= member->come);
     if (member->left < member->group->starts)
         return CUDA_ERROR_NOT_READY;
-    CUresult result = driver->cuCtxPushCurrent(cuda_group_device(member)->context);
+    CUresult result = cuda_device_enter(device);
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver->cuEventQuery(member->over);
-    (void)driver->cuCtxPopCurrent(&popped);
+    result = device->driver->cuEventQuery(member->over);
+    cuda_device_leave(device);
     return result;
 }
 

@@ -113,6 +113,19 @@ check_index(const struct cuda_driver *driver, uint32_t index, struct sumac_error
         visible == NULL ? "" : ", by CUDA_VISIBLE_DEVICES=", visible == NULL ? "" : visible);
 }
 
+CUresult cuda_device_enter(const struct cuda_device *device)
+{
+    return device->driver->cuCtxPushCurrent(device->context);
+}
+
+void cuda_device_leave(const struct cuda_device *device)
+{
+    CUcontext popped = NULL;
+
+    (void)device->driver->cuCtxPopCurrent(&popped);
+    assert(popped == device->context);
+}
+
 static CUresult begin(struct cuda_device *device)
 {
     const struct cuda_driver *driver = device->driver;
@@ -124,12 +137,10 @@ static CUresult begin(struct cuda_device *device)
         result = driver->cuDevicePrimaryCtxRetain(&device->context, device->number);
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver->cuCtxPushCurrent(device->context);
+    result = cuda_device_enter(device);
     if (result == CUDA_SUCCESS) {
-        CUcontext popped = NULL;
         result = driver->cuStreamCreate(&device->zeroing, CU_STREAM_NON_BLOCKING);
-        (void)driver->cuCtxPopCurrent(&popped);
-        assert(popped == device->context);
+        cuda_device_leave(device);
     }
     if (result != CUDA_SUCCESS)
         (void)driver->cuDevicePrimaryCtxRelease(device->number);
@@ -171,19 +182,18 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
 static void unref(struct cuda_device *device)
 {
     const unsigned before = atomic_fetch_sub(&device->references, 1);
-    CUcontext popped = NULL;
 
     assert(before > 0);
     if (before > 1)
         return;
     assert(device->context != NULL && device->zeroing != NULL);
-    if (device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS) {
+    if (cuda_device_enter(device) == CUDA_SUCCESS) {
         cuda_update_forget(device);
         images_deinit(device->driver, &device->images);
-        (void)device->driver->cuCtxPopCurrent(&popped);
+        (void)device->driver->cuStreamDestroy(device->zeroing);
+        cuda_device_leave(device);
     }
     pthread_mutex_destroy(&device->mutex);
-    (void)device->driver->cuStreamDestroy(device->zeroing);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
     free(device);
 }
@@ -206,15 +216,14 @@ static void free_memory(void *context)
 {
     struct cuda_memory *memory = context;
     const struct cuda_driver *driver = memory->device->driver;
-    CUcontext popped = NULL;
 
     assert((memory->address != 0) != (memory->host != NULL));
-    if (driver->cuCtxPushCurrent(memory->device->context) == CUDA_SUCCESS) {
+    if (cuda_device_enter(memory->device) == CUDA_SUCCESS) {
         if (memory->host != NULL)
             (void)driver->cuMemFreeHost(memory->host);
         else
             (void)driver->cuMemFree(memory->address);
-        (void)driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(memory->device);
     }
     unref(memory->device);
     free(memory);
@@ -225,8 +234,7 @@ static CUresult take_zeroed(const struct cuda_device *device, uint64_t bytes, CU
 {
     const struct cuda_driver *driver = device->driver;
     const uint64_t taken = bytes > 0 ? bytes : 1; /* of nothing there is no address */
-    CUcontext popped = NULL;
-    CUresult result = driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -238,8 +246,7 @@ static CUresult take_zeroed(const struct cuda_device *device, uint64_t bytes, CU
         if (result != CUDA_SUCCESS)
             (void)driver->cuMemFree(*address);
     }
-    (void)driver->cuCtxPopCurrent(&popped);
-    assert(popped == device->context);
+    cuda_device_leave(device);
     return result;
 }
 
@@ -281,14 +288,12 @@ static CUresult take_pinned(const struct cuda_device *device, uint64_t bytes, vo
 {
     const struct cuda_driver *driver = device->driver;
     const uint64_t taken = bytes > 0 ? bytes : 1;
-    CUcontext popped = NULL;
-    CUresult result = driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = driver->cuMemHostAlloc(host, taken, CU_MEMHOSTALLOC_PORTABLE);
-    (void)driver->cuCtxPopCurrent(&popped);
-    assert(popped == device->context);
+    cuda_device_leave(device);
     if (result == CUDA_SUCCESS)
         memset(*host, 0, taken);
     return result;
@@ -324,22 +329,29 @@ static enum sumac_status create_host_buffer(
 
 /* ---- queues and events */
 
+static void destroy_stream(const struct cuda_device *device, CUstream stream)
+{
+    if (cuda_device_enter(device) != CUDA_SUCCESS)
+        return;
+    (void)device->driver->cuStreamDestroy(stream);
+    cuda_device_leave(device);
+}
+
 static enum sumac_status
 open_queue(struct device *base, struct device_queue **queue, struct sumac_error *error)
 {
     struct cuda_device *device = (struct cuda_device *)base;
     const struct cuda_driver *driver = device->driver;
     struct cuda_queue *opened = calloc(1, sizeof *opened);
-    CUcontext popped = NULL;
 
     if (opened == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for a queue of device GPU:%u", base->index);
-    CUresult result = driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
     if (result == CUDA_SUCCESS) {
         result = driver->cuStreamCreate(&opened->stream, CU_STREAM_NON_BLOCKING);
-        (void)driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(device);
     }
     if (result != CUDA_SUCCESS) {
         free(opened);
@@ -347,7 +359,7 @@ open_queue(struct device *base, struct device_queue **queue, struct sumac_error 
     }
     const enum sumac_status status = job_queue_init(&opened->jobs, base, carry_out, error);
     if (status != SUMAC_OK) {
-        (void)driver->cuStreamDestroy(opened->stream);
+        destroy_stream(device, opened->stream);
         free(opened);
         return status;
     }
@@ -360,13 +372,11 @@ static enum sumac_status complete(struct device_queue *base)
 {
     struct cuda_queue *queue = (struct cuda_queue *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
-    CUcontext popped = NULL;
-    CUresult result = device->driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
 
     if (result == CUDA_SUCCESS) {
         result = device->driver->cuStreamSynchronize(queue->stream);
-        (void)device->driver->cuCtxPopCurrent(&popped);
-        assert(popped == device->context);
+        cuda_device_leave(device);
     }
     if (result == CUDA_SUCCESS)
         return SUMAC_OK;
@@ -382,7 +392,7 @@ static void close_queue(struct device_queue *base)
 
     (void)device_wait(base); /* nobody waits for its failures any more */
     job_queue_deinit(&queue->jobs);
-    (void)device->driver->cuStreamDestroy(queue->stream);
+    destroy_stream(device, queue->stream);
     free(queue);
 }
 
@@ -392,16 +402,15 @@ open_event(struct device *base, struct device_event **event, struct sumac_error 
     struct cuda_device *device = (struct cuda_device *)base;
     const struct cuda_driver *driver = device->driver;
     struct cuda_event *opened = calloc(1, sizeof *opened);
-    CUcontext popped = NULL;
 
     if (opened == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for an event of device GPU:%u", base->index);
-    CUresult result = driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
     if (result == CUDA_SUCCESS) {
         result = driver->cuEventCreate(&opened->event, CU_EVENT_DISABLE_TIMING);
-        (void)driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(device);
     }
     if (result != CUDA_SUCCESS) {
         free(opened);
@@ -419,7 +428,10 @@ static void close_event(struct device_event *base)
 
     assert(event->event != NULL);
     job_event_deinit(&event->base);
-    (void)device->driver->cuEventDestroy(event->event);
+    if (cuda_device_enter(device) == CUDA_SUCCESS) {
+        (void)device->driver->cuEventDestroy(event->event);
+        cuda_device_leave(device);
+    }
     free(event);
 }
 

@@ -33,4 +33,9 @@ struct cuda_queue {
     CUstream stream;
 };
 
+/* Make the device's context current on this thread, and pop it again: streams, events, memory and
+ * modules are made and destroyed in between. Leave only after an enter that succeeded. */
+CUresult cuda_device_enter(const struct cuda_device *device);
+void cuda_device_leave(const struct cuda_device *device);
+
 #endif

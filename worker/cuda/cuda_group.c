@@ -105,14 +105,12 @@ void cuda_group_end(struct cuda_group *group)
     pthread_mutex_unlock(&group->mutex); /* nobody enters any more */
     for (uint32_t i = 0; i < group->base.replicas; i++) {
         struct member *member = &group->members[i];
-        CUcontext popped = NULL;
-        const bool current =
-            group->driver->cuCtxPushCurrent(cuda_group_device(member)->context) == CUDA_SUCCESS;
+        const bool current = cuda_device_enter(cuda_group_device(member)) == CUDA_SUCCESS;
         if (member->rank.comm != NULL)
             (void)group->library->ncclCommAbort(member->rank.comm);
         member->rank.comm = NULL;
         if (current)
-            (void)group->driver->cuCtxPopCurrent(&popped);
+            cuda_device_leave(cuda_group_device(member));
     }
     pthread_mutex_lock(&group->mutex);
     assert(!anybody_inside(group));
@@ -218,12 +216,12 @@ static enum sumac_status open_events(struct cuda_group *group, struct sumac_erro
     CUresult result = CUDA_SUCCESS;
 
     for (uint32_t i = 0; result == CUDA_SUCCESS && i < group->base.replicas; i++) {
-        CUcontext popped = NULL;
-        result = group->driver->cuCtxPushCurrent(cuda_group_device(&group->members[i])->context);
+        const struct cuda_device *device = cuda_group_device(&group->members[i]);
+        result = cuda_device_enter(device);
         if (result != CUDA_SUCCESS)
             break;
         result = group->driver->cuEventCreate(&group->members[i].over, CU_EVENT_DISABLE_TIMING);
-        (void)group->driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(device);
     }
     if (result == CUDA_SUCCESS)
         return SUMAC_OK;
@@ -247,15 +245,14 @@ static ncclResult_t begin_communicators(struct cuda_group *group)
     result = library->ncclGroupStart();
     for (uint32_t i = 0; cuda_group_is_fine(result) && i < group->base.replicas; i++) {
         struct nccl_rank *rank = &group->members[i].rank;
-        CUcontext popped = NULL;
-        if (group->driver->cuCtxPushCurrent(cuda_group_device(&group->members[i])->context) !=
-            CUDA_SUCCESS) {
+        const struct cuda_device *device = cuda_group_device(&group->members[i]);
+        if (cuda_device_enter(device) != CUDA_SUCCESS) {
             result = ncclUnhandledCudaError;
             break;
         }
         result =
             library->ncclCommInitRankConfig(&rank->comm, (int)rank->replicas, id, (int)i, &config);
-        (void)group->driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(device);
     }
     const ncclResult_t ended = library->ncclGroupEnd();
     return cuda_group_is_fine(result) ? ended : result;
@@ -325,9 +322,12 @@ void cuda_group_free(struct cuda_group *group)
 {
     for (uint32_t i = 0; i < group->base.replicas; i++) {
         assert(group->members[i].rank.comm == NULL && !group->members[i].inside);
-        wide_deinit(cuda_group_device(&group->members[i]), &group->members[i].wide);
-        if (group->members[i].over != NULL)
-            (void)group->driver->cuEventDestroy(group->members[i].over);
+        const struct cuda_device *device = cuda_group_device(&group->members[i]);
+        wide_deinit(device, &group->members[i].wide);
+        if (group->members[i].over == NULL || cuda_device_enter(device) != CUDA_SUCCESS)
+            continue;
+        (void)group->driver->cuEventDestroy(group->members[i].over);
+        cuda_device_leave(device);
     }
     pthread_cond_destroy(&group->changed);
     pthread_mutex_destroy(&group->mutex);
