@@ -482,9 +482,15 @@ launch_here(struct device_queue *base, const struct sumac_launch *launch, struct
             ((struct cuda_queue *)base)->stream, (void **)(uintptr_t)launch->parameters, NULL);
     if (result == CUDA_SUCCESS)
         return SUMAC_OK;
-    return cuda_fail(
-        error, driver, result, "GPU:%u does not run kernel %.64s, %u blocks of %u threads",
-        base->device->index, launch->kernel, launch->blocks, launch->threads);
+    const enum sumac_status status = cuda_fail(
+        error, driver, result,
+        "GPU:%u does not run kernel %.64s, %u blocks of %u threads with %u bytes of shared memory",
+        base->device->index, launch->kernel, launch->blocks, launch->threads, launch->shared_bytes);
+    const bool is_callers =
+        result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (is_callers && error != NULL)
+        error->status = SUMAC_INVALID_ARGUMENT;
+    return is_callers ? SUMAC_INVALID_ARGUMENT : status;
 }
 
 static enum sumac_status wait_here(struct device_queue *base, struct sumac_error *error)

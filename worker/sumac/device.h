@@ -70,13 +70,16 @@ struct sumac_launch {
     const char *kernel; /* its name: extern "C" __global__ */
     uint32_t blocks;    /* of the grid, at least 1 */
     uint32_t threads;   /* of a block, at least 1 */
-    uint32_t shared_bytes;
+    uint32_t shared_bytes; /* of dynamic shared memory, also above 48 KiB, up to the device's
+                              limit for a block */
     void *const *parameters; /* where each of its parameters lies, in their order; copied */
 };
 
 /* Put a launch into the stream.
  * Fails    FAILED_PRECONDITION: it is a CPU, or the image has nothing for this GPU. NOT_FOUND: the
- *          image has no kernel of that name. INVALID_ARGUMENT. What the driver says of it. */
+ *          image has no kernel of that name. INVALID_ARGUMENT: something is NULL or 0, or the GPU
+ *          has fewer threads, registers or bytes of shared memory for a block. What the driver
+ *          says of it. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_device_launch(
     struct sumac_device *device, const struct sumac_launch *launch, struct sumac_error *error);
 

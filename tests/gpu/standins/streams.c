@@ -187,6 +187,18 @@ CUresult cuStreamSynchronize(CUstream stream)
     return failed(stream);
 }
 
+CUresult cuStreamQuery(CUstream stream)
+{
+    const CUresult result = enter(__func__, stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&stream->mutex);
+    const bool is_done = stream->done == stream->put;
+    pthread_mutex_unlock(&stream->mutex);
+    return is_done ? failed(stream) : CUDA_ERROR_NOT_READY;
+}
+
 /* ---- copies */
 
 struct transfer {
