@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "collective.h"
 #include "cuda_reach.h"
 #include "cuda_updates.h"
@@ -275,7 +276,7 @@ static enum sumac_status create_buffer(
     memory->device = device;
     (void)atomic_fetch_add(&device->references, 1);
     const struct sumac_place place = {SUMAC_PLACE_CUDA, base->index};
-    const enum sumac_status status = sumac_buffer_wrap(
+    const enum sumac_status status = buffer_own(
         (void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
     if (status == SUMAC_OK)
         return SUMAC_OK;
@@ -320,7 +321,7 @@ static enum sumac_status create_host_buffer(
     (void)atomic_fetch_add(&device->references, 1);
     assert((uintptr_t)memory->host % 64 == 0);
     const enum sumac_status status =
-        sumac_buffer_wrap(memory->host, bytes, place, free_memory, memory, buffer);
+        buffer_own(memory->host, bytes, place, free_memory, memory, buffer);
     if (status == SUMAC_OK)
         return SUMAC_OK;
     free_memory(memory);
