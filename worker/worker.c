@@ -182,7 +182,8 @@ static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct
             options->pushed_count, error);
     if (status == SUMAC_OK)
         status = transfers_open(
-            &worker->replicas, &worker->places[0].gradients, &worker->transfers, error);
+            &worker->replicas, &worker->places[0].gradients, TRANSFERS_PART_BYTES,
+            &worker->transfers, error);
     return status;
 }
 

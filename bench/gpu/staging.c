@@ -70,7 +70,9 @@ static void begin(struct bench *bench, uint64_t bytes)
     bench->there = view(there, items[0]);
     bench->here = view(here, items[1]);
     must(
-        transfers_open(&bench->replicas, &bench->here, &bench->transfers, &error), "the transfers");
+        transfers_open(
+            &bench->replicas, &bench->here, TRANSFERS_PART_BYTES, &bench->transfers, &error),
+        "the transfers");
     bench->stream = ((struct cuda_queue *)bench->replicas.queues[0])->stream;
 }
 

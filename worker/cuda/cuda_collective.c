@@ -139,18 +139,6 @@ static CUresult record_events(struct member *member, struct nccl_call *calls, ui
     return result;
 }
 
-/* Under the mutex: of an aborted group's calls whoever awaits one need not wait any more. */
-static void release_events(struct cuda_group *group)
-{
-    assert(group->aborted);
-    for (uint32_t i = 0; i < group->base.calls; i++) {
-        struct job_event *over = (struct job_event *)group->calls[i].over;
-        group->calls[i].over = NULL;
-        if (over != NULL)
-            job_event_pass(over);
-    }
-}
-
 /* A replica alone has what it gives. */
 static void copy_alone(struct member *member)
 {
@@ -270,6 +258,18 @@ static void reserve_wide(struct cuda_group *group, uint64_t bytes)
     }
 }
 
+/* Under the mutex. Of an aborted group none is awaited. */
+static void promise_events(struct cuda_group *group)
+{
+    assert(group->promised == 0);
+    for (uint32_t i = 0; i < group->base.calls; i++)
+        if (group->ended)
+            group->calls[i].over = NULL;
+        else if (group->calls[i].over != NULL)
+            job_event_promise((struct job_event *)group->calls[i].over);
+    group->promised = group->ended ? 0 : group->base.calls;
+}
+
 static void start(struct collective_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
@@ -280,10 +280,8 @@ static void start(struct collective_group *base)
     group->starts++;
     if (group->library != NULL)
         reserve_wide(group, wide_bytes);
+    promise_events(group);
     pthread_mutex_unlock(&group->mutex);
-    for (uint32_t i = 0; i < base->calls; i++)
-        if (group->calls[i].over != NULL)
-            job_event_promise((struct job_event *)group->calls[i].over);
     for (uint32_t i = 0; i < base->replicas; i++)
         job_queue_issue(&group->members[i].queue->jobs.base, take_part, &group->members[i]);
 }
@@ -399,8 +397,8 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
         list_missing(group, missing, sizeof missing);
     const bool aborted = group->aborted;
     const struct sumac_error failure = group->failure;
-    if (over && aborted)
-        release_events(group);
+    if (over)
+        group->promised = 0;
     pthread_mutex_unlock(&group->mutex);
     if (!over)
         return fail(
@@ -439,7 +437,6 @@ static void close_group(struct collective_group *base)
         }
     cuda_group_end(group);
     assert(group->ended);
-    release_events(group);
     pthread_mutex_unlock(&group->mutex);
     cuda_group_free(group);
 }

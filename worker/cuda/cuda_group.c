@@ -91,6 +91,19 @@ static bool anybody_inside(const struct cuda_group *group)
     return false;
 }
 
+/* Under the mutex: whoever awaits a call of a group that has ended goes on. Nobody else may be left
+ * to do this: the caller may wait for that very queue. */
+static void release_events(struct cuda_group *group)
+{
+    assert(group->ended);
+    for (uint32_t i = 0; i < group->promised; i++) {
+        struct job_event *over = (struct job_event *)group->calls[i].over;
+        group->calls[i].over = NULL;
+        if (over != NULL)
+            job_event_pass(over);
+    }
+}
+
 /* Under the mutex; whoever is inside has left first. Others may wait for the end of it, too. */
 void cuda_group_end(struct cuda_group *group)
 {
@@ -115,6 +128,7 @@ void cuda_group_end(struct cuda_group *group)
     pthread_mutex_lock(&group->mutex);
     assert(!anybody_inside(group));
     group->ended = true;
+    release_events(group);
     pthread_cond_broadcast(&group->changed);
 }
 

@@ -31,6 +31,7 @@ struct cuda_group {
     pthread_mutex_t mutex;              /* guards what follows, and what changes of the members */
     pthread_cond_t changed;
     uint64_t starts;
+    uint32_t promised; /* of the calls, whose events are awaited until they pass */
     bool aborted, ended;        /* told to end; its communicators are gone */
     struct sumac_error failure; /* the first; its status is OK: there is none */
 };
