@@ -22,7 +22,7 @@ open_queues(const struct replicas *replicas, struct transfers *transfers, struct
     return status;
 }
 
-/* Parts of so many bytes or a little more, each of whole variables. */
+/* Parts of part_bytes or a little more, each of whole variables. */
 static void
 divide(const struct tensors *gradients, uint64_t part_bytes, struct transfers *transfers)
 {
@@ -160,7 +160,8 @@ void transfers_fetch(
 
 /* Wait for each queue, the replicas' first. The first failure counts, and whose it is. */
 static enum sumac_status wait_for_each(
-    const struct transfers *transfers, enum sumac_status (*wait)(struct device_queue *queue),
+    const struct transfers *transfers,
+    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_us), uint64_t until_us,
     struct transfers_failure *failure)
 {
     const uint32_t replicas = transfers->replicas->count;
@@ -171,7 +172,7 @@ static enum sumac_status wait_for_each(
     for (uint32_t i = 0; i < queues; i++) {
         struct device_queue *queue =
             i < replicas ? transfers->replicas->queues[i] : transfers->queues[i - replicas];
-        const enum sumac_status status = wait(queue);
+        const enum sumac_status status = wait(queue, until_us);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -180,12 +181,13 @@ static enum sumac_status wait_for_each(
     return first;
 }
 
-enum sumac_status transfers_join(struct transfers *transfers, struct transfers_failure *failure)
+enum sumac_status
+transfers_join(struct transfers *transfers, uint64_t until_us, struct transfers_failure *failure)
 {
     struct transfers_failure later;
-    const enum sumac_status settled = wait_for_each(transfers, device_settle, failure);
+    const enum sumac_status settled = wait_for_each(transfers, device_settle, until_us, failure);
     const enum sumac_status completed =
-        wait_for_each(transfers, device_complete, settled == SUMAC_OK ? failure : &later);
+        wait_for_each(transfers, device_complete, until_us, settled == SUMAC_OK ? failure : &later);
 
     return settled != SUMAC_OK ? settled : completed;
 }

@@ -70,7 +70,9 @@ struct transfers_failure {
     const struct device_queue *queue; /* the replica's, or its copies' */
 };
 
-/* Wait until nothing is under way. Fails  as the first that failed, which is left in *failure. */
-enum sumac_status transfers_join(struct transfers *transfers, struct transfers_failure *failure);
+/* Wait until nothing is under way. Fails  as the first that failed, which is left in *failure.
+ * DEADLINE_EXCEEDED: that one is not over by then. */
+enum sumac_status
+transfers_join(struct transfers *transfers, uint64_t until_us, struct transfers_failure *failure);
 
 #endif

@@ -336,7 +336,7 @@ static enum sumac_status launch_scaling(void *context)
         &scaling->error);
 }
 
-/* Of two sizes the larger one stays allowed: another queue may be about to use it. */
+/* The larger one of two sizes stays allowed: another queue may be about to use it. */
 static void a_launch_may_have_all_the_shared_memory_that_a_block_has(void **state)
 {
     static const uint32_t sizes[] = {0, 200 * 1024, 100 * 1024, 200 * 1024};
@@ -354,7 +354,7 @@ static void a_launch_may_have_all_the_shared_memory_that_a_block_has(void **stat
         if (i == 3)
             fail_at("cuFuncSetAttribute", 1, CUDA_ERROR_UNKNOWN); /* it is not asked for again */
         scaling.shared_bytes = sizes[i];
-        device_run(scaling.queue, launch_scaling, &scaling); /* when */
+        device_run(scaling.queue, launch_scaling, &scaling);    /* when */
         assert_int_equal(device_wait(scaling.queue), SUMAC_OK); /* then */
     }
     fail_at("", 0, 0);
@@ -362,9 +362,9 @@ static void a_launch_may_have_all_the_shared_memory_that_a_block_has(void **stat
     device_run(scaling.queue, launch_scaling, &scaling);
     assert_int_equal(device_wait(scaling.queue), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(
-        scaling.error.text,
-        "GPU:0 does not run kernel sumac_scale_float32, 1 blocks of 32 threads with 307200 bytes of "
-        "shared memory: CUDA_ERROR_INVALID_VALUE (as the test wants it)");
+        scaling.error.text, "GPU:0 does not run kernel sumac_scale_float32, 1 blocks of 32 threads "
+                            "with 307200 bytes of "
+                            "shared memory: CUDA_ERROR_INVALID_VALUE (as the test wants it)");
     assert_int_equal(scaling.error.status, SUMAC_INVALID_ARGUMENT);
     device_queue_close(scaling.queue);
     sumac_buffer_unref(buffer);
@@ -406,7 +406,8 @@ static void a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread(v
     sem_init(&held.go, 0, 0);
     device_issue(held.queue, hold_the_stream, &held);
     device_stamp(held.queue, &stamp_ns);
-    assert_int_equal(device_settle(held.queue), SUMAC_OK); /* the thread has come by */
+    assert_int_equal(
+        device_settle(held.queue, DEVICE_NO_LIMIT), SUMAC_OK); /* the thread has come by */
     const uint64_t held_until_ns = trace_now();
     sem_post(&held.go); /* when */
     assert_int_equal(device_wait(held.queue), SUMAC_OK);

@@ -175,7 +175,7 @@ static enum sumac_status run(struct world *world)
     transfers_fetch(&world->transfers, &world->gradients, &world->there[0]);
     if (world->group != NULL)
         reduced = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
-    const enum sumac_status joined = transfers_join(&world->transfers, &failure);
+    const enum sumac_status joined = transfers_join(&world->transfers, DEVICE_NO_LIMIT, &failure);
     return reduced != SUMAC_OK ? reduced : joined;
 }
 

@@ -24,7 +24,10 @@
 #include "cuda_reach.h"
 #include "cuda_updates.h"
 #include "error.h"
+#include "pause.h"
 #include "trace.h"
+
+#define ZEROED_MS_MAX 600000u /* to fill new memory with zeros */
 
 /* Of a device, or, at `host`, of the host's. */
 struct cuda_memory {
@@ -91,11 +94,30 @@ static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job
         next = driver->cuLaunchHostFunc(stream, stamp, job->stamp);
         break;
     }
-    result = result != CUDA_SUCCESS ? result : next;
+    result = cuda_device_note(jobs->base.device, result != CUDA_SUCCESS ? result : next);
     if (result == CUDA_SUCCESS)
         return work;
     cuda_words(driver, result, jobs->why, sizeof jobs->why);
     return cuda_status(result);
+}
+
+/* The context is current: until the stream has done what it has. CUDA_ERROR_NOT_READY: it has not
+ * by then. The driver's own wait is for as long as a kernel takes. */
+static CUresult
+wait_for_stream(const struct cuda_driver *driver, CUstream stream, uint64_t until_us)
+{
+    const uint64_t begin_us = pause_now_us();
+    CUresult result = CUDA_SUCCESS;
+
+    if (until_us == DEVICE_NO_LIMIT)
+        return driver->cuStreamSynchronize(stream);
+    while ((result = driver->cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
+        const uint64_t now_us = pause_now_us();
+        if (now_us >= until_us)
+            break;
+        pause_here(now_us - begin_us);
+    }
+    return result;
 }
 
 /* ---- devices */
@@ -125,6 +147,13 @@ void cuda_device_leave(const struct cuda_device *device)
 
     (void)device->driver->cuCtxPopCurrent(&popped);
     assert(popped == device->context);
+}
+
+CUresult cuda_device_note(struct device *device, CUresult result)
+{
+    if (cuda_is_sticky(result))
+        atomic_store(&device->is_broken, true);
+    return result;
 }
 
 static CUresult begin(struct cuda_device *device)
@@ -219,6 +248,8 @@ static void free_memory(void *context)
     const struct cuda_driver *driver = memory->device->driver;
 
     assert((memory->address != 0) != (memory->host != NULL));
+    if (device_is_given_up(&memory->device->base))
+        return;
     if (cuda_device_enter(memory->device) == CUDA_SUCCESS) {
         if (memory->host != NULL)
             (void)driver->cuMemFreeHost(memory->host);
@@ -243,8 +274,8 @@ static CUresult take_zeroed(const struct cuda_device *device, uint64_t bytes, CU
     if (result == CUDA_SUCCESS) {
         result = driver->cuMemsetD8Async(*address, 0, taken, device->zeroing);
         if (result == CUDA_SUCCESS)
-            result = driver->cuStreamSynchronize(device->zeroing);
-        if (result != CUDA_SUCCESS)
+            result = wait_for_stream(driver, device->zeroing, device_until(ZEROED_MS_MAX));
+        if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) /* then it may be written */
             (void)driver->cuMemFree(*address);
     }
     cuda_device_leave(device);
@@ -276,8 +307,8 @@ static enum sumac_status create_buffer(
     memory->device = device;
     (void)atomic_fetch_add(&device->references, 1);
     const struct sumac_place place = {SUMAC_PLACE_CUDA, base->index};
-    const enum sumac_status status = buffer_own(
-        (void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
+    const enum sumac_status status =
+        buffer_own((void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
     if (status == SUMAC_OK)
         return SUMAC_OK;
     free_memory(memory);
@@ -369,18 +400,20 @@ open_queue(struct device *base, struct device_queue **queue, struct sumac_error 
 }
 
 /* The queue's thread has nothing to do: what it would say of a failure is said here. */
-static enum sumac_status complete(struct device_queue *base)
+static enum sumac_status complete(struct device_queue *base, uint64_t until_us)
 {
     struct cuda_queue *queue = (struct cuda_queue *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
     CUresult result = cuda_device_enter(device);
 
     if (result == CUDA_SUCCESS) {
-        result = device->driver->cuStreamSynchronize(queue->stream);
+        result = wait_for_stream(device->driver, queue->stream, until_us);
         cuda_device_leave(device);
     }
-    if (result == CUDA_SUCCESS)
+    if (cuda_device_note(base->device, result) == CUDA_SUCCESS)
         return SUMAC_OK;
+    if (result == CUDA_ERROR_NOT_READY)
+        return SUMAC_DEADLINE_EXCEEDED;
     if (queue->jobs.told[0] == '\0')
         cuda_words(device->driver, result, queue->jobs.told, sizeof queue->jobs.told);
     return cuda_status(result);
@@ -497,10 +530,17 @@ launch_here(struct device_queue *base, const struct sumac_launch *launch, struct
 static enum sumac_status wait_here(struct device_queue *base, struct sumac_error *error)
 {
     const struct cuda_driver *driver = ((const struct cuda_device *)base->device)->driver;
-    const CUresult result = driver->cuStreamSynchronize(((struct cuda_queue *)base)->stream);
+    const uint32_t ms_max = base->wait_ms_max;
+    const CUresult result = wait_for_stream(
+        driver, ((struct cuda_queue *)base)->stream,
+        ms_max == 0 ? DEVICE_NO_LIMIT : device_until(ms_max));
 
-    if (result == CUDA_SUCCESS)
+    if (cuda_device_note(base->device, result) == CUDA_SUCCESS)
         return SUMAC_OK;
+    if (result == CUDA_ERROR_NOT_READY)
+        return fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "GPU:%u has not done what is in the stream in %u ms", base->device->index, ms_max);
     return cuda_fail(error, driver, result, "GPU:%u has failed", base->device->index);
 }
 

@@ -181,7 +181,7 @@ enum sumac_status cuda_status(CUresult result)
     case CUDA_ERROR_ECC_UNCORRECTABLE:
     case CUDA_ERROR_NVLINK_UNCORRECTABLE:
         return SUMAC_DATA_LOSS;
-    case CUDA_ERROR_NOT_READY: /* whoever waited has given up */
+    case CUDA_ERROR_NOT_READY: /* a wait that ran out of time */
         return SUMAC_DEADLINE_EXCEEDED;
     case CUDA_ERROR_CONTAINED: /* the device is void, and so is what follows */
     case CUDA_ERROR_ILLEGAL_ADDRESS:

@@ -112,7 +112,7 @@ static void open_once(void)
         (void)find_functions(handle, &the_library, &problem);
 }
 
-/* NCCL lets this variable win over what a program asks for; whoever aborts would hang then. */
+/* NCCL lets this variable win over what a program asks for, and an abort could hang then. */
 static enum sumac_status check_blocking(struct sumac_error *error)
 {
     const char *variable = getenv("NCCL_COMM_BLOCKING");

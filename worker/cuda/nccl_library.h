@@ -13,9 +13,9 @@
 
 #include "sumac/status.h"
 
-/* Up to 2.25 several threads join one thread of NCCL's when communicators do not block, up to 2.22
- * a launch holds up its caller, and up to 2.18 an abort does not end what another thread began.
- * 2.27.3 is the first release that counts who joins. */
+/* The first release that counts the threads that join one of its own. Earlier ones have faults
+ * where communicators do not block: up to 2.25  several threads join the same thread up to 2.22  a
+ * launch may hold up its caller up to 2.18  an abort does not end what another thread began */
 #define NCCL_LIBRARY_VERSION_MIN NCCL_VERSION(2, 27, 3)
 
 #define NCCL_FUNCTION_LIST(X)                                                                      \

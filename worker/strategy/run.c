@@ -90,6 +90,8 @@ static void note_failure(struct sumac_strategy *strategy, uint32_t index, enum s
 
     assert(status != SUMAC_OK);
     if (own->status == SUMAC_OK)
+        own->status = there_check(strategy, &own->error);
+    if (own->status == SUMAC_OK)
         own->status = there_fail(strategy, index, strategy->own.queues[index], status, &own->error);
 }
 
@@ -106,10 +108,14 @@ static void run_all(struct run *run)
         run->replicas[i] = (struct replica_run){.run = run, .replica = &strategy->contexts[i]};
         replicas_begin(&strategy->own, i, run_replica, &run->replicas[i]);
     }
-    uint32_t failed = 0;
-    const enum sumac_status status = replicas_join(&strategy->own, strategy->replicas, &failed);
-    if (status != SUMAC_OK)
-        note_failure(strategy, failed, status);
+    uint32_t failed = 0, later = 0;
+    const enum sumac_status settled = replicas_settle(&strategy->own, strategy->replicas, &failed);
+    const enum sumac_status completed =
+        strategy->there == NULL ? SUMAC_OK : there_complete(strategy, &later);
+    if (settled != SUMAC_OK)
+        note_failure(strategy, failed, settled);
+    if (completed != SUMAC_OK)
+        note_failure(strategy, later, completed);
 }
 
 /* The error of the replica that failed first by itself: the others' calls failed with it. */
@@ -211,6 +217,8 @@ enum sumac_status sumac_strategy_run(
     enum sumac_status status = context_check_cross(strategy, "sumac_strategy_run", error);
     if (status == SUMAC_OK)
         status = check_free(strategy, error);
+    if (status == SUMAC_OK)
+        status = there_check(strategy, error);
     if (status == SUMAC_OK)
         status = check_arguments(step->args, step->kwargs, error);
     if (status != SUMAC_OK)

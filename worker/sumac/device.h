@@ -67,11 +67,11 @@ struct sumac_launch {
     /* What nvcc made (-fatbin, -cubin, -ptx), in memory: loaded into the device once, at its first
      * launch, and kept until the worker is destroyed. The same address is the same image. */
     const void *image;
-    const char *kernel; /* its name: extern "C" __global__ */
-    uint32_t blocks;    /* of the grid, at least 1 */
-    uint32_t threads;   /* of a block, at least 1 */
-    uint32_t shared_bytes; /* of dynamic shared memory, also above 48 KiB, up to the device's
-                              limit for a block */
+    const char *kernel;      /* its name: extern "C" __global__ */
+    uint32_t blocks;         /* of the grid, at least 1 */
+    uint32_t threads;        /* of a block, at least 1 */
+    uint32_t shared_bytes;   /* of dynamic shared memory, also above 48 KiB, up to the device's
+                                limit for a block */
     void *const *parameters; /* where each of its parameters lies, in their order; copied */
 };
 

@@ -9,7 +9,7 @@
 
 #define PREFIX "sumac_" /* of each kernel's name */
 
-#define SHARED_BYTES_MAX 232448 /* of a block, where its kernel was told: an H100 has so many */
+#define SHARED_BYTES_MAX 232448 /* of a block, once its kernel is told: as an H100 has */
 
 struct CUmod_st {
     struct CUctx_st *of;

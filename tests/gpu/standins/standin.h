@@ -82,7 +82,7 @@ struct CUfunc_st {
     const void *twin;        /* the row of a table, whose it is; … */
     int number;              /* … of update functions, and the type */
     atomic_int shared_bytes_max;
-    struct CUfunc_st *next;  /* of its module */
+    struct CUfunc_st *next; /* of its module */
 };
 
 /* The twin of the kernel of that name, without its "sumac_". False: there is none. */
