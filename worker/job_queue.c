@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "error.h"
+#include "text.h"
 
 /* ---- events */
 
@@ -67,6 +68,42 @@ static void note(struct job_queue *queue, enum sumac_status status)
     memcpy(queue->failure_why, queue->why, sizeof queue->why);
 }
 
+static void *serve(void *argument);
+
+/* A function has ended the thread (pthread_exit): it has failed, and another thread goes on.
+ * Without one, this thread does so before it ends. */
+static void replace_thread(void *argument)
+{
+    struct job_queue *queue = argument;
+    pthread_t successor;
+
+    (void)text_print(
+        queue->why, sizeof queue->why, "it ended its thread (pthread_exit); return instead");
+    pthread_mutex_lock(&queue->mutex);
+    assert(queue->done < queue->put);
+    note(queue, SUMAC_ABORTED);
+    queue->done++;
+    const bool is_replaced = pthread_create(&successor, NULL, serve, queue) == 0;
+    if (is_replaced) {
+        queue->thread = successor;
+        (void)pthread_detach(pthread_self());
+    }
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
+    if (!is_replaced)
+        (void)serve(queue);
+}
+
+static enum sumac_status carry_out_guarded(struct job_queue *queue, const struct job *job)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    pthread_cleanup_push(replace_thread, queue);
+    status = queue->carry_out(queue, job);
+    pthread_cleanup_pop(0);
+    return status;
+}
+
 static void *serve(void *argument)
 {
     struct job_queue *queue = argument;
@@ -84,7 +121,7 @@ static void *serve(void *argument)
         /* Nobody writes the job before it is done. A job of a device that was given up is skipped:
          * its context may be gone. */
         const enum sumac_status status =
-            device_is_given_up(queue->base.device) ? SUMAC_ABORTED : queue->carry_out(queue, job);
+            device_is_given_up(queue->base.device) ? SUMAC_ABORTED : carry_out_guarded(queue, job);
         pthread_mutex_lock(&queue->mutex);
         note(queue, status);
         queue->done++;

@@ -248,8 +248,10 @@ static void free_memory(void *context)
     const struct cuda_driver *driver = memory->device->driver;
 
     assert((memory->address != 0) != (memory->host != NULL));
-    if (device_is_given_up(&memory->device->base))
+    if (device_is_given_up(&memory->device->base)) {
+        free(memory); /* what it describes stays, and so does the device */
         return;
+    }
     if (cuda_device_enter(memory->device) == CUDA_SUCCESS) {
         if (memory->host != NULL)
             (void)driver->cuMemFreeHost(memory->host);

@@ -64,6 +64,18 @@ static enum sumac_status call_function(struct replica_run *own)
     return status;
 }
 
+/* The function has ended its thread (pthread_exit), and the other replicas need not wait for it. */
+static void end_early(void *context)
+{
+    struct replica_run *own = context;
+
+    own->status = fail(
+        &own->error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+        "the function of replica %" PRIu32 " ended its thread (pthread_exit): return instead",
+        own->replica->id);
+    calls_returned(own->run->strategy, own->replica->index, &own->error);
+}
+
 /* On the replica's thread. */
 static enum sumac_status run_replica(void *context)
 {
@@ -75,7 +87,9 @@ static enum sumac_status run_replica(void *context)
     assert(before.kind != CONTEXT_REPLICA);
     *present = (struct context){
         .kind = CONTEXT_REPLICA, .strategy = own->run->strategy, .replica = own->replica};
+    pthread_cleanup_push(end_early, own);
     own->status = call_function(own);
+    pthread_cleanup_pop(0);
     *present = before;
     calls_returned(own->run->strategy, own->replica->index, &own->error);
     return SUMAC_OK; /* the run tells it */

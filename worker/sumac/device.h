@@ -9,6 +9,15 @@
  * others work there as they are, with `sumac_device_stream` as their stream. On a CPU the same
  * functions do their work before they return, and there is no stream, and nothing to launch.
  *
+ * Work that a program puts elsewhere is its own to order:
+ * - The step's stream waits for nothing on the default stream, which `<<<>>>` and a handle of
+ * cuBLAS use when they are given no stream.
+ * - What the program puts into other streams is awaited by the step's stream, with an event, before
+ *   the step returns. Memory that another stream still uses is not given up before that.
+ * - A CUDA graph is captured in THREAD_LOCAL mode: another replica may allocate meanwhile. A
+ * capture has no call of sumac_device_wait and no collective.
+ * - An exception of C++ that leaves a step ends the process.
+ *
  * A device is lent to a step until that returns. Threads  that of the step, but for the name.
  */
 #ifndef SUMAC_DEVICE_H

@@ -45,6 +45,7 @@ struct sumac_replica {
  * One for GPUs finds the values in its device's memory, and writes the gradients there: it puts
  * work into the device's stream (sumac_device_launch, sumac_device_stream), sets `weight`, and
  * returns without waiting for it. What goes wrong on the device later is the worker's step's, too.
+ * A function that ends its thread (pthread_exit) has failed with ABORTED.
  * Threads  one per device, with its context current; the replicas of a step run at once. */
 typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 

@@ -39,7 +39,8 @@ sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer);
  * Gives    *buffer; release with sumac_buffer_unref.
  * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then. INVALID_ARGUMENT: `data` is
  *          NULL and `bytes` is not 0, or there is no such place.
- * Threads  any; `release` runs on the thread of the last unref. */
+ * Threads  any; `release` runs on the thread of the last unref, which may be one of the library's.
+ */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer);
