@@ -34,6 +34,7 @@ struct collective_group {
     uint32_t calls_max; /* to be added before a start */
     uint32_t calls;     /* added since the last start */
     bool running;       /* started, and not waited for */
+    bool has_ended;     /* as the last wait found it: nothing is begun any more */
 };
 
 /* What is exchanged. All arrays, and what they point to, are lent until the wait is over. */
@@ -113,7 +114,9 @@ void collective_start(struct collective_group *group);
 
 /* Wait until they are over; of a group that does not run, no time at all.
  * Fails    DEADLINE_EXCEEDED, naming the replicas that have not come: the calls are still under
- *          way. ABORTED: nothing is touched any more, and what the values are is not known. */
+ *          way. ABORTED: nothing is touched any more, and what the values are is not known.
+ *          RESOURCE_EXHAUSTED: a device has no memory for the calls. None of them began, and others
+ *          may be started, unless the group has ended (`has_ended`). */
 enum sumac_status
 collective_wait(struct collective_group *group, uint32_t timeout_ms, struct sumac_error *error);
 

@@ -278,7 +278,7 @@ wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error 
         late = timeout_ms == COLLECTIVE_NO_LIMIT
                    ? pthread_cond_wait(&group->changed, &group->mutex)
                    : pthread_cond_timedwait(&group->changed, &group->mutex, &until);
-    const bool aborted = group->aborted;
+    const bool aborted = base->has_ended = group->aborted;
     const bool over = group->queued == 0 || (aborted && group->at_work == 0);
     if (!over)
         list_missing(group, missing, sizeof missing);

@@ -154,9 +154,10 @@ static enum sumac_status wait_here(struct device_queue *queue, struct sumac_erro
 }
 
 /* Nothing is elsewhere. */
-static enum sumac_status complete(struct device_queue *queue)
+static enum sumac_status complete(struct device_queue *queue, uint64_t until_us)
 {
     (void)queue;
+    (void)until_us;
     return SUMAC_OK;
 }
 

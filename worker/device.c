@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 
 #include "device_update.h"
 #include "error.h"
@@ -44,9 +45,13 @@ enum sumac_status device_open(
 
 void device_close(struct device *device)
 {
-    if (device != NULL)
+    if (device != NULL && !device_is_given_up(device))
         device->ops->close(device);
 }
+
+void device_give_up(struct device *device) { atomic_store(&device->is_given_up, true); }
+
+bool device_is_given_up(const struct device *device) { return atomic_load(&device->is_given_up); }
 
 const char *device_name(const struct device *device, char *text, uint32_t text_bytes)
 {
@@ -101,7 +106,7 @@ device_queue_open(struct device *device, struct device_queue **queue, struct sum
 
 void device_queue_close(struct device_queue *queue)
 {
-    if (queue != NULL)
+    if (queue != NULL && !device_is_given_up(queue->device))
         queue->device->ops->queue_close(queue);
 }
 
@@ -116,7 +121,7 @@ device_event_open(struct device *device, struct device_event **event, struct sum
 
 void device_event_close(struct device_event *event)
 {
-    if (event != NULL)
+    if (event != NULL && !device_is_given_up(event->device))
         event->device->ops->event_close(event);
 }
 
@@ -173,26 +178,40 @@ void device_update(struct device_queue *queue, struct device_update *update)
     queue->device->ops->update(queue, update);
 }
 
-enum sumac_status device_settle(struct device_queue *queue)
+uint64_t device_until(uint32_t timeout_ms)
 {
-    assert(queue->device != NULL);
-    return queue->device->ops->settle(queue);
+    struct timespec now;
+
+    if (timeout_ms == UINT32_MAX)
+        return DEVICE_NO_LIMIT;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 +
+           (uint64_t)timeout_ms * 1000;
 }
 
-enum sumac_status device_complete(struct device_queue *queue)
+enum sumac_status device_settle(struct device_queue *queue, uint64_t until_us)
 {
     assert(queue->device != NULL);
-    return queue->device->ops->complete(queue);
+    return queue->device->ops->settle(queue, until_us);
+}
+
+enum sumac_status device_complete(struct device_queue *queue, uint64_t until_us)
+{
+    assert(queue->device != NULL);
+    return queue->device->ops->complete(queue, until_us);
+}
+
+enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_us)
+{
+    const enum sumac_status settled = device_settle(queue, until_us);
+    const enum sumac_status completed = queue->device->ops->complete(queue, until_us);
+
+    return settled != SUMAC_OK ? settled : completed; /* what was told first counts */
 }
 
 enum sumac_status device_wait(struct device_queue *queue)
 {
-    const enum sumac_status settled = device_settle(queue);
-
-    if (settled == SUMAC_OK)
-        return device_complete(queue);
-    (void)queue->device->ops->complete(queue); /* what was told first counts */
-    return settled;
+    return device_wait_until(queue, DEVICE_NO_LIMIT);
 }
 
 const char *device_why(const struct device_queue *queue)

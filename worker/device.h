@@ -17,6 +17,7 @@
 #ifndef WORKER_DEVICE_H
 #define WORKER_DEVICE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -25,7 +26,8 @@
 #include "sumac/status.h"
 #include "sumac/tensor.h"
 
-#define DEVICE_JOBS_MAX 64u /* in a queue, not finished; one more waits for room */
+#define DEVICE_NO_LIMIT UINT64_MAX /* of a wait's end, in microseconds of CLOCK_MONOTONIC */
+#define DEVICE_JOBS_MAX 64u        /* in a queue, not finished; one more waits for room */
 
 struct collective_ops;
 struct device_ops;
@@ -41,9 +43,12 @@ struct device {
     uint32_t index;
     device_spare *spare; /* who is asked when there is no memory; NULL: nobody */
     void *spare_context;
+    atomic_bool is_broken;   /* the driver says that nothing works there while the process lives */
+    atomic_bool is_given_up; /* device_give_up */
 };
 struct device_queue {
     struct device *device;
+    uint32_t wait_ms_max; /* of sumac_device_wait; 0: none */
 };
 struct device_event {
     struct device *device;
@@ -81,8 +86,8 @@ struct device_ops {
     /* device_update.h. NULL: it updates nothing. */
     bool (*has_update)(const struct update_function *function, enum sumac_dtype dtype);
     void (*update)(struct device_queue *queue, struct device_update *update);
-    enum sumac_status (*settle)(struct device_queue *queue);
-    enum sumac_status (*complete)(struct device_queue *queue);
+    enum sumac_status (*settle)(struct device_queue *queue, uint64_t until_us);
+    enum sumac_status (*complete)(struct device_queue *queue, uint64_t until_us);
     const char *(*why)(const struct device_queue *queue);
     /* Within the queue's work: sumac/device.h. */
     int32_t (*gpu)(const struct device_queue *queue);
@@ -164,17 +169,28 @@ void device_await(struct device_queue *queue, struct device_event *event);
  * the device. One that has failed may leave it alone. */
 void device_stamp(struct device_queue *queue, uint64_t *ns);
 
+/* So many milliseconds from now, for the waits below. UINT32_MAX: DEVICE_NO_LIMIT. */
+uint64_t device_until(uint32_t timeout_ms);
+
 /* Wait until all functions that were put into the queue have returned: what they began on the
- * device may still be under way. Fails    as device_wait, with what is known by then. */
-enum sumac_status device_settle(struct device_queue *queue);
+ * device may still be under way. Fails    as device_wait_until, with what is known by then. */
+enum sumac_status device_settle(struct device_queue *queue, uint64_t until_us);
 
 /* Wait, on this thread, until what they began is over on the device: nothing else wakes it up. */
-enum sumac_status device_complete(struct device_queue *queue);
+enum sumac_status device_complete(struct device_queue *queue, uint64_t until_us);
 
 /* Wait until the queue is empty: both, one after the other; within the queue's own work, until all
  * that it has begun is over. What its work wrote is then visible to the caller.
- * Fails    with the first failure since the last wait. */
+ * Fails    with the first failure since the last wait. DEADLINE_EXCEEDED: it is not empty by then;
+ *          the next wait goes on. device_wait has no limit. */
+enum sumac_status device_wait_until(struct device_queue *queue, uint64_t until_us);
 enum sumac_status device_wait(struct device_queue *queue);
+
+/* The device's work does not end. From here on what its threads and its streams may touch is left
+ * alone: its queues, events and memory, and the device, are closed by name only and stay, and what
+ * is put into a queue is dropped. The caller leaves alone what the work itself reads. */
+void device_give_up(struct device *device);
+bool device_is_given_up(const struct device *device);
 
 /* What the device itself said of the failure that the last wait told, to come after ": "; "" where
  * the status says it all. Lends  until the next wait. */

@@ -15,6 +15,8 @@ void entry_init(struct entry *entry)
 
 bool entry_is_own(const struct entry *entry) { return entry->process == getpid(); }
 
+bool entry_is_taken(const struct entry *entry) { return atomic_load(&entry->is_taken); }
+
 enum sumac_status entry_take(struct entry *entry, const char *function, struct sumac_error *error)
 {
     assert(function != NULL);

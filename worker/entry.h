@@ -20,6 +20,9 @@ void entry_init(struct entry *entry);
  * no use there. */
 bool entry_is_own(const struct entry *entry);
 
+/* Is a call under way, in another thread or around this one? */
+bool entry_is_taken(const struct entry *entry);
+
 /* Nobody else is in, until entry_leave, which returns the status that it is given.
  * Fails  FAILED_PRECONDITION: of another process; another call is under way, in another thread or
  *        around this one. */

@@ -5,8 +5,10 @@
 
 #include <assert.h>
 #include <string.h>
+#include <time.h>
 
 #include "error.h"
+#include "text.h"
 
 /* ---- events */
 
@@ -66,6 +68,42 @@ static void note(struct job_queue *queue, enum sumac_status status)
     memcpy(queue->failure_why, queue->why, sizeof queue->why);
 }
 
+static void *serve(void *argument);
+
+/* A function has ended the thread (pthread_exit): it has failed, and another thread goes on.
+ * Without one, this thread does so before it ends. */
+static void replace_thread(void *argument)
+{
+    struct job_queue *queue = argument;
+    pthread_t successor;
+
+    (void)text_print(
+        queue->why, sizeof queue->why, "it ended its thread (pthread_exit); return instead");
+    pthread_mutex_lock(&queue->mutex);
+    assert(queue->done < queue->put);
+    note(queue, SUMAC_ABORTED);
+    queue->done++;
+    const bool is_replaced = pthread_create(&successor, NULL, serve, queue) == 0;
+    if (is_replaced) {
+        queue->thread = successor;
+        (void)pthread_detach(pthread_self());
+    }
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
+    if (!is_replaced)
+        (void)serve(queue);
+}
+
+static enum sumac_status carry_out_guarded(struct job_queue *queue, const struct job *job)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    pthread_cleanup_push(replace_thread, queue);
+    status = queue->carry_out(queue, job);
+    pthread_cleanup_pop(0);
+    return status;
+}
+
 static void *serve(void *argument)
 {
     struct job_queue *queue = argument;
@@ -80,8 +118,10 @@ static void *serve(void *argument)
         const struct job *job = &queue->jobs[queue->done % DEVICE_JOBS_MAX];
         pthread_mutex_unlock(&queue->mutex);
         queue->why[0] = '\0';
-        /* Nobody writes the job before it is done. */
-        const enum sumac_status status = queue->carry_out(queue, job);
+        /* Nobody writes the job before it is done. A job of a device that was given up is skipped:
+         * its context may be gone. */
+        const enum sumac_status status =
+            device_is_given_up(queue->base.device) ? SUMAC_ABORTED : carry_out_guarded(queue, job);
         pthread_mutex_lock(&queue->mutex);
         note(queue, status);
         queue->done++;
@@ -101,8 +141,12 @@ enum sumac_status job_queue_init(
     (void)device_name(device, name, sizeof name);
     queue->base.device = device;
     queue->carry_out = carry_out;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&queue->mutex, NULL);
-    pthread_cond_init(&queue->changed, NULL);
+    pthread_cond_init(&queue->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     const int failure = pthread_create(&queue->thread, NULL, serve, queue);
     if (failure != 0) {
         pthread_cond_destroy(&queue->changed);
@@ -152,6 +196,8 @@ static void put(struct device_queue *base, const struct job *job)
         carry_out_within(queue, job);
         return;
     }
+    if (device_is_given_up(base->device))
+        return;
     pthread_mutex_lock(&queue->mutex);
     while (queue->put - queue->done == DEVICE_JOBS_MAX)
         pthread_cond_wait(&queue->changed, &queue->mutex);
@@ -206,14 +252,31 @@ void job_queue_stamp(struct device_queue *queue, uint64_t *ns)
     put(queue, &(struct job){.kind = JOB_STAMP, .stamp = ns});
 }
 
-enum sumac_status job_queue_settle(struct device_queue *base)
+/* Under the mutex: until it has changed. False: it is too late. */
+static bool await_change(struct job_queue *queue, uint64_t until_us)
+{
+    const struct timespec until = {
+        .tv_sec = (time_t)(until_us / 1000000), .tv_nsec = (long)(until_us % 1000000) * 1000};
+
+    if (until_us == DEVICE_NO_LIMIT)
+        return pthread_cond_wait(&queue->changed, &queue->mutex) == 0;
+    return pthread_cond_timedwait(&queue->changed, &queue->mutex, &until) == 0;
+}
+
+enum sumac_status job_queue_settle(struct device_queue *base, uint64_t until_us)
 {
     struct job_queue *queue = (struct job_queue *)base;
+    bool in_time = true;
 
     pthread_mutex_lock(&queue->mutex);
     assert(!queue->closing);
-    while (own != queue && queue->done != queue->put)
-        pthread_cond_wait(&queue->changed, &queue->mutex);
+    while (own != queue && queue->done != queue->put && in_time)
+        in_time = await_change(queue, until_us);
+    if (own != queue && queue->done != queue->put) {
+        queue->told[0] = '\0';
+        pthread_mutex_unlock(&queue->mutex);
+        return SUMAC_DEADLINE_EXCEEDED;
+    }
     const enum sumac_status failure = queue->failure;
     queue->failure = SUMAC_OK;
     memcpy(queue->told, queue->failure_why, sizeof queue->told);

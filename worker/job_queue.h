@@ -82,7 +82,7 @@ void job_queue_copy(struct device_queue *queue, const struct sumac_copy *copy);
 void job_queue_record(struct device_queue *queue, struct device_event *event);
 void job_queue_await(struct device_queue *queue, struct device_event *event);
 void job_queue_stamp(struct device_queue *queue, uint64_t *ns);
-enum sumac_status job_queue_settle(struct device_queue *queue);
+enum sumac_status job_queue_settle(struct device_queue *queue, uint64_t until_us);
 const char *job_queue_why(const struct device_queue *queue);
 /* The queue whose thread this is; NULL: of none. */
 struct job_queue *job_queue_of_thread(void);

@@ -48,6 +48,17 @@ spread(const struct reduce_input *input, const uint8_t *from, uint64_t first, si
     }
 }
 
+/* A replica of weight 0 has no examples. Its gradients may be 0 ÷ 0, and 0 × NaN is NaN. */
+static uint32_t first_that_counts(const struct reduce_input *input, const double *weights)
+{
+    uint32_t i = 0;
+
+    while (weights != NULL && weights[i] <= 0)
+        i++;
+    assert(i < input->replicas); /* the weights are not all 0 */
+    return i;
+}
+
 /* Reduce elements first … first + count - 1: in their place where that is replica 0's own, so that
  * the values pass through the processor once. `weights` is NULL for a sum; `total` is theirs. */
 static void reduce_run(
@@ -58,16 +69,17 @@ static void reduce_run(
     const struct arithmetic *own = arithmetic_of(input->dtype);
     const bool in_place = input->targets == 1 && input->to[0] == input->from[0];
     uint8_t *sum = in_place ? to_of(input, 0, first) : scratch;
+    const uint32_t begin = first_that_counts(input, weights);
     assert(count <= ELEMENTS_AT_ONCE);
     assert(sumac_dtype_bytes(input->dtype) <= ELEMENT_BYTES_MAX);
-    if (!in_place)
-        memcpy(sum, from_of(input, 0, first), count * sumac_dtype_bytes(input->dtype));
+    if (!in_place || begin > 0)
+        memcpy(sum, from_of(input, begin, first), count * sumac_dtype_bytes(input->dtype));
     if (weights != NULL)
-        own->scale(sum, weights[0], count);
-    for (uint32_t i = 1; i < input->replicas; i++) {
+        own->scale(sum, weights[begin], count);
+    for (uint32_t i = begin + 1; i < input->replicas; i++) {
         if (weights == NULL)
             own->add(sum, from_of(input, i, first), count);
-        else
+        else if (weights[i] > 0)
             own->add_scaled(sum, from_of(input, i, first), weights[i], count);
     }
     if (weights != NULL)
@@ -84,10 +96,13 @@ static void reduce_half_run(
     float sum[ELEMENTS_AT_ONCE], g[ELEMENTS_AT_ONCE];
     const struct arithmetic *own = arithmetic_of(input->dtype);
     const struct arithmetic *wide = arithmetic_of(SUMAC_FLOAT32);
-    own->widen(from_of(input, 0, first), sum, count);
+    const uint32_t begin = first_that_counts(input, weights);
+    own->widen(from_of(input, begin, first), sum, count);
     if (weights != NULL)
-        wide->scale(sum, weights[0], count);
-    for (uint32_t i = 1; i < input->replicas; i++) {
+        wide->scale(sum, weights[begin], count);
+    for (uint32_t i = begin + 1; i < input->replicas; i++) {
+        if (weights != NULL && weights[i] <= 0)
+            continue;
         own->widen(from_of(input, i, first), g, count);
         wide->add_scaled(sum, g, weights == NULL ? 1.0 : weights[i], count);
     }

@@ -25,7 +25,8 @@ struct reduce_input {
 
 /* Reduce, in the order of the replicas.
  *
- * SUM: Σ g. MEAN: Σ weight · g ÷ Σ weight; one replica's is left as it is. The arithmetic is the
+ * SUM: Σ g. MEAN: Σ weight · g ÷ Σ weight over the replicas whose weight is not 0; one replica's is
+ * left as it is. The arithmetic is the
  * dtype's own; half types are summed in float32 and rounded once. Integers wrap. The caller has
  * checked reduce_has, and that the weights are finite, not negative and not all 0. */
 void reduce_values(enum sumac_reduce_op op, const struct reduce_input *input);

@@ -68,13 +68,14 @@ void replicas_issue(
 /* The first failure is told, and whose it is. */
 static enum sumac_status wait_for_each(
     const struct replicas *replicas, uint32_t count,
-    enum sumac_status (*wait)(struct device_queue *queue), uint32_t *failed)
+    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_us), uint64_t until_us,
+    uint32_t *failed)
 {
     enum sumac_status first = SUMAC_OK;
 
     assert(count <= replicas->count);
     for (uint32_t i = 0; replicas->queues != NULL && i < count; i++) {
-        const enum sumac_status status = wait(replicas->queues[i]);
+        const enum sumac_status status = wait(replicas->queues[i], until_us);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -86,21 +87,40 @@ static enum sumac_status wait_for_each(
 
 enum sumac_status replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed)
 {
-    return wait_for_each(replicas, count, device_settle, failed);
+    return wait_for_each(replicas, count, device_settle, DEVICE_NO_LIMIT, failed);
 }
 
-enum sumac_status
-replicas_complete(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+enum sumac_status replicas_complete(
+    const struct replicas *replicas, uint32_t count, uint64_t until_us, uint32_t *failed)
 {
-    return wait_for_each(replicas, count, device_complete, failed);
+    return wait_for_each(replicas, count, device_complete, until_us, failed);
 }
 
-enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed)
+enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count)
 {
-    const enum sumac_status settled = replicas_settle(replicas, count, failed);
+    const enum sumac_status settled = replicas_settle(replicas, count, NULL);
+    const enum sumac_status completed = replicas_complete(replicas, count, DEVICE_NO_LIMIT, NULL);
 
-    if (settled == SUMAC_OK)
-        return replicas_complete(replicas, count, failed);
-    (void)replicas_complete(replicas, count, NULL);
-    return settled;
+    return settled != SUMAC_OK ? settled : completed;
+}
+
+void replicas_give_up(const struct replicas *replicas)
+{
+    for (uint32_t i = 0; replicas->devices != NULL && i < replicas->count; i++)
+        device_give_up(replicas->devices[i]);
+}
+
+bool replicas_are_given_up(const struct replicas *replicas)
+{
+    return replicas->devices != NULL && replicas->count > 0 && replicas->devices[0] != NULL &&
+           device_is_given_up(replicas->devices[0]);
+}
+
+const char *replicas_remedy(const struct replicas *replicas, const char *anew)
+{
+    for (uint32_t i = 0; replicas->devices != NULL && i < replicas->count; i++)
+        if (atomic_load(&replicas->devices[i]->is_broken) ||
+            device_is_given_up(replicas->devices[i]))
+            return "end the process, which alone frees the GPU";
+    return anew;
 }

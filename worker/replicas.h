@@ -27,13 +27,22 @@ void replicas_begin(
 void replicas_issue(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
 /* Wait until the first `count` have done all that was begun. Fails  as the first replica's that
- * failed; *failed (NULL: not wanted) is which. */
-enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count, uint32_t *failed);
+ * failed. */
+enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count);
 /* The same until their functions have returned, what these began may still be under way; and until
- * that is over, too. */
+ * that is over, too. *failed (NULL: not wanted) is which failed; or, DEADLINE_EXCEEDED, is not
+ * over.
+ */
 enum sumac_status
 replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed);
-enum sumac_status
-replicas_complete(const struct replicas *replicas, uint32_t count, uint32_t *failed);
+enum sumac_status replicas_complete(
+    const struct replicas *replicas, uint32_t count, uint64_t until_us, uint32_t *failed);
+
+/* Work on one of the devices does not end, and so may that on the others: device_give_up. */
+void replicas_give_up(const struct replicas *replicas);
+bool replicas_are_given_up(const struct replicas *replicas);
+/* What helps when their work cannot go on: "make another worker", as `anew` says, or, of a GPU that
+ * nothing else frees, the end of the process. */
+const char *replicas_remedy(const struct replicas *replicas, const char *anew);
 
 #endif

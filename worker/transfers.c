@@ -8,9 +8,6 @@
 #include "error.h"
 #include "step_trace.h"
 
-/* Copied at once, and more than that by the last variable. */
-#define PART_BYTES (UINT64_C(16) << 20)
-
 static enum sumac_status
 open_queues(const struct replicas *replicas, struct transfers *transfers, struct sumac_error *error)
 {
@@ -25,8 +22,9 @@ open_queues(const struct replicas *replicas, struct transfers *transfers, struct
     return status;
 }
 
-/* Parts of PART_BYTES or a little more, each of whole variables. */
-static void divide(const struct tensors *gradients, struct transfers *transfers)
+/* Parts of part_bytes or a little more, each of whole variables. */
+static void
+divide(const struct tensors *gradients, uint64_t part_bytes, struct transfers *transfers)
 {
     const uint64_t all = sumac_buffer_bytes(gradients->buffer);
     struct transfers_part *part = NULL;
@@ -34,7 +32,7 @@ static void divide(const struct tensors *gradients, struct transfers *transfers)
     for (uint32_t i = 0; i < gradients->count; i++) {
         const uint64_t first = gradients->items[i].offset_bytes;
         const uint64_t end = i + 1 < gradients->count ? gradients->items[i + 1].offset_bytes : all;
-        if (part == NULL || part->bytes >= PART_BYTES) {
+        if (part == NULL || part->bytes >= part_bytes) {
             part = &transfers->parts[transfers->part_count++];
             part->offset_bytes = first;
         }
@@ -45,10 +43,11 @@ static void divide(const struct tensors *gradients, struct transfers *transfers)
 }
 
 enum sumac_status transfers_open(
-    const struct replicas *replicas, const struct tensors *gradients, struct transfers *transfers,
-    struct sumac_error *error)
+    const struct replicas *replicas, const struct tensors *gradients, uint64_t part_bytes,
+    struct transfers *transfers, struct sumac_error *error)
 {
     assert(replicas->count > 0);
+    assert(part_bytes > 0);
     *transfers = (struct transfers){.replicas = replicas};
     if (replicas->devices[0]->ops->place == SUMAC_PLACE_HOST)
         return SUMAC_OK;
@@ -59,7 +58,7 @@ enum sumac_status transfers_open(
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for the copies of %u replicas", replicas->count);
-    divide(gradients, transfers);
+    divide(gradients, part_bytes, transfers);
     enum sumac_status status = open_queues(replicas, transfers, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < transfers->part_count; i++)
         status = device_event_open(replicas->devices[0], &transfers->parts[i].written, error);
@@ -115,25 +114,27 @@ struct device_event *transfers_written(const struct transfers *transfers, uint32
     return NULL;
 }
 
+/* The copies come one after the other, so the first part's event is all that they need. */
 void transfers_record_written(struct transfers *transfers)
 {
     assert(transfers->replicas != NULL);
-    for (uint32_t i = 0; i < transfers->part_count; i++)
-        device_record(transfers->replicas->queues[0], transfers->parts[i].written);
+    if (transfers->part_count > 0)
+        device_record(transfers->replicas->queues[0], transfers->parts[0].written);
 }
 
-void transfers_fetch(
-    struct transfers *transfers, const struct tensors *to, const struct tensors *from)
+/* On the thread of replica 0's copies, which carries out at once what it puts into its queue. */
+static enum sumac_status fetch_parts(void *context)
 {
-    assert(to->count == from->count);
+    struct transfers *transfers = context;
+
     for (uint32_t i = 0; i < transfers->part_count; i++) {
         const struct transfers_part *part = &transfers->parts[i];
         device_await(transfers->queues[0], part->written);
         step_trace_begins(transfers->traced, STEP_COPIES, 0);
         device_copy(
             transfers->queues[0], &(struct sumac_copy){
-                                      .to = to->buffer,
-                                      .from = from->buffer,
+                                      .to = transfers->fetch_to,
+                                      .from = transfers->fetch_from,
                                       .to_offset = part->offset_bytes,
                                       .from_offset = part->offset_bytes,
                                       .bytes = part->bytes,
@@ -141,11 +142,26 @@ void transfers_fetch(
         step_trace_ends(
             transfers->traced, STEP_COPIES, 0, (struct step_part){TRACE_COPY_OUT, part->bytes});
     }
+    return SUMAC_OK; /* a copy that fails is the queue's to tell */
+}
+
+/* It is one job, whatever the number of parts: a caller that waits for room in the queue could not
+ * wait for the reduction, and end it, meanwhile. */
+void transfers_fetch(
+    struct transfers *transfers, const struct tensors *to, const struct tensors *from)
+{
+    assert(to->count == from->count);
+    if (transfers->queues == NULL)
+        return;
+    transfers->fetch_to = to->buffer;
+    transfers->fetch_from = from->buffer;
+    device_issue(transfers->queues[0], fetch_parts, transfers);
 }
 
 /* Wait for each queue, the replicas' first. The first failure counts, and whose it is. */
 static enum sumac_status wait_for_each(
-    const struct transfers *transfers, enum sumac_status (*wait)(struct device_queue *queue),
+    const struct transfers *transfers,
+    enum sumac_status (*wait)(struct device_queue *queue, uint64_t until_us), uint64_t until_us,
     struct transfers_failure *failure)
 {
     const uint32_t replicas = transfers->replicas->count;
@@ -156,7 +172,7 @@ static enum sumac_status wait_for_each(
     for (uint32_t i = 0; i < queues; i++) {
         struct device_queue *queue =
             i < replicas ? transfers->replicas->queues[i] : transfers->queues[i - replicas];
-        const enum sumac_status status = wait(queue);
+        const enum sumac_status status = wait(queue, until_us);
         if (first != SUMAC_OK || status == SUMAC_OK)
             continue;
         first = status;
@@ -165,12 +181,13 @@ static enum sumac_status wait_for_each(
     return first;
 }
 
-enum sumac_status transfers_join(struct transfers *transfers, struct transfers_failure *failure)
+enum sumac_status
+transfers_join(struct transfers *transfers, uint64_t until_us, struct transfers_failure *failure)
 {
     struct transfers_failure later;
-    const enum sumac_status settled = wait_for_each(transfers, device_settle, failure);
+    const enum sumac_status settled = wait_for_each(transfers, device_settle, until_us, failure);
     const enum sumac_status completed =
-        wait_for_each(transfers, device_complete, settled == SUMAC_OK ? failure : &later);
+        wait_for_each(transfers, device_complete, until_us, settled == SUMAC_OK ? failure : &later);
 
     return settled != SUMAC_OK ? settled : completed;
 }

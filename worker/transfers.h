@@ -15,6 +15,9 @@
 #include "replicas.h"
 #include "tensors.h"
 
+/* Copied at once, and more than that by the last variable. */
+#define TRANSFERS_PART_BYTES (UINT64_C(16) << 20)
+
 struct step_trace;
 
 /* Gradients, side by side in their buffer, that are copied together. */
@@ -30,16 +33,19 @@ struct transfers {
     struct device_event **arrived; /* (replicas): the values of the last transfers_send */
     struct transfers_part *parts;  /* (part_count), all gradients */
     uint32_t part_count;
+    struct sumac_buffer *fetch_to; /* of the last transfers_fetch */
+    const struct sumac_buffer *fetch_from;
     bool sent;                 /* values that no queue has awaited yet */
     struct step_trace *traced; /* which is told of the copies; NULL: none is */
 };
 
-/* For gradients that are laid out as these.
+/* For gradients that are laid out as these, which come back in parts of `part_bytes` or a little
+ * more.
  * Borrows  the replicas. Gives    *transfers; close, also where it fails. A zeroed one is fine.
  * Fails    RESOURCE_EXHAUSTED. */
 enum sumac_status transfers_open(
-    const struct replicas *replicas, const struct tensors *gradients, struct transfers *transfers,
-    struct sumac_error *error);
+    const struct replicas *replicas, const struct tensors *gradients, uint64_t part_bytes,
+    struct transfers *transfers, struct sumac_error *error);
 /* Finish what is under way. */
 void transfers_close(struct transfers *transfers);
 
@@ -51,7 +57,7 @@ void transfers_await(struct transfers *transfers, uint32_t replica);
 
 /* To be recorded in replica 0's queue behind the last of a part's gradients; NULL: this is none. */
 struct device_event *transfers_written(const struct transfers *transfers, uint32_t gradient);
-/* The queue has them all: record what has not been. */
+/* Record in the queue that all gradients are written, where no reduction does. */
 void transfers_record_written(struct transfers *transfers);
 /* Put the gradients of replica 0's device, each part when it is written, on their way to the host.
  */
@@ -64,7 +70,9 @@ struct transfers_failure {
     const struct device_queue *queue; /* the replica's, or its copies' */
 };
 
-/* Wait until nothing is under way. Fails  as the first that failed, which is left in *failure. */
-enum sumac_status transfers_join(struct transfers *transfers, struct transfers_failure *failure);
+/* Wait until nothing is under way. Fails  as the first that failed, which is left in *failure.
+ * DEADLINE_EXCEEDED: that one is not over by then. */
+enum sumac_status
+transfers_join(struct transfers *transfers, uint64_t until_us, struct transfers_failure *failure);
 
 #endif

@@ -12,7 +12,7 @@
  * way, and one more to compute into. The network reads and writes the host's memory; each device
  * works on mirrors of it, which are that memory itself where the device can (tensors.h).
  */
-#include "sumac/worker.h"
+#include "worker_state.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -20,71 +20,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "collective.h"
 #include "create.h"
 #include "device.h"
 #include "elements.h"
-#include "entry.h"
 #include "error.h"
+#include "log.h"
 #include "options.h"
 #include "reduce.h"
-#include "replicas.h"
 #include "step_trace.h"
-#include "tensors.h"
-#include "transfers.h"
-
-/* One replica and its device. */
-struct runner {
-    struct sumac_worker *worker;
-    struct sumac_replica replica;
-    struct sumac_error error; /* of its step */
-    struct tensors values[2]; /* the worker's, where the device reads them */
-    struct tensors gradients; /* of replicas 1 and up; replica 0 writes into the step's place */
-};
-
-/* A variable's gradients, of all replicas, for the reduction. */
-struct source {
-    void **data;        /* (replicas) */
-    uint64_t *elements; /* (replicas) */
-};
-
-/* Gradients, and the push that reads them. */
-struct place {
-    struct tensors gradients;
-    struct tensors written;  /* the same, where replica 0's device writes them */
-    struct tensors widened;  /* of `halves`: what is pushed of them */
-    struct sumac_push *push; /* NULL: the place is free */
-};
-
-struct sumac_worker {
-    struct sumac_worker_options options; /* defaults filled in; `variables` is our copy */
-    struct devices devices;              /* that replicas run on … */
-    struct replicas replicas;            /* … and are open */
-    struct runner *runners;              /* (options.replicas) */
-    struct transfers transfers;          /* between the host and them */
-    struct collective_group *group;      /* of their queues; NULL: there is one replica */
-    struct tensors values[2];            /* of the step that computes, and of the next */
-    uint32_t current;                    /* which of them the last step ran on */
-    struct place *places;                /* a ring, (pushes_in_flight + 1) */
-    uint64_t pushed, applied;    /* pushes made, and waited for; push i is in place i % places */
-    uint64_t late;               /* of them, those that a synchronous step was taken without */
-    struct sumac_pull *pull;     /* under way into values[1 - current], or NULL */
-    bool pulled;                 /* values[1 - current] is complete */
-    struct sumac_fetch *fetches; /* (variable_count) */
-    struct sumac_delta *deltas;  /* (pushed_count) */
-    struct source *sources;      /* (pushed_count) */
-    void **source_data;          /* (pushed_count, replicas) */
-    uint64_t *source_elements;   /* (pushed_count, replicas) */
-    double *weights;             /* (replicas) */
-    /* Of those that are pushed in synchronous steps the ones of half types, which contribute
-     * float32: (half_count), in their order. */
-    struct sumac_variable **halves;
-    uint32_t half_count;
-    uint64_t steps;
-    struct step_trace *traced; /* NULL: no trace is written */
-    struct sumac_error lost;   /* what ended the group, and each step since; OK: nothing has */
-    struct entry entry;        /* of steps and flushes */
-};
 
 static uint32_t place_count(const struct sumac_worker *worker)
 {
@@ -182,16 +125,22 @@ static enum sumac_status make_device_tensors(struct sumac_worker *worker, struct
             options->pushed_count, error);
     if (status == SUMAC_OK)
         status = transfers_open(
-            &worker->replicas, &worker->places[0].gradients, &worker->transfers, error);
+            &worker->replicas, &worker->places[0].gradients, TRANSFERS_PART_BYTES,
+            &worker->transfers, error);
     return status;
 }
 
 static enum sumac_status open_devices(struct sumac_worker *worker, struct sumac_error *error)
 {
+    const uint32_t timeout_ms = worker->options.step_timeout_ms;
+
     assert(worker->devices.count == worker->options.replicas);
     for (uint32_t i = 0; i < worker->options.replicas; i++)
         worker->runners[i].worker = worker;
-    return replicas_open(&worker->devices, &worker->replicas, error);
+    const enum sumac_status status = replicas_open(&worker->devices, &worker->replicas, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < worker->options.replicas; i++)
+        worker->replicas.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
+    return status;
 }
 
 static enum sumac_status open_group(struct sumac_worker *worker, struct sumac_error *error)
@@ -412,23 +361,6 @@ static void start_replicas(struct sumac_worker *worker, const struct place *plac
     }
 }
 
-static enum sumac_status tell_failed(
-    struct sumac_worker *worker, const struct transfers_failure *failure, enum sumac_status status,
-    struct sumac_error *error)
-{
-    char name[32];
-    const uint32_t failed = failure->replica;
-    const char *said = worker->runners[failed].error.text;
-    const char *why = said[0] == '\0' ? device_why(failure->queue) : said;
-
-    assert(status != SUMAC_OK);
-    return fail(
-        error, status, SUMAC_REASON_UNSPECIFIED,
-        "replica %u (device %s) ended step %" PRIu64 " with %s%s%s", failed,
-        device_name(worker->replicas.devices[failed], name, sizeof name), worker->steps,
-        sumac_status_name(status), why[0] == '\0' ? "" : ": ", why);
-}
-
 /* Wait until all replicas' steps have returned; the first one that failed decides. On a GPU what
  * they began may still be under way. */
 static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sumac_error *error)
@@ -442,7 +374,7 @@ static enum sumac_status settle_replicas(struct sumac_worker *worker, struct sum
     if (status == SUMAC_OK)
         return SUMAC_OK;
     const struct transfers_failure failure = {failed, worker->replicas.queues[failed]};
-    return tell_failed(worker, &failure, status, error);
+    return worker_tell_failed(worker, &failure, status, error);
 }
 
 /* Collect the replicas' weights and add them up. */
@@ -468,96 +400,6 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
     assert(sum >= 0);
     *total = sum;
     return SUMAC_OK;
-}
-
-/* Of variable v the replicas' gradients become one, where replica 0's are: that is what is pushed.
- */
-static enum sumac_status add_reduction(
-    struct sumac_worker *worker, const struct place *place, uint32_t v, struct sumac_error *error)
-{
-    const struct source *source = &worker->sources[v];
-    const struct sumac_tensor *tensor = &place->written.items[v];
-    struct device_event *written = transfers_written(&worker->transfers, v);
-    const uint64_t bytes = sumac_tensor_bytes(tensor);
-
-    assert(v < worker->options.pushed_count);
-    for (uint32_t i = 0; i < worker->options.replicas; i++) {
-        if (i > 0)
-            tensor = &worker->runners[i].gradients.items[v];
-        source->data[i] = sumac_tensor_data(tensor);
-        source->elements[i] = bytes / sumac_dtype_bytes(tensor->dtype);
-    }
-    const struct collective_values values = {
-        .dtype = tensor->dtype,
-        .from = (const void *const *)source->data,
-        .to = source->data,
-        .elements = source->elements,
-        .weights = worker->weights,
-    };
-    const enum sumac_status status =
-        collective_reduce(worker->group, worker->options.reduce, 0, &values, error);
-    if (status == SUMAC_OK && written != NULL)
-        collective_record(worker->group, written);
-    return status;
-}
-
-/* The group has ended for good. */
-static enum sumac_status tell_lost(const struct sumac_worker *worker, struct sumac_error *error)
-{
-    const struct sumac_error *lost = &worker->lost;
-
-    assert(lost->status != SUMAC_OK);
-    return fail(
-        error, lost->status, lost->reason,
-        "%s; the worker's devices meet no more: make another worker", lost->text);
-}
-
-/* All replicas have written their gradients, or have begun to: the group has nobody to wait for but
- * the devices. One that takes too long is not waited for by the others, either. */
-static enum sumac_status reduce(
-    struct sumac_worker *worker, const struct place *place, double weight,
-    struct sumac_error *error)
-{
-    const bool has_mean = weight > 0 || worker->options.reduce == SUMAC_REDUCE_SUM;
-    enum sumac_status status = SUMAC_OK;
-
-    if (worker->group == NULL || !has_mean) {
-        transfers_record_written(&worker->transfers);
-        transfers_fetch(&worker->transfers, &place->gradients, &place->written);
-        return SUMAC_OK;
-    }
-    const uint64_t begin_ns = step_trace_begin(worker->traced);
-    for (uint32_t v = 0; status == SUMAC_OK && v < worker->options.pushed_count; v++)
-        status = add_reduction(worker, place, v, error);
-    assert(status == SUMAC_OK); /* what could be wrong was looked at when the worker was made */
-    step_trace_all_begin(worker->traced);
-    collective_start(worker->group);
-    step_trace_all_end(worker->traced, TRACE_REDUCE);
-    transfers_fetch(&worker->transfers, &place->gradients, &place->written);
-    status = collective_wait(worker->group, worker->options.step_timeout_ms, &worker->lost);
-    step_trace_replicas(worker->traced, TRACE_REDUCE, begin_ns, worker->steps);
-    step_trace_caller(worker->traced, TRACE_WAIT_FOR_REDUCTION, begin_ns, worker->steps);
-    if (status == SUMAC_DEADLINE_EXCEEDED) {
-        collective_abort(worker->group);
-        (void)collective_wait(worker->group, COLLECTIVE_NO_LIMIT, NULL); /* nothing is left of it */
-    }
-    return status == SUMAC_OK ? SUMAC_OK : tell_lost(worker, error);
-}
-
-/* Nothing of the step is under way on any device then, and its gradients are where the push reads
- * them. */
-static enum sumac_status
-finish_devices(struct sumac_worker *worker, enum sumac_status reduced, struct sumac_error *error)
-{
-    struct transfers_failure failure;
-    const uint64_t begin_ns = step_trace_begin(worker->traced);
-    const enum sumac_status status = transfers_join(&worker->transfers, &failure);
-
-    step_trace_write_parts(worker->traced, begin_ns);
-    if (reduced != SUMAC_OK || status == SUMAC_OK)
-        return reduced;
-    assert(failure.replica < worker->options.replicas);
-    return tell_failed(worker, &failure, status, error);
 }
 
 /* So many times the mean is the sum; 0 times it, nothing, whatever it would have been. */
@@ -652,7 +494,7 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
     enum sumac_status status;
 
     if (worker->lost.status != SUMAC_OK)
-        return tell_lost(worker, error);
+        return worker_tell_lost(worker, error);
     const uint64_t begin_ns = step_trace_step(worker->traced, worker->steps);
     status = take_values(worker, error);
     if (status != SUMAC_OK) {
@@ -677,8 +519,8 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
     if (status == SUMAC_OK)
         status = weigh(worker, &weight, error);
     if (status == SUMAC_OK)
-        status = reduce(worker, place, weight, error);
-    status = finish_devices(worker, status, error);
+        status = worker_reduce(worker, place, weight, error);
+    status = worker_finish_devices(worker, status, error);
     if (status == SUMAC_OK)
         status = drain(worker, worker->options.pushes_in_flight - 1, error);
     if (status == SUMAC_OK)
@@ -768,7 +610,16 @@ void sumac_worker_destroy(struct sumac_worker *worker)
 {
     if (worker == NULL || !entry_is_own(&worker->entry)) /* the threads are the parent's */
         return;
+    if (entry_is_taken(&worker->entry)) {
+        client_log(
+            worker->options.client,
+            "sumac_worker_destroy: called within a step of the worker, or beside one: nothing was "
+            "done; destroy it when the step has returned");
+        return;
+    }
     settle(worker);
+    if (replicas_are_given_up(&worker->replicas)) /* its threads may still use all of it */
+        return;
     collective_close(worker->group);
     transfers_close(&worker->transfers);
     replicas_close_queues(&worker->replicas);

@@ -70,7 +70,9 @@ static void begin(struct bench *bench, uint64_t bytes)
     bench->there = view(there, items[0]);
     bench->here = view(here, items[1]);
     must(
-        transfers_open(&bench->replicas, &bench->here, &bench->transfers, &error), "the transfers");
+        transfers_open(
+            &bench->replicas, &bench->here, TRANSFERS_PART_BYTES, &bench->transfers, &error),
+        "the transfers");
     bench->stream = ((struct cuda_queue *)bench->replicas.queues[0])->stream;
 }
 
@@ -93,7 +95,7 @@ static void send(struct bench *bench)
 
     transfers_send(&bench->transfers, 0, &bench->there, &bench->here);
     transfers_await(&bench->transfers, 0);
-    must(transfers_join(&bench->transfers, &failure), "values to the device");
+    must(transfers_join(&bench->transfers, DEVICE_NO_LIMIT, &failure), "values to the device");
 }
 
 static void fetch(struct bench *bench)
@@ -102,7 +104,7 @@ static void fetch(struct bench *bench)
 
     transfers_record_written(&bench->transfers);
     transfers_fetch(&bench->transfers, &bench->here, &bench->there);
-    must(transfers_join(&bench->transfers, &failure), "gradients to the host");
+    must(transfers_join(&bench->transfers, DEVICE_NO_LIMIT, &failure), "gradients to the host");
 }
 
 static void copy_raw(const struct bench *bench, struct sumac_buffer *to, struct sumac_buffer *from)

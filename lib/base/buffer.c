@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buffer.c -- counted bytes with a place. */
-#include "sumac/buffer.h"
+#include "buffer.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -18,7 +18,8 @@ struct sumac_buffer {
     struct sumac_place place;
     void (*release)(void *context); /* NULL: nothing to call */
     void *context;
-    bool owned; /* data is from memory_heap, and goes with the buffer */
+    bool owned;    /* data is from memory_heap, and goes with the buffer */
+    bool borrowed; /* a program wrapped its own memory, which it may read and write meanwhile */
 };
 
 enum sumac_status sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer)
@@ -43,7 +44,7 @@ enum sumac_status sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buff
     return SUMAC_OK;
 }
 
-enum sumac_status sumac_buffer_wrap(
+enum sumac_status buffer_own(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer)
 {
@@ -60,6 +61,17 @@ enum sumac_status sumac_buffer_wrap(
     atomic_init(&made->references, 1);
     *buffer = made;
     return SUMAC_OK;
+}
+
+enum sumac_status sumac_buffer_wrap(
+    void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
+    struct sumac_buffer **buffer)
+{
+    const enum sumac_status status = buffer_own(data, bytes, place, release, context, buffer);
+
+    if (status == SUMAC_OK)
+        (*buffer)->borrowed = true;
+    return status;
 }
 
 struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer)
@@ -90,7 +102,7 @@ void sumac_buffer_unref(struct sumac_buffer *buffer)
 
 bool sumac_buffer_is_unique(const struct sumac_buffer *buffer)
 {
-    return buffer != NULL &&
+    return buffer != NULL && !buffer->borrowed &&
            atomic_load_explicit(&buffer->references, memory_order_acquire) == 1;
 }
 

@@ -13,6 +13,7 @@
 
 #include "gpu_world.h"
 #include "half.h"
+#include "nccl_call.h"
 #include "reduce.h"
 
 #define MANY 5000u
@@ -348,6 +349,83 @@ static void a_mean_of_halves_is_rounded_once(void **state)
     }
 }
 
+/* A replica without examples has 0 / 0: what it gives is not read, in any type, in place and not.
+ */
+static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
+{
+    static const enum sumac_dtype dtypes[] = {
+        SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_FLOAT16, SUMAC_BFLOAT16};
+    struct gpu_world *world = *state;
+
+    for (size_t d = 0; d < 4 * GPU_REPLICAS; d++) {
+        const enum sumac_dtype dtype = dtypes[d / GPU_REPLICAS];
+        const uint32_t empty = (uint32_t)d % GPU_REPLICAS;
+        const uint64_t bytes = MANY * sumac_dtype_bytes(dtype);
+        double weights[GPU_REPLICAS] = {1, 1, 1};
+        struct gpu_held held = gpu_world_hold(world, bytes); /* given */
+        char *expected = malloc(bytes);
+
+        assert_non_null(expected);
+        fill(dtype, expected, MANY, 0);
+        for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+            memcpy(sumac_buffer_data(held.host[i]), expected, bytes);
+        memset(sumac_buffer_data(held.host[empty]), 0xff, bytes); /* NaN in every type */
+        weights[empty] = 0;
+        const struct collective_values values = {
+            dtype, (const void *const *)held.at, held.at, (const uint64_t[]){MANY, MANY, MANY},
+            weights};
+        gpu_world_send(world, &held);
+
+        assert_int_equal(
+            collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &values, NULL), SUMAC_OK);
+        gpu_world_finish(world); /* when */
+
+        gpu_world_fetch(world, &held); /* then */
+        for (uint32_t i = 0; i < GPU_REPLICAS; i++)
+            assert_memory_equal(sumac_buffer_data(held.host[i]), expected, bytes);
+        free(expected);
+        gpu_world_drop(&held);
+    }
+}
+
+/* Two parts, the second of which is short; and a call beside it. */
+static void a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts(void **state)
+{
+    struct gpu_world *world = *state;
+    const uint64_t count = NCCL_SCRATCH_BYTES_MAX / 4 + 1000, bytes = 2 * count;
+    struct gpu_held held = gpu_world_hold(world, bytes), small = gpu_world_hold(world, 4);
+    const uint64_t elements[GPU_REPLICAS] = {count, count, count}, two[GPU_REPLICAS] = {2, 2, 2};
+    const struct collective_values values = {
+        SUMAC_BFLOAT16, (const void *const *)held.at, held.at, elements, (const double[]){1, 1, 2}};
+    const struct collective_values others = {
+        SUMAC_BFLOAT16, (const void *const *)small.at, small.at, two, (const double[]){1, 1, 2}};
+
+    for (uint32_t i = 0; i < GPU_REPLICAS; i++) { /* given: 4, 8, 16, of weights 1, 1, 2 */
+        for (uint64_t e = 0; e < count; e++)
+            ((uint16_t *)sumac_buffer_data(held.host[i]))[e] =
+                bfloat16_of_float32((float)(4u << i) + (e == count - 1 ? 4 : 0));
+        memcpy(sumac_buffer_data(small.host[i]), sumac_buffer_data(held.host[i]), 4);
+    }
+    gpu_world_send(world, &held);
+    gpu_world_send(world, &small);
+
+    assert_int_equal(
+        collective_all_reduce(world->group, SUMAC_REDUCE_MEAN, &others, NULL), SUMAC_OK);
+    assert_int_equal(
+        collective_reduce(world->group, SUMAC_REDUCE_MEAN, 0, &values, NULL), SUMAC_OK);
+    gpu_world_finish(world); /* when */
+
+    gpu_world_fetch(world, &held); /* then: (4 + 8 + 32) / 4 */
+    gpu_world_fetch(world, &small);
+    const uint16_t *mean = sumac_buffer_data(held.host[0]);
+    for (uint64_t e = 0; e < count; e++)
+        if (mean[e] != bfloat16_of_float32(e == count - 1 ? 15 : 11))
+            fail_msg("element %lu differs", (unsigned long)e);
+    assert_int_equal(*(uint16_t *)sumac_buffer_data(small.host[2]), bfloat16_of_float32(11));
+    gpu_world_drop(&held);
+    gpu_world_drop(&small);
+}
+
 #define group_test(name) cmocka_unit_test_setup_teardown(name, gpu_world_begin, gpu_world_end)
 
 int main(void)
@@ -356,6 +434,8 @@ int main(void)
         group_test(what_is_reduced_is_the_cpus_for_every_type_and_size),
         group_test(a_mean_by_uneven_weights_is_the_cpus_to_rounding),
         group_test(a_mean_of_halves_is_rounded_once),
+        group_test(nans_of_a_replica_of_weight_0_stay_out_of_a_mean),
+        group_test(a_mean_of_halves_that_scratch_does_not_hold_is_made_in_parts),
         group_test(integers_of_16_bits_wrap),
         group_test(wide_values_of_one_start_have_places_of_their_own),
         group_test(all_gather_puts_uneven_rows_one_after_the_other),

@@ -377,8 +377,8 @@ static const struct refused {
 } refused[] = {
     {"cuMemAlloc_v2", 2}, {"cuModuleLoadData", 2}, {"cuModuleGetFunction", CUDA_KERNELS + 1}};
 
-/* The memory for wide values, and the kernels: of the second device there are none. */
-static void a_device_that_is_full_ends_the_group_with_its_name(void **state)
+/* The scratch for wide values, and the kernels: the second device has no memory for them. */
+static void a_device_that_is_full_refuses_a_start_and_the_next_one_is_well(void **state)
 {
     struct gpu_world *world = *state;
 
@@ -396,18 +396,75 @@ static void a_device_that_is_full_ends_the_group_with_its_name(void **state)
         const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
 
         assert_int_equal(status, SUMAC_RESOURCE_EXHAUSTED); /* then */
-        assert_string_equal(
+        assert_non_null(strstr(
             error.text,
-            "start 1 (all_reduce) of a group of 3 replicas was aborted: replica 1 (GPU:1) has no "
-            "memory for what is added, or no kernels: CUDA_ERROR_OUT_OF_MEMORY (out of "
-            "memory)");
-        collective_close(world->group);
+            "start 1 (all_reduce) of a group of 3 replicas has no scratch on replica 1: GPU:1 "));
+        assert_non_null(strstr(error.text, ": CUDA_ERROR_OUT_OF_MEMORY (out of memory)"));
+        assert_false(world->group->has_ended);
         gpu_world_fail_at("", 0, 0);
+        assert_int_equal(
+            collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+        gpu_world_finish(world);
+        collective_close(world->group);
         assert_int_equal(
             collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
             SUMAC_OK);
         gpu_world_drop(&held);
     }
+}
+
+/* What a strategy keeps of the device's memory. */
+static bool give_back(void *context)
+{
+    gpu_world_fail_at("", 0, 0);
+    ++*(int *)context;
+    return true;
+}
+
+static void memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other(void **state)
+{
+    struct gpu_world *world = *state;
+    struct gpu_held held = gpu_world_hold(world, MANY * 2); /* given */
+    static const uint64_t elements[GPU_REPLICAS] = {MANY, MANY, MANY};
+    const struct collective_values values = {
+        SUMAC_INT16, (const void *const *)held.at, held.at, elements, NULL};
+    int asked = 0;
+
+    world->devices[1]->spare = give_back;
+    world->devices[1]->spare_context = &asked;
+    gpu_world_fail_at("cuMemAlloc_v2", 2, 2);
+    assert_int_equal(
+        collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
+
+    gpu_world_finish(world); /* when, then */
+
+    assert_int_equal(asked, 1);
+    world->devices[1]->spare = NULL;
+    gpu_world_drop(&held);
+}
+
+/* NCCL has one word for all of the driver's errors, and the driver has its own. */
+static void a_gpu_that_nccl_finds_failed_is_told_in_the_drivers_words(void **state)
+{
+    struct gpu_world *world = *state;
+    struct gpu_held held = three(world); /* given */
+    struct sumac_error error = {0};
+
+    gpu_world_nccl_fault("cuda", 1, 1);
+    add_three(world, &held);
+    collective_start(world->group); /* when */
+    const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
+
+    assert_int_equal(status, SUMAC_ABORTED); /* then */
+    assert_string_equal(
+        error.text,
+        "start 1 (all_reduce) of a group of 3 replicas failed at replica 1 (GPU:1): NCCL says: "
+        "unhandled cuda error (run with NCCL_DEBUG=INFO for details) (Cuda failure 700); the "
+        "driver says: CUDA_ERROR_ILLEGAL_ADDRESS (as the test wants it)");
+    assert_true(atomic_load(&world->devices[1]->is_broken));
+    assert_false(atomic_load(&world->devices[0]->is_broken));
+    assert_true(world->group->has_ended);
+    gpu_world_drop(&held);
 }
 
 static void a_group_that_does_not_run_need_not_be_waited_for(void **state)
@@ -439,7 +496,9 @@ int main(void)
         group_test(replicas_on_one_gpu_make_no_group),
         group_test(one_replica_alone_has_what_it_gives),
         group_test(a_group_that_gets_no_event_is_told_so),
-        group_test(a_device_that_is_full_ends_the_group_with_its_name),
+        group_test(a_device_that_is_full_refuses_a_start_and_the_next_one_is_well),
+        group_test(memory_that_is_kept_elsewhere_is_scratch_when_there_is_no_other),
+        group_test(a_gpu_that_nccl_finds_failed_is_told_in_the_drivers_words),
         group_test(a_group_that_does_not_run_need_not_be_waited_for),
     };
 

@@ -18,6 +18,7 @@
 #include "device.h"
 #include "driver.h"
 #include "gpus.h"
+#include "kernel_arguments.h"
 #include "trace.h"
 
 #define BYTES UINT64_C(4096)
@@ -275,6 +276,101 @@ static void gpus_are_found_with_what_they_are_and_whom_they_reach(void **state)
     assert_int_equal(gpus.cuda_major, CUDA_VERSION / 1000);
 }
 
+/* Who must act: who set the machine up, who has data that is lost, or who runs the process. */
+static void what_the_driver_says_is_a_status_that_tells_who_must_act(void **state)
+{
+    static const struct {
+        CUresult result;
+        enum sumac_status status;
+        bool is_sticky;
+    } cases[] = {
+        {CUDA_ERROR_NO_BINARY_FOR_GPU, SUMAC_FAILED_PRECONDITION, false},
+        {CUDA_ERROR_JIT_COMPILER_NOT_FOUND, SUMAC_FAILED_PRECONDITION, false},
+        {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, SUMAC_FAILED_PRECONDITION, false},
+        {CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, SUMAC_FAILED_PRECONDITION, false},
+        {CUDA_ERROR_MPS_CONNECTION_FAILED, SUMAC_FAILED_PRECONDITION, false},
+        {CUDA_ERROR_MPS_SERVER_NOT_READY, SUMAC_FAILED_PRECONDITION, false},
+        {CUDA_ERROR_MPS_MAX_CLIENTS_REACHED, SUMAC_FAILED_PRECONDITION, false},
+        {CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED, SUMAC_FAILED_PRECONDITION, false},
+        {CUDA_ERROR_NVLINK_UNCORRECTABLE, SUMAC_DATA_LOSS, true},
+        {CUDA_ERROR_CONTAINED, SUMAC_ABORTED, true},
+        {CUDA_ERROR_INVALID_ADDRESS_SPACE, SUMAC_ABORTED, true},
+        {CUDA_ERROR_INVALID_PC, SUMAC_ABORTED, true},
+        {CUDA_ERROR_MPS_RPC_FAILURE, SUMAC_ABORTED, true},
+        {CUDA_ERROR_MPS_CLIENT_TERMINATED, SUMAC_ABORTED, true},
+        {CUDA_ERROR_NOT_READY, SUMAC_DEADLINE_EXCEEDED, false},
+        {CUDA_ERROR_OUT_OF_MEMORY, SUMAC_RESOURCE_EXHAUSTED, false},
+        {CUDA_ERROR_INVALID_VALUE, SUMAC_INTERNAL, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(cuda_status(cases[i].result), cases[i].status);
+        assert_int_equal(cuda_is_sticky(cases[i].result), cases[i].is_sticky);
+    }
+}
+
+/* A kernel of the library's own, as the program's: it scales 16 floats. */
+struct scaling {
+    struct device_queue *queue;
+    struct cuda_kernel_arguments arguments;
+    uint32_t shared_bytes;
+    struct sumac_error error;
+};
+
+static enum sumac_status launch_scaling(void *context)
+{
+    static const char image[] = "the stand-in takes any";
+    struct scaling *scaling = context;
+    void *parameters[] = {&scaling->arguments};
+
+    return sumac_device_launch(
+        device_for_step(scaling->queue),
+        &(struct sumac_launch){
+            .image = image,
+            .kernel = "sumac_scale_float32",
+            .blocks = 1,
+            .threads = 32,
+            .shared_bytes = scaling->shared_bytes,
+            .parameters = parameters},
+        &scaling->error);
+}
+
+/* The larger one of two sizes stays allowed: another queue may be about to use it. */
+static void a_launch_may_have_all_the_shared_memory_that_a_block_has(void **state)
+{
+    static const uint32_t sizes[] = {0, 200 * 1024, 100 * 1024, 200 * 1024};
+    struct sumac_buffer *buffer = NULL;
+
+    (void)state;
+    needs_the_standin();
+    struct device *device = opened(0); /* given */
+    struct scaling scaling = {.queue = queue_of(device)};
+    assert_int_equal(device_buffer_create(device, BYTES, &buffer, NULL), SUMAC_OK);
+    scaling.arguments.to = scaling.arguments.from = (uint64_t)(uintptr_t)sumac_buffer_data(buffer);
+    scaling.arguments.count = 16;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        if (i == 3)
+            fail_at("cuFuncSetAttribute", 1, CUDA_ERROR_UNKNOWN); /* it is not asked for again */
+        scaling.shared_bytes = sizes[i];
+        device_run(scaling.queue, launch_scaling, &scaling);    /* when */
+        assert_int_equal(device_wait(scaling.queue), SUMAC_OK); /* then */
+    }
+    fail_at("", 0, 0);
+    scaling.shared_bytes = 300 * 1024;
+    device_run(scaling.queue, launch_scaling, &scaling);
+    assert_int_equal(device_wait(scaling.queue), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(
+        scaling.error.text, "GPU:0 does not run kernel sumac_scale_float32, 1 blocks of 32 threads "
+                            "with 307200 bytes of "
+                            "shared memory: CUDA_ERROR_INVALID_VALUE (as the test wants it)");
+    assert_int_equal(scaling.error.status, SUMAC_INVALID_ARGUMENT);
+    device_queue_close(scaling.queue);
+    sumac_buffer_unref(buffer);
+    device_close(device);
+}
+
 /* What the stream waits for. */
 struct held {
     struct device_queue *queue;
@@ -310,7 +406,8 @@ static void a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread(v
     sem_init(&held.go, 0, 0);
     device_issue(held.queue, hold_the_stream, &held);
     device_stamp(held.queue, &stamp_ns);
-    assert_int_equal(device_settle(held.queue), SUMAC_OK); /* the thread has come by */
+    assert_int_equal(
+        device_settle(held.queue, DEVICE_NO_LIMIT), SUMAC_OK); /* the thread has come by */
     const uint64_t held_until_ns = trace_now();
     sem_post(&held.go); /* when */
     assert_int_equal(device_wait(held.queue), SUMAC_OK);
@@ -331,6 +428,8 @@ int main(void)
         cmocka_unit_test(what_fails_later_is_told_by_the_wait_until_the_device_is_opened_again),
         cmocka_unit_test(why_is_said_of_what_the_driver_refused_alone),
         cmocka_unit_test(a_device_that_is_full_says_so),
+        cmocka_unit_test(what_the_driver_says_is_a_status_that_tells_who_must_act),
+        cmocka_unit_test(a_launch_may_have_all_the_shared_memory_that_a_block_has),
         cmocka_unit_test(a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread),
         cmocka_unit_test(gpus_are_found_with_what_they_are_and_whom_they_reach),
     };

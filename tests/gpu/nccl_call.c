@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "nccl_call.h"
+#include "pause.h"
 
 #define REPLICAS 2u
 
@@ -123,6 +124,48 @@ static void more_calls_than_a_batch_may_have_are_several(void **state)
     assert_int_equal(batches, 3);
 }
 
+/* How a call's scratch comes behind that of others. */
+static void a_batch_has_no_more_calls_than_it_has_scratch_for(void **state)
+{
+    (void)state;
+    void *at[4][REPLICAS]; /* apart */
+    const uint64_t half = NCCL_SCRATCH_BYTES_MAX / 8 / 64;
+    const uint64_t few[REPLICAS] = {half, half}, many[REPLICAS] = {1u << 30, 1u << 30};
+    struct nccl_call calls[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t j = 0; j < REPLICAS; j++)
+            at[i][j] = (void *)((uintptr_t)(i + 1) << 40);
+        calls[i] = (struct nccl_call){
+            .kind = NCCL_CALL_ALL_REDUCE,
+            .op = SUMAC_REDUCE_SUM,
+            .values = {SUMAC_INT8, (const void *const *)at[i], at[i], i == 2 ? many : few, NULL},
+            .scratch_each = 4,
+        };
+    }
+
+    assert_int_equal(nccl_call_divide(calls, 2, REPLICAS), 2 * 4 * half); /* when, then */
+    assert_true(calls[0].begins && !calls[1].begins);
+    assert_int_equal(calls[1].scratch_offset, 4 * half);
+    assert_int_equal(nccl_call_divide(calls, 4, REPLICAS), NCCL_SCRATCH_BYTES_MAX);
+    assert_true(calls[2].begins && calls[3].begins);
+    assert_int_equal(calls[3].scratch_offset, 0);
+    assert_int_equal(nccl_call_part(&calls[2], 0), NCCL_SCRATCH_BYTES_MAX / 4);
+    assert_int_equal(nccl_call_part(&calls[2], (1u << 30) - 5), 5);
+}
+
+/* Who sleeps so long at most sees the end of a wait less than 2 % late. */
+static void a_pause_is_a_small_part_of_the_wait(void **state)
+{
+    (void)state;
+    assert_int_equal(pause_us(0), 0);
+    for (uint64_t waited_us = 1; waited_us < 60000000; waited_us += waited_us / 2 + 1) {
+        assert_true(pause_us(waited_us) * 50 <= waited_us);
+        assert_true(pause_us(waited_us) <= PAUSE_US_MAX);
+        assert_true(waited_us < 5000 || pause_us(waited_us) > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +173,8 @@ int main(void)
         cmocka_unit_test(a_call_that_touches_what_another_writes_begins_a_batch),
         cmocka_unit_test(what_no_replica_reads_or_writes_is_not_touched),
         cmocka_unit_test(more_calls_than_a_batch_may_have_are_several),
+        cmocka_unit_test(a_batch_has_no_more_calls_than_it_has_scratch_for),
+        cmocka_unit_test(a_pause_is_a_small_part_of_the_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <semaphore.h>
 
 #include "gpu_world.h"
 #include "strategy_pair.h"
@@ -55,7 +56,7 @@ static void a_rank_that_stalls_ends_this_call_and_all_that_follow(void **state)
     (void)state;
     enough(3);
     gpu_world_nccl_fault("stall", 1, 1); /* given */
-    struct sumac_strategy *strategy = on("gpu", 100);
+    struct sumac_strategy *strategy = on("gpu", 1000);
     assert_fails(
         strategy, &step, SUMAC_DEADLINE_EXCEEDED,
         "all_reduce: start 1 (all_reduce) of a group of 3 replicas");
@@ -125,6 +126,96 @@ static void what_fails_behind_a_function_is_the_runs_error(void **state)
     sumac_strategy_destroy(strategy);
     gpu_world_fail_at("", 0, 0);
     sumac_strategy_destroy(on("gpu", 0)); /* the next one is well */
+}
+
+/* A kernel that never ends, as far as the strategy is concerned. */
+struct endless {
+    sem_t released;
+    bool is_awaited; /* within the function, too */
+};
+
+static void wait_for_release(void *context)
+{
+    struct endless *endless = context;
+
+    while (sem_wait(&endless->released) != 0)
+        ;
+}
+
+static enum sumac_status leave_what_never_ends(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    struct sumac_device *device = sumac_replica_device(replica);
+    const struct endless *endless = context;
+
+    (void)args;
+    (void)kwargs;
+    (void)result;
+    if (sumac_replica_id(replica) != 0)
+        return SUMAC_OK;
+    gpu_world_put(sumac_device_stream(device), wait_for_release, context);
+    return endless->is_awaited ? sumac_device_wait(device, error) : SUMAC_OK;
+}
+
+static struct sumac_strategy *impatient(void)
+{
+    const struct sumac_strategy_options options = {
+        .kind = SUMAC_STRATEGY_MIRRORED,
+        .replicas = replicas,
+        .devices = "gpu",
+        .step_timeout_ms = 20};
+    struct sumac_strategy *strategy = NULL;
+
+    assert_int_equal(sumac_strategy_create(&options, &strategy, NULL), SUMAC_OK);
+    return strategy;
+}
+
+/* Of the leak sanitizer, where there is one. */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+
+/* Nothing frees such a GPU but the end of the process. The program that uses the strategy goes on,
+ * and what the GPU may still use is left behind. */
+static void a_kernel_that_never_ends_ends_the_strategy_and_not_the_program(void **state)
+{
+    static struct endless endless[2] = {{.is_awaited = false}, {.is_awaited = true}};
+
+    (void)state;
+    gpu_world_fail_at("", 0, 0); /* who cannot be told to is no stand-in */
+    if (__lsan_disable != NULL)
+        __lsan_disable();
+    for (int round = 0; round < 2; round++) {
+        struct sumac_strategy *strategy = impatient(); /* given */
+        struct sumac_distributed *variable =
+            variable_of(strategy, "adam", SUMAC_SYNCHRONIZATION_AUTO);
+        struct sumac_value *gradient = tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0);
+        struct sumac_error error = {0};
+
+        assert_int_equal(sem_init(&endless[round].released, 0, 0), 0);
+        assert_int_equal(/* when */
+                         run_with(
+                             strategy, leave_what_never_ends, &endless[round], NULL, NULL, &error),
+                         SUMAC_DEADLINE_EXCEEDED);
+
+        if (strstr(/* then */
+                   error.text,
+                   round == 0 ? "replica 0 (GPU:0) has not done what is in its stream in 20 ms; "
+                                "end the process, which alone frees the GPU"
+                              : "GPU:0 has not done what is in the stream in 20 ms") == NULL)
+            fail_msg("%s", error.text);
+        assert_int_equal(
+            run_with(strategy, leave_what_never_ends, &endless[round], NULL, NULL, &error),
+            SUMAC_DEADLINE_EXCEEDED);
+        assert_int_equal(
+            sumac_distributed_apply(variable, NULL, NULL, gradient, &error),
+            SUMAC_DEADLINE_EXCEEDED);
+        sumac_value_unref(gradient);
+        assert_int_equal(sumac_strategy_close(strategy, &error), SUMAC_OK); /* it returns */
+        assert_int_equal(sem_post(&endless[round].released), 0);
+    }
+    if (__lsan_enable != NULL)
+        __lsan_enable();
 }
 
 /* Each allocation fails in its turn: that is told, nothing else has changed, and the next is well.
@@ -309,6 +400,8 @@ int main(void)
         cmocka_unit_test(a_driver_that_fails_is_an_error_and_the_next_strategy_is_well),
         cmocka_unit_test(devices_that_make_no_sense_are_refused_with_what_to_do),
         cmocka_unit_test(an_event_that_is_not_recorded_is_said_with_why),
+        /* the last: its contexts stay */
+        cmocka_unit_test(a_kernel_that_never_ends_ends_the_strategy_and_not_the_program),
     };
 
     if (!pair_is_there())

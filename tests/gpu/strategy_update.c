@@ -512,7 +512,7 @@ static enum sumac_status add_in_turn(
     if (first) {
         gpu_world_put(
             sumac_device_stream(sumac_replica_device(replica)), wait_until_written, turns);
-        gpu_world_count("cuStreamSynchronize");
+        gpu_world_count("cuStreamQuery");
     }
     (void)pthread_barrier_wait(&turns->put);
     for (const time_t end = end_s(); !first && gpu_world_counted() == 0 && time(NULL) < end;)

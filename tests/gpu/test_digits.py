@@ -45,7 +45,8 @@ class Digits(unittest.TestCase):
                 ("gpu:0", {"CUDA_VISIBLE_DEVICES": "7"}, 'CUDA_VISIBLE_DEVICES is "7", and no GPU is left to be seen'),
                 ("gpu:0", {"SUMAC_STANDIN_VERSION": "12040"}, "the NVIDIA driver here knows CUDA 12.4"),
                 ("gpu:0,1", {"SUMAC_NCCL_LIBRARY": "/nowhere/libnccl.so.2"}, "SUMAC_NCCL_LIBRARY is no library that can be opened"),
-                ("gpu:0,1", {"SUMAC_STANDIN_NCCL_VERSION": "21000"}, "NCCL here is 2.10.0, and 2.14.3 or later is needed"),
+                ("gpu:0,1", {"SUMAC_STANDIN_NCCL_VERSION": "21903"}, "NCCL here is 2.19.3, and several GPUs need 2.27.3 or later"),
+                ("gpu:0,1", {"NCCL_COMM_BLOCKING": "1"}, "NCCL_COMM_BLOCKING is 1, and several GPUs need communicators that do not block"),
                 ("gpu:0", {"SUMAC_STANDIN_MEMORY": "1000"}, "GPU:0 gives no memory for ")):
             with self.subTest(devices=devices, environment=environment):
                 code, printed = self.run_digits("--devices", devices, environment=environment)

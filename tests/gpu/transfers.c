@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <cuda.h>
@@ -17,13 +19,17 @@
 #include "collective.h"
 
 #define VARIABLES 4u
+#define MANY_VARIABLES 100u /* a part each: a queue has room for 64 jobs */
 #define ROUNDS 6
+#define TEST_S_MAX 60
 #define REPLICAS_MAX 2u
 
 /* Two parts: a large one alone, then small ones and a large one. */
-static const uint64_t elements[VARIABLES] = {4194304 + 16, 16, 64, 1048576};
+static const uint64_t few[VARIABLES] = {4194304 + 16, 16, 64, 1048576};
 
 struct world {
+    const uint64_t *elements; /* (variables) */
+    uint32_t variables;
     struct replicas replicas;
     struct transfers transfers;
     struct collective_group *group;                                 /* NULL: there is one replica */
@@ -34,21 +40,22 @@ struct world {
 static uint32_t replicas_max; /* as many as there are GPUs */
 
 /* All variables side by side, in memory of the device's kind, or of the host. */
-static struct tensors make(struct device *device, bool is_host)
+static struct tensors make(const struct world *world, struct device *device, bool is_host)
 {
-    static struct sumac_tensor items[2 + 2 * REPLICAS_MAX][VARIABLES];
-    static uint32_t used;
-    struct tensors made = {.items = items[used++ % (2 + 2 * REPLICAS_MAX)], .count = VARIABLES};
+    const uint64_t *const elements = world->elements;
+    struct tensors made = {
+        .items = calloc(world->variables, sizeof *made.items), .count = world->variables};
     uint64_t bytes = 0;
 
-    for (uint32_t i = 0; i < VARIABLES; i++)
+    assert_non_null(made.items);
+    for (uint32_t i = 0; i < world->variables; i++)
         bytes += elements[i] * sizeof(float);
     assert_int_equal(
         is_host ? device_host_buffer_create(device, bytes, &made.buffer, NULL)
                 : device_buffer_create(device, bytes, &made.buffer, NULL),
         SUMAC_OK);
     bytes = 0;
-    for (uint32_t i = 0; i < VARIABLES; i++) {
+    for (uint32_t i = 0; i < world->variables; i++) {
         const struct sumac_shape shape = SUMAC_SHAPE(elements[i]);
         assert_int_equal(
             sumac_tensor_view(made.buffer, bytes, SUMAC_FLOAT32, &shape, &made.items[i]), SUMAC_OK);
@@ -57,23 +64,31 @@ static struct tensors make(struct device *device, bool is_host)
     return made;
 }
 
+static void forget(struct tensors *tensors)
+{
+    sumac_buffer_unref(tensors->buffer);
+    free(tensors->items);
+}
+
 static void begin(struct world *world, uint32_t count)
 {
     const struct devices devices = devices_first(device_kind("GPU"), count);
+    const bool are_few = world->elements == few;
+    const uint64_t part_bytes = are_few ? TRANSFERS_PART_BYTES : sizeof(float);
 
-    *world = (struct world){.group = NULL};
     assert_int_equal(replicas_open(&devices, &world->replicas, NULL), SUMAC_OK);
-    world->values = make(world->replicas.devices[0], true);
-    world->gradients = make(world->replicas.devices[0], true);
+    world->values = make(world, world->replicas.devices[0], true);
+    world->gradients = make(world, world->replicas.devices[0], true);
     for (uint32_t i = 0; i < count; i++) {
-        world->values_there[i] = make(world->replicas.devices[i], false);
-        world->there[i] = make(world->replicas.devices[i], false);
+        world->values_there[i] = make(world, world->replicas.devices[i], false);
+        world->there[i] = make(world, world->replicas.devices[i], false);
     }
     assert_int_equal(
-        transfers_open(&world->replicas, &world->gradients, &world->transfers, NULL), SUMAC_OK);
+        transfers_open(&world->replicas, &world->gradients, part_bytes, &world->transfers, NULL),
+        SUMAC_OK);
     if (count > 1)
         assert_int_equal(
-            collective_open(world->replicas.queues, count, VARIABLES, &world->group, NULL),
+            collective_open(world->replicas.queues, count, world->variables, &world->group, NULL),
             SUMAC_OK);
 }
 
@@ -82,11 +97,11 @@ static void end(struct world *world)
     collective_close(world->group);
     transfers_close(&world->transfers);
     replicas_close_queues(&world->replicas);
-    sumac_buffer_unref(world->values.buffer);
-    sumac_buffer_unref(world->gradients.buffer);
+    forget(&world->values);
+    forget(&world->gradients);
     for (uint32_t i = 0; i < world->replicas.count; i++) {
-        sumac_buffer_unref(world->values_there[i].buffer);
-        sumac_buffer_unref(world->there[i].buffer);
+        forget(&world->values_there[i]);
+        forget(&world->there[i]);
     }
     replicas_close(&world->replicas);
 }
@@ -94,7 +109,7 @@ static void end(struct world *world)
 static void set_values(const struct world *world, float first)
 {
     for (uint32_t v = 0; v < VARIABLES; v++)
-        for (uint64_t i = 0; i < elements[v]; i++)
+        for (uint64_t i = 0; i < few[v]; i++)
             ((float *)sumac_tensor_data(&world->values.items[v]))[i] = first + (float)(i % 1000);
 }
 
@@ -113,14 +128,12 @@ static enum sumac_status run_step(void *context)
 
 static void add_reductions(struct world *world)
 {
-    static const uint64_t *const counts = elements;
-
-    for (uint32_t v = 0; v < VARIABLES; v++) {
-        static void *data[VARIABLES][REPLICAS_MAX];
-        static uint64_t each[VARIABLES][REPLICAS_MAX];
+    for (uint32_t v = 0; v < world->variables; v++) {
+        static void *data[MANY_VARIABLES][REPLICAS_MAX];
+        static uint64_t each[MANY_VARIABLES][REPLICAS_MAX];
         for (uint32_t i = 0; i < world->replicas.count; i++) {
             data[v][i] = sumac_tensor_data(&world->there[i].items[v]);
-            each[v][i] = counts[v];
+            each[v][i] = world->elements[v];
         }
         const struct collective_values values = {
             .dtype = SUMAC_FLOAT32,
@@ -139,6 +152,7 @@ static enum sumac_status run(struct world *world)
 {
     struct step steps[REPLICAS_MAX];
     struct transfers_failure failure;
+    enum sumac_status reduced = SUMAC_OK;
 
     for (uint32_t i = 0; i < world->replicas.count; i++)
         transfers_send(&world->transfers, i, &world->values_there[i], &world->values);
@@ -160,15 +174,16 @@ static enum sumac_status run(struct world *world)
     }
     transfers_fetch(&world->transfers, &world->gradients, &world->there[0]);
     if (world->group != NULL)
-        assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_OK);
-    return transfers_join(&world->transfers, &failure);
+        reduced = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
+    const enum sumac_status joined = transfers_join(&world->transfers, DEVICE_NO_LIMIT, &failure);
+    return reduced != SUMAC_OK ? reduced : joined;
 }
 
 static void what_goes_to_each_device_comes_back_added_up(void **state)
 {
     (void)state;
     for (uint32_t count = 1; count <= replicas_max; count++) {
-        struct world world;
+        struct world world = {.elements = few, .variables = VARIABLES};
 
         begin(&world, count); /* given */
         assert_int_equal(world.transfers.part_count, 2);
@@ -181,7 +196,7 @@ static void what_goes_to_each_device_comes_back_added_up(void **state)
             assert_int_equal(run(&world), SUMAC_OK); /* when */
 
             for (uint32_t v = 0; v < VARIABLES; v++) /* then */
-                for (uint64_t i = 0; i < elements[v]; i++)
+                for (uint64_t i = 0; i < few[v]; i++)
                     if (((float *)sumac_tensor_data(&world.gradients.items[v]))[i] !=
                         (float)count * (float)(round + (int)(i % 1000)))
                         fail_msg("variable %u differs at %" PRIu64, v, i);
@@ -207,7 +222,7 @@ static void whatever_fails_on_its_way_is_told_when_all_is_over(void **state)
     if (fail_at == NULL)
         skip();
     while (status != SUMAC_OK) {
-        struct world world;
+        struct world world = {.elements = few, .variables = VARIABLES};
         begin(&world, 1); /* given */
         fail_at("stream", ++nth, CUDA_ERROR_ILLEGAL_ADDRESS);
 
@@ -222,11 +237,43 @@ static void whatever_fails_on_its_way_is_told_when_all_is_over(void **state)
     assert_true(nth > 2 + 2); /* there and back, in two parts, at least */
 }
 
+/* The copies of all parts but the first ones await calls that are never made. */
+static void a_reduction_that_fails_ends_the_copies_of_more_parts_than_a_queue_has_jobs(void **state)
+{
+    void (*fault)(const char *what, int rank, uint64_t number) = NULL;
+    void *library = dlopen("libnccl.so.2", RTLD_NOW);
+    uint64_t many[MANY_VARIABLES];
+
+    (void)state;
+    if (library != NULL)
+        *(void **)&fault = dlsym(library, "standin_nccl_fault");
+    if (fault == NULL || replicas_max < 2)
+        skip();
+    for (uint32_t i = 0; i < MANY_VARIABLES; i++)
+        many[i] = 4;
+    (void)alarm(TEST_S_MAX); /* one that hangs has failed */
+    for (uint64_t nth = 1; nth <= MANY_VARIABLES; nth += 33) {
+        struct world world = {.elements = many, .variables = MANY_VARIABLES};
+        begin(&world, 2); /* given */
+        assert_int_equal(world.transfers.part_count, MANY_VARIABLES);
+        fault("fail", 1, nth);
+
+        const enum sumac_status status = run(&world); /* when */
+
+        assert_int_equal(status, SUMAC_ABORTED); /* then: it returns */
+        fault("", 0, 0);
+        end(&world);
+    }
+    (void)alarm(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_goes_to_each_device_comes_back_added_up),
         cmocka_unit_test(whatever_fails_on_its_way_is_told_when_all_is_over),
+        cmocka_unit_test(
+            a_reduction_that_fails_ends_the_copies_of_more_parts_than_a_queue_has_jobs),
     };
     uint32_t gpus = 0;
 

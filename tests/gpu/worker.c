@@ -180,7 +180,7 @@ static void a_reduction_that_takes_too_long_is_ended_and_told(void **state)
         skip();
     prepare(&far, 2); /* given */
     far.options.cuda_step = step_there;
-    far.options.step_timeout_ms = 100;
+    far.options.step_timeout_ms = 1000;
     assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
     assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_OK);
     fault("stall", 1, 2);
@@ -189,7 +189,7 @@ static void a_reduction_that_takes_too_long_is_ended_and_told(void **state)
 
     assert_non_null(strstr(
         far.error.text,
-        "start 2 (reduce) of a group of 2 replicas waited 100 ms for replica")); /* then */
+        "start 2 (reduce) of a group of 2 replicas waited 1000 ms for replica")); /* then */
     assert_int_equal(far.client.pushed, 1);
     const struct sumac_error first = far.error;
     assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_DEADLINE_EXCEEDED);

@@ -131,15 +131,24 @@ class WithStandIns(unittest.TestCase):
         self.assertRegex(last, rf"CUDA {NEEDED}$")
 
     def test_nccl_may_be_a_file_that_is_named(self):
-        *_, versions = self.lines(SUMAC_NCCL_LIBRARY=os.path.join(STANDINS, "libnccl.so.2"), SUMAC_STANDIN_NCCL_VERSION="21903")
-        self.assertRegex(versions, r"NCCL 2\.19\.3$")
+        *_, versions = self.lines(SUMAC_NCCL_LIBRARY=os.path.join(STANDINS, "libnccl.so.2"), SUMAC_STANDIN_NCCL_VERSION="22705")
+        self.assertRegex(versions, r"NCCL 2\.27\.5$")
 
     def test_a_nccl_that_is_too_old_is_told_with_both_versions(self):
-        for version, name in (("2708", "2.7.8"), ("21212", "2.12.12")):
+        for version, name in (("2708", "2.7.8"), ("21903", "2.19.3"), ("22702", "2.27.2")):
             with self.subTest(version=version):
                 *_, missing = self.lines(SUMAC_STANDIN_NCCL_VERSION=version)
-                self.assertEqual(missing, f"no NCCL: NCCL here is {name}, and 2.14.3 or later is needed, whose communicators do not "
-                                          "block: update it, or name another in SUMAC_NCCL_LIBRARY")
+                self.assertEqual(missing, f"no NCCL: NCCL here is {name}, and several GPUs need 2.27.3 or later: update it, name "
+                                          "another in SUMAC_NCCL_LIBRARY, or run one process for each GPU")
+        *_, versions = self.lines(SUMAC_STANDIN_NCCL_VERSION="22703")
+        self.assertRegex(versions, r"NCCL 2\.27\.3$")
+
+    def test_communicators_that_block_are_refused_with_their_variable(self):
+        *_, missing = self.lines(NCCL_COMM_BLOCKING="1")
+        self.assertEqual(missing, "no NCCL: NCCL_COMM_BLOCKING is 1, and several GPUs need communicators that do not block: unset it, or "
+                                  "run one process for each GPU")
+        *_, versions = self.lines(NCCL_COMM_BLOCKING="0")
+        self.assertNotIn("no NCCL", versions)
 
 
 if __name__ == "__main__":

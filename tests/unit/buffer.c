@@ -68,6 +68,8 @@ static void wrapped_memory_is_released_with_the_last_reference(void **state)
     sumac_buffer_unref(buffer);
     assert_int_equal(released, 0);
 
+    assert_false(
+        sumac_buffer_is_unique(buffer)); /* the program that wrapped it has the bytes, too */
     assert_ptr_equal(sumac_buffer_data(buffer), bytes);
     assert_int_equal(sumac_buffer_place(buffer).device, 3);
     sumac_buffer_unref(buffer);

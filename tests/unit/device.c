@@ -587,7 +587,7 @@ static void a_step_copies_to_its_device_and_back_and_waits_for_that(void **state
     assert_memory_equal(sumac_buffer_data(step.pinned), (char[16]){0}, 16);
 
     device_issue(step.queue, go_there_and_back, &step); /* when */
-    assert_int_equal(device_settle(step.queue), SUMAC_OK);
+    assert_int_equal(device_settle(step.queue, DEVICE_NO_LIMIT), SUMAC_OK);
 
     assert_memory_equal(sumac_buffer_data(step.to), "second..first..,", 16); /* then */
     assert_int_equal(sumac_buffer_place(step.pinned).kind, SUMAC_PLACE_HOST);

@@ -2,6 +2,7 @@
 /* distributed.c (test) -- variables of a strategy: who may use one where, what is kept apart, and
  * what a call that fails leaves behind. What each context reads and writes is the conformance
  * cases' (tests/conformance). */
+#include "buffer.h"
 #include "distributed_fixture.h"
 
 /* ---- created ---- */
@@ -345,8 +346,7 @@ static struct sumac_value *watched(float *elements, int *released)
     const struct sumac_place host = {.kind = SUMAC_PLACE_HOST};
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
 
-    assert_int_equal(
-        sumac_buffer_wrap(elements, 8, host, count, released, &tensor.buffer), SUMAC_OK);
+    assert_int_equal(buffer_own(elements, 8, host, count, released, &tensor.buffer), SUMAC_OK);
     struct sumac_value *value = sumac_value_of(&tensor);
     sumac_buffer_unref(tensor.buffer);
     return value;
@@ -386,6 +386,34 @@ static void what_no_component_has_any_more_is_given_back(void **state)
     sumac_distributed_destroy(variable);
     assert_int_equal(released[1], 1);
     sumac_value_unref(once);
+    sumac_strategy_destroy(strategy);
+}
+
+/* A program's array stays as it is, and what the program writes to it later changes no variable. */
+static void memory_that_a_program_wrapped_is_read_and_never_kept(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(1); /* given */
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+    struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
+    struct sumac_value *once = vector(1, 1);
+    float array[2] = {5, 6};
+
+    assert_int_equal(
+        sumac_buffer_wrap(array, 8, (struct sumac_place){0}, NULL, NULL, &tensor.buffer), SUMAC_OK);
+    struct sumac_value *wrapped = sumac_value_of(&tensor);
+    sumac_buffer_unref(tensor.buffer);
+
+    assert_int_equal(sumac_distributed_assign(variable, NULL, wrapped, NULL, NULL), SUMAC_OK);
+    sumac_value_unref(wrapped); /* when: nobody else has the value, and it is changed in place */
+    assert_int_equal(sumac_distributed_assign_add(variable, NULL, once, NULL, NULL), SUMAC_OK);
+
+    assert_true(array[0] == 5 && array[1] == 6); /* then */
+    array[0] = 77;
+    expect_components(variable, "(float32[2] 6 7,)");
+    sumac_value_unref(once);
+    sumac_distributed_destroy(variable);
     sumac_strategy_destroy(strategy);
 }
 
@@ -731,6 +759,7 @@ int main(void)
         cmocka_unit_test(an_update_changes_its_component_alone),
         cmocka_unit_test(each_replica_has_what_its_component_came_to),
         cmocka_unit_test(what_no_component_has_any_more_is_given_back),
+        cmocka_unit_test(memory_that_a_program_wrapped_is_read_and_never_kept),
         cmocka_unit_test(replicas_that_write_something_else_are_named),
         cmocka_unit_test(operands_that_do_not_fit_say_what_would),
         cmocka_unit_test(values_of_replicas_are_written_where_they_are_one),

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "buffer.h"
 #include "device.h"
 
 static struct device_ops far_ops;
@@ -42,7 +43,7 @@ static inline enum sumac_status create_far_buffer(
     (void)error;
     assert_non_null(data);
     far_buffers++;
-    return sumac_buffer_wrap(data, bytes, place, free_far, data, buffer);
+    return buffer_own(data, bytes, place, free_far, data, buffer);
 }
 
 static inline enum sumac_status create_near_buffer(

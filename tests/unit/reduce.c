@@ -72,6 +72,34 @@ static void a_replica_of_weight_0_adds_nothing_to_a_mean(void **state)
     assert_true(a[0] == 3 && a[1] == 4); /* then */
 }
 
+/* The gradients of an empty batch are 0 / 0. */
+static void nans_of_a_replica_of_weight_0_stay_out_of_a_mean(void **state)
+{
+    (void)state;
+    for (uint32_t empty = 0; empty < 3; empty++) {
+        float g[3][2];
+        uint16_t halves[3][2];
+        double weights[3] = {1, 1, 1};
+
+        weights[empty] = 0; /* given */
+        for (uint32_t i = 0; i < 6; i++) {
+            g[i / 2][i % 2] = i / 2 == empty ? NAN : 5;
+            halves[i / 2][i % 2] = float16_of_float32(g[i / 2][i % 2]);
+        }
+
+        reduced(/* when */
+                SUMAC_REDUCE_MEAN, SUMAC_FLOAT32, (void *[]){g[0], g[1], g[2]}, weights, 3, 2);
+        reduced(
+            SUMAC_REDUCE_MEAN, SUMAC_FLOAT16, (void *[]){halves[0], halves[1], halves[2]}, weights,
+            3, 2);
+
+        for (uint32_t i = 0; i < 2; i++) { /* then */
+            assert_true(g[0][i] == 5);
+            assert_true(float32_of_float16(halves[0][i]) == 5);
+        }
+    }
+}
+
 static void the_mean_of_one_replica_is_what_it_gave(void **state)
 {
     (void)state;
@@ -188,6 +216,7 @@ int main(void)
         cmocka_unit_test(sum_adds_every_element_of_every_replica),
         cmocka_unit_test(mean_weighs_each_replica_by_its_examples),
         cmocka_unit_test(a_replica_of_weight_0_adds_nothing_to_a_mean),
+        cmocka_unit_test(nans_of_a_replica_of_weight_0_stay_out_of_a_mean),
         cmocka_unit_test(the_mean_of_one_replica_is_what_it_gave),
         cmocka_unit_test(replicas_are_added_in_their_order),
         cmocka_unit_test(integers_of_every_width_are_summed_and_wrap),

@@ -51,6 +51,43 @@ static void leaves_that_differ_within_a_nest_stay_their_owners(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* ---- a function that ends its thread ---- */
+
+static enum sumac_status end_the_thread(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs;
+    if (sumac_replica_id(replica) == *(const uint32_t *)context)
+        pthread_exit(NULL);
+    struct sumac_value *one = sumac_value_float32(1);
+    const enum sumac_status status =
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, one, NULL, result, error);
+    sumac_value_unref(one);
+    return status;
+}
+
+/* The other replicas do not wait for it until their time is over, and the next run is well. */
+static void a_function_that_ends_its_thread_fails_and_the_next_run_is_well(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(3); /* given */
+    uint32_t which = 1;
+    const struct sumac_step step = {.function = end_the_thread, .context = &which};
+    struct sumac_value *result = NULL;
+    struct sumac_error error;
+
+    assert_int_equal(sumac_strategy_run(strategy, &step, NULL, &error), SUMAC_ABORTED); /* when */
+
+    assert_non_null(strstr(/* then */
+                           error.text, "the function of replica 1 ended its thread (pthread_exit): "
+                                       "return instead"));
+    which = 3;
+    assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
+    sumac_value_unref(result);
+    sumac_strategy_destroy(strategy);
+}
+
 /* ---- across the replicas ---- */
 
 static void expect_no_reduction(
@@ -496,6 +533,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaves_that_differ_within_a_nest_stay_their_owners),
+        cmocka_unit_test(a_function_that_ends_its_thread_fails_and_the_next_run_is_well),
         cmocka_unit_test(items_of_other_kinds_are_named),
         cmocka_unit_test(items_of_more_replicas_than_there_are_are_refused),
         cmocka_unit_test(a_run_within_a_merge_call_is_refused),

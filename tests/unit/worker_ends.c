@@ -3,6 +3,7 @@
  * and what it leaves behind. */
 #include "worker_client.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,6 +47,63 @@ static void as_many_as_are_the_most_are_taken(void **state)
     assert_int_equal(
         sumac_worker_create(&fixture.options, &worker, &fixture.error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(fixture.error.text, "variable_count is 65537; a worker has at most 65536");
+}
+
+static struct sumac_worker *own_worker;
+
+static enum sumac_status destroy_step(struct sumac_replica *replica)
+{
+    if (replica->id == 0)
+        sumac_worker_destroy(own_worker);
+    return observed_step(replica);
+}
+
+/* As a handler of atexit does when a step calls exit. */
+static void a_worker_is_not_destroyed_within_its_own_step(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    prepare(&fixture, 2); /* given */
+    fixture.options.step = destroy_step;
+    own_worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(own_worker, NULL), SUMAC_OK); /* when */
+
+    assert_non_null(
+        strstr(fixture.client.said, "destroy it when the step has returned")); /* then */
+    assert_int_equal(sumac_worker_step(own_worker, NULL), SUMAC_OK);
+    sumac_worker_destroy(own_worker);
+}
+
+static enum sumac_status step_that_ends_its_thread(struct sumac_replica *replica)
+{
+    if (replica->id == 1 && replica->step == 0)
+        pthread_exit(NULL);
+    return observed_step(replica);
+}
+
+static void a_step_that_ends_its_thread_fails_and_the_next_one_is_well(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    prepare(&fixture, 2); /* given */
+    fixture.options.step = step_that_ends_its_thread;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, &fixture.error), SUMAC_ABORTED); /* when */
+
+    assert_string_equal(
+        fixture.error.text,
+        "replica 1 (device CPU:1) ended step 0 with ABORTED: it ended its thread "
+        "(pthread_exit); return instead"); /* then */
+    fixture.options.step = observed_step;
+    sumac_worker_destroy(worker);
+    prepare(&fixture, 2);
+    worker = created(&fixture);
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    sumac_worker_destroy(worker);
 }
 
 static void nothing_is_asked_of_no_worker(void **state)
@@ -309,6 +367,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_that_say_too_little_or_too_much_are_refused),
         cmocka_unit_test(as_many_as_are_the_most_are_taken),
+        cmocka_unit_test(a_worker_is_not_destroyed_within_its_own_step),
+        cmocka_unit_test(a_step_that_ends_its_thread_fails_and_the_next_one_is_well),
         cmocka_unit_test(nothing_is_asked_of_no_worker),
         cmocka_unit_test(a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it),
         cmocka_unit_test(a_flush_tells_what_became_of_a_push_within_the_workers_time),

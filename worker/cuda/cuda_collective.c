@@ -12,7 +12,8 @@
  * until then, and until it is over, whoever waits asks NCCL for errors. An error, or an abort, ends
  * all communicators of the group; NCCL's kernels leave then, and what waits in the streams goes on.
  * NCCL wants nobody to use a communicator that is being ended, so each use is between enter and
- * leave, and the group's end comes when nobody is there.
+ * leave, and the group's end comes when nobody is there. That end has a thread of its own: it takes
+ * as long as a kernel of the program's does that a stream has before NCCL's.
  */
 #include "collective.h"
 
@@ -23,6 +24,7 @@
 
 #include "cuda_group.h"
 #include "error.h"
+#include "pause.h"
 #include "reduce.h"
 #include "text.h"
 
@@ -33,7 +35,7 @@ static bool await_begin(struct member *member)
 {
     struct cuda_group *group = member->group;
     ncclResult_t state = ncclInProgress;
-    uint32_t looks = 0;
+    const uint64_t begin_us = pause_now_us();
 
     while (cuda_group_enter(member)) {
         pthread_mutex_unlock(&group->mutex);
@@ -47,7 +49,7 @@ static bool await_begin(struct member *member)
             cuda_group_fail(member, result != ncclSuccess ? result : state);
             return false;
         }
-        cuda_group_pause(group, &looks);
+        cuda_group_pause(group, pause_now_us() - begin_us);
     }
     return false;
 }
@@ -103,7 +105,7 @@ put_wide(struct member *member, const struct nccl_call *calls, uint32_t count, w
     /* A launch waits where the stream has many: the other ranks go on meanwhile. */
     pthread_mutex_unlock(&group->mutex);
     for (uint32_t i = 0; result == CUDA_SUCCESS && i < count; i++)
-        if (calls[i].is_wide)
+        if (calls[i].scratch_each > 0)
             result = step(group->driver, &member->wide, &member->rank, &calls[i]);
     pthread_mutex_lock(&group->mutex);
     if (result != CUDA_SUCCESS)
@@ -111,10 +113,26 @@ put_wide(struct member *member, const struct nccl_call *calls, uint32_t count, w
     return result == CUDA_SUCCESS;
 }
 
-static bool issue_batch(struct member *member, const struct nccl_call *calls, uint32_t count)
+static bool issue(struct member *member, const struct nccl_call *calls, uint32_t count)
 {
     return put_wide(member, calls, count, wide_begin) && ask_nccl(member, calls, count) &&
            put_wide(member, calls, count, wide_end);
+}
+
+/* A call that is alone may need more scratch than there is: it is made part after part. */
+static bool issue_batch(struct member *member, const struct nccl_call *calls, uint32_t count)
+{
+    struct nccl_call part = calls[0];
+    bool goes_on = true;
+
+    if (count > 1 || part.scratch_each == 0)
+        return issue(member, calls, count);
+    for (part.first = 0; goes_on && part.first < part.values.elements[0];
+         part.first += part.count) {
+        part.count = nccl_call_part(&part, part.first);
+        goes_on = issue(member, &part, 1);
+    }
+    return goes_on;
 }
 
 /* Under the mutex: record the events of the rank's device behind what its stream has of the calls.
@@ -137,18 +155,6 @@ static CUresult record_events(struct member *member, struct nccl_call *calls, ui
         result = result == CUDA_SUCCESS ? recorded : result;
     }
     return result;
-}
-
-/* Under the mutex: of an aborted group's calls whoever awaits one need not wait any more. */
-static void release_events(struct cuda_group *group)
-{
-    assert(group->aborted);
-    for (uint32_t i = 0; i < group->base.calls; i++) {
-        struct job_event *over = (struct job_event *)group->calls[i].over;
-        group->calls[i].over = NULL;
-        if (over != NULL)
-            job_event_pass(over);
-    }
 }
 
 /* A replica alone has what it gives. */
@@ -257,52 +263,75 @@ static void record(struct collective_group *base, struct device_event *event)
 
 /* ---- the group */
 
-/* Under the mutex. Nothing runs: what was waited for is over. */
-static void reserve_wide(struct cuda_group *group, uint64_t bytes)
+/* Nothing runs: what was waited for is over. Not under the mutex: a device may wait for what runs
+ * there before it gives memory. */
+static enum sumac_status reserve(struct cuda_group *group, uint64_t bytes)
 {
-    for (uint32_t i = 0; i < group->base.replicas && !group->aborted; i++) {
+    struct sumac_error why;
+    char what[32];
+
+    for (uint32_t i = 0; i < group->base.replicas; i++) {
         struct member *member = &group->members[i];
-        const CUresult result = wide_reserve(cuda_group_device(member), &member->wide, bytes);
-        member->rank.wide = member->wide.memory;
-        if (result != CUDA_SUCCESS)
-            cuda_group_fail_by_driver(
-                member, result, "has no memory for what is added, or no kernels");
+        const enum sumac_status status = wide_reserve(
+            (struct cuda_device *)member->queue->jobs.base.device, &member->wide, bytes, &why);
+        member->rank.scratch = (uint64_t)(uintptr_t)sumac_buffer_data(member->wide.scratch);
+        if (status != SUMAC_OK)
+            return fail(
+                &group->refusal, status, why.reason,
+                "start %" PRIu64 " %s of a group of %u replicas has no scratch on replica %u: %s",
+                group->starts + 1, cuda_group_describe(group, what, sizeof what),
+                group->base.replicas, i, why.text);
     }
+    return SUMAC_OK;
+}
+
+/* Under the mutex. Events of an ended group are not awaited. */
+static void promise_events(struct cuda_group *group)
+{
+    assert(group->promised == 0);
+    for (uint32_t i = 0; i < group->base.calls; i++)
+        if (group->ended)
+            group->calls[i].over = NULL;
+        else if (group->calls[i].over != NULL)
+            job_event_promise((struct job_event *)group->calls[i].over);
+    group->promised = group->ended ? 0 : group->base.calls;
 }
 
 static void start(struct collective_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
 
-    nccl_call_divide(group->calls, base->calls, base->replicas);
-    const uint64_t wide_bytes = wide_arrange(group->calls, base->calls);
+    group->refusal.status = SUMAC_OK;
+    if (group->library != NULL) {
+        wide_arrange(group->calls, base->calls, base->replicas);
+        if (reserve(group, nccl_call_divide(group->calls, base->calls, base->replicas)) != SUMAC_OK)
+            return; /* an event that was not promised is not awaited */
+    }
     pthread_mutex_lock(&group->mutex);
     group->starts++;
-    if (group->library != NULL)
-        reserve_wide(group, wide_bytes);
+    promise_events(group);
     pthread_mutex_unlock(&group->mutex);
-    for (uint32_t i = 0; i < base->calls; i++)
-        if (group->calls[i].over != NULL)
-            job_event_promise((struct job_event *)group->calls[i].over);
     for (uint32_t i = 0; i < base->replicas; i++)
         job_queue_issue(&group->members[i].queue->jobs.base, take_part, &group->members[i]);
 }
 
-/* Is what its stream had of the last start done? CUDA_ERROR_NOT_READY: no. Another: the device has
- * failed, and nothing of it will be. */
+/* Under the mutex, which is left meanwhile: is what its stream had of the last start done?
+ * CUDA_ERROR_NOT_READY: no. Another: the device has failed, and nothing of it will be. */
 static CUresult ask_stream(const struct member *member)
 {
-    const struct cuda_driver *driver = member->group->driver;
-    CUcontext popped = NULL;
+    const struct cuda_device *device = cuda_group_device(member);
+    pthread_mutex_t *const mutex = &member->group->mutex;
 
     assert(member->left <= member->come);
     if (member->left < member->group->starts)
         return CUDA_ERROR_NOT_READY;
-    CUresult result = driver->cuCtxPushCurrent(cuda_group_device(member)->context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = driver->cuEventQuery(member->over);
-    (void)driver->cuCtxPopCurrent(&popped);
+    pthread_mutex_unlock(mutex); /* the driver may wait for a lock of its own */
+    CUresult result = cuda_device_enter(device);
+    if (result == CUDA_SUCCESS) {
+        result = device->driver->cuEventQuery(member->over);
+        cuda_device_leave(device);
+    }
+    pthread_mutex_lock(mutex);
     return result;
 }
 
@@ -321,7 +350,7 @@ static bool all_over(const struct cuda_group *group)
         if ((has_come || !group->aborted) && !is_over(member))
             return false;
     }
-    return true;
+    return !group->aborted || group->ended;
 }
 
 /* Under the mutex: has NCCL met with an error in one of its own threads? */
@@ -354,11 +383,16 @@ static void look_for_errors(struct cuda_group *group)
     }
 }
 
-/* An error that came last is seen, too; a group that it ends may not be over any more. */
-static bool all_over_and_well(struct cuda_group *group)
+/* Errors are asked for less often than events, which cost less. An error that came last is seen,
+ * too; a group that it ends may not be over any more. */
+static bool all_over_and_well(struct cuda_group *group, uint64_t *next_us)
 {
     const bool over = all_over(group);
+    const uint64_t now_us = pause_now_us();
 
+    if (!over && now_us < *next_us)
+        return false;
+    *next_us = now_us + PAUSE_US_MAX;
     look_for_errors(group);
     return over && all_over(group);
 }
@@ -382,40 +416,65 @@ static void list_missing(const struct cuda_group *group, char *text, size_t text
     }
 }
 
+/* Under the mutex: until all is over. False: it is not by then. */
+static bool await_all(struct cuda_group *group, uint32_t timeout_ms)
+{
+    const uint64_t begin_us = pause_now_us();
+    uint64_t now_us = begin_us, next_us = 0;
+
+    while (!all_over_and_well(group, &next_us)) {
+        now_us = pause_now_us();
+        if (timeout_ms != COLLECTIVE_NO_LIMIT && now_us - begin_us >= (uint64_t)timeout_ms * 1000)
+            return false;
+        cuda_group_pause(group, now_us - begin_us);
+    }
+    return true;
+}
+
+/* Under the mutex. */
+static enum sumac_status tell_late(
+    const struct cuda_group *group, uint32_t timeout_ms, const char *missing,
+    struct sumac_error *error)
+{
+    char what[32];
+
+    if (group->failure.status != SUMAC_OK) /* the others do not end because of it */
+        return fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "%.400s; it has not ended in %u ms", group->failure.text, timeout_ms);
+    return fail(
+        error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+        "start %" PRIu64 " %s of a group of %u replicas waited %u ms for replica %s", group->starts,
+        cuda_group_describe(group, what, sizeof what), group->base.replicas, timeout_ms, missing);
+}
+
 static enum sumac_status
 wait_for(struct collective_group *base, uint32_t timeout_ms, struct sumac_error *error)
 {
     struct cuda_group *group = (struct cuda_group *)base;
-    const uint64_t until_us = cuda_group_now_us() + (uint64_t)timeout_ms * 1000;
-    char missing[128] = "", what[32];
-    uint32_t looks = 0;
+    enum sumac_status status = SUMAC_OK;
+    char missing[128] = "";
 
+    if (group->refusal.status != SUMAC_OK)
+        return fail(error, group->refusal.status, group->refusal.reason, "%s", group->refusal.text);
     pthread_mutex_lock(&group->mutex);
-    bool over = all_over_and_well(group);
-    while (!over && (timeout_ms == COLLECTIVE_NO_LIMIT || cuda_group_now_us() < until_us)) {
-        cuda_group_pause(group, &looks);
-        over = all_over_and_well(group);
-    }
+    const bool over = await_all(group, timeout_ms);
     if (!over)
         list_missing(group, missing, sizeof missing);
-    const bool aborted = group->aborted;
-    const struct sumac_error failure = group->failure;
-    if (over && aborted)
-        release_events(group);
-    pthread_mutex_unlock(&group->mutex);
+    base->has_ended = group->aborted;
+    if (over)
+        group->promised = 0;
     if (!over)
-        return fail(
-            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "start %" PRIu64 " %s of a group of %u replicas waited %u ms for replica %s",
-            group->starts, cuda_group_describe(group, what, sizeof what), base->replicas,
-            timeout_ms, missing);
-    if (failure.status != SUMAC_OK)
-        return fail(error, failure.status, failure.reason, "%s", failure.text);
-    if (aborted)
-        return fail(
+        status = tell_late(group, timeout_ms, missing, error);
+    else if (group->failure.status != SUMAC_OK)
+        status =
+            fail(error, group->failure.status, group->failure.reason, "%s", group->failure.text);
+    else if (group->aborted)
+        status = fail(
             error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
             "the group of %u replicas was aborted: open another", base->replicas);
-    return SUMAC_OK;
+    pthread_mutex_unlock(&group->mutex);
+    return status;
 }
 
 static void abort_group(struct collective_group *base)
@@ -427,20 +486,23 @@ static void abort_group(struct collective_group *base)
     pthread_mutex_unlock(&group->mutex);
 }
 
+/* A group on devices that were given up stays: their threads and streams may still use it. */
 static void close_group(struct collective_group *base)
 {
     struct cuda_group *group = (struct cuda_group *)base;
-    uint32_t looks = 0;
+    const uint64_t begin_us = pause_now_us();
 
+    if (cuda_group_is_given_up(group))
+        return;
     pthread_mutex_lock(&group->mutex);
     for (uint32_t i = 0; i < base->replicas; i++)
         while (!is_over(&group->members[i])) { /* who is late finds an aborted group, and leaves */
             look_for_errors(group);
-            cuda_group_pause(group, &looks);
+            cuda_group_pause(group, pause_now_us() - begin_us);
         }
     cuda_group_end(group);
+    (void)cuda_group_await_end(group, UINT64_MAX);
     assert(group->ended);
-    release_events(group);
     pthread_mutex_unlock(&group->mutex);
     cuda_group_free(group);
 }

@@ -19,11 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer.h"
 #include "collective.h"
 #include "cuda_reach.h"
 #include "cuda_updates.h"
 #include "error.h"
+#include "pause.h"
 #include "trace.h"
+
+#define ZEROED_MS_MAX 600000u /* to fill new memory with zeros */
 
 /* Of a device, or, at `host`, of the host's. */
 struct cuda_memory {
@@ -90,11 +94,30 @@ static enum sumac_status carry_out(struct job_queue *jobs, const struct job *job
         next = driver->cuLaunchHostFunc(stream, stamp, job->stamp);
         break;
     }
-    result = result != CUDA_SUCCESS ? result : next;
+    result = cuda_device_note(jobs->base.device, result != CUDA_SUCCESS ? result : next);
     if (result == CUDA_SUCCESS)
         return work;
     cuda_words(driver, result, jobs->why, sizeof jobs->why);
     return cuda_status(result);
+}
+
+/* The context is current: until the stream has done what it has. CUDA_ERROR_NOT_READY: it has not
+ * by then. The driver's own wait is for as long as a kernel takes. */
+static CUresult
+wait_for_stream(const struct cuda_driver *driver, CUstream stream, uint64_t until_us)
+{
+    const uint64_t begin_us = pause_now_us();
+    CUresult result = CUDA_SUCCESS;
+
+    if (until_us == DEVICE_NO_LIMIT)
+        return driver->cuStreamSynchronize(stream);
+    while ((result = driver->cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
+        const uint64_t now_us = pause_now_us();
+        if (now_us >= until_us)
+            break;
+        pause_here(now_us - begin_us);
+    }
+    return result;
 }
 
 /* ---- devices */
@@ -113,6 +136,26 @@ check_index(const struct cuda_driver *driver, uint32_t index, struct sumac_error
         visible == NULL ? "" : ", by CUDA_VISIBLE_DEVICES=", visible == NULL ? "" : visible);
 }
 
+CUresult cuda_device_enter(const struct cuda_device *device)
+{
+    return device->driver->cuCtxPushCurrent(device->context);
+}
+
+void cuda_device_leave(const struct cuda_device *device)
+{
+    CUcontext popped = NULL;
+
+    (void)device->driver->cuCtxPopCurrent(&popped);
+    assert(popped == device->context);
+}
+
+CUresult cuda_device_note(struct device *device, CUresult result)
+{
+    if (cuda_is_sticky(result))
+        atomic_store(&device->is_broken, true);
+    return result;
+}
+
 static CUresult begin(struct cuda_device *device)
 {
     const struct cuda_driver *driver = device->driver;
@@ -124,12 +167,10 @@ static CUresult begin(struct cuda_device *device)
         result = driver->cuDevicePrimaryCtxRetain(&device->context, device->number);
     if (result != CUDA_SUCCESS)
         return result;
-    result = driver->cuCtxPushCurrent(device->context);
+    result = cuda_device_enter(device);
     if (result == CUDA_SUCCESS) {
-        CUcontext popped = NULL;
         result = driver->cuStreamCreate(&device->zeroing, CU_STREAM_NON_BLOCKING);
-        (void)driver->cuCtxPopCurrent(&popped);
-        assert(popped == device->context);
+        cuda_device_leave(device);
     }
     if (result != CUDA_SUCCESS)
         (void)driver->cuDevicePrimaryCtxRelease(device->number);
@@ -171,19 +212,18 @@ open_device(uint32_t index, struct device **device, struct sumac_error *error)
 static void unref(struct cuda_device *device)
 {
     const unsigned before = atomic_fetch_sub(&device->references, 1);
-    CUcontext popped = NULL;
 
     assert(before > 0);
     if (before > 1)
         return;
     assert(device->context != NULL && device->zeroing != NULL);
-    if (device->driver->cuCtxPushCurrent(device->context) == CUDA_SUCCESS) {
+    if (cuda_device_enter(device) == CUDA_SUCCESS) {
         cuda_update_forget(device);
         images_deinit(device->driver, &device->images);
-        (void)device->driver->cuCtxPopCurrent(&popped);
+        (void)device->driver->cuStreamDestroy(device->zeroing);
+        cuda_device_leave(device);
     }
     pthread_mutex_destroy(&device->mutex);
-    (void)device->driver->cuStreamDestroy(device->zeroing);
     (void)device->driver->cuDevicePrimaryCtxRelease(device->number);
     free(device);
 }
@@ -206,15 +246,18 @@ static void free_memory(void *context)
 {
     struct cuda_memory *memory = context;
     const struct cuda_driver *driver = memory->device->driver;
-    CUcontext popped = NULL;
 
     assert((memory->address != 0) != (memory->host != NULL));
-    if (driver->cuCtxPushCurrent(memory->device->context) == CUDA_SUCCESS) {
+    if (device_is_given_up(&memory->device->base)) {
+        free(memory); /* what it describes stays, and so does the device */
+        return;
+    }
+    if (cuda_device_enter(memory->device) == CUDA_SUCCESS) {
         if (memory->host != NULL)
             (void)driver->cuMemFreeHost(memory->host);
         else
             (void)driver->cuMemFree(memory->address);
-        (void)driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(memory->device);
     }
     unref(memory->device);
     free(memory);
@@ -225,8 +268,7 @@ static CUresult take_zeroed(const struct cuda_device *device, uint64_t bytes, CU
 {
     const struct cuda_driver *driver = device->driver;
     const uint64_t taken = bytes > 0 ? bytes : 1; /* of nothing there is no address */
-    CUcontext popped = NULL;
-    CUresult result = driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
 
     if (result != CUDA_SUCCESS)
         return result;
@@ -234,12 +276,11 @@ static CUresult take_zeroed(const struct cuda_device *device, uint64_t bytes, CU
     if (result == CUDA_SUCCESS) {
         result = driver->cuMemsetD8Async(*address, 0, taken, device->zeroing);
         if (result == CUDA_SUCCESS)
-            result = driver->cuStreamSynchronize(device->zeroing);
-        if (result != CUDA_SUCCESS)
+            result = wait_for_stream(driver, device->zeroing, device_until(ZEROED_MS_MAX));
+        if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) /* then it may be written */
             (void)driver->cuMemFree(*address);
     }
-    (void)driver->cuCtxPopCurrent(&popped);
-    assert(popped == device->context);
+    cuda_device_leave(device);
     return result;
 }
 
@@ -268,8 +309,8 @@ static enum sumac_status create_buffer(
     memory->device = device;
     (void)atomic_fetch_add(&device->references, 1);
     const struct sumac_place place = {SUMAC_PLACE_CUDA, base->index};
-    const enum sumac_status status = sumac_buffer_wrap(
-        (void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
+    const enum sumac_status status =
+        buffer_own((void *)(uintptr_t)memory->address, bytes, place, free_memory, memory, buffer);
     if (status == SUMAC_OK)
         return SUMAC_OK;
     free_memory(memory);
@@ -281,14 +322,12 @@ static CUresult take_pinned(const struct cuda_device *device, uint64_t bytes, vo
 {
     const struct cuda_driver *driver = device->driver;
     const uint64_t taken = bytes > 0 ? bytes : 1;
-    CUcontext popped = NULL;
-    CUresult result = driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
 
     if (result != CUDA_SUCCESS)
         return result;
     result = driver->cuMemHostAlloc(host, taken, CU_MEMHOSTALLOC_PORTABLE);
-    (void)driver->cuCtxPopCurrent(&popped);
-    assert(popped == device->context);
+    cuda_device_leave(device);
     if (result == CUDA_SUCCESS)
         memset(*host, 0, taken);
     return result;
@@ -315,7 +354,7 @@ static enum sumac_status create_host_buffer(
     (void)atomic_fetch_add(&device->references, 1);
     assert((uintptr_t)memory->host % 64 == 0);
     const enum sumac_status status =
-        sumac_buffer_wrap(memory->host, bytes, place, free_memory, memory, buffer);
+        buffer_own(memory->host, bytes, place, free_memory, memory, buffer);
     if (status == SUMAC_OK)
         return SUMAC_OK;
     free_memory(memory);
@@ -324,22 +363,29 @@ static enum sumac_status create_host_buffer(
 
 /* ---- queues and events */
 
+static void destroy_stream(const struct cuda_device *device, CUstream stream)
+{
+    if (cuda_device_enter(device) != CUDA_SUCCESS)
+        return;
+    (void)device->driver->cuStreamDestroy(stream);
+    cuda_device_leave(device);
+}
+
 static enum sumac_status
 open_queue(struct device *base, struct device_queue **queue, struct sumac_error *error)
 {
     struct cuda_device *device = (struct cuda_device *)base;
     const struct cuda_driver *driver = device->driver;
     struct cuda_queue *opened = calloc(1, sizeof *opened);
-    CUcontext popped = NULL;
 
     if (opened == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for a queue of device GPU:%u", base->index);
-    CUresult result = driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
     if (result == CUDA_SUCCESS) {
         result = driver->cuStreamCreate(&opened->stream, CU_STREAM_NON_BLOCKING);
-        (void)driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(device);
     }
     if (result != CUDA_SUCCESS) {
         free(opened);
@@ -347,7 +393,7 @@ open_queue(struct device *base, struct device_queue **queue, struct sumac_error 
     }
     const enum sumac_status status = job_queue_init(&opened->jobs, base, carry_out, error);
     if (status != SUMAC_OK) {
-        (void)driver->cuStreamDestroy(opened->stream);
+        destroy_stream(device, opened->stream);
         free(opened);
         return status;
     }
@@ -356,20 +402,20 @@ open_queue(struct device *base, struct device_queue **queue, struct sumac_error 
 }
 
 /* The queue's thread has nothing to do: what it would say of a failure is said here. */
-static enum sumac_status complete(struct device_queue *base)
+static enum sumac_status complete(struct device_queue *base, uint64_t until_us)
 {
     struct cuda_queue *queue = (struct cuda_queue *)base;
     const struct cuda_device *device = (const struct cuda_device *)base->device;
-    CUcontext popped = NULL;
-    CUresult result = device->driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
 
     if (result == CUDA_SUCCESS) {
-        result = device->driver->cuStreamSynchronize(queue->stream);
-        (void)device->driver->cuCtxPopCurrent(&popped);
-        assert(popped == device->context);
+        result = wait_for_stream(device->driver, queue->stream, until_us);
+        cuda_device_leave(device);
     }
-    if (result == CUDA_SUCCESS)
+    if (cuda_device_note(base->device, result) == CUDA_SUCCESS)
         return SUMAC_OK;
+    if (result == CUDA_ERROR_NOT_READY)
+        return SUMAC_DEADLINE_EXCEEDED;
     if (queue->jobs.told[0] == '\0')
         cuda_words(device->driver, result, queue->jobs.told, sizeof queue->jobs.told);
     return cuda_status(result);
@@ -382,7 +428,7 @@ static void close_queue(struct device_queue *base)
 
     (void)device_wait(base); /* nobody waits for its failures any more */
     job_queue_deinit(&queue->jobs);
-    (void)device->driver->cuStreamDestroy(queue->stream);
+    destroy_stream(device, queue->stream);
     free(queue);
 }
 
@@ -392,16 +438,15 @@ open_event(struct device *base, struct device_event **event, struct sumac_error 
     struct cuda_device *device = (struct cuda_device *)base;
     const struct cuda_driver *driver = device->driver;
     struct cuda_event *opened = calloc(1, sizeof *opened);
-    CUcontext popped = NULL;
 
     if (opened == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for an event of device GPU:%u", base->index);
-    CUresult result = driver->cuCtxPushCurrent(device->context);
+    CUresult result = cuda_device_enter(device);
     if (result == CUDA_SUCCESS) {
         result = driver->cuEventCreate(&opened->event, CU_EVENT_DISABLE_TIMING);
-        (void)driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(device);
     }
     if (result != CUDA_SUCCESS) {
         free(opened);
@@ -419,7 +464,10 @@ static void close_event(struct device_event *base)
 
     assert(event->event != NULL);
     job_event_deinit(&event->base);
-    (void)device->driver->cuEventDestroy(event->event);
+    if (cuda_device_enter(device) == CUDA_SUCCESS) {
+        (void)device->driver->cuEventDestroy(event->event);
+        cuda_device_leave(device);
+    }
     free(event);
 }
 
@@ -470,18 +518,31 @@ launch_here(struct device_queue *base, const struct sumac_launch *launch, struct
             ((struct cuda_queue *)base)->stream, (void **)(uintptr_t)launch->parameters, NULL);
     if (result == CUDA_SUCCESS)
         return SUMAC_OK;
-    return cuda_fail(
-        error, driver, result, "GPU:%u does not run kernel %.64s, %u blocks of %u threads",
-        base->device->index, launch->kernel, launch->blocks, launch->threads);
+    const enum sumac_status status = cuda_fail(
+        error, driver, result,
+        "GPU:%u does not run kernel %.64s, %u blocks of %u threads with %u bytes of shared memory",
+        base->device->index, launch->kernel, launch->blocks, launch->threads, launch->shared_bytes);
+    const bool is_callers =
+        result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (is_callers && error != NULL)
+        error->status = SUMAC_INVALID_ARGUMENT;
+    return is_callers ? SUMAC_INVALID_ARGUMENT : status;
 }
 
 static enum sumac_status wait_here(struct device_queue *base, struct sumac_error *error)
 {
     const struct cuda_driver *driver = ((const struct cuda_device *)base->device)->driver;
-    const CUresult result = driver->cuStreamSynchronize(((struct cuda_queue *)base)->stream);
+    const uint32_t ms_max = base->wait_ms_max;
+    const CUresult result = wait_for_stream(
+        driver, ((struct cuda_queue *)base)->stream,
+        ms_max == 0 ? DEVICE_NO_LIMIT : device_until(ms_max));
 
-    if (result == CUDA_SUCCESS)
+    if (cuda_device_note(base->device, result) == CUDA_SUCCESS)
         return SUMAC_OK;
+    if (result == CUDA_ERROR_NOT_READY)
+        return fail(
+            error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+            "GPU:%u has not done what is in the stream in %u ms", base->device->index, ms_max);
     return cuda_fail(error, driver, result, "GPU:%u has failed", base->device->index);
 }
 

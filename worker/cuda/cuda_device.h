@@ -33,4 +33,12 @@ struct cuda_queue {
     CUstream stream;
 };
 
+/* Note of a device what the driver's result says of it. Returns  the result. */
+CUresult cuda_device_note(struct device *device, CUresult result);
+
+/* Make the device's context current on this thread, and pop it again: streams, events, memory and
+ * modules are made and destroyed in between. Leave only after an enter that succeeded. */
+CUresult cuda_device_enter(const struct cuda_device *device);
+void cuda_device_leave(const struct cuda_device *device);
+
 #endif

@@ -5,15 +5,14 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "error.h"
+#include "pause.h"
+#include "text.h"
 
-#define OPEN_MS_MAX 60000u          /* for communicators to find each other */
-#define PAUSE_US_MAX UINT64_C(2000) /* between two looks */
-#define YIELDS 100u                 /* looks without a pause: most calls are short */
+#define OPEN_US_MAX UINT64_C(60000000) /* for communicators to find each other; to end */
 
 const struct cuda_device *cuda_group_device(const struct member *member)
 {
@@ -30,35 +29,32 @@ bool cuda_group_is_fine(ncclResult_t result)
     return result == ncclSuccess || result == ncclInProgress;
 }
 
-uint64_t cuda_group_now_us(void)
+/* Under the mutex: until something has changed, or so long. */
+static void sleep_for(struct cuda_group *group, uint64_t us)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
-/* Under the mutex: until something has changed, or it is time to look again. */
-void cuda_group_pause(struct cuda_group *group, uint32_t *looks)
-{
-    const uint32_t beyond = *looks > YIELDS ? *looks - YIELDS : 0;
-    const uint64_t us = beyond < 6 ? UINT64_C(50) << beyond : PAUSE_US_MAX;
     struct timespec until;
 
-    ++*looks;
-    if (*looks <= YIELDS) {
-        pthread_mutex_unlock(&group->mutex);
-        (void)sched_yield();
-        pthread_mutex_lock(&group->mutex);
-        return;
-    }
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += (long)us * 1000;
+    assert(us <= PAUSE_US_MAX);
     if (until.tv_nsec >= 1000000000) {
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
     (void)pthread_cond_timedwait(&group->changed, &group->mutex, &until);
+}
+
+void cuda_group_pause(struct cuda_group *group, uint64_t waited_us)
+{
+    const uint64_t us = pause_us(waited_us);
+
+    if (us > 0) {
+        sleep_for(group, us);
+        return;
+    }
+    pthread_mutex_unlock(&group->mutex);
+    pause_here(waited_us);
+    pthread_mutex_lock(&group->mutex);
 }
 
 /* ---- the end of a group */
@@ -91,33 +87,79 @@ static bool anybody_inside(const struct cuda_group *group)
     return false;
 }
 
-/* Under the mutex; whoever is inside has left first. Others may wait for the end of it, too. */
-void cuda_group_end(struct cuda_group *group)
+/* Under the mutex: a queue that awaits a call of a group that has ended goes on. The thread that
+ * started the call cannot see to that: it may wait for that very queue. */
+static void release_events(struct cuda_group *group)
 {
-    const bool mine = !group->aborted;
+    assert(group->ended);
+    for (uint32_t i = 0; i < group->promised; i++) {
+        struct job_event *over = (struct job_event *)group->calls[i].over;
+        group->calls[i].over = NULL;
+        if (over != NULL)
+            job_event_pass(over);
+    }
+}
 
-    group->aborted = true;
-    pthread_cond_broadcast(&group->changed);
-    while (mine ? anybody_inside(group) : !group->ended)
-        pthread_cond_wait(&group->changed, &group->mutex);
-    if (!mine)
-        return;
-    pthread_mutex_unlock(&group->mutex); /* nobody enters any more */
+static void abort_communicators(struct cuda_group *group)
+{
     for (uint32_t i = 0; i < group->base.replicas; i++) {
         struct member *member = &group->members[i];
-        CUcontext popped = NULL;
-        const bool current =
-            group->driver->cuCtxPushCurrent(cuda_group_device(member)->context) == CUDA_SUCCESS;
+        const bool current = cuda_device_enter(cuda_group_device(member)) == CUDA_SUCCESS;
         if (member->rank.comm != NULL)
             (void)group->library->ncclCommAbort(member->rank.comm);
         member->rank.comm = NULL;
         if (current)
-            (void)group->driver->cuCtxPopCurrent(&popped);
+            cuda_device_leave(cuda_group_device(member));
     }
+}
+
+/* On the ender's thread. */
+static void *end_communicators(void *argument)
+{
+    struct cuda_group *group = argument;
+
+    pthread_mutex_lock(&group->mutex);
+    while (anybody_inside(group))
+        pthread_cond_wait(&group->changed, &group->mutex);
+    pthread_mutex_unlock(&group->mutex); /* cuda_group_enter fails from here on */
+    abort_communicators(group);
     pthread_mutex_lock(&group->mutex);
     assert(!anybody_inside(group));
     group->ended = true;
+    release_events(group);
     pthread_cond_broadcast(&group->changed);
+    pthread_mutex_unlock(&group->mutex);
+    return NULL;
+}
+
+void cuda_group_end(struct cuda_group *group)
+{
+    if (group->aborted)
+        return;
+    group->aborted = true;
+    pthread_cond_broadcast(&group->changed);
+    group->has_ender = group->library != NULL &&
+                       pthread_create(&group->ender, NULL, end_communicators, group) == 0;
+    if (group->has_ender)
+        return;
+    pthread_mutex_unlock(&group->mutex);
+    (void)end_communicators(group);
+    pthread_mutex_lock(&group->mutex);
+}
+
+bool cuda_group_await_end(struct cuda_group *group, uint64_t until_us)
+{
+    while (!group->ended && pause_now_us() < until_us)
+        sleep_for(group, PAUSE_US_MAX);
+    return group->ended;
+}
+
+bool cuda_group_is_given_up(const struct cuda_group *group)
+{
+    for (uint32_t i = 0; i < group->base.replicas; i++)
+        if (device_is_given_up(&cuda_group_device(&group->members[i])->base))
+            return true;
+    return false;
 }
 
 const char *cuda_group_describe(const struct cuda_group *group, char *text, uint32_t text_bytes)
@@ -125,22 +167,54 @@ const char *cuda_group_describe(const struct cuda_group *group, char *text, uint
     return nccl_call_describe(group->calls, group->base.calls, text, text_bytes);
 }
 
+/* The driver's result for the rank's stream, and its words, "; the driver says: …", into `text`.
+ * NCCL has one name for all errors of the driver. */
+static CUresult ask_driver(const struct member *member, char *text, uint32_t text_bytes)
+{
+    const struct cuda_device *device = cuda_group_device(member);
+    CUresult result = cuda_device_enter(device);
+    char words[JOB_WHY_BYTES];
+
+    text[0] = '\0';
+    if (result == CUDA_SUCCESS) {
+        result = device->driver->cuStreamQuery(member->queue->stream);
+        cuda_device_leave(device);
+    }
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
+        return result;
+    cuda_words(device->driver, result, words, sizeof words);
+    (void)text_print(text, text_bytes, "; the driver says: %s", words);
+    return result;
+}
+
+static void note_nccls_words(struct member *member, ncclResult_t result)
+{
+    struct cuda_group *group = member->group;
+    const char *last = group->library->ncclGetLastError(member->rank.comm);
+    char name[16], what[32], driver[JOB_WHY_BYTES + 32] = "";
+
+    if (result == ncclUnhandledCudaError)
+        (void)cuda_device_note(
+            member->queue->jobs.base.device, ask_driver(member, driver, sizeof driver));
+    (void)fail(
+        &group->failure, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+        "start %" PRIu64 " %s of a group of %u replicas failed at replica %u (%s): NCCL says: "
+        "%s%s%.120s%s%s",
+        group->starts, cuda_group_describe(group, what, sizeof what), group->base.replicas,
+        member->rank.replica, cuda_group_name(member, name, sizeof name),
+        group->library->ncclGetErrorString(result), last == NULL || last[0] == '\0' ? "" : " (",
+        last == NULL ? "" : last, last == NULL || last[0] == '\0' ? "" : ")", driver);
+}
+
 /* Under the mutex: what NCCL said of a rank ends the group; the first word counts. */
 void cuda_group_fail(struct member *member, ncclResult_t result)
 {
     struct cuda_group *group = member->group;
-    char name[16], what[32];
 
     assert(!cuda_group_is_fine(result));
     assert(group->library != NULL);
     if (group->failure.status == SUMAC_OK && !group->aborted)
-        (void)fail(
-            &group->failure, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
-            "start %" PRIu64
-            " %s of a group of %u replicas failed at replica %u (%s): NCCL says: %s",
-            group->starts, cuda_group_describe(group, what, sizeof what), group->base.replicas,
-            member->rank.replica, cuda_group_name(member, name, sizeof name),
-            group->library->ncclGetErrorString(result));
+        note_nccls_words(member, result);
     cuda_group_end(group);
 }
 
@@ -149,6 +223,7 @@ void cuda_group_fail_by_driver(struct member *member, CUresult result, const cha
     struct cuda_group *group = member->group;
     char name[16], what_of[32];
 
+    (void)cuda_device_note(member->queue->jobs.base.device, result);
     if (group->failure.status == SUMAC_OK && !group->aborted)
         (void)cuda_fail(
             &group->failure, group->driver, result,
@@ -218,12 +293,12 @@ static enum sumac_status open_events(struct cuda_group *group, struct sumac_erro
     CUresult result = CUDA_SUCCESS;
 
     for (uint32_t i = 0; result == CUDA_SUCCESS && i < group->base.replicas; i++) {
-        CUcontext popped = NULL;
-        result = group->driver->cuCtxPushCurrent(cuda_group_device(&group->members[i])->context);
+        const struct cuda_device *device = cuda_group_device(&group->members[i]);
+        result = cuda_device_enter(device);
         if (result != CUDA_SUCCESS)
             break;
         result = group->driver->cuEventCreate(&group->members[i].over, CU_EVENT_DISABLE_TIMING);
-        (void)group->driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(device);
     }
     if (result == CUDA_SUCCESS)
         return SUMAC_OK;
@@ -247,15 +322,14 @@ static ncclResult_t begin_communicators(struct cuda_group *group)
     result = library->ncclGroupStart();
     for (uint32_t i = 0; cuda_group_is_fine(result) && i < group->base.replicas; i++) {
         struct nccl_rank *rank = &group->members[i].rank;
-        CUcontext popped = NULL;
-        if (group->driver->cuCtxPushCurrent(cuda_group_device(&group->members[i])->context) !=
-            CUDA_SUCCESS) {
+        const struct cuda_device *device = cuda_group_device(&group->members[i]);
+        if (cuda_device_enter(device) != CUDA_SUCCESS) {
             result = ncclUnhandledCudaError;
             break;
         }
         result =
             library->ncclCommInitRankConfig(&rank->comm, (int)rank->replicas, id, (int)i, &config);
-        (void)group->driver->cuCtxPopCurrent(&popped);
+        cuda_device_leave(device);
     }
     const ncclResult_t ended = library->ncclGroupEnd();
     return cuda_group_is_fine(result) ? ended : result;
@@ -263,23 +337,19 @@ static ncclResult_t begin_communicators(struct cuda_group *group)
 
 static enum sumac_status open_communicators(struct cuda_group *group, struct sumac_error *error)
 {
-    const uint64_t until_us = cuda_group_now_us() + (uint64_t)OPEN_MS_MAX * 1000;
+    const uint64_t begin_us = pause_now_us(), until_us = begin_us + OPEN_US_MAX;
     ncclResult_t result = begin_communicators(group);
-    uint32_t looks = 0;
 
     pthread_mutex_lock(&group->mutex);
     for (uint32_t i = 0; cuda_group_is_fine(result) && i < group->base.replicas; i++) {
         ncclResult_t state = ncclInProgress;
-        while (cuda_group_is_fine(result) && state == ncclInProgress &&
-               cuda_group_now_us() < until_us) {
+        while (cuda_group_is_fine(result) && state == ncclInProgress && pause_now_us() < until_us) {
             result = group->library->ncclCommGetAsyncError(group->members[i].rank.comm, &state);
             if (result == ncclSuccess && state == ncclInProgress)
-                cuda_group_pause(group, &looks);
+                cuda_group_pause(group, pause_now_us() - begin_us);
         }
         result = result == ncclSuccess ? state : result;
     }
-    if (result != ncclSuccess)
-        cuda_group_end(group);
     pthread_mutex_unlock(&group->mutex);
     if (result == ncclSuccess)
         return SUMAC_OK;
@@ -287,11 +357,22 @@ static enum sumac_status open_communicators(struct cuda_group *group, struct sum
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "NCCL has not connected %u GPUs in %u ms: NCCL_DEBUG=INFO has it say why",
-            group->base.replicas, OPEN_MS_MAX);
+            group->base.replicas, (unsigned)(OPEN_US_MAX / 1000));
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
         "NCCL does not connect %u GPUs: %s; NCCL_DEBUG=INFO has it say more", group->base.replicas,
         group->library->ncclGetErrorString(result));
+}
+
+/* Of communicators that do not end a thread stays, and the group with it. */
+static void close_unopened(struct cuda_group *group)
+{
+    pthread_mutex_lock(&group->mutex);
+    cuda_group_end(group);
+    const bool ended = cuda_group_await_end(group, pause_now_us() + OPEN_US_MAX);
+    pthread_mutex_unlock(&group->mutex);
+    if (ended)
+        cuda_group_free(group);
 }
 
 enum sumac_status cuda_group_open(
@@ -314,7 +395,7 @@ enum sumac_status cuda_group_open(
     if (status == SUMAC_OK && library != NULL)
         status = open_communicators(made, error);
     if (status != SUMAC_OK) {
-        cuda_group_free(made);
+        close_unopened(made);
         return status;
     }
     *group = &made->base;
@@ -323,11 +404,17 @@ enum sumac_status cuda_group_open(
 
 void cuda_group_free(struct cuda_group *group)
 {
+    assert(group->ended);
+    if (group->has_ender)
+        (void)pthread_join(group->ender, NULL);
     for (uint32_t i = 0; i < group->base.replicas; i++) {
         assert(group->members[i].rank.comm == NULL && !group->members[i].inside);
-        wide_deinit(cuda_group_device(&group->members[i]), &group->members[i].wide);
-        if (group->members[i].over != NULL)
-            (void)group->driver->cuEventDestroy(group->members[i].over);
+        const struct cuda_device *device = cuda_group_device(&group->members[i]);
+        wide_deinit(device, &group->members[i].wide);
+        if (group->members[i].over == NULL || cuda_device_enter(device) != CUDA_SUCCESS)
+            continue;
+        (void)group->driver->cuEventDestroy(group->members[i].over);
+        cuda_device_leave(device);
     }
     pthread_cond_destroy(&group->changed);
     pthread_mutex_destroy(&group->mutex);

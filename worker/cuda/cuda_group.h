@@ -31,8 +31,12 @@ struct cuda_group {
     pthread_mutex_t mutex;              /* guards what follows, and what changes of the members */
     pthread_cond_t changed;
     uint64_t starts;
-    bool aborted, ended;        /* told to end; its communicators are gone */
+    uint32_t promised;   /* of the calls, whose events are awaited until they pass */
+    bool aborted, ended; /* told to end; its communicators are gone */
+    bool has_ender;      /* a thread that ends them, to be joined */
+    pthread_t ender;
     struct sumac_error failure; /* the first; its status is OK: there is none */
+    struct sumac_error refusal; /* of the last start; OK: it began. The caller's */
 };
 
 /* A group whose communicators, if it needs any, have found each other; another kind's function has
@@ -49,18 +53,22 @@ const char *cuda_group_name(const struct member *member, char *text, uint32_t te
 
 /* It was asked for, or will be. */
 bool cuda_group_is_fine(ncclResult_t result);
-uint64_t cuda_group_now_us(void);
 
-/* Under the mutex: until something has changed, or it is time to look again; *looks counts. */
-void cuda_group_pause(struct cuda_group *group, uint32_t *looks);
+/* Under the mutex: until something has changed, or it is time to look again (pause.h). */
+void cuda_group_pause(struct cuda_group *group, uint64_t waited_us);
 
 /* Under the mutex: the communicator is used between the two. False: the group has ended, or will.
  */
 bool cuda_group_enter(struct member *member);
 void cuda_group_leave(struct member *member);
 
-/* Under the mutex; whoever is inside has left first. Others may wait for the end of it, too. */
+/* Under the mutex: begin to end it, on a thread of its own. NCCL ends a communicator when its
+ * kernels have left, which may wait for a kernel of the program's: no caller waits with them. */
 void cuda_group_end(struct cuda_group *group);
+/* Under the mutex: until it has ended. False: it has not by then. */
+bool cuda_group_await_end(struct cuda_group *group, uint64_t until_us);
+/* Does the work of one of its devices never end (device_give_up)? */
+bool cuda_group_is_given_up(const struct cuda_group *group);
 
 /* Under the mutex: what NCCL, or the driver, said of a rank ends the group; the first word counts.
  */

@@ -170,21 +170,42 @@ enum sumac_status cuda_status(CUresult result)
     case CUDA_ERROR_SYSTEM_NOT_READY:
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE:
+    case CUDA_ERROR_MPS_CONNECTION_FAILED:
+    case CUDA_ERROR_MPS_SERVER_NOT_READY:
+    case CUDA_ERROR_MPS_MAX_CLIENTS_REACHED:
+    case CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED:
         return SUMAC_FAILED_PRECONDITION;
     case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
         return SUMAC_DATA_LOSS;
-    case CUDA_ERROR_ILLEGAL_ADDRESS: /* what has run on the device is void, and so is what follows
-                                      */
+    case CUDA_ERROR_NOT_READY: /* a wait that ran out of time */
+        return SUMAC_DEADLINE_EXCEEDED;
+    case CUDA_ERROR_CONTAINED: /* the device is void, and so is what follows */
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
     case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
     case CUDA_ERROR_ILLEGAL_INSTRUCTION:
     case CUDA_ERROR_LAUNCH_FAILED:
     case CUDA_ERROR_LAUNCH_TIMEOUT:
     case CUDA_ERROR_HARDWARE_STACK_ERROR:
     case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_MPS_RPC_FAILURE:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
         return SUMAC_ABORTED;
     default: /* of the hundred others, none is the caller's to mend */
         return SUMAC_INTERNAL;
     }
+}
+
+bool cuda_is_sticky(CUresult result)
+{
+    const enum sumac_status status = cuda_status(result);
+
+    return status == SUMAC_ABORTED || status == SUMAC_DATA_LOSS;
 }
 
 void cuda_words(const struct cuda_driver *driver, CUresult result, char *text, size_t text_bytes)

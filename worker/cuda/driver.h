@@ -10,6 +10,7 @@
 #define WORKER_CUDA_DRIVER_H
 
 #include <cuda.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,7 @@
     X(cuStreamCreate)                                                                              \
     X(cuStreamDestroy)                                                                             \
     X(cuStreamSynchronize)                                                                         \
+    X(cuStreamQuery)                                                                               \
     X(cuStreamWaitEvent)                                                                           \
     X(cuEventCreate)                                                                               \
     X(cuEventDestroy)                                                                              \
@@ -50,6 +52,7 @@
     X(cuModuleLoadData)                                                                            \
     X(cuModuleUnload)                                                                              \
     X(cuModuleGetFunction)                                                                         \
+    X(cuFuncSetAttribute)                                                                          \
     X(cuLaunchKernel)                                                                              \
     X(cuLaunchHostFunc)
 
@@ -74,6 +77,9 @@ int cuda_driver_version(void);
 
 /* What a result of the driver's is as a status. */
 enum sumac_status cuda_status(CUresult result);
+
+/* Does every later call of the device's context fail with it, until the process ends? */
+bool cuda_is_sticky(CUresult result);
 
 /* The driver's name for it, and its words: "CUDA_ERROR_OUT_OF_MEMORY (out of memory)". */
 void cuda_words(const struct cuda_driver *driver, CUresult result, char *text, size_t text_bytes);

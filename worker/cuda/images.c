@@ -4,12 +4,16 @@
 #include "images.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define SHARED_BYTES_DEFAULT (48u * 1024u) /* that every kernel may have, unless it is told */
 
 struct kernel {
     LINKS(struct kernel) of_image;
     CUfunction function;
+    uint32_t shared_bytes_max; /* of a launch's dynamic shared memory */
     char name[SUMAC_KERNEL_NAME_BYTES_MAX];
 };
 
@@ -67,7 +71,7 @@ static CUresult load(
 }
 
 static CUresult look_up(
-    const struct cuda_driver *driver, struct image *image, const char *name, CUfunction *function)
+    const struct cuda_driver *driver, struct image *image, const char *name, struct kernel **kernel)
 {
     struct kernel *found = calloc(1, sizeof *found);
 
@@ -79,10 +83,29 @@ static CUresult look_up(
         free(found);
         return result;
     }
+    assert(found->function != NULL);
     memcpy(found->name, name, strlen(name) + 1);
+    found->shared_bytes_max = SHARED_BYTES_DEFAULT;
     LIST_APPEND(&image->kernels, found, of_image);
-    *function = found->function;
+    *kernel = found;
     return CUDA_SUCCESS;
+}
+
+/* The bound only grows: another queue may be about to launch the kernel with more than this one. */
+static CUresult
+allow_shared(const struct cuda_driver *driver, struct kernel *kernel, uint32_t shared_bytes)
+{
+    if (shared_bytes <= kernel->shared_bytes_max)
+        return CUDA_SUCCESS;
+    const CUresult result =
+        shared_bytes > INT_MAX
+            ? CUDA_ERROR_INVALID_VALUE
+            : driver->cuFuncSetAttribute(
+                  kernel->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                  (int)shared_bytes);
+    if (result == CUDA_SUCCESS)
+        kernel->shared_bytes_max = shared_bytes;
+    return result;
 }
 
 /* Under the mutex. */
@@ -91,11 +114,12 @@ static CUresult find(
     CUfunction *function)
 {
     struct image *image = images->loaded.first;
+    CUresult result = CUDA_SUCCESS;
 
     while (image != NULL && image->data != launch->image)
         image = image->of_device.next;
     if (image == NULL) {
-        const CUresult result = load(driver, images, launch->image, &image);
+        result = load(driver, images, launch->image, &image);
         if (result != CUDA_SUCCESS)
             return result;
     }
@@ -103,10 +127,12 @@ static CUresult find(
     while (kernel != NULL && strcmp(kernel->name, launch->kernel) != 0)
         kernel = kernel->of_image.next;
     if (kernel == NULL)
-        return look_up(driver, image, launch->kernel, function);
-    assert(kernel->function != NULL);
-    *function = kernel->function;
-    return CUDA_SUCCESS;
+        result = look_up(driver, image, launch->kernel, &kernel);
+    if (result == CUDA_SUCCESS)
+        result = allow_shared(driver, kernel, launch->shared_bytes);
+    if (result == CUDA_SUCCESS)
+        *function = kernel->function;
+    return result;
 }
 
 CUresult images_find(

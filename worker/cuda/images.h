@@ -21,8 +21,9 @@ void images_init(struct images *images);
 /* With the device's context current. */
 void images_deinit(const struct cuda_driver *driver, struct images *images);
 
-/* The kernel of that launch, with the device's context current. CUDA_ERROR_NOT_FOUND: its image has
- * none of the name. Lends  *function, until images_deinit. Threads  any. */
+/* The kernel of that launch, which may have as much shared memory as the launch says, with the
+ * device's context current. CUDA_ERROR_NOT_FOUND: its image has none of the name. Lends  *function,
+ * until images_deinit. Threads  any. */
 CUresult images_find(
     const struct cuda_driver *driver, struct images *images, const struct sumac_launch *launch,
     CUfunction *function);

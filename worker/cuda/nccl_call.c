@@ -7,6 +7,8 @@
 
 #include "text.h"
 
+#define ALIGNED UINT64_C(256) /* where each call's scratch begins */
+
 /* Of bool and 16-bit integers there is none: neither is added by NCCL. */
 static ncclDataType_t type_of(enum sumac_dtype dtype)
 {
@@ -77,22 +79,59 @@ static bool touch(const struct nccl_call *a, const struct nccl_call *b, uint32_t
     return false;
 }
 
-void nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas)
+static uint64_t bytes_given(const struct nccl_call *call)
 {
-    uint64_t bytes = 0; /* that replica 0 gives to the batch so far */
+    return call->values.elements[0] * sumac_dtype_bytes(call->values.dtype);
+}
+
+static uint64_t scratch_of(const struct nccl_call *call)
+{
+    return (call->values.elements[0] * call->scratch_each + ALIGNED - 1) / ALIGNED * ALIGNED;
+}
+
+uint64_t nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas)
+{
+    uint64_t bytes = 0, scratch = 0; /* of the batch so far: that replica 0 gives, that all need */
+    uint64_t most = 0;
     uint32_t first = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        calls[i].begins = i == 0 || i - first == NCCL_BATCH_CALLS_MAX || bytes >= NCCL_BATCH_BYTES;
-        for (uint32_t j = first; j < i && !calls[i].begins; j++)
-            calls[i].begins = touch(&calls[j], &calls[i], replicas);
-        if (calls[i].begins) {
+        struct nccl_call *call = &calls[i];
+        const uint64_t own = scratch_of(call);
+        call->begins = i == 0 || i - first == NCCL_BATCH_CALLS_MAX || bytes >= NCCL_BATCH_BYTES ||
+                       scratch > NCCL_SCRATCH_BYTES_MAX ||
+                       (own > 0 && scratch + own > NCCL_SCRATCH_BYTES_MAX);
+        for (uint32_t j = first; j < i && !call->begins; j++)
+            call->begins = touch(&calls[j], call, replicas);
+        if (call->begins) {
             first = i;
-            bytes = 0;
+            bytes = scratch = 0;
         }
-        bytes += calls[i].values.elements[0] * sumac_dtype_bytes(calls[i].values.dtype);
+        call->first = 0;
+        call->count = call->values.elements[0];
+        call->scratch_offset = scratch;
+        bytes += bytes_given(call);
+        scratch += own;
+        most = scratch > most ? scratch : most;
         assert(i - first < NCCL_BATCH_CALLS_MAX);
     }
+    return most < NCCL_SCRATCH_BYTES_MAX ? most : NCCL_SCRATCH_BYTES_MAX;
+}
+
+uint64_t nccl_call_part(const struct nccl_call *call, uint64_t first)
+{
+    const uint64_t left = call->values.elements[0] - first;
+
+    assert(first <= call->values.elements[0]);
+    if (call->scratch_each == 0 || left * call->scratch_each <= NCCL_SCRATCH_BYTES_MAX)
+        return left;
+    return NCCL_SCRATCH_BYTES_MAX / call->scratch_each;
+}
+
+bool nccl_call_is_idle(const struct nccl_call *call, uint32_t replica)
+{
+    return call->kind <= NCCL_CALL_ALL_REDUCE && call->op == SUMAC_REDUCE_MEAN &&
+           call->values.weights[replica] <= 0;
 }
 
 const char *
@@ -179,27 +218,32 @@ ncclResult_t
 nccl_call_issue(const struct nccl_rank *rank, const struct nccl_call *call, ncclRedOp_t op)
 {
     const struct collective_values *values = &call->values;
-    void *const wide = (void *)(uintptr_t)(rank->wide + call->wide_offset);
-    const void *from = call->is_wide ? wide : values->from[rank->replica];
-    void *to = call->is_wide ? wide : values->to[rank->replica];
-    const uint64_t elements = values->elements[rank->replica];
+    const uint64_t begin = call->first * sumac_dtype_bytes(values->dtype);
+    const char *given = values->from[rank->replica];
+    char *gets = values->to[rank->replica];
+    void *const scratch = (void *)(uintptr_t)(rank->scratch + call->scratch_offset);
+    const bool gives_scratch = call->is_wide || nccl_call_is_idle(call, rank->replica);
 
     assert(call->root < rank->replicas);
-    if (elements == 0 && call->kind != NCCL_CALL_ALL_GATHER)
+    if (call->kind == NCCL_CALL_ALL_GATHER)
+        return gather(rank, values);
+    if (call->count == 0)
         return ncclSuccess;
+    const void *from = gives_scratch ? scratch : given + begin;
+    void *to = call->is_wide ? scratch : gets == NULL ? NULL : gets + begin;
     switch (call->kind) {
     case NCCL_CALL_REDUCE:
         return rank->library->ncclReduce(
-            from, to, elements, added_type(call), op, (int)call->root, rank->comm, rank->stream);
+            from, to, call->count, added_type(call), op, (int)call->root, rank->comm, rank->stream);
     case NCCL_CALL_ALL_REDUCE:
         return rank->library->ncclAllReduce(
-            from, to, elements, added_type(call), op, rank->comm, rank->stream);
-    case NCCL_CALL_ALL_GATHER:
-        return gather(rank, values);
+            from, to, call->count, added_type(call), op, rank->comm, rank->stream);
     case NCCL_CALL_BROADCAST:
         return rank->library->ncclBroadcast(
-            from, to, elements * sumac_dtype_bytes(values->dtype), ncclInt8, (int)call->root,
+            from, to, call->count * sumac_dtype_bytes(values->dtype), ncclInt8, (int)call->root,
             rank->comm, rank->stream);
+    case NCCL_CALL_ALL_GATHER:
+        break;
     }
     return ncclInternalError;
 }

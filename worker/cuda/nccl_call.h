@@ -16,6 +16,8 @@
 
 #define NCCL_BATCH_CALLS_MAX 32u
 #define NCCL_BATCH_BYTES (UINT64_C(4) << 20) /* a batch that has so many gets no more calls */
+/* Of scratch that a batch has. A call that needs more is alone, and is made in parts. */
+#define NCCL_SCRATCH_BYTES_MAX (UINT64_C(32) << 20)
 
 enum nccl_call_kind {
     NCCL_CALL_REDUCE,
@@ -29,9 +31,11 @@ struct nccl_call {
     enum sumac_reduce_op op;
     uint32_t root;
     struct collective_values values;
-    bool begins;  /* a batch */
-    bool is_wide; /* NCCL adds wider values (wide.h) */
-    uint64_t wide_offset;
+    bool begins;             /* a batch */
+    bool is_wide;            /* NCCL adds wider values (wide.h) */
+    uint32_t scratch_each;   /* bytes of scratch for each element; 0: it needs none */
+    uint64_t scratch_offset; /* where its scratch begins */
+    uint64_t first, count;   /* the elements that are asked for now: all, or what scratch is for */
     struct device_event *over; /* NULL: nobody awaits this call alone */
 };
 
@@ -41,7 +45,7 @@ struct nccl_rank {
     ncclComm_t comm;
     cudaStream_t stream;
     uint32_t replica, replicas;
-    uint64_t wide; /* where the device has the wide values of a start */
+    uint64_t scratch; /* the device's address of it; wide.h */
 };
 
 /* What a start is of: "(all_reduce)", "(reduce and 3 more)"; into `text`, cut to fit. Lends  text.
@@ -49,8 +53,15 @@ struct nccl_rank {
 const char *
 nccl_call_describe(const struct nccl_call *calls, uint32_t count, char *text, uint32_t text_bytes);
 
-/* Say of each call whether it begins a batch: the same on all ranks. */
-void nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas);
+/* Say of each call whether it begins a batch, and where its scratch is: the same on all ranks.
+ * Returns the bytes of scratch that the batches need. */
+uint64_t nccl_call_divide(struct nccl_call *calls, uint32_t count, uint32_t replicas);
+
+/* The elements of the call's next part, from `first` on, whose scratch is there. */
+uint64_t nccl_call_part(const struct nccl_call *call, uint64_t first);
+
+/* Is the replica's weight 0 in a mean? Nothing of what it gives is read then. */
+bool nccl_call_is_idle(const struct nccl_call *call, uint32_t replica);
 
 /* The reduction of a call on this rank, which scales where it is a mean; and back again, when the
  * call has begun. */

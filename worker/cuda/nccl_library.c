@@ -82,8 +82,8 @@ check_version(void *handle, struct nccl_library *library, struct sumac_error *er
     split(NCCL_LIBRARY_VERSION_MIN, &needs[0], &needs[1], &needs[2]);
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
-        "NCCL here is %u.%u.%u, and %u.%u.%u or later is needed, whose communicators do not "
-        "block: update it, or name another in " LIBRARY_VARIABLE,
+        "NCCL here is %u.%u.%u, and several GPUs need %u.%u.%u or later: update it, name another "
+        "in " LIBRARY_VARIABLE ", or run one process for each GPU",
         has[0], has[1], has[2], needs[0], needs[1], needs[2]);
 }
 
@@ -112,11 +112,27 @@ static void open_once(void)
         (void)find_functions(handle, &the_library, &problem);
 }
 
+/* NCCL lets this variable win over what a program asks for, and an abort could hang then. */
+static enum sumac_status check_blocking(struct sumac_error *error)
+{
+    const char *variable = getenv("NCCL_COMM_BLOCKING");
+
+    if (variable == NULL || strtol(variable, NULL, 0) != 1)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+        "NCCL_COMM_BLOCKING is %.16s, and several GPUs need communicators that do not block: unset "
+        "it, or run one process for each GPU",
+        variable);
+}
+
 enum sumac_status nccl_library_open(const struct nccl_library **library, struct sumac_error *error)
 {
     (void)pthread_once(&opened, open_once);
     if (problem.status != SUMAC_OK)
         return fail(error, problem.status, problem.reason, "%s", problem.text);
+    if (check_blocking(error) != SUMAC_OK)
+        return SUMAC_FAILED_PRECONDITION;
     *library = &the_library;
     return SUMAC_OK;
 }

@@ -13,8 +13,10 @@
 
 #include "sumac/status.h"
 
-/* The first whose communicators do not block: ncclCommInitRankConfig. */
-#define NCCL_LIBRARY_VERSION_MIN NCCL_VERSION(2, 14, 3)
+/* The first release that counts the threads that join one of its own. Earlier ones have faults
+ * where communicators do not block: up to 2.25  several threads join the same thread up to 2.22  a
+ * launch may hold up its caller up to 2.18  an abort does not end what another thread began */
+#define NCCL_LIBRARY_VERSION_MIN NCCL_VERSION(2, 27, 3)
 
 #define NCCL_FUNCTION_LIST(X)                                                                      \
     X(ncclGetErrorString)                                                                          \
@@ -40,7 +42,8 @@ struct nccl_library {
 
 /* NCCL, opened once for the process.
  * Lends    *library, for good.
- * Fails    FAILED_PRECONDITION: it is not there; it is too old. The sentence has the remedy.
+ * Fails    FAILED_PRECONDITION: it is not there; it is too old; NCCL_COMM_BLOCKING makes its
+ *          communicators block. The sentence has the remedy.
  * Threads  any. */
 enum sumac_status nccl_library_open(const struct nccl_library **library, struct sumac_error *error);
 

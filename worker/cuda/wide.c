@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wide.c -- what is made wide, where that lies, and how it becomes narrow again. */
+/* wide.c -- what is made wide, and how it becomes narrow again. */
 #include "wide.h"
 
 #include <assert.h>
 
-#define ALIGNED UINT64_C(256) /* where each call's values begin */
+#define WIDE_BYTES 4u /* of an element */
 
 static bool is_wide(const struct nccl_call *call)
 {
@@ -16,57 +16,67 @@ static bool is_wide(const struct nccl_call *call)
            (sumac_dtype_kind(dtype) == SUMAC_KIND_HALF && call->op == SUMAC_REDUCE_MEAN);
 }
 
-uint64_t wide_arrange(struct nccl_call *calls, uint32_t count)
+static bool has_idle(const struct nccl_call *call, uint32_t replicas)
 {
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        calls[i].is_wide = is_wide(&calls[i]);
-        calls[i].wide_offset = bytes;
-        if (calls[i].is_wide)
-            bytes += (calls[i].values.elements[0] * 4 + ALIGNED - 1) / ALIGNED * ALIGNED;
-    }
-    return bytes;
+    for (uint32_t i = 0; i < replicas; i++)
+        if (nccl_call_is_idle(call, i))
+            return true;
+    return false;
 }
 
-CUresult wide_reserve(const struct cuda_device *device, struct wide *wide, uint64_t bytes)
+void wide_arrange(struct nccl_call *calls, uint32_t count, uint32_t replicas)
 {
-    const struct cuda_driver *driver = device->driver;
-    CUcontext popped = NULL;
+    for (uint32_t i = 0; i < count; i++) {
+        struct nccl_call *call = &calls[i];
+        call->is_wide = is_wide(call);
+        call->scratch_each = call->is_wide              ? WIDE_BYTES
+                             : has_idle(call, replicas) ? sumac_dtype_bytes(call->values.dtype)
+                                                        : 0;
+    }
+}
 
-    if (bytes <= wide->bytes)
-        return CUDA_SUCCESS;
-    CUresult result = driver->cuCtxPushCurrent(device->context);
-    if (result != CUDA_SUCCESS)
-        return result;
-    if (wide->kernels.module == NULL)
-        result = cuda_kernels_load(driver, &wide->kernels);
-    if (wide->memory != 0)
-        (void)driver->cuMemFree(wide->memory);
-    wide->memory = 0;
-    wide->bytes = 0;
-    if (result == CUDA_SUCCESS)
-        result = driver->cuMemAlloc(&wide->memory, bytes);
-    if (result == CUDA_SUCCESS)
-        wide->bytes = bytes;
-    else
-        wide->memory = 0;
-    (void)driver->cuCtxPopCurrent(&popped);
-    return result;
+static enum sumac_status
+load_kernels(const struct cuda_device *device, struct wide *wide, struct sumac_error *error)
+{
+    if (wide->kernels.module != NULL)
+        return SUMAC_OK;
+    CUresult result = cuda_device_enter(device);
+    if (result == CUDA_SUCCESS) {
+        result = cuda_kernels_load(device->driver, &wide->kernels);
+        cuda_device_leave(device);
+    }
+    return result == CUDA_SUCCESS
+               ? SUMAC_OK
+               : cuda_fail(
+                     error, device->driver, result, "GPU:%u does not load the library's kernels",
+                     device->base.index);
+}
+
+enum sumac_status wide_reserve(
+    struct cuda_device *device, struct wide *wide, uint64_t bytes, struct sumac_error *error)
+{
+    struct sumac_buffer *made = NULL;
+
+    assert(bytes <= NCCL_SCRATCH_BYTES_MAX);
+    enum sumac_status status = bytes == 0 ? SUMAC_OK : load_kernels(device, wide, error);
+    if (status != SUMAC_OK || bytes <= sumac_buffer_bytes(wide->scratch))
+        return status;
+    status = device_buffer_create(&device->base, bytes, &made, error);
+    if (status != SUMAC_OK)
+        return status;
+    sumac_buffer_unref(wide->scratch);
+    wide->scratch = made;
+    return SUMAC_OK;
 }
 
 void wide_deinit(const struct cuda_device *device, struct wide *wide)
 {
-    const struct cuda_driver *driver = device->driver;
-    CUcontext popped = NULL;
-
-    if (driver->cuCtxPushCurrent(device->context) != CUDA_SUCCESS)
+    sumac_buffer_unref(wide->scratch);
+    wide->scratch = NULL;
+    if (cuda_device_enter(device) != CUDA_SUCCESS)
         return;
-    cuda_kernels_unload(driver, &wide->kernels);
-    if (wide->memory != 0)
-        (void)driver->cuMemFree(wide->memory);
-    wide->memory = 0;
-    (void)driver->cuCtxPopCurrent(&popped);
+    cuda_kernels_unload(device->driver, &wide->kernels);
+    cuda_device_leave(device);
 }
 
 /* Those of integers have no weights. */
@@ -93,20 +103,34 @@ static enum cuda_kernel narrowing(enum sumac_dtype dtype)
     return dtype == SUMAC_BFLOAT16 ? CUDA_KERNEL_NARROW_BFLOAT16 : CUDA_KERNEL_NARROW_INT16;
 }
 
+/* The address of element `first` of a rank's array. */
+static uint64_t address_of(const struct nccl_call *call, const void *array)
+{
+    return (uint64_t)(uintptr_t)array + call->first * sumac_dtype_bytes(call->values.dtype);
+}
+
 CUresult wide_begin(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
     const struct nccl_call *call)
 {
     const bool is_mean = call->op == SUMAC_REDUCE_MEAN;
+    const CUdeviceptr scratch = rank->scratch + call->scratch_offset;
 
-    assert(call->is_wide);
-    assert(wide->memory != 0 || call->values.elements[0] == 0);
+    assert(call->scratch_each > 0);
+    assert(wide->scratch != NULL || call->count == 0);
+    if (call->count == 0)
+        return CUDA_SUCCESS;
+    if (nccl_call_is_idle(call, rank->replica))
+        return driver->cuMemsetD8Async(
+            scratch, 0, call->count * call->scratch_each, (CUstream)rank->stream);
+    if (!call->is_wide)
+        return CUDA_SUCCESS;
     return cuda_kernel_launch(
         driver, &wide->kernels, widening(call->values.dtype),
         &(struct cuda_kernel_arguments){
-            .to = wide->memory + call->wide_offset,
-            .from = (uint64_t)(uintptr_t)call->values.from[rank->replica],
-            .count = call->values.elements[rank->replica],
+            .to = scratch,
+            .from = address_of(call, call->values.from[rank->replica]),
+            .count = call->count,
             .by = is_mean ? call->values.weights[rank->replica] : 1,
         },
         (CUstream)rank->stream);
@@ -116,16 +140,15 @@ CUresult wide_end(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
     const struct nccl_call *call)
 {
-    assert(call->is_wide);
-    assert(wide->memory != 0 || call->values.elements[0] == 0);
-    if (call->kind == NCCL_CALL_REDUCE && rank->replica != call->root)
+    assert(wide->scratch != NULL || call->count == 0);
+    if (!call->is_wide || (call->kind == NCCL_CALL_REDUCE && rank->replica != call->root))
         return CUDA_SUCCESS;
     return cuda_kernel_launch(
         driver, &wide->kernels, narrowing(call->values.dtype),
         &(struct cuda_kernel_arguments){
-            .to = (uint64_t)(uintptr_t)call->values.to[rank->replica],
-            .from = wide->memory + call->wide_offset,
-            .count = call->values.elements[rank->replica],
+            .to = address_of(call, call->values.to[rank->replica]),
+            .from = rank->scratch + call->scratch_offset,
+            .count = call->count,
             .by = total_of(rank, call),
         },
         (CUstream)rank->stream);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wide.h -- reductions that go through wider values: 16-bit integers, which NCCL does not know, and
- * means of halves, which it would scale, and round, as halves.
+/* wide.h -- reductions that go through scratch. 16-bit integers, which NCCL does not know, and
+ * means of halves, which it would scale, and round, as halves, become wider values there:
  *
  *     from ──widen, times weight──► wide ──NCCL adds──► wide ──over the weights' sum, narrow──► to
  *
- * Each replica has memory for all wide values of a start, one call's after the other's.
+ * A replica whose weight is 0 gives zeros to a mean, and not what it has: 0 × NaN is NaN.
+ *
+ * Each replica has scratch for one batch of a start (nccl_call.h).
  */
 #ifndef WORKER_CUDA_WIDE_H
 #define WORKER_CUDA_WIDE_H
@@ -15,19 +17,20 @@
 
 struct wide {
     struct cuda_kernels kernels;
-    CUdeviceptr memory; /* 0: none */
-    uint64_t bytes;
+    struct sumac_buffer *scratch; /* NULL: none */
 };
 
-/* Say of each call whether it is wide, and where its values are then. Returns their bytes. */
-uint64_t wide_arrange(struct nccl_call *calls, uint32_t count);
+/* Say of each call whether it is wide, and how much scratch it needs. */
+void wide_arrange(struct nccl_call *calls, uint32_t count, uint32_t replicas);
 
-/* Memory for so many bytes, and the kernels; nothing of them may be in use. */
-CUresult wide_reserve(const struct cuda_device *device, struct wide *wide, uint64_t bytes);
+/* So many bytes of scratch, and the kernels, if it is any; nothing of them may be in use.
+ * Fails  RESOURCE_EXHAUSTED; as the device. What there was stays. */
+enum sumac_status wide_reserve(
+    struct cuda_device *device, struct wide *wide, uint64_t bytes, struct sumac_error *error);
 void wide_deinit(const struct cuda_device *device, struct wide *wide);
 
-/* Put what a rank of a wide call does before NCCL, and after it, into its stream, with the device's
- * context current. */
+/* Put what a rank of a call does with its scratch before NCCL, and after it, into its stream, with
+ * the device's context current. */
 typedef CUresult wide_step(
     const struct cuda_driver *driver, const struct wide *wide, const struct nccl_rank *rank,
     const struct nccl_call *call);

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "buffer.h"
 #include "value.h"
 
 struct block {
@@ -175,7 +176,7 @@ enum sumac_status kept_take(
         return status;
     }
     assert(block->bytes >= wish->bytes);
-    status = sumac_buffer_wrap(
+    status = buffer_own(
         sumac_buffer_data(block->whole), wish->bytes, sumac_buffer_place(block->whole), give, block,
         buffer);
     if (status == SUMAC_OK)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "buffer.h"
 #include "strategy.h"
 
 #define RESULT_BYTES_MIN (UINT64_C(64) << 10) /* smaller ones the heap keeps by itself */
@@ -31,7 +32,7 @@ make(void *context, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_e
         return value_fail_for_memory(error);
     if (page == HUGE_PAGE_BYTES) /* where there are none, small ones do */
         (void)madvise(data, (size_t)bytes, MADV_HUGEPAGE);
-    const enum sumac_status status = sumac_buffer_wrap(data, bytes, host, free, data, buffer);
+    const enum sumac_status status = buffer_own(data, bytes, host, free, data, buffer);
     if (status == SUMAC_OK)
         return SUMAC_OK;
     free(data);

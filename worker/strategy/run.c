@@ -64,6 +64,18 @@ static enum sumac_status call_function(struct replica_run *own)
     return status;
 }
 
+/* The function has ended its thread (pthread_exit), and the other replicas need not wait for it. */
+static void end_early(void *context)
+{
+    struct replica_run *own = context;
+
+    own->status = fail(
+        &own->error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
+        "the function of replica %" PRIu32 " ended its thread (pthread_exit): return instead",
+        own->replica->id);
+    calls_returned(own->run->strategy, own->replica->index, &own->error);
+}
+
 /* On the replica's thread. */
 static enum sumac_status run_replica(void *context)
 {
@@ -75,7 +87,9 @@ static enum sumac_status run_replica(void *context)
     assert(before.kind != CONTEXT_REPLICA);
     *present = (struct context){
         .kind = CONTEXT_REPLICA, .strategy = own->run->strategy, .replica = own->replica};
+    pthread_cleanup_push(end_early, own);
     own->status = call_function(own);
+    pthread_cleanup_pop(0);
     *present = before;
     calls_returned(own->run->strategy, own->replica->index, &own->error);
     return SUMAC_OK; /* the run tells it */
@@ -89,6 +103,8 @@ static void note_failure(struct sumac_strategy *strategy, uint32_t index, enum s
     struct replica_run *own = &strategy->runs[index];
 
     assert(status != SUMAC_OK);
+    if (own->status == SUMAC_OK)
+        own->status = there_check(strategy, &own->error);
     if (own->status == SUMAC_OK)
         own->status = there_fail(strategy, index, strategy->own.queues[index], status, &own->error);
 }
@@ -106,10 +122,14 @@ static void run_all(struct run *run)
         run->replicas[i] = (struct replica_run){.run = run, .replica = &strategy->contexts[i]};
         replicas_begin(&strategy->own, i, run_replica, &run->replicas[i]);
     }
-    uint32_t failed = 0;
-    const enum sumac_status status = replicas_join(&strategy->own, strategy->replicas, &failed);
-    if (status != SUMAC_OK)
-        note_failure(strategy, failed, status);
+    uint32_t failed = 0, later = 0;
+    const enum sumac_status settled = replicas_settle(&strategy->own, strategy->replicas, &failed);
+    const enum sumac_status completed =
+        strategy->there == NULL ? SUMAC_OK : there_complete(strategy, &later);
+    if (settled != SUMAC_OK)
+        note_failure(strategy, failed, settled);
+    if (completed != SUMAC_OK)
+        note_failure(strategy, later, completed);
 }
 
 /* The error of the replica that failed first by itself: the others' calls failed with it. */
@@ -211,6 +231,8 @@ enum sumac_status sumac_strategy_run(
     enum sumac_status status = context_check_cross(strategy, "sumac_strategy_run", error);
     if (status == SUMAC_OK)
         status = check_free(strategy, error);
+    if (status == SUMAC_OK)
+        status = there_check(strategy, error);
     if (status == SUMAC_OK)
         status = check_arguments(step->args, step->kwargs, error);
     if (status != SUMAC_OK)

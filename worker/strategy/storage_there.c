@@ -312,6 +312,8 @@ enum sumac_status storage_there_change(
         commit(
             &variable->components[i], &outcomes[i].there,
             only != NULL ? variable->kins : variable->components[i].storage->kin);
+    if (replicas_are_given_up(&variable->strategy->own)) /* their threads may still read it */
+        return status;
     for (uint32_t i = first; outcomes != NULL && i < end; i++) {
         release(&outcomes[i].here);
         release(&outcomes[i].there);

@@ -16,6 +16,7 @@
 #include "there.h"
 
 #define TIMEOUT_MS_DEFAULT 60000u
+#define STEP_TIMEOUT_MS_DEFAULT 600000u
 
 /* ---- contexts */
 
@@ -229,6 +230,8 @@ static enum sumac_status read_options(
                                                              : SUMAC_STRATEGY_ONE_DEVICE;
     if (filled->timeout_ms == 0)
         filled->timeout_ms = TIMEOUT_MS_DEFAULT;
+    if (filled->step_timeout_ms == 0)
+        filled->step_timeout_ms = STEP_TIMEOUT_MS_DEFAULT;
     assert(filled->replicas > 0);
     assert(filled->timeout_ms > 0);
     return communication_check(&filled->communication, error);

@@ -5,9 +5,12 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "error.h"
+#include "log.h"
 #include "reach.h"
 
 /* ---- open */
@@ -19,6 +22,8 @@ open_all(const struct sumac_strategy *strategy, struct there *there, struct suma
 
     assert(strategy->own.queues != NULL);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
+        const uint32_t timeout_ms = strategy->options.step_timeout_ms;
+        strategy->own.queues[i]->wait_ms_max = timeout_ms == UINT32_MAX ? 0 : timeout_ms;
         status = device_queue_open(strategy->own.devices[i], &there->queues[i], error);
         if (status == SUMAC_OK)
             status = device_event_open(strategy->own.devices[i], &there->come[i], error);
@@ -122,6 +127,97 @@ there_wait_present(const struct sumac_strategy *strategy, struct sumac_error *er
                : sumac_device_wait(device_for_step(strategy->own.queues[replica->index]), error);
 }
 
+void there_say(const struct sumac_strategy *strategy, const char *line)
+{
+    if (strategy->options.client != NULL)
+        client_log(strategy->options.client, "%s", line);
+    else
+        (void)fprintf(stderr, "sumac: %s\n", line);
+}
+
+void there_give_up(struct sumac_strategy *strategy, const struct sumac_error *why)
+{
+    struct there *there = strategy->there;
+
+    assert(why->status != SUMAC_OK);
+    replicas_give_up(&strategy->own);
+    (void)fail(
+        &there->failed, why->status, why->reason, "%.360s; %s", why->text,
+        replicas_remedy(&strategy->own, ""));
+    there_say(strategy, there->failed.text);
+    if (strategy->options.abort_when_stuck)
+        (void)raise(SIGABRT);
+}
+
+enum sumac_status there_check(struct sumac_strategy *strategy, struct sumac_error *error)
+{
+    struct there *there = strategy->there;
+    enum sumac_status status = SUMAC_OK;
+
+    if (there == NULL || !replicas_are_given_up(&strategy->own))
+        return SUMAC_OK;
+    pthread_mutex_lock(&there->mutex);
+    status = fail(error, there->failed.status, there->failed.reason, "%s", there->failed.text);
+    pthread_mutex_unlock(&there->mutex);
+    return status;
+}
+
+/* A device is late: a line says so at the deadline, and the error after twice the time. */
+static struct sumac_error late_error(const struct sumac_strategy *strategy, uint32_t index)
+{
+    struct sumac_error late;
+    char name[16];
+
+    (void)fail(
+        &late, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+        "replica %" PRIu32 " (%s) has not done what is in its stream in %" PRIu32 " ms",
+        strategy->first + index, device_name(strategy->own.devices[index], name, sizeof name),
+        strategy->options.step_timeout_ms);
+    return late;
+}
+
+enum sumac_status there_complete(struct sumac_strategy *strategy, uint32_t *failed)
+{
+    const uint32_t timeout_ms = strategy->options.step_timeout_ms;
+    struct there *there = strategy->there;
+    enum sumac_status status = SUMAC_DEADLINE_EXCEEDED;
+
+    for (int half = 0; half < 2 && status == SUMAC_DEADLINE_EXCEEDED; half++) {
+        status =
+            replicas_complete(&strategy->own, strategy->replicas, device_until(timeout_ms), failed);
+        if (status != SUMAC_DEADLINE_EXCEEDED)
+            break;
+        const struct sumac_error late = late_error(strategy, *failed);
+        pthread_mutex_lock(&there->mutex);
+        if (half == 0)
+            there_say(strategy, late.text);
+        else
+            there_give_up(strategy, &late);
+        pthread_mutex_unlock(&there->mutex);
+    }
+    return status;
+}
+
+/* Under the mutex. */
+static enum sumac_status
+wait_for_queue(struct sumac_strategy *strategy, uint32_t index, struct sumac_error *error)
+{
+    struct device_queue *queue = strategy->there->queues[index];
+    const uint32_t timeout_ms = strategy->options.step_timeout_ms;
+    enum sumac_status status = device_wait_until(queue, device_until(timeout_ms));
+
+    if (status == SUMAC_DEADLINE_EXCEEDED) {
+        const struct sumac_error late = late_error(strategy, index);
+        there_say(strategy, late.text);
+        status = device_wait_until(queue, device_until(timeout_ms));
+        if (status == SUMAC_DEADLINE_EXCEEDED) {
+            there_give_up(strategy, &late);
+            return fail(error, status, late.reason, "%s", strategy->there->failed.text);
+        }
+    }
+    return status == SUMAC_OK ? SUMAC_OK : there_fail(strategy, index, queue, status, error);
+}
+
 /* Under the mutex: wait for the queues of those that have `updates`, NULL: of all. */
 static enum sumac_status wait_for(
     struct sumac_strategy *strategy, struct device_update *const *updates,
@@ -130,12 +226,12 @@ static enum sumac_status wait_for(
     enum sumac_status first = SUMAC_OK;
 
     for (uint32_t i = 0; i < strategy->replicas; i++) {
-        if (updates != NULL && updates[i] == NULL)
+        if ((updates != NULL && updates[i] == NULL) || replicas_are_given_up(&strategy->own))
             continue;
-        struct device_queue *queue = strategy->there->queues[i];
-        const enum sumac_status status = device_wait(queue);
-        if (first == SUMAC_OK && status != SUMAC_OK)
-            first = there_fail(strategy, i, queue, status, error);
+        const enum sumac_status status =
+            wait_for_queue(strategy, i, first == SUMAC_OK ? error : NULL);
+        if (first == SUMAC_OK)
+            first = status;
     }
     return first;
 }
@@ -145,6 +241,8 @@ enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_err
     struct there *there = strategy->there;
 
     assert(there != NULL);
+    if (there_check(strategy, error) != SUMAC_OK)
+        return SUMAC_DEADLINE_EXCEEDED;
     there_come_present(strategy);
     pthread_mutex_lock(&there->mutex);
     for (uint32_t i = 0; i < strategy->replicas; i++)
@@ -161,6 +259,8 @@ enum sumac_status there_update(
     struct there *there = strategy->there;
 
     assert(there != NULL);
+    if (there_check(strategy, error) != SUMAC_OK)
+        return SUMAC_DEADLINE_EXCEEDED;
     there_come_present(strategy);
     pthread_mutex_lock(&there->mutex);
     for (uint32_t i = 0; i < strategy->replicas; i++)

@@ -53,6 +53,17 @@ void there_come_present(const struct sumac_strategy *strategy);
  * Fails  as the device. */
 enum sumac_status
 there_wait_present(const struct sumac_strategy *strategy, struct sumac_error *error);
+/* Wait, when all functions of a run have returned, for what they have begun. *failed is the replica
+ * of which the status is. */
+enum sumac_status there_complete(struct sumac_strategy *strategy, uint32_t *failed);
+
+/* Have the devices been given up? Fails  with why. */
+enum sumac_status there_check(struct sumac_strategy *strategy, struct sumac_error *error);
+/* Under the mutex. A line of the client's log, or, without a client, of standard error. */
+void there_say(const struct sumac_strategy *strategy, const char *line);
+/* Under the mutex: the devices' work does not end, as `why` says. Every later call fails so. */
+void there_give_up(struct sumac_strategy *strategy, const struct sumac_error *why);
+
 /* Wait for all that the replicas had in their streams when they came: any thread may read it then.
  * Fails  as the device. */
 enum sumac_status there_settle(struct sumac_strategy *strategy, struct sumac_error *error);

@@ -188,6 +188,8 @@ enum sumac_status there_make_slices(
 
 void there_forget(struct there_calls *calls)
 {
+    if (replicas_are_given_up(&calls->strategy->own)) /* their threads may still read it */
+        return;
     for (uint32_t i = 0; i < calls->count; i++)
         free((void *)calls->items[i].from);
     free(calls->items);
@@ -203,10 +205,10 @@ give_up(struct there_calls *calls, const struct sumac_error *why, struct sumac_e
 {
     struct there *there = calls->strategy->there;
 
-    assert(there->failed.status == SUMAC_OK);
+    assert(there->failed.status == SUMAC_OK || replicas_are_given_up(&calls->strategy->own));
     const enum sumac_status status = fail(
-        &there->failed, why->status, why->reason,
-        "%s: %.360s; its devices meet no more: make the strategy anew", calls->name, why->text);
+        &there->failed, why->status, why->reason, "%s: %.360s; its devices meet no more: %s",
+        calls->name, why->text, replicas_remedy(&calls->strategy->own, "make the strategy anew"));
     if (error != NULL)
         *error = there->failed;
     return status;
@@ -265,16 +267,18 @@ static uint32_t fit(const struct there_calls *calls, uint32_t first)
 static enum sumac_status wait_for(struct there_calls *calls, struct sumac_error *error)
 {
     struct there *there = calls->strategy->there;
+    const uint32_t timeout_ms = calls->options.timeout_ms;
     struct sumac_error aborted;
 
-    assert(calls->options.timeout_ms > 0);
+    assert(timeout_ms > 0);
     collective_start(there->group);
-    const enum sumac_status status =
-        collective_wait(there->group, calls->options.timeout_ms, error);
+    const enum sumac_status status = collective_wait(there->group, timeout_ms, error);
     if (status != SUMAC_DEADLINE_EXCEEDED)
         return status;
+    there_say(calls->strategy, error->text); /* before what may never end */
     collective_abort(there->group);
-    (void)!collective_wait(there->group, COLLECTIVE_NO_LIMIT, &aborted);
+    if (collective_wait(there->group, timeout_ms, &aborted) == SUMAC_DEADLINE_EXCEEDED)
+        there_give_up(calls->strategy, error);
     return status;
 }
 
@@ -291,7 +295,8 @@ start(struct there_calls *calls, uint32_t first, uint32_t count, struct sumac_er
     if (status == SUMAC_OK)
         status = wait_for(calls, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < strategy->replicas; i++) {
-        status = device_settle(there->queues[i]); /* it may not have awaited who came */
+        /* it may not have awaited who came; its thread has left the start, and is not held up */
+        status = device_settle(there->queues[i], DEVICE_NO_LIMIT);
         if (status != SUMAC_OK)
             (void)there_fail(strategy, i, there->queues[i], status, error);
     }
@@ -321,7 +326,9 @@ enum sumac_status there_run(struct there_calls *calls, struct sumac_error *error
             count = fit(calls, i);
             status = start(calls, i, count, &why);
             if (status != SUMAC_OK)
-                status = give_up(calls, &why, error);
+                status = there->group->has_ended || status != SUMAC_RESOURCE_EXHAUSTED
+                             ? give_up(calls, &why, error)
+                             : fail(error, status, why.reason, "%s: %s", calls->name, why.text);
         }
     }
     pthread_mutex_unlock(&there->mutex);

@@ -9,6 +9,15 @@
  * others work there as they are, with `sumac_device_stream` as their stream. On a CPU the same
  * functions do their work before they return, and there is no stream, and nothing to launch.
  *
+ * Work that a program puts elsewhere is its own to order:
+ * - The step's stream waits for nothing on the default stream, which `<<<>>>` and a handle of
+ * cuBLAS use when they are given no stream.
+ * - What the program puts into other streams is awaited by the step's stream, with an event, before
+ *   the step returns. Memory that another stream still uses is not given up before that.
+ * - A CUDA graph is captured in THREAD_LOCAL mode: another replica may allocate meanwhile. A
+ * capture has no call of sumac_device_wait and no collective.
+ * - An exception of C++ that leaves a step ends the process.
+ *
  * A device is lent to a step until that returns. Threads  that of the step, but for the name.
  */
 #ifndef SUMAC_DEVICE_H
@@ -67,16 +76,19 @@ struct sumac_launch {
     /* What nvcc made (-fatbin, -cubin, -ptx), in memory: loaded into the device once, at its first
      * launch, and kept until the worker is destroyed. The same address is the same image. */
     const void *image;
-    const char *kernel; /* its name: extern "C" __global__ */
-    uint32_t blocks;    /* of the grid, at least 1 */
-    uint32_t threads;   /* of a block, at least 1 */
-    uint32_t shared_bytes;
+    const char *kernel;      /* its name: extern "C" __global__ */
+    uint32_t blocks;         /* of the grid, at least 1 */
+    uint32_t threads;        /* of a block, at least 1 */
+    uint32_t shared_bytes;   /* of dynamic shared memory, also above 48 KiB, up to the device's
+                                limit for a block */
     void *const *parameters; /* where each of its parameters lies, in their order; copied */
 };
 
 /* Put a launch into the stream.
  * Fails    FAILED_PRECONDITION: it is a CPU, or the image has nothing for this GPU. NOT_FOUND: the
- *          image has no kernel of that name. INVALID_ARGUMENT. What the driver says of it. */
+ *          image has no kernel of that name. INVALID_ARGUMENT: something is NULL or 0, or the GPU
+ *          has fewer threads, registers or bytes of shared memory for a block. What the driver
+ *          says of it. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_device_launch(
     struct sumac_device *device, const struct sumac_launch *launch, struct sumac_error *error);
 

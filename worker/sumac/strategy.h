@@ -13,10 +13,10 @@
  * operation is TensorFlow 2's; what is decided otherwise is said with it.
  *
  * No call hangs: a replica that is absent, out of order, or comes with something else is an error
- * to all replicas of the call, by the strategy's timeout at the latest, that names it. What a
- * program's own function, or its kernel on a GPU, never ends is waited for all the same.
- * What is called across the replicas in a child of the process that made the strategy, whose
- * threads it has not, is FAILED_PRECONDITION: make one in the child.
+ * to all replicas of the call, by the strategy's timeout at the latest, that names it. A kernel on
+ * a GPU has step_timeout_ms. A program's own function on a CPU may take as long as it likes. What
+ * is called across the replicas in a child of the process that made the strategy, whose threads it
+ * has not, is FAILED_PRECONDITION: make one in the child.
  *
  * Contexts. Outside of everything one is in the *default replica context*; within a scope, or a
  * merge_call, in the *cross-replica context* of its strategy; within run in a *replica context*.
@@ -92,6 +92,13 @@ struct sumac_strategy_options {
      * this run; NULL: "strategy" and the how manieth it is of its client. */
     const char *name;
     uint32_t timeout_ms; /* a wait of replicas for each other; 0: 60 000 */
+    /* How long a replica's work in its GPU's stream may take, once the replica's function has
+     * returned or a call waits for that work. 0: 600000 (ten minutes); 2^32 - 1: no limit. Then a
+     * line in the log names the replica. A GPU whose work has not ended after as much time again is
+     * given up: every call fails with DEADLINE_EXCEEDED, and only the end of the process frees the
+     * GPU. The same holds of a collective, after twice its own timeout. */
+    uint32_t step_timeout_ms;
+    bool abort_when_stuck; /* true: a GPU that is given up ends the process by SIGABRT */
     struct sumac_communication_options communication;
 };
 

@@ -45,6 +45,7 @@ struct sumac_replica {
  * One for GPUs finds the values in its device's memory, and writes the gradients there: it puts
  * work into the device's stream (sumac_device_launch, sumac_device_stream), sets `weight`, and
  * returns without waiting for it. What goes wrong on the device later is the worker's step's, too.
+ * A function that ends its thread (pthread_exit) has failed with ABORTED.
  * Threads  one per device, with its context current; the replicas of a step run at once. */
 typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 
@@ -81,12 +82,16 @@ struct sumac_worker_options {
      * `sumac run --synchronous` sets to 1. */
     bool synchronous;
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
-    /* Of a step on several GPUs, from when its work is in their streams until it is done there and
-     * reduced; 0: ten minutes; 2^32 - 1: no limit. Beyond it the reduction is ended on all of them,
-     * and this step, and each after it, fails and says so: make another worker. A kernel of the
-     * program's own that never ends is waited for all the same: nothing ends one but its process.
-     */
+    /* How long the work of a step on GPUs may take, once its functions have returned: the
+     * reduction, and then the copies. 0: 600000 (ten minutes); 2^32 - 1: no limit. Then the
+     * client's log names the replica, and a reduction is ended on all GPUs: this step and each
+     * after it fail. A GPU whose work has not ended after as much time again is given up: the step
+     * fails with DEADLINE_EXCEEDED, the worker leaves its threads and memory as they are, and only
+     * the end of the process frees the GPU. A call of sumac_device_wait in a step waits as long at
+     * most. */
     uint32_t step_timeout_ms;
+    bool abort_when_stuck; /* true: a GPU that is given up ends the process by SIGABRT, so that
+                              something outside may start it again */
     /* The loss was multiplied by this before the gradients were computed, so that those of half
      * types don't vanish: what is pushed is divided by it on the ps. Finite, above 0; 0: 1. Float
      * variables only. */
@@ -144,8 +149,8 @@ SUMAC_API uint64_t sumac_worker_steps(const struct sumac_worker *worker);
 SUMAC_API uint64_t sumac_worker_late(const struct sumac_worker *worker);
 
 /* Ends the device threads. Waits for what is under way, each at most timeout_ms: the network may
- * still be reading the gradients. NULL is fine; in a child of the process that made it, nothing is
- * done. */
+ * still be reading the gradients. NULL is fine. Nothing is done in a child of the process that made
+ * it, nor within a step of the worker, as by a handler of atexit: the client's log says so. */
 SUMAC_API void sumac_worker_destroy(struct sumac_worker *worker);
 
 #endif

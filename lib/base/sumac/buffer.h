@@ -34,11 +34,13 @@ sumac_buffer_create(uint64_t bytes, struct sumac_buffer **buffer);
 
 /* Wrap memory of the caller's; `release` (NULL: nothing) is called with `context` when the last
  * reference goes. A zeroed place is the host's.
- * Borrows  data until then.
+ * Borrows  data until then. The library only reads what an operation takes as an operand: a
+ *          variable that is assigned wrapped memory gets a copy.
  * Gives    *buffer; release with sumac_buffer_unref.
  * Fails    RESOURCE_EXHAUSTED: no memory; `release` is not called then. INVALID_ARGUMENT: `data` is
  *          NULL and `bytes` is not 0, or there is no such place.
- * Threads  any; `release` runs on the thread of the last unref. */
+ * Threads  any; `release` runs on the thread of the last unref, which may be one of the library's.
+ */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
     void *data, uint64_t bytes, struct sumac_place place, void (*release)(void *), void *context,
     struct sumac_buffer **buffer);
@@ -48,8 +50,9 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_buffer_wrap(
 SUMAC_API struct sumac_buffer *sumac_buffer_ref(struct sumac_buffer *buffer);
 SUMAC_API void sumac_buffer_unref(struct sumac_buffer *buffer);
 
-/* Is there no other reference? Then nobody else has the bytes, as long as nobody is given one. Of
- * NULL: false. Threads  any. */
+/* Is this the only reference to bytes that the library allocated? Then only its holder reads or
+ * writes them. False for NULL, and for memory that a program wrapped: the program has it, too.
+ * Threads  any. */
 SUMAC_API bool sumac_buffer_is_unique(const struct sumac_buffer *buffer);
 
 /* The first byte (in a device's memory: its address there), how many there are, and where. For NULL

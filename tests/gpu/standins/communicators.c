@@ -16,7 +16,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct club *clubs;
 static uint64_t ids, random_state = 88172645463325252;
-static char fault[16]; /* "stall", "fail", "break" */
+static char fault[16]; /* "stall", "fail", "break", "cuda", "hold" */
 static int fault_rank;
 static uint64_t fault_number;
 static pthread_once_t begun = PTHREAD_ONCE_INIT;
@@ -131,8 +131,10 @@ static CUresult take_part(void *context)
             result = CUDA_ERROR_ILLEGAL_ADDRESS;
         pthread_mutex_lock(&mutex);
     }
-    if (--comm->pieces == 0 && comm->aborted)
+    if (--comm->pieces == 0 && comm->aborted && !comm->holds)
         leave(comm);
+    else if (comm->pieces == 0)
+        pthread_cond_broadcast(&club->changed);
     pthread_mutex_unlock(&mutex);
     return result;
 }
@@ -146,8 +148,11 @@ static void go_on(struct ncclComm *comm)
     while (comm->asked != NULL) {
         struct operation *operation = comm->asked;
         comm->asked = operation->next;
-        if (has_fault(operation, "fail"))
+        comm->holds = comm->holds || has_fault(operation, "hold");
+        if (has_fault(operation, "fail") || has_fault(operation, "cuda"))
             comm->fails = true;
+        if (has_fault(operation, "cuda"))
+            atomic_store(&standin_context(comm->device)->failed, CUDA_ERROR_ILLEGAL_ADDRESS);
         if (comm->fails) {
             free(operation);
             continue;
@@ -157,7 +162,7 @@ static void go_on(struct ncclComm *comm)
     }
     comm->asked_last = &comm->asked;
     if (comm->fails)
-        comm->state = ncclRemoteError;
+        comm->state = strcmp(fault, "cuda") == 0 ? ncclUnhandledCudaError : ncclRemoteError;
 }
 
 /* Under the mutex, which is left for a while: NCCL's functions take their time, and nobody may end
@@ -199,13 +204,14 @@ ncclResult_t ncclGetVersion(int *version)
 const char *ncclGetErrorString(ncclResult_t result)
 {
     return result == ncclRemoteError ? "remote process exited or there was a network error"
-                                     : "as the test wants it";
+           : result == ncclUnhandledCudaError
+               ? "unhandled cuda error (run with NCCL_DEBUG=INFO for details)"
+               : "as the test wants it";
 }
 
 const char *ncclGetLastError(ncclComm_t comm)
 {
-    (void)comm;
-    return "";
+    return comm->fails && strcmp(fault, "cuda") == 0 ? "Cuda failure 700" : "";
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
@@ -279,6 +285,8 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
         free(operation);
     }
     pthread_cond_broadcast(&comm->club->changed);
+    while (comm->holds && comm->pieces > 0)
+        pthread_cond_wait(&comm->club->changed, &mutex);
     if (comm->pieces == 0)
         leave(comm);
     pthread_mutex_unlock(&mutex);

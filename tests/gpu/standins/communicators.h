@@ -9,7 +9,9 @@
  *     SUMAC_STANDIN_NCCL_VERSION   that of nccl.h
  *     SUMAC_STANDIN_NCCL           WHAT:RANK:N, the rank's N-th call is no call as others are:
  *                                  "stall", it never ends; "fail", it is an error; "break", it
- *                                  begins, never ends, and is an error for who asks then
+ *                                  begins, never ends, and is an error for who asks then; "cuda",
+ * the rank's GPU has failed; "hold", it is as others are, but the end of the communicator waits for
+ * what its streams have
  */
 #ifndef TESTS_GPU_STANDINS_COMMUNICATORS_H
 #define TESTS_GPU_STANDINS_COMMUNICATORS_H
@@ -58,7 +60,7 @@ struct ncclComm {
     uint64_t calls;
     int pieces; /* in streams */
     int users;  /* threads that are in a function of it */
-    bool aborted, fails, breaks;
+    bool aborted, fails, breaks, holds;
     double scalars[SCALARS_MAX];
     bool has_scalar[SCALARS_MAX];
 };

@@ -245,7 +245,7 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice number)
     const bool last = context->retained == 0;
     const int streams = context->streams, events = context->events;
     const int modules = atomic_load(&context->modules);
-    const bool has_failed = standin_has_failed();
+    const bool has_failed = standin_has_failed() || atomic_load(&context->failed) != CUDA_SUCCESS;
     if (last)
         atomic_store(&context->failed, CUDA_SUCCESS);
     pthread_mutex_unlock(&mutex);

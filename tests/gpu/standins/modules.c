@@ -9,6 +9,8 @@
 
 #define PREFIX "sumac_" /* of each kernel's name */
 
+#define SHARED_BYTES_MAX 232448 /* of a block, once its kernel is told: as an H100 has */
+
 struct CUmod_st {
     struct CUctx_st *of;
     struct CUfunc_st *functions; /* that were asked for */
@@ -81,9 +83,24 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
         return CUDA_ERROR_OUT_OF_MEMORY;
     *made = found;
     (void)snprintf(made->name, sizeof made->name, "%s", rest);
+    atomic_init(&made->shared_bytes_max, 48 * 1024);
     made->next = module->functions;
     module->functions = made;
     *function = made;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+{
+    const CUresult result = standin_enter(__func__, true);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+        standin_object("nothing is known of attribute %d of a function", (int)attribute);
+    if (value < 0 || value > SHARED_BYTES_MAX)
+        return CUDA_ERROR_INVALID_VALUE;
+    atomic_store(&function->shared_bytes_max, value);
     return CUDA_SUCCESS;
 }
 
@@ -117,7 +134,8 @@ CUresult cuLaunchKernel(
     if (result != CUDA_SUCCESS)
         return result;
     if (blocks == 0 || threads == 0 || threads > 1024 || blocks_y != 1 || blocks_z != 1 ||
-        threads_y != 1 || threads_z != 1 || shared_bytes != 0 || extra != NULL)
+        threads_y != 1 || threads_z != 1 || extra != NULL ||
+        shared_bytes > (unsigned)atomic_load(&function->shared_bytes_max))
         return CUDA_ERROR_INVALID_VALUE;
     if (standin_stream_device(stream) != standin_current()->device)
         return CUDA_ERROR_INVALID_HANDLE;

@@ -81,7 +81,8 @@ struct CUfunc_st {
     uint64_t argument_bytes; /* of the only one: of its struct of kernel_arguments.h */
     const void *twin;        /* the row of a table, whose it is; … */
     int number;              /* … of update functions, and the type */
-    struct CUfunc_st *next;  /* of its module */
+    atomic_int shared_bytes_max;
+    struct CUfunc_st *next; /* of its module */
 };
 
 /* The twin of the kernel of that name, without its "sumac_". False: there is none. */

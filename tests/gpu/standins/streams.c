@@ -148,9 +148,17 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
     return CUDA_SUCCESS;
 }
 
+/* A driver may refuse, and leave what is to be destroyed where it is. */
+static void need_context(const char *function, const struct CUctx_st *of)
+{
+    if (standin_current() != of)
+        standin_object("%s where the context of GPU:%d is not current", function, of->device);
+}
+
 /* What is in it is done first, as with a driver. */
 CUresult cuStreamDestroy(CUstream stream)
 {
+    need_context(__func__, stream->of);
     pthread_mutex_lock(&stream->mutex);
     stream->ends = true;
     pthread_cond_broadcast(&stream->changed);
@@ -177,6 +185,18 @@ CUresult cuStreamSynchronize(CUstream stream)
         pthread_cond_wait(&stream->changed, &stream->mutex);
     pthread_mutex_unlock(&stream->mutex);
     return failed(stream);
+}
+
+CUresult cuStreamQuery(CUstream stream)
+{
+    const CUresult result = enter(__func__, stream);
+
+    if (result != CUDA_SUCCESS)
+        return result;
+    pthread_mutex_lock(&stream->mutex);
+    const bool is_done = stream->done == stream->put;
+    pthread_mutex_unlock(&stream->mutex);
+    return is_done ? failed(stream) : CUDA_ERROR_NOT_READY;
 }
 
 /* ---- copies */
@@ -291,6 +311,7 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
  * only. */
 CUresult cuEventDestroy(CUevent event)
 {
+    need_context(__func__, event->of);
     pthread_mutex_lock(&event->mutex);
     if (event->passed < event->recorded && atomic_load(&event->of->failed) == CUDA_SUCCESS)
         standin_object("an event is destroyed that has not come to pass");

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pause.h -- how long a thread that waits for a GPU sleeps between two looks.
+ *
+ * A thread that sleeps wakes up late by up to one pause, so a pause is a small part of the wait so
+ * far. Short waits do not sleep: a wake-up alone takes 50 microseconds and more.
+ */
+#ifndef WORKER_CUDA_PAUSE_H
+#define WORKER_CUDA_PAUSE_H
+
+#include <stdint.h>
+
+#define PAUSE_US_MAX UINT64_C(2000)
+
+/* Microseconds of CLOCK_MONOTONIC. */
+uint64_t pause_now_us(void);
+/* The next pause after so long a wait. 0: give the processor to another thread, and look again. */
+uint64_t pause_us(uint64_t waited_us);
+/* Take it. */
+void pause_here(uint64_t waited_us);
+
+#endif
