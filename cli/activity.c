@@ -7,17 +7,18 @@
 #include <string.h>
 
 #include "text.h"
+#include "total.h"
 
 static void add_session(struct activity *client, const wire_session_stats *session)
 {
-    client->pushes += session->pushes;
-    client->push_bytes += session->push_bytes;
-    client->pulls += session->pulls;
-    client->pull_bytes += session->pull_bytes;
-    client->refused += session->refused;
-    client->non_finite += session->non_finite;
-    client->late += session->late;
-    client->duplicates += session->duplicates;
+    total_add(&client->pushes, session->pushes);
+    total_add(&client->push_bytes, session->push_bytes);
+    total_add(&client->pulls, session->pulls);
+    total_add(&client->pull_bytes, session->pull_bytes);
+    total_add(&client->refused, session->refused);
+    total_add(&client->non_finite, session->non_finite);
+    total_add(&client->late, session->late);
+    total_add(&client->duplicates, session->duplicates);
     client->steps = session->clock > client->steps ? session->clock : client->steps;
     client->weight = session->weight > client->weight ? session->weight : client->weight;
     if (session->last_heard_ms < client->heard_ms)

@@ -101,36 +101,43 @@ static void watch_signals(const char *path)
 
 /* ---- layout */
 
-static uint64_t tensor_bytes(const struct array_entry *entry)
-{
-    uint64_t elements = 0, bytes = 0;
+#define IMAGE_BYTES_MAX ((uint64_t)PTRDIFF_MAX) /* what can be mapped; no disk has more */
 
-    if (sumac_shape_size(&entry->shape, entry->dtype, &elements, &bytes) != SUMAC_OK)
-        return UINT64_MAX / 2; /* more than any disk has */
-    return bytes;
+/* `bytes` more; false: the image would be too large for a file. */
+static bool extend(struct array_file *file, uint64_t bytes)
+{
+    if (bytes > IMAGE_BYTES_MAX - file->bytes)
+        return false;
+    file->bytes += bytes;
+    return true;
 }
 
-static void lay_out(struct array_file *file, const struct array_entry *entries)
+/* False: the image would be too large for a file. */
+static bool lay_out(struct array_file *file, const struct array_entry *entries)
 {
     char header[NPY_HEADER_BYTES_MAX];
-    uint64_t directory_bytes = 0;
+    uint64_t directory_bytes = 0, elements, value_bytes;
 
     for (size_t i = 0; i < file->count; i++) {
         struct place *place = &file->places[i];
         place->name = entries[i].name;
         place->name_bytes = strlen(place->name) + strlen(SUFFIX);
         place->local_at = file->bytes;
-        place->header_at = file->bytes + (file->zip ? LOCAL_BYTES + place->name_bytes : 0);
-        place->values_at =
-            place->header_at +
-            npy_header(entries[i].dtype, &entries[i].shape, place->header_at, header);
-        place->end_at = place->values_at + tensor_bytes(&entries[i]);
-        file->bytes = place->end_at;
+        if (!extend(file, file->zip ? LOCAL_BYTES + place->name_bytes : 0))
+            return false;
+        place->header_at = file->bytes;
+        if (!extend(file, npy_header(entries[i].dtype, &entries[i].shape, file->bytes, header)))
+            return false;
+        place->values_at = file->bytes;
+        if (sumac_shape_size(&entries[i].shape, entries[i].dtype, &elements, &value_bytes) !=
+                SUMAC_OK ||
+            !extend(file, value_bytes))
+            return false;
+        place->end_at = file->bytes;
         directory_bytes += DIRECTORY_BYTES + place->name_bytes;
     }
     file->directory_at = file->bytes;
-    if (file->zip)
-        file->bytes += directory_bytes + END_BYTES;
+    return !file->zip || extend(file, directory_bytes + END_BYTES);
 }
 
 static void write_headers(struct array_file *file, const struct array_entry *entries)
@@ -269,7 +276,8 @@ open_beside(struct array_file *file, const struct stat *replaced, struct sumac_e
     file->temporary = malloc(bytes);
     if (file->temporary == NULL)
         return fail_system(error, ENOMEM, "write", file->said);
-    for (int attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    int number = EEXIST;
+    for (int attempt = 0; attempt < ATTEMPTS_MAX && number == EEXIST; attempt++) {
         (void)text_print(
             file->temporary, bytes, "%s.%ld-%d.tmp", file->path, (long)getpid(), attempt);
         watch_signals(file->temporary);
@@ -279,13 +287,12 @@ open_beside(struct array_file *file, const struct stat *replaced, struct sumac_e
             take_after(file->opened, replaced);
         if (file->opened >= 0)
             return SUMAC_OK;
+        number = errno; /* before other calls change it */
         watch_signals(NULL);
-        if (errno != EEXIST)
-            break;
     }
     free(file->temporary);
     file->temporary = NULL;
-    return fail_system(error, errno, "create a file beside", file->said);
+    return fail_system(error, number, "create a file beside", file->said);
 }
 
 /* What a link leads to is replaced, not the link; what is no regular file is written to. */
@@ -313,9 +320,8 @@ open_path(struct array_file *file, const char *path, struct sumac_error *error)
 /* The image in the file itself where it can be mapped, else in memory. */
 static enum sumac_status make_image(struct array_file *file, struct sumac_error *error)
 {
-    if (file->bytes > INT64_MAX || file->bytes > SIZE_MAX)
-        return fail_system(error, EFBIG, "write", file->said);
     void *image = MAP_FAILED;
+
     if (file->temporary != NULL) {
         const int number = posix_fallocate(file->opened, 0, (off_t)file->bytes);
         if (number == ENOSPC || number == EDQUOT || number == EFBIG || number == EIO)
@@ -383,10 +389,9 @@ enum sumac_status array_file_open(
         made->places != NULL ? SUMAC_OK : fail_system(error, ENOMEM, "write", path);
     if (status == SUMAC_OK)
         status = open_path(made, path, error);
-    if (status == SUMAC_OK) {
-        lay_out(made, entries);
-        status = make_image(made, error);
-    }
+    if (status == SUMAC_OK)
+        status = lay_out(made, entries) ? make_image(made, error)
+                                        : fail_system(error, EFBIG, "write", made->said);
     if (status != SUMAC_OK) {
         destroy(made);
         return status;

@@ -13,7 +13,7 @@
 #define PATIENCE_WITH_MISSING_US 500000u
 
 /* One call. Its answer is lent by lib/rpc for a moment only: it is packed again, and unpacked into
- * memory that stays. */
+ * memory that stays. No command prints a peer's control characters: they end here. */
 struct question {
     uint32_t index;
     struct roster_ps *ps;
@@ -46,8 +46,10 @@ static void keep(struct rpc_call *call, const struct wire_received *received)
         return;
     wire_pack(received->message, 0, packed);
     const struct span span = {.data = packed, .bytes = bytes};
-    if (wire_unpack(question->type, &span, 1, arena, &kept, NULL) == SUMAC_OK)
-        question->answers->replies[question->index] = kept.message;
+    if (wire_unpack(question->type, &span, 1, arena, &kept, NULL) != SUMAC_OK)
+        return;
+    wire_make_printable((wire_message *)(uintptr_t)kept.message);
+    question->answers->replies[question->index] = kept.message;
 }
 
 static void end(struct rpc_call *call, const struct sumac_error *error)

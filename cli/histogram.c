@@ -4,21 +4,23 @@
 
 #include <math.h>
 
+#include "total.h"
+
 void histogram_add(struct histogram *histogram, const wire_histogram *counted)
 {
     if (counted == NULL)
         return;
     for (size_t i = 0; i < counted->n_counts && i < HISTOGRAM_BUCKETS; i++)
-        histogram->counts[i] += counted->counts[i];
-    histogram->count += counted->count;
+        total_add(&histogram->counts[i], counted->counts[i]);
+    total_add(&histogram->count, counted->count);
     histogram->sum += counted->sum;
 }
 
 void histogram_merge(struct histogram *histogram, const struct histogram *other)
 {
     for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
-        histogram->counts[i] += other->counts[i];
-    histogram->count += other->count;
+        total_add(&histogram->counts[i], other->counts[i]);
+    total_add(&histogram->count, other->count);
     histogram->sum += other->sum;
 }
 

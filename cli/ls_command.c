@@ -17,6 +17,7 @@
 #include "table.h"
 #include "update.h"
 #include "text.h"
+#include "total.h"
 #include "unknown.h"
 
 #define PS_TEXT_BYTES 64
@@ -96,7 +97,7 @@ static uint64_t elements_of(const wire_variable *variable)
     uint64_t elements = 1;
 
     for (size_t i = 0; i < variable->n_shape; i++)
-        elements *= variable->shape[i];
+        total_multiply(&elements, variable->shape[i]);
     return elements;
 }
 
@@ -105,7 +106,7 @@ static uint64_t bytes_of(const wire_variable *variable)
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < variable->n_shards; i++)
-        bytes += variable->shards[i]->bytes;
+        total_add(&bytes, variable->shards[i]->bytes);
     return bytes;
 }
 
@@ -128,8 +129,8 @@ static void count(void *context, const struct page *page, size_t index)
     const wire_variable *variable = page_first(page)->variables[index];
 
     listing->variables++;
-    listing->elements += elements_of(variable);
-    listing->bytes += bytes_of(variable);
+    total_add(&listing->elements, elements_of(variable));
+    total_add(&listing->bytes, bytes_of(variable));
     listing->has_defined =
         listing->has_defined || (variable->function != NULL &&
                                  (uint32_t)variable->function->function >= UPDATE_DEFINED_FIRST);

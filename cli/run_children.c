@@ -219,4 +219,6 @@ void run_deinit(struct run *run)
             free(child->output[j]);
         }
     run->child_count = 0;
+    for (int i = 0; i < 2; i++)
+        run_screen_close(&run->screens[i]);
 }

@@ -250,12 +250,10 @@ static int attempt(struct run *run, struct run_plan *plan, int signals, bool *ag
         return EXIT_FAILED;
     }
     *run = (struct run){0};
-    for (int i = 0; i < 2; i++)
-        run->screens[i] = (struct run_screen){
-            .fd = STDOUT_FILENO + i,
-            .terminal = isatty(STDOUT_FILENO + i) == 1,
-            .progress_shown = &run->progress_shown,
-        };
+    for (int i = 0; i < 2; i++) {
+        run->screens[i] = run_screen_open(STDOUT_FILENO + i);
+        run->screens[i].progress_shown = &run->progress_shown;
+    }
     run->one_screen = one_file(STDOUT_FILENO, STDERR_FILENO);
     if (!run_start(run, plan))
         return EXIT_FAILED;

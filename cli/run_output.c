@@ -3,10 +3,15 @@
 #include "run_output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "text.h"
 
 #define PROGRESS_INTERVAL_MS 1000
 
@@ -16,19 +21,53 @@ static bool reader_is_gone(const struct run_screen *screen, int reason)
     return reason == EPIPE || (reason == EIO && screen->terminal);
 }
 
+struct run_screen run_screen_open(int fd)
+{
+    struct run_screen screen = {.fd = fd, .terminal = isatty(fd) == 1};
+    struct stat file;
+    char path[32];
+
+    if (fstat(fd, &file) != 0)
+        return screen;
+    screen.socket = S_ISSOCK(file.st_mode);
+    if (!S_ISFIFO(file.st_mode) && !screen.terminal)
+        return screen;
+    (void)text_print(path, sizeof path, "/proc/self/fd/%d", fd);
+    const int again = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (again >= 0)
+        screen.fd = again;
+    return screen;
+}
+
+void run_screen_close(struct run_screen *screen)
+{
+    if (screen->fd > STDERR_FILENO)
+        (void)close(screen->fd);
+}
+
+static bool wait_without_end(int fd)
+{
+    struct pollfd polled = {.fd = fd, .events = POLLOUT};
+
+    (void)poll(&polled, 1, -1);
+    return true;
+}
+
 /* Everything, or as much as the other side takes: that it cannot be written is no reason to end a
  * run, but is noted. */
 static void write_all(struct run_screen *screen, const char *bytes, size_t count)
 {
-    while (count > 0) {
-        const ssize_t written = write(screen->fd, bytes, count);
+    while (count > 0 && !screen->given_up) {
+        const ssize_t written = screen->socket ? send(screen->fd, bytes, count, MSG_DONTWAIT)
+                                               : write(screen->fd, bytes, count);
         const int reason = written < 0 ? errno : 0;
         if (written > 0) {
             bytes += written;
             count -= (size_t)written;
         } else if (reason == EAGAIN) {
-            struct pollfd fd = {.fd = screen->fd, .events = POLLOUT};
-            (void)poll(&fd, 1, -1);
+            const bool goes_on = screen->wait == NULL ? wait_without_end(screen->fd)
+                                                      : screen->wait(screen->context, screen->fd);
+            screen->given_up = screen->given_up || !goes_on;
         } else if (reason != EINTR) {
             if (screen->lost == 0 && !reader_is_gone(screen, reason))
                 screen->lost = reason;
@@ -63,9 +102,9 @@ static void pass_line(struct run_output *output)
 {
     const bool over = output->screen->terminal && *output->screen->progress_shown;
 
-    write_line(output, over ? CLEAR_LINE : "", output->used, "\n");
-    if (over)
+    if (over) /* before the write, which may wait */
         *output->screen->progress_shown = false;
+    write_line(output, over ? CLEAR_LINE : "", output->used, "\n");
     output->used = 0;
 }
 
@@ -86,6 +125,7 @@ static size_t fitting(const struct run_output *output)
 static void show_progress(struct run_output *output)
 {
     if (output->screen->terminal && output->used > 0) {
+        *output->screen->progress_shown = false;
         write_line(output, CLEAR_LINE, fitting(output), "");
         *output->screen->progress_shown = true;
     }
@@ -127,7 +167,17 @@ void run_output_end(struct run_output *output)
 
 void run_screen_end(struct run_screen *screen)
 {
-    if (*screen->progress_shown)
-        write_all(screen, "\n", 1);
+    const bool shown = *screen->progress_shown;
+
     *screen->progress_shown = false;
+    if (shown)
+        write_all(screen, "\n", 1);
+}
+
+void run_screen_say(struct run_screen *screen, const char *line)
+{
+    char whole[RUN_OUTPUT_LINE_BYTES_MAX];
+
+    (void)text_print(whole, sizeof whole, "%s\n", line);
+    write_all(screen, whole, strlen(whole));
 }

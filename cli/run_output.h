@@ -23,6 +23,12 @@
 struct run_screen {
     int fd;
     bool terminal;
+    bool socket;   /* written with MSG_DONTWAIT */
+    bool given_up; /* lines are dropped from here on */
+    /* The screen takes nothing at present: wait until `fd` can be written. False: give it up.
+     * NULL: wait without end. */
+    bool (*wait)(void *context, int fd);
+    void *context;
     int lost; /* errno of the first line that could not be written although somebody may want it; 0:
                  none */
     bool *progress_shown; /* the cursor is behind a progress line; both are one terminal's, as a
@@ -38,6 +44,16 @@ struct run_output {
     bool returned; /* the last byte was a carriage return: a line feed makes it a line's end */
     uint64_t progress_ms; /* when a progress line was last passed on, not to a terminal */
 };
+
+/* The screen for a file descriptor of this process, without `progress_shown`. A reader that does
+ * not read must not block the run, so a pipe or a terminal is opened once more, to be written
+ * without blocking: the flag of the file itself is shared with other processes.
+ * Gives  the screen; release with run_screen_close. */
+struct run_screen run_screen_open(int fd);
+void run_screen_close(struct run_screen *screen);
+
+/* Write a line of this process's own. */
+void run_screen_say(struct run_screen *screen, const char *line);
 
 /* Bytes that the process wrote at `now_ms`. */
 void run_output_take(struct run_output *output, const char *bytes, size_t count, uint64_t now_ms);

@@ -27,7 +27,8 @@
  * signal: a ps finishes what is in flight first, within 5 s by default. */
 #define ENDING_MS 3000
 #define STOPPING_MS 10000
-/* How long output is waited for that something outside the process groups keeps open. */
+/* Wait this long for output that something outside the process groups keeps open, and, after a
+ * signal, for a reader of our output. */
 #define LAST_OUTPUT_MS 1000
 
 enum phase { GOING, ENDING, STOPPING, ASKING, STOPPING_PS };
@@ -37,6 +38,7 @@ struct watch {
     int signals;
     enum phase phase;
     uint64_t deadline_ms; /* of the phase; 0: none */
+    uint64_t told_ms;     /* when a signal came that ends the run; 0: none has */
     int code;
     bool port_taken;
     bool killed; /* who did not end in the time of the phase, and it was said */
@@ -62,8 +64,11 @@ static bool all_ended(const struct run *run, bool ps)
 
 static void say(struct watch *watch, const char *text)
 {
+    char line[256];
+
     run_screen_end(&watch->run->screens[0]);
-    fprintf(stderr, "sumac run: %s\n", text);
+    (void)snprintf(line, sizeof line, "sumac run: %s", text);
+    run_screen_say(&watch->run->screens[1], line);
 }
 
 /* ---- what ends */
@@ -79,7 +84,7 @@ static void stop(struct watch *watch, int signal_number)
 /* Kill what was told to end and did not, and name the first of them. */
 static void kill_late(struct watch *watch, bool ps)
 {
-    const struct run *run = watch->run;
+    struct run *run = watch->run;
     const struct run_child *first = NULL;
     uint32_t others = 0;
     char name[RUN_OUTPUT_LABEL_BYTES], more[32] = "", text[160];
@@ -91,7 +96,10 @@ static void kill_late(struct watch *watch, bool ps)
         others += first != NULL;
         first = first == NULL ? child : first;
     }
-    if (first != NULL && !watch->killed) {
+    const bool says = first != NULL && !watch->killed;
+    watch->killed = true;
+    run_signal(run, ps, SIGKILL);
+    if (says) {
         if (others > 0)
             (void)snprintf(more, sizeof more, " and %u more", (unsigned)others);
         (void)run_child_name(first, name, sizeof name);
@@ -100,8 +108,6 @@ static void kill_late(struct watch *watch, bool ps)
             more, STOPPING_MS / 1000, others > 0 ? "are" : "is");
         say(watch, text);
     }
-    watch->killed = true;
-    run_signal(watch->run, ps, SIGKILL);
 }
 
 static void tell_code(struct watch *watch, const struct run_child *child, const char *then)
@@ -135,8 +141,8 @@ static void judge(struct watch *watch)
             return;
         }
         watch->code = child->code;
-        tell_code(watch, child, "; stopping the others");
         stop(watch, SIGTERM);
+        tell_code(watch, child, "; stopping the others");
     }
 }
 
@@ -168,14 +174,16 @@ static void take_signals(struct watch *watch)
         if (number == SIGUSR1 || number == SIGUSR2) {
             run_signal(watch->run, false, number);
         } else if (watch->phase >= STOPPING) { /* once more: at once */
+            watch->told_ms = watch->told_ms == 0 ? now_ms() : watch->told_ms;
             watch->code = watch->code == 0 ? 128 + number : watch->code;
             run_signal(watch->run, false, SIGKILL);
             run_signal(watch->run, true, SIGKILL);
         } else {
             watch->code = 128 + number;
+            watch->told_ms = now_ms();
+            stop(watch, number);
             say(watch,
                 "stopping the workers, then the ps; another signal ends all of them at once");
-            stop(watch, number);
         }
     }
 }
@@ -191,12 +199,12 @@ static void advance(struct watch *watch)
         watch->phase = ENDING;
         watch->deadline_ms = now_ms() + ENDING_MS;
     } else if (watch->phase == ENDING && late && !all_ended(run, true)) {
-        say(watch, "the workers have ended, and the ps wait for more of them; stopping the ps");
         watch->asked = true;
         watch->phase = ASKING;
         watch->deadline_ms = now_ms() + STOPPING_MS;
         if (!run->children[0].ended)
             (void)kill(-run->children[0].pid, SIGTERM);
+        say(watch, "the workers have ended, and the ps wait for more of them; stopping the ps");
     } else if (watch->phase == ASKING && (late || run->children[0].ended)) {
         watch->phase = STOPPING_PS;
         watch->deadline_ms = now_ms() + STOPPING_MS;
@@ -209,6 +217,15 @@ static void advance(struct watch *watch)
     } else if ((watch->phase == STOPPING || watch->phase == STOPPING_PS) && late) {
         kill_late(watch, watch->phase == STOPPING_PS);
     }
+}
+
+/* Everything but output. */
+static void attend(struct watch *watch)
+{
+    take_signals(watch);
+    run_reap(watch->run);
+    judge(watch);
+    advance(watch);
 }
 
 /* ---- output */
@@ -257,20 +274,36 @@ static void wait_for_something(struct watch *watch, int timeout_ms)
     (void)poll(fds, count, timeout_ms);
 }
 
-static bool output_is_open(const struct run *run)
-{
-    for (uint32_t i = 0; i < run->child_count; i++)
-        if (run->children[i].pipe[0] >= 0 || run->children[i].pipe[1] >= 0)
-            return true;
-    return false;
-}
-
 static int time_left_ms(const struct watch *watch)
 {
     if (watch->deadline_ms == 0)
         return -1;
     const uint64_t now = now_ms();
     return now >= watch->deadline_ms ? 100 : (int)(watch->deadline_ms - now);
+}
+
+/* Nobody reads what a screen shows: signals and processes do not wait for that. After a signal that
+ * ends the run the output is given up. */
+static bool wait_for_screen(void *context, int fd)
+{
+    struct watch *watch = context;
+    struct pollfd fds[] = {{.fd = fd, .events = POLLOUT}, {.fd = watch->signals, .events = POLLIN}};
+    const int left_ms = time_left_ms(watch);
+    const bool told = watch->told_ms != 0;
+
+    (void)poll(fds, 2, told && left_ms > LAST_OUTPUT_MS ? LAST_OUTPUT_MS : left_ms);
+    if (fds[0].revents != 0)
+        return true;
+    attend(watch);
+    return watch->told_ms == 0 || now_ms() < watch->told_ms + LAST_OUTPUT_MS;
+}
+
+static bool output_is_open(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->child_count; i++)
+        if (run->children[i].pipe[0] >= 0 || run->children[i].pipe[1] >= 0)
+            return true;
+    return false;
 }
 
 /* A full disk ends no training, but what was printed is not all there. */
@@ -295,6 +328,10 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
 {
     struct watch watch = {.run = run, .signals = signals};
 
+    for (int i = 0; i < 2; i++) {
+        run->screens[i].wait = wait_for_screen;
+        run->screens[i].context = &watch;
+    }
     while (!all_ended(run, false) || !all_ended(run, true)) {
         wait_for_something(&watch, time_left_ms(&watch));
         take_signals(&watch);

@@ -48,9 +48,9 @@ static uint64_t wanted_bytes(int file)
     return wanted;
 }
 
-/* dlopen maps a file that was copied in part, and reads behind its end: a SIGBUS that names
- * nothing. */
-static enum sumac_status check_whole(const char *path, const char *name, struct sumac_error *error)
+/* dlopen waits for a writer where it opens a FIFO, and maps a file that was copied in part, and
+ * reads behind its end: a SIGBUS that names nothing. */
+static enum sumac_status check_file(const char *path, const char *name, struct sumac_error *error)
 {
     const int file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat stat;
@@ -58,9 +58,13 @@ static enum sumac_status check_whole(const char *path, const char *name, struct 
     assert(path[0] != '\0');
     if (file < 0)
         return SUMAC_OK; /* dlopen may find it elsewhere, or says why not */
-    const bool known = fstat(file, &stat) == 0 && S_ISREG(stat.st_mode);
-    const uint64_t wanted = known ? wanted_bytes(file) : 0;
+    const bool known = fstat(file, &stat) == 0;
+    const uint64_t wanted = known && S_ISREG(stat.st_mode) ? wanted_bytes(file) : 0;
     (void)close(file);
+    if (known && !S_ISREG(stat.st_mode))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "cannot load the plug-in %s: it is not a regular file; name a shared library", path);
     if (!known || (uint64_t)stat.st_size >= wanted)
         return SUMAC_OK;
     return fail(
@@ -79,7 +83,7 @@ static enum sumac_status open_library(const char *path, void **handle, struct su
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "cannot load the plug-in %s: it has no name", path);
     const char *const name = name_file(path, text, sizeof text);
-    if (check_whole(path, name, error) != SUMAC_OK)
+    if (check_file(path, name, error) != SUMAC_OK)
         return SUMAC_INVALID_ARGUMENT;
     *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (*handle != NULL)

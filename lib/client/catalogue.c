@@ -67,8 +67,10 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
 {
     struct sumac_variable *known = find(client, wire->name);
 
-    if (known != NULL && known->variable_id == wire->variable_id)
+    if (known != NULL && known->variable_id == wire->variable_id) {
+        known->every_shard |= wire->every_shard != 0; /* it may have a schedule by now */
         return known;
+    }
     if (!is_sound(wire))
         return NULL;
     const size_t name_bytes = strlen(wire->name) + 1;
@@ -79,6 +81,7 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
     variable->client = client;
     variable->variable_id = wire->variable_id;
     variable->dtype = (enum sumac_dtype)wire->data_type;
+    variable->every_shard = wire->every_shard != 0;
     fill_shape(variable, wire);
     variable->shard_count = (uint32_t)wire->n_shards;
     for (size_t i = 0; i < wire->n_shards; i++) {

@@ -67,6 +67,7 @@ struct sumac_variable {
     uint64_t rows;      /* of a scalar: 1 */
     bool deleted;
     bool created; /* by this client, or so it asked */
+    bool every_shard; /* a push of some of its rows names all its shards */
     uint32_t shard_count;
     struct variable_shard shards[];
 };
@@ -292,6 +293,7 @@ struct selection {
     uint32_t function;                  /* of a push */
     bool earlier_pull; /* of a push: computed from the values of the pull before the last */
     bool synchronous;  /* likewise: half types are given as float32 */
+    bool every_shard;  /* of a push: shards that it has no rows for are named, too */
     bool pulls;
     const char *verb; /* "push", "pull" */
 };

@@ -102,6 +102,19 @@ struct deltas {
     bool earlier_pull, synchronous;
 };
 
+/* A push of some rows does, where t or the learning rate depends on the count of pushes: both are
+ * to be the same on all shards. */
+static bool names_every_shard(const struct sumac_client *client, const struct sumac_delta *delta)
+{
+    const struct sumac_function *named = delta->function;
+
+    if (delta->variable == NULL || (!delta->has_rows && delta->indices == NULL))
+        return false;
+    if (delta->variable->every_shard || named == NULL)
+        return delta->variable->every_shard;
+    return named->schedule != NULL || client_function(client, named->name)->counts_steps;
+}
+
 static enum sumac_status add_deltas(
     struct transfer *transfer, const struct deltas *deltas, struct session_push *push,
     struct sumac_error *error)
@@ -132,12 +145,15 @@ static enum sumac_status add_deltas(
             .function = delta->function != NULL ? push->function_count : 0,
             .earlier_pull = deltas->earlier_pull,
             .synchronous = deltas->synchronous,
+            .every_shard = names_every_shard(transfer->client, delta),
             .verb = "push"};
         const enum sumac_status status = delta->sets_hyperparameters
                                              ? selection_set(transfer, &selection, error)
                                              : selection_add(transfer, &selection, error);
         if (status != SUMAC_OK)
             return status;
+        if (delta->sets_hyperparameters && delta->function->schedule != NULL)
+            delta->variable->every_shard = true;
     }
     assert(push->function_count <= deltas->count);
     push->functions = functions;

@@ -260,13 +260,18 @@ enum sumac_status selection_add(
     uint64_t covered = 0;
     for (uint32_t i = 0; i < variable->shard_count; i++) {
         struct variable_shard *shard = &variable->shards[i];
-        if (!overlap(shard, rows, &common))
+        const bool has_rows = overlap(shard, rows, &common);
+        if (!has_rows && !selection->every_shard)
             continue;
         struct session_piece *piece = transfer_add_piece(transfer, selection, shard);
         if (piece == NULL)
             return fail(
                 error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
                 "no memory for a %s of %s", selection->verb, variable->name);
+        if (!has_rows) {
+            piece->based_on = 0; /* nothing was computed from it */
+            continue;
+        }
         assert(common.first >= shard->first_row);
         covered += common.count;
         piece->offset_bytes = (common.first - shard->first_row) * row_bytes;

@@ -123,7 +123,8 @@ static void place_rows(struct split *split)
     }
 }
 
-/* Of each shard that has rows; of a synchronous push each shard, as the other members have. */
+/* Each shard that has rows gets a piece. Every shard gets one of a synchronous push, for members
+ * may have rows of different shards, and where t or a schedule counts the push. */
 static enum sumac_status
 add_pieces(struct transfer *transfer, const struct selection *selection, const struct split *split)
 {
@@ -135,12 +136,13 @@ add_pieces(struct transfer *transfer, const struct selection *selection, const s
     assert(split->row_bytes > 0);
     for (uint32_t i = 0; i < variable->shard_count; i++) {
         const uint64_t count = split->ends[i] - first;
-        if (count == 0 && names_rows && !selection->synchronous)
+        if (count == 0 && names_rows && !selection->synchronous && !selection->every_shard)
             continue;
         struct session_piece *piece = transfer_add_piece(transfer, selection, &variable->shards[i]);
         if (piece == NULL)
             return SUMAC_RESOURCE_EXHAUSTED;
         piece->kind = WIRE_PIECE_ROW_INDICES;
+        piece->based_on = count == 0 ? 0 : piece->based_on; /* nothing was computed from it */
         piece->rows = split->rows + first;
         piece->row_bytes = split->row_bytes;
         piece->bytes = count * split->row_bytes;

@@ -114,6 +114,10 @@ enum sumac_status wire_unpack(
     const wire_type *type, const struct span *spans, size_t span_count, struct arena *arena,
     struct wire_received *received, struct sumac_error *error);
 
+/* Make each string of the message, and of those within it, one printable line (text.h). The text of
+ * an update function keeps its lines. */
+void wire_make_printable(wire_message *message);
+
 /* Is `type` one whose field 15 is `bytes payload`? */
 bool wire_has_payload(const wire_type *type);
 /* May a message of this type, or one within it, have a string? */

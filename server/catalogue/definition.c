@@ -619,5 +619,7 @@ bool definition_write(
     bool whole = true;
     for (size_t i = 0; whole && i < ATTRIBUTES; i++)
         whole = attributes[i].write(definition, arena, message);
+    message->every_shard |= definition->function->counts_steps ||
+                            update_schedule_is_any(&definition->hyperparameters.schedule);
     return whole;
 }

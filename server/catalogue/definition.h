@@ -22,7 +22,7 @@
 
 #define DEFINITION_NAME_BYTES_MAX 1024u
 /* Of a variable in an answer, every number with as many bytes as it may take. */
-#define DEFINITION_VARIABLE_BYTES_MAX 376u /* without its name and its shards, nor … */
+#define DEFINITION_VARIABLE_BYTES_MAX 378u /* without its name and its shards, nor … */
 #define DEFINITION_CURRENT_BYTES_MAX 176u  /* … its function as it is by now */
 #define DEFINITION_SHARD_BYTES_MAX 70u     /* without the name of a task */
 

@@ -72,6 +72,7 @@ static wire_variable *pack_variable(struct lane *lane, struct variable *variable
             variable->definition.function, &changed->hyperparameters, &lane->arena);
         if (message->current == NULL)
             return NULL;
+        message->every_shard = update_schedule_is_any(&changed->hyperparameters.schedule);
     }
     return definition_write(&variable->definition, &lane->arena, message) ? message : NULL;
 }

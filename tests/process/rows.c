@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c -- a worker that pushes and pulls rows by index, and compares them with a plain loop:
- * `sumac run --ps 2 --workers 1 -- rows`. Exits with 0 if all are the same. */
+/* rows.c -- a worker that pushes and pulls rows by index, and compares them with a plain loop; and
+ * compares a variable of one shard with one of several after the same pushes: `sumac run --ps 2
+ * --workers 1 -- rows`. Exits with 0 if all are the same. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,6 +108,167 @@ static void expect_refused(
     exit(1);
 }
 
+/* ---- one shard, or several */
+
+#define SMALL_ROWS 7u
+#define SMALL_COLUMNS 2u
+#define SHARDS 3u
+#define COUNTING_PUSHES 6u
+
+enum { ONE, MANY, BOTH };
+
+/* How a variable of one shard and another of several are made, and pushed to. */
+struct counting {
+    const char *name, *function;
+    const struct sumac_schedule *schedule; /* at the create */
+    const struct sumac_schedule *set;   /* by the first push, of another client where `elsewhere` */
+    const struct sumac_schedule *named; /* by each push */
+    bool found;                         /* by another client, which pushes */
+    bool by_range;
+};
+
+static enum sumac_status create_both(
+    struct sumac_client *client, const struct counting *counting,
+    struct sumac_variable *variables[BOTH], struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = ONE; status == SUMAC_OK && i < BOTH; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "%s/%u", counting->name, i);
+        const struct sumac_variable_options options = {
+            .name = name,
+            .dtype = SUMAC_FLOAT32,
+            .shape = SUMAC_SHAPE(SMALL_ROWS, SMALL_COLUMNS),
+            .initializer = SUMAC_INITIALIZER_ONES,
+            .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
+            .num_shards = i == ONE ? 1 : SHARDS,
+            .function = {.name = counting->function, .schedule = counting->schedule}};
+        status = sumac_client_create(client, &options, &variables[i], error);
+    }
+    return status;
+}
+
+/* The schedule that both have from here on. */
+static enum sumac_status set_schedule(
+    struct sumac_client *client, struct sumac_variable *const variables[BOTH],
+    const struct counting *counting, struct sumac_error *error)
+{
+    const struct sumac_function function = {.name = counting->function, .schedule = counting->set};
+    const struct sumac_delta deltas[BOTH] = {
+        {.variable = variables[ONE], .function = &function, .sets_hyperparameters = true},
+        {.variable = variables[MANY], .function = &function, .sets_hyperparameters = true}};
+
+    return sumac_client_push_and_wait(client, deltas, BOTH, NULL, error);
+}
+
+/* Another client, which learns of the variables now: theirs become `variables`. */
+static enum sumac_status find_both(
+    struct sumac_client **client, struct sumac_variable *variables[BOTH], struct sumac_error *error)
+{
+    const struct sumac_client_options observer = {.observer = true};
+    enum sumac_status status = sumac_client_open(&observer, client, error);
+
+    for (uint32_t i = ONE; status == SUMAC_OK && i < BOTH; i++)
+        status =
+            sumac_client_find(*client, sumac_variable_name(variables[i]), &variables[i], error);
+    return status;
+}
+
+/* Two rows of one shard alone, which is another one each time. */
+static enum sumac_status push_to_both(
+    struct sumac_client *client, struct sumac_variable *const variables[BOTH], uint32_t number,
+    const struct counting *counting, struct sumac_error *error)
+{
+    static const float gradient[2 * SMALL_COLUMNS] = {1, -2, 0.5f, 3};
+    const struct sumac_shard shard = sumac_variable_shard(variables[MANY], number * 2 % SHARDS);
+    int64_t row[] = {(int64_t)shard.rows.first + 1, (int64_t)shard.rows.first};
+    const struct sumac_tensor rows = sumac_tensor_over(row, SUMAC_INT64, SUMAC_SHAPE(2));
+    const struct sumac_function named = {.name = counting->function, .schedule = counting->named};
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = ONE; status == SUMAC_OK && i < BOTH; i++) {
+        const struct sumac_delta delta = {
+            .variable = variables[i],
+            .value = sumac_tensor_over(
+                (void *)(uintptr_t)gradient, SUMAC_FLOAT32, SUMAC_SHAPE(2, SMALL_COLUMNS)),
+            .has_rows = counting->by_range,
+            .rows = {.first = shard.rows.first, .count = counting->by_range ? 2 : 0},
+            .indices = counting->by_range ? NULL : &rows,
+            .function = counting->named != NULL ? &named : NULL};
+        status = sumac_client_push_and_wait(client, &delta, 1, NULL, error);
+    }
+    return status;
+}
+
+static enum sumac_status push_all(
+    struct sumac_client *client, const struct counting *counting,
+    struct sumac_variable *variables[BOTH], struct sumac_error *error)
+{
+    struct sumac_client *other = NULL;
+    enum sumac_status status = SUMAC_OK;
+
+    if (counting->set != NULL)
+        status = set_schedule(client, variables, counting, error);
+    if (counting->found && status == SUMAC_OK)
+        status = find_both(&other, variables, error);
+    for (uint32_t i = 0; status == SUMAC_OK && i < COUNTING_PUSHES; i++)
+        status = push_to_both(other != NULL ? other : client, variables, i, counting, error);
+    if (other != NULL && status == SUMAC_OK)
+        status = sumac_client_leave(other, SUMAC_LEAVING_DONE, error);
+    sumac_client_close(other);
+    return status;
+}
+
+static enum sumac_status
+compare(struct sumac_client *client, const struct counting *counting, struct sumac_error *error)
+{
+    float value[BOTH][SMALL_ROWS * SMALL_COLUMNS] = {{0}, {0}};
+    struct sumac_variable *variables[BOTH] = {NULL, NULL}, *pushed[BOTH];
+    enum sumac_status status = create_both(client, counting, variables, error);
+
+    memcpy(pushed, variables, sizeof pushed);
+    if (status == SUMAC_OK)
+        status = push_all(client, counting, pushed, error);
+    for (uint32_t i = ONE; status == SUMAC_OK && i < BOTH; i++) {
+        const struct sumac_fetch fetch = {
+            .variable = variables[i],
+            .into =
+                sumac_tensor_over(value[i], SUMAC_FLOAT32, SUMAC_SHAPE(SMALL_ROWS, SMALL_COLUMNS))};
+        status = sumac_client_pull_and_wait(client, &fetch, 1, NULL, error);
+    }
+    if (status != SUMAC_OK || memcmp(value[ONE], value[MANY], sizeof value[ONE]) == 0)
+        return status;
+    for (uint32_t i = 0; i < SMALL_ROWS * SMALL_COLUMNS; i++)
+        (void)fprintf(
+            stderr, "%s, element %u: %.9g in one shard, %.9g in several\n", counting->name, i,
+            (double)value[ONE][i], (double)value[MANY][i]);
+    exit(1);
+}
+
+/* t and the learning rate do not depend on the number of shards. */
+static enum sumac_status compare_all(struct sumac_client *client, struct sumac_error *error)
+{
+    static const struct sumac_schedule decay = {
+        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY, .decay_steps = 1, .decay_rate = 0.5};
+    static const struct counting countings[] = {
+        {.name = "adam", .function = "adam"},
+        {.name = "adam_by_range", .function = "adam", .by_range = true},
+        {.name = "step", .function = "shrink"},
+        {.name = "scheduled", .function = "sgd", .schedule = &decay},
+        {.name = "scheduled_by_range", .function = "sgd", .schedule = &decay, .by_range = true},
+        {.name = "set", .function = "sgd", .set = &decay},
+        {.name = "found", .function = "sgd", .set = &decay, .found = true},
+        {.name = "named", .function = "sgd", .named = &decay}};
+    static const char text[] = "hyperparameters: learning_rate = 0.01\n"
+                               "value = value - learning_rate / step * g\n";
+    enum sumac_status status = sumac_client_define(client, "shrink", text, sizeof text - 1, error);
+
+    for (size_t i = 0; status == SUMAC_OK && i < sizeof countings / sizeof *countings; i++)
+        status = compare(client, &countings[i], error);
+    return status;
+}
+
 int main(void)
 {
     const struct sumac_variable_options options = {
@@ -132,6 +294,8 @@ int main(void)
         expect_refused(client, variable, ROWS, "row 5000 of table (index 0 of 1): its rows are 0");
         expect_refused(client, variable, -1, "row -1 of table");
     }
+    if (status == SUMAC_OK)
+        status = compare_all(client, &error);
     if (status == SUMAC_OK)
         status = sumac_client_leave(client, SUMAC_LEAVING_DONE, &error);
     if (status != SUMAC_OK)

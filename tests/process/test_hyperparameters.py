@@ -63,14 +63,14 @@ class Hyperparameters(Talk):
             expected -= step if step < 2 else 2 * (0.5 * (1 + turn) / 2 + 0.5)
             self.assert_near(self.value("decays"), expected)
 
-    def test_shards_that_other_pushes_have_named_are_at_other_places(self):
+    def test_a_push_of_some_rows_moves_the_schedule_on_all_shards(self):
         self.make("apart", "float32", (4, 2), 2, "sgd,learning_rate=1,schedule=exponential_decay,decay_steps=1,decay_rate=0.5")
         for _ in range(2):
             self.put("apart", ONES[:2], "- - 0")                # rows of the first shard: 1 and a half
-        self.put("apart", ONES)                                 # a quarter there, 1 in the other
+        self.put("apart", ONES)                                 # a quarter in both
         values = self.fetch("apart", numpy.float32, (4, 2))
-        self.assertEqual(values[:, 0].tolist(), [-1.75, -1.75, -1, -1])
-        self.assertEqual([shard["version"] for shard in self.listed("apart")["shards"]], [3, 1])
+        self.assertEqual(values[:, 0].tolist(), [-1.75, -1.75, -0.25, -0.25])
+        self.assertEqual([shard["version"] for shard in self.listed("apart")["shards"]], [3, 3])
 
     def test_a_list_says_both_what_was_created_and_what_counts(self):
         self.make("both", "float32", (4, 2), 2, "momentum,learning_rate=0.5")

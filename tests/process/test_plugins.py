@@ -254,7 +254,10 @@ class Refusing(unittest.TestCase):
         empty = os.path.join(self.folder.name, "empty.c")
         with open(empty, "w", encoding="utf-8") as file:
             file.write("int nothing;")
-        for path, words in ((os.path.join(self.folder.name, "none.so"), "cannot load the plug-in"), (text, "cannot load the plug-in"),
+        fifo = os.path.join(self.folder.name, "fifo.so")
+        os.mkfifo(fifo)
+        for path, words in ((fifo, "it is not a regular file"), (self.folder.name, "it is not a regular file"),
+                            (os.path.join(self.folder.name, "none.so"), "cannot load the plug-in"), (text, "cannot load the plug-in"),
                             ("text.so", "cannot load the plug-in text.so: ./text.so"), ("", "cannot load the plug-in"),
                             (self.installed.compile("libempty.so", empty), "is no plug-in: it has no object sumac_plugin")):
             said = self.refused(path)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sumac run`: a whole cluster on this machine, what it prints, how it ends, and what it leaves behind: nothing."""
 import contextlib
+import fcntl
 import json
 import os
 import pty
@@ -8,7 +9,9 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import tempfile
+import termios
 import time
 import unittest
 import uuid
@@ -32,6 +35,16 @@ def marked(mark):
         except OSError:
             continue        # it has ended, or is somebody else's
     return found
+
+
+def fill(pipe):
+    """Until a pipe that nobody reads takes hardly more."""
+    room = fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ)
+    until = time.monotonic() + PATIENCE_S
+    held = bytearray(4)
+    while int.from_bytes(held, sys.byteorder) < room - 4096:
+        assert time.monotonic() < until, "the pipe does not fill"
+        fcntl.ioctl(pipe, termios.FIONREAD, held)
 
 
 class Run(unittest.TestCase):
@@ -285,6 +298,17 @@ class Run(unittest.TestCase):
         self.processes.append(program)
         self.assertEqual(program.wait(), 0, program.text())
         self.assertEqual(len(program.lines), 1, program.text())
+
+    def test_a_signal_is_heard_while_nobody_reads_the_output(self):
+        command = [SUMAC, "run", "--ps", "1", "--workers", "1", "--", "/usr/bin/yes", "x" * 80]
+        for errors in (subprocess.DEVNULL, subprocess.STDOUT):
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+                                  env={**os.environ, **self.environment}) as run:
+                self.addCleanup(run.kill)
+                fill(run.stdout)
+                run.send_signal(signal.SIGTERM)
+                self.assertEqual(run.wait(timeout=PATIENCE_S), 143)
+            self.assert_nothing_is_left()
 
     def test_a_port_that_is_taken_in_the_meantime_starts_the_cluster_again(self):
         taken = {"LD_PRELOAD": BIND_ONCE, "SUMAC_BIND_ONCE": os.path.join(self.folder.name, "bound"),

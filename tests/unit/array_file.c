@@ -369,6 +369,28 @@ static void a_directory_leads_to_each_entry(void **state)
     assert_int_equal(at, end_at);
 }
 
+/* A ps may list any size. */
+static void sizes_that_are_2_to_the_64th_together_are_too_large(void **state)
+{
+    const struct folder *folder = *state;
+    struct array_entry entries[5];
+    struct array_file *file = NULL;
+    struct sumac_error error = {0};
+
+    for (size_t i = 0; i < 4; i++)
+        entries[i] = (struct array_entry){
+            .name = "v",
+            .dtype = SUMAC_FLOAT32,
+            .shape = {.extent = {UINT64_C(1) << 60}, .rank = 1}};
+    entries[4] = (struct array_entry){.name = "w", .dtype = SUMAC_UINT8};
+
+    assert_int_equal(
+        array_file_open(folder->file, true, entries, 5, &file, &error), SUMAC_RESOURCE_EXHAUSTED);
+
+    assert_null(file);
+    assert_non_null(strstr(error.text, "File too large"));
+}
+
 /* One that a process with the same number has left, killed, is left alone. */
 static void another_file_of_the_same_number_is_not_taken(void **state)
 {
@@ -533,6 +555,7 @@ int main(void)
         IN_A_FOLDER(a_link_stays_and_what_it_leads_to_is_replaced),
         IN_A_FOLDER(a_full_disk_is_told_with_the_path_and_the_reason),
         IN_A_FOLDER(an_archive_has_each_array_and_a_directory),
+        IN_A_FOLDER(sizes_that_are_2_to_the_64th_together_are_too_large),
         cmocka_unit_test(a_header_of_more_than_255_bytes_says_so_in_two),
         IN_A_FOLDER(a_directory_leads_to_each_entry),
         IN_A_FOLDER(another_file_of_the_same_number_is_not_taken),

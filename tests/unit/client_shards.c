@@ -53,6 +53,68 @@ static void rows_are_split_where_the_shards_meet(void **state)
     forget(&known);
 }
 
+/* One row of the second shard; in `by_range` as rows, else by its index. */
+static const struct session_piece *
+add_one_row(struct known *known, bool every_shard, bool by_range, uint32_t *piece_count)
+{
+    static int64_t index = 7;
+    const struct sumac_tensor row = tensor(known, 1, SUMAC_FLOAT32);
+    const struct sumac_tensor indices = sumac_tensor_over(&index, SUMAC_INT64, SUMAC_SHAPE(1));
+    const struct selection selection = {
+        .variable = known->variable,
+        .tensor = &row,
+        .has_rows = by_range,
+        .rows = {.first = by_range ? 7 : 0, .count = by_range},
+        .indices = by_range ? NULL : &indices,
+        .every_shard = every_shard,
+        .verb = "push"};
+    const uint32_t before = known->transfer->piece_count;
+
+    assert_int_equal(selection_add(known->transfer, &selection, NULL), SUMAC_OK);
+    *piece_count = known->transfer->piece_count - before;
+    return known->transfer->pieces + before;
+}
+
+static void some_rows_name_their_shards_alone(void **state)
+{
+    (void)state;
+    struct known known;
+    uint32_t count;
+
+    know(&known);
+    for (int by_range = 0; by_range < 2; by_range++) {
+        const struct session_piece *pieces = add_one_row(&known, false, by_range, &count);
+
+        assert_int_equal(count, 1);
+        assert_int_equal(pieces[0].shard_id, 6);
+        assert_int_equal(pieces[0].bytes, 16);
+    }
+    forget(&known);
+}
+
+static void some_rows_of_a_variable_that_counts_name_every_shard(void **state)
+{
+    (void)state;
+    struct known known;
+    uint32_t count;
+
+    know(&known);
+    for (int by_range = 0; by_range < 2; by_range++) {
+        const struct session_piece *pieces = add_one_row(&known, true, by_range, &count);
+
+        assert_int_equal(count, 2);
+        assert_int_equal(pieces[0].shard_id, 5);
+        assert_int_equal(pieces[0].bytes, 0);
+        assert_int_equal(pieces[0].offset_bytes, 0);
+        assert_int_equal(pieces[0].based_on, 0); /* the shard has come to version 8 */
+        assert_int_equal(pieces[0].kind, by_range ? WIRE_PIECE_VALUES : WIRE_PIECE_ROW_INDICES);
+        assert_int_equal(pieces[1].shard_id, 6);
+        assert_int_equal(pieces[1].offset_bytes, by_range ? 16 : 0);
+        assert_int_equal(pieces[1].bytes, 16);
+    }
+    forget(&known);
+}
+
 static void a_tensor_of_another_type_is_refused_by_the_variables_name(void **state)
 {
     (void)state;
@@ -620,6 +682,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_whole_variable_has_a_piece_for_each_shard),
         cmocka_unit_test(rows_are_split_where_the_shards_meet),
+        cmocka_unit_test(some_rows_name_their_shards_alone),
+        cmocka_unit_test(some_rows_of_a_variable_that_counts_name_every_shard),
         cmocka_unit_test(a_tensor_of_another_type_is_refused_by_the_variables_name),
         cmocka_unit_test(a_half_type_contributes_float32),
         cmocka_unit_test(a_tensor_of_another_shape_is_refused_by_the_variables_name),

@@ -112,6 +112,40 @@ static void what_is_written_is_read_as_the_same(void **state)
     arena_deinit(&arena);
 }
 
+/* Clients that push rows read it. */
+static void every_shard_is_named_where_steps_are_counted_or_a_schedule_is(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t function;
+        bool scheduled, every_shard;
+    } cases[] = {{UPDATE_SGD, false, false},      {UPDATE_SGD, true, true},
+                 {UPDATE_MOMENTUM, false, false}, {UPDATE_ADAGRAD, false, false},
+                 {UPDATE_ADAM, false, true},      {UPDATE_ADAM, true, true},
+                 {UPDATE_NADAM, false, true},     {UPDATE_ASSIGN, false, false}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct given given;
+        struct arena arena;
+        wire_schedule schedule = WIRE_SCHEDULE_INIT;
+        wire_function function = WIRE_FUNCTION_INIT;
+        wire_variable message = WIRE_VARIABLE_INIT;
+        give(&given);
+        schedule.warmup_steps = 3;
+        schedule.warmup_target = 1;
+        function.function = (Sumac__V1__UpdateFunction)cases[i].function;
+        function.schedule = cases[i].scheduled ? &schedule : NULL;
+        given.variable.function = &function;
+        const struct definition definition = read(&given.variable);
+        arena_init(&arena, &memory_heap, 1 << 16);
+
+        assert_true(definition_write(&definition, &arena, &message));
+
+        assert_int_equal(message.every_shard, cases[i].every_shard);
+        arena_deinit(&arena);
+    }
+}
+
 static void what_there_is_no_room_for_is_not_written(void **state)
 {
     (void)state;
@@ -330,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_as_the_same),
+        cmocka_unit_test(every_shard_is_named_where_steps_are_counted_or_a_schedule_is),
         cmocka_unit_test(what_there_is_no_room_for_is_not_written),
         cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
         cmocka_unit_test(each_partitioner_is_named_with_its_own_figures),

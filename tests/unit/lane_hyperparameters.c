@@ -530,6 +530,7 @@ static void a_list_says_what_counts_beside_what_was_created(void **state)
     struct sent sent = setting(1, UPDATE_SGD, RATE, 0.5);
 
     assert_null(list(talk)->current);
+    assert_false(list(talk)->every_shard);
     schedule.warmup_steps = 3;
     schedule.warmup_target = 2;
     sent.items[0].schedule = &schedule;
@@ -541,6 +542,7 @@ static void a_list_says_what_counts_beside_what_was_created(void **state)
     assert_int_equal(listed->current->hyperparameters[0]->name, RATE);
     assert_number_equal(listed->current->hyperparameters[0]->value, 0.5);
     assert_int_equal(listed->current->schedule->warmup_steps, 3);
+    assert_true(listed->every_shard);
     assert_number_equal(listed->function->hyperparameters[0]->value, 0.01);
     assert_null(listed->function->schedule);
 }

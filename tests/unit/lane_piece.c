@@ -15,6 +15,8 @@
 #define FLOATS 5u  /* float32, assign_add */
 #define DOUBLES 6u /* float64, assign_add */
 #define ROWLESS 7u /* float32, no rows */
+#define COUNTED 8u /* float32, adam */
+#define TWIN 9u    /* likewise */
 #define ELEMENTS 24u
 #define PIECES_MAX 4u
 
@@ -53,10 +55,8 @@ struct sent {
     uint32_t touched_count;
 };
 
-static uint64_t begin(struct talk *talk)
+static uint64_t begin_with(struct talk *talk, struct lane_config config)
 {
-    struct lane_config config = talk_config();
-
     config.staging_bytes_max = 1u << 20;
     talk_start(talk, &config);
     talk_open(talk, 1);
@@ -67,6 +67,8 @@ static uint64_t begin(struct talk *talk)
     talk_forget(talk);
     return stream;
 }
+
+static uint64_t begin(struct talk *talk) { return begin_with(talk, talk_config()); }
 
 /* The next piece of a push: elements that follow those sent before, with values that differ,
  * applied to the plain variable, too. */
@@ -214,6 +216,124 @@ static void a_shard_without_rows_is_touched(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
+/* One push to two shards of adam: a gradient for the first `count` elements of COUNTED (0: a piece
+ * without bytes), and for all elements of TWIN. */
+struct adam_push {
+    uint64_t sequence;
+    float gradient;
+    uint32_t count;
+    uint32_t function; /* of the piece for COUNTED; 1: assign */
+    bool assigns;      /* the first element of COUNTED, before that piece */
+};
+
+static void push_to_adam(struct talk *talk, uint64_t stream, const struct adam_push *push)
+{
+    float payload[1 + 2 * ELEMENTS] = {3};
+    wire_function assign = WIRE_FUNCTION_INIT;
+    wire_function *functions[] = {&assign};
+    wire_piece assigned = WIRE_PIECE_INIT, counted = WIRE_PIECE_INIT, twin = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&assigned, &counted, &twin};
+    wire_part header = WIRE_PART_INIT;
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    assign.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN;
+    assigned.shard_id = counted.shard_id = COUNTED;
+    assigned.function = 1;
+    assigned.bytes = push->assigns ? sizeof(float) : 0;
+    counted.function = push->function;
+    counted.bytes = push->count * sizeof(float);
+    twin.shard_id = TWIN;
+    twin.bytes = ELEMENTS * sizeof(float);
+    for (uint32_t i = 0; i < 2 * ELEMENTS; i++)
+        payload[push->assigns + i] = push->gradient;
+    header.sequence = push->sequence;
+    header.first = header.last = header.eager = true;
+    header.previous = push->sequence - 1;
+    header.bytes = assigned.bytes + counted.bytes + twin.bytes;
+    header.functions = functions;
+    header.n_functions = 1;
+    header.pieces = push->assigns ? pieces : pieces + 1;
+    header.n_pieces = 2 + push->assigns;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, (const uint8_t *)payload, header.bytes);
+}
+
+static uint64_t begin_adam(struct talk *talk)
+{
+    struct lane_config config = talk_config();
+
+    config.records = true;
+    const uint64_t stream = begin_with(talk, config);
+
+    talk_add(talk, COUNTED, ELEMENTS, 1, SUMAC_FLOAT32, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
+    talk_add(talk, TWIN, ELEMENTS, 1, SUMAC_FLOAT32, UPDATE_ADAM, WIRE_INITIALIZER_ZEROS);
+    talk_recorded(talk);
+    talk_forget(talk);
+    return stream;
+}
+
+/* After `first`, which has no gradient, one with a gradient of 1. Then the second element of either
+ * shard. */
+static void push_two(
+    struct talk *talk, uint64_t stream, const struct adam_push *first, float *counted, float *twin)
+{
+    float values[ELEMENTS];
+
+    push_to_adam(talk, stream, first);
+    push_to_adam(
+        talk, stream, &(struct adam_push){.sequence = 2, .gradient = 1, .count = ELEMENTS});
+    talk_recorded(talk);
+    talk_expect(talk, "staged 1\nstaged 2\ndone 1 [1 1]\ndone 2 [2 2]\n");
+    assert_int_equal(
+        lane_peek(talk->lane, COUNTED, (uint8_t *)values, sizeof values), sizeof values);
+    *counted = values[1];
+    assert_int_equal(lane_peek(talk->lane, TWIN, (uint8_t *)values, sizeof values), sizeof values);
+    *twin = values[1];
+}
+
+#define AT_T_1(value) ((value) > -0.0011f && (value) < -0.0009f)
+#define AT_T_2(value) ((value) > -0.00075f && (value) < -0.00074f)
+
+/* TWIN counts a gradient of zeros, which leaves m and v at 0. */
+static void a_piece_without_bytes_is_counted_by_a_function_that_counts(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_adam(talk);
+    float counted, twin;
+
+    push_two(talk, stream, &(struct adam_push){.sequence = 1}, &counted, &twin);
+
+    assert_true(AT_T_2(twin));
+    assert_true(AT_T_2(counted));
+}
+
+/* The journal has the piece, too: it is replayed when the test ends. */
+static void a_piece_without_bytes_is_counted_beside_a_run_of_another_function(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_adam(talk);
+    float counted, twin;
+
+    push_two(talk, stream, &(struct adam_push){.sequence = 1, .assigns = true}, &counted, &twin);
+
+    assert_true(AT_T_2(twin));
+    assert_true(AT_T_2(counted));
+}
+
+static void a_piece_without_bytes_is_not_counted_by_another_function(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_adam(talk);
+    float counted, twin;
+
+    push_two(talk, stream, &(struct adam_push){.sequence = 1, .function = 1}, &counted, &twin);
+
+    assert_true(AT_T_2(twin));
+    assert_true(AT_T_1(counted));
+}
+
 /* Between its two messages another session's part touches the same shard. */
 static void a_part_that_goes_on_knows_the_one_shard_that_it_has_touched(void **state)
 {
@@ -321,6 +441,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(every_sequence_of_pieces_is_applied_as_it_says),
         talk_test(a_shard_without_rows_is_touched),
+        talk_test(a_piece_without_bytes_is_counted_by_a_function_that_counts),
+        talk_test(a_piece_without_bytes_is_counted_beside_a_run_of_another_function),
+        talk_test(a_piece_without_bytes_is_not_counted_by_another_function),
         talk_test(a_part_that_goes_on_knows_the_one_shard_that_it_has_touched),
         talk_test(a_piece_with_another_function_is_not_continued),
         talk_test(a_duplicate_is_done_with_the_versions_before_a_deleted_shard),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_output.c -- what processes write, cut into lines with their names; the screen is a pipe. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -189,6 +190,66 @@ static void a_progress_line_fits_on_its_row(void **state)
     assert_shown(fixture, "\r\033[Kw 0 | abc\r\033[Kw 0 | xy");
 }
 
+/* ---- a screen that takes nothing */
+
+/* Reads the pipe when it is waited for, reads_left times; then the screen is given up. */
+struct reader {
+    struct fixture *fixture;
+    uint32_t waits, reads_left;
+    size_t bytes;
+};
+
+static bool read_some(void *context, int fd)
+{
+    struct reader *reader = context;
+    char bytes[65536];
+
+    assert_int_equal(fd, reader->fixture->pipe[1]);
+    reader->waits++;
+    if (reader->reads_left-- == 0)
+        return false;
+    reader->bytes += (size_t)read(reader->fixture->pipe[0], bytes, sizeof bytes);
+    return true;
+}
+
+/* More lines than a pipe holds, three times over. */
+static struct reader write_much(uint32_t reads)
+{
+    struct fixture *fixture = prepared(false);
+    struct reader reader = {.fixture = fixture, .reads_left = reads};
+
+    assert_int_equal(fcntl(fixture->pipe[1], F_SETFL, O_NONBLOCK), 0);
+    fixture->screen.wait = read_some;
+    fixture->screen.context = &reader;
+    for (uint32_t i = 0; i < 3 * 65536 / 10; i++)
+        take(fixture, "abc\n", 0); /* "w 0 | abc\n" */
+    fixture->screen.wait = NULL;
+    reader.fixture = NULL;
+    close(fixture->pipe[0]);
+    close(fixture->pipe[1]);
+    free(fixture);
+    return reader;
+}
+
+static void a_screen_that_is_full_is_waited_for(void **state)
+{
+    (void)state;
+
+    const struct reader reader = write_much(UINT32_MAX);
+
+    assert_in_range(reader.waits, 2, 100);
+    assert_true(reader.bytes >= 2 * 65536);
+}
+
+static void a_screen_that_is_given_up_is_waited_for_no_more(void **state)
+{
+    (void)state;
+
+    const struct reader reader = write_much(1);
+
+    assert_int_equal(reader.waits, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +260,8 @@ int main(void)
         cmocka_unit_test(a_line_without_end_is_cut),
         cmocka_unit_test(what_is_written_in_pieces_is_whole_and_what_is_lost_is_noted),
         cmocka_unit_test(a_progress_line_fits_on_its_row),
+        cmocka_unit_test(a_screen_that_is_full_is_waited_for),
+        cmocka_unit_test(a_screen_that_is_given_up_is_waited_for_no_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

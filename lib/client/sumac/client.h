@@ -87,9 +87,10 @@ enum sumac_schedule_kind {
  * version that each of its shards has before a push is applied: n = version − first_version, or 0
  * before. In the first warmup_steps of them it is learning_rate + (warmup_target −
  * learning_rate)·n ÷ warmup_steps; then as its kind says, with s = n − warmup_steps and
- * warmup_target as base. Without warm-up s = n, and learning_rate is the base. Every push that
- * names a shard is one of its versions, so shards of a variable that is pushed by rows may be at
- * different places. What a kind does not have is 0; zeroed: the rate is as it is given. */
+ * warmup_target as base. Without warm-up s = n, and learning_rate is the base. A push of some rows
+ * is a version of every shard, so the rate does not depend on the number of shards. A schedule that
+ * is set later (sets_hyperparameters) begins at the version that each shard has then. What a kind
+ * does not have is 0; zeroed: the rate is as it is given. */
 struct sumac_schedule {
     enum sumac_schedule_kind kind;
     uint64_t decay_steps;   /* of a decay: 1 to 2^53 */
@@ -325,7 +326,7 @@ struct sumac_delta {
      * each. Any order, in any shard; beside no `rows`. Rows that occur several times in one delta
      * are summed first, in their order; of several that are assigned the last wins. The function is
      * then applied to those rows alone: other rows, and their slots, stay as they are; adam's t
-     * counts the pushes that its shard has a row in, and those that name no row at all. Of a
+     * counts all pushes of the variable, whichever rows they have, on all its shards. Of a
      * synchronous push each member has rows of its own: they are taken together, in worker order.
      */
     const struct sumac_tensor *indices;

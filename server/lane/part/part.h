@@ -90,7 +90,8 @@ struct entry {
         uint64_t based_on;
         uint64_t version; /* that it had then */
     };
-    bool counted; /* one of its runs is by a function that counts_steps */
+    uint32_t function; /* of a piece of values without bytes; of one that counts, if there is */
+    bool counted;      /* one of its runs, or such a piece, is by a function that counts_steps */
 };
 
 struct part_function {
@@ -157,7 +158,7 @@ struct lane_part {
     uint64_t row_count;         /* of all lists */
     struct row_piece *row_open; /* its indices are here, and its values are next */
     uint32_t entry_count, entry_capacity;
-    struct entry *entries; /* `counted` of each operation/ sets */
+    struct entry *entries; /* `counted` of each operation/ sets, too */
     uint32_t function_count;
     struct part_function *functions;
     LIST(struct chunk) chunks;
@@ -220,14 +221,19 @@ struct lane_part *lane_part_create(
     enum lane_part_state state);
 /* Check the header of one that is RECEIVING, and take room in the session's grant. */
 void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part *header);
-/* The run's own, or the variable's. */
+/* By its number in the part; 0: the variable's own. */
+static inline const struct update_function *
+lane_entry_function(const struct lane_part *part, const struct entry *entry, uint32_t number)
+{
+    assert(number <= part->function_count);
+    return number == 0 ? entry->shard->variable->definition.function
+                       : part->functions[number - 1].function;
+}
 static inline const struct update_function *
 lane_run_function(const struct lane_part *part, const struct run *run)
 {
     assert(run->entry < part->entry_count);
-    assert(run->function <= part->function_count);
-    return run->function == 0 ? part->entries[run->entry].shard->variable->definition.function
-                              : part->functions[run->function - 1].function;
+    return lane_entry_function(part, &part->entries[run->entry], run->function);
 }
 /* Of a function by its number in the part (0: the variable's own), for a shard: the push's
  * hyperparameters over the shard's own, or, of another function, over its defaults. Lends  the

@@ -303,6 +303,16 @@ lane_piece_check_shard(struct lane *lane, struct lane_part *part, const wire_pie
     return shard;
 }
 
+/* A piece of values without bytes: the push is counted, and changes no element. */
+static void count_empty(struct lane_part *part, struct entry *entry, const wire_piece *piece)
+{
+    assert(piece->bytes == 0);
+    if (entry->counted)
+        return;
+    entry->function = piece->function;
+    entry->counted = lane_entry_function(part, entry, piece->function)->counts_steps;
+}
+
 /* The part touches the shard; an empty piece of values adds no run. */
 struct run *lane_piece_add_run(
     struct lane *lane, struct lane_part *part, struct shard *shard, const wire_piece *piece)
@@ -317,8 +327,10 @@ struct run *lane_piece_add_run(
     const uint32_t entry = entry_of(lane, part, shard, piece->based_on);
     if (entry == UINT32_MAX)
         return no_memory(lane, part);
-    if (piece->bytes == 0 && !by_rows && !sets)
+    if (piece->bytes == 0 && !by_rows && !sets) {
+        count_empty(part, &part->entries[entry], piece);
         return NULL; /* a run is never empty: it would have no place in the chunks */
+    }
     if (!lane_part_check_run(lane, part))
         return NULL;
     if (part->run_count == part->run_capacity) {
@@ -429,8 +441,10 @@ struct run *lane_piece_take(struct lane *lane, struct lane_part *part, const wir
         assert(run->offset + run->bytes <= shard->bytes);
         return run;
     }
-    if (touched && piece->bytes == 0)
+    if (touched && piece->bytes == 0) {
+        count_empty(part, &part->entries[touch->index], piece);
         return NULL;
+    }
     run = lane_piece_add_run(lane, part, shard, piece);
     if (run == NULL)
         return NULL;

@@ -102,6 +102,7 @@ piece_of(const struct lane_part *part, const struct entry *entry, const struct r
     piece.shard_id = entry->shard->id;
     piece.layout_epoch = entry->shard->layout_epoch;
     piece.based_on = entry->based_on;
+    piece.function = entry->function;
     if (run == NULL)
         return piece;
     assert(!run->by_rows);
@@ -141,8 +142,9 @@ rows_of(const struct lane_part *part, const struct run *run, wire_piece *pieces,
     return count;
 }
 
-/* A run is a piece, one by rows as many pairs as came, and so is a shard that has none, in its
- * place among the others: their order is that of the versions which the client is told. */
+/* A run is a piece, or as many pairs of pieces as came by rows. A shard that has no run, or was
+ * counted without one, is a piece without bytes. Shards keep their order, which is that of the
+ * versions in the answer. */
 static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_part *message)
 {
     const size_t most =
@@ -161,6 +163,8 @@ static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_pa
             pieces[count++] = piece_of(part, &part->entries[named], NULL);
         if (run == NULL)
             break;
+        if (named == run->entry && part->entries[named].counted)
+            pieces[count++] = piece_of(part, &part->entries[named], NULL);
         if (run->by_rows)
             count = rows_of(part, run, pieces, count);
         else
