@@ -40,6 +40,13 @@ axes_read(const struct sumac_axes *axes, uint32_t rank, uint32_t *summed, struct
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
             "%" PRIu32 " axes were given, and a tensor has at most %d", axes->count,
             SUMAC_RANK_MAX);
+    for (uint32_t i = axes->count; i < SUMAC_RANK_MAX; i++)
+        if (axes->axis[i] != 0)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+                "axis[%" PRIu32 "] is %" PRId64 ", and count is %" PRIu32
+                "; count the axes that are given",
+                i, axes->axis[i], axes->count);
     for (uint32_t i = 0; i < axes->count; i++) {
         const int64_t given = axes->axis[i], axis = given < 0 ? given + (int64_t)rank : given;
         if (rank == 0)

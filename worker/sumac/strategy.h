@@ -336,10 +336,15 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_to_devices(
 
 /* ---- cross-replica */
 
-/* Over which axes a value is summed in each replica, before the replicas': none at all (given
- * false), or so many; negative ones count from the last. */
+/* The axes of a tensor that each replica sums over first, each of them once. A negative axis counts
+ * from the last one. What lies beyond `count` is 0.
+ *
+ *     NULL                                                    TensorFlow's axis=None
+ *     &(struct sumac_axes){.count = 1, .axis = {0}}           axis=0
+ *     &(struct sumac_axes){.count = 2, .axis = {0, -1}}       axis=(0, -1)
+ *     &(struct sumac_axes){0}                                 axis=(): an empty list
+ */
 struct sumac_axes {
-    bool given;
     uint32_t count;
     int64_t axis[SUMAC_RANK_MAX];
 };
@@ -353,8 +358,8 @@ SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
  * gather, and for sumac_distributed_create and reads of ON_READ variables. A call from a context
  * where it makes no sense is this worker's alone. */
 
-/* Strategy.reduce. Without axes: Σ, or Σ ÷ R, element by element, of tensors of one shape; of
- * slices as all_reduce; nests leaf by leaf. With axes: each replica's sum over them, and Σ of
+/* Strategy.reduce. Without axes (NULL): Σ, or Σ ÷ R, element by element, of tensors of one shape;
+ * of slices as all_reduce; nests leaf by leaf. With axes: each replica's sum over them, and Σ of
  * these, or Σ ÷ the number of elements that were summed in all replicas together, so that partial
  * and empty batches count as what they have; shapes agree outside the axes. MEAN of nothing is NaN.
  * A value that is not distributed: for R = 1 as one replica's; else MEAN is the value, of whatever
@@ -362,10 +367,10 @@ SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
  * SUM is INVALID_ARGUMENT always. (TensorFlow has other rules for the latter two, which depend on
  * the axes.)
  *
- * Borrows  value. Gives  *result.
- * Fails    INVALID_ARGUMENT: shapes or types that differ; an axis that is out of range or named
- *          twice; bools. FAILED_PRECONDITION: from within a replica context (merge_call is the
- * way), or another strategy's scope. */
+ * Borrows  value, axes. Gives  *result.
+ * Fails    INVALID_ARGUMENT: shapes or types that differ; an axis that is out of range, named
+ *          twice, or not counted; bools. FAILED_PRECONDITION: from within a replica context
+ * (merge_call is the way), or another strategy's scope. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error);
