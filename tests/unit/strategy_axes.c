@@ -2,6 +2,7 @@
 /* The axes that a reduction is given: none, some, or an empty list. */
 #include "strategy_made.h"
 
+#include <math.h>
 #include <string.h>
 
 static struct sumac_value *matrix(float first)
@@ -73,11 +74,51 @@ static void an_axis_that_is_not_counted_is_refused(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* ---- the sign of 0 */
+
+static struct sumac_value *zeros(uint64_t count)
+{
+    const float elements[2] = {-0.0F, -0.0F};
+
+    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(count), elements);
+}
+
+/* TensorFlow sums no element by copying it, and begins other sums at 0. */
+static void what_is_not_summed_over_axes_keeps_the_sign_of_0(void **state)
+{
+    (void)state;
+    static const struct sumac_axes empty, first = {.count = 1};
+    static const struct {
+        uint64_t one, other;
+        const struct sumac_axes *axes;
+        bool negative;
+    } rows[] = {
+        {1, 1, NULL, true},    {1, 1, &empty, true},  {1, 1, &first, true},
+        {1, 2, &first, false}, {2, 0, &first, false}, {2, 2, &first, false},
+    };
+    struct sumac_strategy *strategy = mirrored(2);
+
+    for (int op = SUMAC_REDUCE_SUM; op <= SUMAC_REDUCE_MEAN; op++)
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            struct sumac_value *const items[] = {zeros(rows[i].one), zeros(rows[i].other)};
+            struct sumac_value *value = sumac_value_per_replica(items, 2, 0), *sum = NULL;
+            assert_int_equal(
+                sumac_strategy_reduce(
+                    strategy, (enum sumac_reduce_op)op, value, rows[i].axes, &sum, NULL),
+                SUMAC_OK);
+            assert_int_equal(signbit(*(const float *)sumac_value_data(sum)) != 0, rows[i].negative);
+            sumac_value_unref(sum);
+            sumac_value_unref(value);
+        }
+    sumac_strategy_destroy(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_way_to_give_axes_has_its_meaning),
         cmocka_unit_test(an_axis_that_is_not_counted_is_refused),
+        cmocka_unit_test(what_is_not_summed_over_axes_keeps_the_sign_of_0),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
