@@ -75,8 +75,7 @@ static void assert_trained_alike(
 
     assert_same(there, here); /* then */
     assert_true(is_placed(there));
-    assert_int_equal(
-        sumac_value_kind(there), replicas == 1 ? SUMAC_VALUE_TENSOR : SUMAC_VALUE_MIRRORED);
+    assert_each_ones(there);
     sumac_value_unref(there);
     sumac_value_unref(here);
     sumac_distributed_destroy(far);
@@ -331,7 +330,7 @@ static void what_is_assigned_from_one_device_is_mirrored(void **state)
 
         assert_int_equal(
             run_with(pair->gpus, read_own, variable, given, &read, NULL), SUMAC_OK); /* then */
-        assert_int_equal(sumac_value_kind(read), SUMAC_VALUE_MIRRORED);
+        assert_each_ones(read);
         assert_true(is_placed(read));
         assert_same(read, given);
         sumac_value_unref(read);

@@ -285,7 +285,7 @@ static enum sumac_status run_deeds(const struct deeds *deeds, struct sumac_error
             .function = do_deed, .context = (void *)(uintptr_t)deeds, .args = args},
         &result, error);
     if (status == SUMAC_OK)
-        expect_printed(result, "float32[] 3"); /* one value, of all */
+        expect_printed(result, "per_replica(0: float32[] 3, 1: float32[] 3, 2: float32[] 3)");
     sumac_value_unref(result);
     sumac_value_unref(args);
     sumac_strategy_destroy(strategy);
@@ -394,7 +394,7 @@ static void calls_that_differ_fail_for_both_and_the_run_goes_on(void **state)
             &result, NULL),
         SUMAC_OK);
 
-    expect_printed(result, "float32[] 2");
+    expect_printed(result, "per_replica(0: float32[] 2, 1: float32[] 2)");
     sumac_value_unref(result);
     sumac_strategy_destroy(strategy);
 }
@@ -444,7 +444,7 @@ static void a_call_with_what_is_none_is_told_to_all_and_the_next_works(void **st
             .function = call_with_nothing, .args = args, .context = (void *)(uintptr_t)&rows[i]};
         struct sumac_value *result = NULL;
         assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
-        expect_printed(result, "float32[] 3");
+        expect_printed(result, "per_replica(0: float32[] 3, 1: float32[] 3, 2: float32[] 3)");
         sumac_value_unref(result);
     }
     sumac_value_unref(args);

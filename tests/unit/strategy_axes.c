@@ -83,11 +83,12 @@ static struct sumac_value *zeros(uint64_t count)
     return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(count), elements);
 }
 
+static const struct sumac_axes empty, first = {.count = 1};
+
 /* TensorFlow sums no element by copying it, and begins other sums at 0. */
 static void what_is_not_summed_over_axes_keeps_the_sign_of_0(void **state)
 {
     (void)state;
-    static const struct sumac_axes empty, first = {.count = 1};
     static const struct {
         uint64_t one, other;
         const struct sumac_axes *axes;

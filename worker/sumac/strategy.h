@@ -199,7 +199,8 @@ struct sumac_step {
 
 /* Strategy.run: call `function` in each replica. What it is given has each per_replica and mirrored
  * leaf replaced by the replica's own; other leaves are the same in all. The results are regrouped
- * leaf by leaf: the identical value of all replicas is that value, others become per_replica.
+ * as sumac_value_regroup says: the identical object of all replicas is that object; others become
+ * per_replica, also what a collective or a read of a variable gave each of them.
  *
  * Borrows  the step, and what it has, until it returns.
  * Gives    *result (NULL: not wanted).
@@ -230,7 +231,7 @@ typedef enum sumac_status sumac_value_function(
     struct sumac_error *error);
 /* Strategy.experimental_distribute_values_from_function: call `function` for each replica, one
  * after the other, and make a per_replica value of what it gives, leaf by leaf, of identical leaves
- * too; of DEFAULT the value itself.
+ * too. DEFAULT and ONE_DEVICE give the value itself.
  * Gives    *value. Fails  as the function, or INVALID_ARGUMENT: nests that differ. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_values_from_function(
     struct sumac_strategy *strategy, sumac_value_function *function, void *context,
@@ -358,14 +359,17 @@ SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
  * gather, and for sumac_distributed_create and reads of ON_READ variables. A call from a context
  * where it makes no sense is this worker's alone. */
 
-/* Strategy.reduce. Without axes (NULL): Σ, or Σ ÷ R, element by element, of tensors of one shape;
- * of slices as all_reduce; nests leaf by leaf. With axes: each replica's sum over them, and Σ of
- * these, or Σ ÷ the number of elements that were summed in all replicas together, so that partial
- * and empty batches count as what they have; shapes agree outside the axes. MEAN of nothing is NaN.
- * A value that is not distributed: for R = 1 as one replica's; else MEAN is the value, of whatever
- * type, and with axes or without, and SUM INVALID_ARGUMENT. Likewise of a mirrored value, but that
- * SUM is INVALID_ARGUMENT always. (TensorFlow has other rules for the latter two, which depend on
- * the axes.)
+/* Strategy.reduce. Without axes (NULL): Σ, or Σ ÷ R, element by element, of tensors of one shape.
+ * Slices are reduced as by all_reduce, and nests leaf by leaf.
+ *
+ * With axes each replica sums its tensor over them first. SUM is Σ of these sums. MEAN is that Σ ÷
+ * the number of elements that all replicas together summed: partial and empty batches count as what
+ * they have, and the MEAN of no elements is NaN. Shapes agree outside the axes.
+ *
+ * A value that is not distributed is that of the one replica where R is 1. Else MEAN is the value
+ * itself, whatever its type and the axes, and SUM is INVALID_ARGUMENT. A mirrored value is treated
+ * alike, but its SUM is INVALID_ARGUMENT always. (TensorFlow's rules for these two depend on the
+ * axes.)
  *
  * Borrows  value, axes. Gives  *result.
  * Fails    INVALID_ARGUMENT: shapes or types that differ; an axis that is out of range, named
