@@ -28,8 +28,7 @@ static enum sumac_reduce_op read_op(const struct one_case *one)
     return sumac_reduce_op_parse(json_string_value(one_get(one, "reduce_op")));
 }
 
-/* Into `axes`. NULL: none are given. */
-static const struct sumac_axes *read_axes(json_t *given, struct sumac_axes *axes)
+const struct sumac_axes *case_axes_read(json_t *given, struct sumac_axes *axes)
 {
     json_t *axis = NULL;
     size_t i = 0;
@@ -188,7 +187,8 @@ static enum sumac_status call_reduce(
         return sumac_strategy_reduce_to(
             one->strategy, read_op(one), value, one->destination, result, error);
     return sumac_strategy_reduce(
-        one->strategy, read_op(one), value, read_axes(one_get(one, "axis"), &axes), result, error);
+        one->strategy, read_op(one), value, case_axes_read(one_get(one, "axis"), &axes), result,
+        error);
 }
 
 static enum sumac_status call_batch_reduce(
