@@ -245,7 +245,7 @@ make_call(struct call *call, struct sumac_value **result, struct sumac_error *er
 
 /* ---- a case */
 
-/* What this worker is to get: of {"workers": [V, …]} its own. */
+/* This worker's own of {"workers": [V, …]}; any other value is every worker's. */
 static json_t *expected_here(const struct one_case *one, json_t *expected)
 {
     json_t *workers = json_object_get(expected, "workers");
