@@ -114,7 +114,6 @@ static enum sumac_status call_often(
 
 static void reduce_often(struct sumac_strategy *strategy, const struct burst *burst)
 {
-    const struct sumac_axes none = {.given = false};
     struct sumac_value *items[PASS_REPLICAS_MAX], *all = NULL;
     struct sumac_error error;
 
@@ -123,8 +122,7 @@ static void reduce_often(struct sumac_strategy *strategy, const struct burst *bu
     struct sumac_value *value = sumac_value_per_replica(items, burst->row->replicas, 0);
     for (uint32_t i = 0; i <= burst->count; i++) {
         const double before_us = now_us();
-        check(
-            sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, &none, &all, &error), &error);
+        check(sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, NULL, &all, &error), &error);
         sumac_value_unref(all);
         if (i > 0)
             samples_add(burst->samples, now_us() - before_us);

@@ -257,61 +257,67 @@ enum sumac_status sumac_value_select(
 /* ---- replicas' */
 
 struct regroup {
+    enum sumac_value_kind kind; /* of what differs */
     uint32_t count, first;
 };
+
+/* Have all replicas one value: the same object, nothing, or copies of one object, that are not the
+ * replicas' own? */
+static bool is_one(const struct regroup *regroup, struct sumac_value *const *leaves)
+{
+    bool identical = true, none = true, own = false;
+
+    assert(regroup->count > 0);
+    for (uint32_t i = 0; i < regroup->count; i++) {
+        identical = identical && leaves[i] == leaves[0];
+        none = none && leaves[i]->kind == SUMAC_VALUE_NONE;
+        own = own || leaves[i]->own;
+    }
+    return identical || none || (!own && value_are_alike(leaves, regroup->count));
+}
+
+static enum sumac_status check_own(
+    const struct regroup *regroup, struct sumac_value *const *leaves, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < regroup->count; i++)
+        if (value_is_leaf_of_replicas(leaves[i]))
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "a value of one replica is %s itself: take what is its own of it",
+                sumac_value_kind_name(leaves[i]->kind));
+    return SUMAC_OK;
+}
 
 static enum sumac_status regroup_leaf(
     void *context, struct sumac_value *const *leaves, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error)
 {
     const struct regroup *regroup = context;
-    bool identical = true;
+    const bool one = is_one(regroup, leaves);
 
     (void)path;
-    for (uint32_t i = 1; i < regroup->count; i++)
-        identical = identical && leaves[i] == leaves[0];
-    /* nothing is the same nothing everywhere */
-    bool none = true;
-    for (uint32_t i = 0; i < regroup->count; i++)
-        none = none && leaves[i]->kind == SUMAC_VALUE_NONE;
-    for (uint32_t i = 0; i < regroup->count; i++)
-        (void)sumac_value_ref(leaves[i]);
-    const bool alike = !identical && !none && value_are_alike(leaves, regroup->count);
-    if (alike && !value_is_here(leaves[0])) {
-        *mapped = value_mirrored_each(leaves, regroup->count, regroup->first);
-        return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
-    }
-    if (identical || none || alike) {
-        for (uint32_t i = 1; i < regroup->count; i++)
-            sumac_value_unref(leaves[i]);
-        *mapped = leaves[0];
+    if (one && (leaves[0] == leaves[regroup->count - 1] || value_is_here(leaves[0]))) {
+        *mapped = sumac_value_ref(leaves[0]);
         return SUMAC_OK;
     }
+    const enum sumac_status status = check_own(regroup, leaves, error);
+    if (status != SUMAC_OK)
+        return status;
     for (uint32_t i = 0; i < regroup->count; i++)
-        if (value_is_leaf_of_replicas(leaves[i])) {
-            for (uint32_t j = 0; j < regroup->count; j++)
-                sumac_value_unref(leaves[j]);
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "a value of one replica is %s itself: take what is its own of it",
-                sumac_value_kind_name(leaves[i]->kind));
-        }
-    *mapped = sumac_value_per_replica(leaves, regroup->count, regroup->first);
+        (void)sumac_value_ref(leaves[i]);
+    *mapped = one || regroup->kind == SUMAC_VALUE_MIRRORED
+                  ? value_mirrored_each(leaves, regroup->count, regroup->first)
+                  : sumac_value_per_replica(leaves, regroup->count, regroup->first);
     return *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 }
 
-enum sumac_status sumac_value_regroup(
-    struct sumac_value *const *items, uint32_t count, uint32_t first,
+enum sumac_status value_regroup_as(
+    enum sumac_value_kind kind, struct sumac_value *const *items, uint32_t count, uint32_t first,
     struct sumac_value **regrouped, struct sumac_error *error)
 {
-    struct regroup regroup = {.count = count, .first = first};
+    struct regroup regroup = {.kind = kind, .count = count, .first = first};
 
-    if (items == NULL || regrouped == NULL || count == 0)
-        return fail_for_null(
-            error, "sumac_value_regroup", regrouped == NULL ? "regrouped" : "items");
-    for (uint32_t i = 0; i < count; i++)
-        if (items[i] == NULL)
-            return fail_for_null(error, "sumac_value_regroup", "an item");
+    assert(kind == SUMAC_VALUE_PER_REPLICA || kind == SUMAC_VALUE_MIRRORED);
     for (uint32_t i = 1; i < count; i++) {
         struct sumac_error why;
         if (sumac_value_same_nest(items[0], items[i], &why) != SUMAC_OK)
@@ -320,6 +326,19 @@ enum sumac_status sumac_value_regroup(
                 first, first + i, why.text);
     }
     return value_zip(items, count, regroup_leaf, &regroup, regrouped, error);
+}
+
+enum sumac_status sumac_value_regroup(
+    struct sumac_value *const *items, uint32_t count, uint32_t first,
+    struct sumac_value **regrouped, struct sumac_error *error)
+{
+    if (items == NULL || regrouped == NULL || count == 0)
+        return fail_for_null(
+            error, "sumac_value_regroup", regrouped == NULL ? "regrouped" : "items");
+    for (uint32_t i = 0; i < count; i++)
+        if (items[i] == NULL)
+            return fail_for_null(error, "sumac_value_regroup", "an item");
+    return value_regroup_as(SUMAC_VALUE_PER_REPLICA, items, count, first, regrouped, error);
 }
 
 /* ---- the same bits */

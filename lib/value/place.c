@@ -3,6 +3,9 @@
  *
  * Replicas on devices with memory of their own have each a copy of what is one object on the host.
  * A likeness, a number that all of these and nothing else have, says that they are one value.
+ *
+ * A collective gives each replica a copy of its own, and so does a read of a variable. These copies
+ * are alike, too, but each of them stays its replica's: regrouped, they are per_replica.
  */
 #include "value.h"
 
@@ -29,6 +32,7 @@ void value_liken(struct sumac_value *copy, struct sumac_value *leaf)
     if (atomic_load(&leaf->likeness) == 0) /* another thread may be as fast */
         (void)atomic_compare_exchange_strong(&leaf->likeness, &likeness, value_new_likeness());
     atomic_store(&copy->likeness, atomic_load(&leaf->likeness));
+    copy->own = leaf->own;
 }
 
 bool value_are_alike(struct sumac_value *const *leaves, uint32_t count)
@@ -40,6 +44,42 @@ bool value_are_alike(struct sumac_value *const *leaves, uint32_t count)
         if (atomic_load(&leaves[i]->likeness) != likeness)
             return false;
     return likeness != 0;
+}
+
+bool value_is_same_in_replicas(const struct sumac_value *leaf)
+{
+    return leaf->kind == SUMAC_VALUE_MIRRORED ||
+           (leaf->kind == SUMAC_VALUE_PER_REPLICA && leaf->items[0]->own &&
+            value_are_alike(leaf->items, leaf->count));
+}
+
+static enum sumac_status own_leaf(
+    void *context, struct sumac_value *leaf, const struct value_path *path,
+    struct sumac_value **own, struct sumac_error *error)
+{
+    (void)context;
+    (void)path;
+    if (leaf->kind == SUMAC_VALUE_TENSOR)
+        *own = sumac_value_of(&leaf->tensor);
+    else if (leaf->kind == SUMAC_VALUE_SLICES)
+        *own = sumac_value_slices(
+            sumac_value_ref(leaf->items[0]), sumac_value_ref(leaf->items[1]), leaf->dense);
+    else
+        *own = sumac_value_ref(leaf);
+    if (*own == NULL)
+        return value_fail_for_memory(error);
+    if (*own != leaf) {
+        value_liken(*own, leaf);
+        (*own)->own = true;
+    }
+    return SUMAC_OK;
+}
+
+enum sumac_status
+value_own(struct sumac_value *value, struct sumac_value **own, struct sumac_error *error)
+{
+    assert(!value->distributed);
+    return value_map(value, own_leaf, NULL, own, error);
 }
 
 /* ---- to the host */
@@ -105,19 +145,23 @@ static enum sumac_status here_leaf(
     void *context, struct sumac_value *leaf, const struct value_path *path,
     struct sumac_value **mapped, struct sumac_error *error);
 
-/* Each item's; of a mirrored one the first stands for all. */
+/* Each item's; of a mirrored one whose items are alike the first stands for all. */
 static enum sumac_status
 here_items(const struct sumac_value *leaf, struct sumac_value **mapped, struct sumac_error *error)
 {
     const bool mirrored = leaf->kind == SUMAC_VALUE_MIRRORED;
-    const uint32_t count = mirrored ? 1 : leaf->count;
+    const bool alike = mirrored && value_are_alike(leaf->items, leaf->count);
+    const uint32_t count = leaf->count;
     struct sumac_value **items = calloc(count, sizeof *items);
     enum sumac_status status = items == NULL ? value_fail_for_memory(error) : SUMAC_OK;
 
     for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
-        status = value_map(leaf->items[i], here_leaf, NULL, &items[i], error);
+        if (alike && i > 0)
+            items[i] = sumac_value_ref(items[0]);
+        else
+            status = value_map(leaf->items[i], here_leaf, NULL, &items[i], error);
     if (status == SUMAC_OK) {
-        *mapped = mirrored ? sumac_value_mirrored(items[0], leaf->count, leaf->first)
+        *mapped = mirrored ? value_mirrored_each(items, count, leaf->first)
                            : sumac_value_per_replica(items, count, leaf->first);
         status = *mapped == NULL ? value_fail_for_memory(error) : SUMAC_OK;
     } else {

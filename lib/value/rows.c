@@ -303,6 +303,24 @@ static double weight_at(const struct sumac_value *weights, uint64_t at, enum sum
     return (double)(dtype == SUMAC_FLOAT16 ? float32_of_float16(half) : float32_of_bfloat16(half));
 }
 
+/* Zeros; −0.0 where the sign of a zero is kept, as −0.0 + x is x for each x. TensorFlow keeps it of
+ * rows without weights, and of one row with a weight. */
+static void
+begin_sums(enum sumac_dtype dtype, const struct bag *bag, uint64_t columns, const struct sums *sums)
+{
+    const uint64_t count = count_elements(bag->ids);
+    const bool keeps = bag->weights == NULL ? count > 0 : count == 1;
+
+    memset(sums->integers, 0, (size_t)columns * sizeof *sums->integers);
+    if (!keeps || !sumac_dtype_is_float(dtype))
+        return;
+    for (uint64_t i = 0; i < columns; i++)
+        if (dtype == SUMAC_FLOAT64)
+            sums->doubles[i] = -0.0;
+        else
+            sums->singles[i] = -0.0F;
+}
+
 /* Of weights w the combiners divide by 1, Σ w, √Σ w². */
 static double divisor_of(enum sumac_combiner combiner, double sum, double sum_of_squares)
 {
@@ -321,7 +339,7 @@ static enum sumac_status combine(
     double sum = 0, sum_of_squares = 0;
     enum sumac_status status = SUMAC_OK;
 
-    memset(sums->integers, 0, (size_t)table->columns * sizeof *sums->integers);
+    begin_sums(table->tensor->dtype, &bag, table->columns, sums);
     for (uint64_t i = 0; status == SUMAC_OK && i < count; i++) {
         const double weight = weight_at(bag.weights, i, table->tensor->dtype);
         const uint8_t *row = NULL;

@@ -19,6 +19,7 @@ struct sumac_value {
     struct sumac_tensor tensor;    /* of a tensor; its buffer has a reference of it */
     struct sumac_shape dense;      /* of slices */
     atomic_uint_fast64_t likeness; /* of a leaf that has copies; place.c */
+    bool own;                      /* one replica's own copy; place.c */
 };
 
 /* An uninitialized tensor, to be written before anybody else has it. NULL: no memory. */
@@ -39,10 +40,19 @@ bool value_is_here(const struct sumac_value *leaf);
 enum sumac_status
 value_bring_here(struct sumac_value *leaf, struct sumac_value **here, struct sumac_error *error);
 
-/* A leaf and its copies are alike: where each replica returns one of them, all return the same. */
+/* A leaf and its copies are alike: they have the same elements. */
 uint64_t value_new_likeness(void); /* that nothing has yet */
 void value_liken(struct sumac_value *copy, struct sumac_value *leaf);
 bool value_are_alike(struct sumac_value *const *leaves, uint32_t count);
+/* Has each replica the same elements of a leaf, as far as is known: is it mirrored, or has each its
+ * own copy of one leaf? */
+bool value_is_same_in_replicas(const struct sumac_value *leaf);
+
+/* One replica's own copy of a leaf that all have: another object with the leaf's elements, in the
+ * same memory. Regrouped, such copies are per_replica. A nest has one of each leaf.
+ * Gives *own. Fails  RESOURCE_EXHAUSTED. */
+enum sumac_status
+value_own(struct sumac_value *value, struct sumac_value **own, struct sumac_error *error);
 
 /* As sumac_value_mirrored, of what each replica has a copy of its own of. Takes  the items. */
 struct sumac_value *
@@ -73,6 +83,11 @@ typedef enum sumac_status value_zip_leaf(
 enum sumac_status value_zip(
     struct sumac_value *const *values, uint32_t count, value_zip_leaf *leaf, void *context,
     struct sumac_value **mapped, struct sumac_error *error);
+
+/* As sumac_value_regroup; what differs becomes `kind`, per_replica or mirrored. */
+enum sumac_status value_regroup_as(
+    enum sumac_value_kind kind, struct sumac_value *const *items, uint32_t count, uint32_t first,
+    struct sumac_value **regrouped, struct sumac_error *error);
 
 /* RESOURCE_EXHAUSTED: no memory for a value. */
 enum sumac_status value_fail_for_memory(struct sumac_error *error);

@@ -10,6 +10,7 @@
 #include "cluster_client.h"
 #include "one_case.h"
 #include "partition.h"
+#include "programs.h"
 #include "relay.h"
 #include "sharded.h"
 #include "strategies.h"
@@ -49,7 +50,8 @@ static const char help[] =
     "  --help        this text\n"
     "\n"
     "Operations: update_function, run, values_from_function, reduce, reduce_to, batch_reduce_to,\n"
-    "all_reduce, gather, all_gather, variable, update, sharded, partition, placement, row_lookup\n";
+    "all_reduce, gather, all_gather, variable, update, program, sharded, partition, placement,\n"
+    "row_lookup\n";
 
 #define OPERATIONS_MAX 24u
 
@@ -77,6 +79,7 @@ list_operations(const struct target *target, struct cases_operation operations[O
         .context = (void *)(uintptr_t)target};
     count = add(strategy_operations, operations, count);
     count = add(variable_operations, operations, count);
+    count = add(program_operations, operations, count);
     count = add(sharded_operations, operations, count);
     count = add(partition_operations, operations, count);
     operations[count].op = NULL;

@@ -28,21 +28,24 @@ static enum sumac_reduce_op read_op(const struct one_case *one)
     return sumac_reduce_op_parse(json_string_value(one_get(one, "reduce_op")));
 }
 
-static struct sumac_axes read_axes(const struct one_case *one)
+const struct sumac_axes *case_axes_read(json_t *given, struct sumac_axes *axes)
 {
-    json_t *given = one_get(one, "axis"), *axis = NULL;
-    struct sumac_axes axes = {.given = !json_is_null(given)};
+    json_t *axis = NULL;
     size_t i = 0;
 
+    *axes = (struct sumac_axes){.count = 0};
+    if (given == NULL || json_is_null(given))
+        return NULL;
+
     if (json_is_integer(given)) {
-        axes.count = 1;
-        axes.axis[0] = json_integer_value(given);
+        axes->count = 1;
+        axes->axis[0] = json_integer_value(given);
     }
     json_array_foreach(given, i, axis)
     {
-        if (axes.count < SUMAC_RANK_MAX)
-            axes.axis[axes.count] = json_integer_value(axis);
-        axes.count++;
+        if (axes->count < SUMAC_RANK_MAX)
+            axes->axis[axes->count] = json_integer_value(axis);
+        axes->count++;
     }
     return axes;
 }
@@ -177,14 +180,15 @@ static enum sumac_status call_reduce(
     struct one_case *one, struct sumac_replica_context *replica, struct sumac_value *value,
     struct sumac_value **result, struct sumac_error *error)
 {
-    const struct sumac_axes axes =
-        one_is(one, "op", "reduce") ? read_axes(one) : (struct sumac_axes){.given = false};
+    struct sumac_axes axes;
 
     (void)replica;
     if (one_is(one, "op", "reduce_to"))
         return sumac_strategy_reduce_to(
             one->strategy, read_op(one), value, one->destination, result, error);
-    return sumac_strategy_reduce(one->strategy, read_op(one), value, &axes, result, error);
+    return sumac_strategy_reduce(
+        one->strategy, read_op(one), value, case_axes_read(one_get(one, "axis"), &axes), result,
+        error);
 }
 
 static enum sumac_status call_batch_reduce(

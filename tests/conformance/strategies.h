@@ -5,8 +5,12 @@
 #define CONFORMANCE_STRATEGIES_H
 
 #include "cases.h"
+#include "sumac/strategy.h"
 
 /* NULL-terminated; each is a row for cases_each_of. */
 extern const struct cases_operation strategy_operations[];
+
+/* The axes that a case gives, null, an integer or a list, into `axes`. NULL: none. */
+const struct sumac_axes *case_axes_read(json_t *given, struct sumac_axes *axes);
 
 #endif

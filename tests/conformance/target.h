@@ -39,7 +39,7 @@ struct target {
     /* Copy the value out: as many bytes as `initial` has. */
     enum sumac_status (*read)(void *value, struct sumac_error *error);
     /* How many slots there are, and of what type; the bytes of the one of that name, NULL for
-     * none. Lends  until the next push. NULL where no slots are to be seen. */
+     * none. Lends  until the next push. NULL: the target does not show its slots. */
     size_t (*slots)(void);
     enum sumac_dtype (*slot_dtype)(void);
     const void *(*slot)(const char *name);

@@ -131,7 +131,8 @@ static double read_element(enum sumac_dtype dtype, const uint8_t *at)
     return (double)(dtype == SUMAC_FLOAT16 ? float32_of_float16(half) : float32_of_bfloat16(half));
 }
 
-static double tolerance(enum sumac_dtype dtype)
+/* How far an element may be off, of its own magnitude. */
+static double find_tolerance(enum sumac_dtype dtype)
 {
     return dtype == SUMAC_FLOAT64   ? 1e-12
            : dtype == SUMAC_FLOAT32 ? 1e-5
@@ -139,14 +140,35 @@ static double tolerance(enum sumac_dtype dtype)
                                     : 2e-2;
 }
 
-/* The first comparison takes in equal infinities. */
-static bool close_enough(enum sumac_dtype dtype, double expected, double actual, bool exactly)
+/* Where elements cancel, as in θ − η·g, the error is that of what they were computed from, which
+ * is about as large as the tensor's other elements: a tenth of the tolerance of the largest one is
+ * always granted. For float32 that is 16 roundings. */
+#define FLOOR 0.1
+
+/* The largest magnitude of a tensor's finite elements. */
+static double find_largest(const struct case_tensor *tensor)
 {
-    if (expected == actual || (isnan(expected) && isnan(actual)))
+    const size_t bytes = sumac_dtype_bytes(tensor->dtype);
+    double largest = 0;
+
+    for (size_t i = 0; i < tensor->elements; i++) {
+        const double number =
+            read_element(tensor->dtype, (const uint8_t *)tensor->data + i * bytes);
+        if (isfinite(number))
+            largest = fmax(largest, fabs(number));
+    }
+    return largest;
+}
+
+/* Two zeros are equal if their signs are. The first comparison takes in equal infinities. */
+static bool close_enough(double tolerance, double expected, double actual, double largest)
+{
+    if (expected == actual)
+        return expected != 0 || signbit(expected) == signbit(actual);
+    if (isnan(expected) && isnan(actual))
         return true;
-    if (exactly || !isfinite(expected) || !isfinite(actual))
-        return false;
-    return fabs(actual - expected) <= tolerance(dtype) * fmax(1, fabs(expected));
+    return isfinite(expected) && isfinite(actual) &&
+           fabs(actual - expected) <= tolerance * fmax(fabs(expected), FLOOR * largest);
 }
 
 /* An integer's value, or a bool's; of 64 unsigned bits as if they were signed. */
@@ -175,18 +197,21 @@ bool case_tensor_equal(
     bool exactly)
 {
     const size_t element_bytes = sumac_dtype_bytes(expected->dtype);
+    const bool floats = sumac_dtype_is_float(expected->dtype);
+    const double largest = floats ? find_largest(expected) : 0;
+    const double tolerance = exactly || !floats ? 0 : find_tolerance(expected->dtype);
 
     for (size_t i = 0; i < expected->elements; i++) {
         const uint8_t *wanted = (const uint8_t *)expected->data + i * element_bytes;
         const uint8_t *got = (const uint8_t *)actual + i * element_bytes;
-        if (!sumac_dtype_is_float(expected->dtype)) {
+        if (!floats) {
             if (memcmp(wanted, got, element_bytes) != 0)
                 return fail_of_integer(run, what, i, expected->dtype, wanted, got);
             continue;
         }
         const double should = read_element(expected->dtype, wanted);
         const double is = read_element(expected->dtype, got);
-        if (!close_enough(expected->dtype, should, is, exactly))
+        if (!close_enough(tolerance, should, is, largest))
             return cases_fail(run, "expected %s[%zu] to be %.17g, got %.17g", what, i, should, is);
     }
     return true;

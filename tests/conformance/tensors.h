@@ -19,9 +19,8 @@ struct case_tensor {
 bool case_tensor_read(struct cases_run *run, json_t *value, struct case_tensor *tensor);
 void case_tensor_deinit(struct case_tensor *tensor);
 
-/* Are the bytes at `actual` those of `expected`? Integers and bools exactly; floats within 1e-12
- * (float64), 1e-5 (float32), 2e-3 (float16), 2e-2 (bfloat16) of max(1, |expected|), or exactly; NaN
- * equals NaN. Says which element is not. */
+/* Are the bytes at `actual` those of `expected`? Integers and bools exactly; floats exactly, or
+ * within the tolerance of FORMAT.md, "When two values are equal". Says which element is not. */
 bool case_tensor_equal(
     struct cases_run *run, const char *what, const struct case_tensor *expected, const void *actual,
     bool exactly);

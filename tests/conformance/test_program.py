@@ -62,6 +62,32 @@ class Program(unittest.TestCase):
         self.assertEqual(lines, self.run_cases(*cases)[1], said)
         self.assertEqual(code, 1)
 
+    def adam(self, v):
+        """What adam makes of one gradient, with the slot v as it is given."""
+        return {"id": "a", "op": "update_function", "fn": "adam", "hyperparameters": {}, "initial": tensor(1, 2), "gradients": [tensor(10, 0.25)],
+                "expect": {"value": tensor(0.999, 1.999), "slots": {"m": tensor(1, 0.025), **v}}}
+
+    def test_a_small_element_has_a_small_tolerance(self):
+        for v, passes in ((0.0999987, 6.24992e-5), True), ((0.0999987, 6.25e-5), True), ((0.0999987, 6.3e-5), False), ((0.0999987, 0), False):
+            code, lines, _ = self.run_cases(self.adam({"v": tensor(*v)}))
+            self.assertEqual(code, 0 if passes else 1, lines)
+        self.assertRegex(lines[0], r"^FAIL a: expected v\[1\] to be 0, got 6.2499")
+
+    def test_the_sign_of_0_is_compared(self):
+        for value, passes in (0.0, True), (-0.0, False):
+            code, lines, _ = self.run_cases(case("a", value, 1))
+            self.assertEqual(code, 0 if passes else 1, lines)
+        self.assertEqual(lines[0], "FAIL a: expected value[0] to be -0, got 0")
+
+    def test_through_ps_slots_are_compared(self):
+        v = tensor(0.0999987, 6.25e-5)
+        code, lines, said = self.run_cases(
+            *({**self.adam(slots), "id": str(i)} for i, slots in enumerate(({"v": v}, {}, {"v": v, "w": v}, {"v": tensor(0.0999987, 0)}))),
+            options=["--rpc"])
+        self.assertEqual([line.split(",")[0] for line in lines[:4]],
+                         ["PASS 0", "FAIL 1: expected 1 slots", "FAIL 2: expected 3 slots", "FAIL 3: expected v[1] to be 0"], said)
+        self.assertEqual(code, 1)
+
     def test_it_starts_the_ps_and_workers_that_a_strategy_takes(self):
         two = {"id": "a/b", "op": "variable", "strategy": {"kind": "parameter_server", "replicas": 2, "ps": 1},
                "create": {"name": "v", "initial": tensor(1, 2), "aggregation": "SUM"}, "steps": [],

@@ -265,6 +265,66 @@ bool case_value_equal(
     return strcmp(form, "none") == 0 || equal_items(run, what, content, actual, exactly);
 }
 
+/* ---- compared with what replicas have */
+
+/* A list of what is expected of these replicas: of one item (an object) it has as many copies. */
+static json_t *expected_items(json_t *content, const struct case_replicas *replicas)
+{
+    const bool of_all = json_array_size(content) == replicas->in_sync;
+    json_t *items = json_array();
+
+    for (uint32_t i = 0; i < replicas->count; i++)
+        (void)json_array_append(
+            items, json_is_object(content)
+                       ? content
+                       : json_array_get(content, of_all ? replicas->first + i : i));
+    return items;
+}
+
+/* The same nest with such lists. Gives  a reference. */
+static json_t *expected_here(json_t *expected, const struct case_replicas *replicas)
+{
+    json_t *content = NULL, *item = NULL;
+    const char *form = json_is_object(expected) ? form_of(expected, &content) : NULL, *key = NULL;
+    size_t i = 0;
+
+    if (form != NULL && (strcmp(form, "per_replica") == 0 || strcmp(form, "mirrored") == 0))
+        return json_pack("{s:o}", form, expected_items(content, replicas));
+    if (form == NULL || (!json_is_array(content) && strcmp(form, "dict") != 0))
+        return json_incref(expected);
+    json_t *items = json_is_array(content) ? json_array() : json_object();
+    json_array_foreach(content, i, item)(void)
+        json_array_append_new(items, expected_here(item, replicas));
+    json_object_foreach(content, key, item)(void)
+        json_object_set_new(items, key, expected_here(item, replicas));
+    return json_pack("{s:o}", form, items);
+}
+
+/* Do all leaves of replicas begin with this one? */
+static bool begins_at(const struct sumac_value *value, uint32_t first)
+{
+    const enum sumac_value_kind kind = sumac_value_kind(value);
+
+    if (kind == SUMAC_VALUE_PER_REPLICA || kind == SUMAC_VALUE_MIRRORED)
+        return sumac_value_first_replica(value) == first;
+    for (uint32_t i = 0; i < sumac_value_count(value); i++)
+        if (!begins_at(sumac_value_item(value, i), first))
+            return false;
+    return true;
+}
+
+bool case_value_equal_in_form(
+    struct cases_run *run, const char *what, json_t *expected, const struct sumac_value *actual,
+    const struct case_replicas *replicas, bool exactly)
+{
+    json_t *own = expected_here(expected, replicas);
+    const bool equal = case_value_equal(run, what, own, actual, exactly);
+
+    json_decref(own);
+    return equal &&
+           (begins_at(actual, replicas->first) || cases_fail(run, "%s is of other replicas", what));
+}
+
 /* What that replica is to have of it. Gives  a reference. */
 static json_t *select_expected(json_t *expected, uint32_t replica)
 {

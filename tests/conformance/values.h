@@ -22,6 +22,12 @@ bool case_value_equal(
     struct cases_run *run, const char *what, json_t *expected, const struct sumac_value *actual,
     bool exactly);
 
+/* The same, where an expected leaf says what these replicas have: `per_replica` with an item for
+ * each in sync, or `mirrored`. The value's leaf has that form, and items of these replicas. */
+bool case_value_equal_in_form(
+    struct cases_run *run, const char *what, json_t *expected, const struct sumac_value *actual,
+    const struct case_replicas *replicas, bool exactly);
+
 /* The same of what each of these replicas has: of a `per_replica` leaf its own, of any other that
  * one. */
 bool case_value_equal_in_replicas(

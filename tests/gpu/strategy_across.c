@@ -19,12 +19,11 @@ static void across_the_replicas_it_is_the_hosts(void **state)
     struct pair *pair = *state;
     struct sumac_value *value = each(SUMAC_FLOAT32, SUMAC_SHAPE(9), 0), *sum = NULL, *other = NULL;
     struct sumac_value *there = placed(pair->gpus, sumac_value_ref(value));
-    const struct sumac_axes none = {.given = false};
 
     assert_int_equal(
-        sumac_strategy_reduce(pair->gpus, SUMAC_REDUCE_SUM, there, &none, &sum, NULL), SUMAC_OK);
+        sumac_strategy_reduce(pair->gpus, SUMAC_REDUCE_SUM, there, NULL, &sum, NULL), SUMAC_OK);
     assert_int_equal(
-        sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, value, &none, &other, NULL), SUMAC_OK);
+        sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, value, NULL, &other, NULL), SUMAC_OK);
     assert_memory_equal(sumac_value_data(sum), sumac_value_data(other), 9 * 4);
     sumac_value_unref(sum);
     sumac_value_unref(other);
@@ -37,11 +36,10 @@ static uint64_t counted(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
     const char *function)
 {
-    const struct sumac_axes none = {.given = false};
     struct sumac_value *result = NULL;
 
     gpu_world_count(function);
-    assert_int_equal(sumac_strategy_reduce(strategy, op, value, &none, &result, NULL), SUMAC_OK);
+    assert_int_equal(sumac_strategy_reduce(strategy, op, value, NULL, &result, NULL), SUMAC_OK);
     const uint64_t count = gpu_world_counted();
     gpu_world_fail_at("", 0, 0);
     assert_int_equal(sumac_value_kind(result), SUMAC_VALUE_TENSOR);
@@ -70,17 +68,15 @@ static void what_is_wanted_once_is_reduced_to_one_device(void **state)
 static void across_the_replicas_every_type_is_reduced_as_on_cpus(void **state)
 {
     struct pair *pair = *state;
-    const struct sumac_axes none = {.given = false};
 
     for (int dtype = SUMAC_INT8; dtype <= SUMAC_FLOAT64; dtype++) {
         struct sumac_value *value = each((enum sumac_dtype)dtype, SUMAC_SHAPE(ELEMENTS_MAX), 0);
         struct sumac_value *there = placed(pair->gpus, sumac_value_ref(value));
         struct sumac_value *sum = NULL, *other = NULL;
         assert_int_equal(
-            sumac_strategy_reduce(pair->gpus, SUMAC_REDUCE_SUM, there, &none, &sum, NULL),
-            SUMAC_OK);
+            sumac_strategy_reduce(pair->gpus, SUMAC_REDUCE_SUM, there, NULL, &sum, NULL), SUMAC_OK);
         assert_int_equal(
-            sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, value, &none, &other, NULL),
+            sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, value, NULL, &other, NULL),
             SUMAC_OK);
         assert_true(sumac_value_equal(sum, other));
         sumac_value_unref(sum);
@@ -204,11 +200,9 @@ static enum sumac_status reduce_merged(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
-    const struct sumac_axes none = {.given = false};
-
     (void)context;
     return sumac_strategy_reduce(
-        strategy, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), &none, result, error);
+        strategy, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, result, error);
 }
 
 static enum sumac_status merge_and_reduce(

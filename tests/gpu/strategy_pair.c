@@ -13,6 +13,7 @@
 
 #include "gpu_world.h"
 #include "gpus.h"
+#include "value.h"
 
 #define BYTES_MAX (ELEMENTS_MAX * 8u)
 
@@ -163,6 +164,14 @@ void assert_same(struct sumac_value *there, struct sumac_value *here)
     }
 }
 
+void assert_each_ones(const struct sumac_value *value)
+{
+    if (replicas == 1)
+        return;
+    assert_int_equal(sumac_value_kind(value), SUMAC_VALUE_PER_REPLICA);
+    assert_true(value_is_same_in_replicas(value));
+}
+
 /* ---- what is run */
 
 enum sumac_status call_step(
@@ -213,7 +222,7 @@ void same_on_both(const struct pair *pair, const struct step *step, struct sumac
     struct sumac_value *here = ran(pair->cpus, step, value);
 
     assert_same(there, here);
-    assert_true(replicas == 1 || sumac_value_kind(there) == SUMAC_VALUE_MIRRORED);
+    assert_each_ones(there);
     assert_true(is_placed(there));
     sumac_value_unref(there);
     sumac_value_unref(here);

@@ -75,8 +75,7 @@ static void assert_trained_alike(
 
     assert_same(there, here); /* then */
     assert_true(is_placed(there));
-    assert_int_equal(
-        sumac_value_kind(there), replicas == 1 ? SUMAC_VALUE_TENSOR : SUMAC_VALUE_MIRRORED);
+    assert_each_ones(there);
     sumac_value_unref(there);
     sumac_value_unref(here);
     sumac_distributed_destroy(far);
@@ -331,7 +330,7 @@ static void what_is_assigned_from_one_device_is_mirrored(void **state)
 
         assert_int_equal(
             run_with(pair->gpus, read_own, variable, given, &read, NULL), SUMAC_OK); /* then */
-        assert_int_equal(sumac_value_kind(read), SUMAC_VALUE_MIRRORED);
+        assert_each_ones(read);
         assert_true(is_placed(read));
         assert_same(read, given);
         sumac_value_unref(read);
@@ -429,7 +428,6 @@ static enum sumac_status copy_and_reduce(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
-    static const struct sumac_axes none;
     struct sumac_value *items[REPLICAS_MAX], *all = sumac_value_item(args, 0);
     struct sumac_device *device = sumac_replica_device(own);
     struct sumac_buffer *late = NULL;
@@ -441,7 +439,7 @@ static enum sumac_status copy_and_reduce(
                        : sumac_value_ref(sumac_value_item(all, i));
     struct sumac_value *value = sumac_value_per_replica(items, replicas, 0);
     const enum sumac_status status =
-        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, &none, result, error);
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, NULL, result, error);
     sumac_value_unref(value);
     assert_int_equal(sumac_device_wait(device, NULL), SUMAC_OK);
     sumac_buffer_unref(late);
@@ -459,14 +457,13 @@ static enum sumac_status reduce_in_merge(
 
 static void what_a_merge_function_has_in_its_stream_comes_before_what_it_reduces(void **state)
 {
-    static const struct sumac_axes none;
     struct pair *pair = *state;
     struct sumac_value *given = gradients(SUMAC_FLOAT32), *here = NULL;
 
     enough(2);
     struct sumac_value *away = placed(pair->gpus, sumac_value_ref(given));
     assert_int_equal(
-        sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, given, &none, &here, NULL), SUMAC_OK);
+        sumac_strategy_reduce(pair->cpus, SUMAC_REDUCE_SUM, given, NULL, &here, NULL), SUMAC_OK);
 
     for (uint32_t round = 0; round < STEPS; round++) {
         struct sumac_value *there = NULL;

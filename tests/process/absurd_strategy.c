@@ -210,24 +210,25 @@ static void try_running(void)
 
 static void try_collecting(void)
 {
-    const struct sumac_axes none = {.given = false}, many = {.given = true, .count = 77};
+    const struct sumac_axes many = {.count = 77}, uncounted = {.axis = {0, -1}};
 
     HOLDS(sumac_reduce_op_parse, "NULL", (int)sumac_reduce_op_parse(NULL) == 0);
     HOLDS(sumac_reduce_op_parse, "product", (int)sumac_reduce_op_parse("product") == 0);
     REFUSED(
         sumac_strategy_reduce, "NULL", INVALID_ARGUMENT, "strategy is NULL",
-        sumac_strategy_reduce(NULL, SUMAC_REDUCE_MEAN, number, &none, &result, error));
-    REFUSED(
-        sumac_strategy_reduce, "no axes", INVALID_ARGUMENT, "axes is NULL",
-        sumac_strategy_reduce(strategy, SUMAC_REDUCE_MEAN, number, NULL, &result, error));
+        sumac_strategy_reduce(NULL, SUMAC_REDUCE_MEAN, number, NULL, &result, error));
     REFUSED(
         sumac_strategy_reduce, "reduction 77", INVALID_ARGUMENT, "a reduction 77",
-        sumac_strategy_reduce(strategy, (enum sumac_reduce_op)77, number, &none, &result, error));
+        sumac_strategy_reduce(strategy, (enum sumac_reduce_op)77, number, NULL, &result, error));
     struct sumac_value *const both[] = {sumac_value_int32(1), sumac_value_int32(2)};
     struct sumac_value *of_two = sumac_value_per_replica(both, 2, 0);
     REFUSED(
         sumac_strategy_reduce, "77 axes", INVALID_ARGUMENT, "77 axes were given",
         sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, of_two, &many, &result, error));
+    REFUSED(
+        sumac_strategy_reduce, "an axis beyond the count", INVALID_ARGUMENT,
+        "axis[1] is -1, and count is 0",
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, of_two, &uncounted, &result, error));
     REFUSED(
         sumac_strategy_batch_reduce, "NULL", INVALID_ARGUMENT, "value is NULL",
         sumac_strategy_batch_reduce(strategy, SUMAC_REDUCE_SUM, NULL, &result, error));

@@ -304,10 +304,10 @@ static enum sumac_status reduce(struct strategist *now, char *const *words, size
 {
     struct sumac_value *value = make_value(words[1], words[2]), *result = NULL;
     const struct sumac_axes axes = {
-        .given = count > 3, .count = 1, .axis = {count > 3 ? strtoll(words[3], NULL, 10) : 0}};
+        .count = 1, .axis = {count > 3 ? strtoll(words[3], NULL, 10) : 0}};
 
-    const enum sumac_status status =
-        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, value, &axes, &result, &now->error);
+    const enum sumac_status status = sumac_strategy_reduce(
+        now->strategy, SUMAC_REDUCE_MEAN, value, count > 3 ? &axes : NULL, &result, &now->error);
     if (status == SUMAC_OK)
         say_value(result);
     sumac_value_unref(value);
@@ -347,12 +347,11 @@ static enum sumac_status read_across(struct strategist *now)
 
 static enum sumac_status call_wrongly(struct strategist *now, const char *call)
 {
-    const struct sumac_axes none = {.given = false};
     struct sumac_value *result = NULL;
 
     if (strcmp(call, "reduce") == 0)
         return sumac_strategy_reduce(
-            now->strategy, SUMAC_REDUCE_MEAN, NULL, &none, &result, &now->error);
+            now->strategy, SUMAC_REDUCE_MEAN, NULL, NULL, &result, &now->error);
     if (strcmp(call, "gather") == 0)
         return sumac_strategy_gather(now->strategy, NULL, 0, &result, &now->error);
     if (strcmp(call, "batch") == 0)
@@ -383,7 +382,6 @@ static enum sumac_status value_of_replica(
 
 static enum sumac_status reduce_mixed(struct strategist *now, char *const *words)
 {
-    const struct sumac_axes none = {.given = false};
     struct sumac_value *each = NULL, *result = NULL;
 
     enum sumac_status status = sumac_strategy_values_from_function(
@@ -393,7 +391,7 @@ static enum sumac_status reduce_mixed(struct strategist *now, char *const *words
     struct sumac_value *const items[] = {make_value(words[1], words[2]), each};
     struct sumac_value *both = sumac_value_list(items, 2);
     status =
-        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, both, &none, &result, &now->error);
+        sumac_strategy_reduce(now->strategy, SUMAC_REDUCE_MEAN, both, NULL, &result, &now->error);
     if (status == SUMAC_OK)
         say_value(sumac_value_item(result, 1));
     sumac_value_unref(both);

@@ -64,7 +64,6 @@ static void strategies_do_not_mix(void **state)
     (void)state;
     struct sumac_strategy *one = mirrored(1), *other = mirrored(1);
     struct sumac_value *value = sumac_value_float32(1), *result = NULL;
-    const struct sumac_axes none = {.given = false};
     struct sumac_error error;
 
     assert_int_equal(sumac_strategy_enter(one, NULL), SUMAC_OK);
@@ -72,7 +71,7 @@ static void strategies_do_not_mix(void **state)
     assert_int_equal(sumac_strategy_enter(other, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "strategies do not mix"));
     assert_int_equal(
-        sumac_strategy_reduce(other, SUMAC_REDUCE_MEAN, value, &none, &result, NULL),
+        sumac_strategy_reduce(other, SUMAC_REDUCE_MEAN, value, NULL, &result, NULL),
         SUMAC_FAILED_PRECONDITION);
     assert_int_equal(sumac_strategy_leave(one, NULL), SUMAC_OK);
     sumac_value_unref(value);
@@ -84,7 +83,6 @@ static enum sumac_status look_around(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
-    const struct sumac_axes none = {.given = false};
     struct sumac_value *reduced = NULL;
 
     (void)kwargs;
@@ -94,7 +92,7 @@ static enum sumac_status look_around(
     const bool is_in = sumac_present_replica() == replica && !sumac_in_cross_replica_context() &&
                        sumac_present_strategy() == strategy;
     const bool refused =
-        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, args, &none, &reduced, NULL) ==
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, args, NULL, &reduced, NULL) ==
             SUMAC_FAILED_PRECONDITION &&
         sumac_strategy_run(strategy, &(struct sumac_step){.function = look_around}, NULL, NULL) ==
             SUMAC_FAILED_PRECONDITION;
@@ -287,7 +285,7 @@ static enum sumac_status run_deeds(const struct deeds *deeds, struct sumac_error
             .function = do_deed, .context = (void *)(uintptr_t)deeds, .args = args},
         &result, error);
     if (status == SUMAC_OK)
-        expect_printed(result, "float32[] 3"); /* one value, of all */
+        expect_printed(result, "per_replica(0: float32[] 3, 1: float32[] 3, 2: float32[] 3)");
     sumac_value_unref(result);
     sumac_value_unref(args);
     sumac_strategy_destroy(strategy);
@@ -396,7 +394,7 @@ static void calls_that_differ_fail_for_both_and_the_run_goes_on(void **state)
             &result, NULL),
         SUMAC_OK);
 
-    expect_printed(result, "float32[] 2");
+    expect_printed(result, "per_replica(0: float32[] 2, 1: float32[] 2)");
     sumac_value_unref(result);
     sumac_strategy_destroy(strategy);
 }
@@ -446,7 +444,7 @@ static void a_call_with_what_is_none_is_told_to_all_and_the_next_works(void **st
             .function = call_with_nothing, .args = args, .context = (void *)(uintptr_t)&rows[i]};
         struct sumac_value *result = NULL;
         assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
-        expect_printed(result, "float32[] 3");
+        expect_printed(result, "per_replica(0: float32[] 3, 1: float32[] 3, 2: float32[] 3)");
         sumac_value_unref(result);
     }
     sumac_value_unref(args);
@@ -507,13 +505,12 @@ static enum sumac_status merge(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
-    const struct sumac_axes none = {.given = false};
     struct sumac_value *sum = NULL;
 
     (*(uint32_t *)context)++;
     assert_true(sumac_in_cross_replica_context());
     const enum sumac_status status = sumac_strategy_reduce(
-        strategy, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), &none, &sum, error);
+        strategy, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, &sum, error);
     if (status != SUMAC_OK)
         return status;
     struct sumac_value *const items[] = {sum, sumac_value_ref(sumac_value_item(args, 0))};

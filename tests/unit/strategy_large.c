@@ -190,11 +190,9 @@ static enum sumac_status reduce_merged(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
 {
-    const struct sumac_axes none = {.given = false};
-
     (void)context;
     return sumac_strategy_reduce(
-        strategy, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), &none, result, error);
+        strategy, SUMAC_REDUCE_SUM, sumac_value_item(args, 0), NULL, result, error);
 }
 
 /* all_reduce, and the same by a merge_call's reduce, again and again; then all_gather. */
@@ -228,18 +226,19 @@ static void large_results_are_right_whoever_computes_them(void **state)
     struct sumac_strategy *strategy = mirrored(4);
     struct sumac_value *values = ramps(4), *result = NULL, *sum = NULL;
     struct sumac_value *args = sumac_value_tuple(&values, 1);
-    const struct sumac_axes none = {.given = false};
     const struct sumac_step step = {.function = compute_together, .args = args};
 
     assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
     assert_int_equal(
-        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, values, &none, &sum, NULL), SUMAC_OK);
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, values, NULL, &sum, NULL), SUMAC_OK);
 
-    expect_sum_of_four(sumac_value_item(result, 0));
+    for (uint32_t i = 0; i < 4; i++)
+        expect_sum_of_four(sumac_value_item(sumac_value_item(result, 0), i));
     expect_sum_of_four(sumac_value_item(result, 1));
     expect_sum_of_four(sum);
-    const float *gathered = sumac_value_data(sumac_value_item(result, 2));
-    assert_int_equal(sumac_value_shape(sumac_value_item(result, 2)).extent[0], 4 * LARGE);
+    const struct sumac_value *all = sumac_value_item(sumac_value_item(result, 2), 0);
+    const float *gathered = sumac_value_data(all);
+    assert_int_equal(sumac_value_shape(all).extent[0], 4 * LARGE);
     for (uint32_t i = 0; i < 4; i++)
         assert_memory_equal(
             gathered + i * LARGE, sumac_value_data(sumac_value_item(values, i)),
@@ -259,8 +258,7 @@ static void long_rows_are_summed_whole(void **state)
     enum { ROWS = 2, COLUMNS = 1300 };
     static float elements[ROWS][COLUMNS];
     struct sumac_strategy *strategy = mirrored(2); /* given */
-    const struct sumac_axes along = {.given = true, .count = 1, .axis = {1}},
-                            across = {.given = true, .count = 1, .axis = {0}};
+    const struct sumac_axes along = {.count = 1, .axis = {1}}, across = {.count = 1, .axis = {0}};
     struct sumac_value *items[2], *sums = NULL, *columns = NULL;
 
     for (int i = 0; i < ROWS; i++)
@@ -398,10 +396,9 @@ static void a_result_outlives_its_strategy(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *values = ramps(2), *sum = NULL;
-    const struct sumac_axes none = {.given = false};
 
     assert_int_equal(
-        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, values, &none, &sum, NULL), SUMAC_OK);
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, values, NULL, &sum, NULL), SUMAC_OK);
     sumac_strategy_destroy(strategy);
 
     assert_int_equal(((const float *)sumac_value_data(sum))[LARGE - 1], 2 * (LARGE - 1) + 1000);

@@ -96,11 +96,10 @@ static void expect_no_reduction(
 {
     struct sumac_value *const items[] = {first, second};
     struct sumac_value *value = sumac_value_per_replica(items, 2, 0), *result = NULL;
-    const struct sumac_axes none = {.given = false};
     struct sumac_error error;
 
     assert_int_equal(
-        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, &none, &result, &error),
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, NULL, &result, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, said));
     assert_int_equal(
@@ -127,10 +126,9 @@ static void items_of_more_replicas_than_there_are_are_refused(void **state)
     (void)state;
     struct sumac_strategy *strategy = mirrored(2);
     struct sumac_value *ids = of_ids(3), *result = NULL;
-    const struct sumac_axes none = {.given = false};
 
     assert_int_equal(
-        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, ids, &none, &result, NULL),
+        sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, ids, NULL, &result, NULL),
         SUMAC_INVALID_ARGUMENT);
     sumac_value_unref(ids);
     sumac_strategy_destroy(strategy);
@@ -172,7 +170,6 @@ static void a_run_within_a_merge_call_is_refused(void **state)
 /* A bit for each promise that the child finds broken. */
 static int call_in_child(struct sumac_strategy *strategy, struct sumac_value *value)
 {
-    static const struct sumac_axes none;
     const struct sumac_distributed_options options = {.name = "w", .initial = value};
     struct sumac_distributed *variable = NULL;
     struct sumac_value *result = NULL;
@@ -182,7 +179,7 @@ static int call_in_child(struct sumac_strategy *strategy, struct sumac_value *va
     broken |=
         sumac_strategy_run(strategy, &(struct sumac_step){.function = merge_a_run}, NULL, NULL) !=
         SUMAC_FAILED_PRECONDITION;
-    broken |= (sumac_strategy_reduce(strategy, SUMAC_REDUCE_MEAN, value, &none, &result, NULL) !=
+    broken |= (sumac_strategy_reduce(strategy, SUMAC_REDUCE_MEAN, value, NULL, &result, NULL) !=
                SUMAC_FAILED_PRECONDITION)
               << 1;
     broken |=

@@ -62,7 +62,8 @@ static void expect_refused_to_all(struct tried *tried, enum sumac_status status,
         assert_non_null(strstr(tried->said[i], "replica 1: "));
         assert_non_null(strstr(tried->said[i], said));
     }
-    expect_printed(result, "float32[] 3"); /* of the call after it, in both */
+    /* of the call after it */
+    expect_printed(result, "per_replica(0: float32[] 3, 1: float32[] 3)");
     expect_components(tried->variable, "(float32[2] 1 2, float32[2] 1 2)");
     sumac_value_unref(tried->gradient);
     sumac_value_unref(tried->gradients);

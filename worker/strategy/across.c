@@ -259,19 +259,13 @@ enum sumac_status sumac_strategy_reduce(
 {
     static const char name[] = "sumac_strategy_reduce";
     struct collect collect = {
-        .strategy = strategy,
-        .op = op,
-        .axes = axes != NULL && axes->given ? axes : NULL,
-        .call = "reduce",
-        .leaf = reduce_whole_leaf};
+        .strategy = strategy, .op = op, .axes = axes, .call = "reduce", .leaf = reduce_whole_leaf};
     struct sumac_error why;
 
     enum sumac_status status = check_cross(strategy, name, error);
     if (status != SUMAC_OK)
         return status;
     status = check_given(name, value, result, &why);
-    if (status == SUMAC_OK && axes == NULL)
-        status = fail_for_null(&why, name, "axes");
     return status == SUMAC_OK ? reduce(&collect, value, result, error)
                               : call_refuse_across(strategy, CALL_REDUCE, &why, error);
 }

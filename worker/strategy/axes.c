@@ -40,6 +40,13 @@ axes_read(const struct sumac_axes *axes, uint32_t rank, uint32_t *summed, struct
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
             "%" PRIu32 " axes were given, and a tensor has at most %d", axes->count,
             SUMAC_RANK_MAX);
+    for (uint32_t i = axes->count; i < SUMAC_RANK_MAX; i++)
+        if (axes->axis[i] != 0)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_SHAPE,
+                "axis[%" PRIu32 "] is %" PRId64 ", and count is %" PRIu32
+                "; count the axes that are given",
+                i, axes->axis[i], axes->count);
     for (uint32_t i = 0; i < axes->count; i++) {
         const int64_t given = axes->axis[i], axis = given < 0 ? given + (int64_t)rank : given;
         if (rank == 0)
@@ -283,6 +290,25 @@ static void divide(enum sum_kind kind, void *sums, uint64_t count, uint64_t elem
         ((double *)sums)[i] /= (double)elements;
 }
 
+/* Sums of one element of each tensor: what is not summed over axes keeps the sign of a zero, as
+ * −0.0 + x is x for each x. */
+static void begin_at_minus_zero(enum sum_kind kind, void *sums, uint64_t count)
+{
+    for (uint64_t i = 0; kind == SUM_FLOAT32 && i < count; i++)
+        ((float *)sums)[i] = -0.0F;
+    for (uint64_t i = 0; kind == SUM_FLOAT64 && i < count; i++)
+        ((double *)sums)[i] = -0.0;
+}
+
+static bool
+is_one_of_each(const struct sumac_tensor *const *tensors, uint32_t count, uint32_t summed)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (summed_of(&tensors[i]->shape, summed) != 1)
+            return false;
+    return true;
+}
+
 /* The sums in the type of the result: the low bytes of an integer are what it wraps to. */
 static void narrow(enum sumac_dtype dtype, const void *sums, void *to, uint64_t count)
 {
@@ -324,6 +350,8 @@ enum sumac_status axes_reduce(
         sumac_value_unref(value);
         return value_fail_for_memory(error);
     }
+    if (is_one_of_each(tensors, count, summed))
+        begin_at_minus_zero(walk.kind, walk.sums, sums);
     for (uint32_t i = 0; i < count; i++) {
         begin(&walk, tensors[i], summed);
         add_tensor(&walk, tensors[i]);

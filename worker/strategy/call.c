@@ -696,15 +696,19 @@ static enum sumac_status take_own(
 {
     struct sumac_value *selected = NULL;
 
-    const enum sumac_status status = sumac_value_select(all, replica->id, &selected, error);
+    enum sumac_status status = sumac_value_select(all, replica->id, &selected, error);
+    if (status != SUMAC_OK)
+        return status;
+    struct sumac_value *copy = NULL;
+    status = value_own(selected, &copy, error);
+    sumac_value_unref(selected);
     if (status != SUMAC_OK || replica->strategy->there == NULL) {
-        *own = selected;
+        *own = copy;
         return status;
     }
-    const enum sumac_status placed =
-        there_place_like(replica->strategy, replica->index, given, selected, own, error);
-    sumac_value_unref(selected);
-    return placed;
+    status = there_place_like(replica->strategy, replica->index, given, copy, own, error);
+    sumac_value_unref(copy);
+    return status;
 }
 
 /* Of a replica's collective, whose name is `name`: with these options, or the error is all

@@ -620,14 +620,19 @@ enum sumac_status distributed_place(
     const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error)
 {
-    struct sumac_value *read = status == SUMAC_OK && value != NULL ? *value : NULL;
+    struct sumac_value *read = status == SUMAC_OK && value != NULL ? *value : NULL, *own = NULL;
 
-    if (read == NULL || replica == NULL || variable->strategy->there == NULL)
+    if (read == NULL || replica == NULL)
         return status;
     *value = NULL;
-    const enum sumac_status placed =
-        there_place_all(variable->strategy, replica->index, read, value, error);
+    enum sumac_status placed = value_own(read, &own, error);
     sumac_value_unref(read);
+    if (placed != SUMAC_OK || variable->strategy->there == NULL) {
+        *value = own;
+        return placed;
+    }
+    placed = there_place_all(variable->strategy, replica->index, own, value, error);
+    sumac_value_unref(own);
     return placed;
 }
 

@@ -160,7 +160,8 @@ enum sumac_status update_check_own(
 enum sumac_status update_refuse(
     struct sumac_replica_context *replica, const struct sumac_error *why,
     struct sumac_error *error);
-/* No leaf is per_replica. Fails  INVALID_ARGUMENT, naming the variable and the leaf. */
+/* No leaf is per_replica, unless it is known that all replicas have the same. Fails
+ * INVALID_ARGUMENT, naming the variable and the leaf. */
 enum sumac_status update_check_argument(
     struct sumac_distributed *variable, struct sumac_value *given, struct sumac_error *error);
 
@@ -222,8 +223,8 @@ enum sumac_status component_value(
 /* As a read across. */
 enum sumac_status distributed_read_across(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
-/* *value is what a replica (NULL: across) is given, if `status` says that there is one: on the
- * replica's device. Returns  `status`, or why not. */
+/* Make *value, which was read if `status` is OK, the replica's own, on its device. Across (NULL) it
+ * stays as it is. Returns  `status`, or why not. */
 enum sumac_status distributed_place(
     const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
     enum sumac_status status, struct sumac_value **value, struct sumac_error *error);

@@ -223,7 +223,7 @@ static void pack_call(
 
 struct heard {
     struct call call;
-    struct sumac_axes axes;
+    struct sumac_axes axes; /* call.axes, where it has any */
     char name[LABEL_BYTES_MAX];
 };
 
@@ -234,11 +234,10 @@ static bool unpack_call(struct unpack *block, uint32_t replicas, struct heard *h
     heard->call.axis = (int64_t)unpack_u64(block);
     heard->call.write = (int)unpack_u32(block);
     heard->call.options.bytes_per_pack = unpack_u64(block);
-    heard->axes.given = unpack_u32(block) != 0;
+    heard->call.axes = unpack_u32(block) != 0 ? &heard->axes : NULL;
     heard->axes.count = unpack_u32(block);
     for (uint32_t i = 0; i < heard->axes.count && i < SUMAC_RANK_MAX; i++)
         heard->axes.axis[i] = (int64_t)unpack_u64(block);
-    heard->call.axes = heard->axes.given ? &heard->axes : NULL;
     heard->call.name = unpack_text(block, heard->name, sizeof heard->name);
     heard->call.sum.bytes = unpack_u64(block);
     heard->call.sum.digest = unpack_u64(block);

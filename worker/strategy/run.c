@@ -316,7 +316,8 @@ static enum sumac_status wrap(
                 error, why.status, why.reason,
                 "values of replicas %" PRIu32 " and %" PRIu32 ": %.400s", strategy->first,
                 strategy->first + i, why.text);
-    if (strategy->options.kind == SUMAC_STRATEGY_DEFAULT) {
+    if (strategy->options.kind == SUMAC_STRATEGY_DEFAULT ||
+        strategy->options.kind == SUMAC_STRATEGY_ONE_DEVICE) {
         *value = sumac_value_ref(made[0]);
         return SUMAC_OK;
     }

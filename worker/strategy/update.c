@@ -18,7 +18,7 @@ static enum sumac_status refuse_per_replica(
     const struct sumac_distributed *variable = context;
     char where[160];
 
-    if (leaf->kind == SUMAC_VALUE_PER_REPLICA)
+    if (leaf->kind == SUMAC_VALUE_PER_REPLICA && !value_is_same_in_replicas(leaf))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "update of %s: the argument%s%s is per_replica, and its components would not be the "
@@ -158,7 +158,8 @@ static enum sumac_status put_together(
 
     assert(count > 0);
     if (grouped)
-        return sumac_value_regroup(results, count, variable->strategy->first, result, error);
+        return value_regroup_as(
+            SUMAC_VALUE_MIRRORED, results, count, variable->strategy->first, result, error);
     for (uint32_t i = 1; i < count; i++)
         if (sumac_value_same_nest(results[0], results[i], &why) != SUMAC_OK)
             return fail(
@@ -187,10 +188,8 @@ static bool is_for_all(const struct sumac_distributed *variable, const struct su
     if (update->function != apply || !variable->is_there)
         return false;
     gradient = sumac_value_item(update->args, 0);
-    assert(gradient->kind != SUMAC_VALUE_PER_REPLICA); /* it was looked at */
-    return gradient->kind != SUMAC_VALUE_MIRRORED ||
-           (gradient->first == variable->strategy->first &&
-            gradient->count == variable->component_count);
+    return !value_is_leaf_of_replicas(gradient) || (gradient->first == variable->strategy->first &&
+                                                    gradient->count == variable->component_count);
 }
 
 static enum sumac_status apply_to_all(

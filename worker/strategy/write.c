@@ -467,26 +467,26 @@ static enum sumac_status check_operand(
     return status == SUMAC_OK ? check_divisors(variable, write, operand, error) : status;
 }
 
-/* Has each component its own of a mirrored operand, on its device? */
+/* Has each component a copy of its own of the operand, on its device? */
 static bool is_each_ones(const struct sumac_distributed *variable, const struct sumac_value *value)
 {
-    return variable->is_there && value->kind == SUMAC_VALUE_MIRRORED &&
-           value->count == variable->component_count;
+    return variable->is_there && value_is_leaf_of_replicas(value) &&
+           value_are_alike(value->items, value->count) && value->count == variable->component_count;
 }
 
-/* Across, a mirrored value is what it has in each; lent. */
+/* Across, a value that is the same in all replicas is what the first has; lent. */
 static enum sumac_status read_operand(
     const struct sumac_distributed *variable, const struct sumac_replica_context *replica,
     enum sumac_write write, struct sumac_value *value, struct sumac_value **operand,
     struct sumac_error *error)
 {
     const bool across = replica == NULL;
-    struct sumac_value *one =
-        across && value->kind == SUMAC_VALUE_MIRRORED ? value->items[0] : value;
+    const bool same = across && value_is_same_in_replicas(value);
+    struct sumac_value *one = same ? value->items[0] : value;
 
     assert(is_write(write));
     *operand = is_each_ones(variable, value) ? value : one;
-    if (value->kind == SUMAC_VALUE_PER_REPLICA)
+    if (value->kind == SUMAC_VALUE_PER_REPLICA && !same)
         return fail_write(
             variable, write, SUMAC_INVALID_ARGUMENT,
             across ? "a per_replica value is not written across replicas, for what each has would "
@@ -591,6 +591,17 @@ static enum sumac_status check_component(
         call);
 }
 
+/* Components that are the same are one value, of which each is given a copy. Takes  value. */
+static enum sumac_status give_own(
+    enum sumac_status status, struct sumac_value *value, struct sumac_value **own,
+    struct sumac_error *error)
+{
+    if (status == SUMAC_OK)
+        status = value_own(value, own, error);
+    sumac_value_unref(value);
+    return status;
+}
+
 enum sumac_status sumac_component_read(
     struct sumac_component *component, struct sumac_value **value, struct sumac_error *error)
 {
@@ -598,10 +609,11 @@ enum sumac_status sumac_component_read(
 
     if (value == NULL)
         return fail_for_null(error, call, "value");
-    const enum sumac_status status = check_component(component, call, error);
+    enum sumac_status status = check_component(component, call, error);
+    struct sumac_value *read = NULL;
     if (status == SUMAC_OK)
-        return component_value(component, value, error);
-    return status;
+        status = component_value(component, &read, error);
+    return give_own(status, read, value, error);
 }
 
 enum sumac_status sumac_component_write(
@@ -619,8 +631,11 @@ enum sumac_status sumac_component_write(
             call, (int)write);
     if (status == SUMAC_OK)
         status = check_operand(component->variable, write, value, error);
-    return status == SUMAC_OK ? change(component->variable, component, write, value, result, error)
-                              : status;
+    struct sumac_value *changed = NULL;
+    if (status == SUMAC_OK)
+        status = change(
+            component->variable, component, write, value, result == NULL ? NULL : &changed, error);
+    return result == NULL ? status : give_own(status, changed, result, error);
 }
 
 /* Which functions there are, and what they take, the ps knows. */

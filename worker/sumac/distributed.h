@@ -292,12 +292,15 @@ struct sumac_update {
  * what is returned. A function that fails ends it; components before have been updated.
  *
  * Borrows  update, and what it has.
- * Gives    *result (NULL: not wanted): what the functions returned, regrouped, or with not_grouped
- *          each leaf a tuple with one for each component.
+ * Gives    *result (NULL: not wanted): what the functions returned, leaf by leaf. A leaf is
+ *          mirrored, with what each component's function returned; or the object itself, if all
+ *          returned the same one. With not_grouped it is a tuple with one for each component.
  * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, a leaf is per_replica, or
- *          results' nests differ. FAILED_PRECONDITION: another strategy's scope, a context that is
- *          not this thread's. Else as the function. In a replica all replicas of the process have
- *          failed, as sumac_replica_all_reduce says, whichever of them it is that cannot. */
+ *          results' nests differ. A per_replica leaf is taken if a collective, or a read of a
+ *          variable whose components are the same, gave it to the replicas. FAILED_PRECONDITION:
+ * another strategy's scope, a context that is not this thread's. Else as the function. In a replica
+ * all replicas of the process have failed, as sumac_replica_all_reduce says, whichever of them it
+ * is that cannot. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_update(
     struct sumac_distributed *variable, struct sumac_replica_context *replica,
     const struct sumac_update *update, struct sumac_value **result, struct sumac_error *error);

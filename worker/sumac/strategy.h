@@ -206,7 +206,8 @@ struct sumac_step {
 
 /* Strategy.run: call `function` in each replica. What it is given has each per_replica and mirrored
  * leaf replaced by the replica's own; other leaves are the same in all. The results are regrouped
- * leaf by leaf: the identical value of all replicas is that value, others become per_replica.
+ * as sumac_value_regroup says: the identical object of all replicas is that object; others become
+ * per_replica, also what a collective or a read of a variable gave each of them.
  *
  * Borrows  the step, and what it has, until it returns.
  * Gives    *result (NULL: not wanted).
@@ -237,7 +238,7 @@ typedef enum sumac_status sumac_value_function(
     struct sumac_error *error);
 /* Strategy.experimental_distribute_values_from_function: call `function` for each replica, one
  * after the other, and make a per_replica value of what it gives, leaf by leaf, of identical leaves
- * too; of DEFAULT the value itself.
+ * too. DEFAULT and ONE_DEVICE give the value itself.
  * Gives    *value. Fails  as the function, or INVALID_ARGUMENT: nests that differ. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_values_from_function(
     struct sumac_strategy *strategy, sumac_value_function *function, void *context,
@@ -343,10 +344,15 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_to_devices(
 
 /* ---- cross-replica */
 
-/* Over which axes a value is summed in each replica, before the replicas': none at all (given
- * false), or so many; negative ones count from the last. */
+/* The axes of a tensor that each replica sums over first, each of them once. A negative axis counts
+ * from the last one. What lies beyond `count` is 0.
+ *
+ *     NULL                                                    TensorFlow's axis=None
+ *     &(struct sumac_axes){.count = 1, .axis = {0}}           axis=0
+ *     &(struct sumac_axes){.count = 2, .axis = {0, -1}}       axis=(0, -1)
+ *     &(struct sumac_axes){0}                                 axis=(): an empty list
+ */
 struct sumac_axes {
-    bool given;
     uint32_t count;
     int64_t axis[SUMAC_RANK_MAX];
 };
@@ -360,19 +366,22 @@ SUMAC_API enum sumac_reduce_op sumac_reduce_op_parse(const char *name);
  * gather, and for sumac_distributed_create and reads of ON_READ variables. A call from a context
  * where it makes no sense is this worker's alone. */
 
-/* Strategy.reduce. Without axes: Σ, or Σ ÷ R, element by element, of tensors of one shape; of
- * slices as all_reduce; nests leaf by leaf. With axes: each replica's sum over them, and Σ of
- * these, or Σ ÷ the number of elements that were summed in all replicas together, so that partial
- * and empty batches count as what they have; shapes agree outside the axes. MEAN of nothing is NaN.
- * A value that is not distributed: for R = 1 as one replica's; else MEAN is the value, of whatever
- * type, and with axes or without, and SUM INVALID_ARGUMENT. Likewise of a mirrored value, but that
- * SUM is INVALID_ARGUMENT always. (TensorFlow has other rules for the latter two, which depend on
- * the axes.)
+/* Strategy.reduce. Without axes (NULL): Σ, or Σ ÷ R, element by element, of tensors of one shape.
+ * Slices are reduced as by all_reduce, and nests leaf by leaf.
  *
- * Borrows  value. Gives  *result.
- * Fails    INVALID_ARGUMENT: shapes or types that differ; an axis that is out of range or named
- *          twice; bools. FAILED_PRECONDITION: from within a replica context (merge_call is the
- * way), or another strategy's scope. */
+ * With axes each replica sums its tensor over them first. SUM is Σ of these sums. MEAN is that Σ ÷
+ * the number of elements that all replicas together summed: partial and empty batches count as what
+ * they have, and the MEAN of no elements is NaN. Shapes agree outside the axes.
+ *
+ * A value that is not distributed is that of the one replica where R is 1. Else MEAN is the value
+ * itself, whatever its type and the axes, and SUM is INVALID_ARGUMENT. A mirrored value is treated
+ * alike, but its SUM is INVALID_ARGUMENT always. (TensorFlow's rules for these two depend on the
+ * axes.)
+ *
+ * Borrows  value, axes. Gives  *result.
+ * Fails    INVALID_ARGUMENT: shapes or types that differ; an axis that is out of range, named
+ *          twice, or not counted; bools. FAILED_PRECONDITION: from within a replica context
+ * (merge_call is the way), or another strategy's scope. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_reduce(
     struct sumac_strategy *strategy, enum sumac_reduce_op op, struct sumac_value *value,
     const struct sumac_axes *axes, struct sumac_value **result, struct sumac_error *error);

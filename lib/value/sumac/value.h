@@ -152,9 +152,13 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_select(
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_value_to_host(
     struct sumac_value *value, struct sumac_value **here, struct sumac_error *error);
 
-/* The other way: what each of some replicas has, leaf by leaf. Where all have the identical value –
- * the same object, not an equal one – that is the leaf, and where all have copies of one, each on
- * its device, it is mirrored; else it is per_replica.
+/* The other way: put together what each of some replicas has, leaf by leaf. If all have the same
+ * object, not only an equal one, that is the leaf. If all have copies of one object, each on its
+ * device, it is mirrored. Else it is per_replica.
+ *
+ * A collective gives each replica another object, with the same elements, and so do reads and
+ * writes of a variable: these become per_replica.
+ *
  * Borrows  the items.
  * Gives    *regrouped.
  * Fails    INVALID_ARGUMENT: their nests differ; the text says where and how. RESOURCE_EXHAUSTED.

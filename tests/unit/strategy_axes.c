@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The axes that a reduction is given: none, some, or an empty list. */
+#include "strategy_made.h"
+
+#include <math.h>
+#include <string.h>
+
+static struct sumac_value *matrix(float first)
+{
+    const float elements[] = {first, first + 1, first + 2, first + 3, first + 4, first + 5};
+
+    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 3), elements);
+}
+
+/* {{0, 1, 2}, {3, 4, 5}}, and that + 10 */
+static struct sumac_value *matrices(void)
+{
+    struct sumac_value *const items[] = {matrix(0), matrix(10)};
+
+    return sumac_value_per_replica(items, 2, 0);
+}
+
+static void each_way_to_give_axes_has_its_meaning(void **state)
+{
+    (void)state;
+    const struct {
+        const struct sumac_axes *axes;
+        const char *printed;
+    } rows[] = {
+        {NULL, "float32[2, 3] 10 12 14 16 18 20"},
+        {&(struct sumac_axes){0}, "float32[2, 3] 10 12 14 16 18 20"},
+        {&(struct sumac_axes){.count = 1}, "float32[3] 26 30 34"},
+        {&(struct sumac_axes){.count = 1, .axis = {1}}, "float32[2] 36 54"},
+        {&(struct sumac_axes){.count = 2, .axis = {0, -1}}, "float32[] 90"},
+    };
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *value = matrices();
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sumac_value *sum = NULL;
+        assert_int_equal(
+            sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, rows[i].axes, &sum, NULL),
+            SUMAC_OK);
+        expect_printed(sum, rows[i].printed);
+        sumac_value_unref(sum);
+    }
+    sumac_value_unref(value);
+    sumac_strategy_destroy(strategy);
+}
+
+static void an_axis_that_is_not_counted_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        struct sumac_axes axes;
+        const char *said;
+    } rows[] = {
+        {{.axis = {1}}, "axis[0] is 1, and count is 0"},
+        {{.count = 1, .axis = {0, -1}}, "axis[1] is -1, and count is 1"},
+        {{.axis = {[SUMAC_RANK_MAX - 1] = 2}}, "axis[7] is 2, and count is 0"},
+    };
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *value = matrices(), *sum = NULL;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sumac_error error;
+        assert_int_equal(
+            sumac_strategy_reduce(strategy, SUMAC_REDUCE_SUM, value, &rows[i].axes, &sum, &error),
+            SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, rows[i].said));
+        assert_null(sum);
+    }
+    sumac_value_unref(value);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- the sign of 0 */
+
+static struct sumac_value *zeros(uint64_t count)
+{
+    const float elements[2] = {-0.0F, -0.0F};
+
+    return sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(count), elements);
+}
+
+static const struct sumac_axes empty, first = {.count = 1};
+
+/* TensorFlow sums no element by copying it, and begins other sums at 0. */
+static void what_is_not_summed_over_axes_keeps_the_sign_of_0(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t one, other;
+        const struct sumac_axes *axes;
+        bool negative;
+    } rows[] = {
+        {1, 1, NULL, true},    {1, 1, &empty, true},  {1, 1, &first, true},
+        {1, 2, &first, false}, {2, 0, &first, false}, {2, 2, &first, false},
+    };
+    struct sumac_strategy *strategy = mirrored(2);
+
+    for (int op = SUMAC_REDUCE_SUM; op <= SUMAC_REDUCE_MEAN; op++)
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            struct sumac_value *const items[] = {zeros(rows[i].one), zeros(rows[i].other)};
+            struct sumac_value *value = sumac_value_per_replica(items, 2, 0), *sum = NULL;
+            assert_int_equal(
+                sumac_strategy_reduce(
+                    strategy, (enum sumac_reduce_op)op, value, rows[i].axes, &sum, NULL),
+                SUMAC_OK);
+            assert_int_equal(signbit(*(const float *)sumac_value_data(sum)) != 0, rows[i].negative);
+            sumac_value_unref(sum);
+            sumac_value_unref(value);
+        }
+    sumac_strategy_destroy(strategy);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_way_to_give_axes_has_its_meaning),
+        cmocka_unit_test(an_axis_that_is_not_counted_is_refused),
+        cmocka_unit_test(what_is_not_summed_over_axes_keeps_the_sign_of_0),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
