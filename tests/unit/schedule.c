@@ -280,6 +280,36 @@ static void a_rate_that_is_divided_by_does_not_come_to_nothing(void **state)
     assert_number_equal(update_learning_rate(update_find(UPDATE_SGD), &read, 10), 0);
 }
 
+/* The hyperparameters of a push count before those of its variable. */
+static void a_push_with_its_own_rate_goes_by_no_schedule(void **state)
+{
+    wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
+    wire_hyperparameter named = WIRE_HYPERPARAMETER_INIT, *pointer = &named;
+    wire_function created = WIRE_FUNCTION_INIT, pushed = WIRE_FUNCTION_INIT;
+    struct update_hyperparameters own, read;
+    const struct update_function *momentum = update_find(UPDATE_MOMENTUM);
+    (void)state;
+
+    created.schedule = &schedule;
+    assert_int_equal(update_hyperparameters_read(momentum, NULL, &created, &own, NULL), SUMAC_OK);
+    pushed.hyperparameters = &pointer;
+    pushed.n_hyperparameters = 1;
+    named.name = (Sumac__V1__HyperparameterName)UPDATE_HYPERPARAMETER_LEARNING_RATE;
+    named.value = 2;
+    assert_int_equal(update_hyperparameters_read(momentum, &own, &pushed, &read, NULL), SUMAC_OK);
+    assert_number_equal(update_learning_rate(momentum, &read, 5), 2);
+
+    pushed.schedule = &schedule; /* and by one that it names itself */
+    assert_int_equal(update_hyperparameters_read(momentum, &own, &pushed, &read, NULL), SUMAC_OK);
+    assert_number_equal(update_learning_rate(momentum, &read, 5), 1);
+
+    pushed.schedule = NULL; /* another number leaves the variable's */
+    named.name = (Sumac__V1__HyperparameterName)UPDATE_HYPERPARAMETER_MOMENTUM;
+    named.value = 0.5;
+    assert_int_equal(update_hyperparameters_read(momentum, &own, &pushed, &read, NULL), SUMAC_OK);
+    assert_true(update_schedule_same(&read.schedule, &own.schedule));
+}
+
 /* What is laid over a variable's own: a rate alone ends its schedule, anything else leaves it. */
 static void a_rate_that_is_given_alone_goes_by_no_schedule(void **state)
 {
@@ -326,6 +356,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(a_schedule_is_of_a_function_that_has_a_rate),
         cmocka_unit_test(a_rate_that_is_divided_by_does_not_come_to_nothing),
+        cmocka_unit_test(a_push_with_its_own_rate_goes_by_no_schedule),
         cmocka_unit_test(a_rate_that_is_given_alone_goes_by_no_schedule),
     };
 

@@ -25,8 +25,8 @@ static const uint32_t row_of[OCCURRENCES] = {0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2,
 struct pushed {
     const char *function;
     enum sumac_dtype dtype;
-    double scale, clip;
-    double own[OCCURRENCES]; /* a scale of each occurrence; 0: none */
+    double scale, clip, divisor; /* by 0: undivided */
+    double own[OCCURRENCES];     /* a scale of each occurrence; 0: none */
     _Alignas(64) uint8_t gradient[OCCURRENCES][ROW_BYTES_MAX];
 };
 
@@ -68,6 +68,8 @@ static struct update_slice slice_of(const struct pushed *pushed)
     update_prepare(function, pushed->dtype, &hyperparameters, 2, &slice);
     slice.scale = pushed->scale;
     slice.clip = pushed->clip;
+    if (pushed->divisor != 0)
+        slice.divisor = pushed->divisor;
     return slice;
 }
 
@@ -223,6 +225,16 @@ static void occurrences_with_scales_of_their_own_are_scaled_before_they_are_summ
     check(&pushed);
 }
 
+/* Wherever the slices are cut, and also where a row goes on in the next one. */
+static void means_are_divided_once(void **state)
+{
+    static struct pushed pushed = {.divisor = 3}, clipped = {.divisor = 3, .clip = 0.4};
+
+    (void)state;
+    check(&pushed);
+    check(&clipped);
+}
+
 /* Products, quotients and extremes are applied in turn, each scaled. */
 static void in_turn_each_is_scaled(void **state)
 {
@@ -253,6 +265,7 @@ int main(void)
         cmocka_unit_test(clipped_rows_are_a_clipped_dense_push),
         cmocka_unit_test(what_is_scaled_is_clipped_after_that),
         cmocka_unit_test(occurrences_with_scales_of_their_own_are_scaled_before_they_are_summed),
+        cmocka_unit_test(means_are_divided_once),
         cmocka_unit_test(in_turn_each_is_scaled),
     };
 

@@ -67,6 +67,43 @@ static void one_over_a_buffer_keeps_it(void **state)
     sumac_value_unref(value);
 }
 
+/* Whichever of the offset and the extent is too large: their sum is not computed. */
+static void a_tensor_beyond_its_buffer_is_no_value(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset_bytes, elements;
+        bool fits;
+    } tried[] = {
+        {0, 3, true},
+        {4, 2, true},
+        {12, 0, true},
+        {4, 3, false},
+        {0, 4, false},
+        {13, 0, false},
+        {13, 1, false},
+        {16, 0, false},
+        {16, 1, false},
+        {UINT64_MAX, 0, false},
+        {UINT64_MAX - 3, 1, false}};
+    struct sumac_buffer *buffer = NULL;
+
+    assert_int_equal(sumac_buffer_create(12, &buffer), SUMAC_OK);
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        const struct sumac_tensor tensor = {
+            .buffer = buffer,
+            .offset_bytes = tried[i].offset_bytes,
+            .dtype = SUMAC_INT32,
+            .shape = SUMAC_SHAPE(tried[i].elements)};
+        struct sumac_value *copy = sumac_value_copy(&tensor), *same = sumac_value_of(&tensor);
+        assert_int_equal(copy != NULL, tried[i].fits);
+        assert_int_equal(same != NULL, tried[i].fits);
+        sumac_value_unref(copy);
+        sumac_value_unref(same);
+    }
+    sumac_buffer_unref(buffer);
+}
+
 static void a_dict_is_in_the_order_of_its_keys(void **state)
 {
     (void)state;
@@ -264,6 +301,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tensor_has_a_copy_of_its_elements),
         cmocka_unit_test(one_over_a_buffer_keeps_it),
+        cmocka_unit_test(a_tensor_beyond_its_buffer_is_no_value),
         cmocka_unit_test(a_dict_is_in_the_order_of_its_keys),
         cmocka_unit_test(what_is_made_of_nothing_is_nothing),
         cmocka_unit_test(nests_are_only_so_deep),
