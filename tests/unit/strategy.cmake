@@ -13,6 +13,7 @@ target_link_options(unit_strategy_peers PRIVATE -Wl,--wrap=peers_give_up -Wl,--w
 sumac_unit_test(together USES worker)
 sumac_unit_test(label USES worker)
 sumac_unit_test(kept USES worker)
+sumac_unit_test(strategy_compare USES worker)
 sumac_unit_test(strategy_large USES worker)
 sumac_unit_test(pack USES worker)
 target_link_options(unit_pack PRIVATE -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free # count what is taken
