@@ -46,6 +46,7 @@ class Strategies(unittest.TestCase):
         for _ in range(3):
             self.all_say(workers, "all_reduce 300000 1", "all_reduce 300000 10", answer="^came to 22 22$")
         self.all_say(workers, "all_reduce 3000000 0.5", answer="^came to 2 2$")
+        self.all_say(workers, "all_reduce 2097153 1", "all_reduce 2097153 10", answer="^came to 22 22$")     # 4 bytes more than a part
         self.all_say(workers, "mean 30000 1", "mean 30000 4", answer="^came to 2.5 2.5$")            # of four replicas
         self.all_say(workers, "mean 30000 1 int32", "mean 30000 4 int32", answer="^came to 2.5 2.5$")   # not rounded
 

@@ -148,11 +148,43 @@ static void a_list_of_no_items_is_told_to_the_other_workers(void **state)
     forget(strategy);
 }
 
+/* ---- what the ps sum */
+
+#define SENT_BYTES 65536u /* of all replicas in sync together, at most */
+
+static bool is_summed_apart(uint32_t in_sync, enum sumac_dtype dtype, uint64_t bytes)
+{
+    static char peers;
+    const struct sumac_strategy strategy = {
+        .peers = (void *)&peers, .replicas = 1, .in_sync = in_sync};
+    const struct sumac_tensor tensor = {
+        .dtype = dtype, .shape = SUMAC_SHAPE(bytes / sumac_dtype_bytes(dtype))};
+
+    return peers_sum_apart(&strategy, SUMAC_REDUCE_SUM, &tensor);
+}
+
+/* The number of replicas and the bytes of each count together. */
+static void a_tensor_is_summed_by_the_ps_when_all_of_them_send_more(void **state)
+{
+    (void)state;
+    static const uint32_t in_sync[] = {1, 2, 3, 7, 256};
+
+    for (size_t i = 0; i < sizeof in_sync / sizeof *in_sync; i++) {
+        const uint64_t bytes = SENT_BYTES / in_sync[i] / 8 * 8;
+        assert_false(is_summed_apart(in_sync[i], SUMAC_FLOAT64, bytes));
+        assert_true(is_summed_apart(in_sync[i], SUMAC_FLOAT64, bytes + 8));
+        assert_true(is_summed_apart(in_sync[i], SUMAC_UINT8, SENT_BYTES / in_sync[i] + 1));
+        assert_false(is_summed_apart(in_sync[i], SUMAC_UINT8, SENT_BYTES / in_sync[i]));
+    }
+    assert_false(is_summed_apart(2, SUMAC_BFLOAT16, SENT_BYTES));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replicas_go_on_while_the_other_workers_are_told),
         cmocka_unit_test(a_list_of_no_items_is_told_to_the_other_workers),
+        cmocka_unit_test(a_tensor_is_summed_by_the_ps_when_all_of_them_send_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
