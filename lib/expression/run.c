@@ -60,6 +60,9 @@ static void begin(struct tile_run *run, uint8_t *scratch)
         run->gradient_tile =
             is_half(slice->gradient_dtype) ? run->value_tile + run->tile_bytes : NULL;
     }
+    assert(
+        run->gradient_tile == NULL ||
+        run->gradient_tile + run->tile_bytes <= scratch + SCRATCH_BYTES);
 }
 
 /* The places of elements first … first + count - 1 of the slice; half types are widened. */

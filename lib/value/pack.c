@@ -24,7 +24,7 @@ void pack_deinit(struct pack *pack)
     *pack = (struct pack){.bytes = NULL};
 }
 
-static bool make_room(struct pack *pack, size_t count)
+bool pack_reserve(struct pack *pack, size_t count)
 {
     size_t room = pack->room < 256 ? 256 : pack->room;
 
@@ -47,7 +47,7 @@ static bool make_room(struct pack *pack, size_t count)
 
 void pack_bytes(struct pack *pack, const void *bytes, size_t count)
 {
-    if (count == 0 || !make_room(pack, count))
+    if (count == 0 || !pack_reserve(pack, count))
         return;
     assert(pack->used + count <= pack->room);
     memcpy(pack->bytes + pack->used, bytes, count);
@@ -80,7 +80,7 @@ static void pack_elements_of(struct pack *pack, const struct sumac_tensor *tenso
     const size_t bytes = (size_t)sumac_tensor_bytes(tensor);
     struct sumac_error error;
 
-    if (bytes == 0 || !make_room(pack, bytes))
+    if (bytes == 0 || !pack_reserve(pack, bytes))
         return;
     if (reach_read(tensor, pack->bytes + pack->used, &error) == SUMAC_OK)
         pack->used += bytes;
@@ -99,6 +99,21 @@ static void pack_tensor(
     pack_u32(pack, go_along);
     if (go_along)
         pack_elements_of(pack, tensor);
+}
+
+/* Its values, counted up to `most` + 1. */
+static uint32_t count_values(const struct sumac_value *value, uint32_t most)
+{
+    uint32_t count = 1;
+
+    for (uint32_t i = 0; i < value->count && count <= most; i++)
+        count += count_values(value->items[i], most - count);
+    return count;
+}
+
+bool pack_fits(const struct sumac_value *value)
+{
+    return count_values(value, PACK_VALUES_MAX) <= PACK_VALUES_MAX;
 }
 
 void pack_value(
@@ -209,37 +224,72 @@ static struct sumac_value *unpack_tensor(struct unpack *unpack)
     return value;
 }
 
+/* Count the items of a nest. False: the value would have too many, or the bytes left are too few.
+ */
+static bool count_items(struct unpack *unpack, uint32_t count)
+{
+    const size_t item_bytes = 2 * sizeof(uint32_t); /* at least: a kind, and a count or a type */
+
+    if (unpack->failed || count > (size_t)(unpack->end - unpack->at) / item_bytes ||
+        count > PACK_VALUES_MAX - unpack->values)
+        return false;
+    unpack->values += count;
+    return true;
+}
+
+/* A tensor with its elements. NULL: it has none. */
+static struct sumac_value *unpack_whole_tensor(struct unpack *unpack)
+{
+    struct sumac_value *value = unpack_tensor(unpack);
+
+    if (value == NULL || value_has_elements(value))
+        return value;
+    sumac_value_unref(value);
+    return NULL;
+}
+
 static struct sumac_value *unpack_slices(struct unpack *unpack)
 {
     const struct sumac_shape dense = unpack_shape(unpack);
-    struct sumac_value *rows = unpack_tensor(unpack);
-    struct sumac_value *indices = unpack_tensor(unpack);
 
+    if (!count_items(unpack, 2))
+        return NULL;
+    struct sumac_value *rows = unpack_whole_tensor(unpack);
+    struct sumac_value *indices = unpack_whole_tensor(unpack);
     return sumac_value_slices(rows, indices, dense); /* takes both, and refuses NULL */
+}
+
+/* A text and its NUL. NULL: the text is longer than `bytes_max`, or cut, or there is no memory. */
+static char *unpack_key(struct unpack *unpack, uint32_t bytes_max)
+{
+    const uint32_t bytes = unpack_u32(unpack);
+    const uint8_t *at = bytes > bytes_max ? NULL : unpack_bytes(unpack, bytes);
+    char *key = at == NULL ? NULL : malloc((size_t)bytes + 1);
+
+    if (key != NULL) {
+        memcpy(key, at, bytes);
+        key[bytes] = '\0';
+    }
+    return key;
 }
 
 static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth);
 
-/* Its items; of a dict with their keys, each (SUMAC_VALUE_KEY_BYTES_MAX + 1). */
+/* Its items; of a dict each after its key. */
 static struct sumac_value *
 unpack_nest(struct unpack *unpack, enum sumac_value_kind kind, uint32_t depth)
 {
     const uint32_t count = unpack_u32(unpack);
-    const size_t left = (size_t)(unpack->end - unpack->at) / sizeof(uint32_t);
     struct sumac_value *made = NULL;
 
-    if (unpack->failed || count > left) /* an item takes its kind at least */
+    if (!count_items(unpack, count))
         return NULL;
     struct sumac_value **items = calloc((size_t)count + 1, sizeof *items);
     char **keys = calloc((size_t)count + 1, sizeof *keys);
     bool complete = items != NULL && keys != NULL;
     for (uint32_t i = 0; complete && i < count; i++) {
-        if (kind == SUMAC_VALUE_DICT) {
-            keys[i] = malloc(SUMAC_VALUE_KEY_BYTES_MAX + 1);
-            complete = keys[i] != NULL;
-            if (complete)
-                (void)unpack_text(unpack, keys[i], SUMAC_VALUE_KEY_BYTES_MAX + 1);
-        }
+        keys[i] = kind == SUMAC_VALUE_DICT ? unpack_key(unpack, SUMAC_VALUE_KEY_BYTES_MAX) : NULL;
+        complete = kind != SUMAC_VALUE_DICT || keys[i] != NULL;
         items[i] = complete ? unpack_at_depth(unpack, depth + 1) : NULL;
         complete = items[i] != NULL;
     }
@@ -284,8 +334,8 @@ static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth
 
 struct sumac_value *unpack_value(struct unpack *unpack)
 {
+    unpack->values = 1;
     struct sumac_value *value = unpack_at_depth(unpack, 0);
-
     unpack->failed = unpack->failed || value == NULL;
     return value;
 }

@@ -13,10 +13,18 @@ struct pack {
     bool failed;
 };
 void pack_deinit(struct pack *pack);
+/* Make room for `bytes` more. False: no memory. */
+bool pack_reserve(struct pack *pack, size_t bytes);
 void pack_bytes(struct pack *pack, const void *bytes, size_t count);
 void pack_u32(struct pack *pack, uint32_t number);
 void pack_u64(struct pack *pack, uint64_t number);
 void pack_text(struct pack *pack, const char *text); /* NULL: "" */
+
+/* The most values in one that is packed: a list of two tensors has three. Reading one takes memory
+ * for its elements; beside these it takes at most 48 bytes for each byte that is read, and at most
+ * 40 MiB in all. */
+#define PACK_VALUES_MAX 65536u
+bool pack_fits(const struct sumac_value *value);
 
 /* A value that is not distributed. Does a tensor's elements go along (NULL: all do)? Of one that
  * goes without, the type and shape do. */
@@ -29,6 +37,7 @@ void pack_value(
 struct unpack {
     const uint8_t *at, *end;
     bool failed;
+    uint32_t values; /* in the value that is read */
 };
 const uint8_t *unpack_bytes(struct unpack *unpack, size_t count); /* NULL: there are not so many */
 uint32_t unpack_u32(struct unpack *unpack);
@@ -36,7 +45,7 @@ uint64_t unpack_u64(struct unpack *unpack);
 /* Into `text`, cut to fit; returns text. */
 const char *unpack_text(struct unpack *unpack, char *text, size_t text_bytes);
 /* Gives  a value, whose tensors that came without elements have no memory (value_has_elements).
- * NULL: it is none, or there is no memory. */
+ * Those of slices have theirs. NULL: it is none, or there is no memory. */
 struct sumac_value *unpack_value(struct unpack *unpack);
 bool value_has_elements(const struct sumac_value *tensor);
 

@@ -23,7 +23,8 @@
  *     split NAME ROWS ROWS …    -> "created NAME": in shards of so many rows
  *     add NAME VALUE            -> "came to FIRST LAST": assign_add in each replica
  *     garbage ROUND HEX         -> "thrown in": these bytes to that round of the strategy, past it
- *     short N                   -> "short": the Nth large result from here on finds no memory
+ *     short WHAT N [COUNT]      -> "short": COUNT (1) of WHAT fail here, from number N on. WHAT is
+ * a large result, a round, the plan of the sums, the block for other workers, or the taking of sums
  *     who                       -> "replicas R"
  *     leave                     -> "left"
  *
@@ -40,9 +41,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "error.h"
+#include "peers_state.h"
 #include "strategy.h"
 #include "sumac/client.h"
 #include "sumac/distributed.h"
+#include "value.h"
 
 #define LINE_BYTES 65536
 #define WORDS_MAX 4096
@@ -57,22 +61,87 @@ struct strategist {
     struct sumac_communication_options options;
 };
 
-/* ---- no memory */
+/* ---- what fails here alone */
 
-static uint32_t results_until_none; /* 0: there is memory */
+static struct {
+    char what[16];
+    uint32_t until, count; /* until 0: nothing fails */
+} shortage;
+static _Thread_local bool no_memory;
 
-struct sumac_value *__real_results_make_tensor(
-    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements);
-struct sumac_value *__wrap_results_make_tensor(
-    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements);
-
-struct sumac_value *__wrap_results_make_tensor(
-    struct kept *results, enum sumac_dtype dtype, const struct sumac_shape *shape, void **elements)
+static bool runs_short(const char *what)
 {
-    const bool none = results_until_none == 1;
+    if (shortage.until == 0 || strcmp(shortage.what, what) != 0)
+        return false;
+    if (shortage.until > 1) {
+        shortage.until--;
+        return false;
+    }
+    shortage.until = --shortage.count == 0 ? 0 : 1;
+    return true;
+}
 
-    results_until_none -= results_until_none > 0;
-    return none ? NULL : __real_results_make_tensor(results, dtype, shape, elements);
+void *__real_realloc(void *memory, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    return no_memory ? NULL : __real_realloc(memory, bytes);
+}
+
+#define WRAPPED(type, name, parameters)                                                            \
+    type __real_##name parameters;                                                                 \
+    type __wrap_##name parameters;                                                                 \
+    type __wrap_##name parameters
+
+WRAPPED(
+    struct sumac_value *, results_make_tensor,
+    (struct kept * results, enum sumac_dtype dtype, const struct sumac_shape *shape,
+     void **elements))
+{
+    return runs_short("result") ? NULL
+                                : __real_results_make_tensor(results, dtype, shape, elements);
+}
+
+WRAPPED(
+    enum sumac_status, sumac_client_meet,
+    (struct sumac_client * client, const struct sumac_meet_options *options,
+     const struct sumac_contribution *contribution, struct sumac_meet **meet,
+     struct sumac_error *error))
+{
+    if (runs_short("round"))
+        return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "too many pushes");
+    return __real_sumac_client_meet(client, options, contribution, meet, error);
+}
+
+WRAPPED(
+    uint32_t, sums_plan,
+    (struct sumac_strategy * strategy, const struct call *call, const struct sumac_value *value,
+     uint32_t timeout_ms))
+{
+    no_memory = runs_short("plan");
+    const uint32_t rounds = __real_sums_plan(strategy, call, value, timeout_ms);
+    no_memory = false;
+    return rounds;
+}
+
+WRAPPED(
+    void, pack_value,
+    (struct pack * pack, const struct sumac_value *value, pack_elements *elements,
+     const void *context))
+{
+    no_memory = runs_short("block");
+    __real_pack_value(pack, value, elements, context);
+    no_memory = false;
+}
+
+WRAPPED(
+    enum sumac_status, peers_take_sum,
+    (struct sumac_strategy * strategy, const struct sumac_tensor *tensor, struct sumac_value **sum,
+     struct sumac_error *error))
+{
+    return runs_short("sum") ? value_fail_for_memory(error)
+                             : __real_peers_take_sum(strategy, tensor, sum, error);
 }
 
 /* ---- what is computed */
@@ -516,8 +585,10 @@ static enum sumac_status obey(struct strategist *now, char *const *words, size_t
         fflush(stdout);
         return SUMAC_OK;
     }
-    if (count == 2 && strcmp(words[0], "short") == 0) {
-        results_until_none = (uint32_t)strtoul(words[1], NULL, 10);
+    if ((count == 3 || count == 4) && strcmp(words[0], "short") == 0) {
+        (void)snprintf(shortage.what, sizeof shortage.what, "%s", words[1]);
+        shortage.until = (uint32_t)strtoul(words[2], NULL, 10);
+        shortage.count = count == 4 ? (uint32_t)strtoul(words[3], NULL, 10) : 1;
         (void)puts("short");
         (void)fflush(stdout);
         return SUMAC_OK;

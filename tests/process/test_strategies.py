@@ -46,6 +46,7 @@ class Strategies(unittest.TestCase):
         for _ in range(3):
             self.all_say(workers, "all_reduce 300000 1", "all_reduce 300000 10", answer="^came to 22 22$")
         self.all_say(workers, "all_reduce 3000000 0.5", answer="^came to 2 2$")
+        self.all_say(workers, "all_reduce 2097153 1", "all_reduce 2097153 10", answer="^came to 22 22$")     # 4 bytes more than a part
         self.all_say(workers, "mean 30000 1", "mean 30000 4", answer="^came to 2.5 2.5$")            # of four replicas
         self.all_say(workers, "mean 30000 1 int32", "mean 30000 4 int32", answer="^came to 2.5 2.5$")   # not rounded
 
@@ -171,16 +172,35 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "all_gather 12000000 1", "all_gather 1 10", answer="^refused RESOURCE_EXHAUSTED worker 0: all_gather: .*staging")
         self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
 
-    def test_a_worker_without_memory_for_one_of_many_sums_ends_the_call_of_all_and_the_next_works(self):
+    def run_short(self, workers, what, *answers, number):
+        """Worker 1 runs short of something in a call; each worker is answered as said, and the next call works."""
+        with self.subTest(what=what, number=number):
+            after = self.say(workers[1], f"short {what} {number}")
+            workers[1].wait_for("^short$", after)
+            said = [(worker, self.say(worker, "nest 90 20000 1 1")) for worker in workers]
+            for (worker, line), answer in zip(said, answers):
+                worker.wait_for(f"^refused {answer}", line)
+            self.all_say(workers, "nest 90 20000 1 1", answer="^nest came to 2$")
+
+    def test_a_worker_that_cannot_begin_or_take_one_of_many_sums_ends_the_call_of_all_and_the_next_works(self):
         workers = self.workers()
+        alone = ("FAILED_PRECONDITION all_reduce: .*gather", "RESOURCE_EXHAUSTED ")
         for number in (1, 6, 15, 90):       # of 90, 12 of which are under way
-            with self.subTest(number=number):
-                after = self.say(workers[1], f"short {number}")
-                workers[1].wait_for("^short$", after)
-                said = [(worker, self.say(worker, "nest 90 20000 1 1")) for worker in workers]
-                said[0][0].wait_for("^refused FAILED_PRECONDITION all_reduce: .*gather", said[0][1])
-                said[1][0].wait_for("^refused RESOURCE_EXHAUSTED all_reduce: ", said[1][1])
-                self.all_say(workers, "nest 90 20000 1 1", answer="^nest came to 2$")
+            self.run_short(workers, "result", *alone, number=number)
+        for number in (2, 8, 14, 91):       # after the block's round
+            self.run_short(workers, "round", *alone, number=number)
+        for number in (1, 50, 78):          # before the last sum has begun
+            self.run_short(workers, "sum", *alone, number=number)
+
+    def test_a_worker_that_cannot_send_its_block_says_so_in_its_place_and_the_next_call_works(self):
+        workers = self.workers()
+        for what in ("round", "plan", "block"):
+            self.run_short(workers, what, *["RESOURCE_EXHAUSTED worker 1: "] * 2, number=1)
+
+    def test_a_worker_that_can_say_nothing_is_waited_for_and_the_next_call_works(self):
+        """Neither its block is sent, nor the reason. The rounds of its sums are still ended by it, and all go on with the same number."""
+        workers = self.workers(timeout_ms=3000)
+        self.run_short(workers, "round", "DEADLINE_EXCEEDED .* for worker 1", "RESOURCE_EXHAUSTED ", number="1 2")
 
     def test_the_first_worker_that_fails_is_told_to_who_has_not(self):
         workers = self.workers(count=3, replicas=2)

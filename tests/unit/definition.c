@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "definition.h"
+#include "each_byte.h"
 #include "memory.h"
 
 /* A message in which every attribute is given, and none as its default. */
@@ -262,6 +263,154 @@ static void each_partitioner_is_named_with_its_own_figures(void **state)
 }
 
 /* What is refused leaves the caller's definition as it was. */
+/* ---- field by field */
+
+#define FIELDS_MAX 64u
+
+/* Fields of Variable that no create defines, and one that never differs alone: another kind of
+ * schedule has other numbers (unit/schedule). */
+static const char *const not_defined[] = {"name",    "variable_id",   "shards", "published",
+                                          "current", "colocate_with", NULL};
+
+struct walk {
+    uint32_t fields, changed; /* the fields so far, and the index of the one to change */
+    const char *name;         /* of the changed field; NULL: none yet */
+};
+
+static bool is_defined(const ProtobufCMessageDescriptor *of, const char *name)
+{
+    for (size_t i = 0; of == &sumac__v1__variable__descriptor && not_defined[i] != NULL; i++)
+        if (strcmp(not_defined[i], name) == 0)
+            return false;
+    return of != &sumac__v1__schedule__descriptor || strcmp(name, "kind") != 0;
+}
+
+static void change_number(ProtobufCType type, void *at)
+{
+    uint64_t whole = 0;
+    double number;
+
+    switch (type) {
+    case PROTOBUF_C_TYPE_DOUBLE:
+        memcpy(&number, at, sizeof number);
+        number += 0.0625;
+        memcpy(at, &number, sizeof number);
+        return;
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+        memcpy(&whole, at, sizeof(uint64_t));
+        whole++;
+        memcpy(at, &whole, sizeof(uint64_t));
+        return;
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_ENUM:
+    case PROTOBUF_C_TYPE_BOOL:
+        memcpy(&whole, at, sizeof(uint32_t));
+        whole = whole == 1 && type == PROTOBUF_C_TYPE_BOOL ? 0 : whole > 1 ? whole - 1 : whole + 1;
+        memcpy(at, &whole, sizeof(uint32_t));
+        return;
+    default:
+        fail_msg("a field of type %d: say here how it is changed", (int)type);
+    }
+}
+
+/* A number, or the last of a list of them. */
+static void change_field(struct walk *walk, const ProtobufCFieldDescriptor *field, void *at)
+{
+    if (walk->fields++ != walk->changed)
+        return;
+    walk->name = field->name;
+    change_number(field->type, at);
+}
+
+static void walk_message(struct walk *walk, ProtobufCMessage *message)
+{
+    for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &message->descriptor->fields[i];
+        uint8_t *const at = (uint8_t *)message + field->offset;
+        const bool repeated = field->label == PROTOBUF_C_LABEL_REPEATED;
+        void *first = NULL;
+        if (!is_defined(message->descriptor, field->name))
+            continue;
+        if (repeated || field->type == PROTOBUF_C_TYPE_MESSAGE)
+            memcpy(&first, at, sizeof first);
+        if (field->type != PROTOBUF_C_TYPE_MESSAGE)
+            change_field(walk, field, repeated ? first : at);
+        else
+            walk_message(walk, repeated ? *(ProtobufCMessage **)first : first);
+    }
+}
+
+static void as_it_is(struct given *given) { (void)given; }
+
+static void with_a_staircase(struct given *given)
+{
+    given->schedule.kind = SUMAC__V1__SCHEDULE__KIND__KIND_EXPONENTIAL_DECAY;
+    given->schedule.alpha = 0;
+    given->schedule.decay_rate = 0.5;
+    given->schedule.warmup_steps = 3;
+    given->schedule.warmup_target = 0.5;
+}
+
+static void with_momentum(struct given *given)
+{
+    given->function.function = (Sumac__V1__UpdateFunction)UPDATE_MOMENTUM;
+}
+
+/* Each field of the messages that say how a variable is defined, as protoc lists them: in one of
+ * these definitions it makes a difference alone. */
+static void each_field_of_a_definition_makes_a_difference(void **state)
+{
+    (void)state;
+    static void (*const bases[])(struct given * given) = {
+        as_it_is,        with_a_staircase,      with_momentum,
+        partition_fixed, partition_by_max_size, partition_none};
+    uint32_t fields = FIELDS_MAX;
+
+    for (uint32_t changed = 0; changed < fields; changed++) {
+        struct walk walk = {.changed = changed};
+        bool differs = false;
+        for (size_t i = 0; i < sizeof bases / sizeof *bases && !differs; i++) {
+            struct given given;
+            struct definition after;
+            give(&given);
+            bases[i](&given);
+            const struct definition before = read(&given.variable);
+            walk = (struct walk){.changed = changed};
+            walk_message(&walk, &given.variable.base);
+            differs = definition_read(&given.variable, NULL, &after, NULL) == SUMAC_OK &&
+                      definition_compare("W", &before, &after, NULL) == SUMAC_ALREADY_EXISTS;
+        }
+        fields = walk.fields;
+        if (!differs)
+            fail_msg("%s is not compared (field %u of %u)", walk.name, changed, fields);
+    }
+    assert_true(fields > 20 && fields < FIELDS_MAX);
+}
+
+/* The same of what a push sets. */
+static void hyperparameters_that_differ_in_one_number_are_not_the_same(void **state)
+{
+    (void)state;
+    static const struct member left_alone[] = {
+        MEMBER(struct update_hyperparameters, set),
+        MEMBER(struct update_hyperparameters, value[0])};
+    const struct update_hyperparameters own = {.value = {[1] = 0.5, [2] = 3}};
+    uint8_t holds[sizeof own], bytes[sizeof own];
+    struct update_hyperparameters other;
+
+    SAY_BYTES(struct update_hyperparameters, holds);
+    for (size_t i = 0; i < sizeof holds; i++) {
+        if (holds[i] == 0 || is_among(left_alone, sizeof left_alone / sizeof *left_alone, i))
+            continue;
+        memcpy(bytes, &own, sizeof bytes);
+        bytes[i] ^= 1;
+        memcpy(&other, bytes, sizeof other);
+        if (definition_same_hyperparameters(&own, &other))
+            fail_msg("byte %zu is not compared", i);
+    }
+}
+
 static void what_is_refused_is_not_read(void **state)
 {
     (void)state;
@@ -368,6 +517,8 @@ int main(void)
         cmocka_unit_test(what_there_is_no_room_for_is_not_written),
         cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
         cmocka_unit_test(each_partitioner_is_named_with_its_own_figures),
+        cmocka_unit_test(each_field_of_a_definition_makes_a_difference),
+        cmocka_unit_test(hyperparameters_that_differ_in_one_number_are_not_the_same),
         cmocka_unit_test(what_is_refused_is_not_read),
         cmocka_unit_test(what_is_not_known_is_refused_with_what_is),
         cmocka_unit_test(what_an_initializer_does_not_have_is_no_difference),

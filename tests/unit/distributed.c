@@ -48,6 +48,9 @@ static void what_is_no_variable_is_refused_by_its_name(void **state)
         assert_non_null(strstr(error.text, cases[i].said));
         assert_null(variable);
     }
+    long_name[1024] = '\0'; /* and one less is a name */
+    const struct sumac_distributed_options longest = {.name = long_name, .initial = floats};
+    assert_int_equal(sumac_distributed_create(strategy, &longest, &variable, NULL), SUMAC_OK);
     sumac_value_unref(floats);
     sumac_value_unref(none);
     sumac_value_unref(integer);

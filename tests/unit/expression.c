@@ -284,6 +284,12 @@ static void each_bound_is_reached_and_told(void **state)
     fill(text, "exp(", 1000);
     assert_refused(text, "line 1, column 140: (: more than 32 parentheses");
 
+    strcpy(text, "value = g"); /* nodes: g, and each difference */
+    fill(text, " - g", EXPRESSION_NODES_MAX - 1);
+    assert_read(text);
+    assert_int_equal(expression.node_count, EXPRESSION_NODES_MAX);
+    fill(text, " - g", 1);
+    assert_refused(text, "line 1, column 519: -: the text has more than 128 different operations");
     strcpy(text, "value = g"); /* assignments */
     fill(text, "\nvalue = value + 1", EXPRESSION_ASSIGNMENTS_MAX - 1);
     assert_read(text);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 sumac_unit_test(expression USES expression)
-sumac_unit_test(expression_arithmetic LONG USES expression)
+sumac_unit_test(expression_arithmetic USES expression)
 sumac_unit_test(expression_run USES expression)
 sumac_unit_test(expression_rows USES expression update)
 target_compile_definitions(

@@ -343,6 +343,93 @@ static void half_types_take_a_wide_gradient(void **state)
         assert_int_equal(value[i], float16_of_float32((float)i + gradient[i]));
 }
 
+/* ---- registers */
+
+#define ALIVE_MAX 40u
+#define TEMPORARIES 30u
+
+/* A text with `count` numbers alive at once: temporaries, then operands that wait for the rest. */
+static void say_alive(uint32_t count, char *text, size_t text_bytes)
+{
+    const uint32_t named = count < TEMPORARIES ? count : TEMPORARIES;
+    size_t used = (size_t)snprintf(text, text_bytes, "a0 = g\n");
+
+    for (uint32_t i = 1; i < named; i++)
+        used += (size_t)snprintf(text + used, text_bytes - used, "a%u = a%u + g\n", i, i - 1);
+    used += (size_t)snprintf(text + used, text_bytes - used, "value = ");
+    for (uint32_t i = named; i < count; i++)
+        used += (size_t)snprintf(text + used, text_bytes - used, "abs(g - %u) - (", i);
+    used += (size_t)snprintf(text + used, text_bytes - used, "value");
+    for (uint32_t i = named; i-- > 0;)
+        used += (size_t)snprintf(text + used, text_bytes - used, " - a%u", i);
+    for (uint32_t i = named; i < count; i++)
+        used += (size_t)snprintf(text + used, text_bytes - used, ")");
+    assert_true(used < text_bytes);
+}
+
+static uint16_t rounded(enum sumac_dtype dtype, float number)
+{
+    return dtype == SUMAC_FLOAT16 ? float16_of_float32(number) : bfloat16_of_float32(number);
+}
+
+static float widened(enum sumac_dtype dtype, uint16_t number)
+{
+    return dtype == SUMAC_FLOAT16 ? float32_of_float16(number) : float32_of_bfloat16(number);
+}
+
+/* Returns the number of registers. */
+static uint32_t check_half(const char *text, enum sumac_dtype dtype)
+{
+    static struct expression expression;
+    static struct expression_plan plan;
+    uint16_t value[COUNT], gradient[COUNT];
+    struct plain_element elements[COUNT];
+    struct sumac_error error;
+
+    if (expression_read(text, strlen(text), &expression, &error) != SUMAC_OK)
+        fail_msg("%s\n%s", error.text, text);
+    expression_plan(&expression, dtype, expression.defaults, STEP, &plan);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        value[i] = rounded(dtype, (float)i / 8 - 50);
+        gradient[i] = rounded(dtype, 3 - (float)i / 128);
+        elements[i] = (struct plain_element){
+            .gradient = (double)widened(dtype, gradient[i]),
+            .results = {(double)widened(dtype, value[i])}};
+        plain_run(&expression, true, expression.defaults, STEP, &elements[i]);
+    }
+    const struct expression_slice slice = {
+        .count = COUNT,
+        .value_in = value,
+        .value_out = value,
+        .gradient = gradient,
+        .gradient_dtype = dtype};
+    expression_run(&plan, &slice);
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(value[i], rounded(dtype, (float)elements[i].results[0]));
+    return plan.register_count;
+}
+
+/* Half types need two tiles more: around 16 and 32, where a tile becomes half as large, all numbers
+ * of registers are tried. */
+static void however_many_registers_there_are_the_tiles_fit(void **state)
+{
+    (void)state;
+    bool tried[2 * ALIVE_MAX] = {false};
+    char text[4000];
+
+    for (uint32_t alive = 1; alive <= ALIVE_MAX; alive++) {
+        say_alive(alive, text, sizeof text);
+        check_text(text, SUMAC_FLOAT32, GUARD, false);
+        check_text(text, SUMAC_FLOAT64, GUARD, false);
+        tried[check_half(text, SUMAC_BFLOAT16)] = true;
+        tried[check_half(text, SUMAC_FLOAT16)] = true;
+    }
+    for (uint32_t registers = 12; registers <= 18; registers++) {
+        assert_true(tried[registers]);
+        assert_true(tried[registers + 16]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +439,7 @@ int main(void)
         cmocka_unit_test(whatever_the_text_its_plan_says_the_same),
         cmocka_unit_test(half_types_are_rounded_once),
         cmocka_unit_test(half_types_take_a_wide_gradient),
+        cmocka_unit_test(however_many_registers_there_are_the_tiles_fit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,11 @@ static void a_number_stands_for_one_text(void **state)
         &functions_find_defined(functions, "mine")->row.function, functions_find(functions, first));
     assert_null(functions_find_defined(functions, "other"));
 
+    /* when, then: with a part of the text, or with more, it is not */
+    static const char *const others[] = {"", "value", "value = g", "value = g\n\n", "value = g\n#"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(add(functions, first, "mine", others[i], &error), SUMAC_ALREADY_EXISTS);
+
     /* when, then: with another text it is not */
     assert_int_equal(
         add(functions, first, "mine", "value = g + 1\n", &error), SUMAC_ALREADY_EXISTS);

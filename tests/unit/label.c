@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* label.c (test) -- texts that tell calls apart, of any length. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -9,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "distributed.h"
+#include "each_byte.h"
 #include "label.h"
 
 static bool same(const struct label *one, const struct label *other)
@@ -68,12 +71,75 @@ static void how_it_was_put_together_does_not_count(void **state)
     assert_string_equal(one.text, other.text);
 }
 
+static struct label label_of(const struct sumac_function *function)
+{
+    struct label label;
+
+    label_init(&label);
+    distributed_label_function(function, &label);
+    return label;
+}
+
+/* Workers compare what they create and apply by these labels. */
+static void functions_that_differ_in_one_number_differ(void **state)
+{
+    (void)state;
+    uint8_t holds[sizeof(struct sumac_schedule)], bytes[sizeof(struct sumac_schedule)];
+    const struct sumac_schedule schedule = {
+        .kind = SUMAC_SCHEDULE_EXPONENTIAL_DECAY,
+        .decay_steps = 10,
+        .decay_rate = 0.5,
+        .alpha = 0.25,
+        .warmup_steps = 3,
+        .warmup_target = 2,
+        .first_version = 9};
+    struct sumac_schedule other = schedule;
+    struct sumac_hyperparameter rate[] = {{"learning_rate", 0.1}, {"momentum", 0.9}};
+    const struct sumac_function function = {
+        .name = "sgd", .hyperparameters = rate, .hyperparameter_count = 2, .schedule = &other};
+    const struct label before = label_of(&function);
+    struct label after;
+
+    SAY_BYTES(struct sumac_schedule, holds);
+    for (size_t i = 0; i < sizeof holds; i++) {
+        memcpy(bytes, &schedule, sizeof bytes);
+        bytes[i] ^= 1;
+        memcpy(&other, bytes, sizeof other);
+        after = label_of(&function);
+        if (same(&before, &after) && holds[i] != 0)
+            fail_msg("byte %zu of a schedule is not in the label", i);
+    }
+    other = schedule;
+    const struct sumac_function others[] = {
+        {.name = "sgd", .hyperparameters = rate, .hyperparameter_count = 2},
+        {.name = "sgd", .hyperparameters = rate, .hyperparameter_count = 1, .schedule = &other},
+        {.name = "adam", .hyperparameters = rate, .hyperparameter_count = 2, .schedule = &other},
+        {.hyperparameters = rate, .hyperparameter_count = 2, .schedule = &other}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        after = label_of(&others[i]);
+        assert_false(same(&before, &after));
+    }
+    for (size_t i = 0; i < 2; i++) {
+        const struct sumac_hyperparameter own = rate[i];
+        rate[i].value = nextafter(own.value, 1);
+        after = label_of(&function);
+        assert_false(same(&before, &after));
+        rate[i] = (struct sumac_hyperparameter){"nesterov", own.value};
+        after = label_of(&function);
+        assert_false(same(&before, &after));
+        rate[i] = own;
+    }
+    after = label_of(&function);
+    assert_true(same(&before, &after));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_text_is_kept_whole),
         cmocka_unit_test(texts_that_differ_behind_what_is_kept_differ),
         cmocka_unit_test(how_it_was_put_together_does_not_count),
+        cmocka_unit_test(functions_that_differ_in_one_number_differ),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

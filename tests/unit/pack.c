@@ -1,15 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pack.c (test) -- a value as bytes, and back; and bytes that are none. */
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "pack.h"
+
+/* ---- how much memory is taken */
+
+#define HEADER_BYTES 8u /* of malloc, beside what may be used */
+
+static size_t taken_bytes, peak_bytes;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *memory, size_t bytes);
+char *__real_strdup(const char *text);
+int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void __real_free(void *memory);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *memory, size_t bytes);
+char *__wrap_strdup(const char *text);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
+void __wrap_free(void *memory);
+
+static void *count_taken(void *memory)
+{
+    taken_bytes += memory == NULL ? 0 : malloc_usable_size(memory) + HEADER_BYTES;
+    peak_bytes = taken_bytes > peak_bytes ? taken_bytes : peak_bytes;
+    return memory;
+}
+
+static void count_given(void *memory)
+{
+    taken_bytes -= memory == NULL ? 0 : malloc_usable_size(memory) + HEADER_BYTES;
+}
+
+void *__wrap_malloc(size_t bytes) { return count_taken(__real_malloc(bytes)); }
+
+void *__wrap_calloc(size_t count, size_t bytes) { return count_taken(__real_calloc(count, bytes)); }
+
+void *__wrap_realloc(void *memory, size_t bytes)
+{
+    count_given(memory);
+    return count_taken(__real_realloc(memory, bytes));
+}
+
+char *__wrap_strdup(const char *text) { return count_taken(__real_strdup(text)); }
+
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    const int failed = __real_posix_memalign(memory, alignment, bytes);
+
+    if (failed == 0)
+        (void)count_taken(*memory);
+    return failed;
+}
+
+void __wrap_free(void *memory)
+{
+    count_given(memory);
+    __real_free(memory);
+}
+
+/* ---- values */
 
 static struct sumac_value *vector(float first, float second)
 {
@@ -161,6 +223,199 @@ static void what_is_too_deep_or_too_many_is_none(void **state)
     pack_deinit(&huge);
 }
 
+/* ---- what strangers may make of little */
+
+#define FACTOR 48u /* as pack.h says, and … */
+#define MOST_BYTES (UINT64_C(40) << 20)
+
+typedef void pack_item(struct pack *pack, uint32_t number);
+
+static void pack_kind_and_none(struct pack *pack, uint32_t kind)
+{
+    pack_u32(pack, kind);
+    pack_u32(pack, 0);
+}
+
+static void pack_none(struct pack *pack, uint32_t number)
+{
+    (void)number;
+    pack_kind_and_none(pack, SUMAC_VALUE_NONE);
+}
+
+static void pack_empty_list(struct pack *pack, uint32_t number)
+{
+    (void)number;
+    pack_kind_and_none(pack, SUMAC_VALUE_LIST);
+}
+
+static void pack_empty_dict(struct pack *pack, uint32_t number)
+{
+    (void)number;
+    pack_kind_and_none(pack, SUMAC_VALUE_DICT);
+}
+
+static void pack_scalar_alone(struct pack *pack, uint32_t number)
+{
+    (void)number;
+    pack_u32(pack, SUMAC_VALUE_TENSOR);
+    pack_u32(pack, SUMAC_INT8);
+    pack_u32(pack, 0);
+    pack_u32(pack, 0); /* without elements */
+}
+
+static void pack_scalar(struct pack *pack, uint32_t number)
+{
+    pack_u32(pack, SUMAC_VALUE_TENSOR);
+    pack_u32(pack, SUMAC_INT32);
+    pack_u32(pack, 0);
+    pack_u32(pack, 1);
+    pack_u32(pack, number);
+}
+
+static void pack_entry(struct pack *pack, uint32_t number)
+{
+    char key[12];
+
+    (void)snprintf(key, sizeof key, "%x", number);
+    pack_text(pack, key);
+    pack_kind_and_none(pack, SUMAC_VALUE_NONE);
+}
+
+static void pack_same_entry(struct pack *pack, uint32_t number)
+{
+    (void)number;
+    pack_text(pack, "");
+    pack_kind_and_none(pack, SUMAC_VALUE_NONE);
+}
+
+/* A list of 4096 items, of which only the first is there. */
+static void pack_lie(struct pack *pack, uint32_t number)
+{
+    (void)number;
+    pack_u32(pack, SUMAC_VALUE_LIST);
+    pack_u32(pack, 4096);
+}
+
+/* Reading a nest that claims `count` items, and has `items`, takes little memory. */
+static void expect_little_memory(
+    enum sumac_value_kind kind, uint32_t count, uint32_t items, pack_item *item, bool is_a_value)
+{
+    struct pack pack = {.bytes = NULL};
+
+    pack_u32(&pack, kind);
+    pack_u32(&pack, count);
+    for (uint32_t i = 0; i < items; i++)
+        item(&pack, i);
+    assert_false(pack.failed);
+    struct unpack unpack = over(&pack);
+    const size_t before = peak_bytes = taken_bytes;
+    struct sumac_value *value = unpack_value(&unpack);
+    const size_t peak = peak_bytes - before;
+    assert_int_equal(value != NULL, is_a_value);
+    assert_true(peak <= FACTOR * pack.used);
+    assert_true(peak <= MOST_BYTES);
+    sumac_value_unref(value);
+    assert_int_equal(taken_bytes, before);
+    pack_deinit(&pack);
+}
+
+/* Beside the nest itself. */
+#define ITEMS_MOST (PACK_VALUES_MAX - 1)
+
+static pack_item *const each[] = {
+    pack_none, pack_empty_list, pack_empty_dict, pack_scalar_alone, pack_scalar};
+
+static void reading_takes_memory_in_proportion_to_the_bytes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        expect_little_memory(SUMAC_VALUE_LIST, 100, 100, each[i], true);
+        expect_little_memory(SUMAC_VALUE_TUPLE, ITEMS_MOST, ITEMS_MOST, each[i], true);
+        expect_little_memory(SUMAC_VALUE_LIST, ITEMS_MOST + 1, ITEMS_MOST + 1, each[i], false);
+        expect_little_memory(SUMAC_VALUE_LIST, 4000000, 4000000, each[i], false);
+    }
+    expect_little_memory(SUMAC_VALUE_DICT, ITEMS_MOST, ITEMS_MOST, pack_entry, true);
+    expect_little_memory(SUMAC_VALUE_DICT, ITEMS_MOST, ITEMS_MOST, pack_same_entry, false);
+    expect_little_memory(SUMAC_VALUE_DICT, 4000000, 4000000, pack_entry, false);
+}
+
+static void a_count_of_more_than_is_there_takes_no_memory(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {2, 3, 40000, UINT32_MAX};
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        expect_little_memory(SUMAC_VALUE_LIST, counts[i], 1, pack_none, false);
+        expect_little_memory(SUMAC_VALUE_DICT, counts[i], 1, pack_entry, false);
+        expect_little_memory(SUMAC_VALUE_TUPLE, counts[i], 0, NULL, false);
+    }
+    expect_little_memory(SUMAC_VALUE_LIST, 4096, 4096, pack_lie, false);
+}
+
+static void a_value_of_too_many_is_not_packed(void **state)
+{
+    (void)state;
+    struct sumac_value **items = calloc(PACK_VALUES_MAX, sizeof *items);
+
+    for (uint32_t count = PACK_VALUES_MAX - 1; count <= PACK_VALUES_MAX; count++) {
+        for (uint32_t i = 0; i < count; i++)
+            items[i] = sumac_value_none();
+        struct sumac_value *value = sumac_value_list(items, count);
+        assert_int_equal(pack_fits(value), count < PACK_VALUES_MAX);
+        sumac_value_unref(value);
+    }
+    free(items);
+}
+
+/* A key that is too long is refused. Cut short, it could be the same as another key. */
+static void a_key_has_a_length(void **state)
+{
+    (void)state;
+    static char key[SUMAC_VALUE_KEY_BYTES_MAX + 2];
+
+    for (uint32_t bytes = SUMAC_VALUE_KEY_BYTES_MAX; bytes < sizeof key; bytes++) {
+        struct pack pack = {.bytes = NULL};
+        memset(key, 'k', bytes);
+        pack_u32(&pack, SUMAC_VALUE_DICT);
+        pack_u32(&pack, 1);
+        pack_text(&pack, key);
+        pack_none(&pack, 0);
+        struct unpack unpack = over(&pack);
+        struct sumac_value *value = unpack_value(&unpack);
+        assert_int_equal(value != NULL, bytes == SUMAC_VALUE_KEY_BYTES_MAX);
+        sumac_value_unref(value);
+        pack_deinit(&pack);
+    }
+}
+
+/* Workers compute with the rows of slices, so both tensors must have elements. */
+static void slices_without_elements_are_none(void **state)
+{
+    (void)state;
+    const int64_t index = 0;
+
+    for (uint32_t sent = 0; sent < 4; sent++) {
+        struct pack pack = {.bytes = NULL};
+        pack_u32(&pack, SUMAC_VALUE_SLICES);
+        pack_u32(&pack, 1); /* dense: (5) */
+        pack_u64(&pack, 5);
+        for (uint32_t i = 0; i < 2; i++) {
+            const bool has = (sent >> i & 1u) != 0;
+            pack_u32(&pack, SUMAC_INT64);
+            pack_u32(&pack, 1);
+            pack_u64(&pack, 1);
+            pack_u32(&pack, has);
+            pack_bytes(&pack, &index, has ? sizeof index : 0);
+        }
+        struct unpack unpack = over(&pack);
+        struct sumac_value *value = unpack_value(&unpack);
+        assert_int_equal(value != NULL, sent == 3);
+        assert_int_equal(unpack.failed, sent != 3);
+        sumac_value_unref(value);
+        pack_deinit(&pack);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +423,11 @@ int main(void)
         cmocka_unit_test(elements_may_stay_behind),
         cmocka_unit_test(bytes_of_strangers_are_a_value_or_none),
         cmocka_unit_test(what_is_too_deep_or_too_many_is_none),
+        cmocka_unit_test(reading_takes_memory_in_proportion_to_the_bytes),
+        cmocka_unit_test(a_count_of_more_than_is_there_takes_no_memory),
+        cmocka_unit_test(a_value_of_too_many_is_not_packed),
+        cmocka_unit_test(a_key_has_a_length),
+        cmocka_unit_test(slices_without_elements_are_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

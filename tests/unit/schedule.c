@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_number.h"
+#include "each_byte.h"
 #include "update.h"
 
 #define PI 3.14159265358979323846
@@ -235,6 +236,28 @@ static void what_is_written_is_read_again(void **state)
     assert_null(update_schedule_name(3));
 }
 
+/* In whichever number they differ, first_version among them. */
+static void schedules_that_differ_in_one_number_are_not_the_same(void **state)
+{
+    uint8_t holds[sizeof(struct update_schedule)], bytes[sizeof(struct update_schedule)];
+    wire_schedule given = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
+    struct update_schedule other;
+    (void)state;
+
+    given.warmup_steps = 3;
+    given.warmup_target = 0.5;
+    given.first_version = 9;
+    const struct update_schedule schedule = read(given);
+    SAY_BYTES(struct update_schedule, holds);
+    for (size_t i = 0; i < sizeof holds; i++) {
+        memcpy(bytes, &schedule, sizeof bytes);
+        bytes[i] ^= 1;
+        memcpy(&other, bytes, sizeof other);
+        if (update_schedule_same(&schedule, &other) && holds[i] != 0)
+            fail_msg("byte %zu of a schedule is not compared", i);
+    }
+}
+
 /* ---- of a function ---- */
 
 static const wire_schedule *schedule_of(wire_function *function, wire_schedule *schedule)
@@ -278,6 +301,36 @@ static void a_rate_that_is_divided_by_does_not_come_to_nothing(void **state)
         SUMAC_OK);
     assert_number_equal(update_learning_rate(update_find(UPDATE_FTRL), &read, 10), 0x1p-64);
     assert_number_equal(update_learning_rate(update_find(UPDATE_SGD), &read, 10), 0);
+}
+
+/* The hyperparameters of a push count before those of its variable. */
+static void a_push_with_its_own_rate_goes_by_no_schedule(void **state)
+{
+    wire_schedule schedule = give(UPDATE_SCHEDULE_COSINE_DECAY);
+    wire_hyperparameter named = WIRE_HYPERPARAMETER_INIT, *pointer = &named;
+    wire_function created = WIRE_FUNCTION_INIT, pushed = WIRE_FUNCTION_INIT;
+    struct update_hyperparameters own, read;
+    const struct update_function *momentum = update_find(UPDATE_MOMENTUM);
+    (void)state;
+
+    created.schedule = &schedule;
+    assert_int_equal(update_hyperparameters_read(momentum, NULL, &created, &own, NULL), SUMAC_OK);
+    pushed.hyperparameters = &pointer;
+    pushed.n_hyperparameters = 1;
+    named.name = (Sumac__V1__HyperparameterName)UPDATE_HYPERPARAMETER_LEARNING_RATE;
+    named.value = 2;
+    assert_int_equal(update_hyperparameters_read(momentum, &own, &pushed, &read, NULL), SUMAC_OK);
+    assert_number_equal(update_learning_rate(momentum, &read, 5), 2);
+
+    pushed.schedule = &schedule; /* and by one that it names itself */
+    assert_int_equal(update_hyperparameters_read(momentum, &own, &pushed, &read, NULL), SUMAC_OK);
+    assert_number_equal(update_learning_rate(momentum, &read, 5), 1);
+
+    pushed.schedule = NULL; /* another number leaves the variable's */
+    named.name = (Sumac__V1__HyperparameterName)UPDATE_HYPERPARAMETER_MOMENTUM;
+    named.value = 0.5;
+    assert_int_equal(update_hyperparameters_read(momentum, &own, &pushed, &read, NULL), SUMAC_OK);
+    assert_true(update_schedule_same(&read.schedule, &own.schedule));
 }
 
 /* What is laid over a variable's own: a rate alone ends its schedule, anything else leaves it. */
@@ -324,8 +377,10 @@ int main(void)
         cmocka_unit_test(numbers_out_of_range_are_refused),
         cmocka_unit_test(what_a_kind_does_not_have_is_refused),
         cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(schedules_that_differ_in_one_number_are_not_the_same),
         cmocka_unit_test(a_schedule_is_of_a_function_that_has_a_rate),
         cmocka_unit_test(a_rate_that_is_divided_by_does_not_come_to_nothing),
+        cmocka_unit_test(a_push_with_its_own_rate_goes_by_no_schedule),
         cmocka_unit_test(a_rate_that_is_given_alone_goes_by_no_schedule),
     };
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -25,8 +26,8 @@ static const uint32_t row_of[OCCURRENCES] = {0, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 2,
 struct pushed {
     const char *function;
     enum sumac_dtype dtype;
-    double scale, clip;
-    double own[OCCURRENCES]; /* a scale of each occurrence; 0: none */
+    double scale, clip, divisor; /* by 0: undivided */
+    double own[OCCURRENCES];     /* a scale of each occurrence; 0: none */
     _Alignas(64) uint8_t gradient[OCCURRENCES][ROW_BYTES_MAX];
 };
 
@@ -68,6 +69,8 @@ static struct update_slice slice_of(const struct pushed *pushed)
     update_prepare(function, pushed->dtype, &hyperparameters, 2, &slice);
     slice.scale = pushed->scale;
     slice.clip = pushed->clip;
+    if (pushed->divisor != 0)
+        slice.divisor = pushed->divisor;
     return slice;
 }
 
@@ -223,6 +226,16 @@ static void occurrences_with_scales_of_their_own_are_scaled_before_they_are_summ
     check(&pushed);
 }
 
+/* Wherever the slices are cut, and also where a row goes on in the next one. */
+static void means_are_divided_once(void **state)
+{
+    static struct pushed pushed = {.divisor = 3}, clipped = {.divisor = 3, .clip = 0.4};
+
+    (void)state;
+    check(&pushed);
+    check(&clipped);
+}
+
 /* Products, quotients and extremes are applied in turn, each scaled. */
 static void in_turn_each_is_scaled(void **state)
 {
@@ -245,6 +258,39 @@ static void in_turn_each_is_scaled(void **state)
     assert_true(value[1] >= 20 && value[1] <= 20);
 }
 
+/* ---- their order */
+
+static int compare_keys(const void *one, const void *other)
+{
+    const uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
+
+    return a < b ? -1 : a > b;
+}
+
+/* Of tables of any height, and of few rows as of many: 48 and more are ordered another way. */
+static void occurrences_are_put_in_the_order_of_their_rows(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {0, 1, 2, 47, 48, 49, 1000, UPDATE_ROWS_TOGETHER_MAX};
+    static uint64_t keys[UPDATE_ROWS_TOGETHER_MAX], scratch[UPDATE_ROWS_TOGETHER_MAX];
+    static uint64_t right[UPDATE_ROWS_TOGETHER_MAX];
+    uint64_t drawn = 42;
+
+    for (unsigned bits = 1; bits <= 64 - UPDATE_ROW_PLACE_BITS; bits++) {
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            for (uint32_t place = 0; place < counts[i]; place++) {
+                drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+                keys[place] = update_row_key(drawn >> (64 - bits), place);
+            }
+            memcpy(right, keys, counts[i] * sizeof *keys);
+            if (counts[i] > 1)
+                qsort(right, counts[i], sizeof *right, compare_keys);
+            update_rows_order(keys, scratch, counts[i]);
+            assert_memory_equal(keys, right, counts[i] * sizeof *keys);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +299,8 @@ int main(void)
         cmocka_unit_test(clipped_rows_are_a_clipped_dense_push),
         cmocka_unit_test(what_is_scaled_is_clipped_after_that),
         cmocka_unit_test(occurrences_with_scales_of_their_own_are_scaled_before_they_are_summed),
+        cmocka_unit_test(means_are_divided_once),
+        cmocka_unit_test(occurrences_are_put_in_the_order_of_their_rows),
         cmocka_unit_test(in_turn_each_is_scaled),
     };
 

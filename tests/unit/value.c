@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,103 @@ static void one_over_a_buffer_keeps_it(void **state)
 
     expect_printed(value, "int32[2] 0 5");
     sumac_value_unref(value);
+}
+
+/* Whichever of the offset and the extent is too large: their sum is not computed. */
+static void a_tensor_beyond_its_buffer_is_no_value(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset_bytes, elements;
+        bool fits;
+    } tried[] = {
+        {0, 3, true},
+        {4, 2, true},
+        {12, 0, true},
+        {4, 3, false},
+        {0, 4, false},
+        {13, 0, false},
+        {13, 1, false},
+        {16, 0, false},
+        {16, 1, false},
+        {UINT64_MAX, 0, false},
+        {UINT64_MAX - 3, 1, false}};
+    struct sumac_buffer *buffer = NULL;
+
+    assert_int_equal(sumac_buffer_create(12, &buffer), SUMAC_OK);
+    for (size_t i = 0; i < sizeof tried / sizeof *tried; i++) {
+        const struct sumac_tensor tensor = {
+            .buffer = buffer,
+            .offset_bytes = tried[i].offset_bytes,
+            .dtype = SUMAC_INT32,
+            .shape = SUMAC_SHAPE(tried[i].elements)};
+        struct sumac_value *copy = sumac_value_copy(&tensor), *same = sumac_value_of(&tensor);
+        assert_int_equal(copy != NULL, tried[i].fits);
+        assert_int_equal(same != NULL, tried[i].fits);
+        sumac_value_unref(copy);
+        sumac_value_unref(same);
+    }
+    sumac_buffer_unref(buffer);
+}
+
+/* The last replica's number is below SUMAC_VALUE_REPLICAS_MAX, however many there are. */
+#define REPLICAS_MOST SUMAC_VALUE_REPLICAS_MAX
+
+static const struct {
+    uint32_t count, first;
+    bool fits;
+} numbered[] = {
+    {1, 0, true},
+    {1, REPLICAS_MOST - 1, true},
+    {1, REPLICAS_MOST, false},
+    {REPLICAS_MOST, 0, true},
+    {REPLICAS_MOST, 1, false},
+    {REPLICAS_MOST + 1, 0, false},
+    {0, 0, false},
+    {2, REPLICAS_MOST - 2, true},
+    {2, REPLICAS_MOST - 1, false},
+    {2, UINT32_MAX, false}};
+
+static void replicas_are_numbered_below_the_most(void **state)
+{
+    (void)state;
+    struct sumac_value **items = calloc(REPLICAS_MOST + 1, sizeof *items);
+
+    for (size_t i = 0; i < sizeof numbered / sizeof *numbered; i++) {
+        for (uint32_t j = 0; j < numbered[i].count; j++)
+            items[j] = sumac_value_none();
+        struct sumac_value *each =
+            sumac_value_per_replica(items, numbered[i].count, numbered[i].first);
+        struct sumac_value *same =
+            sumac_value_mirrored(sumac_value_none(), numbered[i].count, numbered[i].first);
+        assert_int_equal(each != NULL, numbered[i].fits);
+        assert_int_equal(same != NULL, numbered[i].fits);
+        sumac_value_unref(each);
+        sumac_value_unref(same);
+    }
+    free(items);
+}
+
+static void a_nest_has_a_most_of_items_and_of_depth(void **state)
+{
+    (void)state;
+    struct sumac_value **items = calloc(SUMAC_VALUE_ITEMS_MAX + 1, sizeof *items);
+    struct sumac_value *none = sumac_value_none(), *deep = sumac_value_none();
+
+    for (uint32_t count = SUMAC_VALUE_ITEMS_MAX; count <= SUMAC_VALUE_ITEMS_MAX + 1; count++) {
+        for (uint32_t i = 0; i < count; i++)
+            items[i] = sumac_value_ref(none);
+        struct sumac_value *list = sumac_value_list(items, count);
+        assert_int_equal(list != NULL, count == SUMAC_VALUE_ITEMS_MAX);
+        sumac_value_unref(list);
+    }
+    for (uint32_t depth = 1; depth <= SUMAC_VALUE_DEPTH_MAX; depth++) {
+        deep = sumac_value_tuple(&deep, 1);
+        assert_non_null(deep);
+    }
+    assert_null(sumac_value_tuple(&deep, 1)); /* which takes it */
+    sumac_value_unref(none);
+    free(items);
 }
 
 static void a_dict_is_in_the_order_of_its_keys(void **state)
@@ -264,6 +362,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tensor_has_a_copy_of_its_elements),
         cmocka_unit_test(one_over_a_buffer_keeps_it),
+        cmocka_unit_test(a_tensor_beyond_its_buffer_is_no_value),
+        cmocka_unit_test(replicas_are_numbered_below_the_most),
+        cmocka_unit_test(a_nest_has_a_most_of_items_and_of_depth),
         cmocka_unit_test(a_dict_is_in_the_order_of_its_keys),
         cmocka_unit_test(what_is_made_of_nothing_is_nothing),
         cmocka_unit_test(nests_are_only_so_deep),

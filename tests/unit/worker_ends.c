@@ -344,6 +344,37 @@ static void of_several_replicas_that_fail_the_first_is_told(void **state)
     sumac_worker_destroy(worker);
 }
 
+/* DATA_LOSS in its own words, anything else without any. */
+static enum sumac_status fail_as_asked(struct sumac_replica *replica)
+{
+    const struct seen *seen = replica->user;
+
+    if (seen->status == SUMAC_DATA_LOSS)
+        (void)snprintf(replica->error->text, sizeof replica->error->text, "the first one's words");
+    return seen->status;
+}
+
+static void what_a_step_failed_by_is_not_told_of_the_next(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    prepare(&fixture, 1);
+    fixture.options.step = fail_as_asked;
+    fixture.seen.status = SUMAC_DATA_LOSS;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, &fixture.error), SUMAC_DATA_LOSS);
+    assert_string_equal(
+        fixture.error.text,
+        "replica 0 (device CPU:0) ended step 0 with DATA_LOSS: the first one's words");
+
+    fixture.seen.status = SUMAC_INTERNAL;
+    assert_int_equal(sumac_worker_step(worker, &fixture.error), SUMAC_INTERNAL);
+    assert_string_equal(fixture.error.text, "replica 0 (device CPU:0) ended step 0 with INTERNAL");
+    sumac_worker_destroy(worker);
+}
+
 /* The network's error is told, and not the device's. */
 static void a_pull_that_fails_beside_a_replica_is_what_is_told(void **state)
 {
@@ -378,6 +409,7 @@ int main(void)
         cmocka_unit_test(a_step_knows_how_many_replicas_there_are_and_weighs_1),
         cmocka_unit_test(the_values_are_those_that_the_last_step_saw),
         cmocka_unit_test(of_several_replicas_that_fail_the_first_is_told),
+        cmocka_unit_test(what_a_step_failed_by_is_not_told_of_the_next),
         cmocka_unit_test(a_pull_that_fails_beside_a_replica_is_what_is_told),
     };
 

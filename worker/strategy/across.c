@@ -279,13 +279,16 @@ reduce_none(struct collect *collect, struct sumac_value **results, struct sumac_
     struct sumac_value *own[SUMAC_REPLICAS_MAX], **all = NULL;
     const struct call call = {
         .kind = CALL_REDUCE, .op = collect->op, .value = none, .name = "no items"};
-    enum sumac_status status =
-        none == NULL || made == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+    struct sumac_error why;
+    enum sumac_status status;
 
     assert(collect->items == 0);
     for (uint32_t i = 0; i < strategy->replicas; i++)
         own[i] = none;
-    if (status == SUMAC_OK && strategy->peers != NULL) {
+    if (none == NULL || made == NULL) {
+        (void)value_fail_for_memory(&why);
+        status = call_refuse_across(strategy, CALL_REDUCE, &why, error);
+    } else {
         status = call_hear_all(strategy, &call, own, NULL, &all, error);
         call_forget_all(strategy, all);
     }

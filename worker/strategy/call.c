@@ -145,9 +145,12 @@ static const struct call *first_made(const struct calls *calls, uint32_t replica
     return NULL;
 }
 
+/* The call has failed for all replicas, and so has each later one of the run. Unlocks while it
+ * tells the other workers: that can wait for the network, and the replicas go on meanwhile. */
 static void break_off(struct sumac_strategy *strategy, const struct sumac_error *error)
 {
     struct calls *calls = &strategy->calls;
+    struct call first;
 
     assert(error->status != SUMAC_OK);
     assert(calls->made_count < strategy->replicas); /* nobody computes */
@@ -155,10 +158,17 @@ static void break_off(struct sumac_strategy *strategy, const struct sumac_error 
         calls->broken = *error;
     if (calls->made_count == 0)
         return;
-    if (strategy->peers != NULL && !calls->is_merge) /* other workers wait for it */
-        peers_give_up(strategy, first_made(calls, strategy->replicas), error);
+    first = *first_made(calls, strategy->replicas); /* its owner goes on now */
+    (void)sumac_value_ref(first.value);
+    const bool is_merge = calls->is_merge;
     end(strategy);
     pthread_cond_broadcast(&calls->changed);
+    if (strategy->peers != NULL && !is_merge) { /* other workers wait for it */
+        pthread_mutex_unlock(&calls->mutex);
+        peers_give_up(strategy, &first, error);
+        pthread_mutex_lock(&calls->mutex);
+    }
+    sumac_value_unref(first.value);
 }
 
 bool calls_all_made(struct sumac_strategy *strategy)
@@ -554,7 +564,7 @@ enum sumac_status call_with_others(
 
     bool over = false;
 
-    assert(call->value != NULL);
+    assert(call->value != NULL || call->failed != NULL);
     assert(replica->index < strategy->replicas);
     if (strategy->there != NULL)
         there_come(replica);
@@ -584,13 +594,10 @@ enum sumac_status call_fail_with_others(
 
     assert(failed->status != SUMAC_OK);
     own.failed = failed;
-    own.value = sumac_value_none();
+    own.value = NULL;
     own.options.timeout_ms = 0;
-    if (own.value == NULL)
-        return value_fail_for_memory(error);
     const enum sumac_status status = call_with_others(replica, &own, &result, error);
     assert(status != SUMAC_OK);
-    sumac_value_unref(own.value);
     return status;
 }
 

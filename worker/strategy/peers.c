@@ -28,6 +28,7 @@
 #include "text.h"
 
 #define NAME_BYTES_MAX PEERS_NAME_BYTES_MAX
+#define FAILURE_BYTES_MAX (SUMAC_ERROR_TEXT_BYTES + 48) /* of a block that has failed */
 
 /* ---- opened */
 
@@ -88,7 +89,9 @@ enum sumac_status peers_open(
         return value_fail_for_memory(error);
     pthread_mutex_init(&made->mutex, NULL);
     made->client = options->client;
-    enum sumac_status status = copy_workers(options, made, error);
+    enum sumac_status status = pack_reserve(&made->failure, FAILURE_BYTES_MAX)
+                                   ? copy_workers(options, made, error)
+                                   : value_fail_for_memory(error);
     if (status == SUMAC_OK)
         status = name_it(options, made, error);
     if (status == SUMAC_OK)
@@ -111,7 +114,6 @@ static void forget_given_up(struct peers *peers)
 {
     peers_wait_out(peers->given_up);
     peers->given_up = NULL;
-    pack_deinit(&peers->given_up_block);
     sums_end(&peers->sums);
 }
 
@@ -120,6 +122,7 @@ void peers_close(struct peers *peers)
     if (peers == NULL)
         return;
     forget_given_up(peers);
+    pack_deinit(&peers->failure);
     pthread_mutex_destroy(&peers->mutex);
     free(peers->workers);
     free(peers);
@@ -276,9 +279,9 @@ struct hearing {
     struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
-    uint32_t sums, sums_most;   /* rounds that sum: of this worker, and of the one with the most */
-    uint64_t run, call;         /* of the worker whose block was read last */
-    struct heard *first, *next; /* of worker 0, and of another */
+    uint32_t sums, sums_most; /* rounds that sum: of this worker, and of the one with the most */
+    uint64_t run, call;       /* of the worker whose block was read last */
+    struct heard *heard;      /* (2): of worker 0, and of another */
 };
 
 /* Has it the elements of every tensor that is sent, and not summed apart? */
@@ -312,7 +315,7 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
 {
     struct sumac_strategy *strategy = hearing->strategy;
     struct sumac_value **values = &hearing->all[worker * strategy->replicas];
-    struct heard *heard = worker == 0 ? hearing->first : hearing->next;
+    struct heard *heard = &hearing->heard[worker == 0 ? 0 : 1];
 
     assert(worker < strategy->peers->count);
     *heard = (struct heard){.call = {.kind = hearing->made->kind}};
@@ -330,7 +333,7 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
     return worker == 0
                ? SUMAC_OK
                : call_compare(
-                     &hearing->first->call, 0, &heard->call, worker * strategy->replicas, error);
+                     &hearing->heard[0].call, 0, &heard->call, worker * strategy->replicas, error);
 }
 
 /* All call the same; nobody has kept back what the others are to compute with. */
@@ -443,20 +446,6 @@ static uint32_t timeout_of(const struct sumac_strategy *strategy, const struct c
     return call->options.timeout_ms != 0 ? call->options.timeout_ms : strategy->options.timeout_ms;
 }
 
-static enum sumac_status
-hear_met(struct hearing *hearing, const struct sumac_met *met, struct sumac_error *error)
-{
-    hearing->first = calloc(1, sizeof *hearing->first);
-    hearing->next = calloc(1, sizeof *hearing->next);
-    const enum sumac_status status = hearing->first == NULL || hearing->next == NULL
-                                         ? value_fail_for_memory(error)
-                                         : hear(hearing, &met->value, error);
-
-    free(hearing->first);
-    free(hearing->next);
-    return status;
-}
-
 /* What this worker brings, and how many rounds sum of it. */
 static void write_block(
     struct pack *block, const struct hearing *hearing, const struct sumac_error *failed,
@@ -477,48 +466,90 @@ static void write_block(
         memcpy(block->bytes, &bytes, sizeof bytes);
 }
 
-/* The block's round is waited for; those that sum are left under way. */
-static enum sumac_status
-exchange(struct hearing *hearing, const struct pack *block, bool failed, struct sumac_error *error)
+/* Tell the others in the next round why this worker failed. Uses memory that is there already. */
+static enum sumac_status begin_failure(
+    const struct hearing *hearing, const struct sumac_error *failed, bool ends_run,
+    struct sumac_meet **meet, struct sumac_error *error)
+{
+    struct peers *peers = hearing->strategy->peers;
+
+    peers->failure.used = 0;
+    write_block(&peers->failure, hearing, failed, ends_run);
+    assert(peers->failure.used <= FAILURE_BYTES_MAX);
+    return begin_block(
+        peers, &peers->failure, timeout_of(hearing->strategy, hearing->made), meet, error);
+}
+
+/* Begin the round of this worker's block, and those that sum. If the block cannot be sent, the
+ * reason goes in its place. The others begin all rounds of the call, so this worker counts all of
+ * them, whatever fails here. */
+static enum sumac_status begin_all(
+    const struct hearing *hearing, const struct pack *block, const struct sumac_error *failed,
+    struct sumac_meet **meet, struct sumac_error *why)
 {
     struct sumac_strategy *strategy = hearing->strategy;
     struct peers *peers = strategy->peers;
-    const uint32_t timeout_ms = timeout_of(strategy, hearing->made);
+    enum sumac_status status = SUMAC_OK;
+    struct sumac_error named;
+
+    if (failed == NULL)
+        status = begin_block(peers, block, timeout_of(strategy, hearing->made), meet, why);
+    if (status != SUMAC_OK) {
+        peers->round--; /* the reason goes into the same round */
+        (void)peers_fail_round(hearing->made, why, &named);
+        failed = &named;
+    }
+    if (failed == NULL)
+        return sums_begin(strategy, hearing->own, why);
+    status = begin_failure(hearing, failed, false, meet, why);
+    sums_give_up(peers);
+    return status;
+}
+
+/* The block's round is waited for; those that sum are left under way. */
+static enum sumac_status exchange(
+    struct hearing *hearing, const struct pack *block, const struct sumac_error *failed,
+    struct sumac_error *error)
+{
+    struct peers *peers = hearing->strategy->peers;
     struct sumac_met met = {.buffer = NULL};
     struct sumac_meet *meet = NULL;
     struct sumac_error why;
 
-    enum sumac_status status = begin_block(peers, block, timeout_ms, &meet, &why);
-    struct pack instead = {.bytes = NULL};
-    if (status != SUMAC_OK && why.reason == SUMAC_REASON_PART_TOO_LARGE) {
-        peers->round--; /* in which the others are to hear of it */
-        failed = true;
-        hearing->sums = 0;
-        struct sumac_error named;
-        (void)peers_fail_round(hearing->made, &why, &named);
-        write_block(&instead, hearing, &named, false);
-        status = instead.failed ? value_fail_for_memory(&why)
-                                : begin_block(peers, &instead, timeout_ms, &meet, &why);
-    }
-    if (status == SUMAC_OK && failed)
-        sums_differ(peers, hearing->sums, timeout_ms);
-    else if (status == SUMAC_OK)
-        status = sums_begin(strategy, hearing->own, timeout_ms, &why);
+    enum sumac_status status = begin_all(hearing, block, failed, &meet, &why);
     if (status != SUMAC_OK) {
         peers_wait_out(meet);
-        pack_deinit(&instead);
         return peers_fail_round(hearing->made, &why, error);
     }
     do
         status = sumac_meet_wait(meet, 0, &met, &why);
     while (status == SUMAC_DEADLINE_EXCEEDED);
-    status = status == SUMAC_OK ? hear_met(hearing, &met, error)
+    status = status == SUMAC_OK ? hear(hearing, &met.value, error)
                                 : peers_fail_round(hearing->made, &why, error);
+    peers->sums.agreed = status == SUMAC_OK;
     if (status != SUMAC_OK && hearing->sums_most > hearing->sums)
-        sums_differ(peers, hearing->sums_most - hearing->sums, timeout_ms);
+        sums_differ(peers, hearing->sums_most - hearing->sums);
     sumac_buffer_unref(met.buffer);
-    pack_deinit(&instead);
     return status;
+}
+
+/* Everything of this worker's block that can fail. */
+static enum sumac_status
+prepare_block(const struct hearing *hearing, struct pack *block, struct sumac_error *error)
+{
+    const struct sumac_strategy *strategy = hearing->strategy;
+
+    for (uint32_t i = 0; i < strategy->replicas; i++)
+        if (!pack_fits(hearing->own[i]))
+            return fail(
+                error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
+                "%s: the value of replica %" PRIu32 " has more than %u values in it, the most that "
+                "workers send each other; reduce several smaller values",
+                call_name(hearing->made->kind), strategy->first + i, PACK_VALUES_MAX);
+    write_block(block, hearing, NULL, false);
+    return block->failed || strategy->peers->sums.failed || hearing->heard == NULL
+               ? value_fail_for_memory(error)
+               : SUMAC_OK;
 }
 
 enum sumac_status peers_exchange(
@@ -527,7 +558,7 @@ enum sumac_status peers_exchange(
 {
     struct peers *peers = strategy->peers;
     struct pack block = {.bytes = NULL};
-    struct sumac_error said, unplanned;
+    struct sumac_error said, own_failure;
     struct hearing hearing = {.strategy = strategy, .made = call, .own = own, .all = all};
 
     assert(peers != NULL);
@@ -536,15 +567,12 @@ enum sumac_status peers_exchange(
     peers->in_call = true;
     peers->call++;
     forget_given_up(peers);
-    hearing.sums = sums_plan(strategy, call, own[0]);
-    if (peers->sums.failed && failed == NULL) {
-        (void)value_fail_for_memory(&unplanned);
-        failed = &unplanned;
-    }
-    write_block(&block, &hearing, failed, false);
-    const enum sumac_status status = block.failed
-                                         ? value_fail_for_memory(&said)
-                                         : exchange(&hearing, &block, failed != NULL, &said);
+    hearing.heard = calloc(2, sizeof *hearing.heard);
+    hearing.sums = sums_plan(strategy, call, own[0], timeout_of(strategy, call));
+    if (failed == NULL && prepare_block(&hearing, &block, &own_failure) != SUMAC_OK)
+        failed = &own_failure;
+    const enum sumac_status status = exchange(&hearing, &block, failed, &said);
+    free(hearing.heard);
     pack_deinit(&block);
     if (status != SUMAC_OK && error != NULL)
         *error = said;
@@ -557,6 +585,8 @@ void peers_finish(struct peers *peers)
 {
     if (!peers->in_call)
         return;
+    if (peers->sums.agreed) /* this worker failed: the others begin the rounds that are left */
+        sums_give_up(peers);
     sums_end(&peers->sums);
     peers->in_call = false;
     pthread_mutex_unlock(&peers->mutex);
@@ -573,13 +603,9 @@ void peers_give_up(
     pthread_mutex_lock(&peers->mutex);
     peers->call++;
     forget_given_up(peers);
-    hearing.sums = sums_plan(strategy, call, call->value);
-    write_block(&peers->given_up_block, &hearing, why, true);
-    if (!peers->given_up_block.failed &&
-        begin_block(
-            peers, &peers->given_up_block, timeout_of(strategy, call), &peers->given_up, &error) !=
-            SUMAC_OK)
+    hearing.sums = sums_plan(strategy, call, call->value, timeout_of(strategy, call));
+    if (begin_failure(&hearing, why, true, &peers->given_up, &error) != SUMAC_OK)
         peers->given_up = NULL;
-    sums_differ(peers, hearing.sums, timeout_of(strategy, call));
+    sums_give_up(peers);
     pthread_mutex_unlock(&peers->mutex);
 }

@@ -40,8 +40,9 @@ struct sums {
     struct summing *packs; /* (pack_count) */
     uint32_t pack_count, pack_room, begun;
     uint32_t timeout_ms;
-    bool mean, failed;             /* failed: there was no memory for a plan */
-    struct sumac_meet **differing; /* (differing_count) rounds that are there to differ */
+    bool mean, failed; /* failed: there was no memory for a plan */
+    bool agreed;       /* all workers take these sums, so they wait for the rounds to begin */
+    struct sumac_meet *differing[SUMS_UNDER_WAY_MAX]; /* rounds in which this worker differs */
     uint32_t differing_count;
 };
 
@@ -57,7 +58,7 @@ struct peers {
     bool in_call;          /* from the exchange until it is finished, by one thread */
     struct sums sums;      /* of that */
     struct sumac_meet *given_up;
-    struct pack given_up_block;
+    struct pack failure; /* a block that says why this worker failed; its room is always there */
 };
 
 /* ---- peers.c */
@@ -73,13 +74,16 @@ void peers_wait_out(struct sumac_meet *meet);
 /* Which rounds sum what of a call with that value: how many are under way from its beginning. What
  * is planned is the call's until sums_end. */
 uint32_t sums_plan(
-    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *value);
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *value,
+    uint32_t timeout_ms);
 /* Begin those, of what each replica of this process has. */
 enum sumac_status sums_begin(
-    struct sumac_strategy *strategy, struct sumac_value *const *own, uint32_t timeout_ms,
-    struct sumac_error *error);
-/* So many rounds to which this worker contributes what differs: they are over for all. */
-void sums_differ(struct peers *peers, uint32_t rounds, uint32_t timeout_ms);
+    struct sumac_strategy *strategy, struct sumac_value *const *own, struct sumac_error *error);
+/* Contribute what differs to the next `rounds` rounds: they end for all workers, in an error. */
+void sums_differ(struct peers *peers, uint32_t rounds);
+/* This worker begins no more sums. Differ in each round that the others begin before they notice:
+ * then all workers are at the same round again. */
+void sums_give_up(struct peers *peers);
 /* Wait out what is under way, and forget it. */
 void sums_end(struct sums *sums);
 

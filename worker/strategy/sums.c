@@ -153,18 +153,20 @@ static uint32_t under_way(const struct sums *sums)
     return sums->pack_count < SUMS_UNDER_WAY_MAX ? sums->pack_count : SUMS_UNDER_WAY_MAX;
 }
 
-uint32_t
-sums_plan(struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *value)
+uint32_t sums_plan(
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_value *value,
+    uint32_t timeout_ms)
 {
     struct sums *sums = &strategy->peers->sums;
 
     assert(sums->pack_count == 0);
     assert(sums->tensor_count == 0);
-    sums->mean = call->op == SUMAC_REDUCE_MEAN;
     if (value != NULL && sums_apart(call) && !add_value(sums, strategy, call, value)) {
         sums_end(sums);
         sums->failed = true;
     }
+    sums->mean = call->op == SUMAC_REDUCE_MEAN;
+    sums->timeout_ms = timeout_ms;
     return under_way(sums);
 }
 
@@ -260,27 +262,18 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
     return sumac_client_meet(peers->client, &options, &contribution, &pack->meet, error);
 }
 
-/* The round of that pack could not be begun here, where all others have: it, and those that they
- * begin before they hear so, are over for all. */
-static void give_up_rest(struct peers *peers, uint32_t number)
-{
-    const struct sums *sums = &peers->sums;
-    const uint32_t rest = sums->pack_count - number;
-
-    assert(number < sums->pack_count);
-    assert(peers->round > 0);
-    peers->round--; /* its own */
-    sums_differ(peers, rest < SUMS_UNDER_WAY_MAX ? rest : SUMS_UNDER_WAY_MAX, sums->timeout_ms);
-}
-
-/* The next pack's. */
+/* The next pack's. One that cannot be begun here is begun by all others. */
 static enum sumac_status begin_next(struct sumac_strategy *strategy, struct sumac_error *error)
 {
-    const uint32_t number = strategy->peers->sums.begun;
-    const enum sumac_status status = begin_pack(strategy, number, error);
+    struct peers *peers = strategy->peers;
+    const enum sumac_status status = begin_pack(strategy, peers->sums.begun, error);
 
-    if (status != SUMAC_OK)
-        give_up_rest(strategy->peers, number);
+    assert(peers->round > 0);
+    if (status != SUMAC_OK) {
+        peers->round--;
+        peers->sums.begun--;
+        sums_give_up(peers);
+    }
     return status;
 }
 
@@ -305,14 +298,12 @@ static enum sumac_status add_leaf(
 }
 
 enum sumac_status sums_begin(
-    struct sumac_strategy *strategy, struct sumac_value *const *own, uint32_t timeout_ms,
-    struct sumac_error *error)
+    struct sumac_strategy *strategy, struct sumac_value *const *own, struct sumac_error *error)
 {
     struct sums *sums = &strategy->peers->sums;
     struct sumac_value *same = NULL;
 
     assert(sums->begun == 0);
-    sums->timeout_ms = timeout_ms;
     assert(!sums->failed); /* else the call has failed before */
     if (sums->pack_count == 0)
         return SUMAC_OK;
@@ -320,31 +311,36 @@ enum sumac_status sums_begin(
     if (status == SUMAC_OK)
         sumac_value_unref(same);
     else
-        sums_differ(strategy->peers, under_way(sums), timeout_ms);
+        sums_give_up(strategy->peers);
     sums->next_taken = 0;
     for (uint32_t i = 0; status == SUMAC_OK && i < under_way(sums); i++)
         status = begin_next(strategy, error);
     return status;
 }
 
-void sums_differ(struct peers *peers, uint32_t rounds, uint32_t timeout_ms)
+void sums_differ(struct peers *peers, uint32_t rounds)
 {
     const struct sumac_contribution nothing = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(0)}};
     struct sums *sums = &peers->sums;
-    struct sumac_meet **meets =
-        realloc(sums->differing, ((size_t)sums->differing_count + rounds + 1) * sizeof *meets);
     struct sumac_error error;
 
-    sums->differing = meets != NULL ? meets : sums->differing;
+    assert(rounds <= SUMS_UNDER_WAY_MAX - sums->differing_count);
     for (uint32_t i = 0; i < rounds; i++) {
         const struct sumac_meet_options options =
-            peers_next_round(peers, SUMAC_MEET_GATHER, timeout_ms);
-        struct sumac_meet *meet = NULL;
-        if (meets != NULL &&
-            sumac_client_meet(peers->client, &options, &nothing, &meet, &error) == SUMAC_OK)
-            meets[sums->differing_count++] = meet;
+            peers_next_round(peers, SUMAC_MEET_GATHER, sums->timeout_ms);
+        struct sumac_meet **meet = &sums->differing[sums->differing_count];
+        if (sumac_client_meet(peers->client, &options, &nothing, meet, &error) == SUMAC_OK)
+            sums->differing_count++;
     }
+}
+
+void sums_give_up(struct peers *peers)
+{
+    const uint32_t rest = peers->sums.pack_count - peers->sums.begun;
+
+    peers->sums.agreed = false;
+    sums_differ(peers, rest < SUMS_UNDER_WAY_MAX ? rest : SUMS_UNDER_WAY_MAX);
 }
 
 /* ---- taken */
@@ -362,7 +358,9 @@ end_pack(struct sumac_strategy *strategy, struct summing *pack, struct sumac_err
     while (status == SUMAC_DEADLINE_EXCEEDED)
         status = sumac_meet_wait(pack->meet, 0, NULL, &why);
     pack->meet = NULL;
-    if (status == SUMAC_OK && sums->begun < sums->pack_count)
+    if (status != SUMAC_OK)
+        sums->agreed = false; /* all workers hear so, and begin no more */
+    else if (sums->begun < sums->pack_count)
         status = begin_next(strategy, &why);
     return status == SUMAC_OK ? SUMAC_OK : peers_fail_round(&call, &why, error);
 }
@@ -406,6 +404,5 @@ void sums_end(struct sums *sums)
         peers_wait_out(sums->differing[i]);
     free(sums->packs);
     free(sums->tensors);
-    free(sums->differing);
     *sums = (struct sums){.tensors = NULL};
 }

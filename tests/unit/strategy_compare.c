@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_compare.c (test) -- calls of two replicas are the same in all that counts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "each_byte.h"
+#include "strategy.h"
+
+/* What is no number, or each replica's own. */
+static const struct member left_alone[] = {
+    MEMBER(struct call, axes),
+    MEMBER(struct call, value),
+    MEMBER(struct call, function),
+    MEMBER(struct call, context),
+    MEMBER(struct call, variable),
+    MEMBER(struct call, name),
+    MEMBER(struct call, variables),
+    MEMBER(struct call, by),
+    MEMBER(struct call, failed),
+    MEMBER(struct call, first_only), /* of the kind of call */
+    MEMBER(struct call, reads),
+    MEMBER(struct call, options.timeout_ms),
+    MEMBER(struct call, options.implementation),
+};
+
+static bool differ(const struct call *one, const struct call *other)
+{
+    struct sumac_error error = {.status = SUMAC_OK};
+
+    return call_compare(one, 0, other, 1, &error) == SUMAC_INVALID_ARGUMENT &&
+           error.reason == SUMAC_REASON_STEP_DIFFERS;
+}
+
+static void calls_that_differ_in_one_number_differ(void **state)
+{
+    (void)state;
+    struct sumac_value *value = sumac_value_float32(1);
+    const struct call call = {.kind = CALL_ALL_REDUCE, .op = SUMAC_REDUCE_SUM, .value = value};
+    uint8_t holds[sizeof call], bytes[sizeof call];
+    struct call other;
+
+    assert_false(differ(&call, &call));
+    SAY_BYTES(struct call, holds);
+    for (size_t i = 0; i < sizeof holds; i++) {
+        if (holds[i] == 0 || is_among(left_alone, sizeof left_alone / sizeof *left_alone, i))
+            continue;
+        memcpy(bytes, &call, sizeof bytes);
+        bytes[i] ^= 1;
+        memcpy(&other, bytes, sizeof other);
+        if (!differ(&call, &other))
+            fail_msg("byte %zu of a call is not compared", i);
+    }
+    sumac_value_unref(value);
+}
+
+static void calls_that_point_to_something_else_differ(void **state)
+{
+    (void)state;
+    struct sumac_value *value = sumac_value_float32(1);
+    const struct call call = {.kind = CALL_REDUCE, .op = SUMAC_REDUCE_SUM, .value = value};
+    const struct sumac_axes axes = {.given = true, .count = 2, .axis = {0, 1}};
+    struct call other = call;
+
+    other.by = &axes;
+    assert_true(differ(&call, &other));
+    other = call;
+    other.name = "w";
+    assert_true(differ(&call, &other));
+    other = call;
+    other.axes = &axes;
+    assert_true(differ(&call, &other));
+    assert_true(differ(&other, &call));
+    for (uint32_t i = 0; i < 3; i++) {
+        struct sumac_axes changed = axes;
+        changed.count -= i == 2;
+        changed.axis[i % 2] += i < 2;
+        struct call over = call;
+        over.axes = &changed;
+        assert_true(differ(&other, &over));
+    }
+    sumac_value_unref(value);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_that_differ_in_one_number_differ),
+        cmocka_unit_test(calls_that_point_to_something_else_differ),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

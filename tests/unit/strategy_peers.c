@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* strategy_peers.c (test) -- when this process tells the other workers that a call has failed. They
+ * are played here: nothing is sent. */
+#include <setjmp.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "peers.h"
+#include "strategy.h"
+#include "strategy_made.h"
+
+#define PATIENCE_S 30
+
+static struct {
+    sem_t refused; /* posted by each replica whose call has failed */
+    uint32_t given_up, exchanged;
+    bool replicas_went_on, no_none;
+    enum sumac_status told;
+} seen;
+
+/* ---- the other workers, and memory */
+
+void __wrap_peers_give_up(
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_error *why);
+enum sumac_status __wrap_peers_exchange(
+    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error);
+void __wrap_peers_finish(struct peers *peers);
+struct sumac_value *__real_sumac_value_none(void);
+struct sumac_value *__wrap_sumac_value_none(void);
+
+/* As if it waited for the network: until a replica hears that its call has failed. */
+void __wrap_peers_give_up(
+    struct sumac_strategy *strategy, const struct call *call, const struct sumac_error *why)
+{
+    struct timespec until;
+
+    (void)strategy;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    seen.given_up++;
+    seen.told = why->status;
+    seen.replicas_went_on = sem_timedwait(&seen.refused, &until) == 0;
+    assert_int_equal(call->kind, CALL_ALL_REDUCE);
+    assert_non_null(call->value); /* of which the rounds of its sums are planned */
+}
+
+enum sumac_status __wrap_peers_exchange(
+    struct sumac_strategy *strategy, const struct call *call, struct sumac_value *const *own,
+    const struct sumac_error *failed, struct sumac_value **all, struct sumac_error *error)
+{
+    (void)call, (void)own, (void)all;
+    seen.exchanged++;
+    seen.told = failed == NULL ? SUMAC_OK : failed->status;
+    for (uint32_t i = 0; failed == NULL && i < strategy->in_sync; i++)
+        all[i] = sumac_value_ref(own[i]);
+    if (failed != NULL)
+        *error = *failed;
+    return seen.told;
+}
+
+void __wrap_peers_finish(struct peers *peers) { (void)peers; }
+
+struct sumac_value *__wrap_sumac_value_none(void)
+{
+    return seen.no_none ? NULL : __real_sumac_value_none();
+}
+
+static struct sumac_strategy *with_other_workers(uint32_t replicas)
+{
+    static char peers; /* never read */
+    struct sumac_strategy *strategy = mirrored(replicas);
+
+    strategy->peers = (void *)&peers;
+    seen.given_up = seen.exchanged = 0;
+    seen.replicas_went_on = seen.no_none = false;
+    return strategy;
+}
+
+static void forget(struct sumac_strategy *strategy)
+{
+    strategy->peers = NULL;
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- a replica that returns without the call */
+
+static enum sumac_status all_but_the_last(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs, (void)context;
+    if (sumac_replica_id(replica) == 2)
+        return SUMAC_OK;
+    struct sumac_value *one = sumac_value_float32(1);
+    const enum sumac_status status =
+        sumac_replica_all_reduce(replica, SUMAC_REDUCE_SUM, one, NULL, result, error);
+    sumac_value_unref(one);
+    assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED);
+    sem_post(&seen.refused);
+    return SUMAC_OK;
+}
+
+static void replicas_go_on_while_the_other_workers_are_told(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = with_other_workers(3);
+    const struct sumac_step step = {.function = all_but_the_last};
+
+    sem_init(&seen.refused, 0, 0);
+
+    assert_int_equal(sumac_strategy_run(strategy, &step, NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(seen.given_up, 1);
+    assert_int_equal(seen.told, SUMAC_DEADLINE_EXCEEDED);
+    assert_true(seen.replicas_went_on);
+    sem_destroy(&seen.refused);
+    forget(strategy);
+}
+
+/* ---- no memory */
+
+static void a_list_of_no_items_is_told_to_the_other_workers(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = with_other_workers(2);
+    struct sumac_value *values = sumac_value_list(NULL, 0), *results = NULL;
+
+    assert_int_equal(
+        sumac_strategy_batch_reduce(strategy, SUMAC_REDUCE_MEAN, values, &results, NULL), SUMAC_OK);
+    assert_int_equal(seen.exchanged, 1);
+    assert_int_equal(seen.told, SUMAC_OK);
+    expect_printed(results, "[]");
+
+    seen.no_none = true;
+    assert_int_equal(
+        sumac_strategy_batch_reduce(strategy, SUMAC_REDUCE_MEAN, values, &results, NULL),
+        SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(seen.exchanged, 2);
+    assert_int_equal(seen.told, SUMAC_RESOURCE_EXHAUSTED);
+    sumac_value_unref(values);
+    sumac_value_unref(results);
+    forget(strategy);
+}
+
+/* ---- what the ps sum */
+
+#define SENT_BYTES 65536u /* of all replicas in sync together, at most */
+
+static bool is_summed_apart(uint32_t in_sync, enum sumac_dtype dtype, uint64_t bytes)
+{
+    static char peers;
+    const struct sumac_strategy strategy = {
+        .peers = (void *)&peers, .replicas = 1, .in_sync = in_sync};
+    const struct sumac_tensor tensor = {
+        .dtype = dtype, .shape = SUMAC_SHAPE(bytes / sumac_dtype_bytes(dtype))};
+
+    return peers_sum_apart(&strategy, SUMAC_REDUCE_SUM, &tensor);
+}
+
+/* The number of replicas and the bytes of each count together. */
+static void a_tensor_is_summed_by_the_ps_when_all_of_them_send_more(void **state)
+{
+    (void)state;
+    static const uint32_t in_sync[] = {1, 2, 3, 7, 256};
+
+    for (size_t i = 0; i < sizeof in_sync / sizeof *in_sync; i++) {
+        const uint64_t bytes = SENT_BYTES / in_sync[i] / 8 * 8;
+        assert_false(is_summed_apart(in_sync[i], SUMAC_FLOAT64, bytes));
+        assert_true(is_summed_apart(in_sync[i], SUMAC_FLOAT64, bytes + 8));
+        assert_true(is_summed_apart(in_sync[i], SUMAC_UINT8, SENT_BYTES / in_sync[i] + 1));
+        assert_false(is_summed_apart(in_sync[i], SUMAC_UINT8, SENT_BYTES / in_sync[i]));
+    }
+    assert_false(is_summed_apart(2, SUMAC_BFLOAT16, SENT_BYTES));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replicas_go_on_while_the_other_workers_are_told),
+        cmocka_unit_test(a_list_of_no_items_is_told_to_the_other_workers),
+        cmocka_unit_test(a_tensor_is_summed_by_the_ps_when_all_of_them_send_more),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
