@@ -62,7 +62,7 @@ static void calls_that_point_to_something_else_differ(void **state)
     (void)state;
     struct sumac_value *value = sumac_value_float32(1);
     const struct call call = {.kind = CALL_REDUCE, .op = SUMAC_REDUCE_SUM, .value = value};
-    const struct sumac_axes axes = {.given = true, .count = 2, .axis = {0, 1}};
+    const struct sumac_axes axes = {.count = 2, .axis = {0, 1}};
     struct call other = call;
 
     other.by = &axes;
