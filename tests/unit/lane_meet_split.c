@@ -76,6 +76,24 @@ static void what_is_ordered_to_fail_fails_for_who_comes_later_too(void **state)
     expect_ends_kept(&world, 1);
 }
 
+/* It passes, though it is not whole here. */
+static void the_first_order_of_a_round_counts(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    order_end(&world, SUMAC_OK);
+    order_end(&world, SUMAC_DEADLINE_EXCEEDED);
+    come_with(&world, 1, 3, 4);
+    ask(&world, 1);
+    talk_forget(world.talk);
+
+    come_with(&world, 2, 30, 40);
+
+    assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 33 44\n"), 1);
+}
+
 /* As by a ps 0 that begins again and does not know that this ps has answered: those who came have
  * heard of the round, and nothing says any more that it has been. */
 static void an_end_with_the_number_of_one_that_was_obeyed_begins_no_round(void **state)
@@ -306,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_split_round_passes_when_it_is_ordered_and_whole_here),
         talk_test(what_is_ordered_to_fail_fails_for_who_comes_later_too),
+        talk_test(the_first_order_of_a_round_counts),
         talk_test(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round),
         talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
         talk_test(what_the_home_has_proposed_it_does_not_judge_by_its_records_either),
