@@ -618,9 +618,9 @@ void sumac_worker_destroy(struct sumac_worker *worker)
         return;
     }
     settle(worker);
+    collective_close(worker->group);
     if (replicas_are_given_up(&worker->replicas)) /* its threads may still use all of it */
         return;
-    collective_close(worker->group);
     transfers_close(&worker->transfers);
     replicas_close_queues(&worker->replicas);
     step_trace_close(worker->traced);

@@ -492,8 +492,11 @@ static void close_group(struct collective_group *base)
     struct cuda_group *group = (struct cuda_group *)base;
     const uint64_t begin_us = pause_now_us();
 
-    if (cuda_group_is_given_up(group))
+    if (cuda_group_is_given_up(group)) {
+        if (group->has_ender)
+            (void)pthread_detach(group->ender);
         return;
+    }
     pthread_mutex_lock(&group->mutex);
     for (uint32_t i = 0; i < base->replicas; i++)
         while (!is_over(&group->members[i])) { /* who is late finds an aborted group, and leaves */

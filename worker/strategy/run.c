@@ -39,23 +39,30 @@ static enum sumac_status select_own(
     return status == SUMAC_OK ? sumac_value_select(run->kwargs, replica, kwargs, error) : status;
 }
 
+static void release_arguments(struct replica_run *own)
+{
+    sumac_value_unref(own->args);
+    sumac_value_unref(own->kwargs);
+    own->args = own->kwargs = NULL;
+}
+
 static enum sumac_status call_function(struct replica_run *own)
 {
     const struct run *run = own->run;
-    struct sumac_value *args = NULL, *kwargs = NULL;
     char whose[64];
 
     assert(own->result == NULL);
     assert(own->replica->index < run->strategy->replicas);
-    enum sumac_status status = select_own(run, own->replica->id, &args, &kwargs, &own->error);
+    enum sumac_status status =
+        select_own(run, own->replica->id, &own->args, &own->kwargs, &own->error);
     if (status == SUMAC_OK)
-        status = run->function(own->replica, args, kwargs, run->context, &own->result, &own->error);
+        status = run->function(
+            own->replica, own->args, own->kwargs, run->context, &own->result, &own->error);
     if (status == SUMAC_OK && own->result == NULL) {
         own->result = sumac_value_none();
         status = own->result == NULL ? value_fail_for_memory(&own->error) : SUMAC_OK;
     }
-    sumac_value_unref(args);
-    sumac_value_unref(kwargs);
+    release_arguments(own);
     (void)text_print(whose, sizeof whose, "the function of replica %" PRIu32, own->replica->id);
     if (status == SUMAC_OK)
         own->error.status = SUMAC_OK; /* of what the function has got over */
@@ -73,6 +80,7 @@ static void end_early(void *context)
         &own->error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,
         "the function of replica %" PRIu32 " ended its thread (pthread_exit): return instead",
         own->replica->id);
+    release_arguments(own);
     calls_returned(own->run->strategy, own->replica->index, &own->error);
 }
 

@@ -157,6 +157,7 @@ struct replica_run {
     enum sumac_status status;
     struct sumac_error error;
     struct sumac_value *result;
+    struct sumac_value *args, *kwargs; /* while its function runs */
 };
 
 struct sumac_strategy {
