@@ -326,14 +326,20 @@ static void set_left(struct round *round, uint32_t place, bool left)
     round->places[place].left = left;
 }
 
+/* The session that had the place is settled, and a later attempt of its task comes. */
+static void want_again(struct round *round, uint32_t place)
+{
+    assert(round->places[place].heard);
+    assert(round->heard_count > 0);
+    round->places[place].heard = false;
+    round->heard_count--;
+}
+
 static void note_came(struct round *round, uint32_t place, double weight, uint64_t extent)
 {
     assert(!round->places[place].came);
-    if (round->places[place].heard) { /* it was settled, and a later attempt of it comes */
-        assert(round->heard_count > 0);
-        round->places[place].heard = false;
-        round->heard_count--;
-    }
+    if (round->places[place].heard)
+        want_again(round, place);
     round->places[place].came = true;
     round->places[place].weight = weight;
     round->places[place].extent = extent;
@@ -418,6 +424,22 @@ static void end_for_all(struct rounds *rounds, struct round *round, const struct
     settle(rounds, round);
 }
 
+/* The earlier attempt's contribution stays. The later one waits for the round in its place, once the
+ * earlier one does no more. */
+static enum rounds_came
+come_again(struct rounds *rounds, const struct round_arrival *arrival, struct round *round)
+{
+    const struct meeting *const given = arrival->ticket->meeting;
+    const uint32_t place = meeting_place(round->meeting, &given->tasks[given->own]);
+
+    assert(round->places[place].came);
+    if (!round->places[place].heard)
+        return pass_over(rounds, arrival, ROUNDS_AGAIN);
+    want_again(round, place);
+    come_late(rounds, round);
+    return pass_over(rounds, arrival, ROUNDS_BACK);
+}
+
 /* It has no result here, whatever is judged of it elsewhere. */
 static void tear(struct round *round, const struct sumac_error *how)
 {
@@ -446,7 +468,7 @@ enum rounds_came rounds_come(
     if (place != UINT32_MAX)
         set_left(round, place, false);
     if (place != UINT32_MAX && round->places[place].came)
-        return pass_over(rounds, arrival, ROUNDS_AGAIN);
+        return come_again(rounds, arrival, round);
     if (place != UINT32_MAX)
         note_came(round, place, arrival->weight, extent);
     if (round->over) {

@@ -100,7 +100,8 @@ void rounds_ticket_give(struct rounds *rounds, struct round *ticket);
 enum rounds_came {
     ROUNDS_TAKEN,
     ROUNDS_DIFFERS, /* from what was said before: the round is to end as *error has it */
-    ROUNDS_AGAIN,   /* its task has come before */
+    ROUNDS_AGAIN,   /* its task has come before, and that session has yet to hear of the round */
+    ROUNDS_BACK,    /* its task has come before, and this session hears of the round in its place */
     ROUNDS_OVER,    /* the round was over */
 };
 

@@ -330,7 +330,7 @@ void lane_meet_deposit(struct lane *lane, struct lane_part *part)
     const enum rounds_came came = lane_deposit_arrive(lane, part, &round, &error);
     if (came == ROUNDS_DIFFERS)
         differ(lane, round, split, &error);
-    if (came == ROUNDS_OVER)
+    if (came == ROUNDS_OVER || came == ROUNDS_BACK)
         tell(lane);
     if (came != ROUNDS_TAKEN)
         return;

@@ -419,7 +419,7 @@ enum rounds_came lane_deposit_arrive(
     deposit->place = meeting_place((*round)->meeting, &task);
     if (came != ROUNDS_AGAIN && deposit->place != UINT32_MAX)
         return came;
-    /* an earlier attempt's place is heard of when that is settled; or the lists differ */
+    /* an earlier attempt's place is heard of when that is let go; or the lists differ */
     assert(!deposit->contributes);
     unlist(session, deposit);
     deposit->waits = false;
