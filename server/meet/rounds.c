@@ -157,6 +157,7 @@ static void leave_list(struct rounds *rounds, struct round *round)
 static void forget(struct rounds *rounds, struct round *round)
 {
     assert(rounds->count > 0);
+    assert(!round->unwanted);
     leave_list(rounds, round);
     LIST_REMOVE(&rounds->buckets[bucket_of(round->meeting->name)].rounds, round, in_bucket);
     rounds->count--;
@@ -181,10 +182,48 @@ static void give_way(struct rounds *rounds, struct round *round)
     forget(rounds, round);
 }
 
+/* ---- unwanted rounds */
+
+/* Those who came want no more of it; those who did not may come yet. */
+static bool all_who_came_have_heard(const struct round *round)
+{
+    for (uint32_t i = 0; i < round->meeting->task_count; i++)
+        if (round->places[i].came && !round->places[i].heard)
+            return false;
+    return true;
+}
+
+static void set_unwanted(struct rounds *rounds, struct round *round, bool unwanted)
+{
+    if (unwanted && !round->unwanted)
+        LIST_APPEND(&rounds->unwanted, round, in_unwanted);
+    else if (!unwanted && round->unwanted)
+        LIST_REMOVE(&rounds->unwanted, round, in_unwanted);
+    round->unwanted = unwanted;
+}
+
+static uint64_t room_left(const struct rounds *rounds)
+{
+    const uint64_t taken = rounds->room_bytes + rounds->beside_bytes;
+
+    return taken < rounds->room_bytes_max ? rounds->room_bytes_max - taken : 0;
+}
+
+/* One that its owner does not end is for another ps to end, and is not tried again. */
+static void end_oldest_unwanted(struct rounds *rounds)
+{
+    struct round *const oldest = rounds->unwanted.first;
+
+    set_unwanted(rounds, oldest, false);
+    rounds->owner.end(rounds->owner.context, oldest);
+}
+
 void rounds_deinit(struct rounds *rounds)
 {
     struct round *round;
 
+    while (rounds->unwanted.first != NULL)
+        set_unwanted(rounds, rounds->unwanted.first, false);
     while ((round = rounds->open.first) != NULL || (round = rounds->over.first) != NULL ||
            (round = rounds->kept.first) != NULL)
         forget(rounds, round);
@@ -213,21 +252,20 @@ static uint64_t room_of(size_t block_bytes, uint64_t bytes)
     return bytes > INT64_MAX / 4 ? UINT64_MAX : block_bytes + bytes;
 }
 
-static uint64_t room_left(const struct rounds *rounds)
-{
-    const uint64_t taken = rounds->room_bytes + rounds->beside_bytes;
-
-    return taken < rounds->room_bytes_max ? rounds->room_bytes_max - taken : 0;
-}
-
 static bool take_room(struct rounds *rounds, uint64_t bytes)
 {
     if (bytes > rounds->room_bytes_max)
         return false;
-    for (; bytes > room_left(rounds) && rounds->kept.first != NULL; rounds->given_way_count++)
-        give_way(rounds, rounds->kept.first);
-    if (bytes > room_left(rounds))
-        return false;
+    while (bytes > room_left(rounds)) {
+        if (rounds->kept.first != NULL) {
+            give_way(rounds, rounds->kept.first);
+            rounds->given_way_count++;
+        } else if (rounds->unwanted.first != NULL) {
+            end_oldest_unwanted(rounds);
+        } else {
+            return false;
+        }
+    }
     rounds->room_bytes += bytes;
     return true;
 }
@@ -262,8 +300,11 @@ struct round *rounds_ticket(
     struct rounds *rounds, const struct meeting *meeting, uint64_t bytes, struct sumac_error *error)
 {
     const uint64_t room_bytes = room_of(sized_pool_bytes(block_bytes_of(meeting)), bytes);
+    struct round *const known = rounds_find(rounds, meeting->name, meeting->round);
 
-    if (rounds_find(rounds, meeting->name, meeting->round) == NULL &&
+    if (known != NULL) /* it does not give way to its own participant */
+        set_unwanted(rounds, known, false);
+    if (known == NULL &&
         count_of_name(rounds, meeting->name, false) >= ROUNDS_OF_NAME_MAX) {
         (void)fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
@@ -377,15 +418,6 @@ static void keep(struct rounds *rounds, struct round *round)
     LIST_APPEND(&rounds->kept, round, in_list);
 }
 
-/* Those who came want no more of it; those who did not may come yet. */
-static bool all_who_came_have_heard(const struct round *round)
-{
-    for (uint32_t i = 0; i < round->meeting->task_count; i++)
-        if (round->places[i].came && !round->places[i].heard)
-            return false;
-    return true;
-}
-
 /* One that failed may be asked for by each participant whose session is open, also by one that was
  * told already: its next attempt comes to the round again. */
 static bool is_spent(const struct round *round)
@@ -417,6 +449,7 @@ static void end_for_all(struct rounds *rounds, struct round *round, const struct
 {
     assert(!round->over);
     assert(end->status != SUMAC_OK || (round_is_whole(round) && !round->torn));
+    set_unwanted(rounds, round, false);
     leave_list(rounds, round);
     round->over = true;
     round->end = *end;
@@ -436,6 +469,7 @@ come_again(struct rounds *rounds, const struct round_arrival *arrival, struct ro
     if (!round->places[place].heard)
         return pass_over(rounds, arrival, ROUNDS_AGAIN);
     want_again(round, place);
+    set_unwanted(rounds, round, false);
     come_late(rounds, round);
     return pass_over(rounds, arrival, ROUNDS_BACK);
 }
@@ -469,8 +503,10 @@ enum rounds_came rounds_come(
         set_left(round, place, false);
     if (place != UINT32_MAX && round->places[place].came)
         return come_again(rounds, arrival, round);
-    if (place != UINT32_MAX)
+    if (place != UINT32_MAX) {
+        set_unwanted(rounds, round, false);
         note_came(round, place, arrival->weight, extent);
+    }
     if (round->over) {
         if (place != UINT32_MAX)
             come_late(rounds, round);
@@ -527,6 +563,8 @@ void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place)
         return;
     round->places[place].heard = true;
     round->heard_count++;
+    if (!round->over && round->came_count > 0)
+        set_unwanted(rounds, round, all_who_came_have_heard(round));
     settle(rounds, round);
 }
 

@@ -360,9 +360,9 @@ static void give_back(void *context, void *contribution)
         free_deposit(lane, deposit);
 }
 
-void lane_deposits_init(struct lane *lane)
+void lane_deposits_init(struct lane *lane, void (*end)(void *lane, struct round *round))
 {
-    const struct round_owner owner = {.give = give_back, .context = lane};
+    const struct round_owner owner = {.give = give_back, .end = end, .context = lane};
 
     rounds_init(&lane->rounds, &lane->bytes, &owner, lane->config.meet_bytes_max);
     pool_init(&lane->parts->deposits, lane->memory, sizeof(struct deposit), 16);
