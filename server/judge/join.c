@@ -33,6 +33,11 @@ find_earlier(const struct judge *judge, const struct judge_session *session)
     return other;
 }
 
+bool judge_join_replaces(const struct judge *judge, const struct judge_session *session)
+{
+    return session->task != NULL && find_earlier(judge, session) != NULL;
+}
+
 /* ---- answering ---- */
 
 /* False: no memory. */

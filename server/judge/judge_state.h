@@ -668,6 +668,9 @@ judge_join_admit(struct judge *judge, const wire_join_request *request, struct s
 void judge_join_call(struct judge *judge, const struct judge_event *event);
 /* Go on with every join that waited for what has happened now. */
 void judge_joins_go_on(struct judge *judge);
+/* Does an earlier session of its task, which the join has closed, have yet to be settled? The ps
+ * were told that another attempt comes, so that one comes, if only for a lease. */
+bool judge_join_replaces(const struct judge *judge, const struct judge_session *session);
 void judge_joins_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
 void judge_join_opened(

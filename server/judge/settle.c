@@ -237,7 +237,8 @@ void judge_leases_tick(struct judge *judge)
         assert(session->heard_us <= judge->now_us);
         if (judge->now_us - session->heard_us <= lease_us)
             continue;
-        if (session->state == JUDGE_SESSION_WAITING && session->join_call == 0) {
+        if (session->state == JUDGE_SESSION_WAITING && session->join_call == 0 &&
+            !judge_join_replaces(judge, session)) {
             judge_session_forget(judge, session);
             continue;
         }

@@ -38,7 +38,7 @@ static bool init_rooms(struct lane *lane)
     if (!functions_init(&lane->functions, lane->memory, lane->config.plugins) ||
         !lane_part_init(lane))
         return false;
-    lane_deposits_init(lane);
+    lane_deposits_init(lane, lane_meet_end_unwanted);
     return lane_peer_init(lane) && lane_turn_init(lane) && lane_pull_init(lane);
 }
 

@@ -157,6 +157,7 @@ static void leave_list(struct rounds *rounds, struct round *round)
 static void forget(struct rounds *rounds, struct round *round)
 {
     assert(rounds->count > 0);
+    assert(!round->unwanted);
     leave_list(rounds, round);
     LIST_REMOVE(&rounds->buckets[bucket_of(round->meeting->name)].rounds, round, in_bucket);
     rounds->count--;
@@ -181,10 +182,48 @@ static void give_way(struct rounds *rounds, struct round *round)
     forget(rounds, round);
 }
 
+/* ---- unwanted rounds */
+
+/* Those who came want no more of it; those who did not may come yet. */
+static bool all_who_came_have_heard(const struct round *round)
+{
+    for (uint32_t i = 0; i < round->meeting->task_count; i++)
+        if (round->places[i].came && !round->places[i].heard)
+            return false;
+    return true;
+}
+
+static void set_unwanted(struct rounds *rounds, struct round *round, bool unwanted)
+{
+    if (unwanted && !round->unwanted)
+        LIST_APPEND(&rounds->unwanted, round, in_unwanted);
+    else if (!unwanted && round->unwanted)
+        LIST_REMOVE(&rounds->unwanted, round, in_unwanted);
+    round->unwanted = unwanted;
+}
+
+static uint64_t room_left(const struct rounds *rounds)
+{
+    const uint64_t taken = rounds->room_bytes + rounds->beside_bytes;
+
+    return taken < rounds->room_bytes_max ? rounds->room_bytes_max - taken : 0;
+}
+
+/* One that its owner does not end is for another ps to end, and is not tried again. */
+static void end_oldest_unwanted(struct rounds *rounds)
+{
+    struct round *const oldest = rounds->unwanted.first;
+
+    set_unwanted(rounds, oldest, false);
+    rounds->owner.end(rounds->owner.context, oldest);
+}
+
 void rounds_deinit(struct rounds *rounds)
 {
     struct round *round;
 
+    while (rounds->unwanted.first != NULL)
+        set_unwanted(rounds, rounds->unwanted.first, false);
     while ((round = rounds->open.first) != NULL || (round = rounds->over.first) != NULL ||
            (round = rounds->kept.first) != NULL)
         forget(rounds, round);
@@ -213,21 +252,20 @@ static uint64_t room_of(size_t block_bytes, uint64_t bytes)
     return bytes > INT64_MAX / 4 ? UINT64_MAX : block_bytes + bytes;
 }
 
-static uint64_t room_left(const struct rounds *rounds)
-{
-    const uint64_t taken = rounds->room_bytes + rounds->beside_bytes;
-
-    return taken < rounds->room_bytes_max ? rounds->room_bytes_max - taken : 0;
-}
-
 static bool take_room(struct rounds *rounds, uint64_t bytes)
 {
     if (bytes > rounds->room_bytes_max)
         return false;
-    for (; bytes > room_left(rounds) && rounds->kept.first != NULL; rounds->given_way_count++)
-        give_way(rounds, rounds->kept.first);
-    if (bytes > room_left(rounds))
-        return false;
+    while (bytes > room_left(rounds)) {
+        if (rounds->kept.first != NULL) {
+            give_way(rounds, rounds->kept.first);
+            rounds->given_way_count++;
+        } else if (rounds->unwanted.first != NULL) {
+            end_oldest_unwanted(rounds);
+        } else {
+            return false;
+        }
+    }
     rounds->room_bytes += bytes;
     return true;
 }
@@ -262,8 +300,11 @@ struct round *rounds_ticket(
     struct rounds *rounds, const struct meeting *meeting, uint64_t bytes, struct sumac_error *error)
 {
     const uint64_t room_bytes = room_of(sized_pool_bytes(block_bytes_of(meeting)), bytes);
+    struct round *const known = rounds_find(rounds, meeting->name, meeting->round);
 
-    if (rounds_find(rounds, meeting->name, meeting->round) == NULL &&
+    if (known != NULL) /* it does not give way to its own participant */
+        set_unwanted(rounds, known, false);
+    if (known == NULL &&
         count_of_name(rounds, meeting->name, false) >= ROUNDS_OF_NAME_MAX) {
         (void)fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
@@ -326,14 +367,20 @@ static void set_left(struct round *round, uint32_t place, bool left)
     round->places[place].left = left;
 }
 
+/* The session that had the place is settled, and a later attempt of its task comes. */
+static void want_again(struct round *round, uint32_t place)
+{
+    assert(round->places[place].heard);
+    assert(round->heard_count > 0);
+    round->places[place].heard = false;
+    round->heard_count--;
+}
+
 static void note_came(struct round *round, uint32_t place, double weight, uint64_t extent)
 {
     assert(!round->places[place].came);
-    if (round->places[place].heard) { /* it was settled, and a later attempt of it comes */
-        assert(round->heard_count > 0);
-        round->places[place].heard = false;
-        round->heard_count--;
-    }
+    if (round->places[place].heard)
+        want_again(round, place);
     round->places[place].came = true;
     round->places[place].weight = weight;
     round->places[place].extent = extent;
@@ -371,15 +418,6 @@ static void keep(struct rounds *rounds, struct round *round)
     LIST_APPEND(&rounds->kept, round, in_list);
 }
 
-/* Those who came want no more of it; those who did not may come yet. */
-static bool all_who_came_have_heard(const struct round *round)
-{
-    for (uint32_t i = 0; i < round->meeting->task_count; i++)
-        if (round->places[i].came && !round->places[i].heard)
-            return false;
-    return true;
-}
-
 /* One that failed may be asked for by each participant whose session is open, also by one that was
  * told already: its next attempt comes to the round again. */
 static bool is_spent(const struct round *round)
@@ -411,11 +449,29 @@ static void end_for_all(struct rounds *rounds, struct round *round, const struct
 {
     assert(!round->over);
     assert(end->status != SUMAC_OK || (round_is_whole(round) && !round->torn));
+    set_unwanted(rounds, round, false);
     leave_list(rounds, round);
     round->over = true;
     round->end = *end;
     LIST_APPEND(&rounds->over, round, in_list);
     settle(rounds, round);
+}
+
+/* The earlier attempt's contribution stays. The later one waits for the round in its place, once the
+ * earlier one does no more. */
+static enum rounds_came
+come_again(struct rounds *rounds, const struct round_arrival *arrival, struct round *round)
+{
+    const struct meeting *const given = arrival->ticket->meeting;
+    const uint32_t place = meeting_place(round->meeting, &given->tasks[given->own]);
+
+    assert(round->places[place].came);
+    if (!round->places[place].heard)
+        return pass_over(rounds, arrival, ROUNDS_AGAIN);
+    want_again(round, place);
+    set_unwanted(rounds, round, false);
+    come_late(rounds, round);
+    return pass_over(rounds, arrival, ROUNDS_BACK);
 }
 
 /* It has no result here, whatever is judged of it elsewhere. */
@@ -446,9 +502,11 @@ enum rounds_came rounds_come(
     if (place != UINT32_MAX)
         set_left(round, place, false);
     if (place != UINT32_MAX && round->places[place].came)
-        return pass_over(rounds, arrival, ROUNDS_AGAIN);
-    if (place != UINT32_MAX)
+        return come_again(rounds, arrival, round);
+    if (place != UINT32_MAX) {
+        set_unwanted(rounds, round, false);
         note_came(round, place, arrival->weight, extent);
+    }
     if (round->over) {
         if (place != UINT32_MAX)
             come_late(rounds, round);
@@ -505,6 +563,8 @@ void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place)
         return;
     round->places[place].heard = true;
     round->heard_count++;
+    if (!round->over && round->came_count > 0)
+        set_unwanted(rounds, round, all_who_came_have_heard(round));
     settle(rounds, round);
 }
 

@@ -38,6 +38,7 @@ struct round_place {
 struct round {
     LINKS(struct round) in_bucket;
     LINKS(struct round) in_list;
+    LINKS(struct round) in_unwanted;
     /* Its owner's: what is made of it can be read; it is used so often, and none of those who came
      * may be said to have heard of it till then. */
     LINKS(struct round) in_line;
@@ -56,13 +57,16 @@ struct round {
     bool passes;           /* ps 0 says so: it is over when it is whole here */
     bool torn; /* one who came has contributed something else: `end` is how it differs */
     bool over, kept;
+    bool unwanted;          /* open, and no participant that came waits for it */
     struct sumac_error end; /* status OK: it passed */
     struct round_place places[];
 };
 
-/* Gets back what was contributed, once. */
 struct round_owner {
+    /* Gets back what was contributed, once. */
     void (*give)(void *context, void *contribution);
+    /* Ends an unwanted round, whose room another contribution needs, if that is the owner's to do. */
+    void (*end)(void *context, struct round *round);
     void *context;
 };
 
@@ -74,6 +78,7 @@ struct rounds {
     uint64_t given_way_count; /* of those that are kept: for want of room, which no record says */
     uint32_t count, kept_count;
     LIST(struct round) open, over, kept;
+    LIST(struct round) unwanted; /* of those that are open: the oldest gives way */
     struct {
         LIST(struct round) rounds;
     } buckets[ROUNDS_BUCKETS];
@@ -86,7 +91,7 @@ void rounds_init(
 void rounds_deinit(struct rounds *rounds);
 
 /* Room for a contribution that takes so many bytes, one of whom the result takes the place of:
- * rounds that are kept give way to it. NULL: RESOURCE_EXHAUSTED, BUSY or OUT_OF_MEMORY, with both
+ * rounds that are kept give way to it, and then unwanted ones. NULL: RESOURCE_EXHAUSTED, BUSY or OUT_OF_MEMORY, with both
  * figures. */
 struct round *rounds_ticket(
     struct rounds *rounds, const struct meeting *meeting, uint64_t bytes,
@@ -100,7 +105,8 @@ void rounds_ticket_give(struct rounds *rounds, struct round *ticket);
 enum rounds_came {
     ROUNDS_TAKEN,
     ROUNDS_DIFFERS, /* from what was said before: the round is to end as *error has it */
-    ROUNDS_AGAIN,   /* its task has come before */
+    ROUNDS_AGAIN,   /* its task has come before, and that session has yet to hear of the round */
+    ROUNDS_BACK,    /* its task has come before, and this session hears of the round in its place */
     ROUNDS_OVER,    /* the round was over */
 };
 

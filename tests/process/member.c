@@ -499,8 +499,14 @@ static enum sumac_status obey(struct member *member, char *const *words, size_t 
     return status;
 }
 
-/* Tell a refusal; true when the session is over with it (an exit code of 128 or more, but for a
- * wait that was too short, or for a member that is gone). */
+/* Errors of a wait or a round that leave the session open, whatever their exit code. */
+static bool leaves_the_session_open(enum sumac_reason reason)
+{
+    return reason == SUMAC_REASON_TIMED_OUT || reason == SUMAC_REASON_ROUND_TIMED_OUT ||
+           reason == SUMAC_REASON_MEMBER_GONE || reason == SUMAC_REASON_STEP_LATE;
+}
+
+/* Tell a refusal; true when the session is over with it. */
 static bool ends(const struct member *member, enum sumac_status status)
 {
     if (status == SUMAC_OK)
@@ -509,10 +515,7 @@ static bool ends(const struct member *member, enum sumac_status status)
         "refused %s %s %s\n", sumac_status_name(status), sumac_reason_name(member->error.reason),
         member->error.text);
     fflush(stdout);
-    return member->error.reason != SUMAC_REASON_TIMED_OUT &&
-           member->error.reason != SUMAC_REASON_ROUND_TIMED_OUT &&
-           member->error.reason != SUMAC_REASON_MEMBER_GONE &&
-           member->error.reason != SUMAC_REASON_STEP_LATE &&
+    return !leaves_the_session_open(member->error.reason) &&
            (member->error.reason == SUMAC_REASON_RUN_ENDED ||
             sumac_exit_code(&member->error) >= 128);
 }

@@ -446,6 +446,37 @@ static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
     world_free(world);
 }
 
+/* Each ps waits for the attempt that it was told of, in rounds of rendezvous. */
+static void a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+
+    world_joined(world, "worker", 0, 1);
+    world->ps[1].mute = true;
+    world_forget(world);
+
+    world_cancel(world, world_join(world, "worker", 0, 2));
+    world_pass(world, 12 * SECOND);
+    world_expect(world, "ps 0, 1: close 1: …\n");
+    world->ps[1].mute = false;
+    world_down(world, 1);
+    world_up(world, 1);
+    world_settle_down(world);
+
+    world_expect(
+        world, "ps 1: hello …\n"
+               "ps 1: close 1: …\n"
+               "ps 0, 1: decide 1 at 0\n"
+               "ps 0, 1: open 2\n"
+               "ps 0, 1: count 2 from step 1 on\n");
+    world_pass(world, 12 * SECOND);
+    world_expect(
+        world, "ps 0, 1: close 2: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0, 1: decide 2 at 0\n");
+    world_free(world);
+}
+
 static void a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so(void **state)
 {
     (void)state;
@@ -736,6 +767,7 @@ int main(void)
         cmocka_unit_test(
             the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one_ended),
         cmocka_unit_test(of_two_new_attempts_that_wait_the_older_one_is_refused),
+        cmocka_unit_test(a_new_attempt_that_gave_up_is_opened_and_ends_with_its_lease),
         cmocka_unit_test(a_session_that_is_silent_for_a_lease_is_settled_and_a_line_says_so),
         cmocka_unit_test(every_message_of_the_session_renews_its_lease),
         cmocka_unit_test(

@@ -619,6 +619,32 @@ static void so_is_who_is_about_to(void **state)
     assert_int_equal(talk_times_said(world.talk, "met 1 float32 [4] 2 4 6 8"), 1);
 }
 
+/* The round has its contribution from the attempt before. */
+static void another_attempt_that_comes_again_gets_the_result_after_the_others(void **state)
+{
+    struct world world;
+    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
+
+    begin(&world, *state);
+    come_with(&world, 2, 1, 2, 3, 4);
+    cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
+    talk_close_for(world.talk, 2, &cause);
+    talk_decide(world.talk, 2, 1, 0);
+    open_again(&world, AGAIN);
+    world.pull[AGAIN] = talk_pull_stream(world.talk, AGAIN);
+    come_with(&world, AGAIN, 9, 9, 9, 9);
+    come_with(&world, 1, 1, 2, 3, 4);
+    ask(&world, 1);
+    acknowledge(&world, 1);
+    talk_forget(world.talk);
+
+    ask(&world, AGAIN);
+
+    assert_int_equal(talk_times_said(world.talk, "met 4 float32 [4] 2 4 6 8"), 1);
+    acknowledge(&world, AGAIN);
+    expect_nothing_kept(&world);
+}
+
 /* Behind a push of the same session, which is still computed. */
 static void so_is_a_contribution_that_is_on_its_way(void **state)
 {
@@ -740,6 +766,7 @@ int main(void)
         talk_test(who_joins_anew_and_comes_late_is_told_how_the_round_failed),
         talk_test(who_comes_late_to_a_round_that_gave_way_is_told_that_it_is_over),
         talk_test(so_is_who_is_about_to),
+        talk_test(another_attempt_that_comes_again_gets_the_result_after_the_others),
         talk_test(so_is_a_contribution_that_is_on_its_way),
         talk_test(that_the_ps_stood_still_is_nobodys_time),
         talk_test(another_epoch_ends_the_open_rounds),

@@ -108,6 +108,33 @@ static void what_finds_no_room_is_refused(void **state)
     assert_int_equal(world.talk->lane->rounds.count, 2);
 }
 
+/* Its task joins and is replaced again and again; each attempt leaves a contribution. */
+static void a_round_that_nobody_who_came_waits_for_gives_way(void **state)
+{
+    struct world world;
+    struct lane_config config = talk_config();
+    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
+
+    config.meet_bytes_max = 4096;
+    begin_with(&world, *state, &config);
+    for (world.meeting.round = 1; world.meeting.round <= 2; world.meeting.round++)
+        come_with(&world, 2, 1, 2, 3, 4);
+    cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
+    talk_close_for(world.talk, 2, &cause);
+    talk_decide(world.talk, 2, 2, 0);
+    world.talk->shows_logs = true;
+    talk_forget(world.talk);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    talk_expect(
+        world.talk, "log ps 1: round 1 of rendezvous h has failed: no session that contributed to "
+                    "it, of worker 2 first, waits for its result, and another contribution needs "
+                    "its room (--meet-max)\n"
+                    "staged 1\ndone 1 []\n");
+    assert_false(rounds_find(&world.talk->lane->rounds, HERE, 2)->over);
+}
+
 static void a_stranger_hears_nothing(void **state)
 {
     struct world world;
@@ -374,6 +401,7 @@ int main(void)
         talk_test(a_task_contributes_once),
         talk_test(of_one_name_a_session_has_so_many_that_wait_for_their_turn),
         talk_test(what_finds_no_room_is_refused),
+        talk_test(a_round_that_nobody_who_came_waits_for_gives_way),
         talk_test(a_stranger_hears_nothing),
         talk_test(what_does_not_go_with_a_contribution_refuses_it),
         talk_test(what_is_for_a_synchronous_step_meets_nobody),

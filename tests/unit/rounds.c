@@ -30,12 +30,14 @@ static void note_given(void *context, void *contribution)
     ((struct desk *)context)->given++;
 }
 
+static void end_late(void *context, struct round *round);
+
 static void begin_with(struct desk *desk, uint64_t room_bytes_max)
 {
     memset(desk, 0, sizeof *desk);
     sized_pool_init(&desk->pool, &memory_heap, 0);
     rounds_init(
-        &desk->rounds, &desk->pool, &(struct round_owner){.give = note_given, .context = desk},
+        &desk->rounds, &desk->pool, &(struct round_owner){.give = note_given, .end = end_late, .context = desk},
         room_bytes_max);
 }
 
@@ -64,15 +66,25 @@ static struct meeting meeting_of(uint32_t place, uint64_t number)
         .timeout_ms = 1000};
 }
 
-static enum rounds_came come_as(struct desk *desk, const struct meeting *meeting, uint64_t now_us)
+static struct round *take_ticket(struct desk *desk, const struct meeting *meeting)
 {
     struct round *ticket = rounds_ticket(&desk->rounds, meeting, TENSOR_BYTES, &desk->error);
 
+    assert_non_null(ticket);
+    return ticket;
+}
+
+static enum rounds_came use_ticket(struct desk *desk, struct round *ticket, uint64_t now_us)
+{
     const struct round_arrival arrival = {
         .ticket = ticket, .contribution = desk, .weight = 1, .now_us = now_us};
 
-    assert_non_null(ticket);
     return rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
+}
+
+static enum rounds_came come_as(struct desk *desk, const struct meeting *meeting, uint64_t now_us)
+{
+    return use_ticket(desk, take_ticket(desk, meeting), now_us);
 }
 
 static enum rounds_came come(struct desk *desk, uint32_t place, uint64_t number)
@@ -85,6 +97,11 @@ static enum rounds_came come(struct desk *desk, uint32_t place, uint64_t number)
 static const struct sumac_error passed = {.status = SUMAC_OK};
 static const struct sumac_error late = {
     .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_ROUND_TIMED_OUT, .text = "worker 7"};
+
+static void end_late(void *context, struct round *round)
+{
+    rounds_end(&((struct desk *)context)->rounds, round, &late);
+}
 
 static struct round *find(struct desk *desk, uint64_t number)
 {
@@ -367,11 +384,12 @@ static void who_has_left_and_comes_again_is_told_as_before(void **state)
     rounds_heard(&desk.rounds, desk.round, 0);
     leave(&desk, 0);
     leave(&desk, 1);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_AGAIN); /* a later attempt of each */
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_BACK); /* a later attempt of each */
     assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
     leave(&desk, 2);
 
     assert_non_null(find(&desk, 1));
+    rounds_heard(&desk.rounds, find(&desk, 1), 0);
     rounds_heard(&desk.rounds, find(&desk, 1), 1);
     leave(&desk, 1);
     assert_non_null(find(&desk, 1)); /* the other one is here */
@@ -588,6 +606,51 @@ static void what_finds_no_memory_leaves_the_room_as_it_was(void **state)
     end(&desk);
 }
 
+/* The only participant that came is settled. */
+static void an_open_round_that_nobody_who_came_wants_gives_way(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    for (uint64_t number = 1; number <= 3; number++)
+        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
+    rounds_heard(&desk.rounds, find(&desk, 1), 0); /* the other waits for it */
+    const struct meeting again = meeting_of(0, 3);
+    struct round *const ticket = take_ticket(&desk, &again);
+    rounds_heard(&desk.rounds, find(&desk, 3), 0);
+    rounds_heard(&desk.rounds, find(&desk, 2), 0);
+    assert_int_equal(use_ticket(&desk, ticket, 0), ROUNDS_BACK); /* a later attempt waits for it */
+    desk.rounds.room_bytes_max = desk.rounds.room_bytes;
+
+    assert_int_equal(come(&desk, 1, 4), ROUNDS_TAKEN);
+
+    assert_false(find(&desk, 1)->over);
+    assert_null(find(&desk, 2));
+    assert_false(find(&desk, 3)->over);
+    end(&desk);
+}
+
+static void an_unwanted_round_does_not_give_way_to_its_own_participant(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk);
+    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
+    assert_int_equal(come(&desk, 0, 2), ROUNDS_TAKEN);
+    rounds_heard(&desk.rounds, find(&desk, 1), 0);
+    rounds_heard(&desk.rounds, find(&desk, 2), 0);
+    desk.rounds.room_bytes_max = desk.rounds.room_bytes;
+
+    assert_int_equal(come(&desk, 1, 1), ROUNDS_TAKEN);
+
+    assert_int_equal(find(&desk, 1)->came_count, 2);
+    assert_null(find(&desk, 2));
+    end(&desk);
+}
+
 static void one_that_never_fits_makes_none_give_way(void **state)
 {
     (void)state;
@@ -693,6 +756,8 @@ int main(void)
         cmocka_unit_test(a_ticket_of_which_nothing_comes_leaves_nothing),
         cmocka_unit_test(what_finds_no_room_is_refused_with_both_figures),
         cmocka_unit_test(what_finds_no_memory_leaves_the_room_as_it_was),
+        cmocka_unit_test(an_open_round_that_nobody_who_came_wants_gives_way),
+        cmocka_unit_test(an_unwanted_round_does_not_give_way_to_its_own_participant),
         cmocka_unit_test(one_that_never_fits_makes_none_give_way),
         cmocka_unit_test(what_is_kept_gives_way),
         cmocka_unit_test(of_one_name_so_many_rounds_may_be_under_way),

@@ -235,6 +235,29 @@ static void end_deserted(struct lane *lane, struct round *round, const struct la
     end_or_propose(lane, round, &end);
 }
 
+/* A record of the end comes before that of the contribution which needs the room; so nothing is
+ * ended here while records are read. */
+void lane_meet_end_unwanted(void *context, struct round *round)
+{
+    struct lane *const lane = context;
+    struct sumac_error end;
+    uint32_t place = 0;
+    char name[32];
+
+    assert(!round->over);
+    if (!lane->serving || round->passes)
+        return;
+    while (!round->places[place].came)
+        place++;
+    (void)meeting_task_print(&round->meeting->tasks[place], name, sizeof name);
+    (void)fail(
+        &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "round %" PRIu64 " of rendezvous %.100s has failed: no session that contributed to it, of "
+        "%s first, waits for its result, and another contribution needs its room (--meet-max)",
+        round->meeting->round, round->meeting->name, name);
+    end_or_propose(lane, round, &end);
+}
+
 /* ---- a contribution */
 
 /* A mean of nothing has no value. */
@@ -330,7 +353,7 @@ void lane_meet_deposit(struct lane *lane, struct lane_part *part)
     const enum rounds_came came = lane_deposit_arrive(lane, part, &round, &error);
     if (came == ROUNDS_DIFFERS)
         differ(lane, round, split, &error);
-    if (came == ROUNDS_OVER)
+    if (came == ROUNDS_OVER || came == ROUNDS_BACK)
         tell(lane);
     if (came != ROUNDS_TAKEN)
         return;

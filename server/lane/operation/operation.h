@@ -61,6 +61,8 @@ void lane_meet_deposit(struct lane *lane, struct lane_part *part);
 static inline bool lane_meet_is_any(const struct lane *lane) { return lane->rounds.count > 0; }
 /* All that counts of the session is applied: it wants nothing more, and nobody waits for it. */
 void lane_meet_settled(struct lane *lane, struct lane_session *session);
+/* End an unwanted round (rounds.h), whose room a contribution needs. */
+void lane_meet_end_unwanted(void *lane, struct round *round);
 /* The cluster is in another epoch: the rounds that are open end. */
 void lane_meet_epoch(struct lane *lane, uint64_t epoch);
 /* Rounds whose time is over end, and one whose result could not be made at once goes on. */

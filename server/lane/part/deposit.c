@@ -360,9 +360,9 @@ static void give_back(void *context, void *contribution)
         free_deposit(lane, deposit);
 }
 
-void lane_deposits_init(struct lane *lane)
+void lane_deposits_init(struct lane *lane, void (*end)(void *lane, struct round *round))
 {
-    const struct round_owner owner = {.give = give_back, .context = lane};
+    const struct round_owner owner = {.give = give_back, .end = end, .context = lane};
 
     rounds_init(&lane->rounds, &lane->bytes, &owner, lane->config.meet_bytes_max);
     pool_init(&lane->parts->deposits, lane->memory, sizeof(struct deposit), 16);
@@ -419,7 +419,7 @@ enum rounds_came lane_deposit_arrive(
     deposit->place = meeting_place((*round)->meeting, &task);
     if (came != ROUNDS_AGAIN && deposit->place != UINT32_MAX)
         return came;
-    /* an earlier attempt's place is heard of when that is settled; or the lists differ */
+    /* an earlier attempt's place is heard of when that is let go; or the lists differ */
     assert(!deposit->contributes);
     unlist(session, deposit);
     deposit->waits = false;

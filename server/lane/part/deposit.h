@@ -28,8 +28,8 @@ struct deposit {
     bool waits;       /* its session has not said that it wants no more of the round */
 };
 
-/* With the part room's own; no memory is taken yet. */
-void lane_deposits_init(struct lane *lane);
+/* With the part room's own; no memory is taken yet. `end` ends an unwanted round (rounds.h). */
+void lane_deposits_init(struct lane *lane, void (*end)(void *lane, struct round *round));
 /* No session has any, and no pull reads one. */
 void lane_deposits_deinit(struct lane *lane);
 
