@@ -89,7 +89,7 @@ void meets_check(struct session *session)
 
 /* ---- results */
 
-/* The header of an answer, kept until the pull is over. False: there is no memory. */
+/* Keep the header of an answer until the pull is over. Returns false without memory. */
 static bool keep_header(struct session *session, struct pull *pull, const wire_met *header)
 {
     const size_t shape_bytes = header->n_shape * sizeof *header->shape;
@@ -133,22 +133,34 @@ static uint64_t bytes_of(const struct pull *pull)
     return bytes + rows * sizeof(int64_t);
 }
 
-/* Room for what was not known beforehand. */
-static bool make_room(struct session *session, struct pull *pull, struct session_piece *piece)
+/* Take memory for a result whose size was not known before. */
+static enum sumac_reason
+make_room(struct session *session, struct pull *pull, struct session_piece *piece)
 {
     const uint64_t bytes = bytes_of(pull);
 
     assert(piece->data == NULL);
     if (bytes == UINT64_MAX || bytes > SIZE_MAX / 2)
-        return false;
+        return SUMAC_REASON_MALFORMED;
     pull->joined = (struct span){
         .data = sized_pool_take(&session->blocks, (size_t)bytes + 1), .bytes = (size_t)bytes};
     piece->data = (uint8_t *)(uintptr_t)pull->joined.data;
     piece->bytes = bytes;
-    return piece->data != NULL;
+    return piece->data == NULL ? SUMAC_REASON_OUT_OF_MEMORY : SUMAC_REASON_UNSPECIFIED;
 }
 
-bool met_receive(
+/* Have the header of the result, and memory for its bytes. */
+static enum sumac_reason prepare(
+    struct session *session, struct pull *pull, struct session_piece *piece, const wire_met *header)
+{
+    if (header != NULL && pull->met == NULL && !keep_header(session, pull, header))
+        return SUMAC_REASON_OUT_OF_MEMORY;
+    if (pull->met == NULL)
+        return SUMAC_REASON_MALFORMED;
+    return piece->data == NULL ? make_room(session, pull, piece) : SUMAC_REASON_UNSPECIFIED;
+}
+
+enum sumac_reason met_receive(
     struct session *session, struct request *request, const struct session_event *event)
 {
     const wire_pull_answer *answer = event->pull_answer;
@@ -156,20 +168,20 @@ bool met_receive(
     struct session_piece *piece = &pull->pieces[request->first_piece];
 
     assert(pull->meeting != NULL && request->piece_count == 1);
-    if (answer->met != NULL && pull->met == NULL && !keep_header(session, pull, answer->met))
-        return false;
-    if (pull->met == NULL || (piece->data == NULL && !make_room(session, pull, piece)))
-        return false;
+    const enum sumac_reason reason = prepare(session, pull, piece, answer->met);
+    if (reason != SUMAC_REASON_UNSPECIFIED)
+        return reason;
     for (size_t i = 0; i < event->payload_spans; i++) {
         const struct span *span = &event->payload[i];
         if (span->bytes > piece->bytes - request->offset)
-            return false;
+            return SUMAC_REASON_MALFORMED;
         memcpy(piece->data + request->offset, span->data, span->bytes);
         request->offset += span->bytes;
     }
     if (answer->last)
         request->piece = 1;
-    return !answer->last || request->offset == piece->bytes;
+    return answer->last && request->offset < piece->bytes ? SUMAC_REASON_MALFORMED
+                                                          : SUMAC_REASON_UNSPECIFIED;
 }
 
 void met_release(struct session *session, struct pull *pull)

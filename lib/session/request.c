@@ -401,19 +401,21 @@ static bool receive_run(struct request *request, const wire_piece *run, struct r
     return true;
 }
 
-static bool receive(struct request *request, const struct session_event *event)
+/* Returns UNSPECIFIED or MALFORMED. */
+static enum sumac_reason receive(struct request *request, const struct session_event *event)
 {
     const wire_pull_answer *answer = event->pull_answer;
     struct reader reader = {.spans = event->payload, .span_count = event->payload_spans};
 
     for (size_t i = 0; i < answer->n_pieces; i++)
         if (!receive_run(request, answer->pieces[i], &reader))
-            return false;
+            return SUMAC_REASON_MALFORMED;
     for (uint32_t i = 0; i < request->piece_count && i < answer->n_versions; i++)
         request->pull->versions[request->pull->places[request->first_piece + i]] =
             answer->versions[i];
     skip_received(request);
-    return !answer->last || request->piece == request->piece_count;
+    return answer->last && request->piece < request->piece_count ? SUMAC_REASON_MALFORMED
+                                                                 : SUMAC_REASON_UNSPECIFIED;
 }
 
 /* Ask again on the same stream, under a new number: what still comes for the old one is nobody's.
@@ -505,6 +507,27 @@ static struct request *find_request(struct request *first, uint64_t number)
     return request;
 }
 
+/* End a pull whose answer is not what was asked for, or does not fit into memory. */
+static void
+fail_received(struct session *session, struct request *request, enum sumac_reason reason)
+{
+    const uint32_t ps = request->link->ps;
+    struct sumac_error error;
+
+    if (reason == SUMAC_REASON_OUT_OF_MEMORY)
+        (void)fail(
+            &error, SUMAC_RESOURCE_EXHAUSTED, reason,
+            "no memory for the result of a round of a rendezvous on ps %" PRIu32, ps);
+    else
+        (void)fail(
+            &error, SUMAC_INTERNAL, reason,
+            request->pull->meeting != NULL
+                ? "ps %" PRIu32 " answered for a round of a rendezvous with other bytes than it says"
+                : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
+            ps);
+    pull_over(session, request->pull, &error);
+}
+
 /* The next of what the ps says of it. */
 static void
 take_answer(struct session *session, struct request *request, const struct session_event *event)
@@ -518,20 +541,13 @@ take_answer(struct session *session, struct request *request, const struct sessi
         fail_request(session, request, answer);
         return;
     }
-    const bool is_met = request->pull->meeting != NULL;
-    if (!(is_met ? met_receive(session, request, event) : receive(request, event))) {
-        struct sumac_error error;
-        (void)fail(
-            &error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            is_met ? "ps %" PRIu32 " answered for a round of a rendezvous with other bytes than it "
-                     "says, or there is no memory for them"
-                   : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
-            request->link->ps);
-        pull_over(session, request->pull, &error);
-        return;
-    }
-    if (answer->last)
+    const enum sumac_reason reason = request->pull->meeting != NULL
+                                         ? met_receive(session, request, event)
+                                         : receive(request, event);
+    if (reason == SUMAC_REASON_UNSPECIFIED && answer->last)
         finish_request(session, request);
+    else if (reason != SUMAC_REASON_UNSPECIFIED)
+        fail_received(session, request, reason);
 }
 
 void pull_answer(struct session *session, struct link *link, const struct session_event *event)

@@ -463,8 +463,8 @@ uint64_t meets_over(const struct session *session);
 bool meets_are_news(const struct session *session, const struct link *link);
 /* It is said when it is due. */
 void meets_check(struct session *session);
-/* The next message of a round's result. False: it is none, or there is no memory. */
-bool met_receive(
+/* Take the next message of a round's result. Returns UNSPECIFIED, MALFORMED or OUT_OF_MEMORY. */
+enum sumac_reason met_receive(
     struct session *session, struct request *request, const struct session_event *event);
 /* Free what a pull has of it. */
 void met_release(struct session *session, struct pull *pull);

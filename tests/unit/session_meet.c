@@ -482,6 +482,48 @@ static void a_result_that_is_not_what_it_says_touches_no_memory(void **state)
     }
 }
 
+enum { BLOCK_BYTES_MAX = 4 << 20 };
+
+static void *take_small(void *context, size_t bytes)
+{
+    (void)context;
+    return bytes > BLOCK_BYTES_MAX ? NULL : memory_heap.take(memory_heap.context, bytes);
+}
+
+static void give_small(void *context, void *data, size_t bytes)
+{
+    (void)context;
+    memory_heap.give(memory_heap.context, data, bytes);
+}
+
+static void a_result_without_memory_fails_as_such(void **state)
+{
+    (void)state;
+    const struct memory small = {.take = take_small, .give = give_small};
+    const struct session_config config = talk_member(1);
+    struct talk talk = {.now_us = 1000, .wake_us = UINT64_MAX};
+    struct meet meet;
+    uint64_t shape = BLOCK_BYTES_MAX;
+    static const float values[1];
+    wire_met met = WIRE_MET_INIT;
+
+    talk.session = session_create(&config, &small); /* given */
+    assert_non_null(talk.session);
+    talk_start(&talk);
+    talk_joined(&talk, 1);
+    talk_hello(&talk, 0);
+    talk_greet(&talk, 0);
+    contribute_for(&talk, &meet, true, (struct session_piece){0});
+    met.shape = &shape;
+    met.n_shape = 1;
+
+    const struct session_effect *effect = answer_as(&talk, &met, values, sizeof values); /* when */
+
+    assert_int_equal(effect->error.status, SUMAC_RESOURCE_EXHAUSTED); /* then */
+    assert_int_equal(effect->error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +541,7 @@ int main(void)
         cmocka_unit_test(several_results_in_one_answer_are_lent_together),
         cmocka_unit_test(one_above_the_grant_is_refused_with_its_pull),
         cmocka_unit_test(a_result_that_is_not_what_it_says_touches_no_memory),
+        cmocka_unit_test(a_result_without_memory_fails_as_such),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
