@@ -194,7 +194,7 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
     const struct rpc_connections *const is = &ps->connections, *const told = &ps->connections_told;
 
     if ((is->refused == told->refused && is->shortages == told->shortages && is->cut == told->cut &&
-         is->unread == told->unread && is->headers == told->headers) ||
+         is->unread == told->unread) ||
         (ps->connections_told_us != 0 &&
          now_us - ps->connections_told_us < (uint64_t)PS_CONNECTIONS_TOLD_MS * 1000u))
         return;
@@ -220,12 +220,6 @@ static void tell_of_refused(struct ps *ps, uint64_t now_us)
             "wait for one, and %u for all; read them, or ask less at a time",
             ps->index, (is->unread - told->unread), plural(is->unread - told->unread),
             RPC_UNREAD_CONNECTION_BYTES_MAX, RPC_UNREAD_BYTES_MAX);
-    if (is->headers != told->headers)
-        ps_log(
-            ps->index,
-            "ps %u cut %" PRIu64
-            " connection%s: the headers of a call there have more than 8 KiB; send smaller ones",
-            ps->index, (is->headers - told->headers), plural(is->headers - told->headers));
     if (is->shortages != told->shortages)
         ps_log(
             ps->index,

@@ -19,17 +19,16 @@
 
 #include "connections.h"
 #include "error.h"
+#include "greeting.h"
 #include "memory.h"
 
 #define CONNECTIONS_DEFAULT 1024u
-#define LOOK_MS 1000        /* how often it looks who has ended, and who is silent */
+#define LOOK_MS 1000 /* how often it looks who has ended, and whose greeting takes too long */
 #define LOOK_AGAIN_US 10000 /* and how soon it looks again for a place that is not there yet */
 #define SHORTAGE_MS                                                                                \
     100 /* until it is tried again, without a descriptor or memory for a connection */
 #define WATCH_MS 100
-#define HELD_US_MAX 300000u /* of work within gRPC, for what one peer sends */
-#define SILENT_US_MAX                                                                              \
-    20000000u /* a ps that is busy reads late, but the kernel counts what arrives */
+#define HELD_US_MAX 300000u         /* of work within gRPC, for what one peer sends */
 #define UNACKNOWLEDGED_MS_MAX 20000 /* what a client that is gone may be sent, as gRPC has it */
 
 struct acceptor {
@@ -41,8 +40,16 @@ struct acceptor {
         *poller; /* a new connection's first bytes are read by the thread that accepts */
     grpc_server *core;
     grpc_server_credentials *credentials;
-    pthread_mutex_t mutex; /* of the next two */
+    uint32_t streams_max;
+    /* The accepting thread's: admitted connections that are not gRPC's yet, and what poll(2) waits
+     * for. Each has a place for every connection. */
+    struct greeting *greetings;
+    uint32_t greeting_count;
+    struct pollfd *polled;
+    unsigned char *said;   /* GREETING_BYTES_MAX */
+    pthread_mutex_t mutex; /* of the next three */
     struct connections connections;
+    int handed_over; /* the descriptor that gRPC was given last */
     uint64_t looked_us;
     /* What other threads read. */
     atomic_uint_fast32_t open;
@@ -81,13 +88,11 @@ static bool admit(struct acceptor *acceptor, const struct connection_host *host,
     return connections_admit(&acceptor->connections, host);
 }
 
-/* Closed at once, and nothing is kept of it, not even by the kernel. Whoever hears of it finds it
- * counted. */
-static void refuse(struct acceptor *acceptor, int socket)
+/* Closed at once, and nothing is kept of it, not even by the kernel. */
+static void hang_up(int socket)
 {
     const struct linger none = {.l_onoff = 1, .l_linger = 0};
 
-    atomic_fetch_add(&acceptor->refused, 1);
     (void)setsockopt(socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     (void)close(socket);
 }
@@ -97,20 +102,57 @@ static void enter(struct acceptor *acceptor, int socket, const struct connection
     const uint64_t now = now_us();
 
     pthread_mutex_lock(&acceptor->mutex);
-    const bool admitted = admit(acceptor, host, now);
+    const bool admitted =
+        acceptor->greeting_count < acceptor->connections.max && admit(acceptor, host, now);
     if (admitted)
-        connections_add(&acceptor->connections, socket, host, now);
+        connections_add(&acceptor->connections, socket, host);
     atomic_store(&acceptor->open, acceptor->connections.count);
     pthread_mutex_unlock(&acceptor->mutex);
     if (!admitted) {
-        refuse(acceptor, socket);
+        atomic_fetch_add(
+            &acceptor->refused, 1); /* first: a client that sees the end finds it counted */
+        hang_up(socket);
         return;
     }
     set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKNOWLEDGED_MS_MAX);
+    acceptor->greetings[acceptor->greeting_count++] =
+        greeting_begin(socket, acceptor->streams_max, now);
+}
+
+static void hand_over(struct acceptor *acceptor, int socket)
+{
+    pthread_mutex_lock(&acceptor->mutex);
+    acceptor->handed_over = socket;
+    pthread_mutex_unlock(&acceptor->mutex);
     reader_cross(&acceptor->own);
     grpc_server_add_channel_from_fd(acceptor->core, socket, acceptor->credentials);
     reader_cross(&acceptor->own);
+}
+
+/* Go on with those whose client has said something, and, every so often, with all of them. */
+static void greet(struct acceptor *acceptor, const struct pollfd *polled, bool all)
+{
+    const uint64_t now = now_us();
+    uint32_t kept = 0, handed_over = 0;
+
+    for (uint32_t i = 0; i < acceptor->greeting_count; i++) {
+        struct greeting *const at = &acceptor->greetings[i];
+        const bool has_time = handed_over < ACCEPTED_AT_ONCE;
+        const short seen = has_time ? polled[i].revents : 0;
+        const enum greeting_state state = seen != 0 || (all && has_time)
+                                              ? greeting_look(at, acceptor->said, now)
+                                              : GREETING_WAITS;
+        if (state == GREETING_OVER) {
+            hand_over(acceptor, at->socket);
+            handed_over++;
+        } else if (state == GREETING_FAILED || (seen & ~POLLIN) != 0) { /* it says nothing more */
+            hang_up(at->socket);
+        } else {
+            acceptor->greetings[kept++] = *at;
+        }
+    }
+    acceptor->greeting_count = kept;
 }
 
 /* Let in some of those that wait at a socket, and not all at once: so the order to stop is seen
@@ -143,41 +185,60 @@ static void look_round(struct acceptor *acceptor)
     const uint64_t now = now_us();
 
     pthread_mutex_lock(&acceptor->mutex);
-    if (now - acceptor->looked_us >= LOOK_MS * 1000u) {
+    if (now - acceptor->looked_us >= LOOK_MS * 1000u)
         look(acceptor, now);
-        connections_end_silent(&acceptor->connections, now, SILENT_US_MAX);
-    }
     pthread_mutex_unlock(&acceptor->mutex);
+}
+
+static void await(struct acceptor *acceptor, bool enough)
+{
+    struct pollfd *const polled = acceptor->polled;
+    const unsigned listeners = acceptor->listener.count;
+    nfds_t count = 0;
+
+    polled[count++] = (struct pollfd){.fd = acceptor->stop_accepting, .events = POLLIN};
+    for (unsigned i = 0; i < listeners; i++) /* a negative descriptor is not looked at */
+        polled[count++] =
+            (struct pollfd){.fd = enough ? acceptor->listener.sockets[i] : -1, .events = POLLIN};
+    for (uint32_t i = 0; i < acceptor->greeting_count; i++)
+        polled[count++] =
+            (struct pollfd){.fd = acceptor->greetings[i].socket, .events = POLLIN | POLLRDHUP};
+    (void)poll(polled, count, !enough ? SHORTAGE_MS : acceptor->greeting_count > 0 ? LOOK_MS : -1);
 }
 
 static void *run(void *context)
 {
     struct acceptor *const acceptor = context;
-    struct pollfd polled[1 + LISTENER_SOCKETS_MAX] = {
-        {.fd = acceptor->stop_accepting, .events = POLLIN}};
-    const unsigned count = acceptor->listener.count;
+    const unsigned listeners = acceptor->listener.count;
+    uint64_t greeted_us = 0;
     bool enough = true;
 
-    for (unsigned i = 0; i < count; i++)
-        polled[1 + i] = (struct pollfd){.fd = acceptor->listener.sockets[i], .events = POLLIN};
     for (;;) {
-        (void)poll(polled, enough ? 1 + count : 1, enough ? -1 : SHORTAGE_MS);
-        if (polled[0].revents != 0)
-            return NULL;
+        await(acceptor, enough);
+        if (acceptor->polled[0].revents != 0)
+            break;
+        const bool all = now_us() - greeted_us >= LOOK_MS * 1000u;
+        if (all)
+            greeted_us = now_us();
+        greet(acceptor, acceptor->polled + 1 + listeners, all);
         enough = true;
-        for (unsigned i = 0; i < count; i++)
-            enough = accept_some(acceptor, polled[1 + i].fd) && enough;
+        for (unsigned i = 0; i < listeners; i++)
+            enough = accept_some(acceptor, acceptor->listener.sockets[i]) && enough;
         if (!enough)
             atomic_fetch_add(&acceptor->shortages, 1);
     }
+    for (uint32_t i = 0; i < acceptor->greeting_count; i++)
+        hang_up(acceptor->greetings[i].socket);
+    return NULL;
 }
 
 /* The poller reads all connections; while some of them hold it, it reads none but these. The thread
- * that accepts reads only the connection that it has let in last, while the poller may go on with
- * all others. */
-static uint32_t end_greedy(struct connections *connections, bool poller)
+ * that accepts reads only the connection that it has handed over last, while the poller may go on
+ * with all others. */
+static uint32_t end_greedy(struct acceptor *acceptor, bool poller)
 {
-    return poller ? connections_end_greedy(connections) : connections_end_greedy_last(connections);
+    return poller ? connections_end_greedy(&acceptor->connections)
+                  : connections_end_greedy_one(&acceptor->connections, acceptor->handed_over);
 }
 
 /* A thread that is held reads only the connections that hold it: so those that were read from since
@@ -193,7 +254,7 @@ static void watch(struct acceptor *acceptor, bool *noted)
     }
     pthread_mutex_lock(&acceptor->mutex);
     if (*noted)
-        atomic_fetch_add(&acceptor->cut, end_greedy(&acceptor->connections, poller));
+        atomic_fetch_add(&acceptor->cut, end_greedy(acceptor, poller));
     connections_note_read(&acceptor->connections);
     pthread_mutex_unlock(&acceptor->mutex);
     *noted = true;
@@ -212,6 +273,28 @@ static void *run_watch(void *context)
     return NULL;
 }
 
+static bool take_room(struct acceptor *acceptor)
+{
+    const size_t max = acceptor->connections.max;
+
+    acceptor->greetings = memory_take(&memory_heap, max * sizeof *acceptor->greetings);
+    acceptor->polled =
+        memory_take(&memory_heap, (1 + LISTENER_SOCKETS_MAX + max) * sizeof *acceptor->polled);
+    acceptor->said = memory_take(&memory_heap, GREETING_BYTES_MAX);
+    return acceptor->greetings != NULL && acceptor->polled != NULL && acceptor->said != NULL;
+}
+
+static void give_room(struct acceptor *acceptor)
+{
+    const size_t max = acceptor->connections.max;
+
+    memory_give(&memory_heap, acceptor->greetings, max * sizeof *acceptor->greetings);
+    memory_give(
+        &memory_heap, acceptor->polled,
+        (1 + LISTENER_SOCKETS_MAX + max) * sizeof *acceptor->polled);
+    memory_give(&memory_heap, acceptor->said, GREETING_BYTES_MAX);
+}
+
 enum sumac_status acceptor_open(
     const struct rpc_server_options *options, struct acceptor **acceptor, struct sumac_error *error)
 {
@@ -220,6 +303,7 @@ enum sumac_status acceptor_open(
     if (made == NULL)
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
     *made = (struct acceptor){
+        .streams_max = options->streams_max,
         .stop_accepting = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .stop_watching = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     pthread_mutex_init(&made->mutex, NULL);
@@ -228,7 +312,8 @@ enum sumac_status acceptor_open(
     enum sumac_status status =
         listener_open(options->bind_host, options->port, &made->listener, error);
     const bool has_events = made->stop_accepting >= 0 && made->stop_watching >= 0;
-    if (status == SUMAC_OK && (!has_events || !connections_init(&made->connections, max)))
+    if (status == SUMAC_OK &&
+        (!has_events || !connections_init(&made->connections, max) || !take_room(made)))
         status = fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory, or no descriptor, to accept %u connections with", max);
@@ -303,6 +388,7 @@ void acceptor_close(struct acceptor *acceptor)
     close_event(acceptor->stop_watching);
     if (acceptor->credentials != NULL)
         grpc_server_credentials_release(acceptor->credentials);
+    give_room(acceptor);
     connections_deinit(&acceptor->connections);
     pthread_mutex_destroy(&acceptor->mutex);
     memory_give(&memory_heap, acceptor, sizeof *acceptor);
@@ -314,14 +400,6 @@ void acceptor_note_cancelled(struct acceptor *acceptor, int descriptor, ino_t in
     if (connections_note_cancelled(&acceptor->connections, descriptor, inode, now_us()))
         atomic_fetch_add(&acceptor->cut, 1);
     pthread_mutex_unlock(&acceptor->mutex);
-}
-
-bool acceptor_cut(struct acceptor *acceptor, int descriptor, ino_t inode)
-{
-    pthread_mutex_lock(&acceptor->mutex);
-    const bool ended = connections_cut(&acceptor->connections, descriptor, inode);
-    pthread_mutex_unlock(&acceptor->mutex);
-    return ended;
 }
 
 uint32_t acceptor_connections_max(const struct acceptor *acceptor)

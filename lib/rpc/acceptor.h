@@ -39,8 +39,6 @@ void acceptor_close(struct acceptor *acceptor);
 /* One more call of that connection was cancelled before it said anything; of too many, the
  * connection is cut. Threads: any. */
 void acceptor_note_cancelled(struct acceptor *acceptor, int descriptor, ino_t inode);
-/* Reset that connection. False: the connection is gone, or was cut before. Threads: any. */
-bool acceptor_cut(struct acceptor *acceptor, int descriptor, ino_t inode);
 /* How many it lets in at a time. */
 uint32_t acceptor_connections_max(const struct acceptor *acceptor);
 /* Threads  any. */

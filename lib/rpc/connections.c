@@ -13,7 +13,6 @@
 #include "memory.h"
 
 #define GREEDY_BYTES_MIN 4096u
-#define GREETING_BYTES_MIN 33u /* HTTP/2's preface of 24 bytes, and a frame of 9 or more */
 
 bool connections_init(struct connections *connections, uint32_t max)
 {
@@ -77,16 +76,15 @@ bool connections_admit(const struct connections *connections, const struct conne
 }
 
 void connections_add(
-    struct connections *connections, int descriptor, const struct connection_host *host,
-    uint64_t now_us)
+    struct connections *connections, int descriptor, const struct connection_host *host)
 {
     struct stat file;
 
     assert(connections->count < connections->max);
     if (fstat(descriptor, &file) != 0)
         return;
-    connections->items[connections->count++] = (struct connection){
-        .descriptor = descriptor, .inode = file.st_ino, .host = *host, .since_us = now_us};
+    connections->items[connections->count++] =
+        (struct connection){.descriptor = descriptor, .inode = file.st_ino, .host = *host};
 }
 
 ino_t connection_inode(int descriptor)
@@ -108,41 +106,6 @@ void connections_look(struct connections *connections)
             connections->items[kept++] = *at;
     }
     connections->count = kept;
-}
-
-static bool has_spoken(int descriptor)
-{
-    struct tcp_info info = {0};
-    socklen_t bytes = sizeof info;
-
-    return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
-           info.tcpi_bytes_received >= GREETING_BYTES_MIN;
-}
-
-/* gRPC may close the descriptor at any moment, and its number may be another's then: a duplicate
- * stays what it is. */
-static void end(struct connection *connection)
-{
-    const int own = fcntl(connection->descriptor, F_DUPFD_CLOEXEC, 0);
-
-    if (own < 0)
-        return;
-    if (is_file(own, connection->inode)) {
-        connection->spoke = has_spoken(own);
-        if (!connection->spoke)
-            (void)shutdown(own, SHUT_RDWR);
-    }
-    (void)close(own);
-}
-
-void connections_end_silent(
-    struct connections *connections, uint64_t now_us, uint64_t silent_us_max)
-{
-    for (uint32_t i = 0; i < connections->count; i++) {
-        struct connection *at = &connections->items[i];
-        if (!at->spoke && now_us - at->since_us >= silent_us_max)
-            end(at);
-    }
 }
 
 /* Received, and read by gRPC. */
@@ -208,11 +171,14 @@ uint32_t connections_end_greedy(struct connections *connections)
     return count;
 }
 
-uint32_t connections_end_greedy_last(struct connections *connections)
+uint32_t connections_end_greedy_one(struct connections *connections, int descriptor)
 {
-    const uint32_t count = connections->count;
+    uint32_t count = 0;
 
-    return count > 0 && end_greedy(&connections->items[count - 1]) ? 1 : 0;
+    for (uint32_t i = 0; i < connections->count; i++)
+        if (connections->items[i].descriptor == descriptor)
+            count += end_greedy(&connections->items[i]) ? 1 : 0;
+    return count;
 }
 
 static struct connection *find(const struct connections *connections, int descriptor, ino_t inode)
@@ -223,19 +189,6 @@ static struct connection *find(const struct connections *connections, int descri
             return at;
     }
     return NULL;
-}
-
-static bool cut(struct connection *connection)
-{
-    connection->ended = connection_reset(connection->descriptor, connection->inode);
-    return connection->ended;
-}
-
-bool connections_cut(struct connections *connections, int descriptor, ino_t inode)
-{
-    struct connection *const at = find(connections, descriptor, inode);
-
-    return at != NULL && !at->ended && cut(at);
 }
 
 /* The bucket leaks one every so often. */
@@ -259,5 +212,6 @@ bool connections_note_cancelled(
     leak(at, now_us);
     if (++at->cancelled <= CONNECTION_CANCELLED_MAX)
         return false;
-    return cut(at);
+    at->ended = connection_reset(descriptor, inode);
+    return at->ended;
 }

@@ -27,8 +27,6 @@ struct connection {
     int descriptor;
     ino_t inode;
     struct connection_host host;
-    uint64_t since_us;
-    bool spoke;          /* as HTTP/2 begins */
     uint64_t read_bytes; /* when that was noted */
     uint32_t cancelled;  /* of its calls: a leaky bucket, as it was at cancelled_us */
     uint64_t cancelled_us;
@@ -58,8 +56,7 @@ struct connection_host connection_host_of(const struct sockaddr *address);
 bool connections_admit(const struct connections *connections, const struct connection_host *host);
 /* Takes    nothing: the descriptor is gRPC's, which closes it. There must be a place. */
 void connections_add(
-    struct connections *connections, int descriptor, const struct connection_host *host,
-    uint64_t now_us);
+    struct connections *connections, int descriptor, const struct connection_host *host);
 /* The inode of the socket with that descriptor; 0: it is none. */
 ino_t connection_inode(int descriptor);
 /* Reset it, if it is that socket still: what waits to be read or written is dropped. False: it is
@@ -67,20 +64,15 @@ ino_t connection_inode(int descriptor);
 bool connection_reset(int descriptor, ino_t inode);
 /* Forget those that have ended. */
 void connections_look(struct connections *connections);
-/* End those that have said nothing for so long, not even what HTTP/2 begins with. */
-void connections_end_silent(
-    struct connections *connections, uint64_t now_us, uint64_t silent_us_max);
 
 /* Note how much has been read from each. */
 void connections_note_read(struct connections *connections);
 /* End those from which much was read since; returns how many. What they have sent and nobody read
  * is dropped. */
 uint32_t connections_end_greedy(struct connections *connections);
-/* The same, of none but the one that was added last. */
-uint32_t connections_end_greedy_last(struct connections *connections);
+/* The same of the connection with that descriptor alone. */
+uint32_t connections_end_greedy_one(struct connections *connections, int descriptor);
 
-/* Reset that connection. False: the connection is unknown, gone, or was ended before. */
-bool connections_cut(struct connections *connections, int descriptor, ino_t inode);
 /* One more of the calls of that connection was cancelled before it said anything. True: too many
  * were within a short time, and it was ended. */
 bool connections_note_cancelled(

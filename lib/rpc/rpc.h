@@ -141,7 +141,6 @@ struct rpc_connections {
     uint64_t refused; /* since the start: there was no place */
     uint64_t cut; /* since the start: what they sent, or reset, kept the ps from everybody else */
     uint64_t unread; /* since the start, cut: of answers that nobody took they had too many bytes */
-    uint64_t headers;   /* since the start, cut: a call of theirs had headers of more than 8 KiB */
     uint64_t shortages; /* since the start: times that there was no descriptor or memory for those
                            that waited */
 };

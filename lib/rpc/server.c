@@ -12,14 +12,13 @@
 
 #include "connections.h"
 #include "error.h"
+#include "greeting.h"
 #include "text.h"
 
 #define PING_INTERVAL_MS_MIN 10000
 #define SILENT_CLIENT_MS_MAX 60000
 #define KEEPALIVE_ANSWER_MS_MAX 20000
 #define IDLE_CONNECTION_MS_MAX 300000 /* without any call */
-#define METADATA_BYTES_MAX 8192   /* the headers of one call: gRPC's own are a few hundred bytes */
-#define HEADER_OVERHEAD_BYTES 32u /* of each header, RFC 9113, 6.5.2 */
 #define ADDRESS_BYTES 300u
 #define UNREAD_CUT_BYTES                                                                           \
     (RPC_UNREAD_BYTES_MAX / 4 * 3) /* gRPC gives back later what a connection held that is cut */
@@ -212,19 +211,14 @@ static void arm(struct accept *accept)
 }
 
 /* gRPC calls a connection that it was handed by its descriptor's number. */
-static struct unread_key key_of(grpc_call *core)
-{
-    char *const peer = grpc_call_get_peer(core);
-    const int descriptor = strncmp(peer, "fd:", 3) == 0 ? (int)strtol(peer + 3, NULL, 10) : -1;
-
-    gpr_free(peer);
-    return (struct unread_key){.descriptor = descriptor, .inode = connection_inode(descriptor)};
-}
-
 static void find_connection(struct rpc_call *call)
 {
-    if (call->key.inode == 0)
-        call->key = key_of(call->core);
+    if (call->key.inode != 0)
+        return;
+    char *const peer = grpc_call_get_peer(call->core);
+    call->key.descriptor = strncmp(peer, "fd:", 3) == 0 ? (int)strtol(peer + 3, NULL, 10) : -1;
+    call->key.inode = connection_inode(call->key.descriptor);
+    gpr_free(peer);
 }
 
 /* Streams that are opened and reset without end cost more than whoever sends them. Where gRPC
@@ -490,34 +484,6 @@ static void refuse_unknown(struct rpc_server *server, struct accept *accepted)
     rpc_call_finish(call, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED, text);
 }
 
-/* Counted as HTTP/2 counts them. */
-static bool has_large_headers(const struct accept *accept)
-{
-    const grpc_metadata_array *const headers = &accept->metadata;
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < headers->count; i++)
-        bytes += HEADER_OVERHEAD_BYTES + GRPC_SLICE_LENGTH(headers->metadata[i].key) +
-                 GRPC_SLICE_LENGTH(headers->metadata[i].value);
-    if (accept->method == NULL)
-        bytes +=
-            GRPC_SLICE_LENGTH(accept->details.method) + GRPC_SLICE_LENGTH(accept->details.host);
-    return bytes > METADATA_BYTES_MAX;
-}
-
-/* gRPC holds a client to the limit only after the client has acknowledged the settings, and keeps
- * the headers of every call that waits. So the connection is reset. */
-static void cut_large_headers(struct rpc_server *server, grpc_call *core)
-{
-    const struct unread_key key = key_of(core);
-
-    if (acceptor_cut(server->acceptor, key.descriptor, key.inode))
-        server->headers_cut++;
-    grpc_call_cancel_with_status(
-        core, GRPC_STATUS_RESOURCE_EXHAUSTED, "the headers of the call are too large", NULL);
-    grpc_call_unref(core);
-}
-
 static void accept_done(void *owner, bool ok)
 {
     struct accept *accept = owner;
@@ -526,12 +492,8 @@ static void accept_done(void *owner, bool ok)
     server->accepts--;
     if (!ok)
         return; /* the server is shutting down */
-    const bool large = has_large_headers(accept);
-    if (large || accept->method == NULL) {
-        if (large)
-            cut_large_headers(server, accept->core);
-        else
-            refuse_unknown(server, accept);
+    if (accept->method == NULL) {
+        refuse_unknown(server, accept);
         grpc_call_details_destroy(&accept->details);
         grpc_call_details_init(&accept->details);
         arm(accept);
@@ -678,7 +640,6 @@ struct rpc_connections rpc_server_connections(const struct rpc_server *server)
     struct rpc_connections connections = acceptor_count(server->acceptor);
 
     connections.unread = server->unread_cut;
-    connections.headers = server->headers_cut;
     return connections;
 }
 

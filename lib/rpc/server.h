@@ -71,8 +71,8 @@ struct rpc_server {
     uint32_t ending_max, newcomers_max;
     uint32_t ending_of[SERVER_CONNECTION_SLOTS]; /* of them, by the number of their connection */
     struct unread unread;
-    uint64_t unread_cut, headers_cut; /* connections */
-    uint32_t accepts;                 /* outstanding */
+    uint64_t unread_cut;
+    uint32_t accepts; /* outstanding */
     struct tag shut_down;
     bool started, draining, down;
     bool serving;

@@ -45,9 +45,9 @@ def message(content, compressed=0):
 
 
 class Connection:
-    """A connection that said the preface, unless told not to. What the other side does to it is nobody's failure."""
+    """A connection that said the preface and acknowledged the settings, unless told not to. What the other side does to it is nobody's failure."""
 
-    def __init__(self, address, greet=True, window=None, receive_bytes=None):
+    def __init__(self, address, greet=True, window=None, receive_bytes=None, acknowledge=True):
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout=PATIENCE_S)
         if receive_bytes is not None:
@@ -55,7 +55,8 @@ class Connection:
         self.alive = True
         if greet:
             settings = b"" if window is None else struct.pack(">HI", 4, window)
-            self.send(PREFACE + frame(SETTINGS, 0, 0, settings))
+            acknowledgement = frame(SETTINGS, ACK, 0) if acknowledge else b""
+            self.send(PREFACE + frame(SETTINGS, 0, 0, settings) + acknowledgement)
 
     def send(self, content):
         """False: the other side has ended it."""

@@ -88,7 +88,6 @@ class Connections(Attack):
 
     @unittest.skipIf(SANITIZED, "the sanitizer keeps what is given back")
     def test_what_a_crowd_of_streams_took_goes_back_to_the_system(self):
-        """A client that does not acknowledge the settings may open as many streams as it can."""
         connection = self.connect()
         before = resident_bytes(self.cluster.ps[0])
         pieces = http2.request_headers(b"/nobody/Nothing")
@@ -117,17 +116,30 @@ class Connections(Attack):
         with self.assertRaises(grpc.RpcError):
             ps.observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S, metadata=[(f"x-{n}", "y" * 16384) for n in range(64)])
 
-    def test_headers_beyond_the_limit_cut_a_connection_that_acknowledges_no_settings(self):
-        """gRPC holds a client to the limit only from its acknowledgement on, and keeps what the calls that are open have."""
-        for name, path in ((b"x", PULL), (b"x", b"/nobody/Nothing"), (b"user-agent", PULL), (b"cookie", PULL)):
-            with self.subTest(name=name, path=path):
-                connection = self.connect()
-                block = http2.request(path, (name, b"y" * 65536))
-                pieces = [block[at:at + 16384] for at in range(0, len(block), 16384)]
-                connection.send(http2.frame(http2.HEADERS, 0, 1, pieces[0]) + b"".join(
-                    http2.frame(http2.CONTINUATION, http2.END_HEADERS if piece is pieces[-1] else 0, 1, piece) for piece in pieces[1:]))
-                connection.read_to_the_end()
-        self.cluster.ps[0].wait_for("the headers of a call there have more than 8 KiB")
+    def send_headers(self, connection, stream, headers):
+        pieces = [headers[at:at + 16384] for at in range(0, len(headers), 16384)]
+        for number, piece in enumerate(pieces):
+            kind, flags = http2.CONTINUATION if number else http2.HEADERS, http2.END_HEADERS if number == len(pieces) - 1 else 0
+            if not connection.send(http2.frame(kind, flags, stream, piece)):
+                return
+
+    @unittest.skipIf(SANITIZED, "the sanitizer keeps what is given back")
+    def test_headers_beyond_the_limit_are_not_kept(self):
+        """gRPC keeps a call's headers as long as the call, and does not show all of them to the ps."""
+        before = resident_bytes(self.cluster.ps[0])
+        for name in (b"x", b"cookie", b"user-agent", b"grpc-trace-bin", b"grpc-tags-bin", b"grpc-message", b"grpc-encoding"):
+            connection = self.connect()
+            for stream in range(1, 9, 2):
+                self.send_headers(connection, stream, http2.request(PULL, (name, b"y" * 4 * MIB)))
+            connection.send(http2.frame(http2.PING, 0, 0, b"12345678"))
+            connection.read_until(b"12345678")
+        self.assertLess(resident_bytes(self.cluster.ps[0]), before + 60 * MIB)
+        self.nobody_was_harmed()
+
+    def test_a_client_that_acknowledges_no_settings_gets_no_further_than_its_headers(self):
+        connection = self.connect(acknowledge=False)
+        self.send_headers(connection, 1, http2.request(PULL, (b"x", b"y" * 65536)))
+        connection.read_to_the_end()
 
     def test_compressed_messages_are_answered_or_refused(self):
         channel = grpc.insecure_channel(self.addresses[0], compression=grpc.Compression.Gzip)

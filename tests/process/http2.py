@@ -29,7 +29,7 @@ def message(packed):
 class Connection:
     def __init__(self, port, patience_s):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=patience_s)
-        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0))
+        self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0) + frame(SETTINGS, ACK, 0))
         self.next_stream = 1
         self.unread = b""
 
@@ -56,7 +56,7 @@ class Connection:
 
     def settle(self):
         """Until the server has read all that was written."""
-        self.socket.sendall(frame(SETTINGS, ACK, 0) + frame(PING, 0, 0, b"whatever"))
+        self.socket.sendall(frame(PING, 0, 0, b"whatever"))
         while self.read_frame()[:2] != (PING, ACK):
             pass
 

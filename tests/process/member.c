@@ -512,6 +512,7 @@ static bool ends(const struct member *member, enum sumac_status status)
     return member->error.reason != SUMAC_REASON_TIMED_OUT &&
            member->error.reason != SUMAC_REASON_ROUND_TIMED_OUT &&
            member->error.reason != SUMAC_REASON_MEMBER_GONE &&
+           member->error.reason != SUMAC_REASON_STEP_LATE &&
            (member->error.reason == SUMAC_REASON_RUN_ENDED ||
             sumac_exit_code(&member->error) >= 128);
 }

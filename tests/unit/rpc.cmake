@@ -8,6 +8,7 @@ target_link_options(unit_rpc_channel PRIVATE -Wl,--wrap=grpc_channel_create) # i
 sumac_unit_test(rpc_bare USES rpc)
 sumac_unit_test(rpc_standard USES rpc)
 sumac_unit_test(rpc_connections USES rpc)
+sumac_unit_test(rpc_greeting USES rpc)
 sumac_unit_test(rpc_ending USES rpc)
 target_link_options(unit_rpc_ending PRIVATE -Wl,--wrap=grpc_call_cancel
   -Wl,--wrap=grpc_call_get_peer) # of calls that are none

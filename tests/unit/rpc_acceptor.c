@@ -48,8 +48,12 @@ void __wrap_grpc_server_add_channel_from_fd(
     sem_post(&accepted);
 }
 
+/* A client that has acknowledged the settings. */
 static int connect_to(uint32_t port)
 {
+    static const char greeting[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                                   "\0\0\0\4\0\0\0\0\0"  /* SETTINGS */
+                                   "\0\0\0\4\1\0\0\0\0"; /* its acknowledgement */
     const struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)port),
@@ -58,6 +62,7 @@ static int connect_to(uint32_t port)
 
     assert_true(made >= 0);
     assert_int_equal(connect(made, (const struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(send(made, greeting, sizeof greeting - 1, 0), sizeof greeting - 1);
     return made;
 }
 

@@ -186,13 +186,14 @@ put_headers(struct frames *frames, const char *path, const char *encoding, uint3
     put_frame_of(frames, 1, 4, stream, &headers); /* HEADERS, END_HEADERS */
 }
 
-/* With HTTP/2's preface and settings. */
+/* With HTTP/2's preface, settings and acknowledgement. */
 static void put_call(struct frames *frames, const char *path, const char *encoding)
 {
     const struct frames none = {.count = 0};
 
     put(frames, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
     put_frame(frames, 4, 0, &none);
+    put_frame(frames, 4, 1, &none); /* the acknowledgement */
     put_headers(frames, path, encoding, 1);
 }
 
@@ -233,12 +234,14 @@ static void a_message_cut_by_its_clients_end_is_not_handled(void **state)
  * none of the answers until it says so. All are answered when this returns. */
 static int ask_and_take_nothing(struct fixture *fixture, bool health, unsigned count)
 {
+    const struct frames none = {.count = 0};
     struct frames frames = {.count = 0}, window = {.count = 0}, message = {.count = 0};
 
     put(&window, "\x00\x04\x00\x00\x00\x00", 6); /* SETTINGS_INITIAL_WINDOW_SIZE: 0 */
     put(&message, "\x00\x00\x00\x00\x00", 5);
     put(&frames, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
     put_frame(&frames, 4, 0, &window);
+    put_frame(&frames, 4, 1, &none);
     for (unsigned i = health ? 0 : 1; i <= count; i++) {
         const char *path = i == 0 ? "/grpc.health.v1.Health/Check" : "/sumac.v1.Observe/Stats";
         put_headers(&frames, path, "identity", 2 * i + 1);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "connected.h"
 #include "connections.h"
 
 #define MAX 32u
@@ -93,23 +94,6 @@ static void this_host_may_have_all_but_an_eighth(void **state)
     connections_deinit(&connections);
 }
 
-/* Both ends of a connection to this process. */
-static void connect_both(int ends[2])
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t bytes = sizeof address;
-    const int listener = socket(AF_INET, SOCK_STREAM, 0);
-
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(listen(listener, 1), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &bytes), 0);
-    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
-    assert_int_equal(connect(ends[0], (struct sockaddr *)&address, sizeof address), 0);
-    ends[1] = accept(listener, NULL, NULL);
-    assert_true(ends[1] >= 0);
-    close(listener);
-}
-
 static void one_that_was_closed_is_forgotten_though_its_number_is_anothers(void **state)
 {
     (void)state;
@@ -120,8 +104,8 @@ static void one_that_was_closed_is_forgotten_though_its_number_is_anothers(void 
     assert_true(connections_init(&connections, MAX));
     connect_both(first);
     connect_both(second);
-    connections_add(&connections, first[1], &host, 0);
-    connections_add(&connections, second[1], &host, 0);
+    connections_add(&connections, first[1], &host);
+    connections_add(&connections, second[1], &host);
     connections_look(&connections);
     assert_int_equal(connections.count, 2);
 
@@ -142,38 +126,6 @@ static void one_that_was_closed_is_forgotten_though_its_number_is_anothers(void 
     connections_deinit(&connections);
 }
 
-static void one_that_says_nothing_is_ended_when_its_time_is_over(void **state)
-{
-    (void)state;
-    struct connections connections;
-    const struct connection_host host = host_named("127.0.0.1");
-    const char greeting[33] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-    int silent[2], speaking[2];
-    char heard;
-
-    assert_true(connections_init(&connections, MAX));
-    connect_both(silent);
-    connect_both(speaking);
-    assert_int_equal(send(speaking[0], greeting, sizeof greeting, 0), sizeof greeting);
-    assert_int_equal(send(silent[0], greeting, sizeof greeting - 1, 0), sizeof greeting - 1);
-    assert_int_equal(recv(speaking[1], &heard, 1, 0), 1);
-    assert_int_equal(recv(silent[1], &heard, 1, 0), 1);
-    connections_add(&connections, silent[1], &host, 1000);
-    connections_add(&connections, speaking[1], &host, 1000);
-
-    connections_end_silent(&connections, 1999, 1000);
-    assert_int_equal(recv(silent[0], &heard, 1, MSG_DONTWAIT), -1);
-
-    connections_end_silent(&connections, 2000, 1000);
-    assert_int_equal(recv(silent[0], &heard, 1, 0), 0); /* ended */
-    assert_int_equal(recv(speaking[0], &heard, 1, MSG_DONTWAIT), -1);
-    for (int i = 0; i < 2; i++) {
-        close(silent[i]);
-        close(speaking[i]);
-    }
-    connections_deinit(&connections);
-}
-
 /* As much as makes it greedy. */
 static void read_much(const int ends[2])
 {
@@ -184,7 +136,7 @@ static void read_much(const int ends[2])
 }
 
 /* The thread that accepts reads from none but the one that it lets in. */
-static void of_many_that_are_read_from_the_last_may_be_ended_alone(void **state)
+static void of_many_that_are_read_from_one_may_be_ended_alone(void **state)
 {
     (void)state;
     struct connections connections;
@@ -193,17 +145,16 @@ static void of_many_that_are_read_from_the_last_may_be_ended_alone(void **state)
     char heard;
 
     assert_true(connections_init(&connections, MAX));
-    assert_int_equal(connections_end_greedy_last(&connections), 0);
     connect_both(honest);
     connect_both(greedy);
-    connections_add(&connections, honest[1], &host, 0);
-    connections_add(&connections, greedy[1], &host, 0);
+    connections_add(&connections, honest[1], &host);
+    connections_add(&connections, greedy[1], &host);
     connections_note_read(&connections);
-    assert_int_equal(connections_end_greedy_last(&connections), 0);
+    assert_int_equal(connections_end_greedy_one(&connections, greedy[1]), 0);
     read_much(honest);
     read_much(greedy);
 
-    assert_int_equal(connections_end_greedy_last(&connections), 1);
+    assert_int_equal(connections_end_greedy_one(&connections, greedy[1]), 1);
 
     assert_int_equal(recv(honest[0], &heard, 1, MSG_DONTWAIT), -1);
     assert_int_equal(errno, EAGAIN);
@@ -230,7 +181,7 @@ static void bytes_that_wait_unread_end_no_connection(void **state)
 
     assert_true(connections_init(&connections, MAX));
     connect_both(ends);
-    connections_add(&connections, ends[1], &host, 0);
+    connections_add(&connections, ends[1], &host);
     connections_note_read(&connections);
     assert_int_equal(send(ends[0], bytes, sizeof bytes, 0), sizeof bytes);
     while (recv(ends[1], heard, sizeof heard, MSG_PEEK | MSG_WAITALL) < (ssize_t)sizeof heard)
@@ -272,8 +223,8 @@ static void one_whose_calls_are_cancelled_without_end_is_ended(void **state)
     assert_true(connections_init(&connections, MAX));
     connect_both(honest);
     connect_both(greedy);
-    connections_add(&connections, honest[1], &host, 0);
-    connections_add(&connections, greedy[1], &host, 0);
+    connections_add(&connections, honest[1], &host);
+    connections_add(&connections, greedy[1], &host);
     const struct connection first = connections.items[0], other = connections.items[1];
     const struct connection gone = {.descriptor = first.descriptor, .inode = other.inode};
 
@@ -311,7 +262,7 @@ static void what_leaks_between_two_looks_is_not_lost(void **state)
 
     assert_true(connections_init(&connections, MAX));
     connect_both(ends);
-    connections_add(&connections, ends[1], &host, 0);
+    connections_add(&connections, ends[1], &host);
     const struct connection it = connections.items[0];
     assert_false(cancel(&connections, &it, CONNECTION_CANCELLED_MAX, now_us)); /* given */
 
@@ -332,9 +283,8 @@ int main(void)
         cmocka_unit_test(a_host_may_have_as_many_as_are_left_free),
         cmocka_unit_test(this_host_may_have_all_but_an_eighth),
         cmocka_unit_test(one_that_was_closed_is_forgotten_though_its_number_is_anothers),
-        cmocka_unit_test(one_that_says_nothing_is_ended_when_its_time_is_over),
         cmocka_unit_test(one_whose_calls_are_cancelled_without_end_is_ended),
-        cmocka_unit_test(of_many_that_are_read_from_the_last_may_be_ended_alone),
+        cmocka_unit_test(of_many_that_are_read_from_one_may_be_ended_alone),
         cmocka_unit_test(bytes_that_wait_unread_end_no_connection),
         cmocka_unit_test(what_leaks_between_two_looks_is_not_lost),
     };

@@ -701,12 +701,11 @@ static enum sumac_status take_own(
     const struct sumac_replica_context *replica, struct sumac_value *given, struct sumac_value *all,
     struct sumac_value **own, struct sumac_error *error)
 {
-    struct sumac_value *selected = NULL;
+    struct sumac_value *selected = NULL, *copy = NULL;
 
     enum sumac_status status = sumac_value_select(all, replica->id, &selected, error);
     if (status != SUMAC_OK)
         return status;
-    struct sumac_value *copy = NULL;
     status = value_own(selected, &copy, error);
     sumac_value_unref(selected);
     if (status != SUMAC_OK || replica->strategy->there == NULL) {
