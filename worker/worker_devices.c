@@ -74,8 +74,8 @@ enum sumac_status worker_tell_lost(const struct sumac_worker *worker, struct sum
 
     assert(lost->status != SUMAC_OK);
     return fail(
-        error, lost->status, lost->reason, "%.400s; the worker's devices meet no more: %s",
-        lost->text, replicas_remedy(&worker->replicas, "make another worker"));
+        error, lost->status, lost->reason, "%.400s; the worker takes no more steps: %s", lost->text,
+        replicas_remedy(&worker->replicas, "make another worker"));
 }
 
 /* The devices' work does not end, and the worker's memory is left to it. */

@@ -378,9 +378,11 @@ static void answer_must_name(
 
     (void)fail(
         &why, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ROUND_OVER,
-        "%s %u has come to round %" PRIu64 " of barrier %.100s, which is over, and says round 0: "
-        "name that round to hear how it ended, or the next to come to it",
-        judge_barrier_job(place), place->index, place->round, barrier->name);
+        "%s %u calls barrier %.100s with round 0, and has come to its round %" PRIu64
+        ", which is over: call it with round %" PRIu64
+        " to hear how that one ended, or with round %" PRIu64 " to come to the next",
+        judge_barrier_job(place), place->index, barrier->name, place->round, place->round,
+        barrier->round + 1);
     judge_reply_or_fail(judge, call, judge_barrier_reply(judge, place->round, &why));
 }
 

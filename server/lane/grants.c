@@ -66,10 +66,9 @@ void lane_grant_fail(struct lane *lane, struct lane_stream *stream, uint64_t seq
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "ps %u has no room yet for push %" PRIu64
-        " of %s: %u closed sessions hold contributions to synchronous steps that wait for %s, and "
-        "%u sessions are open before this one, of %u that --sessions-max has room for; send the "
-        "push again later, or start the ps with a larger --sessions-max",
-        lane->index, sequence, session->task, count_closed_that_wait(lane),
-        *missing == '\0' ? "their turn" : missing, count_ahead(lane, session),
-        lane->config.sessions_max);
+        " of %s: closed sessions whose contributions to synchronous steps wait for %s hold %u of "
+        "the %u grants of --sessions-max, and sessions that come before this one have the others; "
+        "send the push again later, or start the ps with a larger --sessions-max",
+        lane->index, sequence, session->task, *missing == '\0' ? "their turn" : missing,
+        count_closed_that_wait(lane), lane->config.sessions_max);
 }

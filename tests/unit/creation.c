@@ -229,7 +229,8 @@ static void a_context_that_is_not_the_replicas_is_refused(void **state)
     struct sumac_error error;
 
     run_creating(strategy, &creating);
-    expect_refused(&creating, SUMAC_FAILED_PRECONDITION, "called within a replica");
+    expect_refused(
+        &creating, SUMAC_FAILED_PRECONDITION, "options->replica is NULL; set it to the context");
     const struct sumac_distributed_options stolen = {
         .name = "w", .initial = initial, .replica = (struct sumac_replica_context *)(void *)other};
     assert_int_equal(

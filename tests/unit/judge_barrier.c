@@ -62,9 +62,9 @@ static void who_says_an_arrival_again_is_told_how_that_round_ended(void **state)
     come(world, 1, 0);
     world_expect_answer(
         world,
-        "round 1 ends FAILED_PRECONDITION ROUND_OVER worker 0 has come to round 1 of barrier "
-        "epoch, which is over, and says round 0: name that round to hear how it ended, or "
-        "the next to come to it");
+        "round 1 ends FAILED_PRECONDITION ROUND_OVER worker 0 calls barrier epoch with round 0, "
+        "and has come to its round 1, which is over: call it with round 1 to hear how that one "
+        "ended, or with round 2 to come to the next");
     come(world, 1, 1);
     world_expect_answer(world, "round 1 passes");
     come(world, 2, 1);

@@ -60,8 +60,9 @@ enum sumac_status creation_in_replica(
     if (!context_is_of(replica) || replica->strategy != strategy)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-            "sumac_distributed_create: options->replica is not the context of this replica of the "
-            "strategy; pass the context that its function is given");
+            "sumac_distributed_create: options->replica is %s; set it to the context that the "
+            "replica's function is given, and elsewhere to NULL",
+            replica == NULL ? "NULL" : "not the context of this replica of the strategy");
     if (check_creation(strategy, options, variable, &why) != SUMAC_OK)
         return call_refuse(replica, CALL_CREATE, &why, error);
     distributed_label_options(strategy, options, &label);

@@ -400,7 +400,7 @@ enum sumac_status sumac_distributed_create(
 
     if (strategy == NULL)
         return fail_for_null(error, call, "strategy");
-    if (options != NULL && options->replica != NULL)
+    if (options != NULL && (options->replica != NULL || context_present()->kind == CONTEXT_REPLICA))
         return creation_in_replica(strategy, options, variable, error);
     enum sumac_status status = context_check_cross(strategy, call, error);
     if (status != SUMAC_OK)

@@ -207,8 +207,9 @@ give_up(struct there_calls *calls, const struct sumac_error *why, struct sumac_e
 
     assert(there->failed.status == SUMAC_OK || replicas_are_given_up(&calls->strategy->own));
     const enum sumac_status status = fail(
-        &there->failed, why->status, why->reason, "%s: %.360s; its devices meet no more: %s",
-        calls->name, why->text, replicas_remedy(&calls->strategy->own, "make the strategy anew"));
+        &there->failed, why->status, why->reason,
+        "%s: %.360s; the strategy takes no more calls: %s", calls->name, why->text,
+        replicas_remedy(&calls->strategy->own, "make the strategy anew"));
     if (error != NULL)
         *error = there->failed;
     return status;

@@ -296,8 +296,9 @@ struct sumac_update {
  *          mirrored, with what each component's function returned; or the object itself, if all
  *          returned the same one. With not_grouped it is a tuple with one for each component.
  * Fails    INVALID_ARGUMENT: args are no tuple or list, kwargs no dict, a leaf is per_replica, or
- *          results' nests differ. A per_replica leaf is taken if a collective, or a read of a
- *          variable whose components are the same, gave it to the replicas. FAILED_PRECONDITION:
+ *          results' nests differ. A per_replica leaf is taken if all replicas are known to have
+ *          the same: a collective or a write gave it to them, or a read of a variable in this
+ *          process that no update has changed since its last write. FAILED_PRECONDITION:
  * another strategy's scope, a context that is not this thread's. Else as the function. In a replica
  * all replicas of the process have failed, as sumac_replica_all_reduce says, whichever of them it
  * is that cannot. */
