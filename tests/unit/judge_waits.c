@@ -126,6 +126,16 @@ static struct world *come_to_a_barrier(void)
     return world;
 }
 
+/* Longer than a lease of the others. */
+static struct world *come_to_a_barrier_without_a_time(void)
+{
+    struct world *world = stay_without_the_other();
+    const uint32_t both[] = {0, 1, UINT32_MAX};
+
+    world_come(world, 1, &(struct world_arrival){.name = "epoch", .workers = both});
+    return world;
+}
+
 static struct world *create(void)
 {
     struct world *world = let_all_be_mute(have_two());
@@ -241,6 +251,7 @@ static const struct wait {
     {"members that come back", all_leave_undone, "no member has been open for 10 s", 10000},
     {"a first join of another", one_leaves_undone, "no member has been open for 60 s", 60000},
     {"a round of a barrier", come_to_a_barrier, "DEADLINE_EXCEEDED ROUND_TIMED_OUT", SHORT_MS},
+    {"a round that names no time", come_to_a_barrier_without_a_time, "ROUND_TIMED_OUT", 60000},
     {"a create", create, "DEADLINE_EXCEEDED", SHORT_MS},
     {"a define", define_a_function, "DEADLINE_EXCEEDED", 5000},
     {"a delete", delete_what_is_there, "DEADLINE_EXCEEDED", SHORT_MS},
@@ -282,10 +293,60 @@ static void every_wait_ends_in_time_by_the_ticks_that_the_judge_asks_for(void **
     }
 }
 
+static void a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most(void **state)
+{
+    (void)state;
+    static const size_t bounds[] = {
+        offsetof(struct lane_config, lease_ms), offsetof(struct lane_config, rejoin_ms),
+        offsetof(struct lane_config, ps_lost_ms), offsetof(struct lane_config, report_ms)};
+    static const struct {
+        uint32_t bound_ms, tick_ms;
+    } cases[] = {{3, 1}, {400, 100}, {3996, 999}, {4004, 1000}, {60000, 1000}};
+
+    for (size_t bound = 0; bound < sizeof bounds / sizeof *bounds; bound++)
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            struct world *world = world_prepare(1, 1);
+            uint8_t *const config = (uint8_t *)&world->config;
+
+            memcpy(config + bounds[bound], &cases[i].bound_ms, sizeof cases[i].bound_ms);
+            world_begin(world);
+
+            assert_int_equal(world->wake_us - world->now_us, 1000 * cases[i].tick_ms);
+            world_free(world);
+        }
+}
+
+static void
+a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t lost_ms, late_ms;
+    } cases[] = {{2000, 1000}, {5800, 2900}, {6200, 3000}, {60000, 3000}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct world *world = world_prepare(2, 1);
+
+        world->config.ps_lost_ms = cases[i].lost_ms;
+        world_begin(world);
+        world_all_up(world);
+
+        world_sleep(world, 1000 * (uint64_t)(cases[i].late_ms - 1));
+        assert_false(world_waits(world, "ps 0 waits for ps 1"));
+        world_sleep(world, 1000);
+
+        assert_true(world_waits(world, "ps 0 waits for ps 1"));
+        world_free(world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_wait_ends_in_time_by_the_ticks_that_the_judge_asks_for),
+        cmocka_unit_test(a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most),
+        cmocka_unit_test(
+            a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
