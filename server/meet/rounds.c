@@ -304,8 +304,7 @@ struct round *rounds_ticket(
 
     if (known != NULL) /* it does not give way to its own participant */
         set_unwanted(rounds, known, false);
-    if (known == NULL &&
-        count_of_name(rounds, meeting->name, false) >= ROUNDS_OF_NAME_MAX) {
+    if (known == NULL && count_of_name(rounds, meeting->name, false) >= ROUNDS_OF_NAME_MAX) {
         (void)fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
             "%u rounds of rendezvous %.100s are not over, or not heard of by all who came, and no "
@@ -457,8 +456,8 @@ static void end_for_all(struct rounds *rounds, struct round *round, const struct
     settle(rounds, round);
 }
 
-/* The earlier attempt's contribution stays. The later one waits for the round in its place, once the
- * earlier one does no more. */
+/* The earlier attempt's contribution stays. The later one waits for the round in its place, once
+ * the earlier one does no more. */
 static enum rounds_came
 come_again(struct rounds *rounds, const struct round_arrival *arrival, struct round *round)
 {

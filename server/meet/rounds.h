@@ -65,7 +65,7 @@ struct round {
 struct round_owner {
     /* Gets back what was contributed, once. */
     void (*give)(void *context, void *contribution);
-    /* Ends an unwanted round, whose room another contribution needs, if that is the owner's to do. */
+    /* Ends an unwanted round, whose room is needed, if that is the owner's to do. */
     void (*end)(void *context, struct round *round);
     void *context;
 };
@@ -91,8 +91,8 @@ void rounds_init(
 void rounds_deinit(struct rounds *rounds);
 
 /* Room for a contribution that takes so many bytes, one of whom the result takes the place of:
- * rounds that are kept give way to it, and then unwanted ones. NULL: RESOURCE_EXHAUSTED, BUSY or OUT_OF_MEMORY, with both
- * figures. */
+ * rounds that are kept give way to it, and then unwanted ones. NULL: RESOURCE_EXHAUSTED, BUSY or
+ * OUT_OF_MEMORY, with both figures. */
 struct round *rounds_ticket(
     struct rounds *rounds, const struct meeting *meeting, uint64_t bytes,
     struct sumac_error *error);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge_short.c -- a judge whose memory is short for a moment: whichever take of it fails, whoever
  * calls is answered, and the same call again is carried out. */
+#include <string.h>
+
 #include "judge_two.h"
 
-enum { CALLS = 8 };
+enum { CALLS = 8, PROPOSALS_MAX = 3 };
 
 static uint64_t join_worker_0(struct world *world) { return world_join(world, "worker", 0, 1); }
 
@@ -73,8 +75,42 @@ static bool is_done_in_the_end(struct world *world, uint64_t (*make)(struct worl
     return false;
 }
 
-/* Two workers' work, of which take number `bad` of memory fails. False: there are not so many. */
-static bool work_without_take(uint64_t bad, uint32_t *lost)
+/* A ps proposes it each second until it is ordered. */
+static void end_a_round(struct world *world)
+{
+    for (int i = 0; i < PROPOSALS_MAX && world_told(world, 1, ORDER_MEET) == NULL; i++) {
+        world_report_meet(world, 1, "grads", 1, SUMAC_OK);
+        world_pass(world, 3 * SECOND);
+    }
+    assert_true(world->lost.status != SUMAC_OK || world_told(world, 1, ORDER_MEET) != NULL);
+}
+
+/* One ps has voided a push: ps 0 keeps that for the task's next attempt. */
+static void void_a_push(struct world *world)
+{
+    struct world_ps *const ps = &world->ps[1];
+
+    ps->commit_through = 9;
+    ps->voided[0] = 3;
+    ps->voided_count = 1;
+}
+
+/* Nothing is left of a take that failed: what is kept takes as much as when none does. */
+static void look_at_what_is_kept(struct world *world, uint64_t *kept_bytes)
+{
+    struct judge_waits waits;
+
+    judge_list_waits(world->judge, world->now_us, &waits);
+    assert_int_equal(waits.count, 1);
+    assert_non_null(strstr(waits.items[0], "the end of the run waits for worker 1"));
+    if (world->bad_take == 0)
+        *kept_bytes = world->bytes_taken;
+    assert_int_equal(world->bytes_taken, *kept_bytes);
+}
+
+/* Two workers' work, of which take number `bad` of memory fails; 0: none. False: there are not so
+ * many. */
+static bool work_without_take(uint64_t bad, uint32_t *lost, uint64_t *kept_bytes)
 {
     struct world *world = world_prepare(2, 0);
     bool goes_on = true;
@@ -83,8 +119,13 @@ static bool work_without_take(uint64_t bad, uint32_t *lost)
     world->takes = 0;
     world->bad_take = bad;
     world_all_up(world);
+    void_a_push(world);
+    end_a_round(world);
+    goes_on = world->lost.status == SUMAC_OK;
     for (int i = 0; i < CALLS && goes_on; i++)
         goes_on = is_done_in_the_end(world, calls[i]);
+    if (goes_on)
+        look_at_what_is_kept(world, kept_bytes);
     *lost += !goes_on;
     const bool failed = world->takes >= bad;
     judge_destroy(world->judge);
@@ -97,10 +138,10 @@ static bool work_without_take(uint64_t bad, uint32_t *lost)
 static void whichever_take_of_memory_fails_all_that_was_called_is_done(void **state)
 {
     (void)state;
-    uint64_t bad = 1;
+    uint64_t bad = 0, kept_bytes = 0;
     uint32_t lost = 0;
 
-    while (work_without_take(bad, &lost))
+    while (work_without_take(bad, &lost, &kept_bytes))
         bad++;
 
     assert_in_range(bad, 10, 1000);

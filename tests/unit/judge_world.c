@@ -220,7 +220,10 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         break;
     case JUDGE_EFFECT_RECORD:
     case JUDGE_EFFECT_RUN_OVER:
+        break;
     case JUDGE_EFFECT_WAKE:
+        if (effect->at_us < world->wake_us)
+            world->wake_us = effect->at_us;
         break;
     }
 }
@@ -295,6 +298,7 @@ struct world *world_prepare(uint32_t ps_count, uint32_t workers)
 
     assert_non_null(world);
     world->now_us = 100 * SECOND;
+    world->wake_us = UINT64_MAX;
     world->config = (struct lane_config){
         .ps_addresses = addresses,
         .ps_count = ps_count,
@@ -499,6 +503,16 @@ void world_pass(struct world *world, uint64_t us)
         world_sleep(world, left_us < SECOND / 4 ? left_us : SECOND / 4);
         world_settle_down(world);
     }
+}
+
+bool world_tick_as_asked(struct world *world, uint64_t until_us)
+{
+    if (world->wake_us > until_us)
+        return false;
+    const uint64_t wait_us = world->wake_us > world->now_us ? world->wake_us - world->now_us : 0;
+    world->wake_us = UINT64_MAX;
+    world_sleep(world, wait_us);
+    return true;
 }
 
 void world_terminate(struct world *world)

@@ -129,8 +129,9 @@ struct world {
     uint64_t bad_take;    /* … of which this one fails, from 1 */
     struct judge *judge;
     uint64_t now_us;
-    uint64_t cpu_us; /* that the driver says with each tick */
-    uint64_t drawn;  /* random numbers */
+    uint64_t wake_us; /* the earliest tick that the judge has asked for and not had */
+    uint64_t cpu_us;  /* that the driver says with each tick */
+    uint64_t drawn;   /* random numbers */
     uint64_t calls;
     struct world_ps ps[WORLD_PS_MAX];
     struct world_answer answers[WORLD_ANSWERS_MAX];
@@ -173,6 +174,8 @@ void world_settle_down(struct world *world);
 void world_pass(struct world *world, uint64_t us);
 /* One tick, this much later, with nothing in between. */
 void world_sleep(struct world *world, uint64_t us);
+/* The tick that the judge has asked for, and nothing else. False: there is none until then. */
+bool world_tick_as_asked(struct world *world, uint64_t until_us);
 void world_terminate(struct world *world);
 
 /* ps 1 answers none of so many joins of observers that the judge has no order left, and its pools

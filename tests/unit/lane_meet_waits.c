@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_meet_waits.c -- what ends each wait for a round of a rendezvous if nothing else happens: a
+ * row for each, in which only the ticks come that the lane has asked for. No wait ends before its
+ * time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_meeting.h"
+
+#define ROUND_MS 300u
+#define LATER_MS 700u
+#define PULL_MS 120000u /* as `ask` says */
+#define AGAIN_MS 1000u  /* a proposal */
+
+/* ps 0 is silent all the time, and is not given up. */
+static void begin_patiently(struct world *world, struct talk *talk)
+{
+    struct lane_config config = talk_config();
+
+    config.ps_lost_ms = config.lease_ms = 4 * PULL_MS;
+    begin_with(world, talk, &config);
+}
+
+static void come_for(struct world *world, uint8_t session, uint64_t round, uint32_t timeout_ms)
+{
+    world->meeting.round = round;
+    world->meeting.timeout_ms = timeout_ms;
+    come_with(world, session, 1, 2, 3, 4);
+    ask(world, session);
+}
+
+static void one_comes(struct world *world) { come_for(world, 1, 1, ROUND_MS); }
+
+static void one_comes_for_long_and_the_next_round_is_short(struct world *world)
+{
+    come_for(world, 1, 1, 2 * PULL_MS);
+    come_for(world, 2, 2, ROUND_MS);
+}
+
+/* The time of the first is over before. */
+static void the_later_of_two_rounds(struct world *world)
+{
+    come_for(world, 1, 1, ROUND_MS);
+    come_for(world, 2, 2, LATER_MS);
+}
+
+static void one_comes_for_longer_than_its_pull_waits(struct world *world)
+{
+    come_for(world, 1, 1, 2 * PULL_MS);
+}
+
+static void one_asks_for_what_nobody_comes_to(struct world *world) { ask(world, 1); }
+
+static void the_home_has_proposed(struct world *world)
+{
+    come_for(world, 1, 1, 2 * PULL_MS);
+    world->meeting.split = true;
+    come_with(world, 2, 3, 4);
+    assert_int_equal(talk_times_said(world->talk, "report proposes h 1 STEP_DIFFERS"), 1);
+}
+
+/* Whose time is over before the proposal is said again. */
+static void the_home_has_proposed_beside_a_short_round(struct world *world)
+{
+    the_home_has_proposed(world);
+    world->meeting.split = false;
+    come_for(world, 1, 2, ROUND_MS);
+}
+
+static const struct wait {
+    const char *name;
+    void (*begin)(struct world *world);
+    const char *ends_with;
+    uint32_t ms;
+} waits[] = {
+    {"a round", one_comes, "pulled 1 error ROUND_TIMED_OUT", ROUND_MS},
+    {"a short round beside a long one", one_comes_for_long_and_the_next_round_is_short,
+     "pulled 2 error ROUND_TIMED_OUT", ROUND_MS},
+    {"the later of two", the_later_of_two_rounds, "pulled 2 error ROUND_TIMED_OUT", LATER_MS},
+    {"a pull of a long round", one_comes_for_longer_than_its_pull_waits, "pulled 1 error TIMED_OUT",
+     PULL_MS},
+    {"a pull of no round", one_asks_for_what_nobody_comes_to, "pulled 1 error TIMED_OUT", PULL_MS},
+    {"a proposal without an order", the_home_has_proposed, "report proposes h 1 STEP_DIFFERS",
+     AGAIN_MS},
+    {"a proposal beside a short round", the_home_has_proposed_beside_a_short_round,
+     "report proposes h 1 STEP_DIFFERS", AGAIN_MS},
+};
+
+/* False: none is asked for until then. */
+static bool tick_as_asked(struct talk *talk, uint64_t until_us)
+{
+    if (talk->wake_us > until_us)
+        return false;
+    if (talk->wake_us > talk->now_us)
+        talk->now_us = talk->wake_us;
+    talk_step(talk, &(struct lane_event){.kind = LANE_EVENT_TICK});
+    return true;
+}
+
+static void every_wait_for_a_round_ends_in_time_by_the_ticks_that_the_lane_asks_for(void **state)
+{
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        const struct wait *wait = &waits[i];
+        struct world world;
+        bool ticks = true;
+
+        if (i > 0)
+            assert_int_equal(talk_setup(state), 0);
+        begin_patiently(&world, *state); /* given */
+        wait->begin(&world);
+        const uint64_t end_us = world.talk->now_us + 1000 * (uint64_t)wait->ms;
+        talk_forget(world.talk);
+        while (ticks && talk_times_said(world.talk, wait->ends_with) == 0) /* when */
+            ticks = tick_as_asked(world.talk, end_us);
+
+        if (talk_times_said(world.talk, wait->ends_with) != 1) /* then */
+            fail_msg("%s: it goes on after %u ms", wait->name, wait->ms);
+        if (world.talk->now_us < end_us)
+            fail_msg("%s: it ends after less than %u ms", wait->name, wait->ms);
+        if (i + 1 < sizeof waits / sizeof *waits)
+            assert_int_equal(talk_teardown(state), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(every_wait_for_a_round_ends_in_time_by_the_ticks_that_the_lane_asks_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
