@@ -126,7 +126,7 @@ static struct world *come_to_a_barrier(void)
     return world;
 }
 
-/* Longer than a lease of the others. */
+/* The time is longer than the lease of other rows. */
 static struct world *come_to_a_barrier_without_a_time(void)
 {
     struct world *world = stay_without_the_other();
@@ -172,7 +172,7 @@ static struct world *delete_what_is_there(void)
     return world;
 }
 
-/* Enough have come to step 1, and one has not. */
+/* Worker 0 has come to step 1, and makes a quorum without worker 1. */
 static struct world *have_a_quorum(void)
 {
     struct world *world = world_prepare(2, 2);
@@ -259,7 +259,7 @@ static const struct wait {
     {"a ps without memory", have_no_memory_to_close, "ps 1: close 1", 0},
     {"a settle at SIGTERM", terminate_while_one_leaves, "UNAVAILABLE TERMINATED", 5000},
     {"an end that one does not answer", end_without_an_answer, "ps 0: end 0 RUN_ENDED", 60000},
-    {"a bad end likewise", end_badly_without_an_answer, "ps 0: end 138", 5000},
+    {"a bad end that one does not answer", end_badly_without_an_answer, "ps 0: end 138", 5000},
 };
 
 static bool has_ended(const struct world *world, const struct wait *wait)
@@ -296,12 +296,12 @@ static void every_wait_ends_in_time_by_the_ticks_that_the_judge_asks_for(void **
 static void a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most(void **state)
 {
     (void)state;
-    static const size_t bounds[] = {
-        offsetof(struct lane_config, lease_ms), offsetof(struct lane_config, rejoin_ms),
-        offsetof(struct lane_config, ps_lost_ms), offsetof(struct lane_config, report_ms)};
     static const struct {
         uint32_t bound_ms, tick_ms;
     } cases[] = {{3, 1}, {400, 100}, {3996, 999}, {4004, 1000}, {60000, 1000}};
+    static const size_t bounds[] = {
+        offsetof(struct lane_config, lease_ms), offsetof(struct lane_config, rejoin_ms),
+        offsetof(struct lane_config, ps_lost_ms), offsetof(struct lane_config, report_ms)};
 
     for (size_t bound = 0; bound < sizeof bounds / sizeof *bounds; bound++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -174,7 +174,7 @@ void world_settle_down(struct world *world);
 void world_pass(struct world *world, uint64_t us);
 /* One tick, this much later, with nothing in between. */
 void world_sleep(struct world *world, uint64_t us);
-/* The tick that the judge has asked for, and nothing else. False: there is none until then. */
+/* One tick, when the judge has asked for it, with nothing in between. False: none by until_us. */
 bool world_tick_as_asked(struct world *world, uint64_t until_us);
 void world_terminate(struct world *world);
 

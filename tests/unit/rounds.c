@@ -37,7 +37,8 @@ static void begin_with(struct desk *desk, uint64_t room_bytes_max)
     memset(desk, 0, sizeof *desk);
     sized_pool_init(&desk->pool, &memory_heap, 0);
     rounds_init(
-        &desk->rounds, &desk->pool, &(struct round_owner){.give = note_given, .end = end_late, .context = desk},
+        &desk->rounds, &desk->pool,
+        &(struct round_owner){.give = note_given, .end = end_late, .context = desk},
         room_bytes_max);
 }
 

@@ -591,6 +591,9 @@ struct sumac_met {
  * again counts once, and every participant gets the same bits: it is combined in their order, the
  * chief first, then the workers by index.
  *
+ * Wait for the result before you leave, also as the root of a BROADCAST: a round fails
+ * (MEMBER_GONE) when all tasks that have come to it leave before the others come.
+ *
  * Borrows  the tensors' bytes, until sumac_meet_wait returns with another status than
  * DEADLINE_EXCEEDED; the rest until it returns.
  * Gives    *meet; ends with sumac_meet_wait, at the latest with the client.
