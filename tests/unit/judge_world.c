@@ -220,7 +220,10 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         break;
     case JUDGE_EFFECT_RECORD:
     case JUDGE_EFFECT_RUN_OVER:
+        break;
     case JUDGE_EFFECT_WAKE:
+        if (effect->at_us < world->wake_us)
+            world->wake_us = effect->at_us;
         break;
     }
 }

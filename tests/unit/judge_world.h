@@ -129,8 +129,9 @@ struct world {
     uint64_t bad_take;    /* … of which this one fails, from 1 */
     struct judge *judge;
     uint64_t now_us;
-    uint64_t cpu_us; /* that the driver says with each tick */
-    uint64_t drawn;  /* random numbers */
+    uint64_t wake_us; /* the soonest that the judge asks for since the test set it */
+    uint64_t cpu_us;  /* that the driver says with each tick */
+    uint64_t drawn;   /* random numbers */
     uint64_t calls;
     struct world_ps ps[WORLD_PS_MAX];
     struct world_answer answers[WORLD_ANSWERS_MAX];
