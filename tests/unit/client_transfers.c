@@ -62,12 +62,12 @@ static void a_map_of_workers_need_not_name_all(void **state)
     (void)state;
     struct sumac_client_options options = {0};
     struct played *played = join_as(
-        "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": {\"3\": \"w:1\"}}, \"task\": {\"type\": "
-        "\"worker\", \"index\": 3}}",
+        "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": {\"3\": \"w:1\"}, \"chief\": [\"c:1\"]}, "
+        "\"task\": {\"type\": \"worker\", \"index\": 3}}",
         &options);
 
-    assert_true(played->partial);
-    assert_string_equal(played->members, "worker 3 ");
+    assert_true(played->partial); /* though the chief is in a list */
+    assert_string_equal(played->members, "worker 3 chief 0 ");
     assert_int_equal(played->local_replicas, 1);
     (void)end((void **)&played);
 }

@@ -59,6 +59,12 @@ static enum sumac_status give_up(void *context)
     return SUMAC_FAILED_PRECONDITION;
 }
 
+static enum sumac_status end_thread(void *context)
+{
+    (void)context;
+    pthread_exit(NULL);
+}
+
 static struct device *opened(uint32_t index)
 {
     struct device *device = NULL;
@@ -168,6 +174,23 @@ static void the_first_failure_is_told_by_the_next_wait_and_only_by_that(void **s
     assert_int_equal(device_wait(queue), SUMAC_FAILED_PRECONDITION); /* then */
     assert_int_equal(after.runs, 1);
     assert_int_equal(device_wait(queue), SUMAC_OK);
+    device_queue_close(queue);
+    device_close(device);
+}
+
+static void a_wait_that_is_well_tells_no_reason_of_the_one_before(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+
+    device_run(queue, end_thread, NULL);
+    assert_int_equal(device_wait(queue), SUMAC_ABORTED);
+    assert_non_null(strstr(device_why(queue), "pthread_exit"));
+
+    assert_int_equal(device_wait(queue), SUMAC_OK); /* when */
+
+    assert_string_equal(device_why(queue), ""); /* then */
     device_queue_close(queue);
     device_close(device);
 }
@@ -479,6 +502,46 @@ static void a_queue_awaits_what_was_recorded_in_another(void **state)
     pthread_barrier_destroy(&about_to_wait);
 }
 
+/* Each is at its wait before the event comes to pass. */
+static void all_queues_that_await_an_event_go_on(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *recording = queue_of(device), *awaiting[2];
+    struct device_event *event = NULL;
+    pthread_barrier_t meeting, together;
+    struct job held = {.meeting = &meeting}, ready = {.meeting = &together};
+
+    assert_int_equal(device_event_open(device, &event, NULL), SUMAC_OK);
+    pthread_barrier_init(&meeting, NULL, 2);
+    pthread_barrier_init(&together, NULL, 2);
+    pthread_barrier_init(&about_to_wait, NULL, 2);
+    device_run(recording, work, &held);
+    device_record(recording, event);
+    for (int i = 0; i < 2; i++) {
+        awaiting[i] = queue_of(device);
+        device_run(awaiting[i], work, &ready);
+        device_await(awaiting[i], event);
+        atomic_store(&is_armed, true);
+        pthread_barrier_wait(&together);
+        pthread_barrier_wait(&about_to_wait);
+    }
+
+    pthread_barrier_wait(&meeting); /* when */
+
+    for (int i = 0; i < 2; i++) /* then */
+        assert_int_equal(device_wait_until(awaiting[i], device_until(10000)), SUMAC_OK);
+    for (int i = 0; i < 2; i++)
+        device_queue_close(awaiting[i]);
+    assert_int_equal(device_wait(recording), SUMAC_OK);
+    device_event_close(event);
+    device_queue_close(recording);
+    device_close(device);
+    pthread_barrier_destroy(&meeting);
+    pthread_barrier_destroy(&together);
+    pthread_barrier_destroy(&about_to_wait);
+}
+
 static void an_event_that_nothing_recorded_holds_nobody_up(void **state)
 {
     (void)state;
@@ -661,6 +724,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(two_devices_run_their_jobs_at_once),
         cmocka_unit_test(what_is_put_into_a_queue_runs_in_that_order_however_much_it_is),
         cmocka_unit_test(the_first_failure_is_told_by_the_next_wait_and_only_by_that),
+        cmocka_unit_test(a_wait_that_is_well_tells_no_reason_of_the_one_before),
         cmocka_unit_test(closing_a_queue_finishes_what_is_in_it),
         cmocka_unit_test(an_empty_queue_need_not_be_waited_for),
         cmocka_unit_test(a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue),
@@ -670,6 +734,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_queue_takes_as_many_jobs_as_it_has_room_for_without_a_wait),
         cmocka_unit_test(a_queue_that_has_no_thread_says_what_to_do),
         cmocka_unit_test(a_queue_awaits_what_was_recorded_in_another),
+        cmocka_unit_test(all_queues_that_await_an_event_go_on),
         cmocka_unit_test(an_event_that_nothing_recorded_holds_nobody_up),
         cmocka_unit_test(a_stamp_has_the_time_between_what_is_before_it_and_what_is_behind),
         cmocka_unit_test(a_device_is_named_by_its_kind_and_number),

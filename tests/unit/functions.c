@@ -66,6 +66,10 @@ static void a_number_stands_for_one_text(void **state)
         add(functions, first, "mine", "value = g\n\nvalue", &error), SUMAC_ALREADY_EXISTS);
     assert_non_null(strstr(
         error.text, "they differ in line 2, behind “” (its text has 10 bytes, the one given 16; "));
+    /* 60 bytes of a line are shown, and é would be the 60th and the 61st */
+    static const char wide[] = "value = g # 01234567890123456789012345678901234567890123456é";
+    assert_int_equal(add(functions, first, "mine", wide, &error), SUMAC_ALREADY_EXISTS);
+    assert_non_null(strstr(error.text, "0123456”; define"));
     assert_int_equal(
         add(functions, first + 1, "mine", "value = g\n", &error), SUMAC_ALREADY_EXISTS);
     assert_int_equal(add(functions, first, "other", "value = g\n", &error), SUMAC_INVALID_ARGUMENT);

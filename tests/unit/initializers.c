@@ -78,6 +78,18 @@ static void logarithm_and_turn_are_those_of_libm(void **state)
     assert_near(random_log(0x1p-53), log(0x1p-53));
 }
 
+/* A variable may have more than 2^33 elements: both words of a pair's number count. */
+static void pairs_2_to_the_32_apart_have_values_of_their_own(void **state)
+{
+    (void)state;
+    double near[2], far[2];
+
+    random_uniform_pair(42, 7, near);
+    random_uniform_pair(42, 7 + (UINT64_C(1) << 32), far);
+
+    assert_memory_not_equal(near, far, sizeof near);
+}
+
 static const enum sumac_dtype float_types[] = {
     SUMAC_FLOAT16, SUMAC_BFLOAT16, SUMAC_FLOAT32, SUMAC_FLOAT64};
 
@@ -286,6 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_answers),
         cmocka_unit_test(logarithm_and_turn_are_those_of_libm),
+        cmocka_unit_test(pairs_2_to_the_32_apart_have_values_of_their_own),
         cmocka_unit_test(every_split_gives_the_same_values),
         cmocka_unit_test(an_element_beyond_two_to_the_33_has_its_own_value),
         cmocka_unit_test(another_seed_gives_other_values),

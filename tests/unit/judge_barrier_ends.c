@@ -438,7 +438,7 @@ static void of_many_rounds_that_end_so_one_a_second_is_logged(void **state)
     (void)state;
     struct world *world = of_two_joined();
 
-    for (uint32_t i = 0; i < 20; i++) {
+    for (uint32_t i = 0; i < 30; i++) {
         world_come(
             world, 1, &(struct world_arrival){.name = "short", .round = 1 + i, .timeout_ms = 1});
         world_pass(world, 100000);
@@ -449,6 +449,9 @@ static void of_many_rounds_that_end_so_one_a_second_is_logged(void **state)
     assert_false(world_logged(world, "round 2 of barrier short"));
     assert_true(world_logged(world, "round 11 of barrier short has waited 1 ms"));
     assert_true(world_logged(world, "(and 9 rounds of barriers since the last such line)"));
+    assert_true(world_logged(world, "round 21 of barrier short has waited 1 ms"));
+    assert_false(
+        world_logged(world, "(and 18 rounds")); /* those before the last line count no more */
     world_free(world);
 }
 

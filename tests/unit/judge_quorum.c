@@ -71,6 +71,21 @@ static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_ove
     world_free(world);
 }
 
+/* A tick would take it later than it may be. */
+static void the_judge_wakes_when_the_deadline_of_a_step_is_over(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, 10);
+
+    come(world, 1, 1, false); /* given */
+    world->wake_us = UINT64_MAX;
+
+    come(world, 3, 1, false); /* when */
+
+    assert_int_equal(world->wake_us, world->now_us + 10000); /* then */
+    world_free(world);
+}
+
 /* Its client has committed it on one ps alone: the step would wait for it on the other. */
 static void who_has_come_on_one_ps_has_not_come(void **state)
 {
@@ -330,6 +345,7 @@ int main(void)
         cmocka_unit_test(what_counts_for_nothing_is_not_enough),
         cmocka_unit_test(the_next_step_is_taken_when_this_one_is_over_on_every_ps),
         cmocka_unit_test(no_step_is_taken_before_all_that_begin_with_it_have_come),
+        cmocka_unit_test(the_judge_wakes_when_the_deadline_of_a_step_is_over),
         cmocka_unit_test(the_deadline_is_twice_what_steps_take_to_the_last_that_is_wanted),
         cmocka_unit_test(a_slow_first_step_makes_no_other_wait),
         cmocka_unit_test(a_settled_session_counts_with_what_it_has_made_and_not_without),

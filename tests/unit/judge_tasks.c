@@ -83,6 +83,29 @@ static void attempts_of_a_task_that_was_forgotten_go_up(void **state)
     world_free(world);
 }
 
+/* The new task's attempts follow those of the task that was forgotten: the first visitor made
+ * three. */
+static void the_task_that_left_first_is_forgotten_first(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+
+    world->holds_orders = true; /* given */
+    for (uint32_t i = 0; i < 3; i++)
+        come_and_go(world, VISITOR, false);
+    world_pass(world, 1000);
+    come_and_go_all(world, VISITOR + 1, TASKS_MAX - 1);
+    world->holds_orders = false;
+
+    world_joined(world, "worker", 0, 1); /* when, then */
+
+    world_expect(
+        world, "ps 0: members 4096 epoch 4097\n"
+               "ps 0: open 4099\n"
+               "8197: joined 4099 attempt 4 of 1 ps epoch 4097\n");
+    world_free(world);
+}
+
 /* Its client was cut off: it may come back, and is told how its session ended. */
 static void a_task_that_lost_its_session_without_leaving_is_not_forgotten(void **state)
 {
@@ -227,6 +250,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_that_has_left_gives_its_place_to_a_new_one),
         cmocka_unit_test(attempts_of_a_task_that_was_forgotten_go_up),
+        cmocka_unit_test(the_task_that_left_first_is_forgotten_first),
         cmocka_unit_test(a_task_that_lost_its_session_without_leaving_is_not_forgotten),
         cmocka_unit_test(a_task_whose_leave_may_be_said_again_is_not_forgotten),
         cmocka_unit_test(a_run_that_has_forgotten_who_was_done_ends_well),

@@ -380,11 +380,29 @@ static void what_has_come_is_told_to_the_next_stream_of_ps_0(void **state)
     assert_non_null(strstr(talk->text, "3 has come to 1"));
 }
 
+/* ps 0 counts who has come on every ps, a closed session as well. */
+static void what_has_come_of_a_closed_session_is_told_again(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 3, 2);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1); /* given */
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 1, 0);
+    talk_forget(talk);
+
+    talk_hang_up(talk, talk->coordinator); /* when */
+    talk_hello(talk);
+
+    assert_int_equal(talk_times_said(talk, "1 has come to 1"), 1); /* then */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_contribution_is_refused_though_memory_was_short_once),
         talk_test(what_has_come_is_told_to_the_next_stream_of_ps_0),
+        talk_test(what_has_come_of_a_closed_session_is_told_again),
         talk_test(a_step_is_made_of_what_ps_0_says),
         talk_test(a_step_that_is_taken_waits_for_those_that_it_is_made_of),
         talk_test(what_comes_late_is_refused_and_counts_nowhere),

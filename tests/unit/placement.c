@@ -106,6 +106,21 @@ static void a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_re
     assert_int_equal(count, 77);
 }
 
+static void max_size_takes_its_bytes_and_a_cap_of_shards(void **state)
+{
+    (void)state;
+    wire_partitioner message = WIRE_PARTITIONER_INIT;
+    struct placement_rule rule;
+
+    message.kind = SUMAC__V1__PARTITIONER__KIND__KIND_MAX_SIZE;
+    message.max_shard_bytes = 1000;
+    message.max_shards = 3;
+
+    assert_int_equal(placement_rule_read(&message, &rule, NULL), SUMAC_OK);
+    assert_int_equal(rule.max_shard_bytes, 1000);
+    assert_int_equal(rule.max_shards, 3);
+}
+
 static void fixed_shards_without_a_number_is_refused(void **state)
 {
     (void)state;
@@ -187,6 +202,7 @@ int main(void)
         cmocka_unit_test(the_cap_of_max_size_breaks_its_limit),
         cmocka_unit_test(a_scalar_and_a_variable_without_rows_are_not_split),
         cmocka_unit_test(a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_refused),
+        cmocka_unit_test(max_size_takes_its_bytes_and_a_cap_of_shards),
         cmocka_unit_test(fixed_shards_without_a_number_is_refused),
         cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
         cmocka_unit_test(variables_and_shards_take_their_turns_on_the_ps_alike),

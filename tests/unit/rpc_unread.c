@@ -75,6 +75,21 @@ static void what_was_cancelled_counts_until_its_connection_is_gone(void **state)
     assert_int_equal(unread->held_bytes, 3);
 }
 
+static bool is_any(const struct unread_key *key) { return key->descriptor > 0; }
+
+static void connections_that_are_gone_together_are_forgotten_together(void **state)
+{
+    struct unread *unread = *state;
+
+    unread_end(unread, &one, unread_add(unread, &one, 10), 10, false);
+    unread_end(unread, &two, unread_add(unread, &two, 3), 3, false);
+
+    unread_look(unread, is_any);
+
+    assert_int_equal(unread->bytes, 0);
+    assert_int_equal(unread->held_bytes, 0);
+}
+
 static void the_connection_with_most_gives_way_to_all_and_one_with_too_much_by_itself(void **state)
 {
     struct unread *unread = *state;
@@ -123,6 +138,8 @@ int main(void)
             tear_down),
         cmocka_unit_test_setup_teardown(
             what_was_cancelled_counts_until_its_connection_is_gone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            connections_that_are_gone_together_are_forgotten_together, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             the_connection_with_most_gives_way_to_all_and_one_with_too_much_by_itself, set_up,
             tear_down),

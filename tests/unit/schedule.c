@@ -175,6 +175,10 @@ static void numbers_out_of_range_are_refused(void **state)
 
     REFUSED(COSINE_DECAY, "decay_steps of the schedule cosine_decay is 0", given.decay_steps = 0);
     REFUSED(EXPONENTIAL_DECAY, "in [1, 2^53]", given.decay_steps = UPDATE_SCHEDULE_STEPS_MAX + 1);
+    wire_schedule longest = give(UPDATE_SCHEDULE_EXPONENTIAL_DECAY);
+    longest.decay_steps = longest.warmup_steps = UPDATE_SCHEDULE_STEPS_MAX;
+    assert_number_equal((double)read(longest).decay_steps, 0x1p53);
+    assert_number_equal((double)read(longest).warmup_steps, 0x1p53);
     REFUSED(
         EXPONENTIAL_DECAY, "decay_rate of the schedule exponential_decay is 0",
         given.decay_rate = 0);

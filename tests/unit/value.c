@@ -11,6 +11,9 @@
 #include <cmocka.h>
 
 #include "sumac/value.h"
+#include "buffer.h"
+#include "reach.h"
+#include "value.h"
 
 static struct sumac_value *two(struct sumac_value *one, struct sumac_value *other)
 {
@@ -334,6 +337,73 @@ static void equal_means_the_same_bits(void **state)
     sumac_value_unref(other);
 }
 
+/* Whoever has a tensor's buffer may write to it: the library relies on copies of its own alone. */
+static void what_another_may_change_is_not_the_same_in_replicas(void **state)
+{
+    (void)state;
+    struct sumac_value *given = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), NULL);
+    struct sumac_value *own = NULL;
+
+    assert_int_equal(value_own(given, &own, NULL), SUMAC_OK);
+    struct sumac_value *of_given = of_replicas(sumac_value_ref(given), given);
+    struct sumac_value *of_own = of_replicas(sumac_value_ref(own), own);
+
+    assert_true(value_are_alike(of_given->items, 2));
+    assert_false(value_is_same_in_replicas(of_given));
+    assert_true(value_is_same_in_replicas(of_own));
+    sumac_value_unref(of_given);
+    sumac_value_unref(of_own);
+}
+
+static enum sumac_status read_far(
+    struct sumac_place place, const void *there, void *here, uint64_t bytes,
+    struct sumac_error *error)
+{
+    (void)place;
+    (void)error;
+    memcpy(here, there, bytes);
+    return SUMAC_OK;
+}
+
+static enum sumac_status write_far(
+    struct sumac_place place, void *there, const void *here, uint64_t bytes,
+    struct sumac_error *error)
+{
+    return read_far(place, here, there, bytes, error);
+}
+
+static void keep_number(void *number) { (void)number; }
+
+static struct sumac_value *far_float(float *number)
+{
+    const struct sumac_place place = {SUMAC_PLACE_CUDA, 0};
+    struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(1)};
+
+    assert_int_equal(
+        buffer_own(number, sizeof *number, place, keep_number, NULL, &tensor.buffer), SUMAC_OK);
+    struct sumac_value *value = sumac_value_of(&tensor);
+    sumac_buffer_unref(tensor.buffer);
+    return value;
+}
+
+static void a_mirrored_value_that_is_brought_here_is_of_the_same_replicas(void **state)
+{
+    (void)state;
+    static const struct reach way = {.read = read_far, .write = write_far};
+    float numbers[] = {5, 6};
+    struct sumac_value *items[] = {far_float(&numbers[0]), far_float(&numbers[1])};
+    struct sumac_value *mirrored = value_mirrored_each(items, 2, 2), *here = NULL;
+
+    reach_set(&way);
+    assert_int_equal(sumac_value_to_host(mirrored, &here, NULL), SUMAC_OK); /* when */
+
+    assert_int_equal(here->kind, SUMAC_VALUE_MIRRORED); /* then */
+    assert_int_equal(here->first, 2);
+    expect_printed(here->items[1], "float32[1] 6");
+    sumac_value_unref(here);
+    sumac_value_unref(mirrored);
+}
+
 static void a_text_that_is_too_short_is_cut_and_its_length_told(void **state)
 {
     (void)state;
@@ -375,6 +445,8 @@ int main(void)
         cmocka_unit_test(nests_that_differ_are_not_regrouped),
         cmocka_unit_test(keys_that_look_alike_are_told_by_the_byte),
         cmocka_unit_test(equal_means_the_same_bits),
+        cmocka_unit_test(what_another_may_change_is_not_the_same_in_replicas),
+        cmocka_unit_test(a_mirrored_value_that_is_brought_here_is_of_the_same_replicas),
         cmocka_unit_test(a_text_that_is_too_short_is_cut_and_its_length_told),
         cmocka_unit_test(of_many_elements_the_first_are_printed),
     };
