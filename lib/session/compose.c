@@ -400,18 +400,16 @@ static void add_commit(struct session *session, struct link *link, wire_push_req
     if (commit == NULL)
         return;
     *commit = (wire_commit)WIRE_COMMIT_INIT;
-    if (!add_voided(session, link, commit))
+    if (!add_voided(session, link, commit) || !meets_tell(session, link, commit))
         return;
     commit->commit_through = session->commit_through;
     commit->acked_through = acked_to_say(session);
     commit->clock = clock_to_say(session);
-    commit->met_through = link->last_meeting == 0 ? 0 : meets_over(session);
     request->commit = commit;
     link->commit_due = false;
     link->told_commit = session->commit_through;
     link->told_acked = commit->acked_through;
     link->told_clock = session->clock;
-    link->told_met = commit->met_through;
     link->met_due_us = NEVER;
 }
 

@@ -43,8 +43,8 @@ void meet_admit(struct session *session, const struct push *push)
         meet->sequence = push->sequence;
 }
 
-/* They come in the order of their pushes. */
-uint64_t meets_over(const struct session *session)
+/* Return the last push before all whose rounds the caller waits for. */
+static uint64_t meets_over(const struct session *session)
 {
     const struct meet *first = session->live_meets.first;
 
@@ -54,7 +54,37 @@ uint64_t meets_over(const struct session *session)
 
 bool meets_are_news(const struct session *session, const struct link *link)
 {
-    return link->last_meeting > link->told_met && meets_over(session) > link->told_met;
+    return link->last_meeting > link->told_met &&
+           (meets_over(session) > link->told_met || session->meets_ended > link->told_ended);
+}
+
+bool meets_tell(struct session *session, struct link *link, wire_commit *commit)
+{
+    uint64_t through = session->last_sequence;
+    size_t count = 0;
+
+    if (link->last_meeting == 0)
+        return true;
+    uint64_t *waiting = step_take(session, WIRE_COMMIT_WAITING_MAX * sizeof *waiting);
+    if (waiting == NULL)
+        return false;
+    for (const struct meet *meet = session->live_meets.first; meet != NULL && meet->sequence != 0;
+         meet = meet->in_session.next) {
+        if (count == WIRE_COMMIT_WAITING_MAX) { /* the rest is for a later commit */
+            through = meet->sequence - 1;
+            break;
+        }
+        assert(count == 0 || waiting[count - 1] < meet->sequence);
+        waiting[count++] = meet->sequence;
+    }
+    for (; count > 0 && waiting[count - 1] == through; count--)
+        through--;
+    commit->met_through = through;
+    commit->waiting = waiting;
+    commit->n_waiting = count;
+    link->told_met = meets_over(session);
+    link->told_ended = session->meets_ended;
+    return true;
 }
 
 void meet_end(struct session *session, uint64_t token)
@@ -66,6 +96,7 @@ void meet_end(struct session *session, uint64_t token)
         return;
     LIST_REMOVE(&session->live_meets, meet, in_session);
     pool_give(&session->meets, meet);
+    session->meets_ended++;
     for (uint32_t i = 0; i < session->link_count; i++) {
         struct link *link = &session->links[i];
         if (!meets_are_news(session, link) || link->met_due_us != NEVER)
@@ -160,8 +191,8 @@ static enum sumac_reason prepare(
     return piece->data == NULL ? make_room(session, pull, piece) : SUMAC_REASON_UNSPECIFIED;
 }
 
-enum sumac_reason met_receive(
-    struct session *session, struct request *request, const struct session_event *event)
+enum sumac_reason
+met_receive(struct session *session, struct request *request, const struct session_event *event)
 {
     const wire_pull_answer *answer = event->pull_answer;
     struct pull *pull = request->pull;

@@ -522,7 +522,8 @@ fail_received(struct session *session, struct request *request, enum sumac_reaso
         (void)fail(
             &error, SUMAC_INTERNAL, reason,
             request->pull->meeting != NULL
-                ? "ps %" PRIu32 " answered for a round of a rendezvous with other bytes than it says"
+                ? "ps %" PRIu32
+                  " answered for a round of a rendezvous with other bytes than it says"
                 : "ps %" PRIu32 " answered a pull with other pieces than were asked for",
             ps);
     pull_over(session, request->pull, &error);

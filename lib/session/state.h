@@ -214,7 +214,7 @@ struct link {
     uint32_t small_messages; /* sent since the one that `gauge` ended, itself included */
     uint64_t gauge;          /* a part whose answer lets small ones go out again; 0: none */
     bool commit_due;
-    uint64_t told_commit, told_acked, told_clock, told_met;
+    uint64_t told_commit, told_acked, told_clock, told_met, told_ended;
     uint64_t last_meeting; /* the last sequence here that contributes to a rendezvous; 0: none */
     uint64_t met_due_us; /* when it is to be told what is over of them; NEVER: there is no hurry */
     LIST(struct request) requests;
@@ -299,6 +299,7 @@ struct session {
     uint32_t refused_count; /* pushes in the window that are voided */
 
     LIST(struct meet) live_meets;
+    uint64_t meets_ended; /* rounds that have left that list */
     LIST(struct pull) live_pulls;
     LIST(struct pull) over_pulls; /* the last step ended them: its effects lend what they have */
     uint32_t pull_count;
@@ -458,14 +459,15 @@ bool meet_begin(struct session *session, uint64_t token);
 void meet_admit(struct session *session, const struct push *push);
 /* The caller wants nothing more of that round. */
 void meet_end(struct session *session, uint64_t token);
-/* Up to which push that is so; is that news for the ps? */
-uint64_t meets_over(const struct session *session);
+/* Is that news for the ps? */
 bool meets_are_news(const struct session *session, const struct link *link);
+/* Fill met_through and waiting. Returns false without memory. */
+bool meets_tell(struct session *session, struct link *link, wire_commit *commit);
 /* It is said when it is due. */
 void meets_check(struct session *session);
 /* Take the next message of a round's result. Returns UNSPECIFIED, MALFORMED or OUT_OF_MEMORY. */
-enum sumac_reason met_receive(
-    struct session *session, struct request *request, const struct session_event *event);
+enum sumac_reason
+met_receive(struct session *session, struct request *request, const struct session_event *event);
 /* Free what a pull has of it. */
 void met_release(struct session *session, struct pull *pull);
 

@@ -420,6 +420,7 @@ bool stream_greeted(
     link->knows_grant = true;
     rewind_pushes(session, link);
     link->told_commit = link->told_acked = link->told_clock = link->told_met = 0;
+    link->told_ended = 0;
     link_touch(session, link);
     if (first)
         pushes_admit(session);

@@ -89,11 +89,12 @@ struct wire_received {
 #define WIRE_MESSAGE_BYTES_MAX (4u << 20)
 /* Of one PullRequest, which is pieces and indices of rows. */
 #define WIRE_PULL_BYTES_MAX (1u << 20)
-#define WIRE_PULL_PIECES_MAX 16384u /* in one PullRequest */
-#define WIRE_PUSH_PULLS_MAX 64u     /* in one PushRequest */
-#define WIRE_PUSH_PIECES_MAX 4096u  /* in one PushRequest, of all its parts */
-#define WIRE_PUSH_ROWS_MAX 65536u   /* row indices of one PushRequest, of all its parts */
-#define WIRE_PULL_ROWS_MAX 65536u   /* row indices of one PullRequest */
+#define WIRE_PULL_PIECES_MAX 16384u  /* in one PullRequest */
+#define WIRE_PUSH_PULLS_MAX 64u      /* in one PushRequest */
+#define WIRE_COMMIT_WAITING_MAX 256u /* in one Commit */
+#define WIRE_PUSH_PIECES_MAX 4096u   /* in one PushRequest, of all its parts */
+#define WIRE_PUSH_ROWS_MAX 65536u    /* row indices of one PushRequest, of all its parts */
+#define WIRE_PULL_ROWS_MAX 65536u    /* row indices of one PullRequest */
 
 #define WIRE_LIST_NAMES_MAX 1000u      /* in one ListRequest */
 #define WIRE_CREATE_VARIABLES_MAX 256u /* in one CreateRequest, … */

@@ -456,7 +456,7 @@ enum sumac_reason lane_push_take_commit(
         session->commit_through = given->commit_through;
     if (given->clock > session->clock_said)
         session->clock_said = given->clock;
-    lane_deposits_met(lane, session, given->met_through);
+    lane_deposits_met(lane, session, given);
     assert(session->clock <= session->clock_said);
     /* what it commits itself, beside it, was not committed before */
     lane_turn_take_clock(lane, session);
@@ -468,8 +468,16 @@ static void commit(struct lane *lane, struct lane_stream *stream, const wire_com
     struct lane_session *session = stream->session;
     const uint64_t committed = session->commit_through, clock = session->clock_said;
     const uint64_t met = session->met_through;
+    const uint32_t deposits = session->deposit_count;
     wire_commit recorded = *given;
 
+    if (given->n_waiting > WIRE_COMMIT_WAITING_MAX) {
+        lane_stream_fail(
+            lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_TOO_MANY_PIECES,
+            "a commit with %zu pushes in waiting, at most %u are taken: lower met_through",
+            given->n_waiting, WIRE_COMMIT_WAITING_MAX);
+        return;
+    }
     const enum sumac_reason reason =
         lane_push_take_commit(lane, session, given, &recorded.n_voided);
     if (reason != SUMAC_REASON_UNSPECIFIED) {
@@ -477,7 +485,8 @@ static void commit(struct lane *lane, struct lane_stream *stream, const wire_com
         fail_commit(lane, stream, given, given->voided[recorded.n_voided], reason);
     }
     if (recorded.n_voided > 0 || session->commit_through > committed ||
-        session->clock_said > clock || session->met_through > met)
+        session->clock_said > clock || session->met_through > met ||
+        session->deposit_count < deposits)
         (void)lane_record_order(lane, RECORD_COMMIT, session, 0, &recorded.base);
 }
 

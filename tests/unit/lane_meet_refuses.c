@@ -340,6 +340,67 @@ static void met_through_does_not_go_back(void **state)
     expect_nothing_kept(&world); /* it wanted no more of it */
 }
 
+static void
+acknowledge_except(struct world *world, uint8_t session, uint64_t *waiting, size_t count)
+{
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    commit.met_through = world->last[session];
+    commit.waiting = waiting;
+    commit.n_waiting = count;
+    request.commit = &commit;
+    talk_push(world->talk, world->push[session], &request, NULL, 0);
+}
+
+static void a_round_that_waits_keeps_no_result_of_later_ones(void **state)
+{
+    struct world world;
+    uint64_t waiting[] = {1, 3};
+
+    begin(&world, *state); /* given */
+    const struct lane *lane = world.talk->lane;
+    for (; world.meeting.round <= 4; world.meeting.round++) {
+        come_with(&world, 1, 1, 2, 3, 4);
+        if (world.meeting.round > 1)
+            come_with(&world, 2, 1, 2, 3, 4);
+    }
+    acknowledge(&world, 2);
+    assert_int_equal(lane->rounds.count, 4);
+
+    acknowledge_except(&world, 1, waiting, 2); /* when */
+
+    assert_int_equal(lane->rounds.count, 2); /* then */
+    acknowledge_except(&world, 1, waiting, 1);
+    assert_int_equal(lane->rounds.count, 1);
+
+    world.meeting.round = 1; /* when */
+    come_with(&world, 2, 1, 2, 3, 4);
+    talk_forget(world.talk);
+    ask(&world, 1);
+
+    talk_expect(world.talk, "met 1 float32 [4] 2 4 6 8\n"); /* then */
+    acknowledge(&world, 1);
+    acknowledge(&world, 2);
+    expect_nothing_kept(&world);
+}
+
+static void a_commit_names_so_many_rounds_that_wait(void **state)
+{
+    struct world world;
+    static uint64_t waiting[WIRE_COMMIT_WAITING_MAX + 1];
+
+    begin(&world, *state);
+    for (uint64_t i = 0; i <= WIRE_COMMIT_WAITING_MAX; i++)
+        waiting[i] = i + 1;
+    acknowledge_except(&world, 1, waiting, WIRE_COMMIT_WAITING_MAX);
+    talk_expect(world.talk, "");
+
+    acknowledge_except(&world, 1, waiting, WIRE_COMMIT_WAITING_MAX + 1);
+
+    talk_expect(world.talk, "end of stream TOO_MANY_PIECES\n");
+}
+
 /* ---- pulls ---- */
 
 static void
@@ -411,6 +472,8 @@ int main(void)
         talk_test(a_session_has_so_many_that_it_has_not_heard_of),
         talk_test(contributions_that_wait_for_their_turn_are_among_them),
         talk_test(met_through_does_not_go_back),
+        talk_test(a_round_that_waits_keeps_no_result_of_later_ones),
+        talk_test(a_commit_names_so_many_rounds_that_wait),
         talk_test(a_pull_names_a_round_and_nothing_else),
         talk_test(of_a_closed_session_no_round_is_asked_for),
     };

@@ -350,6 +350,74 @@ static void not_what_is_still_waited_for(void **state)
 /* ---- what is answered ---- */
 
 /* Whose they are, and the indices before the values. */
+static void hear_of(struct talk *talk, uint64_t token)
+{
+    talk_step(talk, (struct session_event){.kind = SESSION_EVENT_MET, .token = token});
+}
+
+static void contribute_next(struct talk *talk, struct meet *meet, uint64_t token)
+{
+    meet->pushed =
+        (struct session_piece){.data = (uint8_t *)meet->value, .bytes = sizeof meet->value};
+    contribute_as(
+        talk, meet, token, false,
+        (struct session_piece){.data = (uint8_t *)meet->into, .bytes = sizeof meet->into});
+    talk_writable(talk, 0);
+}
+
+static void a_round_that_waits_is_named_beside_later_ones_that_are_over(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meets[4];
+
+    talk_open(&talk, 1); /* given */
+    for (uint64_t i = 0; i < 4; i++)
+        contribute_next(&talk, &meets[i], TOKEN + 2 * i);
+
+    hear_of(&talk, TOKEN + 2); /* when */
+    talk_tick_after(&talk, TELL_MS);
+
+    const wire_commit *commit = talk_request(&talk, 0)->commit; /* then */
+    assert_int_equal(commit->met_through, 2);
+    assert_int_equal(commit->n_waiting, 1);
+    assert_int_equal(commit->waiting[0], 1);
+    talk_writable(&talk, 0);
+
+    hear_of(&talk, TOKEN); /* when */
+    talk_tick_after(&talk, TELL_MS);
+
+    commit = talk_request(&talk, 0)->commit; /* then */
+    assert_int_equal(commit->met_through, 2);
+    assert_int_equal(commit->n_waiting, 0);
+    talk_close(&talk);
+}
+
+static void a_commit_names_no_more_rounds_that_wait_than_a_ps_takes(void **state)
+{
+    (void)state;
+    enum { most = WIRE_COMMIT_WAITING_MAX, count = 2 * (most + 2) };
+    struct talk talk;
+    static struct meet meets[count];
+
+    talk_open(&talk, 1); /* given */
+    for (uint64_t i = 0; i < count; i++) {
+        contribute_next(&talk, &meets[i], TOKEN + 2 * i);
+        talk_done(&talk, 0, i + 1);
+    }
+
+    for (uint64_t i = 1; i < count; i += 2) /* when */
+        hear_of(&talk, TOKEN + 2 * i);
+    talk_tick_after(&talk, TELL_MS);
+
+    const wire_commit *commit = talk_request(&talk, 0)->commit; /* then */
+    assert_int_equal(commit->n_waiting, most);
+    for (uint64_t i = 0; i < most; i++)
+        assert_int_equal(commit->waiting[i], 2 * i + 1);
+    assert_int_equal(commit->met_through, 2 * most);
+    talk_close(&talk);
+}
+
 static void rows_come_with_their_indices_and_extents(void **state)
 {
     (void)state;
@@ -537,6 +605,8 @@ int main(void)
         cmocka_unit_test(what_is_heard_of_is_said_with_the_next_contribution),
         cmocka_unit_test(or_after_a_while),
         cmocka_unit_test(not_what_is_still_waited_for),
+        cmocka_unit_test(a_round_that_waits_is_named_beside_later_ones_that_are_over),
+        cmocka_unit_test(a_commit_names_no_more_rounds_that_wait_than_a_ps_takes),
         cmocka_unit_test(rows_come_with_their_indices_and_extents),
         cmocka_unit_test(several_results_in_one_answer_are_lent_together),
         cmocka_unit_test(one_above_the_grant_is_refused_with_its_pull),

@@ -456,13 +456,35 @@ void lane_deposits_heard(struct lane *lane, struct lane_session *session, uint64
     assert(session->deposit_count == 0);
 }
 
-void lane_deposits_met(struct lane *lane, struct lane_session *session, uint64_t through)
+/* Contributions before the first that waits may come later: session->met_through covers these. */
+static void advance_met(struct lane_session *session, const wire_commit *given)
 {
-    if (through <= session->met_through)
-        return;
-    session->met_through = through;
-    lane_deposits_heard(lane, session, through);
-    assert(session->deposits.first == NULL || session->deposits.first->sequence > through);
+    uint64_t through = given->met_through;
+
+    if (given->n_waiting > 0 && given->waiting[0] <= through)
+        through = given->waiting[0] > 0 ? given->waiting[0] - 1 : 0;
+    if (through > session->met_through)
+        session->met_through = through;
+}
+
+void lane_deposits_met(struct lane *lane, struct lane_session *session, const wire_commit *given)
+{
+    struct deposit *next;
+    size_t i = 0;
+
+    advance_met(session, given);
+    for (struct deposit *deposit = session->deposits.first;
+         deposit != NULL && deposit->sequence <= given->met_through; deposit = next) {
+        next = deposit->in_session.next;
+        lane->work++;
+        while (i < given->n_waiting && given->waiting[i] < deposit->sequence)
+            i++;
+        if (i < given->n_waiting && given->waiting[i] == deposit->sequence)
+            continue;
+        lane->work += WORK_OF_A_PART;
+        unlist(session, deposit);
+        leave(lane, deposit);
+    }
 }
 
 void lane_round_use(struct round *round)

@@ -45,9 +45,9 @@ void lane_deposit_take(
 enum rounds_came lane_deposit_arrive(
     struct lane *lane, struct lane_part *part, struct round **round, struct sumac_error *error);
 
-/* Its client says so: of the contributions of pushes up to this one it asks nothing any more. */
-void lane_deposits_met(struct lane *lane, struct lane_session *session, uint64_t through);
-/* The same of those that are here, once more, or because the session is over. */
+/* Forget the contributions whose rounds the client wants no more, by met_through and waiting. */
+void lane_deposits_met(struct lane *lane, struct lane_session *session, const wire_commit *given);
+/* Forget all that are here up to this push, once more, or because the session is over. */
 void lane_deposits_heard(struct lane *lane, struct lane_session *session, uint64_t through);
 
 /* The round stays while it is used. */
