@@ -201,11 +201,17 @@ static void come(struct world *world, struct input *input, const struct meeting 
     }
 }
 
+static const struct sumac_error late = {
+    .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_TIMED_OUT, .text = "late"};
+
+static void end_unwanted(void *context, struct round *round)
+{
+    rounds_end(&((struct world *)context)->rounds, round, &late);
+}
+
 static void end_one(struct world *world, struct input *input, const struct meeting *meeting)
 {
     static const struct sumac_error passed = {.status = SUMAC_OK};
-    static const struct sumac_error late = {
-        .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_TIMED_OUT, .text = "late"};
     const struct sumac_error *const end = sometimes(input) ? &late : &passed;
     struct sumac_error error;
 
@@ -256,7 +262,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     memset(&world, 0, sizeof world);
     sized_pool_init(&world.pool, &memory_heap, 0);
     rounds_init(
-        &world.rounds, &world.pool, &(struct round_owner){.give = give, .context = &world},
+        &world.rounds, &world.pool,
+        &(struct round_owner){.give = give, .end = end_unwanted, .context = &world},
         ROOM_BYTES_MAX);
     while (input.left > 0 && world.last + 1 < sizeof world.taken) {
         if (sometimes(&input))

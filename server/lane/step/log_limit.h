@@ -30,6 +30,6 @@ struct log_limit {
  * out, or the arena is full. */
 char *log_limit_line(
     struct log_limit *limit, struct arena *arena, uint64_t now_us, const char *format,
-    va_list values);
+    va_list values) __attribute__((format(printf, 4, 0)));
 
 #endif
