@@ -26,6 +26,11 @@ def vector(*elements):
     return rf"float32\[{len(elements)}\] {' '.join(map(str, elements))}"
 
 
+def in_both(answer):
+    """What each of two replicas has of it."""
+    return rf"per_replica\(0: {answer}, 1: {answer}\)"
+
+
 class Replicas(unittest.TestCase):
     def workers(self, count=1, timeout_ms=0, options=()):
         self.cluster = Cluster(workers=count, options=options)
@@ -46,8 +51,8 @@ class Replicas(unittest.TestCase):
         ask(first, f"create w 2 1 {SUM} {AUTO}", "created")
         ask(second, f"create w 2 7 {MEAN} {AUTO}", "created")       # an aggregation is each worker's own
         ask(second, "read w", "read " + vector(1, 1))
-        ask(first, "write w assign_add 2 3", "wrote " + vector(6, 6))
-        ask(second, "write w assign_sub 2 4", "wrote " + vector(3, 3))
+        ask(first, "write w assign_add 2 3", "wrote " + in_both(vector(6, 6)))
+        ask(second, "write w assign_sub 2 4", "wrote " + in_both(vector(3, 3)))
         ask(first, "quietly w assign 1 1", "wrote none")
         ask(second, "components w", rf"components \({vector(2, 2)},?\)")
         self.leave(first, second)
@@ -55,15 +60,15 @@ class Replicas(unittest.TestCase):
     def test_what_replicas_write_is_pushed_once_and_rows_are_handed_on_in_their_order(self):
         worker, = self.workers()
         ask(worker, f"create w 3 8 {SUM} {AUTO}", "created")
-        ask(worker, "scatter w scatter_add 1 1 10", "wrote " + vector(8, 29, 8))
-        ask(worker, "scatter w scatter_update 1 5 7", "wrote " + vector(8, 7, 8))      # of which there is no sum
-        ask(worker, "scatter w scatter_div 0 2 2", "wrote " + vector(1, 7, 8))
-        ask(worker, "scatter w scatter_min 2 3 4", "wrote " + vector(1, 7, 3))
+        ask(worker, "scatter w scatter_add 1 1 10", "wrote " + in_both(vector(8, 29, 8)))
+        ask(worker, "scatter w scatter_update 1 5 7", "wrote " + in_both(vector(8, 7, 8)))      # of which there is no sum
+        ask(worker, "scatter w scatter_div 0 2 2", "wrote " + in_both(vector(1, 7, 8)))
+        ask(worker, "scatter w scatter_min 2 3 4", "wrote " + in_both(vector(1, 7, 3)))
         ask(worker, "across w assign 4", "wrote " + vector(4, 4, 4))
         ask(worker, "across w assign nan", "wrote " + vector("nan", "nan", "nan"))
         ask(worker, f"create v 2 1 {NONE} {AUTO}", "created")
         ask(worker, "write v assign 1 1", "refused FAILED_PRECONDITION .*assign of v: replicas write it without an aggregation, and it is one; ")
-        ask(worker, "scatter v scatter_mul 1 2 3", "wrote " + vector(1, 18))
+        ask(worker, "scatter v scatter_mul 1 2 3", "wrote " + in_both(vector(1, 18)))
         self.leave(worker)
 
     def test_a_synchronization_is_told_and_is_none(self):
@@ -71,7 +76,7 @@ class Replicas(unittest.TestCase):
         ask(worker, f"create w 2 1 {SUM} {ON_READ}", "created")
         ask(worker, "facts w", f"synchronization {ON_READ}, aggregation {SUM}, trainable 0")
         ask(worker, "across w assign 4", "wrote " + vector(4, 4))
-        ask(worker, "write w assign_add 1 2", "wrote " + vector(7, 7))
+        ask(worker, "write w assign_add 1 2", "wrote " + in_both(vector(7, 7)))
         ask(worker, f"create v 2 1 {NONE} {OF_NO_KIND}", "created")
         ask(worker, "facts v", f"synchronization {OF_NO_KIND}, aggregation {NONE}, trainable 1")
         self.leave(worker)
@@ -168,7 +173,7 @@ class Replicas(unittest.TestCase):
         ask(worker, "local x 8000000 9", "created")                 # where bytes would be that are nobody's any more
         for ps in self.cluster.ps:
             ps.signal(signal.SIGCONT)
-        ask(worker, "write w assign_add 0 0", "wrote 4 to 4")
+        ask(worker, "write w assign_add 0 0", r"wrote per_replica\(0: float32\[8000000\] 4 ")
         ask(worker, "read v", "read 4 to 1")
         self.leave(worker)
 

@@ -463,6 +463,7 @@ static void advance_met(struct lane_session *session, const wire_commit *given)
 
     if (given->n_waiting > 0 && given->waiting[0] <= through)
         through = given->waiting[0] > 0 ? given->waiting[0] - 1 : 0;
+    assert(through <= given->met_through);
     if (through > session->met_through)
         session->met_through = through;
 }
