@@ -16,6 +16,9 @@
  *   the step returns. Memory that another stream still uses is not given up before that.
  * - A CUDA graph is captured in THREAD_LOCAL mode: another replica may allocate meanwhile. A
  * capture has no call of sumac_device_wait and no collective.
+ * - Another communicator of NCCL on the same GPUs (another strategy's, torch's) can deadlock with
+ *   this one: a kernel of NCCL occupies its GPU until all ranks have begun theirs. Wait for the end
+ *   of one communicator's collectives before the other's begin.
  * - An exception of C++ that leaves a step ends the process.
  *
  * A device is lent to a step until that returns. Threads  that of the step, but for the name.

@@ -24,7 +24,9 @@
  * whoever is given it says INVALID_ARGUMENT.
  *
  * Elements are in the host's memory, or in a device's (sumac_replica_to_device). What looks at them
- * here – comparing, printing, slices and rows – does so wherever they are.
+ * here – comparing, printing, slices and rows – does so wherever they are. A reference keeps the
+ * memory, and a stream has none: while work of another stream than the device's reads a value's
+ * elements, keep a reference to the value.
  *
  * Threads  any, of one value too: it does not change. Its elements are read only.
  */
