@@ -3,9 +3,11 @@
 #include "text.h"
 
 #include <assert.h>
+#include <float.h>
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
@@ -189,6 +191,18 @@ static struct text_time in_units(uint64_t us, uint64_t unit_us, const char *unit
     }
     (void)text_print(end, sizeof time.text - (size_t)(end - time.text), " %s", unit);
     return time;
+}
+
+/* Every number of DBL_DIG digits survives in a double, so fewer are never tried. */
+struct text_double text_double(double value)
+{
+    struct text_double number;
+    int digits = DBL_DIG;
+
+    do
+        (void)text_print(number.text, sizeof number.text, "%.*g", digits, value);
+    while (digits++ < DBL_DECIMAL_DIG && strtod(number.text, NULL) != value);
+    return number;
 }
 
 struct text_time text_time_us(uint64_t us)

@@ -50,6 +50,13 @@ struct text_time text_time_ms(uint64_t ms);
 /* What is left of a wait, in whole seconds, rounded up: "35 s". */
 struct text_time text_time_left(uint64_t us);
 
+/* A number in the fewest digits that read back as the same number: "0.1", "1e-07", "nan". Everything
+ * that people read says it so. Threads  any. */
+struct text_double {
+    char text[32];
+};
+struct text_double text_double(double value);
+
 /* Bytes that the whole text takes, without the NUL. Threads  any. */
 size_t text_print_bytes(const char *format, va_list values) __attribute__((format(printf, 1, 0)));
 

@@ -129,9 +129,10 @@ static enum sumac_status check_slots_begin(
             continue;
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-            "slot %s of %s starts from %.17g, which is no number in the arithmetic of a %s "
+            "slot %s of %s starts from %s, which is no number in the arithmetic of a %s "
             "variable",
-            function->slot_names[i], function->name, constant.a, sumac_dtype_name(dtype));
+            function->slot_names[i], function->name, text_double(constant.a).text,
+            sumac_dtype_name(dtype));
     }
     return SUMAC_OK;
 }
@@ -148,10 +149,11 @@ enum sumac_status update_hyperparameters_check(
         if (!in_range(function, i, rounded))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-                "hyperparameter %s of %s is %.17g, which is %.9g in the arithmetic of a %s "
+                "hyperparameter %s of %s is %s, which is %.9g in the arithmetic of a %s "
                 "variable; it must be %s",
-                update_hyperparameter_of(function, i)->name, function->name, value, rounded,
-                sumac_dtype_name(dtype), update_hyperparameter_range(function, i));
+                update_hyperparameter_of(function, i)->name, function->name,
+                text_double(value).text, rounded, sumac_dtype_name(dtype),
+                update_hyperparameter_range(function, i));
     }
     return check_slots_begin(function, dtype, merged, error);
 }

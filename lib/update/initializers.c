@@ -10,6 +10,7 @@
 #include "error.h"
 #include "half.h"
 #include "random.h"
+#include "text.h"
 
 #define RUN_ELEMENTS 256u /* drawn at a time; an even number */
 
@@ -117,8 +118,8 @@ enum sumac_status initializer_check(
             return SUMAC_OK;
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
-            "initializer constant with a = %.17g does not fit in %s", initializer->a,
-            sumac_dtype_name(dtype));
+            "initializer constant with a = %s does not fit in %s",
+            text_double(initializer->a).text, sumac_dtype_name(dtype));
     case WIRE_INITIALIZER_UNIFORM:
     case WIRE_INITIALIZER_NORMAL:
         return check_random(initializer, dtype, error);

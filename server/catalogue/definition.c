@@ -450,9 +450,9 @@ static void print_initializer(const struct definition *definition, char text[TEX
 {
     assert(definition->initializer.kind < COUNT(initializers));
     (void)text_print(
-        text, TEXT_BYTES, "%s(%.17g, %.17g, seed %" PRIu64 ")",
-        initializers[definition->initializer.kind], definition->initializer.a,
-        definition->initializer.b, definition->initializer.seed);
+        text, TEXT_BYTES, "%s(%s, %s, seed %" PRIu64 ")",
+        initializers[definition->initializer.kind], text_double(definition->initializer.a).text,
+        text_double(definition->initializer.b).text, definition->initializer.seed);
 }
 
 static bool
@@ -595,8 +595,10 @@ enum sumac_status definition_compare(
     const uint32_t number = field == NULL ? differing_hyperparameter(existing, given) : 0;
     if (number != 0) {
         field = update_hyperparameter_of(existing->function, number)->name;
-        (void)text_print(there, TEXT_BYTES, "%.17g", existing->hyperparameters.value[number]);
-        (void)text_print(here, TEXT_BYTES, "%.17g", given->hyperparameters.value[number]);
+        (void)text_print(
+            there, TEXT_BYTES, "%s", text_double(existing->hyperparameters.value[number]).text);
+        (void)text_print(
+            here, TEXT_BYTES, "%s", text_double(given->hyperparameters.value[number]).text);
     }
     if (field == NULL &&
         !update_schedule_same(

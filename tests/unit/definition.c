@@ -184,7 +184,7 @@ static void other_synchronization(struct given *given)
 static void other_trainable(struct given *given) { given->variable.trainable = false; }
 static void other_seed(struct given *given) { given->initializer.seed = 8; }
 static void other_partitioner(struct given *given) { given->partitioner.max_shards = 4; }
-static void other_rate(struct given *given) { given->rate.value = 0.25; }
+static void other_rate(struct given *given) { given->rate.value = 0.1; }
 static void other_schedule(struct given *given) { given->schedule.alpha = 0.25; }
 static void no_schedule(struct given *given) { given->function.schedule = NULL; }
 static void other_function(struct given *given)
@@ -217,7 +217,7 @@ static void each_attribute_that_differs_is_named_with_both_values(void **state)
     assert_string_equal(
         compared_after(other_function), "W exists with function adam, this create says sgd");
     assert_string_equal(
-        compared_after(other_rate), "W exists with learning_rate 0.125, this create says 0.25");
+        compared_after(other_rate), "W exists with learning_rate 0.125, this create says 0.1");
     assert_string_equal(
         compared_after(other_schedule),
         "W exists with schedule cosine_decay(decay_steps 100, alpha 0.5), this create says "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text.c -- is a text UTF-8, and does it stay so when it is cut? */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -187,6 +188,18 @@ static void what_is_left_is_whole_seconds_rounded_up(void **state)
     assert_string_equal(text_time_left(35000001).text, "36 s");
 }
 
+static void a_number_has_the_fewest_digits_that_read_back_as_it(void **state)
+{
+    (void)state;
+    assert_string_equal(text_double(0.1).text, "0.1");
+    assert_string_equal(text_double(1e-7).text, "1e-07");
+    assert_string_equal(text_double(1e300).text, "1e+300");
+    assert_string_equal(text_double(0.1 + 0.2).text, "0.30000000000000004");
+    assert_string_equal(text_double(1.0 / 3).text, "0.3333333333333333");
+    assert_string_equal(text_double(-0.0).text, "-0");
+    assert_string_equal(text_double(NAN).text, "nan");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -201,6 +214,7 @@ int main(void)
         cmocka_unit_test(a_zero_byte_is_a_character_and_does_not_end_the_text),
         cmocka_unit_test(a_length_of_time_has_three_digits_and_its_unit),
         cmocka_unit_test(what_is_left_is_whole_seconds_rounded_up),
+        cmocka_unit_test(a_number_has_the_fewest_digits_that_read_back_as_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
