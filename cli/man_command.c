@@ -112,7 +112,7 @@ static void print_sumac_page(void)
          "auto, cpu:N or gpu:0,1\n"
          ".TP\n.B SUMAC_NCCL_LIBRARY\nNCCL's file, where the linker does not find libnccl.so.2\n"
          ".TP\n.B SUMAC_SYNCHRONOUS\nset by sumac run \\-\\-synchronous to 1: workers take "
-         "synchronous steps\n"
+         "synchronous steps, a strategy is multi_worker\n"
          ".TP\n.B SUMAC_TRACE\nset by sumac run \\-\\-trace: the file to which workers write what "
          "their steps do, and when\n"
          ".TP\n.B SUMAC_PROGRESS\nset by sumac run to 1: a worker's line that ends in a carriage "

@@ -46,8 +46,9 @@ static const struct option_row rows[] = {
      "devices; of the CPU 1)",
      OPTION_COUNT, .offset = offsetof(struct run_options, replicas), .max = REPLICAS_MAX},
     {"synchronous", NULL,
-     "each step of the workers is one update of all of them together; told to them as "
-     "SUMAC_SYNCHRONOUS=1, and theirs to heed: the C worker library does",
+     "each step of the workers is one update of all of them together. They read it from "
+     "SUMAC_SYNCHRONOUS=1: a worker of the C library makes synchronous steps, a strategy is "
+     "multi_worker. A program that pushes by hand ignores it",
      OPTION_FLAG, .offset = offsetof(struct run_options, synchronous)},
     {"trace", "FILE",
      "each worker writes what its steps do, and when, in Chrome's trace event format: to FILE, or, "

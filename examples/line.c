@@ -65,13 +65,15 @@ int main(void)
      * since, N - 1 times and more. Gradient descent that is τ steps late converges while rate ×
      * curvature < 2 sin(π / (4τ + 2)), about π / 2τ; the curvature here is 2. A fixed rate of 0.05
      * diverges from some 15 workers on. Shared among N workers it converges with 64 as with one,
-     * and all of them together go as far in a round as one would. */
+     * and all of them together go as far in a round as one would. Synchronous workers make one
+     * step of a round, so with this rate they take N times as many steps. */
     const double rate = 0.05 / (facts.member_count > 0 ? facts.member_count : 1);
     struct sumac_variable *line;
     const struct sumac_variable_options variable = {
         .name = "line",
         .dtype = SUMAC_FLOAT32,
         .shape = SUMAC_SHAPE(2),
+        .aggregation = SUMAC_AGGREGATION_MEAN, /* of the workers, in a synchronous step */
         .function = SUMAC_FUNCTION("sgd", {"learning_rate", rate})};
     check(sumac_client_create(client, &variable, &line, &error));
     struct sumac_worker *worker;

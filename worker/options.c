@@ -111,20 +111,28 @@ static enum sumac_status check_reductions(
     return SUMAC_OK;
 }
 
+enum sumac_status synchronous_from_environment(bool *synchronous, struct sumac_error *error)
+{
+    const char *text = getenv("SUMAC_SYNCHRONOUS");
+
+    *synchronous = text != NULL && strcmp(text, "1") == 0;
+    if (text == NULL || text[0] == '\0' || *synchronous || strcmp(text, "0") == 0)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
+}
+
 /* Whether SUMAC_SYNCHRONOUS says so, where the options do not. */
 static enum sumac_status
 read_synchronous(struct sumac_worker_options *options, struct sumac_error *error)
 {
-    const char *text = getenv("SUMAC_SYNCHRONOUS");
+    const enum sumac_status status =
+        options->synchronous ? SUMAC_OK
+                             : synchronous_from_environment(&options->synchronous, error);
 
-    if (!options->synchronous && text != NULL && strcmp(text, "1") == 0)
-        options->synchronous = true;
-    if (!options->synchronous && text != NULL && text[0] != '\0' && strcmp(text, "0") != 0)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
-    if (!options->synchronous)
-        return SUMAC_OK;
+    if (status != SUMAC_OK || !options->synchronous)
+        return status;
     options->sequential = true;
     options->pushes_in_flight = 1;
     return SUMAC_OK;

@@ -3,6 +3,8 @@
 #ifndef WORKER_OPTIONS_H
 #define WORKER_OPTIONS_H
 
+#include <stdbool.h>
+
 #include "devices.h"
 #include "sumac/worker.h"
 
@@ -12,5 +14,9 @@
 enum sumac_status worker_options_read(
     const struct sumac_worker_options *options, struct sumac_worker_options *filled,
     struct devices *devices, struct sumac_error *error);
+
+/* *synchronous: SUMAC_SYNCHRONOUS is 1, as `sumac run --synchronous` sets it.
+ * Fails    INVALID_ARGUMENT: it is neither 1 nor 0. */
+enum sumac_status synchronous_from_environment(bool *synchronous, struct sumac_error *error);
 
 #endif

@@ -59,3 +59,31 @@ class Host:
         self.holder.kill()      # and all that lives in its process namespace: who reads from that gets an end
         for process in self.processes:
             process.kill()
+
+
+class Network:
+    """A switch, and a host for each name with its address; the n-th host's cable ends in the switch's port `cable<n>`."""
+
+    def __init__(self, addresses):
+        self.switch = Host("switch")
+        self.hosts = {}
+        try:
+            self.switch.run("ip", "link", "add", "switch", "up", "type", "bridge")
+            for number, (name, address) in enumerate(addresses.items()):
+                host = self.hosts[name] = Host(name.replace(" ", ""))
+                # Its own mounts have a /proc that knows no process outside.
+                subprocess.run(["nsenter", "--target", str(self.switch.pid), "--net", "ip", "link", "add", f"cable{number}",
+                                "type", "veth", "peer", "name", "eth0", "netns", str(host.pid)], check=True)
+                self.switch.run("ip", "link", "set", f"cable{number}", "master", "switch", "up")
+                host.run("ip", "address", "add", f"{address}/24", "dev", "eth0")
+                host.run("ip", "link", "set", "eth0", "up")
+        except BaseException:
+            self.close()
+            raise
+
+    def cable(self, name, up):
+        self.switch.run("ip", "link", "set", f"cable{list(self.hosts).index(name)}", "up" if up else "down")
+
+    def close(self):
+        for host in [self.switch, *self.hosts.values()]:
+            host.close()

@@ -12,7 +12,7 @@ import time
 import unittest
 
 from cluster import MEMBER, SUMAC
-from namespaces import Host, why_not
+from namespaces import Network, why_not
 
 DOWN_S = float(os.environ.get("SUMAC_DOWN_S", "0"))
 PORT = 2222
@@ -20,34 +20,6 @@ HOSTS = {"ps 0": "10.77.0.1", "ps 1": "10.77.0.2", "worker 0": "10.77.0.3", "wor
 # Scaled down by ten, but for what a busy machine needs to say that it lives.
 SHORT = [] if DOWN_S else ["--lease-ms", "3000", "--rejoin-ms", "8000", "--ps-lost-ms", "6000", "--report-ms", "500"]
 PATIENT = ["--report-ms", "500"] if DOWN_S else ["--report-ms", "500", "--lease-ms", "300000"]
-
-
-class Network:
-    """A switch and the hosts; the n-th host's cable ends in the switch's port `cable<n>`."""
-
-    def __init__(self):
-        self.switch = Host("switch")
-        self.hosts = {}
-        try:
-            self.switch.run("ip", "link", "add", "switch", "up", "type", "bridge")
-            for number, (name, address) in enumerate(HOSTS.items()):
-                host = self.hosts[name] = Host(name.replace(" ", ""))
-                # Its own mounts have a /proc that knows no process outside.
-                subprocess.run(["nsenter", "--target", str(self.switch.pid), "--net", "ip", "link", "add", f"cable{number}",
-                                "type", "veth", "peer", "name", "eth0", "netns", str(host.pid)], check=True)
-                self.switch.run("ip", "link", "set", f"cable{number}", "master", "switch", "up")
-                host.run("ip", "address", "add", f"{address}/24", "dev", "eth0")
-                host.run("ip", "link", "set", "eth0", "up")
-        except BaseException:
-            self.close()
-            raise
-
-    def cable(self, name, up):
-        self.switch.run("ip", "link", "set", f"cable{list(HOSTS).index(name)}", "up" if up else "down")
-
-    def close(self):
-        for host in [self.switch, *self.hosts.values()]:
-            host.close()
 
 
 def ask(member, line, answer):
@@ -63,7 +35,7 @@ class Hosts(unittest.TestCase):
             print(f"skipped: no hosts of their own: {reason}")
             self.skipTest(reason)
         try:
-            self.network = Network()
+            self.network = Network(HOSTS)
         except (AssertionError, subprocess.CalledProcessError) as error:
             print(f"skipped: no network between hosts of their own: {error}")
             self.skipTest(str(error))

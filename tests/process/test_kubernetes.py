@@ -12,6 +12,8 @@ import os
 import re
 import unittest
 
+from cluster import Cluster
+
 try:
     import yaml
     from kubernetes import client as kubernetes
@@ -142,7 +144,7 @@ def model_of(api_version, kind):
     group, _, version = api_version.rpartition("/")
     if (group, kind) in OTHERS:
         return OTHERS[group, kind]
-    api = getattr(kubernetes, f"{(group or 'core').capitalize()}{version.capitalize()}Api", None)
+    api = getattr(kubernetes, f"{(group.partition('.')[0] or 'core').capitalize()}{version.capitalize()}Api", None)
     method = "create_namespaced_" + re.sub(r"(?<!^)([A-Z])", r"_\1", kind).lower()
     return f"{version.capitalize()}{kind}" if hasattr(api, method) else None
 
@@ -210,8 +212,8 @@ class Kubernetes(unittest.TestCase):
             print(f"skipped: {missing} is not installed (python3-yaml, python3-kubernetes)")
             self.skipTest(f"{missing} is not installed")
 
-    def kinds(self, file_name):
-        return {document["kind"]: document for document in documents(file_name)}
+    def objects(self, file_name):
+        return {f"{document['kind']} {document['metadata']['name']}": document for document in documents(file_name)}
 
     def test_every_field_is_one_of_the_api(self):
         for file_name in sorted(os.listdir(FOLDER)):
@@ -220,7 +222,7 @@ class Kubernetes(unittest.TestCase):
                     self.assertEqual(check_document(document), [])
 
     def test_what_is_wrong_is_said(self):
-        job = self.kinds("statefulsets.yaml")["Job"]
+        job = self.objects("jobs.yaml")["Job digits-worker"]
         job["spec"]["backofflimit"] = 4
         job["spec"]["completions"] = "2"
         del job["spec"]["template"]["spec"]["containers"][0]["name"]
@@ -245,32 +247,63 @@ class Kubernetes(unittest.TestCase):
         self.assertGreater(seen, 100)
 
     def test_selectors_and_names_meet(self):
-        kinds = self.kinds("statefulsets.yaml")
-        ps, service = kinds["StatefulSet"], kinds["Service"]
-        pods = ps["spec"]["template"]["metadata"]["labels"], kinds["Job"]["spec"]["template"]["metadata"]["labels"]
-        self.assertLessEqual(ps["spec"]["selector"]["matchLabels"].items(), pods[0].items())
-        for labels in pods:
-            self.assertLessEqual(service["spec"]["selector"].items(), labels.items())
-        self.assertEqual(ps["spec"]["serviceName"], service["metadata"]["name"])
-        cluster = yaml.safe_load(kinds["ConfigMap"]["data"]["cluster"])
-        self.assertEqual(cluster["ps"], [f"{ps['metadata']['name']}-{i}.{service['metadata']['name']}:2222"
-                                         for i in range(ps["spec"]["replicas"])])
-        self.assertEqual(len(cluster["worker"]), kinds["Job"]["spec"]["completions"])
+        objects = self.objects("jobs.yaml")
+        service, policy = objects["Service digits"], objects["NetworkPolicy digits-ps"]["spec"]
+        cluster = yaml.safe_load(objects["ConfigMap digits"]["data"]["cluster"])
+        for role in ("ps", "worker"):
+            job = objects[f"Job digits-{role}"]["spec"]
+            pod = job["template"]
+            self.assertLessEqual(service["spec"]["selector"].items(), pod["metadata"]["labels"].items())
+            self.assertLessEqual(policy["ingress"][0]["from"][0]["podSelector"]["matchLabels"].items(), pod["metadata"]["labels"].items())
+            self.assertEqual(policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items(), role == "ps")
+            self.assertEqual((job["completionMode"], job["parallelism"]), ("Indexed", job["completions"]))
+            self.assertEqual(pod["spec"]["subdomain"], service["metadata"]["name"])
+            self.assertEqual(cluster[role], [f"digits-{role}-{i}.digits:2222" for i in range(job["completions"])])
 
     def test_the_tag_is_this_version(self):
         root = os.environ["SUMAC_SOURCE"]
         with open(os.path.join(root, "CMakeLists.txt"), encoding="utf-8") as lists:
             tag = "sumac:" + re.search(r"project\(sumac VERSION ([0-9.]+)", lists.read()).group(1)
-        for path in ("Dockerfile", "kubernetes/statefulsets.yaml", "kubernetes/tfjob.yaml"):
+        for path in ("Dockerfile", "compose.yaml", "README.md", "kubernetes/jobs.yaml", "kubernetes/tfjob.yaml"):
             with open(os.path.join(root, "deploy", path), encoding="utf-8") as file:
                 self.assertEqual(set(re.findall(r"\bsumac:[\w.]+", file.read())), {tag}, path)
 
     def test_exit_codes_are_read_as_they_are_meant(self):
-        rules = self.kinds("statefulsets.yaml")["Job"]["spec"]["podFailurePolicy"]["rules"]
-        self.assertEqual(rules[0], {"action": "FailJob",
-                                    "onExitCodes": {"containerName": "worker", "operator": "In", "values": [1, 2]}})
-        for role in self.kinds("tfjob.yaml")["TFJob"]["spec"]["tfReplicaSpecs"].values():
+        for role in ("ps", "worker"):
+            job = self.objects("jobs.yaml")[f"Job digits-{role}"]["spec"]
+            self.assertEqual(job["podFailurePolicy"]["rules"][0], {
+                "action": "FailJob", "onExitCodes": {"containerName": role, "operator": "In", "values": [1, 2]}})
+            self.assertEqual(job["template"]["spec"]["containers"][0]["name"], role)
+            self.assertEqual(job["template"]["spec"]["restartPolicy"], "Never")         # the policy's condition
+        for role in self.objects("tfjob.yaml")["TFJob digits"]["spec"]["tfReplicaSpecs"].values():
             self.assertEqual(role["restartPolicy"], "ExitCode")
+
+    def test_pods_may_run_where_root_may_not(self):
+        """By number: a kubelet refuses to start an image whose USER is a name where runAsNonRoot is said."""
+        with open(os.path.join(FOLDER, "..", "Dockerfile"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"(?m)^USER [1-9][0-9]*:[1-9][0-9]*$")
+        for role in ("ps", "worker"):
+            pod = self.objects("jobs.yaml")[f"Job digits-{role}"]["spec"]["template"]["spec"]
+            self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+
+    def test_a_worker_that_is_started_after_the_run_ends_with_138(self):
+        """A Job does not start its pods again when they have ended with 0: the late worker finds no ps, and no empty model."""
+        ps_kinds = {kind for kind, name in (key.split() for key in self.objects("jobs.yaml")) if name == "digits-ps"}
+        options = ["--lease-ms", "1000", "--rejoin-ms", "100"]
+        with Cluster(ps=1, workers=2, options=options) as cluster:      # given: one worker is done, the other was killed
+            first, second = cluster.member(0), cluster.member(1)
+            for member in (first, second):
+                member.wait_for("^joined$")
+            second.kill()
+            first.say("leave done")
+            self.assertEqual(cluster.ps[0].wait(), 0, cluster.ps[0].text())
+
+            if "StatefulSet" in ps_kinds:                               # when: the scheduler does what it does
+                cluster.start_ps(0).wait_for("listens on")
+            late = cluster.member(1, timeout_ms=2000)
+
+            self.assertEqual(late.wait(), 138, late.text())             # then
+            late.wait_for(r"ps 0 at 127\.0\.0\.1:\d+ did not appear within .*Connection refused")
 
 
 if __name__ == "__main__":

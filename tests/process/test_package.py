@@ -124,6 +124,13 @@ class Package(unittest.TestCase):
         names = self.symbols("--extern-only", os.path.join(self.libraries, "libsumac.a"))
         self.assertEqual([name for name in names if not name.startswith("sumac_") or name.startswith("sumac__")], [])
 
+    def test_the_licence_comes_along(self):
+        """Apache-2.0, 4 (a) and (d): a copy of it, and the notices."""
+        for name in ("LICENSE", "NOTICE"):
+            with open(os.path.join(os.environ["SUMAC_SOURCE"], name), "rb") as source, \
+                    open(os.path.join(self.prefix, "share/doc/sumac", name), "rb") as installed:
+                self.assertEqual(installed.read(), source.read())
+
     def test_only_public_headers_are_installed(self):
         headers = sorted(os.path.relpath(os.path.join(path, name), os.path.join(self.prefix, "include"))
                          for path, _, names in os.walk(os.path.join(self.prefix, "include")) for name in names)

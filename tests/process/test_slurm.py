@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """deploy/slurm/sumac.sbatch on a Slurm of one node, which is made for this test in namespaces of its own and ends with it."""
 import os
+import re
 import subprocess
 import tempfile
 import unittest
 
 from cluster import BUILD, PATIENCE_S, SUMAC
 from namespaces import Host, why_not
+from readme import block, clone_into
 
 SOURCE = os.environ["SUMAC_SOURCE"]
 SBATCH = os.path.join(SOURCE, "deploy", "slurm", "sumac.sbatch")
@@ -44,7 +46,57 @@ FAILS = f"""case "$TF_CONFIG" in *'"worker", "index": 1'*) {BUILD}/first; exit $
 exec {BUILD}/digits --seconds 600"""
 
 
+# srun and scontrol where there is no Slurm: one task on one host.
+SRUN = """while [[ $1 == --* ]]; do shift; done; exec "$@" """
+SCONTROL = """[ -z "$3" ] || echo h1 """
+
+
 class NoJob(unittest.TestCase):
+    def become(self, program=("sh", "-c", "echo $TF_CONFIG"), **environment):
+        """The first task of a job with these variables; its exit code and what it says."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, script in (("srun", SRUN), ("scontrol", SCONTROL), ("sumac", "echo $TF_CONFIG")):
+                path = os.path.join(folder, name)
+                with open(path, "w", encoding="ascii") as file:
+                    file.write(f"#!/bin/bash\n{script}\n")
+                os.chmod(path, 0o700)
+            variables = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "PS", "PORT"))}
+            variables |= {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_NTASKS": "3", "SLURM_PROCID": "0", "SLURM_JOB_ID": "7",
+                          "SLURM_STEP_NODELIST": "h1", "SLURM_STEP_TASKS_PER_NODE": "3", **environment}
+            done = subprocess.run(["bash", SBATCH, *program], env=variables, capture_output=True, text=True, timeout=PATIENCE_S)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_what_cannot_be_is_refused_in_a_sentence(self):
+        for environment, text in (
+                ({"PS": "two"}, "PS is 'two'; it is the number of ps, 1 or more"),
+                ({"PS": "0"}, "PS is '0'; it is the number of ps, 1 or more"),
+                ({"PS": "-1"}, "PS is '-1'; it is the number of ps, 1 or more"),
+                ({"PS": "08"}, "PS is '08'; it is the number of ps, 1 or more"),
+                ({"PS": "a[$(date)]"}, "PS is 'a[$(date)]'; it is the number of ps, 1 or more"),
+                ({"PS": "3"}, "the job has 3 tasks, and PS=3 of them are ps: no task is left for a worker; ask for more (--ntasks)"),
+                ({"PORT": "ssh"}, "PORT is 'ssh'; it is the first of 3 ports, from 1 to 65533"),
+                ({"PORT": "0"}, "PORT is '0'; it is the first of 3 ports, from 1 to 65533"),
+                ({"PORT": "65534"}, "PORT is '65534'; it is the first of 3 ports, from 1 to 65533"),
+                ({"program": ()}, "no program is given: sbatch --ntasks N sumac.sbatch PROGRAM [argument…]"),
+                ({"SLURM_STEP_TASKS_PER_NODE": "", "SLURM_STEP_NODELIST": ""}, "Slurm names 0 places for 3 tasks"),
+                ({"SLURM_STEP_TASKS_PER_NODE": "2"}, "Slurm names 2 places for 3 tasks")):
+            with self.subTest(environment):
+                code, said = self.become(**environment)
+                self.assertEqual((code, said.count("\n")), (2, 1), said)
+                self.assertIn(f"sumac.sbatch: {text}", said)
+
+    def test_two_jobs_share_no_port(self):
+        taken = set()
+        for job in range(41, 45):
+            for environment in ({"SLURM_JOB_ID": str(job)}, {"SLURM_JOB_ID": str(job + 1400 * 1000 + 7)}):
+                code, said = self.become(**environment)
+                self.assertEqual(code, 0, said)
+                ports = set(re.findall(r"h1:(\d+)", said))
+                self.assertEqual((len(ports), ports & taken), (3, set()))
+                self.assertLess(max(int(port) for port in ports), 32768)
+                taken |= ports
+        self.assertIn('"h1:2000", "h1:2001"', self.become(PORT="2000")[1])
+
     def test_outside_a_job_it_says_how_one_is_started(self):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
         done = subprocess.run(["bash", SBATCH, "./my_worker"], env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
@@ -104,6 +156,24 @@ class Slurm(unittest.TestCase):
         return output, self.host.start("sbatch", "--wait", "--ntasks", "4", "--output", output, SBATCH, *words,
                                        environment=environment)
 
+    def test_readmes_command_runs_twice_at_a_time(self):
+        """From the root of a clone, on the ports that the script picks; each line says which task printed it."""
+        clone = os.path.join(self.folder.name, "clone")
+        os.mkdir(clone)
+        clone_into(clone)
+        (line,) = block("sumac.sbatch")
+        script = f"cd {clone}\n{block('export PATH=')[0]}\n{line}"
+        environment = {**self.environment, "SBATCH_WAIT": "1"}         # --wait
+        jobs = [self.host.start("bash", "-c", script, environment=environment) for _ in range(2)]
+        for job in jobs:
+            code = job.wait(PATIENCE_S * 3)
+            number = job.wait_for(r"Submitted batch job (\d+)").group(1)
+            with open(os.path.join(clone, f"slurm-{number}.out"), encoding="utf-8") as file:
+                printed = file.read()
+            self.assertEqual(code, 0, printed)
+            for task in (2, 3, 4):
+                self.assertIn(f"{task}: y = 3.00 x + 2.00", printed)
+
     def test_the_digits_are_learnt_and_exit_codes_are_the_workers(self):
         """All at a time: Slurm looks for ended jobs every few seconds only."""
         jobs = {
@@ -126,7 +196,7 @@ class Slurm(unittest.TestCase):
         self.assertIn("ps 1: every listed member has left as done", printed["digits"])
         self.assertIn("w is 3 6 9 12", printed["one ps"])
         self.assertRegex(printed["a worker's error"], r"ps \d was told to terminate")       # whose 143 would mask the worker's code
-        self.assertIn("more tasks than PS=4: it has 4", printed["no worker's place"])
+        self.assertIn("the job has 4 tasks, and PS=4 of them are ps", printed["no worker's place"])
 
 
 if __name__ == "__main__":

@@ -327,7 +327,8 @@ class OneProgram(unittest.TestCase):
         self.assertEqual(len(alone), 4)
         self.assertLess(max(alone), 0.05)
         for others in (self.losses(program, SUMAC_REPLICAS="4"),
-                       self.losses(SUMAC, "run", "--ps", "2", "--workers", "2", "--", program, SUMAC_STRATEGY="multi_worker")):
+                       self.losses(SUMAC, "run", "--ps", "2", "--workers", "2", "--", program, SUMAC_STRATEGY="multi_worker"),
+                       self.losses(SUMAC, "run", "--ps", "2", "--workers", "2", "--synchronous", "--", program)):
             self.assertEqual(len(others), len(alone))
             for loss, other in zip(alone, others):
                 self.assertAlmostEqual(loss, other, delta=2e-6)
@@ -406,6 +407,11 @@ class WithoutPs(unittest.TestCase):
                  2, "SUMAC_STRATEGY is one_device, which has one replica, and SUMAC_REPLICAS is 4: unset one of them"),
                 ({"SUMAC_STRATEGY": "default", "SUMAC_DEVICES": "gpu:9"},
                  2, "SUMAC_STRATEGY is default, which runs on the caller's thread, and SUMAC_DEVICES is gpu:9: unset one of them"),
+                ({"SUMAC_SYNCHRONOUS": "yes"}, 2, "SUMAC_SYNCHRONOUS is yes; 1 asks for synchronous steps, 0 for none"),
+                ({"SUMAC_STRATEGY": "mirrored", "SUMAC_SYNCHRONOUS": "1",
+                  "TF_CONFIG": json.dumps({"cluster": {"ps": ["127.0.0.1:3"], "worker": ["127.0.0.1:1", "127.0.0.1:2"]},
+                                           "task": {"type": "worker", "index": 0}})},
+                 2, "SUMAC_SYNCHRONOUS is 1 .*a mirrored strategy trains in its own process alone: let SUMAC_STRATEGY be multi_worker"),
                 ({"SUMAC_STRATEGY": "multi_worker"}, 2, "TF_CONFIG has no ps, and its task is none"),
                 ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1", "127.0.0.1:2"]}, "task": {"type": "evaluator", "index": 0}})},
                  2, "TF_CONFIG has no ps, and its task is evaluator; a strategy is of a chief or a worker"),

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -611,6 +612,26 @@ static void options_that_are_none_are_refused(void **state)
     assert_null(strategy);
 }
 
+/* sumac run --synchronous sets the variable for programs that make their strategy themselves, too.
+ */
+static void a_strategy_on_the_ps_refuses_to_be_synchronous(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = NULL;
+    struct sumac_error error;
+    const struct sumac_strategy_options options = {
+        .kind = SUMAC_STRATEGY_PARAMETER_SERVER,
+        .client = (struct sumac_client *)&strategy}; /* nobody calls it */
+
+    setenv("SUMAC_SYNCHRONOUS", "1", 1);
+    const enum sumac_status status = sumac_strategy_create(&options, &strategy, &error);
+    unsetenv("SUMAC_SYNCHRONOUS");
+
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "make a multi_worker strategy, or unset SUMAC_SYNCHRONOUS"));
+    assert_null(strategy);
+}
+
 static void an_absent_time_is_the_strategys(void **state)
 {
     (void)state;
@@ -642,6 +663,7 @@ int main(void)
         cmocka_unit_test(a_merge_call_runs_once_in_the_cross_replica_context),
         cmocka_unit_test(a_merge_call_that_fails_without_a_word_fails),
         cmocka_unit_test(options_that_are_none_are_refused),
+        cmocka_unit_test(a_strategy_on_the_ps_refuses_to_be_synchronous),
         cmocka_unit_test(an_absent_time_is_the_strategys),
     };
 

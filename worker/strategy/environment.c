@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* environment.c -- the strategy that the environment says: TF_CONFIG, SUMAC_STRATEGY,
- * SUMAC_REPLICAS. */
+ * SUMAC_SYNCHRONOUS, SUMAC_REPLICAS. */
 #include "strategy.h"
 
 #include <assert.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "options.h"
 #include "started_ps.h"
 
 struct surroundings {
@@ -76,15 +77,43 @@ static uint32_t count_tasks(const struct sumac_cluster *cluster, const char *nam
     return job == NULL ? 0 : job->task_count;
 }
 
-/* Where nothing is named: with ps their strategy; of several workers theirs; else this process's
- * own. */
-static enum sumac_strategy_kind kind_of(const struct sumac_cluster *cluster)
+static uint32_t count_members(const struct sumac_cluster *cluster)
 {
-    if (count_tasks(cluster, "ps") > 0)
+    return count_tasks(cluster, "chief") + count_tasks(cluster, "worker");
+}
+
+/* The kind where none is named: with ps their strategy, unless steps are to be synchronous; of
+ * several workers theirs; else this process's own. */
+static enum sumac_strategy_kind kind_of(const struct sumac_cluster *cluster, bool synchronous)
+{
+    const bool has_ps = count_tasks(cluster, "ps") > 0;
+
+    if (has_ps && !synchronous)
         return SUMAC_STRATEGY_PARAMETER_SERVER;
-    return count_tasks(cluster, "chief") + count_tasks(cluster, "worker") > 1
-               ? SUMAC_STRATEGY_MULTI_WORKER
-               : (enum sumac_strategy_kind)0;
+    return has_ps || count_members(cluster) > 1 ? SUMAC_STRATEGY_MULTI_WORKER
+                                                : (enum sumac_strategy_kind)0;
+}
+
+/* Choose what is left open in *kind. A kind of this process alone is in step with no other. */
+static enum sumac_status choose_kind(
+    const struct sumac_cluster *cluster, enum sumac_strategy_kind *kind, struct sumac_error *error)
+{
+    bool synchronous = false;
+
+    assert((int)*kind == 0 || strategy_kind_name(*kind) != NULL);
+    const enum sumac_status status = synchronous_from_environment(&synchronous, error);
+
+    if (status != SUMAC_OK)
+        return status;
+    if ((int)*kind == 0)
+        *kind = kind_of(cluster, synchronous);
+    else if (synchronous && *kind < SUMAC_STRATEGY_MULTI_WORKER && count_members(cluster) > 1)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "SUMAC_SYNCHRONOUS is 1 (sumac run --synchronous), and a %s strategy trains in its "
+            "own process alone: let SUMAC_STRATEGY be multi_worker, or unset SUMAC_SYNCHRONOUS",
+            strategy_kind_name(*kind));
+    return SUMAC_OK;
 }
 
 /* ---- what it needs */
@@ -184,14 +213,14 @@ enum sumac_status sumac_strategy_from_environment_with(
         status = sumac_cluster_from_environment(NULL, &cluster, error);
     if (status != SUMAC_OK)
         return status;
-    if ((int)kind == 0)
-        kind = kind_of(&cluster);
+    struct surroundings *surroundings = calloc(1, sizeof *surroundings);
+    status =
+        surroundings == NULL ? value_fail_for_memory(error) : choose_kind(&cluster, &kind, error);
     own.kind = kind;
     own.workers = NULL;
     own.worker_count = 0;
-    struct surroundings *surroundings = calloc(1, sizeof *surroundings);
-    status = surroundings == NULL ? value_fail_for_memory(error)
-                                  : make(&cluster, &own, surroundings, strategy, error);
+    if (status == SUMAC_OK)
+        status = make(&cluster, &own, surroundings, strategy, error);
     if (status != SUMAC_OK)
         (void)surroundings_leave(surroundings, false, 0, NULL);
     sumac_cluster_deinit(&cluster);

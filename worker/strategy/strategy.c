@@ -12,6 +12,7 @@
 #include "error.h"
 #include "own_functions.h"
 #include "devices.h"
+#include "options.h"
 #include "peers.h"
 #include "there.h"
 
@@ -174,6 +175,24 @@ check_kind(const struct sumac_strategy_options *options, struct sumac_error *err
     return SUMAC_OK;
 }
 
+/* The workers of a strategy on the ps take no step together, so it cannot do what
+ * SUMAC_SYNCHRONOUS asks for. */
+static enum sumac_status check_pace(enum sumac_strategy_kind kind, struct sumac_error *error)
+{
+    bool synchronous = false;
+
+    assert((int)kind == 0 || strategy_kind_name(kind) != NULL);
+    const enum sumac_status status = synchronous_from_environment(&synchronous, error);
+
+    if (status != SUMAC_OK || !synchronous || kind != SUMAC_STRATEGY_PARAMETER_SERVER)
+        return status;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "SUMAC_SYNCHRONOUS is 1 (sumac run --synchronous), and each worker of a parameter_server "
+        "strategy trains at its own pace: make a multi_worker strategy, or unset "
+        "SUMAC_SYNCHRONOUS");
+}
+
 /* Does the text name GPUs? */
 static bool names_gpus(const char *text)
 {
@@ -219,6 +238,8 @@ static enum sumac_status read_options(
 {
     *filled = *options;
     enum sumac_status status = check_kind(options, error);
+    if (status == SUMAC_OK)
+        status = check_pace(options->kind, error);
     if (status == SUMAC_OK)
         status = choose_devices(options, devices, error);
     if (status != SUMAC_OK)

@@ -107,7 +107,8 @@ struct sumac_strategy_options {
  * destroyed.
  * Gives    *strategy; destroy with sumac_strategy_destroy, when nobody runs it.
  * Fails    INVALID_ARGUMENT: a kind that is none, replicas that it does not have, devices that are
- *          none, or on which the program's functions do not run. FAILED_PRECONDITION: there is no
+ *          none, or on which the program's functions do not run; PARAMETER_SERVER where the
+ *          environment's SUMAC_SYNCHRONOUS is 1. FAILED_PRECONDITION: there is no
  *          GPU; OUT_OF_RANGE: none of that number. RESOURCE_EXHAUSTED. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
     const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
@@ -117,6 +118,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  *     TF_CONFIG with a job ps               PARAMETER_SERVER
  *     TF_CONFIG with several workers        MULTI_WORKER
  *     no TF_CONFIG, or one worker           MIRRORED, or DEFAULT with one replica
+ *     SUMAC_SYNCHRONOUS=1 with a job ps     MULTI_WORKER; `sumac run --synchronous` sets it
  *     SUMAC_STRATEGY, by name               that one
  *     SUMAC_REPLICAS                        so many devices of this process
  *     SUMAC_DEVICES                         these; one GPU alone is ONE_DEVICE
@@ -131,7 +133,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  *          timeout.
  * Fails    as sumac_cluster_from_environment, sumac_client_open, sumac_strategy_create;
  *          INVALID_ARGUMENT: SUMAC_STRATEGY is none, or one that has not the replicas or devices
- *          of SUMAC_REPLICAS or SUMAC_DEVICES. NOT_FOUND: no `sumac` to be started. */
+ *          of SUMAC_REPLICAS or SUMAC_DEVICES, or whose workers are not in step with
+ *          SUMAC_SYNCHRONOUS=1. NOT_FOUND: no `sumac` to be started. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error);
 /* The same with what else the options say: devices, replicas, runs_on_gpus, name, timeout_ms,
