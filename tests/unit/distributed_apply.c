@@ -303,6 +303,11 @@ static void a_text_becomes_an_update_function(void **state)
     assert_int_equal(
         sumac_strategy_define(strategy, "squares", text, strlen(text), &error),
         SUMAC_ALREADY_EXISTS);
+    assert_int_equal( /* of two texts one is the other's beginning */
+        sumac_strategy_define(strategy, "squares", "value = g * g", 13, NULL),
+        SUMAC_ALREADY_EXISTS);
+    assert_int_equal(
+        sumac_strategy_define(strategy, "squares", "value = ", 8, NULL), SUMAC_ALREADY_EXISTS);
 
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "squares"}});
@@ -344,6 +349,9 @@ static void functions_of_a_plugin_are_applied_by_their_names(void **state)
 
     assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_OK);
     assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_ALREADY_EXISTS);
+    assert_int_equal(
+        sumac_strategy_define(strategy, "half", "value = g", 9, NULL), SUMAC_ALREADY_EXISTS);
+    assert_int_equal(sumac_strategy_define(strategy, "half", "", 0, NULL), SUMAC_ALREADY_EXISTS);
     plugin.abi_version++;
     assert_int_equal(sumac_strategy_plug(strategy, &plugin, NULL), SUMAC_FAILED_PRECONDITION);
     assert_int_equal(sumac_distributed_apply(variable, NULL, &half, gradient, NULL), SUMAC_OK);

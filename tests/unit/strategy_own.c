@@ -46,6 +46,24 @@ sum(struct sumac_replica_context *replica, struct sumac_value *args, struct suma
     return status;
 }
 
+/* The gradient of vectors of two elements that were gathered, of which `context` counts the rows. */
+static enum sumac_status take_gradient(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const uint64_t *rows = context;
+    struct sumac_value *own = vector((float)sumac_replica_id(replica), 1);
+    struct sumac_value *upstream = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(*rows), NULL);
+
+    (void)args;
+    (void)kwargs;
+    const enum sumac_status status =
+        sumac_replica_all_gather_gradient(replica, upstream, own, 0, result, error);
+    sumac_value_unref(upstream);
+    sumac_value_unref(own);
+    return status;
+}
+
 static enum sumac_status read_or_add(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
@@ -195,6 +213,26 @@ static void what_a_collective_gave_may_be_assigned_and_applied_across(void **sta
     assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, result, NULL), SUMAC_OK);
     expect_components(variable, "(float32[2] 3 6, float32[2] 3 6)");
     sumac_value_unref(result);
+    sumac_strategy_destroy(strategy);
+}
+
+static void a_gradient_has_as_many_rows_as_were_gathered(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_error error;
+
+    for (uint64_t rows = 3; rows <= 5; rows++) {
+        struct sumac_value *result = NULL;
+        const struct sumac_step step = {.function = take_gradient, .context = &rows};
+
+        const enum sumac_status status = sumac_strategy_run(strategy, &step, &result, &error);
+
+        assert_int_equal(status, rows == 4 ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
+        if (rows != 4)
+            assert_non_null(strstr(error.text, "is no gradient of what the replicas have gathered"));
+        sumac_value_unref(result);
+    }
     sumac_strategy_destroy(strategy);
 }
 
@@ -355,6 +393,7 @@ int main(void)
         cmocka_unit_test(what_a_collective_gave_leaves_run_as_each_replicas_own),
         cmocka_unit_test(what_a_collective_gave_is_reduced_as_each_replicas_own),
         cmocka_unit_test(what_a_collective_gave_may_be_assigned_and_applied_across),
+        cmocka_unit_test(a_gradient_has_as_many_rows_as_were_gathered),
         cmocka_unit_test(equal_values_of_replicas_are_not_known_to_be_the_same),
         cmocka_unit_test(what_replicas_read_is_each_ones_own),
         cmocka_unit_test(what_all_replicas_return_is_that_value),

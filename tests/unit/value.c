@@ -337,6 +337,41 @@ static void equal_means_the_same_bits(void **state)
     sumac_value_unref(other);
 }
 
+static void equal_values_are_of_the_same_replicas(void **state)
+{
+    (void)state;
+    struct sumac_value *of[2];
+
+    for (uint32_t i = 0; i < 2; i++)
+        of[i] = sumac_value_per_replica(
+            (struct sumac_value *const[]){sumac_value_int32(1), sumac_value_int32(2)}, 2, 2 * i);
+
+    assert_true(sumac_value_equal(of[0], of[0]));
+    assert_false(sumac_value_equal(of[0], of[1]));
+    sumac_value_unref(of[0]);
+    sumac_value_unref(of[1]);
+}
+
+/* What is one replica's own stays so, whichever of the replicas it is. */
+static void a_replicas_own_copy_is_not_one_value_with_anothers(void **state)
+{
+    (void)state;
+    struct sumac_value *given = sumac_value_int32(7), *own = NULL, *regrouped = NULL;
+
+    assert_int_equal(value_own(given, &own, NULL), SUMAC_OK);
+    struct sumac_value *const orders[2][2] = {{own, given}, {given, own}};
+    assert_true(value_are_alike(orders[0], 2)); /* given */
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(sumac_value_regroup(orders[i], 2, 0, &regrouped, NULL), SUMAC_OK);
+
+        expect_printed(regrouped, "per_replica(0: int32[] 7, 1: int32[] 7)");
+        sumac_value_unref(regrouped);
+    }
+    sumac_value_unref(own);
+    sumac_value_unref(given);
+}
+
 /* Whoever has a tensor's buffer may write to it: the library relies on copies of its own alone. */
 static void what_another_may_change_is_not_the_same_in_replicas(void **state)
 {
@@ -445,6 +480,8 @@ int main(void)
         cmocka_unit_test(nests_that_differ_are_not_regrouped),
         cmocka_unit_test(keys_that_look_alike_are_told_by_the_byte),
         cmocka_unit_test(equal_means_the_same_bits),
+        cmocka_unit_test(equal_values_are_of_the_same_replicas),
+        cmocka_unit_test(a_replicas_own_copy_is_not_one_value_with_anothers),
         cmocka_unit_test(what_another_may_change_is_not_the_same_in_replicas),
         cmocka_unit_test(a_mirrored_value_that_is_brought_here_is_of_the_same_replicas),
         cmocka_unit_test(a_text_that_is_too_short_is_cut_and_its_length_told),
