@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The axes that a reduction is given: none, some, or an empty list. */
+/* What a reduction is given: no axes, some, or an empty list; values that differ in replicas. */
+#include "collect.h"
 #include "strategy_made.h"
 
 #include <math.h>
@@ -114,12 +115,63 @@ static void what_is_not_summed_over_axes_keeps_the_sign_of_0(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* ---- what replicas have differs */
+
+static struct sumac_value *slices_of(enum sumac_dtype indices, uint64_t rows)
+{
+    return sumac_value_slices(
+        sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1), NULL),
+        sumac_value_tensor(indices, SUMAC_SHAPE(1), NULL), SUMAC_SHAPE(rows));
+}
+
+/* Another worker may send what differs from the label that it sent. */
+static void what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it(void **state)
+{
+    (void)state;
+    struct sumac_value *const one = sumac_value_float32(1);
+    const struct {
+        struct sumac_value *first, *other;
+        const char *said;
+    } rows[] = {
+        {one, sumac_value_float64(1), "another type in another replica"},
+        {one, matrix(0), "has another rank in another replica"},
+        {matrix(0), sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 4), NULL),
+         "has another shape in another replica"},
+        {one, slices_of(SUMAC_INT64, 4), "is a tensor in some replicas and slices in others"},
+        {slices_of(SUMAC_INT64, 4), slices_of(SUMAC_INT64, 5), "another dense shape elsewhere"},
+        {slices_of(SUMAC_INT64, 4), slices_of(SUMAC_INT32, 4), "indices of another type elsewhere"},
+        {one, sumac_value_none(), "is no tensor"},
+    };
+    struct sumac_strategy *strategy = mirrored(2);
+    struct collect collect = {
+        .strategy = strategy, .op = SUMAC_REDUCE_SUM, .count = 2, .call = "reduce"};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sumac_value *const leaves[] = {rows[i].first, rows[i].other};
+        struct sumac_value *sum = NULL;
+        struct sumac_error error;
+
+        assert_int_equal(
+            collect_reduce_leaf(&collect, leaves, NULL, &sum, &error), SUMAC_INVALID_ARGUMENT);
+
+        if (strstr(error.text, rows[i].said) == NULL)
+            fail_msg("expected %s in: %s", rows[i].said, error.text);
+        assert_null(sum);
+        if (rows[i].first != one)
+            sumac_value_unref(rows[i].first);
+        sumac_value_unref(rows[i].other);
+    }
+    sumac_value_unref(one);
+    sumac_strategy_destroy(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_way_to_give_axes_has_its_meaning),
         cmocka_unit_test(an_axis_that_is_not_counted_is_refused),
         cmocka_unit_test(what_is_not_summed_over_axes_keeps_the_sign_of_0),
+        cmocka_unit_test(what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
