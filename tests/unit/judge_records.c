@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "judge_desk.h"
+#include "little_endian.h"
+#include "row_bytes.h"
 
 /* ---- what waits */
 
@@ -306,6 +308,33 @@ static void answers_that_wait_are_kept_within_a_bound(void **state)
     assert_non_null(strstr(desk->text, "created 1 of 4096 shards\nfailed OUT_OF_MEMORY\n"));
 }
 
+/* ---- rows */
+
+static void a_text_that_does_not_fit_or_has_a_nul_is_none(void **state)
+{
+    (void)state;
+    const struct {
+        size_t bytes;
+        const char *text;
+        bool fits;
+    } rows[] = {{3, "abc", true}, {4, "abcd", false}, {0, "", true}, {3, "a\0c", false}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint8_t written[16];
+        char text[4] = "---";
+
+        little_endian_put(written, 8, rows[i].bytes);
+        memcpy(written + 8, rows[i].text, rows[i].bytes);
+        struct row_reader reader = {.at = written, .left = 8 + rows[i].bytes};
+
+        row_take_text(&reader, text, 4);
+
+        assert_int_equal(reader.failed, !rows[i].fits);
+        if (rows[i].fits)
+            assert_string_equal(text, rows[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +352,7 @@ int main(void)
         desk_test(an_answer_that_cannot_be_kept_fails_for_memory),
         desk_test(an_answer_is_kept_when_its_step_fails_another_call_after_it),
         desk_test(answers_that_wait_are_kept_within_a_bound),
+        cmocka_unit_test(a_text_that_does_not_fit_or_has_a_nul_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
