@@ -42,7 +42,8 @@ struct wanted {
     uint64_t elements;            /* of the contribution */
     uint64_t *tasks;              /* (task_count), as on the wire */
     uint32_t task_count;
-    uint32_t root; /* its place among them */
+    const uint64_t *attempts; /* (task_count); NULL: of any */
+    uint32_t root;            /* its place among them */
     bool is_root;
     bool arithmetic, joins;
 };
@@ -367,12 +368,13 @@ static wire_meeting *make_header(struct arena *arena, const struct wanted *wante
     const struct sumac_shape *shape = &wanted->given->value.shape;
     wire_meeting *header = arena_take(arena, sizeof *header);
     uint64_t *tasks = arena_take(arena, wanted->task_count * sizeof *tasks);
+    uint64_t *attempts = arena_take(arena, wanted->task_count * sizeof *attempts);
     uint64_t *extents = arena_take(arena, sizeof shape->extent);
     const size_t bytes = strlen(options->name);
     uint8_t *name = arena_take(arena, bytes);
 
     assert(wanted->task_count > 0);
-    if (header == NULL || tasks == NULL || extents == NULL || name == NULL)
+    if (header == NULL || tasks == NULL || attempts == NULL || extents == NULL || name == NULL)
         return NULL;
     memcpy(tasks, wanted->tasks, wanted->task_count * sizeof *tasks);
     memcpy(extents, shape->extent, sizeof shape->extent);
@@ -382,6 +384,11 @@ static wire_meeting *make_header(struct arena *arena, const struct wanted *wante
     header->round = options->round;
     header->tasks = tasks;
     header->n_tasks = wanted->task_count;
+    if (wanted->attempts != NULL) {
+        memcpy(attempts, wanted->attempts, wanted->task_count * sizeof *attempts);
+        header->attempts = attempts;
+        header->n_attempts = wanted->task_count;
+    }
     header->operation = (Sumac__V1__Meeting__Operation)options->operation;
     header->data_type = (Sumac__V1__DataType)wanted->dtype;
     header->shape = extents;
@@ -513,7 +520,15 @@ enum sumac_status sumac_client_meet(
     const struct sumac_contribution *contribution, struct sumac_meet **meet,
     struct sumac_error *error)
 {
-    struct wanted wanted = {.options = options, .given = contribution};
+    return client_meet_of(client, options, NULL, contribution, meet, error);
+}
+
+enum sumac_status client_meet_of(
+    struct sumac_client *client, const struct sumac_meet_options *options, const uint64_t *attempts,
+    const struct sumac_contribution *contribution, struct sumac_meet **meet,
+    struct sumac_error *error)
+{
+    struct wanted wanted = {.options = options, .given = contribution, .attempts = attempts};
     const char *const null = client == NULL         ? "client"
                              : options == NULL      ? "options"
                              : contribution == NULL ? "contribution"

@@ -125,6 +125,57 @@ static enum sumac_status read_tasks(
     return SUMAC_OK;
 }
 
+/* After the tasks. `own` has no attempt when a ps reads an order, which no session has sent. */
+static enum sumac_status read_attempts(
+    const wire_meeting *message, const struct meeting_task *own, struct meeting_task *tasks,
+    struct meeting *meeting, struct sumac_error *error)
+{
+    char text[TASK_BYTES];
+
+    meeting->of_attempts = message->n_attempts > 0;
+    if (!meeting->of_attempts)
+        return SUMAC_OK;
+    if (message->n_attempts != message->n_tasks)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "rendezvous %.100s names %zu attempts of %zu tasks: name one for each task",
+            meeting->name, message->n_attempts, message->n_tasks);
+    for (size_t i = 0; i < message->n_tasks; i++)
+        tasks[i].attempt = message->attempts[i];
+    if (own->attempt == 0 || tasks[meeting->own].attempt == own->attempt)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "rendezvous %.100s: %s names itself as attempt %" PRIu64 ", and its session is attempt "
+        "%" PRIu64 ": name that",
+        meeting->name, meeting_task_print(own, text, sizeof text), tasks[meeting->own].attempt,
+        own->attempt);
+}
+
+uint32_t meeting_other_attempt(const struct meeting *one, const struct meeting *given)
+{
+    if (!one->of_attempts || !given->of_attempts)
+        return UINT32_MAX;
+    for (uint32_t i = 0; i < given->task_count; i++) {
+        const uint32_t place = meeting_place(one, &given->tasks[i]);
+        const uint64_t known = place == UINT32_MAX ? 0 : one->tasks[place].attempt;
+        if (known != 0 && given->tasks[i].attempt != 0 && known != given->tasks[i].attempt)
+            return i;
+    }
+    return UINT32_MAX;
+}
+
+void meeting_learn_attempts(struct meeting *copy, const struct meeting *given)
+{
+    struct meeting_task *tasks = (struct meeting_task *)(void *)(copy + 1);
+
+    assert(copy->tasks == tasks);
+    assert(copy->task_count == given->task_count);
+    for (uint32_t i = 0; i < copy->task_count; i++)
+        if (given->tasks[i].attempt != 0)
+            tasks[i].attempt = given->tasks[i].attempt;
+}
+
 /* ---- what is contributed ---- */
 
 /* It is bytes on the wire: what a push says is not looked through for strings. */
@@ -267,6 +318,7 @@ enum sumac_status meeting_read(
         read.timeout_ms = WIRE_ROUND_MS_MAX;
     if (read_name(message, texts->name, &read, error) != SUMAC_OK ||
         read_tasks(message, own, texts->tasks, &read, error) != SUMAC_OK ||
+        read_attempts(message, own, texts->tasks, &read, error) != SUMAC_OK ||
         read_operation(message, &read, error) != SUMAC_OK ||
         read_shape(message, &read, error) != SUMAC_OK ||
         read_places(message, &read, error) != SUMAC_OK)
@@ -280,12 +332,15 @@ wire_meeting *meeting_write(const struct meeting *meeting, struct arena *arena)
 {
     wire_meeting *message = arena_take(arena, sizeof *message);
     uint64_t *tasks = arena_take(arena, meeting->task_count * sizeof *tasks);
+    uint64_t *attempts = arena_take(arena, meeting->task_count * sizeof *attempts);
     uint64_t *shape = arena_take(arena, (meeting->shape.rank + 1) * sizeof *shape);
 
-    if (message == NULL || tasks == NULL || shape == NULL)
+    if (message == NULL || tasks == NULL || attempts == NULL || shape == NULL)
         return NULL;
-    for (uint32_t i = 0; i < meeting->task_count; i++)
+    for (uint32_t i = 0; i < meeting->task_count; i++) {
         tasks[i] = 2 * (uint64_t)meeting->tasks[i].index + !meeting->tasks[i].chief;
+        attempts[i] = meeting->tasks[i].attempt;
+    }
     memcpy(shape, meeting->shape.extent, meeting->shape.rank * sizeof *shape);
     *message = (wire_meeting)WIRE_MEETING_INIT;
     message->name =
@@ -293,6 +348,8 @@ wire_meeting *meeting_write(const struct meeting *meeting, struct arena *arena)
     message->round = meeting->round;
     message->tasks = tasks;
     message->n_tasks = meeting->task_count;
+    message->attempts = attempts;
+    message->n_attempts = meeting->of_attempts ? meeting->task_count : 0;
     message->operation = (Sumac__V1__Meeting__Operation)meeting->operation;
     message->data_type = (Sumac__V1__DataType)meeting->dtype;
     message->shape = shape;
@@ -394,6 +451,17 @@ static void print_split(const struct meeting *meeting, char text[TEXT_BYTES])
     (void)text_print(text, TEXT_BYTES, "%s", meeting->split ? "over all ps" : "on one ps");
 }
 
+static bool same_of_attempts(const struct meeting *a, const struct meeting *b)
+{
+    return a->of_attempts == b->of_attempts;
+}
+
+static void print_of_attempts(const struct meeting *meeting, char text[TEXT_BYTES])
+{
+    (void)text_print(
+        text, TEXT_BYTES, "%s attempt of each task", meeting->of_attempts ? "one" : "any");
+}
+
 /* In this order: an axis, a root and a shape mean something where the operations are the same. */
 static const struct attribute_row {
     const char *name;
@@ -407,6 +475,7 @@ static const struct attribute_row {
     {"its root is", same_root, print_root},
     {"its shape is", same_shape, print_shape},
     {"it meets", same_split, print_split},
+    {"it is for", same_of_attempts, print_of_attempts},
 };
 
 /* Of two lists that differ in the middle alone, the first task that does: "3 tasks, worker 0 to

@@ -22,6 +22,11 @@
 #define MEETING_TIMEOUT_MS_DEFAULT 60000u
 #define MEETING_WHOLE_BYTES_MAX WIRE_MEETING_WHOLE_BYTES_MAX
 
+/* The end of an error about a later attempt of a task: the reason and the remedy. */
+#define MEETING_START_ALL_AGAIN                                                                    \
+    ": a later attempt cannot take its place, since what the tasks keep in step is lost with it; " \
+    "start all of them again"
+
 enum meeting_operation {
     MEETING_SUM = 1,
     MEETING_MEAN,
@@ -36,6 +41,7 @@ enum meeting_operation {
 struct meeting_task {
     bool chief;
     uint32_t index;
+    uint64_t attempt; /* that its rounds belong to; 0: not known, or any may come */
 };
 
 struct meeting {
@@ -51,6 +57,7 @@ struct meeting {
     uint32_t axis, root;
     uint32_t timeout_ms;
     bool split;
+    bool of_attempts; /* it belongs to one attempt of each task */
 };
 
 /* Where what is read lies. */
@@ -105,6 +112,12 @@ static inline struct meeting_task meeting_task_of(uint64_t said)
     return (struct meeting_task){.chief = said % 2 == 0, .index = (uint32_t)(said / 2)};
 }
 bool meeting_task_equal(const struct meeting_task *a, const struct meeting_task *b);
+
+/* The first task that rounds of one name belong to different attempts of, by its place in `given`;
+ * UINT32_MAX: none is known. */
+uint32_t meeting_other_attempt(const struct meeting *one, const struct meeting *given);
+/* `copy`, which meeting_copy made, has the same tasks, and knows from here on what `given` does. */
+void meeting_learn_attempts(struct meeting *copy, const struct meeting *given);
 /* Its place among the tasks; UINT32_MAX: it takes no part. */
 uint32_t meeting_place(const struct meeting *meeting, const struct meeting_task *task);
 

@@ -68,6 +68,17 @@ bool round_is_whole(const struct round *round)
     return round->came_count == round->meeting->task_count;
 }
 
+struct round *
+rounds_other_attempt(const struct rounds *rounds, const struct meeting *given, struct round *after)
+{
+    struct round *round = after == NULL ? first_of_name(rounds, given->name)
+                                        : next_of_name(after->in_bucket.next, given->name);
+
+    while (round != NULL && meeting_other_attempt(round->meeting, given) == UINT32_MAX)
+        round = next_of_name(round->in_bucket.next, given->name);
+    return round;
+}
+
 uint32_t round_missing(const struct round *round, uint32_t from)
 {
     while (from < round->meeting->task_count && round->places[from].came)
@@ -518,6 +529,7 @@ enum rounds_came rounds_come(
                 tear(round, error);
             return pass_over(rounds, arrival, ROUNDS_DIFFERS);
         }
+        meeting_learn_attempts(round->meeting, given);
         join(rounds, ticket, round);
     }
     assert(place != UINT32_MAX); /* the lists are the same */

@@ -124,6 +124,10 @@ enum rounds_came rounds_come(
 
 /* NULL: none that anybody may ask for. */
 struct round *rounds_find(const struct rounds *rounds, const char *name, uint64_t number);
+/* The next round of the name that belongs to another attempt of a task than `given` says. NULL: no
+ * more. */
+struct round *
+rounds_other_attempt(const struct rounds *rounds, const struct meeting *given, struct round *after);
 /* Have all come? */
 bool round_is_whole(const struct round *round);
 /* The first participant from that place on that has not come; UINT32_MAX: none. */

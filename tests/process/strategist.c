@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "members.h"
 #include "peers_state.h"
 #include "strategy.h"
 #include "sumac/client.h"
@@ -104,14 +105,14 @@ WRAPPED(
 }
 
 WRAPPED(
-    enum sumac_status, sumac_client_meet,
+    enum sumac_status, client_meet_of,
     (struct sumac_client * client, const struct sumac_meet_options *options,
-     const struct sumac_contribution *contribution, struct sumac_meet **meet,
-     struct sumac_error *error))
+     const uint64_t *attempts, const struct sumac_contribution *contribution,
+     struct sumac_meet **meet, struct sumac_error *error))
 {
     if (runs_short("round"))
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "too many pushes");
-    return __real_sumac_client_meet(client, options, contribution, meet, error);
+    return __real_client_meet_of(client, options, attempts, contribution, meet, error);
 }
 
 WRAPPED(
@@ -280,11 +281,15 @@ static enum sumac_status throw_in(struct strategist *now, char *const *words, si
         .name = "strategy 1",
         .round = strtoull(words[1], NULL, 10),
         .operation = SUMAC_MEET_GATHER};
+    const uint64_t attempts[] = {1, 1}; /* of two workers, none of which was started again */
     const struct sumac_contribution contribution = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(bytes), .memory = block}};
     struct sumac_met met = {.buffer = NULL};
-    const enum sumac_status status =
-        sumac_client_meet_and_wait(now->client, &options, &contribution, &met, &now->error);
+    struct sumac_meet *meet;
+    enum sumac_status status =
+        client_meet_of(now->client, &options, attempts, &contribution, &meet, &now->error);
+    if (status == SUMAC_OK)
+        status = sumac_meet_wait(meet, 0, &met, &now->error);
     sumac_buffer_unref(met.buffer);
     free(block);
     if (status == SUMAC_OK)

@@ -200,7 +200,8 @@ class Strategies(unittest.TestCase):
     def test_a_worker_that_can_say_nothing_is_waited_for_and_the_next_call_works(self):
         """Neither its block is sent, nor the reason. The rounds of its sums are still ended by it, and all go on with the same number."""
         workers = self.workers(timeout_ms=3000)
-        self.run_short(workers, "round", "DEADLINE_EXCEEDED .* for worker 1", "RESOURCE_EXHAUSTED ", number="1 2")
+        for _ in ("the first call sums after its block", "a later one beside it"):
+            self.run_short(workers, "round", "DEADLINE_EXCEEDED .* for worker 1", "RESOURCE_EXHAUSTED ", number="1 2")
 
     def test_the_first_worker_that_fails_is_told_to_who_has_not(self):
         workers = self.workers(count=3, replicas=2)
@@ -239,6 +240,37 @@ class Strategies(unittest.TestCase):
         workers[1].kill()
         workers[0].wait_for("^refused UNAVAILABLE all_reduce: .*worker 1", after)
 
+    def again(self, index):
+        worker = self.cluster.add(Process([os.path.join(BUILD, "strategist"), "1", "60000"], self.cluster.environment("worker", index),
+                                          stdin=subprocess.PIPE))
+        worker.wait_for("^ready$")
+        return worker
+
+    def test_a_worker_that_is_started_again_ends_the_call_at_once_and_is_told_to_start_all(self):
+        first, second, third = self.workers(count=3)                            # given
+        self.all_say([first, second, third], "all_reduce 4 1", answer="^came to 3 3$")
+        waiting = [(worker, self.say(worker, "all_reduce 4 1")) for worker in (first, second)]
+        self.cluster.wait_for_wait("worker 2")
+
+        third.kill()                                                            # when
+        again = self.again(2)
+
+        for worker, after in waiting:                                           # then
+            worker.wait_for("^refused UNAVAILABLE all_reduce: .*worker 2.*start all of them again", after, patience_s=20)
+        after = self.say(again, "all_reduce 4 1")
+        again.wait_for("^refused UNAVAILABLE all_reduce: .*attempt 2 of worker 2.*start all of them again", after, patience_s=20)
+
+    def test_a_worker_that_is_started_again_before_its_first_call_is_waited_for(self):
+        first, second = self.workers()                                          # given
+        after = self.say(first, "all_reduce 4 1")
+        self.cluster.wait_for_wait("worker 1")
+
+        second.kill()                                                           # when
+        again = self.again(1)
+
+        self.say(again, "all_reduce 4 10")                                      # then
+        first.wait_for("^came to 11 11$", after)
+
     def test_a_function_that_fails_is_its_workers_alone(self):
         workers = self.workers()
         after = self.say(workers[0], "fail")
@@ -249,7 +281,7 @@ class Strategies(unittest.TestCase):
     def test_garbage_of_another_worker_ends_the_call_and_no_process(self):
         """A block as peers.c has it, and what is none: cut, too long, of other kinds, without elements."""
         def block(rest, sums=0, length=None):
-            body = struct.pack("<IQQ", sums, turn, 1) + rest
+            body = struct.pack("<IQQQ", sums, turn, 1, 1) + rest
             return struct.pack("<Q", 8 + len(body) if length is None else length) + body
 
         def call(kind=0, op=1, replicas=1, name=b"", values=b"", axes=0):

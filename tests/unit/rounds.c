@@ -13,7 +13,7 @@
 
 #define TENSOR_BYTES 24u
 
-static const struct meeting_task tasks[] = {{true, 0}, {false, 1}, {false, 7}};
+static const struct meeting_task tasks[] = {{.chief = true}, {.index = 1}, {.index = 7}};
 #define TASKS (sizeof tasks / sizeof *tasks)
 
 struct desk {
@@ -198,7 +198,7 @@ static void who_differs_is_told_how(void **state)
 static void who_is_no_participant_differs(void **state)
 {
     (void)state;
-    static const struct meeting_task others[] = {{false, 1}, {false, 8}};
+    static const struct meeting_task others[] = {{.index = 1}, {.index = 8}};
     struct desk desk;
     struct meeting other = meeting_of(1, 1);
 
@@ -427,7 +427,7 @@ static void of_all_names_so_many_that_failed_are_kept(void **state)
     struct desk desk;
     char name[16];
 
-    begin(&desk);
+    begin_with(&desk, 1u << 21);
     for (uint32_t i = 0; i <= ROUNDS_KEPT_MAX; i++) {
         struct meeting meeting = meeting_of(0, 1);
         (void)snprintf(name, sizeof name, "name %u", i);

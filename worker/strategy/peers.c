@@ -8,7 +8,7 @@
  * has fewer of them than another contributes what differs to the rest, so that they are over for
  * all, and all go on with the same number.
  *
- *     block    bytes, rounds that sum, run, call, then
+ *     block    bytes, rounds that sum, run, call, the worker's attempt, then
  *       failed   its status, reason and text, and whether the run is over with it
  *       call     0, what is called, of which variable, replicas, and a value of each
  */
@@ -28,7 +28,7 @@
 #include "text.h"
 
 #define NAME_BYTES_MAX PEERS_NAME_BYTES_MAX
-#define FAILURE_BYTES_MAX (SUMAC_ERROR_TEXT_BYTES + 48) /* of a block that has failed */
+#define FAILURE_BYTES_MAX (SUMAC_ERROR_TEXT_BYTES + 56) /* of a block that has failed */
 
 /* ---- opened */
 
@@ -79,6 +79,20 @@ static enum sumac_status name_it(
     return SUMAC_OK;
 }
 
+/* This worker's; the others say theirs with their first blocks. */
+static enum sumac_status find_attempt(struct peers *peers, struct sumac_error *error)
+{
+    struct sumac_client_facts facts;
+
+    assert(peers->index < peers->count);
+    peers->attempts = calloc(peers->count, sizeof *peers->attempts);
+    if (peers->attempts == NULL)
+        return value_fail_for_memory(error);
+    sumac_client_describe(peers->client, &facts);
+    peers->attempts[peers->index] = facts.attempt;
+    return SUMAC_OK;
+}
+
 enum sumac_status peers_open(
     const struct sumac_strategy_options *options, struct peers **peers, struct sumac_error *error)
 {
@@ -102,6 +116,8 @@ enum sumac_status peers_open(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%" PRIu32 " workers with %" PRIu32 " replicas each, and %d are the most together",
             made->count, options->replicas, SUMAC_REPLICAS_MAX);
+    if (status == SUMAC_OK)
+        status = find_attempt(made, error);
     if (status != SUMAC_OK) {
         peers_close(made);
         return status;
@@ -124,6 +140,7 @@ void peers_close(struct peers *peers)
     forget_given_up(peers);
     pack_deinit(&peers->failure);
     pthread_mutex_destroy(&peers->mutex);
+    free(peers->attempts);
     free(peers->workers);
     free(peers);
 }
@@ -133,6 +150,25 @@ uint32_t peers_count(const struct peers *peers) { return peers->count; }
 uint32_t peers_index(const struct peers *peers) { return peers->index; }
 
 /* ---- rounds */
+
+bool peers_know_attempts(const struct peers *peers)
+{
+    uint32_t i = 0;
+
+    assert(peers->attempts[peers->index] != 0);
+    while (i < peers->count && peers->attempts[i] != 0)
+        i++;
+    return i == peers->count;
+}
+
+enum sumac_status peers_meet(
+    struct peers *peers, const struct sumac_meet_options *options,
+    const struct sumac_contribution *contribution, struct sumac_meet **meet,
+    struct sumac_error *error)
+{
+    assert(options->round == peers->round);
+    return client_meet_of(peers->client, options, peers->attempts, contribution, meet, error);
+}
 
 void peers_begin_run(struct peers *peers)
 {
@@ -279,9 +315,10 @@ struct hearing {
     struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
+    bool sums_beside;         /* the rounds that sum are under way beside the block, not after it */
     uint32_t sums, sums_most; /* rounds that sum: of this worker, and of the one with the most */
-    uint64_t run, call;       /* of the worker whose block was read last */
-    struct heard *heard;      /* (2): of worker 0, and of another */
+    uint64_t run, call, attempt; /* of the worker whose block was read last */
+    struct heard *heard;         /* (2): of worker 0, and of another */
 };
 
 /* Has it the elements of every tensor that is sent, and not summed apart? */
@@ -364,6 +401,7 @@ static bool next_block(struct hearing *hearing, struct unpack *rest, struct unpa
         hearing->sums_most = sums;
     hearing->run = unpack_u64(block);
     hearing->call = unpack_u64(block);
+    hearing->attempt = unpack_u64(block);
     return !block->failed;
 }
 
@@ -410,6 +448,7 @@ hear(struct hearing *hearing, const struct sumac_tensor *blocks, struct sumac_er
     for (uint32_t i = 0; i < peers->count; i++) {
         if (!next_block(hearing, &rest, &block))
             return fail_block(hearing->made, i, error);
+        peers->attempts[i] = hearing->attempt;
         const enum sumac_status said = (enum sumac_status)unpack_u32(&block);
         if (said != SUMAC_OK && status == SUMAC_OK)
             status = hear_failure(peers, i, said, &block, &hearing->ends_run, error);
@@ -438,12 +477,23 @@ static enum sumac_status begin_block(
 
     assert(block->used > 0);
     assert(!block->failed);
-    return sumac_client_meet(peers->client, &options, &contribution, meet, error);
+    return peers_meet(peers, &options, &contribution, meet, error);
 }
 
 static uint32_t timeout_of(const struct sumac_strategy *strategy, const struct call *call)
 {
     return call->options.timeout_ms != 0 ? call->options.timeout_ms : strategy->options.timeout_ms;
+}
+
+static void plan_sums(struct hearing *hearing, const struct sumac_value *value)
+{
+    struct sumac_strategy *strategy = hearing->strategy;
+    const uint32_t planned =
+        sums_plan(strategy, hearing->made, value, timeout_of(strategy, hearing->made));
+
+    assert(planned <= SUMS_UNDER_WAY_MAX);
+    hearing->sums_beside = peers_know_attempts(strategy->peers);
+    hearing->sums = hearing->sums_beside ? planned : 0;
 }
 
 /* What this worker brings, and how many rounds sum of it. */
@@ -457,6 +507,7 @@ static void write_block(
     pack_u32(block, hearing->sums);
     pack_u64(block, hearing->strategy->peers->run);
     pack_u64(block, hearing->strategy->peers->call);
+    pack_u64(block, hearing->strategy->peers->attempts[hearing->strategy->peers->index]);
     if (failed != NULL)
         pack_failure(block, failed, ends_run);
     else
@@ -500,9 +551,10 @@ static enum sumac_status begin_all(
         failed = &named;
     }
     if (failed == NULL)
-        return sums_begin(strategy, hearing->own, why);
+        return hearing->sums_beside ? sums_begin(strategy, hearing->own, why) : SUMAC_OK;
     status = begin_failure(hearing, failed, false, meet, why);
-    sums_give_up(peers);
+    if (hearing->sums_beside)
+        sums_give_up(peers);
     return status;
 }
 
@@ -527,6 +579,9 @@ static enum sumac_status exchange(
     status = status == SUMAC_OK ? hear(hearing, &met.value, error)
                                 : peers_fail_round(hearing->made, &why, error);
     peers->sums.agreed = status == SUMAC_OK;
+    if (status == SUMAC_OK && !hearing->sums_beside &&
+        sums_begin(hearing->strategy, hearing->own, &why) != SUMAC_OK)
+        status = peers_fail_round(hearing->made, &why, error);
     if (status != SUMAC_OK && hearing->sums_most > hearing->sums)
         sums_differ(peers, hearing->sums_most - hearing->sums);
     sumac_buffer_unref(met.buffer);
@@ -568,7 +623,7 @@ enum sumac_status peers_exchange(
     peers->call++;
     forget_given_up(peers);
     hearing.heard = calloc(2, sizeof *hearing.heard);
-    hearing.sums = sums_plan(strategy, call, own[0], timeout_of(strategy, call));
+    plan_sums(&hearing, own[0]);
     if (failed == NULL && prepare_block(&hearing, &block, &own_failure) != SUMAC_OK)
         failed = &own_failure;
     const enum sumac_status status = exchange(&hearing, &block, failed, &said);
@@ -603,9 +658,10 @@ void peers_give_up(
     pthread_mutex_lock(&peers->mutex);
     peers->call++;
     forget_given_up(peers);
-    hearing.sums = sums_plan(strategy, call, call->value, timeout_of(strategy, call));
+    plan_sums(&hearing, call->value);
     if (begin_failure(&hearing, why, true, &peers->given_up, &error) != SUMAC_OK)
         peers->given_up = NULL;
-    sums_give_up(peers);
+    if (hearing.sums_beside)
+        sums_give_up(peers);
     pthread_mutex_unlock(&peers->mutex);
 }

@@ -51,6 +51,7 @@ struct peers {
     struct sumac_member *workers; /* (worker_count), with their jobs; NULL: all members */
     uint32_t worker_count;
     uint32_t count, index;
+    uint64_t *attempts; /* (count), that the rounds belong to; 0: not heard yet */
     char name[PEERS_NAME_BYTES_MAX + 1];
     pthread_mutex_t mutex; /* guards what follows; held while a call lasts */
     uint64_t round;        /* the last one */
@@ -62,6 +63,14 @@ struct peers {
 };
 
 /* ---- peers.c */
+/* Has it heard which attempts of the workers the rounds belong to? Until then nothing is summed
+ * apart beside a block: a later attempt of a worker could have a part in it. */
+bool peers_know_attempts(const struct peers *peers);
+/* sumac_client_meet, for these attempts. */
+enum sumac_status peers_meet(
+    struct peers *peers, const struct sumac_meet_options *options,
+    const struct sumac_contribution *contribution, struct sumac_meet **meet,
+    struct sumac_error *error);
 struct sumac_meet_options
 peers_next_round(struct peers *peers, enum sumac_meet_operation operation, uint32_t timeout_ms);
 /* What a round says of those who have not come, in the words of a collective. */

@@ -259,7 +259,7 @@ begin_pack(struct sumac_strategy *strategy, uint32_t number, struct sumac_error 
         return value_fail_for_memory(error);
     const struct sumac_contribution contribution = {
         .value = pack->partial->tensor, .into = pack->sum->tensor};
-    return sumac_client_meet(peers->client, &options, &contribution, &pack->meet, error);
+    return peers_meet(peers, &options, &contribution, &pack->meet, error);
 }
 
 /* The next pack's. One that cannot be begun here is begun by all others. */
@@ -330,7 +330,7 @@ void sums_differ(struct peers *peers, uint32_t rounds)
         const struct sumac_meet_options options =
             peers_next_round(peers, SUMAC_MEET_GATHER, sums->timeout_ms);
         struct sumac_meet **meet = &sums->differing[sums->differing_count];
-        if (sumac_client_meet(peers->client, &options, &nothing, meet, &error) == SUMAC_OK)
+        if (peers_meet(peers, &options, &nothing, meet, &error) == SUMAC_OK)
             sums->differing_count++;
     }
 }

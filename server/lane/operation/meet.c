@@ -15,12 +15,13 @@
 
 /* ---- who is missing */
 
+/* A task of which an attempt is named stands for that attempt alone. */
 static bool is_of_task(const struct lane_session *session, const struct meeting_task *task)
 {
     struct meeting_task own;
 
     return session->index == task->index && lane_session_task(session, &own) &&
-           meeting_task_equal(&own, task);
+           meeting_task_equal(&own, task) && (task->attempt == 0 || task->attempt == own.attempt);
 }
 
 static const struct lane_session *
@@ -57,7 +58,8 @@ void lane_meet_missing(
 }
 
 /* Is there one of that task that is over, for good as far as is known, and none that is open? The
- * newest says so: behind one that a newer attempt has replaced that one comes. */
+ * newest says so: behind one that a newer attempt has replaced that one comes. It cannot come in
+ * the place of an attempt that is named. */
 static const struct lane_session *find_gone(struct lane *lane, const struct meeting_task *task)
 {
     for (const struct lane_session *session = lane->closed_sessions.first; session != NULL;
@@ -65,8 +67,9 @@ static const struct lane_session *find_gone(struct lane *lane, const struct meet
         lane->work++;
         if (!is_of_task(session, task))
             continue;
-        const bool is_gone =
-            (int)session->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT && session->parts.first == NULL;
+        const bool another_comes =
+            task->attempt == 0 && (int)session->cause.kind == WIRE_CLOSE_NEWER_ATTEMPT;
+        const bool is_gone = !another_comes && session->parts.first == NULL;
         return is_gone && find_session(lane, task) == NULL ? session : NULL;
     }
     return NULL;
@@ -213,9 +216,10 @@ static void end_without(struct lane *lane, struct round *round, const struct lan
     (void)fail(
         &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
         "round %" PRIu64 " of rendezvous %.100s goes on without %s, which has not contributed and "
-        "whose session is over%s",
+        "whose session is over%s%s",
         round->meeting->round, round->meeting->name, session->task,
-        wire_close_cause_print(&session->cause, cause));
+        wire_close_cause_print(&session->cause, cause),
+        (int)session->cause.kind == WIRE_CLOSE_NEWER_ATTEMPT ? MEETING_START_ALL_AGAIN : "");
     end_or_propose(lane, round, &end);
 }
 
@@ -256,6 +260,61 @@ void lane_meet_end_unwanted(void *context, struct round *round)
         "%s first, waits for its result, and another contribution needs its room (--meet-max)",
         round->meeting->round, round->meeting->name, name);
     end_or_propose(lane, round, &end);
+}
+
+/* Two attempts of a task have come to rounds of this name, or are named there. Where one of these
+ * is split and another is not, the home alone has both. */
+static void end_restarted(struct lane *lane, struct round *round, const struct sumac_error *end)
+{
+    const bool is_home = meeting_home(round->meeting->name, lane->ps_count) == lane->index;
+
+    assert(end->status != SUMAC_OK);
+    assert(round->meeting->of_attempts);
+    if (round->over || round->passes)
+        return;
+    if (is_home && !is_judged_here(lane, round))
+        propose(lane, round, end);
+    else
+        end_or_propose(lane, round, end);
+}
+
+/* The next of those that belong to other attempts and are open. An end forgets none that is. */
+static struct round *
+next_open(const struct lane *lane, const struct meeting *given, struct round *after)
+{
+    struct round *round = rounds_other_attempt(&lane->rounds, given, after);
+
+    while (round != NULL && round->over)
+        round = rounds_other_attempt(&lane->rounds, given, round);
+    return round;
+}
+
+/* Do rounds of its name that are known belong to another attempt of a task? Those that are open end
+ * with that, and so is what was given to. *end: how. */
+static bool
+end_other_attempts(struct lane *lane, const struct meeting *given, struct sumac_error *end)
+{
+    const struct round *const other = rounds_other_attempt(&lane->rounds, given, NULL);
+    char name[32];
+
+    if (other == NULL)
+        return false;
+    assert(given->of_attempts);
+    const uint32_t place = meeting_other_attempt(other->meeting, given);
+    const struct meeting_task *const task = &given->tasks[place];
+    const uint64_t attempt = other->meeting->tasks[meeting_place(other->meeting, task)].attempt;
+    (void)fail(
+        end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "round %" PRIu64 " of rendezvous %.100s names attempt %" PRIu64 " of %s, and round %" PRIu64
+        " belongs to attempt %" PRIu64 MEETING_START_ALL_AGAIN,
+        given->round, given->name, task->attempt, meeting_task_print(task, name, sizeof name),
+        other->meeting->round, attempt);
+    for (struct round *open = next_open(lane, given, NULL), *next; open != NULL; open = next) {
+        next = next_open(lane, given, open);
+        lane->work++;
+        end_restarted(lane, open, end);
+    }
+    return true;
 }
 
 /* ---- a contribution */
@@ -347,9 +406,10 @@ differ(struct lane *lane, struct round *round, bool split, const struct sumac_er
 void lane_meet_deposit(struct lane *lane, struct lane_part *part)
 {
     const bool split = part->deposit->round->meeting->split;
-    struct sumac_error error;
+    struct sumac_error error, restarted;
     struct round *round;
 
+    const bool ends = end_other_attempts(lane, part->deposit->round->meeting, &restarted);
     const enum rounds_came came = lane_deposit_arrive(lane, part, &round, &error);
     if (came == ROUNDS_DIFFERS)
         differ(lane, round, split, &error);
@@ -357,6 +417,10 @@ void lane_meet_deposit(struct lane *lane, struct lane_part *part)
         tell(lane);
     if (came != ROUNDS_TAKEN)
         return;
+    if (ends) {
+        end_restarted(lane, round, &restarted);
+        return;
+    }
     if (round->until_us < lane->turns->meet_due_us)
         lane->turns->meet_due_us = round->until_us;
     if (round_is_whole(round))
@@ -399,6 +463,21 @@ static void end_forsaken(struct lane *lane)
     }
 }
 
+/* Does no session come in its place any more? */
+static bool leaves(struct lane *lane, const struct round *round, const struct lane_session *session)
+{
+    struct meeting_task task;
+
+    assert(session->closed);
+    (void)lane_session_task(session, &task);
+    const uint32_t place = meeting_place(round->meeting, &task);
+    if (place == UINT32_MAX)
+        return false;
+    const struct meeting_task *const bound = &round->meeting->tasks[place];
+    return (bound->attempt == 0 || bound->attempt == task.attempt) &&
+           find_gone(lane, bound) != NULL;
+}
+
 void lane_meet_settled(struct lane *lane, struct lane_session *session)
 {
     struct meeting_task task;
@@ -409,11 +488,11 @@ void lane_meet_settled(struct lane *lane, struct lane_session *session)
     if (!lane_session_task(session, &task))
         return;
     rounds_left(&lane->rounds, &task);
-    if (find_gone(lane, &task) == NULL)
-        return;
     for (struct round *round = lane->rounds.open.first, *next; round != NULL; round = next) {
         next = round->in_list.next;
         lane->work++;
+        if (!leaves(lane, round, session))
+            continue;
         round_left(&lane->rounds, round, &task);
         if (round_lacks(round, &task))
             end_without(lane, round, session);

@@ -14,8 +14,10 @@
 
 bool lane_session_task(const struct lane_session *session, struct meeting_task *task)
 {
-    *task =
-        (struct meeting_task){.chief = strcmp(session->job, "chief") == 0, .index = session->index};
+    *task = (struct meeting_task){
+        .chief = strcmp(session->job, "chief") == 0,
+        .index = session->index,
+        .attempt = session->attempt};
     return (int)session->role == WIRE_ROLE_MEMBER &&
            (task->chief || strcmp(session->job, "worker") == 0);
 }

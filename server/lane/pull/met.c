@@ -129,6 +129,27 @@ static void lay_out(const struct lane *lane, struct met *met)
     met->bytes = met->index_bytes + met->outer * extent * met->unit;
 }
 
+/* Another attempt of the task has the place in a round that passed. */
+static bool belongs_to_another(
+    const struct round *round, const struct meeting_task *task, struct sumac_error *error)
+{
+    const struct meeting *const meeting = round->meeting;
+    const uint64_t attempt = meeting->tasks[meeting_place(meeting, task)].attempt;
+    char name[32];
+
+    assert(round->over && round->end.status == SUMAC_OK);
+    if (attempt == 0 || attempt == task->attempt)
+        return false;
+    assert(meeting->of_attempts);
+    (void)fail(
+        error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "round %" PRIu64 " of rendezvous %.100s passed with attempt %" PRIu64
+        " of %s, and this is attempt %" PRIu64 MEETING_START_ALL_AGAIN,
+        meeting->round, meeting->name, attempt, meeting_task_print(task, name, sizeof name),
+        task->attempt);
+    return true;
+}
+
 /* It is of the session's task, too? Then its result stays until it is read. */
 void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
 {
@@ -153,6 +174,8 @@ void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct la
             pull->request, met->number, met->name, stream->session->task);
         return;
     }
+    if (belongs_to_another(round, &task, &pull->error))
+        return;
     met->round = round;
     lane_round_use(round);
     lay_out(lane, met);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_meet_attempts.c -- rounds that belong to one attempt of each task: what becomes of them, and
+ * of a later attempt, when a task is started again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_meeting.h"
+
+#define AGAIN 4u /* the session of worker 2's second attempt */
+
+static void open_as(struct world *world, uint8_t session, uint32_t index, uint64_t attempt)
+{
+    uint8_t id[16];
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_open_session open = WIRE_OPEN_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    task.job = (char *)(uintptr_t) "worker";
+    task.index = index;
+    open.session_id = talk_id(session, id);
+    open.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    open.task = &task;
+    open.attempt = attempt;
+    order.open = &open;
+    talk_order(world->talk, &order);
+    world->push[session] = talk_push_stream(world->talk, session, 1);
+    world->pull[session] = talk_pull_stream(world->talk, session);
+    world->last[session] = 0;
+}
+
+/* Workers 1 and 2, each in its first attempt. */
+static void begin_attempts(struct world *world, struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    memset(world, 0, sizeof *world);
+    world->talk = talk;
+    talk_start(talk, &config);
+    for (uint8_t i = 1; i <= 2; i++) {
+        world->tasks[i - 1] = 2 * (uint64_t)i + 1;
+        open_as(world, i, i, 1);
+    }
+    wire_meeting *meeting = &world->meeting;
+    *meeting = (wire_meeting)WIRE_MEETING_INIT;
+    meeting->name = (wire_bytes){.len = strlen(HERE), .data = (uint8_t *)(uintptr_t)HERE};
+    meeting->tasks = world->tasks;
+    meeting->n_tasks = 2;
+    meeting->operation = SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
+    meeting->data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    meeting->shape = world->shape;
+    meeting->n_shape = 1;
+    world->shape[0] = 1;
+    world->weight = 1;
+    talk_forget(talk);
+}
+
+/* Come to a round with what the session knows of the attempts of workers 1 and 2, and ask. */
+static void
+come_as(struct world *world, uint8_t session, uint64_t round, uint64_t one, uint64_t two)
+{
+    uint64_t attempts[] = {one, two};
+
+    world->meeting.round = round;
+    world->meeting.attempts = attempts;
+    world->meeting.n_attempts = 2;
+    come_with(world, session, session);
+    ask(world, session);
+    world->meeting.attempts = NULL;
+}
+
+/* Another attempt of worker 2 joins: its session is settled with that. */
+static void replace(struct world *world)
+{
+    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
+
+    cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
+    cause.attempt = 2;
+    talk_close_for(world->talk, 2, &cause);
+    talk_decide(world->talk, 2, world->last[2], 0);
+    open_as(world, AGAIN, 2, 2);
+}
+
+#define heard(world, text) assert_int_equal(talk_times_said((world).talk, text), 1)
+
+static void a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    world.talk->shows_logs = true;
+    come_as(&world, 1, 73, 1, 1);
+
+    replace(&world); /* when */
+
+    heard(world, "pulled 1 error MEMBER_GONE"); /* then */
+    heard(
+        world, "goes on without worker 2, which has not contributed and whose session is over: "
+               "another attempt of its task has joined, attempt 2: a later attempt cannot take its "
+               "place, since what the tasks keep in step is lost with it; start all of them again");
+}
+
+/* The others hear of no attempt before its first contribution. */
+static void a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 1, 1, 1, 0);
+    replace(&world);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
+
+    come_as(&world, AGAIN, 1, 0, 2); /* when */
+
+    heard(world, "met 1 float32 [1] 5"); /* then */
+    heard(world, "met 4 float32 [1] 5");
+}
+
+static void a_later_attempt_is_told_at_its_first_round_while_the_others_wait(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 1, 73, 1, 1);
+    replace(&world);
+    world.talk->shows_logs = true;
+    talk_forget(world.talk);
+
+    come_as(&world, AGAIN, 1, 0, 2); /* when */
+
+    heard(world, "pulled 4 error MEMBER_GONE"); /* then */
+    heard(
+        world, "round 1 of rendezvous h names attempt 2 of worker 2, and round 73 belongs to "
+               "attempt 1: a later attempt cannot take its place");
+}
+
+static void a_later_attempt_that_came_first_is_told_when_the_others_come(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    replace(&world);
+    come_as(&world, AGAIN, 1, 0, 2);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
+
+    come_as(&world, 1, 74, 1, 1); /* when */
+
+    heard(world, "pulled 4 error MEMBER_GONE"); /* then */
+    heard(world, "pulled 1 error MEMBER_GONE");
+}
+
+static void a_later_attempt_does_not_take_the_place_of_the_one_that_came(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 2, 1, 0, 1);
+    come_as(&world, 1, 1, 1, 0);
+    heard(world, "met 1 float32 [1] 3");
+    replace(&world);
+    talk_forget(world.talk);
+
+    come_as(&world, AGAIN, 1, 0, 2); /* when */
+
+    heard(world, "pulled 4 error MEMBER_GONE"); /* then */
+}
+
+/* Else all tasks that are started again would be told of those before them, again and again. */
+static void what_failed_is_forgotten_when_all_that_it_belongs_to_are_over(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 1, 73, 1, 1);
+    replace(&world);
+    acknowledge(&world, 1);
+    expect_ends_kept(&world, 1);
+
+    leave(&world, 1); /* when */
+
+    expect_nothing_kept(&world); /* then */
+    open_as(&world, 3, 1, 2);
+    talk_forget(world.talk);
+    come_as(&world, 3, 1, 2, 0);
+    come_as(&world, AGAIN, 1, 0, 2);
+    heard(world, "met 3 float32 [1] 7");
+}
+
+static void who_names_another_attempt_as_its_own_is_refused(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state);
+
+    come_as(&world, 1, 1, 7, 0);
+
+    heard(world, "MALFORMED");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it),
+        talk_test(a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet),
+        talk_test(a_later_attempt_is_told_at_its_first_round_while_the_others_wait),
+        talk_test(a_later_attempt_that_came_first_is_told_when_the_others_come),
+        talk_test(a_later_attempt_does_not_take_the_place_of_the_one_that_came),
+        talk_test(what_failed_is_forgotten_when_all_that_it_belongs_to_are_over),
+        talk_test(who_names_another_attempt_as_its_own_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
