@@ -226,6 +226,8 @@ ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answer
     arena_init(&made.arena, &memory_heap, (size_t)roster->count * WIRE_ARENA_BYTES_MAX);
     made.replies = calloc(roster->count, sizeof *made.replies);
     struct question *questions = calloc(roster->count, sizeof *questions);
+    /* A nameserver that is silent is given up before the patience is over, and so is said. */
+    (void)setenv("RES_OPTIONS", "timeout:2 attempts:2", 0);
     rpc_init();
     enum sumac_status status = rpc_poller_create(&poller);
     if (status != SUMAC_OK || made.replies == NULL || questions == NULL) {

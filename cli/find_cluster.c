@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "address.h"
 #include "error.h"
 #include "run_record.h"
 #include "sumac/cluster.h"
@@ -36,19 +37,6 @@ void ps_list_deinit(struct ps_list *list)
     *list = (struct ps_list){0};
 }
 
-/* "HOST:PORT" with a port that there is, and no URL. */
-static bool is_address(const char *word)
-{
-    const char *colon = strrchr(word, ':');
-    char *end = NULL;
-
-    if (colon == NULL || colon == word || colon[1] < '0' || colon[1] > '9' ||
-        strchr(word, '/') != NULL)
-        return false;
-    const unsigned long port = strtoul(colon + 1, &end, 10);
-    return *end == '\0' && port >= 1 && port <= UINT16_MAX;
-}
-
 /* Who is named twice is asked once. */
 static bool is_listed(const struct ps_list *list, const char *address)
 {
@@ -68,12 +56,11 @@ from_option(const char *option, struct ps_list *list, struct sumac_error *error)
 
     for (char *word = words ? strtok_r(words, ",", &rest) : NULL;
          word != NULL && status == SUMAC_OK; word = strtok_r(NULL, ",", &rest)) {
-        if (!is_address(word))
+        const char *flaw = address_flaw(word, strlen(word));
+        if (flaw != NULL)
             status = fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "--ps wants HOST:PORT with a port from 1 to 65535, not %s%s", word,
-                strchr(word, '/') != NULL ? ": leave out what is before the host, and every /"
-                                          : "");
+                "--ps wants HOST:PORT, not %.300s: %s", word, flaw);
         else if (!is_listed(list, word))
             status = ps_list_add(list, word, error);
     }

@@ -9,6 +9,12 @@ It wants Python 3.11, Debian's python3-grpcio python3-protobuf protobuf-compiler
 
     mkdir -p stubs && export PYTHONPATH=$PWD/stubs
     protoc -I proto --python_out=stubs --grpc_out=stubs --plugin=protoc-gen-grpc=$(command -v grpc_python_plugin) proto/sumac/v1/*.proto
+
+The channels of a client belong to the event loop that runs it. They use no proxy (PROTOCOL.md, "What to do"). A program sets
+GRPC_DNS_RESOLVER=native before it imports this file, as first.py does: then names are found as the system finds them.
+With pip's packages instead (grpcio, grpcio-tools), the last line is
+
+    python3 -m grpc_tools.protoc -I proto --python_out=stubs --grpc_python_out=stubs proto/sumac/v1/*.proto
 """
 import asyncio
 import secrets
@@ -124,8 +130,8 @@ class Client:
 
     async def run(self, task, work):
         """Join, work(self), and leave. What ends the session ends the work, too."""
-        options = [("grpc.max_reconnect_backoff_ms", 2000), ("grpc.keepalive_time_ms", 20000), ("grpc.http2.max_pings_without_data", 0)]
-        channels = [grpc.aio.insecure_channel(address, options) for address in self.addresses]      # of the loop that runs this
+        options = {"enable_http_proxy": 0, "max_reconnect_backoff_ms": 2000, "keepalive_time_ms": 20000, "http2.max_pings_without_data": 0}
+        channels = [grpc.aio.insecure_channel(address, [(f"grpc.{name}", n) for name, n in options.items()]) for address in self.addresses]
         self.sessions, self.variables = sessions_pb2_grpc.SessionsStub(channels[0]), variables_pb2_grpc.VariablesStub(channels[0])
         self.transfer = [transfer_pb2_grpc.TransferStub(channel) for channel in channels]
         # The nonce is the system's: from a generator that the program has seeded, its next attempt would draw the same one, and be given

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 
+os.environ.setdefault("GRPC_DNS_RESOLVER", "native")        # names are found as the system finds them
 try:
     from client import Client, Failure
     from sumac.v1 import types_pb2 as types
@@ -36,7 +37,8 @@ async def work(client):
 
 
 async def main(config):
-    task = TaskName(job=config["task"]["type"], index=config["task"]["index"])
+    job = config["task"]["type"]        # a "master" is TensorFlow 1's name of the chief
+    task = TaskName(job="chief" if job == "master" else job, index=config["task"]["index"])
     await Client(config["cluster"]["ps"]).run(task, work)
 
 
@@ -47,7 +49,7 @@ def configured():
         cluster, task = config["cluster"], config["task"]
         if not (isinstance(cluster["ps"], list) and cluster["ps"] and all(isinstance(address, str) for address in cluster["ps"])):
             missing = "it lists no ps"
-        elif task["type"] not in ("chief", "worker") or not isinstance(task["index"], int) or task["index"] < 0:
+        elif task["type"] not in ("chief", "master", "worker") or not isinstance(task["index"], int) or task["index"] < 0:
             missing = "its task is no chief and no worker"
         else:
             return config

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "address.h"
 #include "error.h"
 
 /* ---- the members, and this process among them */
@@ -101,6 +102,14 @@ void client_find_place(struct sumac_client *client, const struct sumac_cluster *
 static enum sumac_status
 check_addresses(const struct sumac_client_options *options, struct sumac_error *error)
 {
+    for (uint32_t i = 0; i < options->ps_count; i++) {
+        const char *address = options->ps_addresses[i];
+        const char *flaw = address_flaw(address, strlen(address));
+        if (flaw != NULL)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "ps_addresses has %.256s as ps %" PRIu32 ": %s", address, i, flaw);
+    }
     for (uint32_t second = 1; second < options->ps_count; second++)
         for (uint32_t first = 0; first < second; first++) {
             const char *a = options->ps_addresses[first], *b = options->ps_addresses[second];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address.h -- is a text "host:port"? */
+/* address.h -- what is wrong with a text that should be "host:port". */
 #ifndef CLUSTER_ADDRESS_H
 #define CLUSTER_ADDRESS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-/* A host without blanks, control characters or '/', an IPv6 host in brackets; a port from 1 to
- * 65535 in digits. */
-bool address_is_valid(const char *address, size_t bytes);
+/* NULL: nothing. A host is a name of RFC 1123's letters and '_', an IPv4 address, or an IPv6
+ * address in brackets, with its zone; a port is 1 to 65535 in digits. An address that no host can
+ * have is wrong, too.
+ * Lends  a constant sentence, "its port is no number from 1 to 65535". */
+const char *address_flaw(const char *address, size_t bytes);
 
 #endif

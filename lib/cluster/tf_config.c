@@ -83,11 +83,11 @@ static enum sumac_status read_address(
             "TF_CONFIG: task %u of job %s in \"cluster\" is not a string \"host:port\"", index,
             job);
     const char *address = json_string_value(value);
-    if (!address_is_valid(address, json_string_length(value)))
+    const char *flaw = address_flaw(address, json_string_length(value));
+    if (flaw != NULL)
         return REFUSE(
-            "TF_CONFIG: task %u of job %s in \"cluster\" is not \"host:port\" with a port from 1 "
-            "to 65535 (an IPv6 host in brackets): \"%s\"",
-            index, job, address);
+            "TF_CONFIG: task %u of job %s in \"cluster\" is not \"host:port\": \"%.256s\": %s",
+            index, job, address, flaw);
     task->index = index;
     return copy_text(address, &task->address, error);
 }

@@ -9,6 +9,15 @@
 #define CALLS_PER_CHUNK 32
 #define ARENA_KEPT_BYTES_MAX (1u << 20) /* a larger message's memory is given back after it */
 
+/* gRPC's own resolver asks DNS for the IPv6 addresses that /etc/hosts does not have of a name, and
+ * waits for the answer: with a silent nameserver, for ever. The system's finds what `getent` does.
+ * gRPC takes the choice from the environment alone; before main there is no other thread that reads
+ * it. */
+__attribute__((constructor)) static void choose_resolver(void)
+{
+    (void)setenv("GRPC_DNS_RESOLVER", "native", 0);
+}
+
 void rpc_init(void)
 {
     grpc_init();

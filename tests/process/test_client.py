@@ -264,6 +264,16 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
         for port in self.cluster.ports:
             self.assertIn(f"127.0.0.1:{port}", program.text())
 
+    async def test_proxies_are_not_asked(self):
+        """The port of the proxy is that of nobody: a client that asks it never reaches its ps."""
+        proxy = f"http://127.0.0.1:{free_ports(1)[0]}"
+        self.start()
+        config = {"cluster": {"ps": self.cluster.addresses(), "worker": ["127.0.0.1:9"]}, "task": {"type": "worker", "index": 0}}
+        proxies = {name: proxy for name in ("http_proxy", "https_proxy", "grpc_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
+        program = self.first(json.dumps(config), environment={**proxies, "no_proxy": "", "NO_PROXY": ""})
+        self.assertEqual(program.wait(), 0, program.text())
+        self.assertNotIn("trying again", program.text())
+
     async def test_one_that_waits_for_a_ps_says_so_and_is_interrupted(self):
         config = {"cluster": {"ps": [f"127.0.0.1:{free_ports(1)[0]}"]}, "task": {"type": "worker", "index": 0}}
         program = self.first(json.dumps(config))
@@ -272,10 +282,10 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(program.wait(), 130)
         self.assertNotIn("Traceback", program.text())
 
-    def first(self, config, stubs=os.environ["SUMAC_STUBS"]):
+    def first(self, config, stubs=os.environ["SUMAC_STUBS"], environment=None):
         """The worker beside it. It takes interrupts even where whoever runs the tests ignores them."""
         command = ["env", "--default-signal=INT", "/usr/bin/python3", "-B", os.path.join(EXAMPLES, "first.py")]
-        program = Process(command, {"PYTHONPATH": stubs, "TF_CONFIG": config})
+        program = Process(command, {"PYTHONPATH": stubs, "TF_CONFIG": config, **(environment or {})})
         self.addCleanup(program.kill)
         return program
 

@@ -274,23 +274,80 @@ static void an_address_is_a_host_and_a_port(void **state)
 {
     (void)state;
     const char *const valid[] = {
-        "a:1",     "a.b-c_d:65535", "10.0.0.1:2222", "[::1]:80", "[fe80::1%eth0]:80",
-        "a:00080", "h\xc3\xb6st:1",
-    };
-    const char *const refused[] = {
-        "",       "a",     ":1",    "a:",       "a:0",      "a:65536",  "a:4294967297",
-        "a:+1",   "a b:1", "a\t:1", "a/b:1",    "a\x7f:1",  "::1:1",    "[::1]",
-        "[::1:1", "[]:1",  "[a]:1", "[::1%]:1", "x[::1]:1", "[::1]]:1",
+        "a:1",
+        "a.b-c_d:65535",
+        "10.0.0.1:2222",
+        "[::1]:80",
+        "[fe80::1%eth0]:80",
+        "a:00080",
+        "a.b.:1",
+        "123456789012:1",
+        "127.1:1",
+        "node.5:1",
+        "_a-_:1",
+        "[::ffff:10.0.0.1]:1",
     };
 
     for (size_t i = 0; i < sizeof valid / sizeof *valid; i++) {
-        if (!address_is_valid(valid[i], strlen(valid[i])))
-            fail_msg("%s should be an address", valid[i]);
+        const char *flaw = address_flaw(valid[i], strlen(valid[i]));
+        if (flaw != NULL)
+            fail_msg("%s should be an address: %s", valid[i], flaw);
     }
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        if (address_is_valid(refused[i], strlen(refused[i])))
-            fail_msg("%s should be no address", refused[i]);
+}
+
+struct flawed {
+    const char *flaw;
+    const char *addresses[16]; /* up to NULL */
+};
+
+static void what_no_host_has_is_no_address(void **state)
+{
+    (void)state;
+    static const struct flawed flawed[] = {
+        {"it has no port", {"", "a", "localhost"}},
+        {"its port is no number",
+         {"a:", "a:0", "a:65536", "a:4294967297", "a:+1", "[::1]", "unix:/a", "h:80a"}},
+        {"it has no host", {":1"}},
+        {"goes in brackets", {"::1:1", "[::1:1", "[]:1", "x[::1]:1", "a:b:1"}},
+        {"in brackets is no IPv6",
+         {"[a]:1", "[::1%]:1", "[::1]]:1", "[10.0.0.1]:1", "[::1%a b]:1"}},
+        {"every /", {"a/b:1", "http://a:1", "grpc://a:1"}},
+        {"placeholder", {"$(POD_IP):1", "${HOST}:1", "$HOST:1", "<ps-host>:1", "{{ host }}:1"}},
+        {"letters, digits",
+         {"a b:1", "a\t:1", "a\x7f:1", "alice@h:1", "*:1", "h;rm:1", "'127.0.0.1':1",
+          "127.0.0.1#:1", "h%C3:1", "h\xc3\xb6st:1", "task=0:1", "a,b:1"}},
+        {"each part", {"a..b:1", ".:1", "..:1", ".a:1", "-h:1", "h-:1", "a.-b:1"}},
+        {"no IPv4 address", {"256.256.256.256:1", "1.2.3.4.5:1", "10.0.0.999:1", "300.1:1"}},
+        {"no single host",
+         {"0.0.0.0:1", "0:1", "224.0.0.1:1", "255.255.255.255:1", "[::]:1", "[ff02::1]:1"}},
+    };
+
+    for (size_t i = 0; i < sizeof flawed / sizeof *flawed; i++)
+        for (const char *const *address = flawed[i].addresses; *address != NULL; address++) {
+            const char *flaw = address_flaw(*address, strlen(*address));
+            if (flaw == NULL || strstr(flaw, flawed[i].flaw) == NULL)
+                fail_msg("%s: %s", *address, flaw == NULL ? "should be no address" : flaw);
+        }
+}
+
+/* RFC 1123: 63 characters between two dots, 253 in all. */
+static void a_hosts_name_is_as_long_as_dns_has_it(void **state)
+{
+    (void)state;
+    char address[320];
+
+    for (size_t length = 250; length <= 300; length++) {
+        memset(address, 'x', length);
+        for (size_t dot = 63; dot < length - 1; dot += 64)
+            address[dot] = '.';
+        strcpy(address + length, ":1");
+        assert_int_equal(address_flaw(address, length + 2) == NULL, length <= 253);
     }
+    memset(address, 'x', 63);
+    strcpy(address + 63, ":1");
+    assert_null(address_flaw(address, 65));
+    strcpy(address + 63, "x:1");
+    assert_non_null(address_flaw(address, 66));
 }
 
 static void the_end_of_a_zeroed_description_does_nothing(void **state)
@@ -404,6 +461,8 @@ int main(void)
         cmocka_unit_test(a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add),
         cmocka_unit_test(a_process_that_is_not_told_its_task_is_told_what_to_add),
         cmocka_unit_test(an_address_is_a_host_and_a_port),
+        cmocka_unit_test(what_no_host_has_is_no_address),
+        cmocka_unit_test(a_hosts_name_is_as_long_as_dns_has_it),
         cmocka_unit_test(the_end_of_a_zeroed_description_does_nothing),
         cmocka_unit_test(an_index_is_at_most_2_31_less_1),
         cmocka_unit_test(a_list_of_two_beside_a_map_is_not_only_of_itself),

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of hosts: what the system finds is found at once, whatever becomes of DNS. Hosts of their own, with /etc/hosts and nameserver."""
+import json
+import os
+import tempfile
+import time
+import unittest
+
+from cluster import BUILD, PATIENCE_S, SUMAC
+from namespaces import Host, why_not
+
+HOSTS = "127.0.0.1 localhost\n127.0.1.1 h0\n"      # the name has no IPv6 address: gRPC's own resolver asks DNS for one
+SILENT, REFUSES = "10.66.0.9", "127.0.0.1"         # nobody has the first, and nobody listens on the second's port 53
+PORT = 2222
+
+
+class Names(unittest.TestCase):
+    def host(self, nameserver):
+        reason = why_not("mount")
+        if reason is not None:
+            print(f"skipped: no host of its own: {reason}")
+            self.skipTest(reason)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        host = Host("names")
+        self.addCleanup(host.close)
+        host.run("ip", "link", "add", "wire", "type", "veth", "peer", "name", "end")
+        for words in (("address", "add", "10.66.0.1/24", "dev", "wire"), ("link", "set", "wire", "up"), ("link", "set", "end", "up")):
+            host.run("ip", *words)
+        for path, text in (("/etc/hosts", HOSTS), ("/etc/resolv.conf", f"nameserver {nameserver}\n" if nameserver else "")):
+            own = os.path.join(folder.name, os.path.basename(path))
+            with open(own, "w", encoding="ascii") as file:
+                file.write(text)
+            host.run("mount", "--bind", own, path)
+        return host
+
+    @staticmethod
+    def start(host, job, name, *command):
+        config = {"cluster": {"ps": [f"{name}:{PORT}"], "worker": ["w:1"]}, "task": {"type": job, "index": 0}}
+        return host.start(*command, environment={"TF_CONFIG": json.dumps(config)})
+
+    def test_a_name_of_etc_hosts_is_found_whatever_the_nameserver_does(self):
+        for nameserver in (SILENT, REFUSES, ""):
+            with self.subTest(nameserver=nameserver):
+                host = self.host(nameserver)
+                ps = self.start(host, "ps", "h0", SUMAC, "ps", "--report-ms", "500")
+                ps.wait_for("listens on")
+                begun = time.monotonic()
+                worker = self.start(host, "worker", "h0", os.path.join(BUILD, "first"))
+                self.assertEqual(worker.wait(), 0, worker.text())
+                self.assertLess(time.monotonic() - begun, 30)       # asked of a silent one, it takes 60 s and fails
+                self.assertNotIn("waiting for", worker.text())      # which is said after 5 s
+                self.assertEqual(ps.wait(), 0)
+
+    def test_a_name_that_nobody_knows_is_said_to_be_that(self):
+        said = "DNS did not answer for nowhere, and /etc/hosts does not have it"
+        for nameserver in (SILENT, REFUSES, ""):
+            with self.subTest(nameserver=nameserver):
+                host = self.host(nameserver)
+                command = host.start(SUMAC, "ls", "--ps", f"nowhere:{PORT}")
+                self.assertEqual(command.wait(), 138, command.text())
+                command.wait_for(said)
+        worker = self.start(host, "worker", "nowhere", os.path.join(BUILD, "first"))
+        worker.wait_for(f"waiting for ps 0 at nowhere:{PORT}: {said}; gives up in", patience_s=PATIENCE_S)
+
+
+if __name__ == "__main__":
+    unittest.main()
