@@ -16,7 +16,8 @@
 #define ROOM_BYTES_MAX 6000u
 #define TENSOR_BYTES 64u
 
-static const struct meeting_task tasks[TASKS] = {{true, 0}, {false, 0}, {false, 1}, {false, 9}};
+static const struct meeting_task tasks[TASKS] = {
+    {.chief = true}, {.index = 0}, {.index = 1}, {.index = 9}};
 static const char *const names[NAMES] = {"a", "another", "a much longer name of a rendezvous"};
 
 /* Contributions are numbers here: what has been given back may not be again. */
@@ -66,7 +67,7 @@ static void read_header(struct input *input)
     wire_meeting message = WIRE_MEETING_INIT;
     uint64_t named[TASKS + 2];
     uint64_t shape[SUMAC_RANK_MAX + 2];
-    const struct meeting_task own = {sometimes(input), below(input, 3)};
+    const struct meeting_task own = {.chief = sometimes(input), .index = below(input, 3)};
     struct meeting meeting;
     struct sumac_error error;
 
