@@ -50,8 +50,8 @@ struct text_time text_time_ms(uint64_t ms);
 /* What is left of a wait, in whole seconds, rounded up: "35 s". */
 struct text_time text_time_left(uint64_t us);
 
-/* A number in the fewest digits that read back as the same number: "0.1", "1e-07", "nan". Everything
- * that people read says it so. Threads  any. */
+/* A number in the fewest digits that read back as the same number: "0.1", "1e-07", "nan".
+ * Threads  any. */
 struct text_double {
     char text[32];
 };

@@ -127,7 +127,6 @@ static struct sumac_value *slices_of(enum sumac_dtype indices, uint64_t rows)
 /* Another worker may send what differs from the label that it sent. */
 static void what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it(void **state)
 {
-    (void)state;
     struct sumac_value *const one = sumac_value_float32(1);
     const struct {
         struct sumac_value *first, *other;
@@ -146,6 +145,7 @@ static void what_differs_in_replicas_is_not_reduced_whatever_was_said_of_it(void
     struct collect collect = {
         .strategy = strategy, .op = SUMAC_REDUCE_SUM, .count = 2, .call = "reduce"};
 
+    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct sumac_value *const leaves[] = {rows[i].first, rows[i].other};
         struct sumac_value *sum = NULL;

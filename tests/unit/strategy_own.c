@@ -46,7 +46,7 @@ sum(struct sumac_replica_context *replica, struct sumac_value *args, struct suma
     return status;
 }
 
-/* The gradient of vectors of two elements that were gathered, of which `context` counts the rows. */
+/* The gradient of vectors of two elements that were gathered; `context` is how many rows it has. */
 static enum sumac_status take_gradient(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
@@ -230,7 +230,7 @@ static void a_gradient_has_as_many_rows_as_were_gathered(void **state)
 
         assert_int_equal(status, rows == 4 ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
         if (rows != 4)
-            assert_non_null(strstr(error.text, "is no gradient of what the replicas have gathered"));
+            assert_non_null(strstr(error.text, "is no gradient of what the replicas have"));
         sumac_value_unref(result);
     }
     sumac_strategy_destroy(strategy);
