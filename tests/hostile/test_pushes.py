@@ -104,8 +104,7 @@ class Pieces(Attack):
                     transfer_pb2.PushRequest(parts=[first]),
                     transfer_pb2.PushRequest(payload=b"1234"),
                     transfer_pb2.PushRequest(hello=hello),
-                    transfer_pb2.PushRequest(parts=[transfer_pb2.Part(sequence=5, last=True, pieces=whole)], payload=floats(1, 1, 1, 1)),
-                    transfer_pb2.PushRequest(withdraws=[transfer_pb2.Withdraw(sequence=1)])]
+                    transfer_pb2.PushRequest(parts=[transfer_pb2.Part(sequence=5, last=True, pieces=whole)], payload=floats(1, 1, 1, 1))]
         for request in requests:
             self.stream.send(request)
             while self.stream.next() is not None:
