@@ -59,9 +59,9 @@ struct part {
     bool done;
     bool large;        /* it takes more than the floor: its elements go out when they are wanted */
     bool asked;        /* of a large one: on this stream, and it is not staged */
-    bool wanted;       /* likewise: the ps has room for it, and it has yet to go out */
-    bool sent;         /* likewise: on this stream, all of it, in this round */
-    bool withdraw_due; /* likewise: the ps is to be told that it gave way */
+    bool wanted;       /* of a large one: the ps has room for it, and it has yet to go out */
+    bool sent;         /* of a large one: on this stream, all of it, in this round */
+    bool withdraw_due; /* of a large one: the next message withdraws it */
 };
 
 /* A contribution to a round of a rendezvous whose end the caller has not heard of yet. */

@@ -63,7 +63,7 @@ static uint64_t member_order(const struct lane_session *session)
     return ((uint64_t)(strcmp(session->job, "chief") != 0) << 32) | session->index;
 }
 
-/* The step of the last contribution before it that is not over; 0: there is none. */
+/* The step of the last contribution before it that is not over, or 0. */
 static uint64_t find_step_before(struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
     const struct lane_part *part = lane_session_part_before(session, sequence);

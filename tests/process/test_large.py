@@ -2,10 +2,11 @@
 """Pushes that are larger than a session's floor: workers share the pool of each ps, and what does not fit says so."""
 import os
 import re
+import signal
 import subprocess
 import unittest
 
-from cluster import BUILD
+from cluster import BUILD, Cluster
 
 
 def run(ps, workers, options, *words):
@@ -49,6 +50,26 @@ class Large(unittest.TestCase):
         code, said = run(1, 1, self.options, 40, 2, 1)
         self.assertNotEqual(code, 0)
         self.assertRegex(said, r"takes \d+ bytes of staging there, where a part may take 33554432 \(32 MiB; .*--staging-max of 82M")
+
+    def test_a_push_that_waits_for_room_says_who_holds_it_and_ends_with_its_deadline(self):
+        """ps 1 is stopped, so worker 0's push is not committed and keeps the pool of 2 MiB of ps 0."""
+        with Cluster(ps=2, workers=2, options=["--staging-max", "4M", "--sessions-max", "4"]) as cluster:
+            members = [cluster.member(0), cluster.member(1, timeout_ms=2000)]
+            for member in members:
+                member.wait_for("^joined$")
+                member.say("create w float32 2 393216 2 assign_add")
+                member.wait_for("^created w$")
+                member.say("push w 1")
+                member.wait_for("^pushed$")
+            cluster.ps[1].signal(signal.SIGSTOP)
+            members[0].say("begin w 1")
+            members[0].wait_for("^begun$")
+            members[1].say("push w 1")
+            members[1].wait_for("^refused DEADLINE_EXCEEDED .*push 2 waits for 1 MiB of the pool of 2 MiB on ps 0: "
+                                ".* by push 2 of worker 0")
+            cluster.ps[1].signal(signal.SIGCONT)
+            members[0].say("end")
+            members[0].wait_for("^pushed$", after=len(members[0].lines) - 1)
 
 
 if __name__ == "__main__":

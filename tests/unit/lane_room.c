@@ -107,7 +107,7 @@ static void elements_that_were_not_asked_for_are_passed_over(void **state)
     const struct members members = open_three(talk, POOL);
     struct talk_part part = large(1, 0, 10);
 
-    talk_part(talk, members.push[1], &part); /* it has not asked */
+    talk_part(talk, members.push[1], &part); /* before it asks */
     talk_expect(talk, "");
     assert_int_equal(talk->lane->staged_bytes, 0);
     talk_ask(talk, members.push[1], &part);

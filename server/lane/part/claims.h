@@ -47,10 +47,10 @@ struct claim {
     struct claim_rank rank;
 };
 
-/* NULL: there is none. */
+/* NULL: not found. */
 struct claim *
 lane_claim_find(const struct lane *lane, const struct lane_session *session, uint64_t sequence);
-/* Of a header, without room. NULL: no memory. */
+/* A claim of that header, without room. NULL: no memory. */
 struct claim *
 lane_claim_create(struct lane *lane, struct lane_session *session, const wire_part *header);
 /* Keep its room. */
@@ -64,7 +64,7 @@ void lane_claim_destroy(struct lane *lane, struct claim *claim);
 void lane_claims_drop(struct lane *lane, const struct lane_session *session);
 /* How many a session has that no part holds. */
 uint32_t lane_claims_count(const struct lane *lane, const struct lane_session *session);
-/* Who holds the room that it waits for, in the step's arena. */
+/* A sentence that names the holder of the room it waits for, in the step's arena. */
 char *lane_claims_describe(struct lane *lane, const struct claim *claim);
 /* What it has of the pool. */
 uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *session);
