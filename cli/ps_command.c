@@ -51,10 +51,12 @@ static const struct option_row rows[] = {
     {"threads", "N", "threads that compute beside the ps's own (spare processors, at most 3)",
      OPTION_NUMBER, SERVER(threads), .max = PS_THREADS_MAX},
     {"staging-max", "SIZE",
-     "pushes that are received and not applied yet, all sessions together (2304M)", OPTION_SIZE,
-     SERVER(staging_bytes_max)},
+     "pushes that are received and not applied yet: half of it in equal shares for --sessions-max "
+     "sessions, half a pool for parts that are larger than a share (3/8 of the memory, divided by "
+     "the ps on this host; at least 2304M)",
+     OPTION_SIZE, SERVER(staging_bytes_max)},
     {"sessions-max", "N",
-     "clients at a time; each may use staging-max / N of the staging (the chiefs and workers of "
+     "clients at a time; each has a share of staging-max / 2 / N (the chiefs and workers of "
      "TF_CONFIG, whose places nobody else takes, and 8 observers; at least 32. Without a list of "
      "them half of the places are theirs)",
      OPTION_COUNT, SERVER(sessions_max)},
@@ -235,7 +237,7 @@ static bool check(const struct ps_options *options)
         fprintf(
             stderr,
             "sumac ps: --staging-max %" PRIu64
-            " takes no push; give at least 64K for each session\n",
+            " takes no push; give at least 128K for each session\n",
             options->staging_bytes_max);
     else if (options->pulls_bytes_max != 0 && options->pulls_bytes_max < PULLS_BYTES_MIN)
         fprintf(

@@ -27,6 +27,8 @@ enum {
 #define PS_THREADS_MAX 64u
 #define PS_STEP_DEADLINE_AUTO UINT32_MAX
 
+#define PS_STAGING_BYTES_MIN (UINT64_C(2304) << 20) /* of the default */
+
 struct ps_options {
     const struct sumac_cluster *cluster; /* names this task, of job ps; borrowed */
     const char *bind_host; /* NULL: 0.0.0.0. An address of this host, IPv6 in brackets or not */
@@ -52,7 +54,8 @@ struct ps_options {
     uint32_t connections_max;  /* four for each session, at least 1 024; as many as there are
                                   descriptors for */
     uint32_t calls_max; /* 32 for each session, at least 4096, at most 16 384; half are streams' */
-    uint64_t staging_bytes_max; /* 2304 MiB: each of 32 sessions a part of 64 MiB */
+    uint64_t staging_bytes_max; /* three eighths of the memory, divided by the ps of this host; at
+                                   least 2304 MiB */
     uint64_t view_bytes_max;    /* as much as the variables take */
     uint64_t pulls_bytes_max;   /* 64 MiB */
     uint64_t meet_bytes_max;    /* 512 MiB */

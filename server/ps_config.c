@@ -95,6 +95,14 @@ static uint32_t default_calls(uint32_t sessions_max)
     return count > PS_CALLS_MIN ? count : PS_CALLS_MIN;
 }
 
+/* The pool, which is half of it, takes a model that fills a good part of the memory. */
+static uint64_t default_staging(const struct sumac_cluster *cluster)
+{
+    const uint64_t share = ps_memory_bytes() / 8 * 3 / ps_count_on_host(cluster);
+
+    return share > PS_STAGING_BYTES_MIN ? share : PS_STAGING_BYTES_MIN;
+}
+
 void ps_options_fill(struct ps_options *options)
 {
     if (options->bind_host == NULL)
@@ -112,7 +120,8 @@ void ps_options_fill(struct ps_options *options)
     if (options->calls_max == 0)
         options->calls_max = default_calls(options->sessions_max);
     options->streams_max = options->streams_max != 0 ? options->streams_max : 1024;
-    options->staging_bytes_max = either_bytes(options->staging_bytes_max, UINT64_C(2304) << 20);
+    options->staging_bytes_max =
+        either_bytes(options->staging_bytes_max, default_staging(options->cluster));
     options->pulls_bytes_max = either_bytes(options->pulls_bytes_max, LANE_PULLS_BYTES_MAX);
     options->meet_bytes_max = either_bytes(options->meet_bytes_max, LANE_MEET_BYTES_MAX);
     options->state_bytes_max = either_bytes(
@@ -271,21 +280,21 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
     lane->unread_answers_bytes_max = RPC_UNREAD_BYTES_MAX;
 }
 
-/* A session whose grant is smaller than any push would join, and be refused all it does. */
+/* A session whose floor is smaller than any push would join, and be refused all it does. */
 static enum sumac_status check_grant(const struct lane_config *lane, struct sumac_error *error)
 {
     const uint64_t grant_min = PS_GRANT_BYTES_MIN;
-    const uint64_t grant = lane->staging_bytes_max / lane->sessions_max;
+    const uint64_t grant = lane->staging_bytes_max / 2 / lane->sessions_max;
 
     if (grant >= grant_min)
         return SUMAC_OK;
     return fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "--staging-max %" PRIu64 " divided by --sessions-max %u leaves each session %" PRIu64
-        " bytes for its pushes, and %" PRIu64
+        "half of --staging-max %" PRIu64 " divided by --sessions-max %u leaves each session "
+        "%" PRIu64 " bytes for its pushes, and %" PRIu64
         " is the least; give a --staging-max of at least %" PRIu64 ", or fewer sessions",
         lane->staging_bytes_max, lane->sessions_max, grant, grant_min,
-        lane->sessions_max * grant_min);
+        2 * lane->sessions_max * grant_min);
 }
 
 /* As many as the table of links has, and two streams for each session. */

@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* The ps where pushing the whole variable at once exceeds the grant by the most. False: some ps has
- * not said its grant yet. */
+/* The ps where pushing the whole variable at once exceeds the largest part by the most. False: a ps
+ * has not greeted yet. */
 static bool find_scarcest(
     const struct sumac_client *client, const struct sumac_variable *variable, uint32_t *ps,
     struct session_room *scarcest)
@@ -27,7 +27,7 @@ static bool find_scarcest(
         const struct session_room room = session_room(client->session, i, bytes[i], pieces[i]);
         if (!room.known)
             return false;
-        if (room.cost_bytes <= room.grant_bytes || room.cost_bytes <= scarcest->cost_bytes)
+        if (room.cost_bytes <= room.part_bytes_max || room.cost_bytes <= scarcest->cost_bytes)
             continue;
         *scarcest = room;
         *ps = i;
@@ -35,23 +35,22 @@ static bool find_scarcest(
     return true;
 }
 
-/* The cost is rounded up and the grant down, so that the two differ. */
+/* The cost is rounded up and the largest part down, so that the two differ. */
 static void say_room(
     struct sumac_client *client, const char *name, uint32_t ps, const struct session_room *room)
 {
-    assert(room->cost_bytes > room->grant_bytes);
+    assert(room->cost_bytes > room->part_bytes_max);
     const uint64_t mib = 1u << 20;
     const uint64_t cost =
         room->cost_bytes / mib * 100 + (room->cost_bytes % mib * 100 + mib - 1) / mib;
-    const uint64_t grant = room->grant_bytes / mib * 100 + room->grant_bytes % mib * 100 / mib;
+    const uint64_t most = room->part_bytes_max / mib * 100 + room->part_bytes_max % mib * 100 / mib;
     client_log(
         client,
         "%.200s pushed whole takes %" PRIu64 ".%02" PRIu64 " MiB of staging on ps %" PRIu32
-        ", where a session is granted %" PRIu64 ".%02" PRIu64
-        " MiB: push fewer of its rows at once, or start each ps with, for instance, --sessions-max "
-        "%" PRIu32 " --staging-max %" PRIu64 "M",
-        name, cost / 100, cost % 100, ps, grant / 100, grant % 100, room->sessions_max,
-        room->staging_max_mib);
+        ", where the largest part takes %" PRIu64 ".%02" PRIu64
+        " MiB: push fewer of its rows at once, use more ps, or start each ps with --staging-max "
+        "%" PRIu64 "M",
+        name, cost / 100, cost % 100, ps, most / 100, most % 100, room->staging_max_mib);
 }
 
 /* False: it cannot be known yet. */

@@ -393,6 +393,12 @@ static const char *waited_for_text(const struct transfer *transfer, char *text, 
     struct session_trouble trouble;
 
     assert(text_bytes > 0);
+    const char *const room =
+        client->session == NULL ? NULL : session_find_room_wait(client->session, token);
+    if (room != NULL) {
+        (void)text_print(text, text_bytes, "room (%s)", room);
+        return text;
+    }
     if (client->session == NULL || !session_find_trouble(client->session, token, &trouble))
         return client_peer_text(client, find_silent(transfer), text, text_bytes);
     const size_t said = strlen(client_peer_text(client, trouble.ps, text, text_bytes));

@@ -32,6 +32,10 @@ static void note_answer(struct session *session, struct part *part)
         link->small_messages = 0;
         link_touch(session, link);
     }
+    if (part->large) {
+        room_answered(part);
+        link_touch(session, link); /* the next one may ask */
+    }
     if (link->sending != part)
         return;
     link->sending = NULL;
@@ -61,7 +65,7 @@ static void on_staged(struct session *session, struct link *link, const wire_sta
 {
     struct part *part = find_part(session, link, staged->sequence);
 
-    if (part == NULL || staged->round != 0) /* parts are sent in no other round */
+    if (part == NULL || staged->round != part->round) /* it gave way since */
         return;
     note_answer(session, part);
     mark_staged(part);
@@ -138,18 +142,20 @@ static void on_done(struct session *session, struct link *link, const wire_done 
         complete(session, push);
 }
 
-/* A ps of a later release asks for a staged part's room, or for a part that it dropped. Whoever can
- * do neither must not leave it waiting. */
-static void end_for_want_of_room(struct session *session, const struct link *link)
+/* Large parts: who waits, who gives way, and who has room. */
+static void share_room(struct session *session, struct link *link, const wire_push_answer *answer)
 {
+    struct part *part;
+
     assert(session->phase != PHASE_OVER);
-    struct sumac_error error;
-    (void)fail(
-        &error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-        "ps %" PRIu32 " at %s wants the room of a staged part for an older one, which this release "
-        "of the client cannot give back: use the release of the ps, or start it with more staging",
-        link->ps, ps_address(session, link->ps));
-    session_end(session, &error, NULL);
+    for (size_t i = 0; i < answer->n_room_waits; i++)
+        room_waits(link, answer->room_waits[i]);
+    for (size_t i = 0; i < answer->n_give_way; i++)
+        if ((part = find_part(session, link, answer->give_way[i]->sequence)) != NULL)
+            room_give_way(session, part, answer->give_way[i]->round);
+    for (size_t i = 0; i < answer->n_resend; i++)
+        if ((part = find_part(session, link, answer->resend[i])) != NULL)
+            room_resend(session, part);
 }
 
 /* A contribution that is committed waits for those of the others: what comes after it is not
@@ -227,13 +233,13 @@ void push_answer(struct session *session, struct link *link, const wire_push_ans
         on_refused(session, link, answer->refused[i]);
     for (size_t i = 0; i < answer->n_done; i++)
         on_done(session, link, answer->done[i]);
+    if (answer->n_give_way + answer->n_resend + answer->n_room_waits > 0)
+        share_room(session, link, answer);
     for (size_t i = 0; i < answer->n_pulled; i++)
         pulled_beside(session, link, answer->pulled[i]);
     commit_advance(session);
     if (answer->closed != NULL)
         session_closed(session, answer->closed);
-    if ((answer->n_give_way > 0 || answer->n_resend > 0) && session->phase != PHASE_OVER)
-        end_for_want_of_room(session, link);
     /* the leave's answer says what came of it */
     const bool leaves = session->phase == PHASE_LEAVING;
     if (answer->rejoin && !leaves && session->phase != PHASE_OVER) {

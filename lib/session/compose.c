@@ -163,6 +163,8 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     part->eager = part->eager || may_be_eager(session, push);
     wire->eager = part->eager;
     wire->bytes = part->bytes;
+    wire->round = part->round;
+    wire->room_bytes = part->large ? part->room_bytes : 0;
     wire->started_at_us = push->started_at_us;
     wire->synchronous = push->synchronous;
     wire->step = push->step;
@@ -258,10 +260,31 @@ static wire_part *add_part(struct session *session, struct draft *draft, uint64_
     return wire;
 }
 
+/* The header of a part that asks for room. False: no memory. */
+static bool add_ask(struct session *session, struct draft *draft, struct link *link)
+{
+    struct part *part = link->sending;
+    wire_part *wire = add_part(session, draft, part->push->sequence);
+
+    assert(part->large);
+    link->sending = NULL;
+    link->sending_ask = false;
+    if (wire == NULL)
+        return false;
+    fill_header(session, part, wire);
+    wire->last = true;
+    draft->function_count += (uint32_t)wire->n_functions;
+    room_asked(part);
+    return true;
+}
+
 /* A chunk of the part being sent. False: nothing of it fits any more. */
 static bool add_chunk(struct session *session, struct draft *draft, struct link *link)
 {
     struct part *part = link->sending;
+
+    if (link->sending_ask)
+        return add_ask(session, draft, link);
     const uint32_t count = count_pieces(session, draft, link);
 
     if (count == 0 && part->piece_count > 0)
@@ -285,6 +308,7 @@ static bool add_chunk(struct session *session, struct draft *draft, struct link 
     wire->pieces = pointers;
     wire->last = link->sending_piece == part->piece_count;
     if (wire->last) {
+        part->sent = part->large;
         link->sending = NULL;
         draft->ended = part->push->sequence;
     }
@@ -314,6 +338,8 @@ static void count_small(struct link *link, const struct draft *draft)
 /* May it go out beside those that are not done? A part that is alone is never held back. */
 static bool has_room(const struct link *link, const struct part *part)
 {
+    if (part->large)
+        return room_may_ask(part) && (part->counted || link->counted_parts < link->parts_max);
     if (part->counted || link->counted_parts == 0)
         return true;
     return link->counted_parts < link->parts_max &&
@@ -324,17 +350,25 @@ static bool has_room(const struct link *link, const struct part *part)
 static bool start_next(struct link *link)
 {
     assert(link->sending == NULL);
+    link->sending = room_next_wanted(link);
+    if (link->sending != NULL) {
+        room_answered(link->sending);
+        link->sending_piece = 0;
+        link->sending_offset = 0;
+        return true;
+    }
     struct part *part = link->cursor;
     if (part == NULL || !has_room(link, part))
         return false;
     link->cursor = part->in_link.next;
     if (!part->counted) {
-        link->counted_bytes += part->room_bytes;
+        link->counted_bytes += part->large ? 0 : part->room_bytes;
         link->counted_parts++;
     }
     part->counted = true;
     assert(!part->done);
     link->sending = part;
+    link->sending_ask = part->large;
     link->sending_piece = 0;
     link->sending_offset = 0;
     return true;
@@ -464,7 +498,7 @@ static void send_message(struct session *session, struct link *link, struct draf
     const bool must_commit = waits_for_commit(session, link) ||
                              link->told_clock != session->clock ||
                              session->now_us >= link->met_due_us;
-    if (draft->part_count == 0 && !must_commit && !link->beside_due)
+    if (draft->part_count == 0 && !must_commit && !link->beside_due && link->withdraws_due == 0)
         return;
     wire_push_request *request = step_take(session, sizeof *request);
     wire_part **parts = step_take(session, (draft->part_count + 1) * sizeof *parts);
@@ -475,6 +509,8 @@ static void send_message(struct session *session, struct link *link, struct draf
         parts[i] = draft->parts[i];
     request->n_parts = draft->part_count;
     request->parts = parts;
+    if (!room_compose_withdraws(session, link, request))
+        return;
     if (must_commit || has_news(session, link))
         add_commit(session, link, request);
     compose_beside(session, link, request);

@@ -192,7 +192,9 @@ take_push(struct session *session, const struct session_push *wanted, uint32_t p
     if (push == NULL)
         return NULL;
     push->token = wanted->token;
-    push->started_at_us = session->event->wall_us;
+    if (session->event->wall_us > session->started_at_us)
+        session->started_at_us = session->event->wall_us;
+    push->started_at_us = session->started_at_us;
     push->weight = wanted->weight;
     push->scale = wanted->scale;
     push->functions = wanted->functions;
@@ -276,6 +278,7 @@ static void append_part(struct session *session, struct part *part)
     assert(part->in_link.next == NULL);
     if (part->push->meeting != NULL)
         link->last_meeting = part->push->sequence;
+    part->large = part->room_bytes > link->grant_bytes;
     part->previous = link->last_sequence;
     link->last_sequence = part->push->sequence;
     LIST_APPEND(&link->parts, part, in_link);
@@ -290,12 +293,14 @@ void part_remove(struct session *session, struct part *part)
     struct link *link = part->link;
 
     assert(!part->done);
-    assert(!part->counted || link->counted_bytes >= part->room_bytes);
+    assert(!part->counted || part->large || link->counted_bytes >= part->room_bytes);
     assert(!part->counted || link->counted_parts > 0);
     if (part->counted) {
-        link->counted_bytes -= part->room_bytes;
+        link->counted_bytes -= part->large ? 0 : part->room_bytes;
         link->counted_parts--;
     }
+    if (part->large)
+        room_remove(part);
     if (link->cursor == part)
         link->cursor = part->in_link.next;
     LIST_REMOVE(&link->parts, part, in_link);
@@ -329,11 +334,11 @@ static void admit(struct session *session, struct push *push)
         append_part(session, &push->parts[i]);
 }
 
-/* The first ps whose grant is too small for its part, or NULL. */
+/* The first ps that takes no part as large as this one, or NULL. */
 static const struct part *find_too_large(const struct push *push)
 {
     for (uint32_t i = 0; i < push->part_count; i++)
-        if (push->parts[i].room_bytes > push->parts[i].link->grant_bytes)
+        if (push->parts[i].room_bytes > room_largest(push->parts[i].link, push))
             return &push->parts[i];
     return NULL;
 }
@@ -353,18 +358,16 @@ static bool has_sequence(const struct session *session)
     return session->last_sequence - session->acked_through < session->voided_max;
 }
 
-/* There are places for the members that the configuration lists, and some for observers. */
-static struct session_room
-room_of(const struct session *session, const struct link *link, uint64_t cost_bytes)
+/* Half of the staging is the pool, of which a part may take all. */
+static struct session_room room_of(const struct link *link, uint64_t cost_bytes)
 {
-    const uint32_t sessions = session->config.member_count + 2;
-
     return (struct session_room){
         .known = link->knows_grant,
         .cost_bytes = cost_bytes,
+        .part_bytes_max =
+            link->part_bytes_max > link->grant_bytes ? link->part_bytes_max : link->grant_bytes,
         .grant_bytes = link->grant_bytes,
-        .sessions_max = sessions,
-        .staging_max_mib = ((cost_bytes >> 20) + 1) * sessions};
+        .staging_max_mib = ((cost_bytes >> 20) + 1) * 2};
 }
 
 struct session_room
@@ -373,23 +376,26 @@ session_room(const struct session *session, uint32_t ps, uint64_t bytes, uint64_
     static const struct link stranger;
     const struct link *link = ps < session->link_count ? &session->links[ps] : &stranger;
 
-    return room_of(session, link, wire_part_cost(bytes, pieces, 0));
+    return room_of(link, wire_part_cost(bytes, pieces, 0));
 }
 
-static void
-fail_too_large(const struct session *session, const struct part *part, struct sumac_error *error)
+/* A contribution to a rendezvous has no more than the session's floor. */
+static void fail_too_large(const struct part *part, struct sumac_error *error)
 {
-    assert(part->room_bytes > part->link->grant_bytes);
-    const struct session_room room = room_of(session, part->link, part->room_bytes);
+    const struct session_room room = room_of(part->link, part->room_bytes);
+    const bool meets = part->push->meeting != NULL;
+    const uint64_t most = meets ? room.grant_bytes : room.part_bytes_max;
+
+    assert(part->room_bytes > most);
     (void)fail(
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "the push has %" PRIu64 " bytes in %" PRIu32 " pieces for ps %" PRIu32 " and takes %" PRIu64
-        " bytes of staging there, where a session is granted %" PRIu64 " (%" PRIu64
-        " MiB; " WIRE_COST_TEXT
-        "): push less at once, or start each ps with, for instance, --sessions-max %" PRIu32
-        " --staging-max %" PRIu64 "M: the grant is the one by the other",
-        part->bytes, part->piece_count, part->link->ps, room.cost_bytes, room.grant_bytes,
-        room.grant_bytes >> 20, room.sessions_max, room.staging_max_mib);
+        " bytes of staging there, where %s may take %" PRIu64 " (%" PRIu64 " MiB; " WIRE_COST_TEXT
+        "): push less at once, use more ps, or start each ps with %s --staging-max%s%" PRIu64 "M",
+        part->bytes, part->piece_count, part->link->ps, room.cost_bytes,
+        meets ? "a contribution to a rendezvous" : "a part", most, most >> 20,
+        meets ? "fewer --sessions-max or a larger" : "a", meets ? ", which is more than " : " of ",
+        room.staging_max_mib);
 }
 
 void pushes_admit(struct session *session)
@@ -413,7 +419,7 @@ void pushes_admit(struct session *session)
             finish_step(session);
         struct sumac_error error = {.status = SUMAC_OK};
         if (part != NULL)
-            fail_too_large(session, part, &error);
+            fail_too_large(part, &error);
         push_over(session, push, &error);
     }
     if (any)
@@ -468,7 +474,7 @@ bool push_accept(struct session *session, const struct session_push *wanted)
     }
     const struct part *too_large = knows_grants(push) ? find_too_large(push) : NULL;
     if (wanted->meeting != NULL && too_large != NULL) { /* nor is there a pull of its result */
-        fail_too_large(session, too_large, &error);
+        fail_too_large(too_large, &error);
         give_push(session, push);
         refuse(session, wanted->token, &error);
         return false;

@@ -51,11 +51,14 @@
     X(late_is_late_everywhere)       /* a ps sums a late one, too, when it has it by then */       \
     X(quorum_says_again)             /* who has come, and what was taken, is said only once */     \
     X(repeated_rows_are_summed)      /* a row's occurrences are applied one after the other */     \
-    X(last_of_a_row_wins) /* of several that are assigned to one row the first counts */           \
+    X(last_of_a_row_wins)    /* of several that are assigned to one row the first counts */        \
     X(define_after_every_ps) /* a define is answered before every ps has the function */           \
     X(one_text_for_a_name)   /* another text under a name that is there is taken for it */         \
-    X(set_in_its_turn)    /* hyperparameters are set when their part is staged */                  \
-    X(time_jump)          /* a suspended ps 0 takes its own sleep for everyone's silence */
+    X(youngest_gives_way)    /* a full ps waits until its staged parts are applied */              \
+    X(ask_before_dropping)   /* a full ps drops a part that is staged without asking its client */ \
+    X(steps_come_first)      /* contributions wait for room by their age, like any other push */   \
+    X(set_in_its_turn)       /* hyperparameters are set when their part is staged */               \
+    X(time_jump)             /* a suspended ps 0 takes its own sleep for everyone's silence */
 
 enum rule {
 #define X(name) RULE_##name,

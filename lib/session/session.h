@@ -276,12 +276,17 @@ bool session_find_step(const struct session *session, uint64_t token, uint32_t *
 bool session_find_trouble(
     const struct session *session, uint64_t token, struct session_trouble *trouble);
 
-/* What a part takes of a session's grant of staging on one ps, and what would grant as much. */
+/* A sentence that names who holds the room which that push waits for on a ps. NULL: no ps has said
+ * that. Lent until the next step. */
+const char *session_find_room_wait(const struct session *session, uint64_t token);
+
+/* What a part takes of the staging of one ps, and what would be enough. */
 struct session_room {
-    bool known; /* that ps has said its grant */
-    uint64_t cost_bytes, grant_bytes;
-    uint32_t sessions_max;    /* --sessions-max, ... */
-    uint64_t staging_max_mib; /* ... and --staging-max, with which a session is granted that cost */
+    bool known; /* that ps has said what it takes */
+    uint64_t cost_bytes;
+    uint64_t part_bytes_max;  /* of the largest part */
+    uint64_t grant_bytes;     /* the session's floor: what it need not wait for */
+    uint64_t staging_max_mib; /* --staging-max with which the ps takes that cost */
 };
 
 /* Of a part of so many bytes and pieces, with no function of its own. Unknown, too, of a ps that

@@ -131,7 +131,7 @@ static void check_parts(struct sums *sums, const struct link *link)
                 "%s: push %" PRIu64 " follows push %" PRIu64 ", and push %" PRIu64 " is between",
                 link_name(link), part->push->sequence, part->previous, before->push->sequence);
         sums->linked_parts++;
-        counted_bytes += part->counted ? part->room_bytes : 0;
+        counted_bytes += part->counted && !part->large ? part->room_bytes : 0;
         counted += part->counted;
         cursor |= part == link->cursor;
         sending |= part == link->sending;

@@ -11,6 +11,7 @@
  *   push.c     a push is taken in, numbered, over
  *   answer.c   what a ps says about pushes; the commit advances
  *   compose.c  what goes out on a push stream, message by message
+ *   room.c     large parts: they ask for room, and give it back
  *   pull.c     a pull is taken in, over
  *   meet.c     contributions to rendezvous, and what a round came to
  *   request.c  its requests, and what a ps answers to them
@@ -34,6 +35,7 @@
 #define SESSION_SPARE_BYTES_MAX                                                                    \
     67108864u /* of large blocks that were given back, for the next takers */
 #define SESSION_TROUBLE_BYTES_MAX 192u /* of the sentence that a stream ended with */
+#define SESSION_WAIT_BYTES_MAX 320u    /* of the sentence that says what a part waits for */
 #define NEVER UINT64_MAX
 
 struct link;
@@ -48,12 +50,18 @@ struct part {
     uint64_t bytes;
     uint64_t room_bytes; /* what it takes of the ps's grant (room.h) */
     uint64_t previous;
+    uint32_t round;                    /* how often it gave way */
     uint32_t first_piece, piece_count; /* in push->pieces */
     uint32_t shard_count;              /* distinct */
     bool counted;                      /* against the grant: it was sent, and is not done */
     bool eager;                        /* it was sent with its own commit */
     bool staged;                       /* answered, a refusal included */
     bool done;
+    bool large;        /* it takes more than the floor: its elements go out when they are wanted */
+    bool asked;        /* of a large one: on this stream, and it is not staged */
+    bool wanted;       /* of a large one: the ps has room for it, and it has yet to go out */
+    bool sent;         /* of a large one: on this stream, all of it, in this round */
+    bool withdraw_due; /* of a large one: the next message withdraws it */
 };
 
 /* A contribution to a round of a rendezvous whose end the caller has not heard of yet. */
@@ -199,14 +207,20 @@ struct link {
     bool gone;              /* its ps was terminated: no stream is opened to it any more */
     bool asked_for_end;     /* it ended a stream as of no session, and was asked once more */
     bool knows_grant;
-    uint64_t grant_bytes;
+    uint64_t grant_bytes;                       /* the floor */
+    uint64_t part_bytes_max;                    /* of a large part; 0: none is taken */
     uint64_t counted_bytes;                     /* of it, by parts sent and not done */
     uint32_t counted_parts;                     /* likewise, of parts_max */
     uint32_t parts_max, pulls_max, chunk_bytes; /* what this ps takes, and no more than we send */
-    uint64_t last_sequence;  /* that has a part here; the mark the epoch began with at first */
-    LIST(struct part) parts; /* not done here, in the order of their sequence */
-    struct part *cursor;     /* the next to be sent */
-    struct part *sending;    /* the part whose chunks are going out */
+    uint64_t last_sequence;      /* that has a part here; the mark the epoch began with at first */
+    LIST(struct part) parts;     /* not done here, in the order of their sequence */
+    struct part *cursor;         /* the next to be sent */
+    struct part *sending;        /* the part whose chunks are going out */
+    bool sending_ask;            /* of it only the header, for room */
+    uint32_t open_asks;          /* of large parts: for room, … */
+    uint32_t wanted_count;       /* … for which there is some, … */
+    uint32_t withdraws_due;      /* … which gave it back, and the ps does not know */
+    uint64_t room_wait_sequence; /* that waits for room, as the ps said; 0: none */
     uint32_t sending_piece;
     uint64_t sending_offset;
     uint64_t cut_sequence; /* a part answered while it was being sent: to be ended without the rest;
@@ -225,6 +239,7 @@ struct link {
     uint32_t beside_count;       /* … so many, … */
     bool beside_due;             /* … and some of these, or cancellations, are to be sent */
     struct trouble troubles[2];  /* of the streams that are `troubled` */
+    char room_wait[SESSION_WAIT_BYTES_MAX];
 };
 
 enum phase {
@@ -287,6 +302,7 @@ struct session {
     /* Pushes that every ps can remember as refused: with a sequence at a time. */
     uint32_t voided_max;
     uint64_t last_sequence, commit_through, acked_through, clock;
+    uint64_t started_at_us;  /* wall clock of the last push: those of a session never decrease */
     uint64_t steps_finished; /* by the caller: those of `clock`, and those not committed yet */
     uint64_t first_step, last_step; /* synchronous: as the join said, 0: none; the last so far */
     uint64_t newest_step;           /* over on some ps, as answers to pulls have said */
@@ -448,6 +464,26 @@ uint32_t pushes_in_flight(const struct session *session);
 /* answer.c */
 void push_answer(struct session *session, struct link *link, const wire_push_answer *answer);
 void commit_advance(struct session *session);
+
+/* room.c */
+/* The most that a part of the push may take there. */
+uint64_t room_largest(const struct link *link, const struct push *push);
+/* May its header ask for room now? One after the other. */
+bool room_may_ask(const struct part *part);
+void room_asked(struct part *part);
+/* The ps has said what becomes of it. */
+void room_answered(struct part *part);
+/* The first of the parts that the ps has room for, or NULL. */
+struct part *room_next_wanted(const struct link *link);
+void room_resend(struct session *session, struct part *part);
+void room_give_way(struct session *session, struct part *part, uint32_t round);
+void room_waits(struct link *link, const wire_room_wait *wait);
+/* On a new stream all is asked again. */
+void room_rewind(struct session *session, struct link *link);
+/* False: no memory. */
+bool room_compose_withdraws(struct session *session, struct link *link, wire_push_request *request);
+/* It is over. */
+void room_remove(struct part *part);
 
 /* compose.c */
 void compose_pushes(struct session *session, struct link *link);

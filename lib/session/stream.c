@@ -85,9 +85,9 @@ void stream_writable(struct session *session, const struct session_event *event)
 /* What goes out next starts from the first part that is not done. */
 static void rewind_pushes(struct session *session, struct link *link)
 {
-    (void)session;
     link->cursor = link->parts.first;
     link->sending = NULL;
+    room_rewind(session, link);
     link->cut_sequence = 0;
     link->gauge = 0;
     link->small_messages = 0;
@@ -416,6 +416,7 @@ bool stream_greeted(
     if (link->last_sequence == 0)
         link->last_sequence = greeting->mark;
     link->grant_bytes = greeting->staging_grant_bytes;
+    link->part_bytes_max = greeting->part_bytes_max;
     const bool first = !link->knows_grant;
     link->knows_grant = true;
     rewind_pushes(session, link);

@@ -14,7 +14,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-static uint32_t count_closed_that_wait(const struct lane *lane)
+uint32_t lane_grant_count_closed(const struct lane *lane)
 {
     uint32_t waiting = 0;
 
@@ -50,7 +50,7 @@ bool lane_grant_take(struct lane *lane, struct lane_session *session)
 {
     if (!session->granted) {
         const uint32_t kept = session->initial ? 0 : lane_step_yet_to_join(lane);
-        session->granted = count_ahead(lane, session) + count_closed_that_wait(lane) + kept <
+        session->granted = count_ahead(lane, session) + lane_grant_count_closed(lane) + kept <
                            lane->config.sessions_max;
     }
     return session->granted;
@@ -70,5 +70,5 @@ void lane_grant_fail(struct lane *lane, struct lane_stream *stream, uint64_t seq
         "the %u grants of --sessions-max, and sessions that come before this one have the others; "
         "send the push again later, or start the ps with a larger --sessions-max",
         lane->index, sequence, session->task, *missing == '\0' ? "their turn" : missing,
-        count_closed_that_wait(lane), lane->config.sessions_max);
+        lane_grant_count_closed(lane), lane->config.sessions_max);
 }

@@ -28,6 +28,38 @@ enum sumac_status lane_order_check_lists(
 bool lane_grant_take(struct lane *lane, struct lane_session *session);
 /* The stream ends with BUSY: that push is of a session without a grant. */
 void lane_grant_fail(struct lane *lane, struct lane_stream *stream, uint64_t sequence);
+/* Closed sessions whose contributions wait for others. */
+uint32_t lane_grant_count_closed(const struct lane *lane);
+
+/* place.c: a part takes its place */
+/* Whole, or refused: its client hears of it. */
+void lane_part_take_place(struct lane *lane, struct lane_session *session, struct lane_part *part);
+/* A refused part takes its place: from here on it is voided. False: there is no room for it, and
+ * the stream was ended. */
+bool lane_part_keep_refusal(struct lane *lane, struct lane_stream *stream, struct lane_part *part);
+void lane_part_fail_memory(struct lane *lane, struct lane_stream *stream);
+
+/* room.c: large parts, and the pool that they share (docs/protocol/PROTOCOL.md, "Room") */
+/* Does it ask for room in the pool? */
+bool lane_room_is_large(const struct lane *lane, const wire_part *header);
+/* Its first message asks, and has no elements. */
+bool lane_room_is_header_alone(const wire_part *header);
+/* False: the session asks for too much at a time, and the stream was ended. */
+bool lane_room_check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header);
+/* Its header alone may always come; its elements, when they were asked for. */
+bool lane_room_is_asked(
+    const struct lane *lane, const struct lane_session *session, const wire_part *header);
+/* It has its claim, or is refused. */
+void lane_room_claim(struct lane *lane, struct lane_part *part, const wire_part *header);
+/* A header that asks for room is right: it waits. Takes the part. */
+void lane_room_asked(struct lane *lane, struct lane_part *part);
+/* The client takes STAGED back, if it said so of an earlier round. */
+void lane_room_withdraw(
+    struct lane *lane, struct lane_session *session, uint64_t sequence, uint32_t round);
+/* Again, from its record: it had its room. */
+void lane_room_replay(struct lane *lane, struct lane_session *session, const wire_part *header);
+/* Some wait: give room to those that come first, or ask for it. */
+void lane_room_share(struct lane *lane);
 
 /* orders.c: what ps 0 orders */
 void lane_order_received(struct lane *lane, const struct lane_event *event);

@@ -123,6 +123,19 @@ static bool copy_config(struct lane *lane)
     return true;
 }
 
+/* The pool has the remainder of the floors' division, too. */
+static void divide_staging(struct lane *lane)
+{
+    const uint64_t all = lane->config.staging_bytes_max, sessions = lane->config.sessions_max;
+    const uint64_t wanted = lane->config.pool_bytes_max;
+    const bool none = wanted == LANE_NO_POOL;
+    const uint64_t pool = none ? 0 : wanted == 0 ? all - all / 2 : wanted;
+
+    assert(pool <= all);
+    lane->grant_bytes = (all - pool) / sessions;
+    lane->claims.bytes_max = none ? 0 : all - lane->grant_bytes * sessions;
+}
+
 struct lane *lane_create(const struct lane_config *config, const struct memory *memory)
 {
     struct lane *lane = memory_take(memory, sizeof *lane);
@@ -139,7 +152,7 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->index = config->index;
     lane->ps_count = config->ps_count;
     lane->epoch = FIRST_EPOCH;
-    lane->grant_bytes = config->staging_bytes_max / config->sessions_max;
+    divide_staging(lane);
     lane->patience_us = earlier(config->lease_ms, config->ps_lost_ms) * 1000;
     lane->coordinator_heard_us = lane->last_step_us = config->started_us;
     lane->report_us = (uint64_t)config->report_ms * 1000;
@@ -453,6 +466,8 @@ void lane_step(struct lane *lane, const struct lane_event *event, struct lane_ef
     else if (event->kind == LANE_EVENT_STREAM_CLOSED || event->kind == LANE_EVENT_RELEASED)
         handlers[event->kind](lane, event);
     const bool ends = lane->terminating || lane->ended;
+    if (lane->claims.waiting > 0)
+        lane_room_share(lane);
     flush(lane);
     if (ends)
         lane_shutdown_check(lane); /* it may have ps 0's order to answer, … */

@@ -47,6 +47,7 @@
 #define LANE_PULLS_BYTES_MAX 67108864u
 #define LANE_MEET_BYTES_MAX 536870912u
 #define LANE_STREAMS_MAX 8192u
+#define LANE_NO_POOL UINT64_MAX
 #define LANE_HELLO_MS_MAX 5000u
 #define LANE_EXIT_MISCONFIGURED                                                                    \
     2 /* the cluster's descriptions disagree: starting again is no use */
@@ -87,7 +88,8 @@ struct lane_config {
     uint32_t terminate_ms;      /* 5 000: how long SIGTERM waits for what is in flight */
     uint32_t sessions_max;      /* 32 */
     uint32_t streams_max;       /* that are open; 0: LANE_STREAMS_MAX, shared out (places.c) */
-    uint64_t staging_bytes_max; /* 2304 MiB; a session's grant is this / sessions_max */
+    uint64_t staging_bytes_max; /* half is floors: a session's grant is this / 2 / sessions_max */
+    uint64_t pool_bytes_max;    /* of it, for large parts; 0: half; LANE_NO_POOL: all is floors */
     uint64_t view_bytes_max;    /* 0: as much as the variables take */
     uint64_t pulls_bytes_max;   /* of pulls that wait or are under way; 0: LANE_PULLS_BYTES_MAX */
     uint64_t meet_bytes_max;    /* of rounds of rendezvous; 0: LANE_MEET_BYTES_MAX */

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "claims_check.h"
 #include "operation_state.h"
 #include "part_state.h"
 #include "peer_state.h"
@@ -310,7 +311,7 @@ check_streams_of(struct sums *sums, const struct lane_session *session, uint64_t
         }
         for (const struct answer *answer = stream->answers.first; answer != NULL;
              answer = answer->in_stream.next)
-            answer_bytes += answer->room_bytes;
+            answer_bytes += answer->pooled ? 0 : answer->room_bytes;
         for (const struct lane_pull *at = stream->pulls.first; at != NULL; at = at->in_stream.next)
             pull_bytes += at->refused_room || session->closed ? 0 : at->room_bytes;
     }
@@ -745,13 +746,8 @@ static void check_store(struct sums *sums)
 static void check_pools(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
-    const uint64_t max = lane->config.staging_bytes_max;
 
-    check_same(sums->check, lane->staged_bytes, sums->staged_bytes, "staged bytes", "the lane");
-    check_same(
-        sums->check, lane->bytes.spare_bytes_max,
-        max > lane->staged_bytes ? max - lane->staged_bytes : 0,
-        "bytes of staging that may be spare", "the lane");
+    claims_check(lane, sums->staged_bytes, sums->check);
     check_same(sums->check, lane->pull_bytes, sums->pull_bytes, "bytes of pulls", "the lane");
     check_same(
         sums->check, lane->pulls->refused_bytes, sums->refused_pull_bytes, "bytes of refused pulls",

@@ -520,6 +520,7 @@ static void obey_close(struct lane *lane, struct lane_stream *stream, const wire
             lane_part_destroy(lane, session->push_stream->receiving);
             session->push_stream->receiving = NULL;
         }
+        lane_claims_drop(lane, session);
     }
     session->closed_record = lane_record_order(lane, RECORD_CLOSE, session, 0, &order->close->base);
     session->close_number = order->number;

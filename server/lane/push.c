@@ -11,13 +11,6 @@
 #include <assert.h>
 #include <inttypes.h>
 
-static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
-{
-    lane_stream_fail(
-        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-        "ps %u has no memory for a part", lane->index);
-}
-
 /* A client that counts each part until it is done has this room for one that it sends again. */
 static void fail_for_versions(struct lane *lane, struct lane_stream *stream, uint64_t sequence)
 {
@@ -98,6 +91,8 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
         lane_deposit_begin(lane, part, header);
     else if (header->synchronous)
         lane_contribution_begin(lane, part, header);
+    if (part->state == PART_RECEIVING && lane_room_is_large(lane, header))
+        lane_room_claim(lane, part, header);
     if (part->state == PART_RECEIVING)
         lane_part_begin(lane, part, header);
 }
@@ -116,6 +111,9 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
                                       : "parts interleave on one stream");
         return NULL;
     }
+    const bool large = lane_room_is_large(lane, header);
+    if (large) /* its client may have taken STAGED back on a stream that broke */
+        lane_room_withdraw(lane, session, header->sequence, header->round);
     const struct lane_part *before = lane_session_part_before(session, header->sequence);
     const enum lane_part_state state = first_state(lane, session, header, before);
     if (state == PART_RECEIVING && session->part_count >= lane->config.parts_per_session_max) {
@@ -134,10 +132,18 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
         lane_grant_fail(lane, stream, header->sequence);
         return NULL;
     }
-    stream->receiving = lane_part_create(lane, session, header, state);
-    if (stream->receiving == NULL)
-        fail_for_memory(lane, stream);
-    else if (state == PART_RECEIVING)
+    if (large && state == PART_RECEIVING && !lane_room_check_count(lane, stream, header))
+        return NULL;
+    const bool unasked =
+        large && state == PART_RECEIVING && !lane_room_is_asked(lane, session, header);
+    stream->receiving = lane_part_create(lane, session, header, unasked ? PART_DROPPED : state);
+    if (stream->receiving == NULL) {
+        lane_part_fail_memory(lane, stream);
+        return NULL;
+    }
+    stream->receiving->unasked = unasked;
+    stream->receiving->asks = large && lane_room_is_header_alone(header);
+    if (stream->receiving->state == PART_RECEIVING)
         begin_new(lane, stream->receiving, header);
     return stream->receiving;
 }
@@ -216,30 +222,13 @@ answer_again(struct lane *lane, struct lane_session *session, const struct lane_
         lane_answer_refused(lane, session, part->sequence);
         if (over)
             lane_answer_done(lane, session, part, true);
+    } else if (over && part->asks && voided == NULL) {
+        lane_answer_resend(lane, session, part->sequence); /* its pieces name the versions */
     } else if (over) {
         lane_answer_done(lane, session, part, voided != NULL);
     } else if (known != NULL) {
         lane_answer_staged(lane, session, known);
     }
-}
-
-/* The stream ends by a refused part that there is no room to keep, and nothing has changed. */
-static void fail_refused(
-    struct lane *lane, struct lane_stream *stream, uint64_t sequence, enum sumac_reason reason)
-{
-    const struct lane_session *session = stream->session;
-
-    assert(reason != SUMAC_REASON_UNSPECIFIED);
-    if (reason == SUMAC_REASON_OUT_OF_MEMORY)
-        fail_for_memory(lane, stream);
-    else
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
-            "push %" PRIu64
-            " of session %s is refused, and ps %u keeps the numbers of %u refused pushes of that "
-            "session, the most that it keeps: say with acked_through, which is %" PRIu64
-            ", up to where the client has heard the answers, then send it again",
-            sequence, session->task, lane->index, session->voided_count, session->acked_through);
 }
 
 /* Entries of the list of refused pushes that may have to be remembered. */
@@ -266,7 +255,7 @@ static void fail_commit(
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     assert(given->n_voided > 0);
     if (reason == SUMAC_REASON_OUT_OF_MEMORY)
-        fail_for_memory(lane, stream);
+        lane_part_fail_memory(lane, stream);
     else if (named <= LANE_VOIDED_PER_SESSION_MAX)
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, reason,
@@ -285,43 +274,6 @@ static void fail_commit(
             session->task, named, session->acked_through, lane->index, LANE_VOIDED_PER_SESSION_MAX);
 }
 
-/* A refused part takes its place: from here on it is voided. False: there is no room for it, and
- * the stream was ended. */
-static bool keep_refusal(struct lane *lane, struct lane_stream *stream, struct lane_part *part)
-{
-    assert(part->state == PART_REFUSED);
-    assert(part->refusal != NULL);
-    bool looked = false;
-    const enum sumac_reason reason =
-        lane_voided_add(lane, stream->session, part->sequence, part->refusal, &looked);
-    if (reason == SUMAC_REASON_UNSPECIFIED) {
-        lane_part_refused(lane, part, part->refusal);
-        part->refusal = NULL;
-        return true;
-    }
-    fail_refused(lane, stream, part->sequence, reason);
-    lane_part_destroy(lane, part);
-    return false;
-}
-
-/* Whole, or refused: it takes its place, and its client hears of it. */
-static void take_place(struct lane *lane, struct lane_session *session, struct lane_part *part)
-{
-    const bool refused = part->state == PART_REFUSED;
-
-    assert(part->refusal == NULL);
-    lane_part_move(part, refused ? PART_VOID : PART_STAGED);
-    lane_session_insert(lane, session, part);
-    if (lane->records)
-        part->record = refused ? lane_record_refused(
-                                     lane, part, lane_voided_find(session, part->sequence)->refusal)
-                               : lane_record_part(lane, part);
-    if (refused)
-        lane_answer_refused(lane, session, part->sequence);
-    else
-        lane_answer_staged(lane, session, part);
-}
-
 static void check_whole(struct lane *lane, struct lane_part *part)
 {
     if (part->state == PART_RECEIVING)
@@ -336,14 +288,19 @@ static void end(struct lane *lane, struct lane_stream *stream, struct lane_part 
 
     assert(part->session == session);
     stream->receiving = NULL;
-    check_whole(lane, part);
-    if (part->state == PART_REFUSED && !keep_refusal(lane, stream, part))
-        return;
-    if (part->state == PART_RECEIVING || part->state == PART_REFUSED) {
-        take_place(lane, session, part);
+    if (part->asks && part->state == PART_RECEIVING) {
+        lane_room_asked(lane, part);
         return;
     }
-    const bool lost = part->state == PART_DROPPED && !lane->terminating && !lane->ended;
+    check_whole(lane, part);
+    if (part->state == PART_REFUSED && !lane_part_keep_refusal(lane, stream, part))
+        return;
+    if (part->state == PART_RECEIVING || part->state == PART_REFUSED) {
+        lane_part_take_place(lane, session, part);
+        return;
+    }
+    const bool lost =
+        part->state == PART_DROPPED && !part->unasked && !lane->terminating && !lane->ended;
     const bool no_room = part->no_room;
     const uint64_t sequence = part->sequence;
     if (part->state == PART_DUPLICATE)
@@ -352,7 +309,7 @@ static void end(struct lane *lane, struct lane_stream *stream, struct lane_part 
     if (lost && no_room)
         fail_for_versions(lane, stream, sequence);
     else if (lost)
-        fail_for_memory(lane, stream);
+        lane_part_fail_memory(lane, stream);
 }
 
 /* One message's share of a part. False: the stream was closed. */
@@ -513,12 +470,6 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
     if (!rule_holds(lane->config.broken, RULE_pulls_hold_up_nothing) &&
         lane_pull_waits(lane, session))
         return;
-    if (request->n_withdraws > 0) {
-        lane_stream_fail(
-            lane, stream, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "withdraw: ps %u asks nobody to give way", lane->index);
-        return;
-    }
     if (request->n_parts > LANE_PARTS_PER_SESSION_MAX) {
         lane_stream_fail(
             lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
@@ -537,6 +488,9 @@ void lane_push_request(struct lane *lane, const struct lane_event *event)
         return;
     if (request->commit != NULL) /* it makes room for what the parts may add */
         lane_voided_acked(lane, session, request->commit->acked_through);
+    for (size_t i = 0; i < request->n_withdraws; i++)
+        lane_room_withdraw(
+            lane, session, request->withdraws[i]->sequence, request->withdraws[i]->round);
     for (size_t i = 0; i < request->n_parts; i++) {
         if (!receive(lane, stream, request->parts[i], &payload))
             return;
@@ -568,6 +522,8 @@ bool lane_push_replay(
 
     if (part == NULL)
         return false;
+    if (lane_room_is_large(lane, header))
+        lane_room_replay(lane, session, header);
     begin_new(lane, part, header);
     lane_piece_mark(lane, part);
     lane_rows_expect(lane, UINT64_MAX); /* as they came in several messages */
@@ -578,7 +534,7 @@ bool lane_push_replay(
         lane_part_destroy(lane, part);
         return false;
     }
-    take_place(lane, session, part);
+    lane_part_take_place(lane, session, part);
     return true;
 }
 
@@ -608,6 +564,6 @@ bool lane_push_replay_refused(
     }
     part->refusal = NULL;
     assert(lane_voided_find(session, part->sequence) != NULL);
-    take_place(lane, session, part);
+    lane_part_take_place(lane, session, part);
     return true;
 }

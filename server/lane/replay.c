@@ -79,6 +79,19 @@ replay_dropped(struct lane *lane, struct lane_session *session, const struct rec
     return true;
 }
 
+static bool
+replay_withdrawn(struct lane *lane, struct lane_session *session, const struct record *record)
+{
+    struct lane_part *part = lane_session_part(session, record->first);
+
+    assert(session->applying == NULL);
+    if (part == NULL || part->state != PART_STAGED)
+        return false;
+    lane_session_remove(lane, session, part);
+    lane_part_destroy(lane, part);
+    return true;
+}
+
 /* ---- variables ---- */
 
 static bool replay_add(struct lane *lane, struct lane_session *session, const struct record *record)
@@ -253,6 +266,7 @@ static const struct {
     [RECORD_CLOSE] = {&sumac__v1__close_session__descriptor, true, replay_close},
     [RECORD_DECIDE] = {&sumac__v1__decide_session__descriptor, true, replay_decide},
     [RECORD_DROPPED] = {NULL, true, replay_dropped},
+    [RECORD_WITHDRAWN] = {NULL, true, replay_withdrawn},
     [RECORD_ADD] = {&sumac__v1__variable__descriptor, false, replay_add},
     [RECORD_PUBLISH] = {NULL, false, replay_publish},
     [RECORD_DELETE] = {NULL, false, replay_delete},

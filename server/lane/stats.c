@@ -68,7 +68,7 @@ static wire_session_stats *pack_session(struct lane *lane, struct lane_session *
     message->staleness = pack_histogram(lane, &counts->staleness);
     message->push_us = pack_histogram(lane, &counts->push_us);
     message->pull_us = pack_histogram(lane, &counts->pull_us);
-    message->staged_bytes = session->staged_bytes;
+    message->staged_bytes = session->staged_bytes + lane_claims_bytes(lane, session);
     const bool whole =
         message->staleness != NULL && message->push_us != NULL && message->pull_us != NULL;
     return whole ? message : NULL;

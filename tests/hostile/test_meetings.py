@@ -131,7 +131,7 @@ class Participant:
 class Meetings(Attack):
     """Worker 0 is the victim, worker 1 attacks, workers 2 and 3 meet in round after round, worker 4 never comes."""
     workers = 5
-    bounds = ["--staging-max", "64M", "--sessions-max", "8", "--meet-max", "32M", "--view-max", "4M", "--grpc-memory-max", "32M",
+    bounds = ["--staging-max", "128M", "--sessions-max", "8", "--meet-max", "32M", "--view-max", "4M", "--grpc-memory-max", "32M",
               "--calls-max", "1024", "--lease-ms", "300000"]
     honest_round = 0
 

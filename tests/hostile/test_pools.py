@@ -22,7 +22,7 @@ def staged_parts(shard, first, count, size):
 
 
 class Pools(Attack):
-    bounds = ["--staging-max", "32M", "--view-max", "4M", "--grpc-memory-max", "32M", "--lease-ms", "300000",
+    bounds = ["--staging-max", "64M", "--view-max", "4M", "--grpc-memory-max", "32M", "--lease-ms", "300000",
               "--sessions-max", str(CLIENTS + 1), "--pulls-max", "4M", "--calls-max", "1024"]
 
     def observers(self):

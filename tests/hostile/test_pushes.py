@@ -104,13 +104,31 @@ class Pieces(Attack):
                     transfer_pb2.PushRequest(parts=[first]),
                     transfer_pb2.PushRequest(payload=b"1234"),
                     transfer_pb2.PushRequest(hello=hello),
-                    transfer_pb2.PushRequest(parts=[transfer_pb2.Part(sequence=5, last=True, pieces=whole)], payload=floats(1, 1, 1, 1)),
-                    transfer_pb2.PushRequest(withdraws=[transfer_pb2.Withdraw(sequence=1)])]
+                    transfer_pb2.PushRequest(parts=[transfer_pb2.Part(sequence=5, last=True, pieces=whole)], payload=floats(1, 1, 1, 1))]
         for request in requests:
             self.stream.send(request)
             while self.stream.next() is not None:
                 pass
         self.assertEqual(len(self.stream.ended), len(requests))
+
+    def test_room_that_is_asked_for_and_never_filled_holds_up_no_small_push(self):
+        """Floors are never lent; and elements that were not asked for are passed over."""
+        pieces = pieces_of(self.shard, (0, 16))
+        asks = [transfer_pb2.Part(sequence=number, previous=number - 1, first=True, last=True, bytes=16, weight=1, room_bytes=5 << 20)
+                for number in range(1, 5)]
+        self.stream.send(transfer_pb2.PushRequest(parts=asks))
+        answer = self.stream.next()
+        self.assertEqual(list(answer.resend), [1])
+        self.assertEqual([wait.sequence for wait in answer.room_waits], [2, 3, 4])
+        self.assertIn("5 MiB are held, most of them by push 1", answer.room_waits[0].message)
+        asks[1].pieces.extend(pieces)
+        self.stream.send(transfer_pb2.PushRequest(parts=[asks[1]], payload=floats(1, 1, 1, 1)))
+        self.victim.push()
+        more = transfer_pb2.Part(sequence=5, previous=4, first=True, last=True, bytes=16, weight=1, room_bytes=5 << 20)
+        self.stream.send(transfer_pb2.PushRequest(parts=[more]))
+        self.assertIsNone(self.stream.next())
+        reason = dict(self.stream.ended[-1].trailing_metadata())["sumac-reason"]
+        self.assertEqual(reason, str(types_pb2.REASON_TOO_MANY_IN_FLIGHT))
 
     def test_bytes_that_are_no_message_end_only_their_stream(self):
         hello = transfer_pb2.PushRequest(hello=self.client.hello(self.shard.ps)).SerializeToString()

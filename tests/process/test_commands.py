@@ -468,7 +468,7 @@ class Words(unittest.TestCase):
                                     ("--staging-max", "0", "from 1 to 16777215T, not 0"),
                                     ("--staging-max", "16777216T", "from 1 to 16777215T, not 16777216T"),
                                     ("--staging-max", "16E", "from 1 to 16777215T, not 16E"),
-                                    ("--staging-max", "1", "takes no push; give at least 64K"),
+                                    ("--staging-max", "1", "takes no push; give at least 128K"),
                                     ("--pulls-max", "1K", "answers no pull; give at least 1M"),
                                     ("--meet-max", "1K", "takes no contribution; give at least 64K"),
                                     ("--grpc-memory-max", "1K", "give at least 8M")):

@@ -340,7 +340,7 @@ class ParameterServers(unittest.TestCase):
         member.wait_for("^created w$")
         self.assertNotIn("pushed whole", member.text())
         late.greets.set()
-        member.wait_for("w pushed whole takes 0.01 MiB of staging on ps 0, where a session is granted 0.00 MiB: .*--staging-max 3M$")
+        member.wait_for("w pushed whole takes 0.01 MiB of staging on ps 0, where the largest part takes 0.00 MiB: .*--staging-max 2M$")
 
     def test_any_order_of_start_will_do(self):
         cluster = self.cluster(start=False)

@@ -27,7 +27,7 @@ def ask(member, line, answer):
 class Memory(unittest.TestCase):
     def test_many_large_pushes_leave_no_more_than_the_formula_gives(self):
         """Pushes of 32 MiB over two ps, pulls between them; twice what the bound allows goes through each ps."""
-        with Cluster(options=["--staging-max", "32M", "--sessions-max", "1", "--grpc-memory-max", "32M", "--calls-max", "256"]) as cluster:
+        with Cluster(options=["--staging-max", "64M", "--sessions-max", "1", "--grpc-memory-max", "32M", "--calls-max", "256"]) as cluster:
             member = cluster.member()
             member.wait_for("^joined$")
             ask(member, "create w float32 8192 1024 2 adam", "created")

@@ -155,8 +155,8 @@ class Steps(Members):
         self.assertEqual(run.wait(), 0, run.text())
 
     def test_room_for_one_step_and_a_half_is_enough_and_for_less_than_one_is_said(self):
-        """Each member has a grant of its own: what another has staged takes nothing of it."""
-        self.cluster = Cluster(ps=1, workers=2, options=["--sessions-max", "8", "--staging-max", "14M"])    # grants of 1.75 MiB
+        """Contributions to a later step give way to those of the open one."""
+        self.cluster = Cluster(ps=1, workers=2, options=["--sessions-max", "8", "--staging-max", "8M"])     # a pool of 4 MiB
         self.addCleanup(self.cluster.stop)
         members = [self.cluster.member(index) for index in range(2)]
         for member in members:
@@ -164,9 +164,10 @@ class Steps(Members):
             self.order(member, "create w float32 262144 1 1 assign_add sum", "^created w$")     # contributions of 1 MiB and an eighth
             self.order(member, "create large float32 524288 1 1 assign_add sum", "^created large$")
         after = len(members[0].lines)
-        members[0].say("contribute large 1 1")      # refused at once, or, if the grant is not known yet, when it is waited for
+        members[0].say("contribute large 1 1")
         members[0].say("end")
-        members[0].wait_for("^refused RESOURCE_EXHAUSTED PART_TOO_LARGE .* takes 2229440 bytes .* granted 1835008 ", after)
+        members[0].wait_for("^refused RESOURCE_EXHAUSTED PART_TOO_LARGE .* contribution of 2229440 bytes .* all 2 members a step takes "
+                            "4458880 of the 4194304 ", after)
         for member in members:
             member.say("train w 1 3")
             member.say("leave undone")

@@ -134,7 +134,7 @@ class Values(Talk):
 
 class Refused(Talk):
     """Bad input through the C client."""
-    options = ("--staging-max", "32M")      # a grant of 1 MiB for each of 32 sessions
+    options = ("--staging-max", "4M", "--sessions-max", "4")    # a pool of 2 MiB
 
     @classmethod
     def setUpClass(cls):
@@ -196,9 +196,9 @@ class Refused(Talk):
         self.put("free", values, "- any")
         self.assertTrue((self.fetch("free", numpy.float32, (4, 2)) == values).all())
 
-    def test_a_part_above_its_grant_names_both_figures_and_is_on_no_ps(self):
-        self.refused(numpy.ones((2, 524288), numpy.float32), "RESOURCE_EXHAUSTED", "PART_TOO_LARGE", str(2 * MIB), str(MIB),
-                     name="wide")
+    def test_a_part_above_the_pool_names_both_figures_and_is_on_no_ps(self):
+        self.refused(numpy.ones((2, 524288), numpy.float32), "RESOURCE_EXHAUSTED", "PART_TOO_LARGE", r"2229440 bytes of staging",
+                     f"a part may take {2 * MIB}", name="wide")
         self.assertFalse(self.fetch("wide", numpy.float32, (2, 524288)).any())
 
     def test_a_create_of_what_is_too_large_for_one_push_says_so_once_and_what_to_set(self):
@@ -208,8 +208,8 @@ class Refused(Talk):
             self.make("broad", "float32", (2, 524288), 2, "assign_add")
         said = [line for line in self.member.lines[before:] if "pushed whole" in line]
         self.assertEqual(len(said), 1, said)
-        self.assertRegex(said[0], r"broad pushed whole takes 2\.13 MiB of staging on ps 0, where a session is granted 1\.00 MiB: "
-                                  r".*--sessions-max 3 --staging-max 9M$")
+        self.assertRegex(said[0], r"broad pushed whole takes 2\.13 MiB of staging on ps 0, where the largest part takes 2\.00 MiB: "
+                                  r".*--staging-max 6M$")
 
     def test_a_variable_larger_than_the_memory_is_named_and_leaves_nothing(self):
         for columns in (10**12, 10**15, 10**18):       # on each ps 4 TB, 4 PB, and 4 EB

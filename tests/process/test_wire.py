@@ -236,7 +236,7 @@ class Refusals(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(ps=2, options=["--staging-max", "32M"])     # a grant of 1 MiB for each of 32 sessions
+        cls.cluster = Cluster(ps=2, options=["--staging-max", "64M"])     # a floor of 1 MiB for each of 32 sessions
         cls.client = Client(cls.cluster.addresses())
         cls.variable = cls.client.create("w", [4, 2])
         cls.wide = cls.client.create("wide", [1024, 1024], shards=1)

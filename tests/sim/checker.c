@@ -285,6 +285,12 @@ enum fate checker_fate(const struct sumac_error *error)
     return FATE_REFUSED;
 }
 
+bool checker_is_for_room(const struct world *world, Sumac__V1__Reason reason)
+{
+    return (enum sumac_reason)reason == SUMAC_REASON_PART_TOO_LARGE && world->pool_bytes > 0 &&
+           world_has(world, FAULT_STEPS);
+}
+
 void checker_pushed(
     struct world *world, struct sim_push *push, const struct session_effect *effect,
     bool session_over)
@@ -306,6 +312,9 @@ void checker_pushed(
     made_if(world, MADE_push_no_memory, for_memory);
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE && for_memory)
         push->defect = DEFECT_NO_MEMORY;
+    if (push->fate == FATE_REFUSED &&
+        checker_is_for_room(world, (Sumac__V1__Reason)effect->error.reason))
+        push->defect = DEFECT_NO_MEMORY;
     if (push->fate == FATE_REFUSED && push->defect == DEFECT_NONE &&
         effect->error.reason == SUMAC_REASON_STEP_DIFFERS && checker_may_differ(world, push))
         push->defect = DEFECT_OF_STEP;
@@ -322,7 +331,9 @@ void checker_pushed(
     if (push->fate == FATE_REFUSED && effect->error.reason == SUMAC_REASON_UNSPECIFIED &&
         !for_memory)
         checker_violation(world, "a push is refused without a reason");
-    else if (push->fate == FATE_REFUSED && push->defect != DEFECT_NONE)
+    else if (
+        push->fate == FATE_REFUSED && push->defect != DEFECT_NONE &&
+        !checker_is_for_room(world, (Sumac__V1__Reason)effect->error.reason))
         checker_refused(world, push, &effect->error);
     if (push->fate != FATE_OK)
         return;

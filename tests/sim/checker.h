@@ -249,6 +249,7 @@ struct checker {
     bool unrested;     /* the run was broken off */
     uint32_t arrivals[SIM_CLIENTS_MAX]; /* at the barrier, by task */
     uint32_t rounds_passed;
+    bool room_refused; /* a part, for want of room: its client hears of that later */
     struct round_seen rounds[SIM_ROUNDS_MAX];
     struct step_seen steps[STEPS_MAX];
     struct sim_meet *meets[SIM_MEETS_MAX];
@@ -267,6 +268,8 @@ uint32_t checker_violations(const struct world *world);
  * could not reach for so long that it takes it for lost. */
 enum fate checker_fate(const struct sumac_error *error);
 bool checker_is_for_memory(const struct world *world, const struct sumac_error *error);
+/* Steps keep room from what is pushed beside them, and may not find it when members join. */
+bool checker_is_for_room(const struct world *world, Sumac__V1__Reason reason);
 bool checker_is_out_of_reach(
     const struct world *world, const struct sim_session *life, const struct sumac_error *error);
 /* Is everybody gone? */

@@ -79,7 +79,8 @@ void checker_clocks(struct world *world, uint32_t ps, const wire_stats_reply *st
 {
     struct snapshot snapshot;
 
-    if (world->checker->state_lost || world_was_short(world) || !values_peek(world, ps, &snapshot))
+    if (world->checker->state_lost || world->checker->room_refused || world_was_short(world) ||
+        !values_peek(world, ps, &snapshot))
         return;
     const uint64_t applied = values_examine(world, ps, &snapshot, false);
     for (size_t i = 0; i < stats->n_sessions; i++) {

@@ -98,7 +98,7 @@ static void check_stats(struct world *world, uint32_t ps, const wire_stats_reply
         checker_violation(world, "more is staged than there is room for");
     check_views(world, ps, stats);
     for (size_t i = 0; i < stats->n_sessions; i++)
-        if (stats->sessions[i]->staged_bytes > world_grant(world))
+        if (stats->sessions[i]->staged_bytes > world_grant(world) + world->pool_bytes)
             checker_violation(world, "a session has more staged than it was granted");
 }
 
@@ -190,6 +190,8 @@ void checker_parts_came(
         struct sim_push *push = find_sequence(world, stream, request->parts[i]->sequence);
         if (push == NULL || !request->parts[i]->last || push->staged_after[ps->index] != 0)
             continue;
+        if (request->parts[i]->room_bytes > 0 && request->parts[i]->n_pieces == 0)
+            continue; /* it asks for room */
         push->staged_after[ps->index] = made_before + 1;
     }
 }
@@ -214,6 +216,13 @@ static void check_refusals(
     struct world *world, const struct ps *ps, const struct stream *stream,
     const wire_push_answer *answer)
 {
+    for (size_t i = 0; i < answer->n_refused; i++) {
+        struct sim_push *push = find_sequence(world, stream, answer->refused[i]->sequence);
+        if (push == NULL || !checker_is_for_room(world, answer->refused[i]->reason))
+            continue;
+        push->defect = DEFECT_NO_MEMORY;
+        world->checker->room_refused = true;
+    }
     for (size_t i = 0; i < answer->n_done; i++) {
         const struct sim_push *push = find_sequence(world, stream, answer->done[i]->sequence);
         if (push != NULL && push->defect != DEFECT_NONE && push->bad_ps == ps->index &&
@@ -407,6 +416,11 @@ void checker_effect(
     if (effect->kind == LANE_EFFECT_ORDER && effect->order->decide != NULL &&
         !some_ps_ends(world)) /* without it */
         note_decided(world, effect->order->decide);
+    if (effect->kind == LANE_EFFECT_ANSWER) {
+        made_if(world, MADE_room_kept, effect->push_answer->n_resend > 0);
+        made_if(world, MADE_room_waits, effect->push_answer->n_room_waits > 0);
+        made_if(world, MADE_gave_way, effect->push_answer->n_give_way > 0);
+    }
     if (effect->kind == LANE_EFFECT_ANSWER && effect->push_answer->closed != NULL)
         note_told(world, stream);
     if (effect->kind == LANE_EFFECT_ANSWER && effect->push_answer->rejoin)

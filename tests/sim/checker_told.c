@@ -185,7 +185,7 @@ void checker_refused(
     const char *name = world->processes[push->bad_ps].name;
 
     made_if(world, MADE_corrupted, push->defect == DEFECT_CORRUPTED);
-    if (world_was_short(world)) /* then its reason may be that, or have found no memory itself */
+    if (push->defect == DEFECT_NO_MEMORY || world_was_short(world)) /* that may be the reason */
         return;
     const bool of_step =
         error->reason == SUMAC_REASON_STEP_DIFFERS && checker_may_differ(world, push);

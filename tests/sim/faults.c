@@ -67,6 +67,15 @@ const struct plan plans[] = {
          FAULT_JOIN | FAULT_STALL},
     {"meets3", 1,
      FAULT_MEETS | FAULT_DROP | FAULT_KILL | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
+    {"room", 3, FAULT_ROOM | FAULT_DROP | FAULT_REFUSE | FAULT_STALL},
+    {"room2", 3,
+     FAULT_ROOM | FAULT_KILL | FAULT_DROP | FAULT_REFUSE | FAULT_SUSPECT | FAULT_STALL |
+         FAULT_PULLS | FAULT_QUIT},
+    {"room3", 3, FAULT_ROOM | FAULT_STEPS | FAULT_DROP | FAULT_REFUSE | FAULT_KILL | FAULT_STALL},
+    {"room4", 2,
+     FAULT_ROOM | FAULT_STEPS | FAULT_QUORUM | FAULT_DROP | FAULT_SUSPECT | FAULT_JOIN |
+         FAULT_SLEEP},
+    {"room5", 1, FAULT_ROOM | FAULT_DROP | FAULT_CRASH | FAULT_TERMINATE | FAULT_SHORTAGE},
 };
 
 const uint32_t plan_count = sizeof plans / sizeof plans[0];
@@ -101,6 +110,18 @@ static void draw_meets(struct world *world, bool small)
 {
     world->meet_rounds = world_between(world, 1, small ? 2 : 5);
     world->meet_bytes_max = world_chance(world, 10) ? world_between(world, 1000, 8000) : 0;
+}
+
+/* Room for a part or two; and, where members contribute, for one of each and an ordinary one. */
+static uint64_t draw_pool(struct world *world)
+{
+    const uint32_t members = world->client_count;
+
+    if (!world_has(world, FAULT_ROOM))
+        return 0;
+    if (world_has(world, FAULT_STEPS))
+        return (uint64_t)members * SIM_CONTRIBUTION_BYTES + SIM_LARGE_BYTES;
+    return world_between(world, SIM_LARGE_BYTES, 2 * SIM_LARGE_BYTES);
 }
 
 void faults_draw(struct world *world)
@@ -162,6 +183,7 @@ void faults_draw(struct world *world)
     world->meet_rounds = world->meet_bytes_max = 0;
     if (world_has(world, FAULT_MEETS))
         draw_meets(world, small);
+    world->pool_bytes = draw_pool(world);
 }
 
 /* ---- faults */
@@ -305,6 +327,7 @@ static void go_wrong(struct world *world, enum fault fault, struct client *clien
     case FAULT_FUNCTIONS:
     case FAULT_RATES:
     case FAULT_MEETS:
+    case FAULT_ROOM:
         break;
     }
 }

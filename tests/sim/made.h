@@ -96,7 +96,10 @@
     X(meet_told_again, "failed ones told to a later attempt")                                      \
     X(meet_weightless, "means of nothing")                                                         \
     X(meet_refused, "contributions refused for a fault")                                           \
-    X(meet_no_room, "for want of room")
+    X(meet_no_room, "for want of room")                                                            \
+    X(room_kept, "large parts whose room was kept")                                                \
+    X(room_waits, "that waited for it")                                                            \
+    X(gave_way, "asked to give way")
 
 enum made {
 #define X(name, text) MADE_##name,

@@ -81,7 +81,9 @@ static void configure(struct world *world, struct ps *ps)
         .report_ms = 5000,
         .terminate_ms = 5000,
         .sessions_max = SIM_SESSIONS_OPEN_MAX,
-        .staging_bytes_max = (uint64_t)world_grant(world) * SIM_SESSIONS_OPEN_MAX,
+        .staging_bytes_max =
+            (uint64_t)world_grant(world) * SIM_SESSIONS_OPEN_MAX + world->pool_bytes,
+        .pool_bytes_max = world->pool_bytes == 0 ? LANE_NO_POOL : world->pool_bytes,
         .records = world->records,
         .loss_fails = world->loss_fails,
         .places_by_bytes = world->seed % 3 == 0,

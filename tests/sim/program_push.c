@@ -292,7 +292,8 @@ void program_push(struct world *world, struct client *client)
     if ((push->defect == DEFECT_TOO_LARGE || push->defect == DEFECT_CORRUPTED) &&
         (world_has(world, FAULT_ROWS) || world_has(world, FAULT_FUNCTIONS)))
         push->defect = DEFECT_UNKNOWN_SHARD; /* the grant has room, and nothing has a checksum */
-    if (push->defect == DEFECT_TOO_LARGE && world_has(world, FAULT_RATES))
+    if (push->defect == DEFECT_TOO_LARGE &&
+        (world_has(world, FAULT_RATES) || world_has(world, FAULT_ROOM)))
         push->defect = DEFECT_UNKNOWN_SHARD;
     push->slotted = push->defect == DEFECT_NONE && world->slotted && world_chance(world, 30);
     push->wide = push->wide && !push->slotted;

@@ -47,6 +47,8 @@ bool world_has(const struct world *world, enum fault fault)
 
 uint32_t world_grant(const struct world *world)
 {
+    if (world_has(world, FAULT_ROOM))
+        return SIM_FLOOR_BYTES;
     return world_has(world, FAULT_ROWS) || world_has(world, FAULT_RATES) ||
                    world_has(world, FAULT_FUNCTIONS)
                ? SIM_ROWS_GRANT_BYTES

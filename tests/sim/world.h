@@ -32,11 +32,14 @@
 #define SIM_WAIT_US 60000000u       /* of a client, for a ps or an answer */
 /* What would be tried after the wait is not tried any more. */
 #define SIM_PATIENCE_US (SIM_WAIT_US - SIM_BACKOFF_US_MAX)
-#define SIM_SESSIONS_OPEN_MAX 8u    /* at one time */
-#define SIM_GRANT_BYTES 3400u       /* of staging, to each session at each ps: a part or two */
-#define SIM_ROWS_GRANT_BYTES 16384u /* the same where they push rows by index, or set rates */
-#define WINDOW_MAX 4u               /* pushes of one client at a time */
-#define SIM_START_US 5000000000u    /* no clock begins at 0 */
+#define SIM_SESSIONS_OPEN_MAX 8u     /* at one time */
+#define SIM_GRANT_BYTES 3400u        /* of staging, to each session at each ps: a part or two */
+#define SIM_FLOOR_BYTES 1300u        /* the same where they share a pool: less than most take */
+#define SIM_LARGE_BYTES 3400u        /* that a part may take then, … */
+#define SIM_CONTRIBUTION_BYTES 2300u /* … and a contribution to a step */
+#define SIM_ROWS_GRANT_BYTES 16384u  /* the same where they push rows by index, or set rates */
+#define WINDOW_MAX 4u                /* pushes of one client at a time */
+#define SIM_START_US 5000000000u     /* no clock begins at 0 */
 
 enum fault {
     FAULT_DROP = 1,           /* connections are cut, unary calls lost */
@@ -59,6 +62,7 @@ enum fault {
     FAULT_FUNCTIONS = 131072, /* clients define a function, and push with it */
     FAULT_RATES = 262144,     /* some pushes set hyperparameters */
     FAULT_MEETS = 524288,     /* members take part in rounds of rendezvous */
+    FAULT_ROOM = 1048576,     /* floors are small: most parts share a pool */
 };
 
 struct plan {
@@ -143,6 +147,7 @@ struct world {
     bool barrier_listed;     /* its tasks are named */
     uint64_t meet_rounds;    /* of each rendezvous, to which all members come */
     uint64_t meet_bytes_max; /* that a ps has for them; 0: more than is wanted */
+    uint64_t pool_bytes;     /* of staging, that large parts share; 0: all is floors */
     uint64_t orders_late_us; /* what ps 0 says takes so much longer */
     bool faults_over;
     uint64_t ps0_slept_us; /* ps 0 was suspended for so long, all in all, */

@@ -60,10 +60,9 @@ static void a_variable_too_large_for_one_push_is_said_once_when_every_grant_is_k
     client_say_rooms(&known.client);
 
     assert_string_equal(
-        lines, "w pushed whole takes 1.63 MiB of staging on ps 1, where a session is granted 0.95 "
-               "MiB: push "
-               "fewer of its rows at once, or start each ps with, for instance, --sessions-max 2 "
-               "--staging-max 4M\n");
+        lines, "w pushed whole takes 1.63 MiB of staging on ps 1, where the largest part takes "
+               "0.95 MiB: push "
+               "fewer of its rows at once, use more ps, or start each ps with --staging-max 4M\n");
     known.client.session = NULL;
     talk_close(&talk);
     forget(&known);
@@ -654,7 +653,8 @@ static void the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps(voi
     known.variable->shards[0].bytes = known.variable->shards[1].bytes = 600000;
     known.variable->shards[1].ps = 1;
     client_say_room(&known.client, known.variable);
-    assert_non_null(strstr(lines, " MiB of staging on ps 1, where a session is granted 0.95 MiB"));
+    assert_non_null(
+        strstr(lines, " MiB of staging on ps 1, where the largest part takes 0.95 MiB"));
 
     lines[0] = '\0';
     known.variable->shards[1].ps = 0; /* each of them has room */

@@ -386,7 +386,7 @@ static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **sta
         "session's grant is 8192 bytes (0 MiB; a part takes its bytes, an eighth more of the last "
         "1048576 of them, and 1024; each piece of it 192, each function 256; a row "
         "by index 9 and an eighth more): push less at once, or "
-        "start the ps with a --staging-max of 4M, or with less than its --sessions-max 4\n"
+        "start the ps with a --staging-max of 8M, or with less than its --sessions-max 4\n"
         "refused 1 PART_TOO_LARGE\n");
 }
 
@@ -543,26 +543,6 @@ static void a_synchronous_part_needs_a_ps_that_knows_the_members(void **state)
     talk_part(talk, stream, &sent);
 
     talk_expect(talk, "refused 1 UNSUPPORTED\n");
-}
-
-/* What no ps asks for: a part that gave way, and the word that it does. */
-static void giving_way_is_of_a_later_release(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    struct talk_part sent = part(1, 0);
-    wire_withdraw withdraw = WIRE_WITHDRAW_INIT, *withdraws[] = {&withdraw};
-    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
-
-    sent.round = 1;
-    withdraw.sequence = 1;
-    request.withdraws = withdraws;
-    request.n_withdraws = 1;
-
-    talk_part(talk, stream, &sent);
-    talk_push(talk, stream, &request, NULL, 0);
-
-    talk_expect(talk, "refused 1 UNSUPPORTED\nend of stream UNSUPPORTED\n");
 }
 
 static void fewer_bytes_than_declared_are_refused(void **state)
@@ -763,7 +743,6 @@ int main(void)
         talk_test(an_option_allows_what_is_not_finite),
         talk_test(a_weight_that_is_not_finite_is_refused),
         talk_test(a_synchronous_part_needs_a_ps_that_knows_the_members),
-        talk_test(giving_way_is_of_a_later_release),
         talk_test(fewer_bytes_than_declared_are_refused),
         talk_test(more_bytes_than_declared_are_refused),
         talk_test(a_payload_with_another_checksum_is_refused),

@@ -75,6 +75,7 @@ struct lane_config talk_config(void)
         .terminate_ms = 5000,
         .sessions_max = 4,
         .staging_bytes_max = 4 * 8192, /* a grant of 8192 */
+        .pool_bytes_max = LANE_NO_POOL,
         .inline_bytes = 64,
         .copied_pull_bytes_max = 64,
         .pull_chunk_bytes = 48,
@@ -229,6 +230,13 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
             say_versions(talk, answer->done[i]->versions, answer->done[i]->n_versions);
         say(talk, "\n");
     }
+    for (size_t i = 0; i < answer->n_resend; i++)
+        say(talk, "resend %" PRIu64 "\n", answer->resend[i]);
+    for (size_t i = 0; i < answer->n_give_way; i++)
+        say(talk, "give way %" PRIu64 " (round %u)\n", answer->give_way[i]->sequence,
+            answer->give_way[i]->round);
+    for (size_t i = 0; i < answer->n_room_waits; i++)
+        say(talk, "room wait %" PRIu64 "\n", answer->room_waits[i]->sequence);
     for (size_t i = 0; i < answer->n_pulled; i++) {
         const struct lane_bytes bytes = {
             .bytes = {.data = answer->pulled[i]->payload.data, answer->pulled[i]->payload.len}};
@@ -590,6 +598,8 @@ static wire_part header_of(const struct talk_part *part, wire_function **functio
     header.previous = part->previous;
     header.eager = part->eager;
     header.bytes = part->declared != 0 ? part->declared : bytes;
+    header.room_bytes = part->room;
+    header.started_at_us = part->started;
     header.scale = part->scale;
     header.weight = part->weight != 0 ? part->weight : part->weightless ? 0 : 1;
     header.non_finite_allowed = part->non_finite_allowed;
@@ -640,6 +650,31 @@ void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part)
     request.n_parts = 1;
     request.commit = part->commit;
     talk_push(talk, stream, &request, part->values, part->shards * part->count * sizeof(float));
+}
+
+void talk_ask(struct talk *talk, uint64_t stream, const struct talk_part *part)
+{
+    wire_part header = header_of(part, NULL);
+    wire_part *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    assert_int_equal(part->function, 0);
+    header.first = header.last = true;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, NULL, 0);
+}
+
+void talk_withdraw(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t round)
+{
+    wire_withdraw withdraw = WIRE_WITHDRAW_INIT, *withdraws[] = {&withdraw};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    withdraw.sequence = sequence;
+    withdraw.round = round;
+    request.withdraws = withdraws;
+    request.n_withdraws = 1;
+    talk_push(talk, stream, &request, NULL, 0);
 }
 
 void talk_part_step(

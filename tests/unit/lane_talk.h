@@ -8,6 +8,7 @@
  * each message and text must be one that its reader can read:
  *
  *     staged 1 · refused 2 NON_FINITE · done 1 [3 4] · done 2 voided · greeting
+ *     resend 1 · give way 2 (round 0) · room wait 3
  *     closed 3 voided 2 · rejoin · pulled 7 [2] 1 2 3 4 · pulled 8 error TIMED_OUT · report 12
  *     beside met 1 float32 [1] 3 (on a push stream) · end of stream MALFORMED
  *     exit 143 TERMINATED
@@ -155,6 +156,8 @@ struct talk_part {
     uint32_t count;
     uint32_t function; /* 0: the variable's own */
     uint64_t declared; /* bytes; 0: as many as there are */
+    uint64_t room;     /* that it asks for in the pool; 0: none */
+    uint64_t started;  /* its age */
     uint64_t based_on, checksum;
     uint32_t layout_epoch, round;
     bool non_finite_allowed, synchronous;
@@ -167,6 +170,9 @@ struct talk_part {
     wire_meeting *meeting;                     /* that it contributes to; NULL: none */
 };
 void talk_part(struct talk *talk, uint64_t stream, const struct talk_part *part);
+/* Its header alone, which asks for room. */
+void talk_ask(struct talk *talk, uint64_t stream, const struct talk_part *part);
+void talk_withdraw(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t round);
 /* The message of it that has the elements [at, at + count). */
 void talk_part_step(
     struct talk *talk, uint64_t stream, const struct talk_part *part, uint32_t at, uint32_t count);

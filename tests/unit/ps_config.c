@@ -90,9 +90,8 @@ static void limits_left_out_have_their_defaults(void **state)
     assert_int_equal(config.lane.sessions_max, 32);
     assert_int_equal(config.lane.terminate_ms, 5000);
     assert_int_equal(config.lane.report_ms, 5000);
-    assert_true(config.lane.staging_bytes_max == UINT64_C(2304) << 20);
-    const uint64_t grant = config.lane.staging_bytes_max / config.lane.sessions_max;
-    assert_true(wire_part_cost(UINT64_C(64) << 20, 1024, 1) <= grant);
+    const uint64_t share = ps_memory_bytes() / 8 * 3, least = UINT64_C(2304) << 20;
+    assert_true(config.lane.staging_bytes_max == (share > least ? share : least));
     assert_true(options.grpc_memory_bytes_max == UINT64_C(256) << 20);
     assert_true(config.lane.pulls_bytes_max == UINT64_C(64) << 20);
     assert_true(config.lane.meet_bytes_max == UINT64_C(512) << 20);
@@ -253,10 +252,10 @@ static void a_ps_whose_sessions_could_push_nothing_is_refused(void **state)
 
     assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
     assert_non_null(strstr(error.text, "--staging-max 65536 divided by --sessions-max 100"));
-    assert_non_null(strstr(error.text, "655 bytes"));
-    assert_non_null(strstr(error.text, "at least 6553600"));
+    assert_non_null(strstr(error.text, "327 bytes"));
+    assert_non_null(strstr(error.text, "at least 13107200"));
     drop(&config, &cluster);
-    options.staging_bytes_max = 6553600;
+    options.staging_bytes_max = 13107200;
     status = configure(tf_config, &options, &cluster, &config, &error);
     assert_int_equal(status, SUMAC_OK);
     drop(&config, &cluster);

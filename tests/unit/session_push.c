@@ -481,7 +481,7 @@ static void a_part_above_the_grant_is_refused_and_nothing_of_its_push_is_sent(vo
     assert_non_null(strstr(pushed->error.text, "ps 1"));
     assert_non_null(strstr(
         pushed->error.text,
-        "or start each ps with, for instance, --sessions-max 2 --staging-max 4M"));
+        "push less at once, use more ps, or start each ps with a --staging-max of 4M"));
     talk_push_to(&talk, 2, 1); /* it has used up no sequence */
     assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 1);
     talk_close(&talk);
@@ -506,7 +506,7 @@ static void what_a_part_takes_is_told_before_it_is_pushed_once_its_ps_has_greete
     assert_true(room.known);
     assert_int_equal(room.cost_bytes, 1126217);
     assert_int_equal(room.grant_bytes, GRANT);
-    assert_int_equal(room.sessions_max, 2); /* no member is listed: one, and an observer */
+    assert_int_equal(room.part_bytes_max, GRANT); /* it has no pool */
     assert_int_equal(room.staging_max_mib, 4);
     assert_false(session_room(talk.session, 0, 8, 1).known);
     assert_false(session_room(talk.session, 2, 8, 1).known); /* there is no such ps */
@@ -617,37 +617,6 @@ static void the_next_push_after_a_thousand_in_flight_is_refused(void **state)
 }
 
 /* ---- room */
-
-/* No ps of this release asks. One of a later release that did would wait for what never comes. */
-static void a_ps_that_asks_for_room_or_for_a_part_again_ends_the_session(void **state)
-{
-    (void)state;
-    wire_give_way give_way = WIRE_GIVE_WAY_INIT, *list[] = {&give_way};
-    uint64_t sequence = 1;
-
-    give_way.sequence = sequence;
-    for (int again = 0; again < 2; again++) {
-        struct talk talk;
-        wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-        talk_open(&talk, 2);
-        talk_push_to(&talk, 1, 3);
-        answer.n_give_way = again ? 0 : 1;
-        answer.give_way = list;
-        answer.n_resend = again ? 1 : 0;
-        answer.resend = &sequence;
-
-        talk_answer(&talk, 1, &answer);
-
-        const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
-        assert_non_null(ended);
-        assert_int_equal(ended->error.reason, SUMAC_REASON_UNSUPPORTED);
-        assert_non_null(strstr(
-            ended->error.text, "ps 1 at h1:2222 wants the room of a staged part for an older one"));
-        assert_int_equal(
-            talk_find(&talk, SESSION_EFFECT_PUSHED)->error.reason, SUMAC_REASON_UNSUPPORTED);
-        talk_close(&talk);
-    }
-}
 
 static void staged_in_a_round_that_nothing_was_sent_in_does_not_count(void **state)
 {
@@ -786,7 +755,6 @@ int main(void)
         cmocka_unit_test(what_has_no_bytes_takes_of_the_grant_too),
         cmocka_unit_test(parts_beyond_the_grant_wait_until_others_are_done),
         cmocka_unit_test(the_next_push_after_a_thousand_in_flight_is_refused),
-        cmocka_unit_test(a_ps_that_asks_for_room_or_for_a_part_again_ends_the_session),
         cmocka_unit_test(staged_in_a_round_that_nothing_was_sent_in_does_not_count),
         cmocka_unit_test(without_eager_only_when_alone_any_push_to_one_ps_is_eager),
         cmocka_unit_test(without_commit_when_staged_everywhere_one_ps_is_enough),

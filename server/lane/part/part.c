@@ -43,6 +43,7 @@ bool lane_part_init(struct lane *lane)
     pool_init(&parts->parts, lane->memory, sizeof(struct lane_part), 64);
     pool_init(&parts->chunks, lane->memory, sizeof(struct chunk), 64);
     pool_init(&parts->refusals, lane->memory, sizeof(struct refusal), 8);
+    pool_init(&parts->claims, lane->memory, sizeof(struct claim), 8);
     lane->parts = parts;
     return true;
 }
@@ -56,6 +57,8 @@ void lane_part_deinit(struct lane *lane)
     assert(parts->parts.used == 0);
     assert(parts->refusals.used == 0);
     assert(lane->staged_bytes == 0);
+    assert(parts->claims.used == 0);
+    pool_deinit(&parts->claims);
     pool_deinit(&parts->refusals);
     pool_deinit(&parts->chunks);
     pool_deinit(&parts->parts);
@@ -134,19 +137,30 @@ static void read_functions(struct lane *lane, struct lane_part *part, const wire
     }
 }
 
-void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
+/* It takes more of the pool than it asked for. */
+static void refuse_claim(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
-    const uint64_t max = lane->config.staging_bytes_max;
+    const uint64_t asked = part->claim->room_bytes, used = part->claim->used_bytes;
 
-    lane->staged_bytes = staged_bytes;
-    lane->bytes.spare_bytes_max = max > staged_bytes ? max - staged_bytes : 0;
-    assert(lane->bytes.spare_bytes_max <= max);
+    assert(used <= asked);
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " asked for %" PRIu64 " bytes of staging on ps %u and takes %" PRIu64
+        " (" WIRE_COST_TEXT "): ask for all that a part takes",
+        part->sequence, asked, lane->index, used + bytes);
+    lane_part_expected(part, "%" PRIu64, asked);
+    lane_part_given(part, "%" PRIu64, used + bytes);
 }
 
 void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t bytes)
 {
     const struct lane_session *session = part->session;
     const uint64_t own = part->room_bytes + bytes, grant = lane->grant_bytes;
+
+    if (part->claim != NULL) {
+        refuse_claim(lane, part, bytes);
+        return;
+    }
     const uint64_t others = session->staged_bytes - part->room_bytes;
 
     assert(session->staged_bytes >= part->room_bytes);
@@ -159,7 +173,7 @@ void lane_part_refuse_room(struct lane *lane, struct lane_part *part, uint64_t b
         "): push less at once, or start the ps with a --staging-max of %" PRIu64
         "M, or with less than its --sessions-max %u",
         part->sequence, own, lane->index, others, session->answer_bytes, grant, (grant >> 20),
-        (((own >> 20) + 1) * lane->config.sessions_max), lane->config.sessions_max);
+        (2 * ((own >> 20) + 1) * lane->config.sessions_max), lane->config.sessions_max);
     lane_part_expected(part, "%" PRIu64, (grant > others ? grant - others : 0));
     lane_part_given(part, "%" PRIu64, own);
 }
@@ -169,6 +183,12 @@ bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t byt
     struct lane_session *session = part->session;
     const uint64_t grant = lane->grant_bytes;
 
+    if (part->claim != NULL) {
+        if (bytes > part->claim->room_bytes - part->claim->used_bytes)
+            return false;
+        part->claim->used_bytes += bytes;
+        return true;
+    }
     if (bytes > grant || session->staged_bytes + bytes > grant ||
         session->staged_bytes + session->answer_bytes + bytes > grant + ANSWERS_BESIDE_BYTES_MAX)
         return false;
@@ -186,12 +206,7 @@ void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part 
         wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES;
 
     assert(part->room_bytes == 0);
-    if (header->round != 0) {
-        lane_part_refuse(
-            lane, part, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "push %" PRIu64 " has given way %u times: ps %u asks nobody to give way",
-            part->sequence, header->round, lane->index);
-    } else if (!isfinite(header->weight)) {
+    if (!isfinite(header->weight)) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "push %" PRIu64
@@ -326,8 +341,23 @@ static void give_deposit(struct lane *lane, struct lane_part *part)
     part->deposit = NULL;
 }
 
+/* A claim outlives the stream that its part breaks off on, and goes with a refused part. */
+static void let_go_of_claim(struct lane *lane, struct lane_part *part)
+{
+    struct claim *claim = part->claim;
+
+    if (claim == NULL)
+        return;
+    part->claim = NULL;
+    claim->used_bytes = 0;
+    claim->part = NULL;
+    if (claim->state == CLAIM_HELD || part->state == PART_REFUSED)
+        lane_claim_destroy(lane, claim);
+}
+
 void lane_part_empty(struct lane *lane, struct lane_part *part)
 {
+    let_go_of_claim(lane, part);
     assert(part->session->staged_bytes >= part->room_bytes);
     assert(lane->staged_bytes >= part->room_bytes);
     part->session->staged_bytes -= part->room_bytes;

@@ -16,6 +16,7 @@
 
 #include <assert.h>
 
+#include "claims.h"
 #include "dtype.h"
 #include "records.h"
 #include "room.h"
@@ -149,7 +150,7 @@ struct lane_part {
     among_contributions; /* while it is STAGED or APPLYING, and has a step */
     bool versions_end;   /* a duplicate's: it has touched a shard without a version to be said */
     bool no_room;        /* it is DROPPED because the grant has none for its versions */
-    uint64_t room_bytes; /* what it takes of the session's grant */
+    uint64_t room_bytes; /* what it takes of the session's grant; 0 where it has a claim */
     uint32_t piece_count;
     uint32_t setting_count; /* of its runs, those that set hyperparameters */
     uint32_t run_count, run_capacity;
@@ -168,8 +169,12 @@ struct lane_part {
     struct deposit *deposit; /* of one, until its turn */
     /* operation/ changes */
     LINKS(struct lane_part) in_operation;
-    /* push.c, part/ change */
+    /* part/, room.c change */
+    struct claim *claim; /* its room in the pool; NULL: it has none there */
+    /* push.c, place.c, part/ change */
     bool eager;
+    bool asks;               /* a header that asks for room, without elements */
+    bool unasked;            /* it is DROPPED because nothing asked for its elements */
     struct refusal *refusal; /* while it is REFUSED: then the session's list has it */
     uint64_t record;         /* of its staging */
     /* part/ changes: the arrays of a part of one shard and one run */

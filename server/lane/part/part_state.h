@@ -9,7 +9,7 @@
 #define RUN_ALIGNMENT_BYTES 16u /* no smaller than any element */
 
 struct parts {
-    struct pool parts, chunks, refusals, deposits;
+    struct pool parts, chunks, refusals, deposits, claims;
     LIST(struct deposit) put_aside; /* that wait no more, of rounds that are used */
     LIST(struct deposit) lent;      /* of no round any more: bytes of theirs are */
     struct chunk_owner pool_owner;  /* of the chunks that bytes are copied to: lane->bytes */

@@ -35,10 +35,11 @@ static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
         "ps %u has no memory for its answers to pushes", lane->index);
 }
 
-/* An answer with so many versions. NULL: the stream was closed; its client opens another, and sends
- * again. */
+/* An answer with so many versions. `pooled`: about a part that had its room in the pool. NULL: the
+ * stream was closed; its client opens another, and sends again. */
 static struct answer *
-add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32_t versions)
+add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32_t versions,
+    bool pooled)
 {
     assert(stream->kind == LANE_STREAM_PUSH);
     assert(stream->state == STREAM_GREETED);
@@ -46,7 +47,7 @@ add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32
         ANSWER_ROOM_BYTES + (versions <= 1 ? 0 : sized_pool_bytes(versions * sizeof(uint64_t)));
     const struct lane_session *session = stream->session;
     const uint64_t max = lane->grant_bytes + ANSWERS_BESIDE_BYTES_MAX;
-    if (session->staged_bytes + session->answer_bytes + bytes > max) {
+    if (!pooled && session->staged_bytes + session->answer_bytes + bytes > max) {
         fail_for_room(lane, stream, max);
         return NULL;
     }
@@ -55,9 +56,13 @@ add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32
         fail_for_memory(lane, stream);
         return NULL;
     }
-    *answer = (struct answer){.kind = kind, .room_bytes = bytes};
-    stream->session->answer_bytes += bytes;
-    lane_staging_count(lane, lane->staged_bytes + bytes);
+    *answer = (struct answer){.kind = kind, .room_bytes = bytes, .pooled = pooled};
+    if (pooled) {
+        lane_claims_take_answer(lane, bytes);
+    } else {
+        stream->session->answer_bytes += bytes;
+        lane_staging_count(lane, lane->staged_bytes + bytes);
+    }
     LIST_APPEND(&stream->answers, answer, in_stream);
     stream->answer_count++;
     lane_stream_attend(lane, stream);
@@ -77,12 +82,13 @@ void lane_answer_staged(
     struct lane *lane, struct lane_session *session, const struct lane_part *part)
 {
     struct lane_stream *stream = session->push_stream;
-    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED, 0);
+    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_STAGED, 0, false);
 
     assert(part->state >= PART_STAGED);
     if (answer == NULL)
         return;
     answer->sequence = part->sequence;
+    answer->round = part->claim == NULL ? 0 : part->claim->round;
     if (rule_holds(lane->config.broken, RULE_journal_before_staged))
         answer->record = part->record;
     if (part->meets && part->eager) /* or its client has a commit to say */
@@ -92,7 +98,7 @@ void lane_answer_staged(
 void lane_answer_refused(struct lane *lane, struct lane_session *session, uint64_t sequence)
 {
     struct lane_stream *stream = session->push_stream;
-    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_REFUSED, 0);
+    struct answer *answer = stream == NULL ? NULL : add(lane, stream, ANSWER_REFUSED, 0, false);
 
     assert(sequence > 0);
     if (answer == NULL)
@@ -129,7 +135,7 @@ void lane_answer_done(
             return;
         }
     }
-    struct answer *answer = add(lane, stream, ANSWER_DONE, count);
+    struct answer *answer = add(lane, stream, ANSWER_DONE, count, part->claim != NULL);
     if (answer == NULL) {
         if (count > 1)
             sized_pool_give(&lane->bytes, versions, count * sizeof *versions);
@@ -149,6 +155,49 @@ void lane_answer_done(
     answer->versions = versions;
     for (uint32_t i = 0; i < count; i++)
         versions[i] = lane_entry_version(&part->entries[i]);
+}
+
+static struct answer *
+add_about(struct lane *lane, struct lane_session *session, uint64_t sequence, enum answer_kind kind)
+{
+    struct lane_stream *stream = session->push_stream;
+    struct answer *answer = stream == NULL ? NULL : add(lane, stream, kind, 0, false);
+
+    assert(sequence > 0);
+    if (answer != NULL)
+        answer->sequence = sequence;
+    return answer;
+}
+
+void lane_answer_resend(struct lane *lane, struct lane_session *session, uint64_t sequence)
+{
+    (void)add_about(lane, session, sequence, ANSWER_RESEND);
+}
+
+bool lane_answer_give_way(struct lane *lane, const struct claim *claim)
+{
+    assert(claim->state == CLAIM_HELD);
+    struct answer *answer = add_about(lane, claim->session, claim->sequence, ANSWER_GIVE_WAY);
+    if (answer != NULL)
+        answer->round = claim->round;
+    return answer != NULL;
+}
+
+void lane_answer_room_wait(struct lane *lane, const struct claim *claim)
+{
+    assert(claim->state == CLAIM_WAITS);
+    (void)add_about(lane, claim->session, claim->sequence, ANSWER_ROOM_WAIT);
+}
+
+void lane_answers_room_again(struct lane *lane, struct lane_session *session)
+{
+    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+        if (claim->session != session)
+            continue;
+        claim->way_asked = claim->wait_said = false;
+        if (claim->state == CLAIM_RESERVED)
+            lane_answer_resend(lane, session, claim->sequence);
+    }
 }
 
 void lane_answer_closed(struct lane *lane, struct lane_session *session)
@@ -193,6 +242,7 @@ static bool put_staged(struct lane *lane, const struct answer *answer, wire_push
         return false;
     *staged = (wire_staged)WIRE_STAGED_INIT;
     staged->sequence = answer->sequence;
+    staged->round = answer->round;
     message->staged[message->n_staged++] = staged;
     return true;
 }
@@ -245,6 +295,40 @@ static bool put_refused(
     return true;
 }
 
+static bool put_give_way(struct lane *lane, const struct answer *answer, wire_push_answer *message)
+{
+    wire_give_way *give_way = arena_take(&lane->arena, sizeof *give_way);
+
+    assert(answer->kind == ANSWER_GIVE_WAY);
+    if (give_way == NULL)
+        return false;
+    *give_way = (wire_give_way)WIRE_GIVE_WAY_INIT;
+    give_way->sequence = answer->sequence;
+    give_way->round = answer->round;
+    message->give_way[message->n_give_way++] = give_way;
+    return true;
+}
+
+/* By now it may wait no more. */
+static bool put_room_wait(
+    struct lane *lane, const struct lane_session *session, const struct answer *answer,
+    wire_push_answer *message)
+{
+    const struct claim *claim = lane_claim_find(lane, session, answer->sequence);
+    wire_room_wait *wait = arena_take(&lane->arena, sizeof *wait);
+
+    assert(answer->kind == ANSWER_ROOM_WAIT);
+    if (wait == NULL)
+        return false;
+    if (claim == NULL || claim->state != CLAIM_WAITS)
+        return true;
+    *wait = (wire_room_wait)WIRE_ROOM_WAIT_INIT;
+    wait->sequence = answer->sequence;
+    wait->message = lane_claims_describe(lane, claim);
+    message->room_waits[message->n_room_waits++] = wait;
+    return true;
+}
+
 /* Is the first one's record on disk? Those behind it wait with it. */
 static bool may_answer(const struct lane *lane, const struct lane_stream *stream)
 {
@@ -266,12 +350,15 @@ static void fill(struct lane *lane, struct lane_stream *stream, wire_push_answer
     const size_t count = stream->answer_count;
     size_t bytes = 0;
 
-    void **of_each_kind = arena_take(&lane->arena, 3 * count * sizeof *of_each_kind);
+    void **of_each_kind = arena_take(&lane->arena, 6 * count * sizeof *of_each_kind);
     if (of_each_kind == NULL)
         return;
     message->staged = (wire_staged **)(void *)of_each_kind;
     message->refused = (wire_refused **)(void *)(of_each_kind + count);
     message->done = (wire_done **)(void *)(of_each_kind + 2 * count);
+    message->give_way = (wire_give_way **)(void *)(of_each_kind + 3 * count);
+    message->room_waits = (wire_room_wait **)(void *)(of_each_kind + 4 * count);
+    message->resend = (uint64_t *)(void *)(of_each_kind + 5 * count);
     while (may_answer(lane, stream) && bytes < ANSWER_BYTES_MAX) {
         struct answer *answer = stream->answers.first;
         bool is_put = false;
@@ -285,6 +372,17 @@ static void fill(struct lane *lane, struct lane_stream *stream, wire_push_answer
             break;
         case ANSWER_DONE:
             is_put = put_done(lane, answer, message);
+            break;
+        case ANSWER_RESEND:
+            message->resend[message->n_resend++] = answer->sequence;
+            is_put = true;
+            break;
+        case ANSWER_GIVE_WAY:
+            is_put = put_give_way(lane, answer, message);
+            break;
+        case ANSWER_ROOM_WAIT:
+            is_put = put_room_wait(lane, stream->session, answer, message);
+            bytes += sizeof(struct refusal);
             break;
         }
         if (!is_put)

@@ -41,8 +41,10 @@ wire_greeting *lane_stream_greeting(struct lane *lane, const struct lane_stream 
     greeting->ps_incarnation = lane->config.incarnation;
     greeting->membership_epoch = lane->membership_epoch;
     greeting->cluster_id = lane->cluster_id;
-    if (stream->kind == LANE_STREAM_PUSH)
+    if (stream->kind == LANE_STREAM_PUSH) {
         greeting->staging_grant_bytes = lane->grant_bytes;
+        greeting->part_bytes_max = lane->claims.bytes_max;
+    }
     greeting->limits = make_limits(lane);
     return greeting->limits == NULL ? NULL
                                     : greeting; /* mark 0, nothing voided: the epoch began empty */

@@ -114,9 +114,18 @@ void lane_answer_refused(struct lane *lane, struct lane_session *session, uint64
 /* On a new stream, what its client may not have heard on the one before: a turn may be over before
  * the part comes again. */
 void lane_answers_refused_again(struct lane *lane, struct lane_session *session);
+/* On a new stream, which parts' room is kept. A part that is to give way is asked again, too. */
+void lane_answers_room_again(struct lane *lane, struct lane_session *session);
 /* The versions of what the part touched, as they are now. */
 void lane_answer_done(
     struct lane *lane, struct lane_session *session, const struct lane_part *part, bool voided);
+/* Its room is kept, or it is done and its pieces name the versions to be said: its elements are
+ * wanted. */
+void lane_answer_resend(struct lane *lane, struct lane_session *session, uint64_t sequence);
+/* Its room is wanted. False: the session has no stream to be asked on. */
+bool lane_answer_give_way(struct lane *lane, const struct claim *claim);
+/* It waits for room. */
+void lane_answer_room_wait(struct lane *lane, const struct claim *claim);
 void lane_answer_closed(struct lane *lane, struct lane_session *session);
 /* With answers to so many pulls beside them, in the step's arena. */
 void lane_answers_flush(

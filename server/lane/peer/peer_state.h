@@ -8,7 +8,14 @@
 #define ANSWER_ROOM_BYTES                                                                          \
     64u /* each that waits until its stream is writable, beside its versions */
 
-enum answer_kind { ANSWER_STAGED, ANSWER_REFUSED, ANSWER_DONE };
+enum answer_kind {
+    ANSWER_STAGED,
+    ANSWER_REFUSED,
+    ANSWER_DONE,
+    ANSWER_RESEND,
+    ANSWER_GIVE_WAY,
+    ANSWER_ROOM_WAIT
+};
 
 struct answer {
     LINKS(struct answer) in_stream;
@@ -17,9 +24,11 @@ struct answer {
     uint32_t version_count;
     bool voided, contributes; /* of a synchronous step, with a quorum */
     bool patient;             /* it may wait for a pull of the round that the part is for */
+    bool pooled;              /* it takes its room of the pool, as its part did */
     union {
         uint64_t *versions; /* (version_count) */
-        uint64_t version;   /* of one shard */
+        uint32_t round;     /* of a part that is staged, or is to give way */
+        uint64_t version;
     };
     uint64_t room_bytes; /* what it takes of the session's grant */
 };

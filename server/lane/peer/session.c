@@ -142,6 +142,7 @@ struct lane_session *lane_session_open(struct lane *lane, const wire_open_sessio
 static void free_session(struct lane *lane, struct lane_session *session)
 {
     lane_session_drop_parts(lane, session, 0);
+    lane_claims_drop(lane, session);
     lane_deposits_heard(lane, session, UINT64_MAX);
     assert(session->part_count == 0);
     lane_voided_drop(lane, session);

@@ -72,14 +72,18 @@ void lane_stream_writable(struct lane *lane, const struct lane_event *event)
 
 void lane_answer_remove(struct lane *lane, struct lane_stream *stream, struct answer *answer)
 {
-    assert(stream->session->answer_bytes >= answer->room_bytes);
+    assert(answer->pooled || stream->session->answer_bytes >= answer->room_bytes);
     assert(lane->staged_bytes >= answer->room_bytes);
     assert(stream->answer_count > 0);
     LIST_REMOVE(&stream->answers, answer, in_stream);
     stream->answer_count--;
     stream->patient_count -= answer->patient;
-    stream->session->answer_bytes -= answer->room_bytes;
-    lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
+    if (answer->pooled) {
+        lane_claims_give_answer(lane, answer->room_bytes);
+    } else {
+        stream->session->answer_bytes -= answer->room_bytes;
+        lane_staging_count(lane, lane->staged_bytes - answer->room_bytes);
+    }
     if (answer->version_count > 1)
         sized_pool_give(
             &lane->bytes, answer->versions, answer->version_count * sizeof *answer->versions);

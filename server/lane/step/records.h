@@ -46,6 +46,7 @@ enum record_kind {
     RECORD_DEFINE,     /* DefineFunction */
     RECORD_DEPOSITED,  /* –; the sequence of a contribution to a rendezvous */
     RECORD_MEETING,    /* MeetingEnd: of a round, as the ps judged it */
+    RECORD_WITHDRAWN,  /* –; the sequence of a part that gave way */
     RECORD_KINDS,
 };
 

@@ -24,6 +24,7 @@
 #include "store.h"
 
 struct answer;
+struct claim;
 struct deposit;
 struct lane_part;
 struct lane_pull;
@@ -144,6 +145,14 @@ struct lane_session {
     struct session_counts counts;
 };
 
+/* The pool of staging, and who claims room in it (claims.h). */
+struct claims {
+    LIST(struct claim) all;
+    uint32_t waiting;   /* of them, those that have no room */
+    uint64_t bytes_max; /* of the pool */
+    uint64_t bytes;     /* kept, held, and taken by answers about what held it */
+};
+
 struct lane {
     struct lane_config config; /* whole: what it left to us is filled in */
     const struct memory *memory;
@@ -192,7 +201,8 @@ struct lane {
     uint64_t recorded; /* … and on disk: what reveals a record is said when it is not beyond this */
     uint64_t staged_bytes; /* of all sessions' parts, and of answers that wait */
     uint64_t pull_bytes;   /* of all pulls */
-    uint64_t grant_bytes;  /* of staging, for each session */
+    uint64_t grant_bytes;  /* of staging, for each session: its floor */
+    struct claims claims;  /* the rest of it */
     bool any_hello;        /* ps 0 has spoken to this ps */
 
     bool joined_once; /* a session has been opened */

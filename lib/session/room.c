@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* room.c -- parts that take more than the session's floor: they ask for room, one after the other,
+ * send their elements when the ps wants them, and give their room back when it asks for that.
+ *
+ *   header alone ──► resend ──► the whole part ──► staged
+ *                      ▲                             │
+ *                      └──── withdraw ◄── give_way ──┘  with the next round
+ *
+ * docs/protocol/PROTOCOL.md, "Room".
+ */
+#include "state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "text.h"
+
+uint64_t room_largest(const struct link *link, const struct push *push)
+{
+    assert(link->knows_grant);
+    return push->meeting == NULL && link->part_bytes_max > link->grant_bytes ? link->part_bytes_max
+                                                                             : link->grant_bytes;
+}
+
+static void close_ask(struct part *part)
+{
+    if (!part->asked)
+        return;
+    assert(part->link->open_asks > 0);
+    part->link->open_asks--;
+    part->asked = false;
+}
+
+static void unwant(struct part *part)
+{
+    if (!part->wanted)
+        return;
+    assert(part->link->wanted_count > 0);
+    part->link->wanted_count--;
+    part->wanted = false;
+}
+
+void room_answered(struct part *part)
+{
+    assert(part->large || (!part->asked && !part->wanted));
+    close_ask(part);
+    unwant(part);
+}
+
+bool room_may_ask(const struct part *part)
+{
+    assert(part->large);
+    return part->staged || part->asked || part->link->open_asks == 0;
+}
+
+void room_asked(struct part *part)
+{
+    if (part->staged || part->asked)
+        return; /* the ps has it, and says so again */
+    assert(part->large);
+    part->asked = true;
+    part->link->open_asks++;
+}
+
+struct part *room_next_wanted(const struct link *link)
+{
+    struct part *part = link->wanted_count == 0 ? NULL : link->parts.first;
+
+    while (part != NULL && !part->wanted)
+        part = part->in_link.next;
+    return part;
+}
+
+void room_resend(struct session *session, struct part *part)
+{
+    if (!part->large || part->wanted || part->sent || part->link->sending == part)
+        return;
+    part->wanted = true;
+    part->link->wanted_count++;
+    if (part->link->room_wait_sequence == part->push->sequence)
+        part->link->room_wait_sequence = 0;
+    link_touch(session, part->link);
+}
+
+static void withdraw(struct session *session, struct part *part)
+{
+    assert(part->large && part->round > 0);
+    if (part->withdraw_due)
+        return;
+    part->withdraw_due = true;
+    part->link->withdraws_due++;
+    link_touch(session, part->link);
+}
+
+/* What is committed is on its way out. */
+void room_give_way(struct session *session, struct part *part, uint32_t round)
+{
+    if (!part->large || !part->staged || part->push->refused || part->round != round ||
+        part->push->sequence <= session->commit_through)
+        return;
+    assert(part->push->staged_count > 0);
+    part->staged = false;
+    part->push->staged_count--;
+    part->round++;
+    part->sent = false;
+    part->asked = true;
+    part->link->open_asks++;
+    withdraw(session, part);
+}
+
+void room_rewind(struct session *session, struct link *link)
+{
+    link->room_wait_sequence = 0;
+    for (struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+        room_answered(part);
+        part->sent = false;
+        if (part->round > 0 && !part->staged)
+            withdraw(session, part);
+    }
+    assert(link->open_asks == 0);
+    assert(link->wanted_count == 0);
+}
+
+bool room_compose_withdraws(struct session *session, struct link *link, wire_push_request *request)
+{
+    if (link->withdraws_due == 0)
+        return true;
+    wire_withdraw *withdraws = step_take(session, link->withdraws_due * sizeof *withdraws);
+    wire_withdraw **pointers = step_take(session, link->withdraws_due * sizeof *pointers);
+    if (withdraws == NULL || pointers == NULL)
+        return false;
+    for (struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+        if (!part->withdraw_due)
+            continue;
+        assert(request->n_withdraws < link->withdraws_due);
+        wire_withdraw *wire = &withdraws[request->n_withdraws];
+        *wire = (wire_withdraw)WIRE_WITHDRAW_INIT;
+        wire->sequence = part->push->sequence;
+        wire->round = part->round;
+        pointers[request->n_withdraws++] = wire;
+        part->withdraw_due = false;
+    }
+    request->withdraws = pointers;
+    link->withdraws_due = 0;
+    return true;
+}
+
+void room_remove(struct part *part)
+{
+    room_answered(part);
+    if (part->withdraw_due) {
+        part->withdraw_due = false;
+        part->link->withdraws_due--;
+    }
+}
+
+void room_waits(struct link *link, const wire_room_wait *wait)
+{
+    assert(wait->message != NULL);
+    link->room_wait_sequence = wait->sequence;
+    (void)text_print_line(link->room_wait, sizeof link->room_wait, "%s", wait->message);
+}
+
+const char *session_find_room_wait(const struct session *session, uint64_t token)
+{
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        const struct link *link = &session->links[i];
+        const uint64_t sequence = link->room_wait_sequence;
+        if (sequence <= session->acked_through || sequence > session->last_sequence)
+            continue;
+        const struct push *push = session->window[sequence % WINDOW].push;
+        if (push != NULL && push->token == token)
+            return link->room_wait;
+    }
+    return NULL;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* claims.c -- claims on the pool of staging, and the bytes that they keep there. */
+#include "part_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+void lane_staging_count(struct lane *lane, uint64_t staged_bytes)
+{
+    const uint64_t max = lane->config.staging_bytes_max;
+
+    lane->staged_bytes = staged_bytes;
+    lane->bytes.spare_bytes_max = max > staged_bytes ? max - staged_bytes : 0;
+    assert(lane->bytes.spare_bytes_max <= max);
+}
+
+static void count(struct lane *lane, uint64_t bytes)
+{
+    const uint64_t floors = lane->staged_bytes - lane->claims.bytes;
+
+    assert(lane->staged_bytes >= lane->claims.bytes);
+    assert(lane->claims.bytes_max > 0);
+    lane->claims.bytes = bytes;
+    lane_staging_count(lane, floors + bytes);
+}
+
+struct claim *
+lane_claim_find(const struct lane *lane, const struct lane_session *session, uint64_t sequence)
+{
+    struct claim *claim = lane->claims.all.first;
+
+    assert(sequence > 0);
+    while (claim != NULL && (claim->session != session || claim->sequence != sequence))
+        claim = claim->in_lane.next;
+    return claim;
+}
+
+struct claim *
+lane_claim_create(struct lane *lane, struct lane_session *session, const wire_part *header)
+{
+    struct claim *claim = pool_take(&lane->parts->claims);
+
+    assert(lane_claim_find(lane, session, header->sequence) == NULL);
+    if (claim == NULL)
+        return NULL;
+    claim->session = session;
+    claim->round = header->round;
+    claim->sequence = header->sequence;
+    claim->previous = header->previous;
+    claim->step = header->synchronous ? header->step : 0;
+    claim->started_us = header->started_at_us;
+    claim->room_bytes = header->room_bytes;
+    LIST_APPEND(&lane->claims.all, claim, in_lane);
+    lane->claims.waiting++;
+    return claim;
+}
+
+void lane_claim_reserve(struct lane *lane, struct claim *claim)
+{
+    assert(claim->state == CLAIM_WAITS);
+    assert(lane->claims.waiting > 0);
+    assert(claim->part == NULL);
+    claim->state = CLAIM_RESERVED;
+    claim->used_bytes = 0;
+    claim->wait_said = false;
+    lane->claims.waiting--;
+    count(lane, lane->claims.bytes + claim->room_bytes);
+}
+
+void lane_claim_hold(struct claim *claim, struct lane_part *part)
+{
+    assert(claim->state == CLAIM_RESERVED);
+    assert(claim->sequence == part->sequence);
+    assert(claim->used_bytes <= claim->room_bytes);
+    claim->state = CLAIM_HELD;
+    claim->part = part;
+    claim->way_asked = false;
+}
+
+static void give_room(struct lane *lane, const struct claim *claim)
+{
+    if (claim->state == CLAIM_WAITS)
+        return;
+    assert(lane->claims.bytes >= claim->room_bytes);
+    count(lane, lane->claims.bytes - claim->room_bytes);
+}
+
+void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t round)
+{
+    assert(claim->part == NULL);
+    assert(claim->state != CLAIM_WAITS);
+    assert(round >= claim->round);
+    give_room(lane, claim);
+    claim->state = CLAIM_WAITS;
+    claim->round = round;
+    claim->used_bytes = 0;
+    lane->claims.waiting++;
+}
+
+void lane_claim_destroy(struct lane *lane, struct claim *claim)
+{
+    assert(claim->part == NULL);
+    give_room(lane, claim);
+    if (claim->state == CLAIM_WAITS) {
+        assert(lane->claims.waiting > 0);
+        lane->claims.waiting--;
+    }
+    LIST_REMOVE(&lane->claims.all, claim, in_lane);
+    pool_give(&lane->parts->claims, claim);
+}
+
+void lane_claims_drop(struct lane *lane, const struct lane_session *session)
+{
+    for (struct claim *claim = lane->claims.all.first, *next; claim != NULL; claim = next) {
+        next = claim->in_lane.next;
+        if (claim->session == session && claim->part == NULL)
+            lane_claim_destroy(lane, claim);
+    }
+}
+
+uint32_t lane_claims_count(const struct lane *lane, const struct lane_session *session)
+{
+    uint32_t count_of_session = 0;
+
+    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
+         claim = claim->in_lane.next)
+        count_of_session += claim->session == session && claim->part == NULL;
+    assert(count_of_session == 0 || lane->claims.all.first != NULL);
+    return count_of_session;
+}
+
+uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *session)
+{
+    uint64_t bytes = 0;
+
+    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
+         claim = claim->in_lane.next) {
+        if (claim->session == session && claim->state != CLAIM_WAITS)
+            bytes += claim->room_bytes;
+    }
+    assert(bytes <= lane->claims.bytes);
+    return bytes;
+}
+
+void lane_claims_take_answer(struct lane *lane, uint64_t bytes)
+{
+    assert(bytes > 0);
+    count(lane, lane->claims.bytes + bytes);
+}
+
+void lane_claims_give_answer(struct lane *lane, uint64_t bytes)
+{
+    assert(lane->claims.bytes >= bytes);
+    count(lane, lane->claims.bytes - bytes);
+}
+
+/* Who takes most of the pool. */
+static const struct claim *find_holder(const struct lane *lane)
+{
+    const struct claim *most = NULL;
+
+    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
+         claim = claim->in_lane.next) {
+        if (claim->state != CLAIM_WAITS && (most == NULL || claim->room_bytes > most->room_bytes))
+            most = claim;
+    }
+    return most;
+}
+
+static const char *doing(const struct claim *claim)
+{
+    assert(claim->state != CLAIM_WAITS);
+    if (claim->state == CLAIM_RESERVED)
+        return "is being received";
+    return claim->step == 0 ? "is to be committed" : "waits for the rest of its step";
+}
+
+char *lane_claims_describe(struct lane *lane, const struct claim *claim)
+{
+    const struct claim *first = find_holder(lane);
+    const uint64_t mib = UINT64_C(1) << 20;
+
+    assert(claim->state == CLAIM_WAITS);
+    if (first == NULL)
+        return out_text(
+            &lane->out,
+            "push %" PRIu64 " waits behind others for %" PRIu64 " MiB of the pool of ps %u",
+            claim->sequence, claim->room_bytes / mib, lane->index);
+    return out_text(
+        &lane->out,
+        "push %" PRIu64 " waits for %" PRIu64 " MiB of the pool of %" PRIu64
+        " MiB on ps %u: %" PRIu64 " MiB are held, most of them by push %" PRIu64 " of %s (%" PRIu64
+        " MiB), which %s",
+        claim->sequence, claim->room_bytes / mib, lane->claims.bytes_max / mib, lane->index,
+        lane->claims.bytes / mib, first->sequence, first->session->task, first->room_bytes / mib,
+        doing(first));
+}

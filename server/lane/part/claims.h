@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* claims.h -- the pool of staging, and the claims of large parts on it.
+ *
+ * Half of staging is floors, one for each session place. The rest is a pool. A part that takes more
+ * than a floor claims room in the pool with its header, before its elements are sent:
+ *
+ *   WAITS ──► RESERVED ──► HELD ──► gone
+ *     ▲          │           │
+ *     └──────────┴───────────┘  the part gives way, or its round is out of date
+ *
+ * docs/protocol/PROTOCOL.md, "Room".
+ */
+#ifndef LANE_CLAIMS_H
+#define LANE_CLAIMS_H
+
+#include "step.h"
+
+#define CLAIMS_PER_SESSION_MAX 4u /* that no part holds: a client asks for one after the other */
+
+enum claim_state {
+    CLAIM_WAITS,    /* there is no room for it yet */
+    CLAIM_RESERVED, /* its room is kept, and the elements are asked for */
+    CLAIM_HELD,     /* its part is staged, or is applied */
+};
+
+/* Who comes first: a smaller line, then smaller keys. */
+struct claim_rank {
+    enum claim_line {
+        CLAIM_LINE_DUE,      /* a session's next contribution: its step waits for it */
+        CLAIM_LINE_ORDINARY, /* by age */
+        CLAIM_LINE_LATER,    /* what its client commits after a contribution that is not over */
+    } line;
+    uint64_t keys[3];
+};
+
+struct claim {
+    LINKS(struct claim) in_lane;
+    struct lane_session *session;
+    struct lane_part *part; /* of one that is HELD */
+    enum claim_state state;
+    uint32_t round;
+    uint64_t sequence, previous, step; /* of a contribution; 0: of no step */
+    uint64_t started_us;               /* wall clock, as the client stamped it */
+    uint64_t room_bytes, used_bytes;
+    bool way_asked; /* its part was asked to give way */
+    bool wait_said; /* its client was told that it waits */
+    struct claim_rank rank;
+};
+
+/* NULL: not found. */
+struct claim *
+lane_claim_find(const struct lane *lane, const struct lane_session *session, uint64_t sequence);
+/* A claim of that header, without room. NULL: no memory. */
+struct claim *
+lane_claim_create(struct lane *lane, struct lane_session *session, const wire_part *header);
+/* Keep its room. */
+void lane_claim_reserve(struct lane *lane, struct claim *claim);
+/* Its part took its place. */
+void lane_claim_hold(struct claim *claim, struct lane_part *part);
+/* It has no room any more, and waits. */
+void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t round);
+void lane_claim_destroy(struct lane *lane, struct claim *claim);
+/* Those that no part holds. */
+void lane_claims_drop(struct lane *lane, const struct lane_session *session);
+/* How many a session has that no part holds. */
+uint32_t lane_claims_count(const struct lane *lane, const struct lane_session *session);
+/* A sentence that names the holder of the room it waits for, in the step's arena. */
+char *lane_claims_describe(struct lane *lane, const struct claim *claim);
+/* What it has of the pool. */
+uint64_t lane_claims_bytes(const struct lane *lane, const struct lane_session *session);
+/* What is said of a part in the pool takes room there, too, until it is out. */
+void lane_claims_take_answer(struct lane *lane, uint64_t bytes);
+void lane_claims_give_answer(struct lane *lane, uint64_t bytes);
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_room.c -- large parts share a pool: they ask, wait in their order, and give way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "claims.h"
+#include "lane_members.h"
+#include "room.h"
+#include "step.h"
+
+#define FLOOR 1700u
+#define COUNT 150u /* elements of a large part */
+#define ROOM 1891u /* wire_part_cost of them, in one piece */
+#define POOL 4000u /* two of them, and no third */
+
+static const float ones[2 * COUNT] = {1};
+
+static struct lane_config config_of(uint64_t pool_bytes)
+{
+    struct lane_config config = talk_config();
+
+    config.pool_bytes_max = pool_bytes;
+    config.staging_bytes_max = config.sessions_max * FLOOR + pool_bytes;
+    return config;
+}
+
+/* Three members, and a variable that is as large as a part. */
+static struct members open_three(struct talk *talk, uint64_t pool_bytes)
+{
+    assert_int_equal(wire_part_cost(COUNT * sizeof(float), 1, 0), ROOM);
+    struct members members = begin_as(talk, 3, 3, config_of(pool_bytes));
+    talk->aggregation = SUM;
+    talk_variable(talk, VARIABLE, 2 * COUNT, UPDATE_ASSIGN_ADD);
+    talk_forget(talk);
+    return members;
+}
+
+static struct talk_part large(uint64_t sequence, uint64_t previous, uint64_t started)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = previous,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = ones,
+        .count = COUNT,
+        .room = ROOM,
+        .started = started};
+}
+
+static struct talk_part small(uint64_t sequence, uint64_t previous)
+{
+    return (struct talk_part){
+        .sequence = sequence,
+        .previous = previous,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = ones,
+        .count = 1};
+}
+
+/* Push 1 of that session asks, and is staged. */
+static void stage(struct talk *talk, const struct members *members, uint8_t session, uint64_t age)
+{
+    const struct talk_part part = large(1, 0, age);
+
+    talk_ask(talk, members->push[session], &part);
+    talk_part(talk, members->push[session], &part);
+    talk_expect(talk, "resend 1\nstaged 1\n");
+}
+
+static void ask(struct talk *talk, const struct members *members, uint8_t session, uint64_t age)
+{
+    const struct talk_part part = large(1, 0, age);
+
+    talk_ask(talk, members->push[session], &part);
+}
+
+/* ---- a part asks */
+
+static void a_large_part_is_taken_when_its_room_is_kept(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    const struct talk_part part = large(1, 0, 10);
+
+    talk_ask(talk, members.push[1], &part); /* when */
+    talk_expect(talk, "resend 1\n");
+    assert_int_equal(talk->lane->claims.bytes, ROOM); /* all of it, before its elements come */
+    talk_part(talk, members.push[1], &part);
+    talk_expect(talk, "staged 1\n");
+    talk_commit(talk, members.push[1], 1, 0, 0);
+
+    talk_expect(talk, "done 1 [1]\n"); /* then */
+    assert_int_equal(talk->lane->claims.bytes, 0);
+    assert_int_equal(talk->lane->staged_bytes, 0);
+}
+
+static void elements_that_were_not_asked_for_are_passed_over(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part part = large(1, 0, 10);
+
+    talk_part(talk, members.push[1], &part); /* before it asks */
+    talk_expect(talk, "");
+    assert_int_equal(talk->lane->staged_bytes, 0);
+    talk_ask(talk, members.push[1], &part);
+    talk_withdraw(talk, members.push[1], 1, 1);
+    talk_part(talk, members.push[1], &part); /* in the round before */
+    talk_expect(talk, "resend 1\nresend 1\n");
+    assert_int_equal(talk->lane->staged_bytes, ROOM);
+    part.round = 1;
+    talk_part(talk, members.push[1], &part);
+
+    talk_expect(talk, "staged 1\n");
+}
+
+static void a_part_that_takes_more_than_it_asked_for_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part part = large(1, 0, 10);
+
+    part.room = ROOM - 330; /* its answers are in it, which it does not take here */
+    part.count = COUNT;
+    part.room = part.room > FLOOR ? part.room : FLOOR + 1;
+    part.count = 2 * COUNT;
+    talk_ask(talk, members.push[1], &part);
+
+    talk_expect(talk, "refused 1 MALFORMED\n");
+    assert_non_null(strstr(talk->refused, "asked for 1701 bytes of staging on ps 1"));
+    assert_int_equal(talk->lane->claims.bytes, 0);
+}
+
+static void a_part_above_the_pool_is_refused_with_both_figures(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part part = large(1, 0, 10);
+
+    part.room = POOL + 1;
+    talk_ask(talk, members.push[1], &part);
+
+    talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
+    assert_non_null(strstr(talk->refused, "takes 4001 bytes of staging on ps 1"));
+    assert_non_null(strstr(talk->refused, "share 4000"));
+}
+
+static void whoever_asks_for_too_many_at_a_time_has_its_stream_ended(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part part = large(1, 0, 10);
+
+    for (uint32_t i = 0; i < CLAIMS_PER_SESSION_MAX; i++) {
+        talk_ask(talk, members.push[1], &part);
+        part.previous = part.sequence++;
+    }
+    talk_forget(talk);
+
+    talk_ask(talk, members.push[1], &part);
+
+    talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
+}
+
+/* ---- it waits */
+
+static void a_part_within_its_floor_does_not_wait_behind_large_ones(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    const struct talk_part second = small(2, 1);
+
+    stage(talk, &members, 1, 10);
+    stage(talk, &members, 2, 20);
+    ask(talk, &members, 3, 30);
+    talk_expect(talk, "room wait 1\n");
+
+    talk_part(talk, members.push[3], &second);
+
+    talk_expect(talk, "staged 2\n");
+}
+
+static void the_oldest_gets_the_room_that_becomes_free(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+
+    stage(talk, &members, 1, 10);
+    ask(talk, &members, 3, 30);
+    ask(talk, &members, 2, 20);
+    talk_expect(talk, "room wait 1\nroom wait 1\n");
+
+    talk_commit(talk, members.push[1], 1, 0, 0);
+
+    talk_expect(talk, "done 1 [1]\nresend 1\n");
+    assert_int_equal(
+        lane_claim_find(talk->lane, talk->lane->sessions.first->in_lane.next, 1)->state,
+        CLAIM_RESERVED);
+}
+
+static void a_wait_names_who_holds_the_room(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+
+    stage(talk, &members, 1, 10);
+    ask(talk, &members, 2, 20);
+
+    const struct claim *const waits = talk->lane->claims.all.last;
+    const char *const text = lane_claims_describe(talk->lane, waits);
+    assert_non_null(strstr(text, "by push 1 of worker 1 (0 MiB), which is to be committed"));
+}
+
+static void a_session_that_ends_gives_its_room_to_who_waits(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+
+    ask(talk, &members, 1, 10); /* its elements never come */
+    ask(talk, &members, 2, 20);
+    talk_expect(talk, "resend 1\nroom wait 1\n");
+
+    talk_close(talk, 1);
+
+    assert_true(talk_times_said(talk, "resend 1\n") == 1);
+    talk_forget(talk);
+}
+
+static void on_a_new_stream_the_room_that_is_kept_is_said_again(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = open_three(talk, POOL);
+
+    ask(talk, &members, 1, 10);
+    talk_expect(talk, "resend 1\n");
+
+    (void)talk_push_stream(talk, 1, 2);
+
+    assert_true(talk_times_said(talk, "resend 1\n") == 1);
+    assert_int_equal(talk->lane->claims.bytes, ROOM);
+    talk_forget(talk);
+}
+
+/* ---- it gives way */
+
+static void the_youngest_that_is_not_committed_gives_way_to_an_older_one(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part part = large(1, 0, 20);
+
+    stage(talk, &members, 1, 10);
+    stage(talk, &members, 2, 20);
+    ask(talk, &members, 3, 5);
+    talk_expect(talk, "give way 1 (round 0)\nroom wait 1\n");
+    assert_int_equal(talk->lane->claims.bytes, 2 * ROOM); /* it is asked first */
+    talk_withdraw(talk, members.push[2], 1, 1);
+    talk_expect(talk, "resend 1\nroom wait 1\n");
+    talk_part(
+        talk, members.push[3],
+        &(struct talk_part){
+            .sequence = 1,
+            .shard = VARIABLE,
+            .shards = 1,
+            .values = ones,
+            .count = COUNT,
+            .room = ROOM,
+            .started = 5});
+    talk_expect(talk, "staged 1\n");
+
+    talk_commit(talk, members.push[3], 1, 0, 0);
+
+    talk_expect(talk, "resend 1\ndone 1 [1]\n");
+    part.round = 1;
+    talk_part(talk, members.push[2], &part);
+    talk_commit(talk, members.push[2], 1, 0, 0);
+    talk_expect(talk, "staged 1\ndone 1 [2]\n");
+}
+
+static void what_is_committed_is_not_asked_to_give_way(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+    const struct talk_part second = large(2, 1, 20); /* its push 1 never comes here */
+
+    talk_ask(talk, members.push[2], &second);
+    talk_part(talk, members.push[2], &second);
+    talk_commit(talk, members.push[2], 2, 0, 0);
+    talk_expect(talk, "resend 2\nstaged 2\n");
+
+    ask(talk, &members, 1, 10);
+
+    talk_expect(talk, "room wait 1\n");
+    talk_withdraw(talk, members.push[2], 2, 1); /* nor may it */
+    talk_expect(talk, "");
+    assert_int_equal(talk->lane->claims.bytes, ROOM);
+}
+
+/* ---- steps */
+
+static struct talk_part large_contribution(uint64_t step)
+{
+    struct talk_part part = large(step, step - 1, step);
+
+    part.step = step;
+    return part;
+}
+
+static void a_contribution_is_refused_when_those_of_all_members_do_not_fit(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    const struct talk_part part = large_contribution(1);
+
+    talk_ask(talk, members.push[1], &part);
+
+    talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
+    assert_non_null(strstr(talk->refused, "a contribution of 1891 bytes"));
+    assert_non_null(strstr(talk->refused, "those of all 3 members a step takes 5673 of the 4000"));
+}
+
+static void ordinary_parts_leave_room_for_a_step(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM + 1000);
+    const uint64_t observer = open_observer(talk);
+    const struct talk_part part = large_contribution(1), ordinary = large(1, 0, 1);
+
+    talk_ask(talk, members.push[1], &part);
+    talk_expect(talk, "resend 1\n");
+
+    talk_ask(talk, observer, &ordinary);
+
+    talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
+    assert_non_null(strstr(talk->refused, "keeps 5673 for the contributions of members"));
+    assert_non_null(strstr(talk->refused, "has 1000 for others"));
+}
+
+static void an_ordinary_part_gives_way_to_a_contribution_however_old_it_is(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM);
+    const uint64_t observer = open_observer(talk);
+    const struct talk_part part = large_contribution(1), ordinary = large(1, 0, 0);
+
+    talk_ask(talk, observer, &ordinary);
+    talk_part(talk, observer, &ordinary);
+    for (uint8_t member = 1; member <= 2; member++) {
+        talk_ask(talk, members.push[member], &part);
+        talk_part(talk, members.push[member], &part);
+    }
+    talk_expect(talk, "resend 1\nstaged 1\nresend 1\nstaged 1\nresend 1\nstaged 1\n");
+
+    talk_ask(talk, members.push[3], &part);
+
+    talk_expect(talk, "give way 1 (round 0)\nroom wait 1\n");
+}
+
+static void contributions_to_a_later_step_give_way_to_those_of_the_open_one(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM);
+    const struct talk_part first = large_contribution(1), second = large_contribution(2);
+
+    talk_ask(talk, members.push[1], &first);
+    talk_part(talk, members.push[1], &first);
+    talk_ask(talk, members.push[1], &second);
+    talk_part(talk, members.push[1], &second);
+    talk_ask(talk, members.push[2], &first);
+    talk_part(talk, members.push[2], &first);
+    talk_expect(talk, "resend 1\nstaged 1\nresend 2\nstaged 2\nresend 1\nstaged 1\n");
+
+    talk_ask(talk, members.push[3], &first);
+
+    talk_expect(talk, "give way 2 (round 0)\nroom wait 1\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(a_large_part_is_taken_when_its_room_is_kept),
+        talk_test(elements_that_were_not_asked_for_are_passed_over),
+        talk_test(a_part_that_takes_more_than_it_asked_for_is_refused),
+        talk_test(a_part_above_the_pool_is_refused_with_both_figures),
+        talk_test(whoever_asks_for_too_many_at_a_time_has_its_stream_ended),
+        talk_test(a_part_within_its_floor_does_not_wait_behind_large_ones),
+        talk_test(the_oldest_gets_the_room_that_becomes_free),
+        talk_test(a_wait_names_who_holds_the_room),
+        talk_test(a_session_that_ends_gives_its_room_to_who_waits),
+        talk_test(on_a_new_stream_the_room_that_is_kept_is_said_again),
+        talk_test(the_youngest_that_is_not_committed_gives_way_to_an_older_one),
+        talk_test(what_is_committed_is_not_asked_to_give_way),
+        talk_test(a_contribution_is_refused_when_those_of_all_members_do_not_fit),
+        talk_test(ordinary_parts_leave_room_for_a_step),
+        talk_test(an_ordinary_part_gives_way_to_a_contribution_however_old_it_is),
+        talk_test(contributions_to_a_later_step_give_way_to_those_of_the_open_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

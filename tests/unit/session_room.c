@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session_room.c -- parts above the floor: they ask one after the other, come when they are wanted,
+ * and give way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "session_talk.h"
+
+#define LARGE_BYTES 4096u /* takes 5824 */
+#define FLOOR_BYTES 4000u
+#define POOL_BYTES 20000u
+
+static uint8_t data[LARGE_BYTES];
+
+static void greet_with_pool(struct talk *talk, uint32_t ps)
+{
+    wire_greeting greeting = WIRE_GREETING_INIT;
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    greeting.epoch = 1;
+    greeting.ps_incarnation = 100 + ps;
+    greeting.cluster_id = 42;
+    greeting.staging_grant_bytes = FLOOR_BYTES;
+    greeting.part_bytes_max = POOL_BYTES;
+    answer.greeting = &greeting;
+    talk_answer(talk, ps, &answer);
+}
+
+static void open_two(struct talk *talk)
+{
+    const struct session_config config = talk_member(2);
+
+    talk_config(talk, &config);
+    talk_start(talk);
+    talk_joined(talk, 2);
+    for (uint32_t ps = 0; ps < 2; ps++) {
+        talk_hello(talk, ps);
+        greet_with_pool(talk, ps);
+    }
+}
+
+/* LARGE_BYTES to ps 0, and, if `wide`, 8 bytes to ps 1. */
+static void push_large(struct talk *talk, uint64_t token, bool wide)
+{
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, data, LARGE_BYTES), talk_piece(1, 11, data, 8)};
+
+    talk_push(talk, token, pieces, wide ? 2 : 1);
+}
+
+static void say_resend(struct talk *talk, uint64_t sequence)
+{
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    answer.resend = &sequence;
+    answer.n_resend = 1;
+    talk_answer(talk, 0, &answer);
+}
+
+static void say_give_way(struct talk *talk, uint64_t sequence, uint32_t round)
+{
+    wire_give_way give_way = WIRE_GIVE_WAY_INIT, *list[] = {&give_way};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    give_way.sequence = sequence;
+    give_way.round = round;
+    answer.give_way = list;
+    answer.n_give_way = 1;
+    talk_answer(talk, 0, &answer);
+}
+
+static void say_staged_in(struct talk *talk, uint64_t sequence, uint32_t round)
+{
+    wire_staged staged = WIRE_STAGED_INIT, *list[] = {&staged};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    staged.sequence = sequence;
+    staged.round = round;
+    answer.staged = list;
+    answer.n_staged = 1;
+    talk_answer(talk, 0, &answer);
+}
+
+static void assert_asks(const wire_push_request *request, uint64_t sequence)
+{
+    assert_non_null(request);
+    assert_int_equal(request->n_parts, 1);
+    assert_int_equal(request->parts[0]->sequence, sequence);
+    assert_true(request->parts[0]->first && request->parts[0]->last);
+    assert_int_equal(request->parts[0]->n_pieces, 0);
+    assert_int_equal(request->parts[0]->bytes, LARGE_BYTES);
+    assert_int_equal(request->parts[0]->room_bytes, 5824);
+}
+
+static void assert_elements(const wire_push_request *request, uint64_t sequence, uint32_t round)
+{
+    assert_non_null(request);
+    assert_int_equal(request->n_parts, 1);
+    assert_int_equal(request->parts[0]->sequence, sequence);
+    assert_int_equal(request->parts[0]->round, round);
+    assert_int_equal(request->parts[0]->n_pieces, 1);
+    assert_int_equal(request->parts[0]->pieces[0]->bytes, LARGE_BYTES);
+}
+
+static void a_part_above_the_floor_asks_and_comes_when_it_is_wanted(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    open_two(&talk);
+    push_large(&talk, 1, false); /* when */
+    assert_asks(talk_request(&talk, 0), 1);
+    talk_writable(&talk, 0);
+    assert_null(talk_request(&talk, 0)); /* no elements yet */
+    say_resend(&talk, 1);
+    assert_elements(talk_request(&talk, 0), 1, 0); /* then */
+    talk_writable(&talk, 0);
+    say_resend(&talk, 1); /* said twice, it comes once */
+    assert_null(talk_request(&talk, 0));
+    talk_close(&talk);
+}
+
+static void small_parts_go_beside_one_that_waits_for_room(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    open_two(&talk);
+    push_large(&talk, 1, false);
+    talk_writable(&talk, 0);
+
+    talk_push_to(&talk, 2, 1);
+
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 2);
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->room_bytes, 0);
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->n_pieces, 1);
+    talk_close(&talk);
+}
+
+static void large_parts_ask_one_after_the_other(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    open_two(&talk);
+    push_large(&talk, 1, false);
+    talk_writable(&talk, 0);
+    push_large(&talk, 2, false);
+    assert_null(talk_request(&talk, 0));
+
+    say_resend(&talk, 1);
+
+    const wire_push_request *request = talk_request(&talk, 0);
+    assert_int_equal(request->n_parts, 2);
+    assert_int_equal(request->parts[0]->n_pieces, 1);
+    assert_int_equal(request->parts[1]->sequence, 2);
+    assert_int_equal(request->parts[1]->n_pieces, 0);
+    talk_close(&talk);
+}
+
+/* Pushes 1 to both ps: staged on ps 0, and not on ps 1. */
+static void open_staged(struct talk *talk)
+{
+    open_two(talk);
+    push_large(talk, 1, true);
+    talk_writable(talk, 0);
+    talk_writable(talk, 1);
+    say_resend(talk, 1);
+    talk_writable(talk, 0);
+    say_staged_in(talk, 1, 0);
+    talk_writable(talk, 0);
+}
+
+static void a_staged_part_gives_way_and_comes_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    open_staged(&talk);
+    say_give_way(&talk, 1, 0); /* when */
+
+    const wire_push_request *request = talk_request(&talk, 0); /* then */
+    assert_non_null(request);
+    assert_int_equal(request->n_withdraws, 1);
+    assert_int_equal(request->withdraws[0]->sequence, 1);
+    assert_int_equal(request->withdraws[0]->round, 1);
+    talk_writable(&talk, 0);
+    talk_staged(&talk, 1, 1); /* on the other ps */
+    assert_int_equal(talk_state(&talk).commit_through, 0);
+    say_staged_in(&talk, 1, 0); /* of the round before */
+    assert_int_equal(talk_state(&talk).commit_through, 0);
+    say_resend(&talk, 1);
+    assert_elements(talk_request(&talk, 0), 1, 1);
+    talk_writable(&talk, 0);
+    say_staged_in(&talk, 1, 1);
+    assert_int_equal(talk_state(&talk).commit_through, 1);
+    talk_close(&talk);
+}
+
+static void what_is_committed_is_not_withdrawn(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    open_staged(&talk);
+    talk_staged(&talk, 1, 1);
+    talk_writable(&talk, 0); /* the commit is out */
+    assert_int_equal(talk_state(&talk).commit_through, 1);
+
+    say_give_way(&talk, 1, 0);
+
+    assert_null(talk_request(&talk, 0));
+    talk_close(&talk);
+}
+
+static void a_withdraw_that_was_lost_is_said_again_on_the_next_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    open_staged(&talk);
+    say_give_way(&talk, 1, 0);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM); /* when */
+    talk_tick_after(&talk, 5000);
+    talk_hello(&talk, 0);
+    greet_with_pool(&talk, 0);
+
+    const wire_push_request *request = talk_request(&talk, 0); /* then */
+    assert_non_null(request);
+    assert_int_equal(request->n_withdraws, 1);
+    assert_int_equal(request->withdraws[0]->round, 1);
+    assert_asks(request, 1);
+    assert_int_equal(request->parts[0]->round, 1);
+    talk_close(&talk);
+}
+
+static void a_wait_for_room_says_who_holds_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+    wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    open_two(&talk);
+    push_large(&talk, 1, false);
+    assert_null(session_find_room_wait(talk.session, 1));
+    wait.sequence = 1;
+    wait.message = (char *)(uintptr_t) "push 1 waits for worker 7";
+    answer.room_waits = list;
+    answer.n_room_waits = 1;
+
+    talk_answer(&talk, 0, &answer);
+
+    assert_string_equal(session_find_room_wait(talk.session, 1), "push 1 waits for worker 7");
+    assert_null(session_find_room_wait(talk.session, 2));
+    say_resend(&talk, 1);
+    assert_null(session_find_room_wait(talk.session, 1));
+    talk_close(&talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_above_the_floor_asks_and_comes_when_it_is_wanted),
+        cmocka_unit_test(small_parts_go_beside_one_that_waits_for_room),
+        cmocka_unit_test(large_parts_ask_one_after_the_other),
+        cmocka_unit_test(a_staged_part_gives_way_and_comes_again),
+        cmocka_unit_test(what_is_committed_is_not_withdrawn),
+        cmocka_unit_test(a_withdraw_that_was_lost_is_said_again_on_the_next_stream),
+        cmocka_unit_test(a_wait_for_room_says_who_holds_it),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
