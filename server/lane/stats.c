@@ -9,6 +9,7 @@
 
 #define PULL_WAITS_MAX 64u
 #define PART_WAITS_MAX 64u
+#define ROOM_WAITS_MAX 8u
 #define SESSIONS_SAID_MAX 1000u
 #define WORK_OF_A_SESSION 8u /* three histograms */
 
@@ -159,6 +160,26 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
     }
 }
 
+/* Large parts that wait for room, and who holds it. */
+static void say_room(struct lane *lane, wire_stats_reply *reply)
+{
+    uint32_t said = 0;
+
+    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
+         claim = claim->in_lane.next) {
+        if (claim->state != CLAIM_WAITS)
+            continue;
+        if (said == ROOM_WAITS_MAX) {
+            reply->waits_left_out++;
+            continue;
+        }
+        reply->waits[reply->n_waits++] =
+            out_text(&lane->out, "%s: %s", claim->session->task, lane_claims_describe(lane, claim));
+        assert(said < ROOM_WAITS_MAX);
+        said++;
+    }
+}
+
 /* What ps 0's judge waits for, or a ps that has none. */
 static uint32_t list_own_waits(struct lane *lane, const struct lane_told *told, char *const **waits)
 {
@@ -184,12 +205,14 @@ static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_sta
 
     reply->waits_left_out = told == NULL ? 0 : told->waits_left_out;
     reply->waits = arena_take(
-        &lane->arena, (PULL_WAITS_MAX + PART_WAITS_MAX + own_count) * sizeof *reply->waits);
+        &lane->arena,
+        (PULL_WAITS_MAX + PART_WAITS_MAX + ROOM_WAITS_MAX + own_count) * sizeof *reply->waits);
     if (reply->waits == NULL)
         return false;
     for (uint32_t i = 0; i < own_count; i++)
         reply->waits[reply->n_waits++] = own[i];
     lane_pull_say_waits(lane, reply, PULL_WAITS_MAX + own_count);
+    say_room(lane, reply);
     say_parts(lane, reply);
     return true;
 }

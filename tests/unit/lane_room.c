@@ -218,6 +218,32 @@ static void a_wait_names_who_holds_the_room(void **state)
     assert_non_null(strstr(text, "by push 1 of worker 1 (0 MiB), which is to be committed"));
 }
 
+static void the_statistics_say_who_waits_for_room(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+
+    stage(talk, &members, 1, 10);
+    ask(talk, &members, 2, 20);
+    talk_forget(talk);
+
+    lane_step(talk->lane, &call, &effects);
+
+    assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
+    const wire_stats_reply *const reply = (const wire_stats_reply *)effects.items[0].reply;
+    assert_int_equal(reply->n_waits, 1);
+    assert_non_null(strstr(reply->waits[0], "worker 2: push 1 waits for 0 MiB of the pool"));
+}
+
 static void a_session_that_ends_gives_its_room_to_who_waits(void **state)
 {
     struct talk *const talk = *state;
@@ -393,6 +419,7 @@ int main(void)
         talk_test(a_part_within_its_floor_does_not_wait_behind_large_ones),
         talk_test(the_oldest_gets_the_room_that_becomes_free),
         talk_test(a_wait_names_who_holds_the_room),
+        talk_test(the_statistics_say_who_waits_for_room),
         talk_test(a_session_that_ends_gives_its_room_to_who_waits),
         talk_test(on_a_new_stream_the_room_that_is_kept_is_said_again),
         talk_test(the_youngest_that_is_not_committed_gives_way_to_an_older_one),
