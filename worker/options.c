@@ -3,6 +3,7 @@
  * left open filled in. */
 #include "options.h"
 
+#include <inttypes.h>
 #include <assert.h>
 #include <float.h>
 #include <stdlib.h>
@@ -83,6 +84,16 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%u pushes in flight were asked for; a worker has at most %u",
             options->pushes_in_flight, SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX);
+    if (options->lag_max > 0 && !options->bounded)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "lag_max is %" PRIu64 ", which counts only with `bounded`", options->lag_max);
+    if (options->synchronous > SUMAC_SYNCHRONOUS_NO)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "synchronous is %d, which is none of SUMAC_SYNCHRONOUS_DEFAULT, "
+            "SUMAC_SYNCHRONOUS_YES and SUMAC_SYNCHRONOUS_NO",
+            (int)options->synchronous);
     return check_conditioning(options, error);
 }
 
@@ -117,13 +128,15 @@ read_synchronous(struct sumac_worker_options *options, struct sumac_error *error
 {
     const char *text = getenv("SUMAC_SYNCHRONOUS");
 
-    if (!options->synchronous && text != NULL && strcmp(text, "1") == 0)
-        options->synchronous = true;
-    if (!options->synchronous && text != NULL && text[0] != '\0' && strcmp(text, "0") != 0)
+    if (options->synchronous != SUMAC_SYNCHRONOUS_DEFAULT || text == NULL)
+        text = "";
+    if (strcmp(text, "1") == 0)
+        options->synchronous = SUMAC_SYNCHRONOUS_YES;
+    else if (text[0] != '\0' && strcmp(text, "0") != 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
-    if (!options->synchronous)
+    if (options->synchronous != SUMAC_SYNCHRONOUS_YES)
         return SUMAC_OK;
     options->sequential = true;
     options->pushes_in_flight = 1;
