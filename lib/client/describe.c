@@ -304,7 +304,11 @@ enum sumac_status sumac_client_stats(
     if (status != SUMAC_OK)
         return status;
     client_lock(client);
-    status = client_call(client, &call, error);
+    status = ps < client->peer_count ? client_call(client, &call, error)
+                                     : fail(
+                                           error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                                           "there is no ps %" PRIu32 "; the cluster has %" PRIu32,
+                                           ps, client->peer_count);
     client_unlock(client);
     if (status == SUMAC_OK)
         *facts = said;

@@ -313,6 +313,39 @@ static void try_functions(void)
         .function = {"sgd", {nan}, NULL});
 }
 
+static void try_asking(void)
+{
+    struct sumac_variable_facts facts;
+    struct sumac_ps_facts ps_facts;
+    size_t listed = 0;
+
+    REFUSED(
+        sumac_variable_describe, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_variable_describe(NULL, &facts, error));
+    REFUSED(
+        sumac_variable_describe, "NULL facts", INVALID_ARGUMENT, "facts is NULL",
+        sumac_variable_describe(w, NULL, error));
+    REFUSED(
+        sumac_client_list, "NULL client", INVALID_ARGUMENT, "client is NULL",
+        sumac_client_list(NULL, NULL, 0, &listed, error));
+    REFUSED(
+        sumac_client_list, "no place for them", INVALID_ARGUMENT, "variables is NULL",
+        sumac_client_list(client, NULL, SIZE_MAX, &listed, error));
+    REFUSED(
+        sumac_client_list, "NULL count", INVALID_ARGUMENT, "count is NULL",
+        sumac_client_list(client, NULL, 0, NULL, error));
+    REFUSED(
+        sumac_client_stats, "NULL client", INVALID_ARGUMENT, "client is NULL",
+        sumac_client_stats(NULL, 0, &ps_facts, error));
+    REFUSED(
+        sumac_client_stats, "NULL facts", INVALID_ARGUMENT, "facts is NULL",
+        sumac_client_stats(client, 0, NULL, error));
+    REFUSED(
+        sumac_client_stats, "ps 2^32 - 1", INVALID_ARGUMENT,
+        "there is no ps 4294967295; the cluster has 2",
+        sumac_client_stats(client, UINT32_MAX, &ps_facts, error));
+}
+
 static void try_names(void)
 {
     struct sumac_variable *variable = NULL;
@@ -603,6 +636,9 @@ static void try_making_workers(void)
     REFUSED(
         sumac_worker_flush, "NULL", INVALID_ARGUMENT, "worker is NULL",
         sumac_worker_flush(NULL, error));
+    REFUSED(
+        sumac_worker_pull, "NULL", INVALID_ARGUMENT, "worker is NULL",
+        sumac_worker_pull(NULL, error));
     HOLDS(sumac_worker_values, "NULL", sumac_worker_values(NULL) == NULL);
     HOLDS(sumac_worker_steps, "NULL", sumac_worker_steps(NULL) == 0);
     HOLDS(sumac_worker_late, "NULL", sumac_worker_late(NULL) == 0);
@@ -745,6 +781,7 @@ int main(void)
     try_initial_values();
     try_functions();
     try_names();
+    try_asking();
     try_barriers();
     try_meets();
     try_pushing();

@@ -150,11 +150,17 @@ void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct la
 
 static bool is_plain(const wire_piece *given)
 {
-    const bool slot = (int)given->kind == WIRE_PIECE_SLOT_VALUE && given->slot < UPDATE_SLOTS_MAX;
-
     return ((int)given->kind == WIRE_PIECE_VALUES || (int)given->kind == WIRE_PIECE_ROW_INDICES ||
-            slot) &&
+            (int)given->kind == WIRE_PIECE_SLOT_VALUE) &&
            given->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY;
+}
+
+/* Which list of a shard a piece reads; STORE_LISTS_MAX: none that any shard has. */
+static uint32_t list_of(const wire_piece *given)
+{
+    if ((int)given->kind != WIRE_PIECE_SLOT_VALUE)
+        return STORE_VALUE;
+    return given->slot < UPDATE_SLOTS_MAX ? 1 + given->slot : STORE_LISTS_MAX;
 }
 
 /* The rows that a piece names, the next indices of the pull. *bytes: of their values. */
@@ -216,15 +222,13 @@ static bool read_range(
     return false;
 }
 
-/* Which list of the shard a piece reads. */
-static bool find_list(
-    const struct shard *shard, const wire_piece *given, uint32_t *list, struct sumac_error *error)
+static bool check_list(
+    const struct shard *shard, uint32_t list, const wire_piece *given, struct sumac_error *error)
 {
     const struct variable *variable = shard->variable;
 
     assert(shard->list_count == 1 + variable->slot_count);
-    *list = (int)given->kind == WIRE_PIECE_SLOT_VALUE ? 1 + given->slot : STORE_VALUE;
-    if (*list < shard->list_count)
+    if (list < shard->list_count)
         return true;
     (void)fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MISSING_SLOTS,
@@ -265,8 +269,8 @@ static bool read_piece(
     const bool by_rows = (int)given->kind == WIRE_PIECE_ROW_INDICES;
     uint64_t offset = by_rows ? PULL_BY_ROWS | pull->indices_read : given->offset_bytes;
     uint64_t bytes = 0;
-    uint32_t list;
-    if (!find_list(shard, given, &list, error) ||
+    const uint32_t list = list_of(given);
+    if (!check_list(shard, list, given, error) ||
         (by_rows ? !read_rows(pull, shard, given, &bytes, error)
                  : !read_range(shard, list, given, &bytes, error)))
         return false;
@@ -293,11 +297,10 @@ static void keep_pieces(struct lane *lane, struct lane_pull *pull, const wire_pu
         struct pull_piece *kept = &pull->pieces[pull->kept_count++];
         kept->shard_id = given->shard_id;
         const bool by_rows = (int)given->kind == WIRE_PIECE_ROW_INDICES;
-        const bool slot = (int)given->kind == WIRE_PIECE_SLOT_VALUE && is_plain(given);
         kept->offset =
             given->offset_bytes < PULL_OFFSET_MASK ? given->offset_bytes : PULL_OFFSET_MASK;
         kept->offset |= by_rows ? PULL_BY_ROWS : 0;
-        kept->offset |= slot ? (uint64_t)(1 + given->slot) << PULL_LIST_SHIFT : 0;
+        kept->offset |= (uint64_t)list_of(given) << PULL_LIST_SHIFT;
         kept->bytes = given->bytes;
         kept->layout_epoch = given->layout_epoch;
     } while (pull->kept_count < pull->piece_capacity && is_plain(given));

@@ -15,7 +15,7 @@
 #define PULL_BY_ROWS (UINT64_C(1) << 63)
 #define PULL_LIST_SHIFT 60
 #define PULL_OFFSET_MASK ((UINT64_C(1) << PULL_LIST_SHIFT) - 1)
-_Static_assert(STORE_LISTS_MAX <= 8, "a list's number has three bits");
+_Static_assert(STORE_LISTS_MAX < 8, "a list's number has three bits");
 #define ROWS_PER_ANSWER_MAX 8192u /* by index: each lies anywhere */
 
 struct pull_piece {
