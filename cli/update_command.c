@@ -74,12 +74,17 @@ struct wanted_update {
     const struct update_options *options;
     const char *name;
     struct sumac_function function;
-    struct sumac_hyperparameter set[OPTION_LIST_MAX];
 };
 
 /* "learning_rate=0.1". The names are cut off in place. */
 static bool read_sets(const struct option_list *list, struct sumac_hyperparameter *set)
 {
+    if (list->count > SUMAC_HYPERPARAMETERS_MAX) {
+        fprintf(
+            stderr, "sumac update: --set is given %" PRIu32 " times, and %u are the most\n",
+            list->count, SUMAC_HYPERPARAMETERS_MAX);
+        return false;
+    }
     for (uint32_t i = 0; i < list->count; i++) {
         char *const word = list->items[i];
         char *const equals = strchr(word, '=');
@@ -226,10 +231,9 @@ static int update(const struct command *command, int argc, char **argv)
                     "NAME FUNCTION --value FILE\n");
         return EXIT_MISUSED;
     }
-    if (!read_sets(&options.set, wanted.set))
-        return EXIT_MISUSED;
     wanted.name = argv[0];
-    wanted.function = (struct sumac_function){
-        .name = argv[1], .hyperparameters = wanted.set, .hyperparameter_count = options.set.count};
+    wanted.function.name = argv[1];
+    if (!read_sets(&options.set, wanted.function.hyperparameters))
+        return EXIT_MISUSED;
     return update_in_run(command, &wanted);
 }

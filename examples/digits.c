@@ -378,7 +378,8 @@ static enum sumac_status work(struct job *job, int32_t *done, struct sumac_error
         .user = job,
         .bounded = job->settings.bounded,
         .lag_max = job->settings.lag_max,
-        .synchronous = job->settings.synchronous,
+        .synchronous =
+            job->settings.synchronous ? SUMAC_SYNCHRONOUS_YES : SUMAC_SYNCHRONOUS_DEFAULT,
         .step_timeout_ms = STEP_MS_MAX,
     };
 

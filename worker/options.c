@@ -3,6 +3,7 @@
  * left open filled in. */
 #include "options.h"
 
+#include <inttypes.h>
 #include <assert.h>
 #include <float.h>
 #include <stdlib.h>
@@ -83,6 +84,16 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "%u pushes in flight were asked for; a worker has at most %u",
             options->pushes_in_flight, SUMAC_WORKER_PUSHES_IN_FLIGHT_MAX);
+    if (options->lag_max > 0 && !options->bounded)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "lag_max is %" PRIu64 ", which counts only with `bounded`", options->lag_max);
+    if (options->synchronous > SUMAC_SYNCHRONOUS_NO)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "synchronous is %d, which is none of SUMAC_SYNCHRONOUS_DEFAULT, "
+            "SUMAC_SYNCHRONOUS_YES and SUMAC_SYNCHRONOUS_NO",
+            (int)options->synchronous);
     return check_conditioning(options, error);
 }
 
@@ -127,12 +138,14 @@ enum sumac_status synchronous_from_environment(bool *synchronous, struct sumac_e
 static enum sumac_status
 read_synchronous(struct sumac_worker_options *options, struct sumac_error *error)
 {
-    const enum sumac_status status =
-        options->synchronous ? SUMAC_OK
-                             : synchronous_from_environment(&options->synchronous, error);
+    bool synchronous = options->synchronous == SUMAC_SYNCHRONOUS_YES;
+    const enum sumac_status status = options->synchronous == SUMAC_SYNCHRONOUS_DEFAULT
+                                         ? synchronous_from_environment(&synchronous, error)
+                                         : SUMAC_OK;
 
-    if (status != SUMAC_OK || !options->synchronous)
+    if (status != SUMAC_OK || !synchronous)
         return status;
+    options->synchronous = SUMAC_SYNCHRONOUS_YES;
     options->sequential = true;
     options->pushes_in_flight = 1;
     return SUMAC_OK;

@@ -35,13 +35,18 @@ static uint32_t place_count(const struct sumac_worker *worker)
     return worker->options.pushes_in_flight + 1;
 }
 
+static bool is_synchronous(const struct sumac_worker *worker)
+{
+    return worker->options.synchronous == SUMAC_SYNCHRONOUS_YES;
+}
+
 /* ---- making one */
 
 /* Is a contribution of float32 to that variable, which is of a half type? */
 static bool is_widened(const struct sumac_worker *worker, uint32_t variable)
 {
     assert(variable < worker->options.pushed_count);
-    return worker->options.synchronous &&
+    return is_synchronous(worker) &&
            sumac_dtype_kind(sumac_variable_dtype(worker->options.variables[variable])) ==
                SUMAC_KIND_HALF;
 }
@@ -258,6 +263,15 @@ static bool pulls_early(const struct sumac_worker *worker)
            !(worker->options.bounded && worker->options.lag_max == 0);
 }
 
+static void fill_fetches(struct sumac_worker *worker, const struct tensors *into)
+{
+    for (uint32_t i = 0; i < into->count; i++)
+        worker->fetches[i] = (struct sumac_fetch){
+            .variable = worker->options.variables[i],
+            .into = into->items[i],
+        };
+}
+
 /* Begin the pull of the next step's values, beside a step that has begun (`beside`), or after the
  * last. The next step may run ahead of pushes_in_flight own
  * pushes, this step's included: of one, the ps itself lets the pull wait for the push before; of
@@ -278,11 +292,7 @@ begin_pull(struct sumac_worker *worker, bool beside, struct sumac_error *error)
             return status;
     }
     const struct tensors *next = &worker->values[1 - worker->current];
-    for (uint32_t i = 0; i < next->count; i++)
-        worker->fetches[i] = (struct sumac_fetch){
-            .variable = worker->options.variables[i],
-            .into = next->items[i],
-        };
+    fill_fetches(worker, next);
     const struct sumac_pull_options options = {
         .without_own_pushes = ahead > 1,
         .bounded = worker->options.bounded,
@@ -392,7 +402,7 @@ weigh(struct sumac_worker *worker, double *total, struct sumac_error *error)
         worker->weights[i] = weight;
         sum += weight;
     }
-    if (sum == 0 && worker->options.reduce == SUMAC_REDUCE_MEAN && !worker->options.synchronous)
+    if (sum == 0 && worker->options.reduce == SUMAC_REDUCE_MEAN && !is_synchronous(worker))
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
             "step %" PRIu64 " has no mean: the weights of all %u replicas are 0", worker->steps,
@@ -422,7 +432,7 @@ static void make_sums(const struct sumac_worker *worker, const struct place *pla
         worker->options.reduce == SUMAC_REDUCE_MEAN && !(weight >= 1 && weight <= 1);
     uint32_t half = 0;
 
-    for (uint32_t i = 0; worker->options.synchronous && i < worker->options.pushed_count; i++) {
+    for (uint32_t i = 0; is_synchronous(worker) && i < worker->options.pushed_count; i++) {
         const struct sumac_tensor *tensor = &place->gradients.items[i];
         if (is_widened(worker, i)) {
             const struct sumac_tensor *wide = &place->widened.items[half++];
@@ -450,9 +460,9 @@ push(struct sumac_worker *worker, struct place *place, double weight, struct sum
         };
     const struct sumac_push_options options = {
         .weight = weight,
-        .weightless = worker->options.synchronous && weight <= 0,
+        .weightless = is_synchronous(worker) && weight <= 0,
         .finishes_step = true,
-        .synchronous = worker->options.synchronous,
+        .synchronous = is_synchronous(worker),
         .earlier_pull = pulls_early(worker), /* the next step's has been made meanwhile */
         .scale = worker->options.loss_scale > 0 ? 1 / worker->options.loss_scale : 0,
         .clip_norm = worker->options.clip_norm,
@@ -532,6 +542,7 @@ static enum sumac_status take_step(struct sumac_worker *worker, struct sumac_err
         worker->steps++;
     else
         step_trace_flush(worker->traced);
+    worker->has_values = worker->has_values || status == SUMAC_OK;
     assert(worker->pushed == worker->steps); /* a step is one push */
     return status;
 }
@@ -556,9 +567,42 @@ enum sumac_status sumac_worker_flush(struct sumac_worker *worker, struct sumac_e
     return status == SUMAC_OK ? entry_leave(&worker->entry, drain(worker, 0, error)) : status;
 }
 
+/* Into the values of the last step, which nothing reads between steps: what a step has pulled ahead
+ * stays for the next one. */
+static enum sumac_status pull_now(struct sumac_worker *worker, struct sumac_error *error)
+{
+    const struct tensors *into = &worker->values[worker->current];
+    const struct sumac_pull_options options = {.timeout_ms = worker->options.timeout_ms};
+
+    if (worker->lost.status != SUMAC_OK)
+        return worker_tell_lost(worker, error);
+    enum sumac_status status = drain(worker, 0, error);
+    if (status == SUMAC_OK)
+        status = end_pull(worker, error);
+    if (status != SUMAC_OK)
+        return status;
+    fill_fetches(worker, into);
+    assert(worker->pull == NULL);
+    assert(worker->pushed == worker->applied);
+    status = sumac_client_pull_and_wait(
+        worker->options.client, worker->fetches, into->count, &options, error);
+    worker->has_values = worker->has_values || status == SUMAC_OK;
+    return status;
+}
+
+enum sumac_status sumac_worker_pull(struct sumac_worker *worker, struct sumac_error *error)
+{
+    static const char call[] = "sumac_worker_pull";
+
+    if (worker == NULL)
+        return fail_for_null(error, call, "worker");
+    const enum sumac_status status = entry_take(&worker->entry, call, error);
+    return status == SUMAC_OK ? entry_leave(&worker->entry, pull_now(worker, error)) : status;
+}
+
 const struct sumac_tensor *sumac_worker_values(const struct sumac_worker *worker)
 {
-    return worker == NULL || worker->steps == 0 ? NULL : worker->values[worker->current].items;
+    return worker == NULL || !worker->has_values ? NULL : worker->values[worker->current].items;
 }
 
 uint64_t sumac_worker_steps(const struct sumac_worker *worker)

@@ -63,6 +63,7 @@ struct sumac_worker {
     struct sumac_variable **halves;
     uint32_t half_count;
     uint64_t steps;
+    bool has_values;           /* values[current] may be shown */
     struct step_trace *traced; /* NULL: no trace is written */
     struct sumac_error lost;   /* what ended the group, and each step since; OK: nothing has */
     struct entry entry;        /* of steps and flushes */

@@ -80,6 +80,8 @@ struct sumac_variable *client_learn(struct sumac_client *client, const wire_vari
         return NULL;
     variable->client = client;
     variable->variable_id = wire->variable_id;
+    variable->function =
+        wire->function != NULL ? (uint32_t)wire->function->function : UPDATE_ASSIGN;
     variable->dtype = (enum sumac_dtype)wire->data_type;
     variable->every_shard = wire->every_shard != 0;
     fill_shape(variable, wire);
@@ -194,7 +196,7 @@ check_kinds(const struct sumac_variable_options *options, struct sumac_error *er
         {"max_shards", "partitioner MIN_SIZE or MAX_SIZE", options->max_shards != 0, bounded},
         {"max_shard_bytes", "partitioner MAX_SIZE", options->max_shard_bytes != 0,
          partitioner == SUMAC_PARTITIONER_MAX_SIZE},
-        {"hyperparameters", "a function by name", options->function.hyperparameter_count != 0,
+        {"hyperparameters", "a function by name", function_has_hyperparameters(&options->function),
          options->function.name != NULL},
     };
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)

@@ -9,6 +9,7 @@
  *   push.c, pull.c, meet.c  transfers                shards.c     rows to pieces, versions
  *   process.c    is this the process that opened it?   log.c  its lines
  *   room.c       is a variable too large for one push?   define.c  functions made of texts
+ *   describe.c   what the ps say of variables, and of themselves
  *
  * One lock guards everything here but what a transfer's `lent` counts. A thread that waits for
  * something polls the network, without the lock while nothing has come; only one thread does, the
@@ -61,12 +62,13 @@ struct sumac_variable {
     const struct sumac_client *client; /* whose it is */
     char *name;
     uint64_t variable_id;
+    uint32_t function; /* its number */
     enum sumac_dtype dtype;
     struct sumac_shape shape;
     uint64_t row_bytes; /* of a scalar: all of it */
     uint64_t rows;      /* of a scalar: 1 */
     bool deleted;
-    bool created; /* by this client, or so it asked */
+    bool created;     /* by this client, or so it asked */
     bool every_shard; /* a push of some of its rows names all its shards */
     uint32_t shard_count;
     struct variable_shard shards[];
@@ -221,9 +223,10 @@ void client_hang_up(struct sumac_client *client);
 /* unary.c -- with the lock held */
 /* Called with the lock held, for the answer: lent until it returns. */
 typedef void client_take(void *context, const wire_message *reply);
-/* One unary call to ps 0, until it is answered or the client's timeout is over. */
+/* One unary call to a ps, until it is answered or the client's timeout is over. */
 struct client_call {
     bool any_ps; /* any_ps, needs_session, once: as in struct session_call */
+    uint32_t ps; /* that is asked, unless any will do */
     const wire_service *service;
     unsigned method;
     const wire_message *request;
@@ -279,6 +282,9 @@ void client_forget_barriers(struct sumac_client *client);
  * release cannot read its text. */
 enum sumac_status client_know_function(
     struct sumac_client *client, const struct sumac_function *function, struct sumac_error *error);
+/* The function of that number, for which ps 0 may be asked. NULL: *error says why not. */
+const struct update_function *
+client_know_number(struct sumac_client *client, uint32_t number, struct sumac_error *error);
 void client_forget_functions(struct sumac_client *client);
 
 /* shards.c */
@@ -295,6 +301,7 @@ struct selection {
     bool synchronous;  /* likewise: half types are given as float32 */
     bool every_shard;  /* of a push: shards that it has no rows for are named, too */
     bool pulls;
+    const char *slot; /* of a pull: NULL: the value */
     const char *verb; /* "push", "pull" */
 };
 /* Check the tensor against the variable and add its pieces. Fails  INVALID_ARGUMENT,

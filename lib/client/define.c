@@ -62,6 +62,20 @@ const char *client_functions_list(const struct sumac_client *client, char *text,
     return text;
 }
 
+struct nearest client_functions_near(const struct sumac_client *client, const char *name)
+{
+    const struct client_function *known = client == NULL ? NULL : client->functions.first;
+    const struct update_function *row;
+    struct nearest nearest = {.count = 0};
+
+    assert(name != NULL);
+    for (uint32_t i = 0; (row = update_at(i)) != NULL; i++)
+        nearest_try(&nearest, name, row->name);
+    for (; known != NULL; known = known->in_client.next)
+        nearest_try(&nearest, name, known->row->name);
+    return nearest;
+}
+
 /* NULL: no memory. */
 static struct client_function *make(struct sumac_error *error)
 {
@@ -131,7 +145,8 @@ void client_forget_functions(struct sumac_client *client)
 
 struct asking {
     struct sumac_client *client;
-    const char *name;         /* that is wanted */
+    const char *name;         /* that is wanted; NULL: the one of … */
+    uint32_t number;          /* … that number */
     struct sumac_error error; /* of its text; status OK: it is known, or there is none */
 };
 
@@ -169,7 +184,8 @@ static void take_functions(void *context, const wire_message *message)
             continue;
         }
         free(made);
-        if (strcmp(said->name, asking->name) == 0)
+        if (asking->name != NULL ? strcmp(said->name, asking->name) == 0
+                                 : said->number == asking->number)
             asking->error = error;
     }
 }
@@ -186,7 +202,6 @@ static enum sumac_status ask_for(struct asking *asking, struct sumac_error *erro
         .context = asking};
     const enum sumac_status status = client_call(asking->client, &call, error);
 
-    assert(asking->name != NULL);
     if (status != SUMAC_OK)
         return status == SUMAC_UNIMPLEMENTED ? SUMAC_OK : status;
     if (asking->error.status == SUMAC_OK)
@@ -199,7 +214,7 @@ static enum sumac_status ask_for(struct asking *asking, struct sumac_error *erro
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
         "the function %.64s of the cluster cannot be read here: %.300s: use the release of the ps",
-        asking->name, asking->error.text);
+        asking->name != NULL ? asking->name : "of the variable", asking->error.text);
 }
 
 enum sumac_status client_know_function(
@@ -214,6 +229,34 @@ enum sumac_status client_know_function(
         return SUMAC_OK;
     asking.name = function->name;
     return ask_for(&asking, error);
+}
+
+static const struct update_function *find_number(const struct sumac_client *client, uint32_t number)
+{
+    const struct client_function *known = client->functions.first;
+
+    assert(client_is_locked(client));
+    while (known != NULL && known->row->number != number)
+        known = known->in_client.next;
+    return known != NULL ? known->row : update_find(number);
+}
+
+const struct update_function *
+client_know_number(struct sumac_client *client, uint32_t number, struct sumac_error *error)
+{
+    struct asking asking = {.client = client, .number = number};
+    const struct update_function *row = find_number(client, number);
+
+    if (row != NULL || ask_for(&asking, error) != SUMAC_OK)
+        return row;
+    row = find_number(client, number);
+    if (row == NULL)
+        (void)fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            "update function %" PRIu32 " of the cluster is not known here; use the release of the "
+            "ps",
+            number);
+    return row;
 }
 
 /* ---- define */

@@ -4,11 +4,14 @@
 #include "client_state.h"
 
 #include <assert.h>
-#include <inttypes.h>
 
 #include "error.h"
 #include "function.h"
 #include "update.h"
+
+_Static_assert(
+    SUMAC_HYPERPARAMETERS_MAX >= UPDATE_HYPERPARAMETERS_MAX, "a function may give all it has");
+_Static_assert(SUMAC_SLOTS_MAX >= UPDATE_SLOTS_MAX, "there is a place for each slot");
 
 static enum sumac_status check_function(
     const struct sumac_client *client, const struct sumac_function *function,
@@ -16,25 +19,31 @@ static enum sumac_status check_function(
 {
     char known[320];
 
-    if (row == NULL)
+    if (row != NULL)
+        return SUMAC_OK;
+    (void)client_functions_list(client, known, sizeof known);
+    if (function->name == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
-            function->name == NULL ? "an update function is given without its name%s; there are %s"
-                                   : "there is no update function %.64s; there are %s",
-            function->name == NULL ? "" : function->name,
-            client_functions_list(client, known, sizeof known));
-    const uint32_t count = function->hyperparameter_count;
-    if (count > 0 && function->hyperparameters == NULL)
+            "an update function is given without its name; there are %s", known);
+    const struct nearest nearest = client_functions_near(client, function->name);
+    if (nearest.count == 0)
         return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-            "%s: hyperparameter_count is %" PRIu32 ", and hyperparameters is NULL", function->name,
-            count);
-    if (count > UPDATE_HYPERPARAMETERS_MAX)
-        return fail(
-            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_HYPERPARAMETER,
-            "%s is given %" PRIu32 " hyperparameters, and none has more than %d", function->name,
-            count, UPDATE_HYPERPARAMETERS_MAX);
-    return SUMAC_OK;
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
+            "there is no update function %.64s; there are %s", function->name, known);
+    nearest_print(&nearest, known, sizeof known);
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNKNOWN_FUNCTION,
+        "there is no update function %.64s; did you mean %s?", function->name, known);
+}
+
+bool function_has_hyperparameters(const struct sumac_function *function)
+{
+    bool has = false;
+
+    for (uint32_t i = 0; i < SUMAC_HYPERPARAMETERS_MAX; i++)
+        has = has || !function_place_is_free(function, i);
+    return has;
 }
 
 /* The number of a hyperparameter that the function has. */
@@ -96,24 +105,28 @@ enum sumac_status function_encode_row(
 
     if (status != SUMAC_OK)
         return status;
-    const size_t count = function->hyperparameter_count;
     wire_function *made = arena_take(arena, sizeof *made);
-    wire_hyperparameter *values = arena_take(arena, (count + 1) * sizeof *values);
-    wire_hyperparameter **pointers = arena_take(arena, (count + 1) * sizeof *pointers);
+    wire_hyperparameter *values = arena_take(arena, SUMAC_HYPERPARAMETERS_MAX * sizeof *values);
+    wire_hyperparameter **pointers =
+        arena_take(arena, SUMAC_HYPERPARAMETERS_MAX * sizeof *pointers);
+    size_t count = 0;
     if (made == NULL || values == NULL || pointers == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for a function");
-    for (size_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < SUMAC_HYPERPARAMETERS_MAX; i++) {
         const struct sumac_hyperparameter *given = &function->hyperparameters[i];
         uint32_t name = 0;
+        if (function_place_is_free(function, i))
+            continue;
         status = find_hyperparameter(row, given->name, &name, error);
         if (status != SUMAC_OK)
             return status;
-        values[i] = (wire_hyperparameter)WIRE_HYPERPARAMETER_INIT;
-        values[i].name = (Sumac__V1__HyperparameterName)name;
-        values[i].value = given->value;
-        pointers[i] = &values[i];
+        values[count] = (wire_hyperparameter)WIRE_HYPERPARAMETER_INIT;
+        values[count].name = (Sumac__V1__HyperparameterName)name;
+        values[count].value = given->value;
+        pointers[count] = &values[count];
+        count++;
     }
     *made = (wire_function)WIRE_FUNCTION_INIT;
     made->function = (Sumac__V1__UpdateFunction)row->number;

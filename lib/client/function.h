@@ -4,6 +4,7 @@
 #define CLIENT_FUNCTION_H
 
 #include "memory.h"
+#include "nearest.h"
 #include "sumac/client.h"
 #include "update.h"
 
@@ -12,6 +13,18 @@
 const struct update_function *client_function(const struct sumac_client *client, const char *name);
 /* "assign, assign_add, …", into `text`. Lends  text. */
 const char *client_functions_list(const struct sumac_client *client, char *text, size_t text_bytes);
+
+/* Those whose names are near to this one. They live as long as the client. */
+struct nearest client_functions_near(const struct sumac_client *client, const char *name);
+
+/* Is nothing given there? A value without a name is a mistake, which encoding refuses. */
+static inline bool function_place_is_free(const struct sumac_function *function, uint32_t place)
+{
+    const struct sumac_hyperparameter *given = &function->hyperparameters[place];
+
+    return given->name == NULL && given->value == 0;
+}
+bool function_has_hyperparameters(const struct sumac_function *function);
 
 /* As it goes over the wire, in the arena.
  * Fails    INVALID_ARGUMENT: an unknown function, or a hyperparameter that it does not have, naming

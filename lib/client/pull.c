@@ -22,6 +22,7 @@ static enum sumac_status add_fetches(
             .rows = fetches[i].rows,
             .indices = fetches[i].indices,
             .pulls = true,
+            .slot = fetches[i].slot,
             .verb = "pull"};
         const enum sumac_status status = selection_add(transfer, &selection, error);
         if (status != SUMAC_OK)

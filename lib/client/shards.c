@@ -10,6 +10,7 @@
 
 #include "error.h"
 #include "text.h"
+#include "update.h"
 
 #define WAITED_FOR_BYTES 448u
 #define ASKING_MS_MIN 1000u /* who waits for less asks nobody who is missing */
@@ -141,7 +142,7 @@ enum sumac_dtype selection_dtype(const struct selection *selection)
     const enum sumac_dtype own = selection->variable->dtype;
     const bool half = sumac_dtype_kind(own) == SUMAC_KIND_HALF;
 
-    return selection->synchronous && half ? SUMAC_FLOAT32 : own;
+    return (selection->synchronous || selection->slot != NULL) && half ? SUMAC_FLOAT32 : own;
 }
 
 uint64_t selection_row_bytes(const struct selection *selection)
@@ -199,7 +200,9 @@ selection_check_tensor(const struct selection *selection, uint64_t rows, struct 
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_DATA_TYPE,
             "%s of %s: expected %s, given %s%s", selection->verb, variable->name,
             sumac_dtype_name(dtype), sumac_dtype_name(tensor->dtype),
-            dtype == variable->dtype ? "" : "; a synchronous push of a half type is float32");
+            dtype == variable->dtype  ? ""
+            : selection->slot != NULL ? "; a slot of a half type is float32"
+                                      : "; a synchronous push of a half type is float32");
     if (!sumac_shape_equal(&shape, &tensor->shape))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
@@ -241,6 +244,35 @@ struct session_piece *transfer_add_piece(
     return piece;
 }
 
+/* The number of the slot that is asked for by its name. Whether the variable has it, its ps
+ * knows. */
+static enum sumac_status find_slot(
+    struct sumac_client *client, const struct selection *selection, uint32_t *slot,
+    struct sumac_error *error)
+{
+    const char *const name = selection->variable->name;
+    struct sumac_error why;
+
+    assert(selection->pulls);
+    assert(client_is_locked(client));
+    if (selection->indices != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "pull of a slot of %s by indices; give has_rows and rows, or pull all of it", name);
+    const struct update_function *row =
+        client_know_number(client, selection->variable->function, &why);
+    if (row == NULL)
+        return fail(error, why.status, why.reason, "pull of a slot of %s: %s", name, why.text);
+    for (*slot = 0; *slot < row->slot_count; ++*slot)
+        if (strcmp(row->slot_names[*slot], selection->slot) == 0)
+            return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MISSING_SLOTS,
+        "pull of slot %.64s of %s: its function %s has no such slot; sumac_variable_describe lists "
+        "the slots",
+        selection->slot, name, row->name);
+}
+
 enum sumac_status selection_add(
     struct transfer *transfer, const struct selection *selection, struct sumac_error *error)
 {
@@ -248,6 +280,9 @@ enum sumac_status selection_add(
     struct sumac_range rows = {.first = 0}, common;
     enum sumac_status status = check_rows(selection, transfer->client, &rows, error);
 
+    uint32_t slot = 0;
+    if (status == SUMAC_OK && selection->slot != NULL)
+        status = find_slot(transfer->client, selection, &slot, error);
     if (status == SUMAC_OK && selection->indices != NULL)
         return selection->pulls ? slices_ask(transfer, selection, error)
                                 : slices_add(transfer, selection, error);
@@ -274,6 +309,10 @@ enum sumac_status selection_add(
         }
         assert(common.first >= shard->first_row);
         covered += common.count;
+        if (selection->slot != NULL) {
+            piece->kind = WIRE_PIECE_SLOT_VALUE;
+            piece->slot = slot;
+        }
         piece->offset_bytes = (common.first - shard->first_row) * row_bytes;
         piece->bytes = common.count * row_bytes;
         piece->data = data + (common.first - rows.first) * row_bytes;
@@ -316,6 +355,8 @@ void transfer_note_pulled(
     struct transfer *transfer, const uint64_t *versions, uint32_t version_count)
 {
     for (uint32_t i = 0; i < version_count && i < transfer->piece_count; i++) {
+        if (transfer->pieces[i].kind == WIRE_PIECE_SLOT_VALUE)
+            continue; /* no gradient is computed from it */
         transfer->shards[i]->earlier_version = transfer->shards[i]->version;
         transfer->shards[i]->version = versions[i];
     }

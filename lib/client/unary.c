@@ -122,6 +122,7 @@ client_call(struct sumac_client *client, const struct client_call *call, struct 
     const struct session_call wanted = {
         .token = (uintptr_t)&unary,
         .any_ps = call->any_ps,
+        .ps = call->ps,
         .service = call->service,
         .method = call->method,
         .request = call->request,

@@ -182,6 +182,10 @@ fill_pieces(struct session *session, const struct request *request, wire_pull_re
         pieces[i].shard_id = piece->shard_id;
         pieces[i].layout_epoch = piece->layout_epoch;
         pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_VALUES;
+        if (piece->kind == WIRE_PIECE_SLOT_VALUE) {
+            pieces[i].kind = SUMAC__V1__PIECE__KIND__KIND_SLOT_VALUE;
+            pieces[i].slot = piece->slot;
+        }
         pieces[i].offset_bytes = piece->offset_bytes;
         pieces[i].bytes = piece->bytes;
         if (piece->rows != NULL) {

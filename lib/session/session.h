@@ -59,6 +59,7 @@ struct session_piece {
     uint32_t layout_epoch;
     uint32_t kind;     /* WIRE_PIECE_… */
     uint32_t function; /* 0: the variable's own; i: functions[i - 1] */
+    uint32_t slot;     /* of WIRE_PIECE_SLOT_VALUE, which a pull may have: its number */
     uint64_t based_on;
     uint64_t offset_bytes; /* in the shard */
     uint64_t bytes;

@@ -94,14 +94,14 @@ check_random(const wire_initializer *initializer, enum sumac_dtype dtype, struct
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
             "initializer %s with a = %.9g and b = %.9g is beyond %s", name, a, b,
             sumac_dtype_name(dtype));
-    if (uniform && b < a)
+    if (uniform && b <= a)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
-            "initializer uniform needs a <= b, given a = %.9g and b = %.9g", a, b);
-    if (!uniform && b < 0)
+            "initializer uniform needs a < b, given a = %.9g and b = %.9g", a, b);
+    if (!uniform && b <= 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_INITIALIZER,
-            "initializer normal needs a standard deviation b >= 0, given %.9g", b);
+            "initializer normal needs a standard deviation b > 0, given %.9g", b);
     return SUMAC_OK;
 }
 

@@ -344,9 +344,9 @@ bool update_all_finite(enum sumac_dtype dtype, const void *data, size_t bytes);
  * numbering); every split into runs gives the same values. ASSIGNED fills with zeros. Philox
  * 4x32-10 (Salmon et al., SC'11) keyed by `seed`; the counter is the element's number halved, since
  * two elements share a block of four words: the random values are computed in float64 and rounded
- * to the type. Fails  INVALID_ARGUMENT: a random kind on a dtype that is no float, uniform with b <
- * a or b − a not finite, normal with b < 0, a or b not finite or beyond the type, a constant that
- * the type cannot hold, an unknown kind. */
+ * to the type. Fails  INVALID_ARGUMENT: a random kind on a dtype that is no float, uniform with b
+ * <= a or b − a not finite, normal with b <= 0, a or b not finite or beyond the type, a constant
+ * that the type cannot hold, an unknown kind. */
 enum sumac_status initializer_check(
     const wire_initializer *initializer, enum sumac_dtype dtype, struct sumac_error *error);
 void initializer_fill(

@@ -111,7 +111,7 @@ static uint64_t mask_of(uint64_t first, uint64_t count)
 void store_assignable_fill(struct shard *shard, uint64_t offset, uint64_t bytes)
 {
     const uint64_t element_bytes = sumac_dtype_bytes(shard->variable->definition.dtype);
-    const struct block_byte at = store_block_byte(shard, offset);
+    const struct block_byte at = store_block_byte(shard, STORE_VALUE, offset);
     const uint64_t beyond = (at.within + bytes) / element_bytes;
 
     assert(!shard->variable->filled);
@@ -161,7 +161,7 @@ void store_assigned(struct store *store, struct shard *shard, uint64_t offset, u
 
     assert(offset + bytes <= shard->bytes);
     for (uint64_t end = offset + bytes; shard->unassigned != NULL && offset < end;) {
-        const struct block_byte at = store_block_byte(shard, offset);
+        const struct block_byte at = store_block_byte(shard, STORE_VALUE, offset);
         const uint64_t left = end - offset, here = shard->variable->block_bytes - at.within;
         const uint64_t some = left < here ? left : here;
         struct unassigned *of_block = shard->unassigned[at.index];

@@ -277,9 +277,11 @@ static inline uint64_t store_blocks_of(const struct variable *variable, uint64_t
 struct block_byte {
     uint32_t index, within;
 };
-static inline struct block_byte store_block_byte(const struct shard *shard, uint64_t at)
+static inline struct block_byte
+store_block_byte(const struct shard *shard, uint32_t list, uint64_t at)
 {
-    const uint32_t block_bytes = shard->variable->block_bytes;
+    const uint64_t block_bytes = (uint64_t)shard->variable->block_bytes *
+                                 (list == STORE_VALUE ? 1 : shard->variable->slot_widens);
 
     return (struct block_byte){
         .index = (uint32_t)(at / block_bytes), .within = (uint32_t)(at % block_bytes)};

@@ -12,8 +12,6 @@
 #include "sumac/client.h"
 #include "target.h"
 
-#define HYPERPARAMETERS_MAX 16
-
 static struct {
     struct sumac_client *client;
     const struct target_variable *definition;
@@ -50,12 +48,12 @@ static enum sumac_status wrap(
 
 static enum sumac_status create(const struct target_variable *variable, struct sumac_error *error)
 {
-    struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
+    struct sumac_function function = {.name = variable->function};
     const size_t count = variable->hyperparameter_count;
 
     now.definition = variable;
-    for (size_t i = 0; i < count && i < HYPERPARAMETERS_MAX; i++)
-        hyperparameters[i] = (struct sumac_hyperparameter){
+    for (size_t i = 0; i < count && i < SUMAC_HYPERPARAMETERS_MAX; i++)
+        function.hyperparameters[i] = (struct sumac_hyperparameter){
             .name = variable->hyperparameters[i].name, .value = variable->hyperparameters[i].value};
     struct sumac_tensor initial;
     enum sumac_status status = wrap(variable->initial, variable->initial->data, &initial, error);
@@ -70,10 +68,7 @@ static enum sumac_status create(const struct target_variable *variable, struct s
         .initial_value = &initial,
         .partitioner = splits ? SUMAC_PARTITIONER_FIXED_SHARDS : SUMAC_PARTITIONER_NONE,
         .num_shards = splits ? 2 : 0,
-        .function = {
-            .name = variable->function,
-            .hyperparameters = hyperparameters,
-            .hyperparameter_count = (uint32_t)count}};
+        .function = function};
     status = sumac_client_create(now.client, &options, &now.variable, error);
     sumac_buffer_unref(initial.buffer);
     return status;

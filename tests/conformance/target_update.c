@@ -7,8 +7,6 @@
 #include "sumac/distributed.h"
 #include "target.h"
 
-#define HYPERPARAMETERS_MAX 32u
-
 static struct {
     struct sumac_strategy *strategy;
     struct sumac_distributed *variable;
@@ -31,23 +29,18 @@ static struct sumac_value *value_of(const struct case_tensor *tensor)
 static enum sumac_status create(const struct target_variable *variable, struct sumac_error *error)
 {
     const struct sumac_strategy_options alone = {.kind = SUMAC_STRATEGY_DEFAULT};
-    struct sumac_hyperparameter given[HYPERPARAMETERS_MAX];
+    struct sumac_function function = {.name = variable->function};
 
-    if (variable->hyperparameter_count > HYPERPARAMETERS_MAX)
+    if (variable->hyperparameter_count > SUMAC_HYPERPARAMETERS_MAX)
         return fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "more than %u hyperparameters",
-            HYPERPARAMETERS_MAX);
+            SUMAC_HYPERPARAMETERS_MAX);
     for (size_t i = 0; i < variable->hyperparameter_count; i++)
-        given[i] = (struct sumac_hyperparameter){
+        function.hyperparameters[i] = (struct sumac_hyperparameter){
             .name = variable->hyperparameters[i].name, .value = variable->hyperparameters[i].value};
     struct sumac_value *initial = value_of(variable->initial);
     const struct sumac_distributed_options options = {
-        .name = variable->name,
-        .initial = initial,
-        .function = {
-            .name = variable->function,
-            .hyperparameters = given,
-            .hyperparameter_count = (uint32_t)variable->hyperparameter_count}};
+        .name = variable->name, .initial = initial, .function = function};
     enum sumac_status status = sumac_strategy_create(&alone, &now.strategy, error);
     if (status == SUMAC_OK)
         status = sumac_distributed_create(now.strategy, &options, &now.variable, error);

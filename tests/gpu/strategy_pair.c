@@ -252,9 +252,7 @@ struct sumac_distributed *variable_made(
 struct sumac_distributed *
 variable_of(struct sumac_strategy *strategy, const char *function, enum sumac_synchronization how)
 {
-    static const struct sumac_hyperparameter rate = {.name = "learning_rate", .value = 0.5};
-    const struct sumac_function of = {
-        .name = function, .hyperparameters = &rate, .hyperparameter_count = 1};
+    const struct sumac_function of = SUMAC_FUNCTION(function, {"learning_rate", 0.5});
 
     return variable_made(strategy, tensor(SUMAC_FLOAT32, SUMAC_SHAPE(4, 3), 0), &of, how);
 }

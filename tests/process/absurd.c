@@ -290,30 +290,60 @@ static void try_functions(void)
         .function = {.name = "nope"});
     CREATE(
         "hyperparameters without a function", INVALID_ARGUMENT, "hyperparameters is given",
-        .function = {.hyperparameters = &rate, .hyperparameter_count = 1});
+        .function = {.hyperparameters = {rate}});
     CREATE(
-        "NULL hyperparameters", INVALID_ARGUMENT, "hyperparameters is NULL",
-        .function = {.name = "sgd", .hyperparameter_count = 1});
-    CREATE(
-        "2^32 - 1 hyperparameters", INVALID_ARGUMENT, "4294967295 hyperparameters",
-        .function = {"sgd", &rate, UINT32_MAX});
+        "function Adam", INVALID_ARGUMENT, "no update function Adam; did you mean adam",
+        .function = {.name = "Adam"});
     CREATE(
         "a hyperparameter without a name", INVALID_ARGUMENT,
         "a hyperparameter of sgd is given without its name; it has learning_rate",
-        .function = {"sgd", &unnamed, 1});
+        .function = {"sgd", {unnamed}, NULL});
     CREATE(
         "lr of sgd", INVALID_ARGUMENT, "sgd has no hyperparameter lr; it has learning_rate",
-        .function = {"sgd", &rate, 1});
+        .function = {"sgd", {rate}, NULL});
     CREATE(
         "momentum of adam", INVALID_ARGUMENT,
         "adam has no hyperparameter momentum; it has learning_rate, beta_1, beta_2, epsilon",
-        .function = {"adam", &momentum, 1});
+        .function = {"adam", {momentum}, NULL});
     CREATE(
         "lr of assign", INVALID_ARGUMENT, "assign has no hyperparameter lr; it has none",
-        .function = {"assign", &rate, 1});
+        .function = {"assign", {rate}, NULL});
     CREATE(
         "learning_rate NaN", INVALID_ARGUMENT, "learning_rate of sgd is nan",
-        .function = {"sgd", &nan, 1});
+        .function = {"sgd", {nan}, NULL});
+}
+
+static void try_asking(void)
+{
+    struct sumac_variable_facts facts;
+    struct sumac_ps_facts ps_facts;
+    size_t listed = 0;
+
+    REFUSED(
+        sumac_variable_describe, "NULL variable", INVALID_ARGUMENT, "variable is NULL",
+        sumac_variable_describe(NULL, &facts, error));
+    REFUSED(
+        sumac_variable_describe, "NULL facts", INVALID_ARGUMENT, "facts is NULL",
+        sumac_variable_describe(w, NULL, error));
+    REFUSED(
+        sumac_client_list, "NULL client", INVALID_ARGUMENT, "client is NULL",
+        sumac_client_list(NULL, NULL, 0, &listed, error));
+    REFUSED(
+        sumac_client_list, "no place for them", INVALID_ARGUMENT, "variables is NULL",
+        sumac_client_list(client, NULL, SIZE_MAX, &listed, error));
+    REFUSED(
+        sumac_client_list, "NULL count", INVALID_ARGUMENT, "count is NULL",
+        sumac_client_list(client, NULL, 0, NULL, error));
+    REFUSED(
+        sumac_client_stats, "NULL client", INVALID_ARGUMENT, "client is NULL",
+        sumac_client_stats(NULL, 0, &ps_facts, error));
+    REFUSED(
+        sumac_client_stats, "NULL facts", INVALID_ARGUMENT, "facts is NULL",
+        sumac_client_stats(client, 0, NULL, error));
+    REFUSED(
+        sumac_client_stats, "ps 2^32 - 1", INVALID_ARGUMENT,
+        "there is no ps 4294967295; the cluster has 2",
+        sumac_client_stats(client, UINT32_MAX, &ps_facts, error));
 }
 
 static void try_names(void)
@@ -606,6 +636,9 @@ static void try_making_workers(void)
     REFUSED(
         sumac_worker_flush, "NULL", INVALID_ARGUMENT, "worker is NULL",
         sumac_worker_flush(NULL, error));
+    REFUSED(
+        sumac_worker_pull, "NULL", INVALID_ARGUMENT, "worker is NULL",
+        sumac_worker_pull(NULL, error));
     HOLDS(sumac_worker_values, "NULL", sumac_worker_values(NULL) == NULL);
     HOLDS(sumac_worker_steps, "NULL", sumac_worker_steps(NULL) == 0);
     HOLDS(sumac_worker_late, "NULL", sumac_worker_late(NULL) == 0);
@@ -748,6 +781,7 @@ int main(void)
     try_initial_values();
     try_functions();
     try_names();
+    try_asking();
     try_barriers();
     try_meets();
     try_pushing();

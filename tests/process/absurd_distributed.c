@@ -195,8 +195,8 @@ static void try_slots_and_destinations(void)
 static void try_updating(void)
 {
     const struct sumac_update nothing = {.function = NULL};
-    const struct sumac_function nameless = {.hyperparameter_count = UINT32_MAX};
-    const struct sumac_function counted = {.name = "sgd", .hyperparameter_count = UINT32_MAX};
+    const struct sumac_function nameless = {.hyperparameters = {{"learning_rate", 1}}};
+    const struct sumac_function counted = {.name = "sgd", .hyperparameters = {{NULL, 1}}};
 
     REFUSED(
         sumac_distributed_update, "NULL", INVALID_ARGUMENT, "variable is NULL",
@@ -211,11 +211,11 @@ static void try_updating(void)
         sumac_distributed_apply, "NULL", INVALID_ARGUMENT, "gradient is NULL",
         sumac_distributed_apply(variable, NULL, NULL, NULL, error));
     REFUSED(
-        sumac_distributed_apply, "2^32 - 1 of no function", INVALID_ARGUMENT, "without its name",
-        sumac_distributed_apply(variable, NULL, &nameless, number, error));
+        sumac_distributed_apply, "hyperparameters of no function", INVALID_ARGUMENT,
+        "without its name", sumac_distributed_apply(variable, NULL, &nameless, number, error));
     REFUSED(
         sumac_distributed_apply, "2^32 - 1 hyperparameters", INVALID_ARGUMENT,
-        "hyperparameters is NULL",
+        "a hyperparameter of sgd is given without its name",
         sumac_distributed_apply(variable, NULL, &counted, number, error));
     struct sumac_distributed *const none[] = {variable, NULL};
     struct sumac_value *nested = sumac_value_list((struct sumac_value *const[]){NULL}, 0);

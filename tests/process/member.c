@@ -421,9 +421,15 @@ whole(struct member *member, char *const *words, size_t count, enum sumac_status
     } else if (count == 3 && strcmp(words[0], "set") == 0) {
         *status = values_set(member->client, words, &member->error);
         said = "set";
-    } else if (count == 3 && strcmp(words[0], "fetch") == 0) {
-        *status = values_fetch(member->client, words, &member->error);
+    } else if (count >= 3 && strcmp(words[0], "fetch") == 0) {
+        *status = values_fetch(member->client, words, count, &member->error);
         said = "fetched";
+    } else if (count == 2 && strcmp(words[0], "facts") == 0) {
+        *status = values_facts(member->client, words, &member->error);
+        said = "described";
+    } else if (count == 1 && strcmp(words[0], "list") == 0) {
+        *status = values_list(member->client, &member->error);
+        said = "listed";
     }
     if (said != NULL && *status == SUMAC_OK)
         say(said);

@@ -189,7 +189,7 @@ class Defining(unittest.TestCase):
             self.assertIn(said, errors)
         code, _, errors = self.sumac("update", "r", "adamm", "--value", good)
         self.assertEqual(code, 2)
-        self.assertIn("there is no update function adamm; there are assign,", errors)
+        self.assertIn("there is no update function adamm; did you mean adam or adamw?", errors)
         code, _, errors = self.sumac("update", "r", "adam", "--value", good)
         self.assertNotEqual(code, 0)
         self.assertIn("adam", errors)

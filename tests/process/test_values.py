@@ -62,6 +62,43 @@ class Talk(unittest.TestCase):
 class Values(Talk):
     ps_count = 3
 
+    def test_a_client_reads_what_the_update_function_keeps(self):
+        gradient = numpy.arange(1, 36, dtype=numpy.float32).reshape(7, 5)
+        self.make("kept", "float32", (7, 5), 3, "momentum,learning_rate=1,momentum=0.5")
+        self.make("half", "float16", (7, 5), 3, "momentum,learning_rate=1,momentum=0.5")
+        for _ in range(2):
+            self.put("kept", gradient)
+            self.put("half", gradient.astype(numpy.float16))
+        for name in ("kept", "half"):
+            self.ask(f"fetch {name} {self.path('slot')} momentum", "fetched")
+            slot = numpy.fromfile(self.path("slot"), numpy.float32).reshape(7, 5)
+            self.assertTrue((slot == 1.5 * gradient).all(), slot)
+        self.ask(f"fetch kept {self.path('slot')} m", "refused INVALID_ARGUMENT MISSING_SLOTS .*slot m of kept.*momentum")
+        self.ask("make bare float32 4 2 rmsprop,momentum=0.5", "made")
+        self.ask(f"fetch bare {self.path('slot')} mean_gradient", "refused INVALID_ARGUMENT MISSING_SLOTS .*slot 2 of variable bare, which has 2")
+
+    def test_slots_of_many_blocks_arrive_whole(self):
+        gradient = numpy.arange(3 * 500_000, dtype=numpy.float32).reshape(3, 500_000)
+        self.make("wide", "float32", (3, 500_000), 2, "adam")
+        self.put("wide", gradient)
+        self.ask(f"fetch wide {self.path('slot')} m", "fetched")
+        slot = numpy.fromfile(self.path("slot"), numpy.float32).reshape(3, 500_000)
+        numpy.testing.assert_allclose(slot, gradient / 10, rtol=1e-6)
+
+    def test_a_client_describes_and_lists_variables(self):
+        self.make("told", "float32", (7, 5), 3, "adam,learning_rate=0.5,schedule=constant,warmup_steps=5,warmup_target=1")
+        self.put("told", numpy.ones((7, 5), numpy.float32))
+        self.ask("facts told", r"facts 1 1 adam learning_rate=0\.5 beta_1=0\.9 .*slot:m slot:v scheduled$")
+        self.ask("set told adam,learning_rate=0.25", "set")
+        self.ask("facts told", r"facts 2 2 adam learning_rate=0\.25 beta_1=0\.9 .*slot:m slot:v$")
+        listed = self.ask("list", r"list (\d+) (\d+) (.*)")
+        self.assertEqual(listed.group(1), listed.group(2))
+        self.assertIn("told", listed.group(3).split())
+        self.assertEqual(len(listed.group(3).split()), int(listed.group(1)))
+        self.make("brief", "float32", (2,), 1)
+        self.ask("delete brief", "deleted")
+        self.ask("facts brief", "refused NOT_FOUND")
+
     def there_and_back(self, name, dtype, shape, shards):
         numpy_type = numpy.dtype({"bfloat16": "uint16"}.get(dtype, dtype))
         random = numpy.random.default_rng(7)

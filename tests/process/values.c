@@ -2,11 +2,10 @@
 /* values.c -- a variable's bytes from a file to the ps, and back. */
 #include "values.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HYPERPARAMETERS_MAX 4
 
 static struct sumac_shape parse_shape(const char *text)
 {
@@ -50,16 +49,15 @@ static bool parse_schedule(const char *name, const char *value, struct sumac_sch
 }
 
 /* "sgd,learning_rate=0.5,schedule=constant": the text is cut into its words. */
-static struct sumac_function parse_function(
-    char *text, struct sumac_hyperparameter *hyperparameters, struct sumac_schedule *schedule)
+static struct sumac_function parse_function(char *text, struct sumac_schedule *schedule)
 {
-    struct sumac_function function = {.hyperparameters = hyperparameters};
+    struct sumac_function function = {.name = NULL};
+    uint32_t count = 0;
     char *rest = NULL;
 
     *schedule = (struct sumac_schedule){0};
     function.name = strtok_r(text, ",", &rest);
-    for (char *word = strtok_r(NULL, ",", &rest);
-         word != NULL && function.hyperparameter_count < HYPERPARAMETERS_MAX;
+    for (char *word = strtok_r(NULL, ",", &rest); word != NULL && count < SUMAC_HYPERPARAMETERS_MAX;
          word = strtok_r(NULL, ",", &rest)) {
         char *equals = strchr(word, '=');
         if (equals == NULL)
@@ -69,7 +67,7 @@ static struct sumac_function parse_function(
             function.schedule = schedule;
             continue;
         }
-        hyperparameters[function.hyperparameter_count++] =
+        function.hyperparameters[count++] =
             (struct sumac_hyperparameter){.name = word, .value = strtod(equals + 1, NULL)};
     }
     return function;
@@ -79,7 +77,6 @@ static enum sumac_status make(
     struct sumac_client *client, char *const *words, const struct sumac_tensor *first,
     struct sumac_error *error)
 {
-    struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
     struct sumac_schedule schedule;
     const struct sumac_variable_options options = {
         .name = words[1],
@@ -87,7 +84,7 @@ static enum sumac_status make(
         .shape = parse_shape(words[3]),
         .partitioner = SUMAC_PARTITIONER_FIXED_SHARDS,
         .num_shards = strtoull(words[4], NULL, 10),
-        .function = parse_function(words[5], hyperparameters, &schedule),
+        .function = parse_function(words[5], &schedule),
         .initializer = first != NULL ? SUMAC_INITIALIZER_ASSIGNED : SUMAC_INITIALIZER_ZEROS,
         .initial_value = first,
     };
@@ -151,7 +148,6 @@ values_make_of(struct sumac_client *client, char *const *words, struct sumac_err
 enum sumac_status
 values_put(struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error)
 {
-    struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
     struct sumac_function function = {0};
     struct sumac_schedule schedule;
     const struct sumac_push_options options = {
@@ -168,7 +164,7 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
             (struct sumac_range){.first = strtoull(words[7], NULL, 10), .count = shape.extent[0]};
     enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
     if (status == SUMAC_OK && count > 5 && strcmp(words[5], "-") != 0) {
-        function = parse_function(words[5], hyperparameters, &schedule);
+        function = parse_function(words[5], &schedule);
         delta.function = &function;
     }
     if (status == SUMAC_OK)
@@ -186,26 +182,28 @@ values_put(struct sumac_client *client, char *const *words, size_t count, struct
 enum sumac_status
 values_set(struct sumac_client *client, char *const *words, struct sumac_error *error)
 {
-    struct sumac_hyperparameter hyperparameters[HYPERPARAMETERS_MAX];
     struct sumac_schedule schedule;
-    const struct sumac_function function = parse_function(words[2], hyperparameters, &schedule);
+    const struct sumac_function function = parse_function(words[2], &schedule);
     struct sumac_delta delta = {.function = &function, .sets_hyperparameters = true};
     const enum sumac_status status = sumac_client_find(client, words[1], &delta.variable, error);
 
     return status == SUMAC_OK ? sumac_client_push_and_wait(client, &delta, 1, NULL, error) : status;
 }
 
-enum sumac_status
-values_fetch(struct sumac_client *client, char *const *words, struct sumac_error *error)
+enum sumac_status values_fetch(
+    struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error)
 {
-    struct sumac_fetch fetch = {0};
+    struct sumac_fetch fetch = {.slot = count > 3 ? words[3] : NULL};
     struct sumac_buffer *buffer = NULL;
     struct sumac_pull *pull = NULL;
     enum sumac_status status = sumac_client_find(client, words[1], &fetch.variable, error);
 
     if (status == SUMAC_OK) {
         const struct sumac_shape shape = sumac_variable_shape(fetch.variable);
-        status = allocate(sumac_variable_dtype(fetch.variable), &shape, &buffer, &fetch.into);
+        enum sumac_dtype dtype = sumac_variable_dtype(fetch.variable);
+        if (fetch.slot != NULL && sumac_dtype_bytes(dtype) == 2)
+            dtype = SUMAC_FLOAT32;
+        status = allocate(dtype, &shape, &buffer, &fetch.into);
     }
     if (status == SUMAC_OK)
         status = sumac_client_pull(client, &fetch, 1, NULL, &pull, error);
@@ -215,4 +213,47 @@ values_fetch(struct sumac_client *client, char *const *words, struct sumac_error
         status = transfer(&fetch.into, words[2], true);
     sumac_buffer_unref(buffer);
     return status;
+}
+
+enum sumac_status
+values_facts(struct sumac_client *client, char *const *words, struct sumac_error *error)
+{
+    struct sumac_variable *variable = NULL;
+    struct sumac_variable_facts facts;
+    enum sumac_status status = sumac_client_find(client, words[1], &variable, error);
+
+    if (status == SUMAC_OK)
+        status = sumac_variable_describe(variable, &facts, error);
+    if (status != SUMAC_OK)
+        return status;
+    printf(
+        "facts %" PRIu64 " %" PRIu64 " %s", facts.version_min, facts.version_max,
+        facts.function.name);
+    for (uint32_t i = 0; i < SUMAC_HYPERPARAMETERS_MAX; i++)
+        if (facts.function.hyperparameters[i].name != NULL)
+            printf(
+                " %s=%g", facts.function.hyperparameters[i].name,
+                facts.function.hyperparameters[i].value);
+    for (uint32_t i = 0; i < facts.slot_count; i++)
+        printf(" slot:%s", facts.slots[i]);
+    printf("%s\n", facts.has_schedule ? " scheduled" : "");
+    return SUMAC_OK;
+}
+
+enum sumac_status values_list(struct sumac_client *client, struct sumac_error *error)
+{
+    struct sumac_variable *variables[1024];
+    struct sumac_ps_facts facts;
+    size_t count = 0;
+    enum sumac_status status = sumac_client_list(client, variables, 1024, &count, error);
+
+    if (status == SUMAC_OK)
+        status = sumac_client_stats(client, 0, &facts, error);
+    if (status != SUMAC_OK)
+        return status;
+    printf("list %zu %" PRIu64, count, facts.variables);
+    for (size_t i = 0; i < count && i < 1024; i++)
+        printf(" %s", sumac_variable_name(variables[i]));
+    printf("\n");
+    return SUMAC_OK;
 }

@@ -31,8 +31,15 @@ enum sumac_status values_put(
 enum sumac_status
 values_set(struct sumac_client *client, char *const *words, struct sumac_error *error);
 
-/* fetch NAME FILE: pull all of it into the file. */
+/* fetch NAME FILE [SLOT]: pull all of it, or of a slot, into the file. */
+enum sumac_status values_fetch(
+    struct sumac_client *client, char *const *words, size_t count, struct sumac_error *error);
+
+/* facts NAME: "facts LEAST_VERSION MOST FUNCTION NAME=VALUE … slot:NAME …". */
 enum sumac_status
-values_fetch(struct sumac_client *client, char *const *words, struct sumac_error *error);
+values_facts(struct sumac_client *client, char *const *words, struct sumac_error *error);
+
+/* list: "list COUNT COUNT_OF_PS_0 NAME …". */
+enum sumac_status values_list(struct sumac_client *client, struct sumac_error *error);
 
 #endif

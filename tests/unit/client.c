@@ -245,9 +245,8 @@ encode(const char *name, const char *hyperparameter, wire_function *wire, struct
     struct arena arena;
 
     arena_init(&arena, &memory_heap, 1 << 16);
-    const struct sumac_hyperparameter value = {.name = hyperparameter, .value = 0.5};
     const struct sumac_function function = {
-        .name = name, .hyperparameters = &value, .hyperparameter_count = hyperparameter != NULL};
+        name, {{hyperparameter, hyperparameter != NULL ? 0.5 : 0}}, NULL};
     wire_function *made = NULL;
     const enum sumac_status status = encode_locked(&function, &arena, &made, error);
     if (status == SUMAC_OK) {
@@ -290,6 +289,9 @@ static void an_unknown_function_is_refused_with_those_that_there_are(void **stat
                     "sgd, momentum, adam, adagrad, rmsprop, adamw, ftrl, nadam, adamax, adadelta, "
                     "lion, yogi, delayed_nesterov, multiply, divide, min, max");
     assert_int_equal(encode("unspecified", NULL, &wire, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(encode("Adam", NULL, &wire, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(
+        error.text, "there is no update function Adam; did you mean adam, adamw or nadam?");
 }
 
 static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **state)
@@ -312,39 +314,47 @@ static void a_hyperparameter_of_another_function_is_refused_with_its_own(void **
     assert_string_equal(error.text, "assign_add has no hyperparameter lr; it has none");
 }
 
-static void each_hyperparameter_has_its_own_value_and_there_are_no_more_than_can_be(void **state)
+static void each_hyperparameter_has_its_own_value_wherever_it_stands(void **state)
 {
     (void)state;
-    static const struct sumac_hyperparameter two[] = {{"beta_2", 0.25}, {"epsilon", 0.75}};
-    struct sumac_hyperparameter many[64];
     struct arena arena;
     wire_function *made = NULL;
     struct sumac_error error = {0};
 
     arena_init(&arena, &memory_heap, 1 << 16);
-    const struct sumac_function adam = {
-        .name = "adam", .hyperparameters = two, .hyperparameter_count = 2};
-    assert_int_equal(encode_locked(&adam, &arena, &made, NULL), SUMAC_OK);
-    assert_int_equal(made->n_hyperparameters, 2);
+    struct sumac_function adam = SUMAC_FUNCTION("adam", {"beta_2", 0.25}); /* given */
+    adam.hyperparameters[SUMAC_HYPERPARAMETERS_MAX - 1] =
+        (struct sumac_hyperparameter){"epsilon", 0.75};
+
+    assert_int_equal(encode_locked(&adam, &arena, &made, NULL), SUMAC_OK); /* when */
+
+    assert_int_equal(made->n_hyperparameters, 2); /* then */
     assert_true(made->hyperparameters[0]->value == 0.25);
     assert_true(made->hyperparameters[1]->value == 0.75);
     assert_int_not_equal(made->hyperparameters[0]->name, made->hyperparameters[1]->name);
+    adam.hyperparameters[1].value = 0.5;
+    assert_int_equal(encode_locked(&adam, &arena, &made, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "a hyperparameter of adam is given without its name"));
+    arena_deinit(&arena);
+}
 
-    for (int i = 0; i < 64; i++)
-        many[i] = two[0];
-    const struct sumac_function full = {
-        .name = "adam",
-        .hyperparameters = many,
-        .hyperparameter_count = UPDATE_HYPERPARAMETERS_MAX};
-    assert_int_equal(encode_locked(&full, &arena, &made, NULL), SUMAC_OK);
-    const struct sumac_function none = {.name = "adam", .hyperparameter_count = 1};
-    assert_int_equal(encode_locked(&none, &arena, &made, &error), SUMAC_INVALID_ARGUMENT);
-    assert_string_equal(error.text, "adam: hyperparameter_count is 1, and hyperparameters is NULL");
-    const struct sumac_function excessive = {
-        .name = "adam", .hyperparameters = many, .hyperparameter_count = 64};
-    assert_int_equal(encode_locked(&excessive, &arena, &made, &error), SUMAC_INVALID_ARGUMENT);
-    assert_non_null(
-        strstr(error.text, "adam is given 64 hyperparameters, and none has more than "));
+/* Hyperparameters that a loop's body writes are still there when all are created. */
+static void functions_that_a_loop_writes_keep_their_hyperparameters(void **state)
+{
+    (void)state;
+    struct sumac_function functions[3];
+    struct arena arena;
+    wire_function *made = NULL;
+
+    arena_init(&arena, &memory_heap, 1 << 16);
+    for (int i = 0; i < 3; i++) /* given */
+        functions[i] = SUMAC_FUNCTION("adam", {"learning_rate", i}, {"beta_1", 0.5});
+
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(encode_locked(&functions[i], &arena, &made, NULL), SUMAC_OK); /* when */
+        assert_int_equal(made->n_hyperparameters, 2);                                  /* then */
+        assert_true(made->hyperparameters[0]->value == i);
+    }
     arena_deinit(&arena);
 }
 
@@ -777,7 +787,8 @@ int main(void)
         cmocka_unit_test(the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps),
         cmocka_unit_test(ps_that_are_named_twice_or_not_at_all_are_refused),
         cmocka_unit_test(options_that_contradict_each_other_are_refused),
-        cmocka_unit_test(each_hyperparameter_has_its_own_value_and_there_are_no_more_than_can_be),
+        cmocka_unit_test(each_hyperparameter_has_its_own_value_wherever_it_stands),
+        cmocka_unit_test(functions_that_a_loop_writes_keep_their_hyperparameters),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -309,7 +309,6 @@ static void an_option_of_another_kind_is_refused_with_the_kinds_that_have_it(voi
 {
     struct played *const played = *state;
     static const struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
-    static const struct sumac_hyperparameter rate = {"learning_rate", 1};
     const struct odd cases[] = {
         {{.a = 1}, "w: a is given, which only initializer CONSTANT, UNIFORM or NORMAL has"},
         {{.initializer = SUMAC_INITIALIZER_CONSTANT, .b = 1},
@@ -324,7 +323,7 @@ static void an_option_of_another_kind_is_refused_with_the_kinds_that_have_it(voi
          "w: max_shards is given, which only partitioner MIN_SIZE or MAX_SIZE has"},
         {{.partitioner = SUMAC_PARTITIONER_MIN_SIZE, .max_shard_bytes = 1},
          "w: max_shard_bytes is given, which only partitioner MAX_SIZE has"},
-        {{.function = {.hyperparameters = &rate, .hyperparameter_count = 1}},
+        {{.function = {.hyperparameters = {{"learning_rate", 1}}}},
          "w: hyperparameters is given, which only a function by name has"},
         {{.shape = {.rank = SUMAC_RANK_MAX + 1}}, "w has 9 axes, and 8 are the most"},
         {{.initializer = SUMAC_INITIALIZER_ASSIGNED},

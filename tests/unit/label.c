@@ -94,9 +94,8 @@ static void functions_that_differ_in_one_number_differ(void **state)
         .warmup_target = 2,
         .first_version = 9};
     struct sumac_schedule other = schedule;
-    struct sumac_hyperparameter rate[] = {{"learning_rate", 0.1}, {"momentum", 0.9}};
-    const struct sumac_function function = {
-        .name = "sgd", .hyperparameters = rate, .hyperparameter_count = 2, .schedule = &other};
+    struct sumac_function function = {"sgd", {{"learning_rate", 0.1}, {"momentum", 0.9}}, &other};
+    struct sumac_hyperparameter *const rate = function.hyperparameters;
     const struct label before = label_of(&function);
     struct label after;
 
@@ -111,10 +110,10 @@ static void functions_that_differ_in_one_number_differ(void **state)
     }
     other = schedule;
     const struct sumac_function others[] = {
-        {.name = "sgd", .hyperparameters = rate, .hyperparameter_count = 2},
-        {.name = "sgd", .hyperparameters = rate, .hyperparameter_count = 1, .schedule = &other},
-        {.name = "adam", .hyperparameters = rate, .hyperparameter_count = 2, .schedule = &other},
-        {.hyperparameters = rate, .hyperparameter_count = 2, .schedule = &other}};
+        {"sgd", {rate[0], rate[1]}, NULL},
+        {"sgd", {rate[0]}, &other},
+        {"adam", {rate[0], rate[1]}, &other},
+        {NULL, {rate[0], rate[1]}, &other}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         after = label_of(&others[i]);
         assert_false(same(&before, &after));

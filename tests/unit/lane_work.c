@@ -491,22 +491,23 @@ static void a_pull_of_many_pieces_is_refused_for_one_of_them(void **state)
     struct talk *const talk = *state;
     const struct lane_config config = ample_config();
     wire_piece unknown = WIRE_PIECE_INIT, odd = WIRE_PIECE_INIT, stale = WIRE_PIECE_INIT;
-    wire_piece beyond = WIRE_PIECE_INIT;
+    wire_piece beyond = WIRE_PIECE_INIT, slot = WIRE_PIECE_INIT, no_slot = WIRE_PIECE_INIT;
     const struct {
         const wire_piece *piece;
         const char *answer;
     } rows[] = {
-        {&unknown, "pulled 1 error UNKNOWN_SHARD\n"},
-        {&odd, "pulled 1 error UNSUPPORTED\n"},
-        {&stale, "pulled 1 error STALE_LAYOUT\n"},
-        {&beyond, "pulled 1 error WRONG_SHAPE\n"}};
+        {&unknown, "pulled 1 error UNKNOWN_SHARD\n"}, {&odd, "pulled 1 error UNSUPPORTED\n"},
+        {&slot, "pulled 1 error MISSING_SLOTS\n"},    {&no_slot, "pulled 1 error MISSING_SLOTS\n"},
+        {&stale, "pulled 1 error STALE_LAYOUT\n"},    {&beyond, "pulled 1 error WRONG_SHAPE\n"}};
     talk_start(talk, &config);
     talk_open(talk, 1);
     talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
     const uint64_t stream = talk_pull_stream(talk, 1);
     unknown.shard_id = VARIABLE + 1;
-    odd.shard_id = stale.shard_id = beyond.shard_id = VARIABLE;
-    odd.kind = (Sumac__V1__Piece__Kind)WIRE_PIECE_SLOT_VALUE;
+    odd.shard_id = stale.shard_id = beyond.shard_id = slot.shard_id = no_slot.shard_id = VARIABLE;
+    odd.kind = (Sumac__V1__Piece__Kind)99;
+    slot.kind = no_slot.kind = (Sumac__V1__Piece__Kind)WIRE_PIECE_SLOT_VALUE;
+    no_slot.slot = UINT32_MAX;
     stale.layout_epoch = 7;
     beyond.offset_bytes = 400;
 

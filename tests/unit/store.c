@@ -34,10 +34,10 @@ static void the_size_of_blocks_is_a_variables_own(void **state)
         assert_int_equal(coarse->list[list][0]->bytes, BLOCK_BYTES);
         assert_int_equal(fine->list[list][4]->bytes, BLOCK_BYTES / 2);
     }
-    assert_int_equal(store_block_byte(coarse, 100).index, 1);
-    assert_int_equal(store_block_byte(coarse, 100).within, 36);
-    assert_int_equal(store_block_byte(fine, 100).index, 3);
-    assert_int_equal(store_block_byte(fine, 100).within, 4);
+    assert_int_equal(store_block_byte(coarse, STORE_VALUE, 100).index, 1);
+    assert_int_equal(store_block_byte(coarse, STORE_VALUE, 100).within, 36);
+    assert_int_equal(store_block_byte(fine, STORE_VALUE, 100).index, 3);
+    assert_int_equal(store_block_byte(fine, STORE_VALUE, 100).within, 4);
     assert_true(finer->own_bytes > store_find(store, 3)->own_bytes);
     expect_consistent(store);
 }

@@ -576,12 +576,34 @@ static void steps_are_synchronous_where_that_can_be(void **state)
     assert_int_equal(
         sumac_worker_create(&fixture.options, &worker, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "SUMAC_SYNCHRONOUS is yes; 1 asks for"));
-    setenv("SUMAC_SYNCHRONOUS", "", 1);
+    setenv("SUMAC_SYNCHRONOUS", "1", 1);
+    fixture.options.synchronous = SUMAC_SYNCHRONOUS_NO;
     worker = created(&fixture);
     unsetenv("SUMAC_SYNCHRONOUS");
     assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
     assert_false(fixture.client.synchronous);
     sumac_worker_destroy(worker);
+}
+
+static void options_that_count_only_with_another_are_refused_without_it(void **state)
+{
+    (void)state;
+    struct sumac_worker *worker = NULL;
+    struct sumac_error error;
+    struct fixture fixture;
+
+    prepare(&fixture, 1);
+    fixture.options.lag_max = 4; /* given */
+
+    assert_int_equal(/* when, then */
+                     sumac_worker_create(&fixture.options, &worker, &error),
+                     SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "lag_max is 4, which counts only with `bounded`");
+    fixture.options.lag_max = 0;
+    fixture.options.synchronous = (enum sumac_synchronous)3;
+    assert_int_equal(
+        sumac_worker_create(&fixture.options, &worker, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "synchronous is 3"));
 }
 
 static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state)
@@ -600,6 +622,24 @@ static void steps_are_counted_from_0_and_each_replica_is_told_which(void **state
         assert_int_equal(fixture.seen.step[1], step);
     }
     assert_non_null(sumac_worker_values(worker));
+    sumac_worker_destroy(worker);
+}
+
+static void a_pull_between_steps_shows_what_the_pushes_made_of_the_values(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    prepare(&fixture, 1); /* given */
+    struct sumac_worker *worker = created(&fixture);
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    const float ran_on = *(float *)sumac_tensor_data(&sumac_worker_values(worker)[0]);
+
+    assert_int_equal(sumac_worker_pull(worker, NULL), SUMAC_OK); /* when */
+
+    const float fresh = *(float *)sumac_tensor_data(&sumac_worker_values(worker)[0]);
+    assert_true(fresh != ran_on); /* then */
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
     sumac_worker_destroy(worker);
 }
 
@@ -739,6 +779,8 @@ int main(void)
         cmocka_unit_test(gpus_where_there_are_none_make_no_worker_and_are_told),
         cmocka_unit_test(a_synchronous_step_pushes_a_sum_and_waits_for_the_others),
         cmocka_unit_test(steps_are_synchronous_where_that_can_be),
+        cmocka_unit_test(options_that_count_only_with_another_are_refused_without_it),
+        cmocka_unit_test(a_pull_between_steps_shows_what_the_pushes_made_of_the_values),
         cmocka_unit_test(steps_are_counted_from_0_and_each_replica_is_told_which),
         cmocka_unit_test(a_worker_undoes_its_loss_scale_and_clips),
         cmocka_unit_test(loss_scales_and_norms_that_make_no_sense_are_refused),

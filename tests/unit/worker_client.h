@@ -205,6 +205,17 @@ sumac_pull_wait(struct sumac_pull *pull, uint32_t timeout_ms, struct sumac_error
     return SUMAC_OK;
 }
 
+enum sumac_status sumac_client_pull_and_wait(
+    struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,
+    const struct sumac_pull_options *options, struct sumac_error *error)
+{
+    struct sumac_pull *pull;
+    const enum sumac_status status =
+        sumac_client_pull(client, fetches, count, options, &pull, error);
+
+    return status == SUMAC_OK ? sumac_pull_wait(pull, options->timeout_ms, error) : status;
+}
+
 /* ---- the step under test: replica i's gradient is value + i + 1, its weight i + 1 */
 
 struct seen {

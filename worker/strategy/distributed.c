@@ -251,9 +251,10 @@ void distributed_label_function(const struct sumac_function *function, struct la
     const struct sumac_schedule *schedule = function->schedule;
 
     label_add(label, function->name == NULL ? "its own" : function->name);
-    for (uint32_t i = 0; function->hyperparameters != NULL && i < function->hyperparameter_count;
-         i++) {
+    for (uint32_t i = 0; i < SUMAC_HYPERPARAMETERS_MAX; i++) {
         const struct sumac_hyperparameter *given = &function->hyperparameters[i];
+        if (function_place_is_free(function, i))
+            continue;
         label_add(label, " ");
         label_add(label, given->name == NULL ? "" : given->name);
         label_print(label, " %.17g", given->value);

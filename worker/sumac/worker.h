@@ -49,6 +49,14 @@ struct sumac_replica {
  * Threads  one per device, with its context current; the replicas of a step run at once. */
 typedef enum sumac_status sumac_step_function(struct sumac_replica *replica);
 
+/* Whether steps are synchronous. `true` is YES. */
+enum sumac_synchronous {
+    SUMAC_SYNCHRONOUS_DEFAULT = 0, /* as the environment's SUMAC_SYNCHRONOUS says, which `sumac run
+                                      --synchronous` sets to 1; else NO */
+    SUMAC_SYNCHRONOUS_YES = 1,
+    SUMAC_SYNCHRONOUS_NO = 2, /* whatever the environment says */
+};
+
 struct sumac_worker_options {
     struct sumac_client *client; /* borrowed; joined */
     /* "auto": on GPUs, if there are as many as replicas are asked for, and the program has a step
@@ -78,9 +86,8 @@ struct sumac_worker_options {
      * ever; what becomes of them is contributed in float32. A step whose weights are all 0
      * contributes nothing, and the others' is made without it. Where ps 0 has a --quorum, a step
      * that was taken without this worker is no error: it goes on with the newest one
-     * (sumac_worker_late counts them). false: as the environment's SUMAC_SYNCHRONOUS says, which
-     * `sumac run --synchronous` sets to 1. */
-    bool synchronous;
+     * (sumac_worker_late counts them). */
+    enum sumac_synchronous synchronous;
     uint32_t timeout_ms; /* of each wait for a ps; 0: the client's */
     /* How long the work of a step on GPUs may take, once its functions have returned: the
      * reduction, and then the copies. 0: 600000 (ten minutes); 2^32 - 1: no limit. Then the
@@ -112,11 +119,11 @@ struct sumac_worker_options {
  *
  * Gives    *worker; destroy with sumac_worker_destroy, before its client is closed.
  * Fails    INVALID_ARGUMENT: no client, step or variable, one that is NULL, too many of anything,
- *          devices that are none, a trace that cannot be written, or a reduction that is none, or
- *          that a variable's dtype does not have; the text names the variable. RESOURCE_EXHAUSTED.
- *          FAILED_PRECONDITION: another worker is writing its trace to that file. Of GPUs:
- *          FAILED_PRECONDITION, no driver, no GPU, or no NCCL for several; OUT_OF_RANGE: none of
- *          that number. The text has the remedy, and sumac_exit_code is 2. */
+ *          lag_max without `bounded`, an unknown `synchronous`, devices that are none, a trace that
+ * cannot be written, or a reduction that is none, or that a variable's dtype does not have; the
+ * text names the variable. RESOURCE_EXHAUSTED. FAILED_PRECONDITION: another worker is writing its
+ * trace to that file. Of GPUs: FAILED_PRECONDITION, no driver, no GPU, or no NCCL for several;
+ * OUT_OF_RANGE: none of that number. The text has the remedy, and sumac_exit_code is 2. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
     const struct sumac_worker_options *options, struct sumac_worker **worker,
     struct sumac_error *error);
@@ -133,12 +140,24 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_worker_create(
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_worker_step(struct sumac_worker *worker, struct sumac_error *error);
 
-/* Wait until every push under way is applied. Fails  as sumac_worker_step. */
+/* Wait until every push under way is applied. sumac_worker_values still has what the last step ran
+ * on: sumac_worker_pull reads what the pushes made of it. Fails  as sumac_worker_step. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_worker_flush(struct sumac_worker *worker, struct sumac_error *error);
 
-/* The values that the last step ran on, in the order of the options; NULL before the first.
- * Lends  valid until the next step. */
+/* Wait until every push under way is applied, then read the variables as they are now. Afterwards
+ * sumac_worker_values has these values. The next step does not depend on the call, and a `bounded`
+ * worker does not wait for others in it.
+ * Fails    as sumac_worker_flush, and as sumac_client_pull_and_wait. The values are then undefined
+ *          until the next step or pull.
+ * Threads  as sumac_worker_step. */
+SUMAC_API SUMAC_CHECKED enum sumac_status
+sumac_worker_pull(struct sumac_worker *worker, struct sumac_error *error);
+
+/* The values that the last step ran on, or those that a sumac_worker_pull since has read, in the
+ * order of the options. They are older than the last step's own push. NULL before the first step or
+ * pull.
+ * Lends  valid until the next step or pull. */
 SUMAC_API const struct sumac_tensor *sumac_worker_values(const struct sumac_worker *worker);
 
 /* Steps that were finished. */

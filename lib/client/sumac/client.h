@@ -32,6 +32,8 @@
  * is one: INVALID_ARGUMENT (TOO_MANY_PIECES), where one ps has more of them. */
 #define SUMAC_TRANSFER_VARIABLES_MAX 65536
 #define SUMAC_BARRIER_TASKS_MAX 512
+#define SUMAC_HYPERPARAMETERS_MAX 24u /* of one update function */
+#define SUMAC_SLOTS_MAX 8u            /* likewise */
 
 struct sumac_client;
 struct sumac_variable; /* a variable as its client knows it; valid until the client is closed */
@@ -58,8 +60,8 @@ enum sumac_initializer_kind {
     SUMAC_INITIALIZER_ZEROS = 0,
     SUMAC_INITIALIZER_ONES = 1,
     SUMAC_INITIALIZER_CONSTANT = 2, /* a */
-    SUMAC_INITIALIZER_UNIFORM = 3,  /* [a, b) */
-    SUMAC_INITIALIZER_NORMAL = 4,   /* mean a, standard deviation b */
+    SUMAC_INITIALIZER_UNIFORM = 3,  /* [a, b); a below b */
+    SUMAC_INITIALIZER_NORMAL = 4,   /* mean a, standard deviation b, above 0 */
     SUMAC_INITIALIZER_ASSIGNED = 5, /* the creator's value: initial_value */
 };
 
@@ -103,28 +105,22 @@ struct sumac_schedule {
 };
 
 /* An update function by name, "adam", or one that was defined (sumac_client_define);
- * hyperparameters left out keep their defaults (or, in a push, the variable's). */
+ * hyperparameters left out keep their defaults (or, in a push, the variable's). The
+ * hyperparameters are part of the struct: a copy of it is whole. A place without a name is free. */
 struct sumac_function {
     const char *name;
-    const struct sumac_hyperparameter *hyperparameters;
-    uint32_t hyperparameter_count;
+    struct sumac_hyperparameter hyperparameters[SUMAC_HYPERPARAMETERS_MAX];
     /* Of learning_rate. NULL: of a variable that is created, none; in a push the variable's, but
      * none where the push names a learning_rate. */
     const struct sumac_schedule *schedule;
 };
 
-/* SUMAC_FUNCTION("momentum", {"learning_rate", 0.1}, {"momentum", 0.8}), with one hyperparameter at
- * least: the array lives as long as the block does that it is written in. C only; C++ has no such
- * arrays, and names one of its own. */
-#ifndef __cplusplus
-#define SUMAC_HYPERPARAMETERS(...) ((const struct sumac_hyperparameter[]){__VA_ARGS__})
-#define SUMAC_HYPERPARAMETER_COUNT(...)                                                            \
-    (uint32_t)(sizeof SUMAC_HYPERPARAMETERS(__VA_ARGS__) / sizeof(struct sumac_hyperparameter))
-#define SUMAC_FUNCTION(function, ...)                                                              \
-    ((struct sumac_function){                                                                      \
-        .name = (function),                                                                        \
-        .hyperparameters = SUMAC_HYPERPARAMETERS(__VA_ARGS__),                                     \
-        .hyperparameter_count = SUMAC_HYPERPARAMETER_COUNT(__VA_ARGS__)})
+/* SUMAC_FUNCTION("momentum", {"learning_rate", 0.1}, {"momentum", 0.8}): a value, in C and in C++.
+ * It takes at least one hyperparameter; with none write {.name = "adam"}. */
+#ifdef __cplusplus
+#define SUMAC_FUNCTION(function, ...) (sumac_function{(function), {__VA_ARGS__}, nullptr})
+#else
+#define SUMAC_FUNCTION(function, ...) ((struct sumac_function){(function), {__VA_ARGS__}, NULL})
 #endif
 
 struct sumac_variable_options {
@@ -304,6 +300,61 @@ struct sumac_shard {
 SUMAC_API struct sumac_shard
 sumac_variable_shard(const struct sumac_variable *variable, uint32_t index);
 
+/* What the ps say of a variable now. The names are lent, until the close. */
+struct sumac_variable_facts {
+    uint64_t version_min, version_max; /* updates applied: the least and the most of all shards */
+    enum sumac_aggregation aggregation;
+    enum sumac_synchronization synchronization;
+    bool trainable;
+    /* With every hyperparameter, as pushes have changed them since. Its `schedule` is NULL: */
+    struct sumac_function function;
+    bool has_schedule; /* … then `schedule` is the one of its learning_rate */
+    struct sumac_schedule schedule;
+    uint32_t slot_count;                /* tensors of its shape that the function keeps beside it */
+    const char *slots[SUMAC_SLOTS_MAX]; /* (slot_count): "m", "v"; sumac_fetch reads them */
+};
+
+/* Ask each ps that has a shard of it. The ps answer one after the other: with pushes under way the
+ * versions are not of one moment.
+ *
+ * Gives    *facts, written on success only.
+ * Fails    NOT_FOUND: it was deleted. Else as a call to a ps: UNAVAILABLE, DEADLINE_EXCEEDED.
+ * Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_describe(
+    struct sumac_variable *variable, struct sumac_variable_facts *facts, struct sumac_error *error);
+
+/* All variables of the run, in the order of their creation.
+ *
+ * variables (capacity)
+ * Gives    *count: how many there are; it may be more than `capacity`, and the first `capacity` of
+ *          them are written.
+ * Lends    variables[0 …], until the close.
+ * Fails    as a call to a ps. capacity 0 asks for the count: variables may then be NULL.
+ * Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_list(
+    struct sumac_client *client, struct sumac_variable **variables, size_t capacity, size_t *count,
+    struct sumac_error *error);
+
+/* What a ps has counted since its start (`sumac stats` shows more). */
+struct sumac_ps_facts {
+    uint64_t uptime_ms;
+    uint64_t pushes, push_bytes; /* applied */
+    uint64_t pulls, pull_bytes;  /* answered */
+    uint64_t refused;            /* pushes; of them, … */
+    uint64_t non_finite, late;   /* … for a value that is not finite; too late for their step */
+    uint64_t duplicates;         /* received again, and recognised */
+    uint64_t variables, shards;  /* of the run; on this ps */
+    uint64_t resident_bytes;     /* of the process; 0: not known */
+    uint64_t state_bytes;        /* of values and slots */
+};
+
+/* Gives    *facts, written on success only.
+ * Fails    INVALID_ARGUMENT: there is no ps of that index. Else as a call to a ps.
+ * Threads  any. */
+SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_stats(
+    struct sumac_client *client, uint32_t ps, struct sumac_ps_facts *facts,
+    struct sumac_error *error);
+
 /* Memory that fits a variable: zeroed, 64-byte aligned, of its dtype and shape; sumac_tensor_data
  * has the first element.
  *
@@ -434,6 +485,11 @@ struct sumac_fetch {
      * beside no `rows`; one that occurs several times is sent once. At most 65 536 different ones
      * of one ps in a pull. Read until the pull is over. */
     const struct sumac_tensor *indices;
+    /* Not NULL: pull the slot of that name, which the variable's function keeps beside each element
+     * ("m", "momentum"; sumac_variable_facts has the names), and not the value. `into` has the
+     * variable's shape, or that of `rows`, and of a half type float32; beside no `indices`. With
+     * others of one variable in one pull it is of the same moment. */
+    const char *slot;
 };
 
 struct sumac_pull_options {
@@ -462,7 +518,7 @@ struct sumac_pull_options {
  * Gives    *pull; ends with sumac_pull_wait, at the latest with the client.
  * Fails    INVALID_ARGUMENT: dtype, shape, another client's variable, a tensor without memory;
  *          `bounded` of a reader, which has no steps; lag_max without `bounded`; `indices` as in
- *          a push.
+ *          a push; a slot that the variable's function does not have, or beside `indices`.
  *          OUT_OF_RANGE: rows, a tensor that ends past its buffer. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_pull(
     struct sumac_client *client, const struct sumac_fetch *fetches, size_t count,

@@ -296,7 +296,8 @@ static bool add_rows(struct lane *lane, struct filling *filling)
 {
     struct operation *operation = filling->operation;
     const uint64_t row = next_row(operation->rows);
-    const struct block_byte at = store_block_byte(filling->shard, row * filling->row_bytes);
+    const struct block_byte at =
+        store_block_byte(filling->shard, STORE_VALUE, row * filling->row_bytes);
 
     if ((!filling->opened.any || filling->opened.index != at.index) &&
         !open_blocks(lane, filling, at.index))

@@ -217,7 +217,7 @@ static bool cut_block(
     const struct run *run = &operation->part->runs[operation->run];
     struct shard *shard = operation->part->entries[run->entry].shard;
     const uint64_t at = run->offset + operation->byte;
-    const struct block_byte first = store_block_byte(shard, at);
+    const struct block_byte first = store_block_byte(shard, STORE_VALUE, at);
     const uint64_t left = run->bytes - operation->byte;
     const uint32_t block_bytes = shard->list[STORE_VALUE][first.index]->bytes;
     uint64_t within = first.within;

@@ -63,7 +63,8 @@ void lane_pull_open_view(struct lane *lane, struct lane_stream *stream, struct l
 {
     assert(!pull->active);
     assert(pull->error.status == SUMAC_OK);
-    store_view_open(&lane->store, &pull->view, VIEW_OF_VALUES);
+    store_view_open(
+        &lane->store, &pull->view, pull->reads_slots ? VIEW_OF_SLOTS_TOO : VIEW_OF_VALUES);
     pull->active = true;
     stream->active_pulls++;
 }
@@ -149,8 +150,17 @@ void lane_pull_answered(struct lane *lane, struct lane_stream *stream, struct la
 
 static bool is_plain(const wire_piece *given)
 {
-    return ((int)given->kind == WIRE_PIECE_VALUES || (int)given->kind == WIRE_PIECE_ROW_INDICES) &&
+    return ((int)given->kind == WIRE_PIECE_VALUES || (int)given->kind == WIRE_PIECE_ROW_INDICES ||
+            (int)given->kind == WIRE_PIECE_SLOT_VALUE) &&
            given->codec == SUMAC__V1__PIECE__CODEC__CODEC_IDENTITY;
+}
+
+/* Which list of a shard a piece reads; STORE_LISTS_MAX: none that any shard has. */
+static uint32_t list_of(const wire_piece *given)
+{
+    if ((int)given->kind != WIRE_PIECE_SLOT_VALUE)
+        return STORE_VALUE;
+    return given->slot < UPDATE_SLOTS_MAX ? 1 + given->slot : STORE_LISTS_MAX;
 }
 
 /* The rows that a piece names, the next indices of the pull. *bytes: of their values. */
@@ -188,23 +198,42 @@ static bool read_rows(
     return true;
 }
 
+/* Of the value, or of a slot. */
 static bool read_range(
-    const struct shard *shard, const wire_piece *given, uint64_t *bytes, struct sumac_error *error)
+    const struct shard *shard, uint32_t list, const wire_piece *given, uint64_t *bytes,
+    struct sumac_error *error)
 {
     const struct variable *variable = shard->variable;
-    const uint64_t element = sumac_dtype_bytes(variable->definition.dtype);
-    const uint64_t left =
-        given->offset_bytes > shard->bytes ? 0 : shard->bytes - given->offset_bytes;
+    const enum sumac_dtype dtype = list == STORE_VALUE
+                                       ? variable->definition.dtype
+                                       : update_slot_dtype(variable->definition.dtype);
+    const uint64_t element = sumac_dtype_bytes(dtype), all = store_list_bytes(shard, list);
+    const uint64_t left = given->offset_bytes > all ? 0 : all - given->offset_bytes;
 
     *bytes = given->bytes == 0 ? left : given->bytes;
-    if (given->offset_bytes <= shard->bytes && *bytes <= left &&
-        given->offset_bytes % element == 0 && *bytes % element == 0)
+    if (given->offset_bytes <= all && *bytes <= left && given->offset_bytes % element == 0 &&
+        *bytes % element == 0)
         return true;
     (void)fail(
         error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-        "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a shard of %" PRIu64 " bytes of %s",
-        variable->name, given->bytes, given->offset_bytes, shard->bytes,
-        sumac_dtype_name(variable->definition.dtype));
+        "variable %s: %" PRIu64 " bytes at %" PRIu64 " of a %s of %" PRIu64 " bytes of %s",
+        variable->name, given->bytes, given->offset_bytes, list == STORE_VALUE ? "shard" : "slot",
+        all, sumac_dtype_name(dtype));
+    return false;
+}
+
+static bool check_list(
+    const struct shard *shard, uint32_t list, const wire_piece *given, struct sumac_error *error)
+{
+    const struct variable *variable = shard->variable;
+
+    assert(shard->list_count == 1 + variable->slot_count);
+    if (list < shard->list_count)
+        return true;
+    (void)fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MISSING_SLOTS,
+        "pull of slot %u of variable %s, which has %u: its function is %s", given->slot,
+        variable->name, variable->slot_count, variable->definition.function->name);
     return false;
 }
 
@@ -238,11 +267,17 @@ static bool read_piece(
         return false;
     }
     const bool by_rows = (int)given->kind == WIRE_PIECE_ROW_INDICES;
-    const uint64_t offset = by_rows ? PULL_BY_ROWS | pull->indices_read : given->offset_bytes;
+    uint64_t offset = by_rows ? PULL_BY_ROWS | pull->indices_read : given->offset_bytes;
     uint64_t bytes = 0;
-    if (by_rows ? !read_rows(pull, shard, given, &bytes, error)
-                : !read_range(shard, given, &bytes, error))
+    const uint32_t list = list_of(given);
+    if (!check_list(shard, list, given, error) ||
+        (by_rows ? !read_rows(pull, shard, given, &bytes, error)
+                 : !read_range(shard, list, given, &bytes, error)))
         return false;
+    assert(offset >> PULL_LIST_SHIFT == 0 || by_rows);
+    assert(!by_rows || list == STORE_VALUE);
+    offset |= (uint64_t)list << PULL_LIST_SHIFT;
+    pull->reads_slots = pull->reads_slots || list != STORE_VALUE;
     store_use(shard);
     pull->pieces[pull->piece_count++] =
         (struct pull_piece){.shard = shard, .offset = offset, .bytes = bytes};
@@ -262,8 +297,10 @@ static void keep_pieces(struct lane *lane, struct lane_pull *pull, const wire_pu
         struct pull_piece *kept = &pull->pieces[pull->kept_count++];
         kept->shard_id = given->shard_id;
         const bool by_rows = (int)given->kind == WIRE_PIECE_ROW_INDICES;
-        kept->offset = given->offset_bytes < PULL_BY_ROWS ? given->offset_bytes : PULL_BY_ROWS - 1;
+        kept->offset =
+            given->offset_bytes < PULL_OFFSET_MASK ? given->offset_bytes : PULL_OFFSET_MASK;
         kept->offset |= by_rows ? PULL_BY_ROWS : 0;
+        kept->offset |= (uint64_t)list_of(given) << PULL_LIST_SHIFT;
         kept->bytes = given->bytes;
         kept->layout_epoch = given->layout_epoch;
     } while (pull->kept_count < pull->piece_capacity && is_plain(given));
@@ -286,9 +323,12 @@ bool lane_pull_read_on(struct lane *lane, struct lane_stream *stream, struct lan
                 &lane->store, pull->pieces[pull->piece_count + STORE_SHARDS_AHEAD].shard_id);
         const struct pull_piece *kept = &pull->pieces[pull->piece_count];
         piece.shard_id = kept->shard_id;
-        piece.offset_bytes = kept->offset & ~PULL_BY_ROWS;
+        const uint32_t list = lane_pull_list(kept);
+        piece.offset_bytes = lane_pull_offset(kept);
         piece.kind = lane_pull_is_by_rows(kept) ? SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES
+                     : list != STORE_VALUE      ? SUMAC__V1__PIECE__KIND__KIND_SLOT_VALUE
                                                 : SUMAC__V1__PIECE__KIND__KIND_VALUES;
+        piece.slot = list != STORE_VALUE ? list - 1 : 0;
         piece.bytes = kept->bytes;
         piece.layout_epoch = (uint32_t)kept->layout_epoch;
         if (pull->piece_count + 1 == pull->kept_count) {

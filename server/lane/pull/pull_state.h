@@ -10,15 +10,20 @@
 #define PIECES_PER_ANSWER_MAX 2048u
 #define PULLED_BESIDE_MAX 16u /* in one message of a push stream; the rest goes with the next */
 
-#define PULL_BY_ROWS (UINT64_C(1) << 63) /* no shard is so large */
-#define ROWS_PER_ANSWER_MAX 8192u        /* by index: each lies anywhere */
+/* Beside an offset, as no shard is so large: it is one by rows; the list of the shard that is read.
+ */
+#define PULL_BY_ROWS (UINT64_C(1) << 63)
+#define PULL_LIST_SHIFT 60
+#define PULL_OFFSET_MASK ((UINT64_C(1) << PULL_LIST_SHIFT) - 1)
+_Static_assert(STORE_LISTS_MAX < 8, "a list's number has three bits");
+#define ROWS_PER_ANSWER_MAX 8192u /* by index: each lies anywhere */
 
 struct pull_piece {
     union {
         struct shard *shard;
         uint64_t shard_id; /* while it is only kept, … */
     };
-    uint64_t offset; /* or, of one by rows, where its indices begin, with PULL_BY_ROWS */
+    uint64_t offset; /* or, of one by rows, where its indices begin; with what is beside it */
     uint64_t bytes;
     union {
         uint64_t version;      /* that is read, once `fixed` */
@@ -66,6 +71,7 @@ struct lane_pull {
     uint64_t room_bytes; /* what it takes of pulls_bytes_max, … */
     bool refused_room;   /* and whether of what is kept for those that are refused */
     uint64_t bytes;
+    bool reads_slots;
     bool active; /* its first message is out: `view` is open */
     struct view view;
     bool fixed; /* what it reads is chosen: as it is at `position` */
@@ -97,6 +103,15 @@ static inline bool lane_pull_is_by_rows(const struct pull_piece *piece)
 {
     return (piece->offset & PULL_BY_ROWS) != 0;
 }
+static inline uint64_t lane_pull_offset(const struct pull_piece *piece)
+{
+    return piece->offset & PULL_OFFSET_MASK;
+}
+/* STORE_VALUE, or that of a slot. */
+static inline uint32_t lane_pull_list(const struct pull_piece *piece)
+{
+    return (uint32_t)(piece->offset >> PULL_LIST_SHIFT & 7);
+}
 /* Of a piece by rows, where the shard has byte `at` of what is answered, and how much of the row is
  * left there. */
 static inline uint64_t lane_pull_row_at(
@@ -106,8 +121,7 @@ static inline uint64_t lane_pull_row_at(
 
     assert(at < piece->bytes);
     *left = row_bytes - within;
-    return (uint64_t)pull->indices[(piece->offset & ~PULL_BY_ROWS) + at / row_bytes] * row_bytes +
-           within;
+    return (uint64_t)pull->indices[lane_pull_offset(piece) + at / row_bytes] * row_bytes + within;
 }
 
 /* Bytes lent to the driver. Its address is the number that RELEASED gives back. */

@@ -220,17 +220,19 @@ compose_met(struct lane *lane, struct message *message, struct lane_pull *pull, 
            add_met(lane, message, pull, bytes, is_long ? ROWS_PER_ANSWER_MAX : UINT32_MAX);
 }
 
-/* Bytes of a shard that lie together in it, block by block. */
+/* Bytes of a list of a shard that lie together in it, block by block. */
 static bool add_together(
     struct lane *lane, struct message *message, const struct lane_pull *pull,
     const struct pull_piece *piece, uint64_t at, uint64_t bytes)
 {
+    const uint32_t list = lane_pull_list(piece);
+
+    assert(list < piece->shard->list_count);
     while (bytes > 0) {
-        const struct block_byte first = store_block_byte(piece->shard, at);
+        const struct block_byte first = store_block_byte(piece->shard, list, at);
         struct block *block =
-            pull->active
-                ? store_block_at(piece->shard, STORE_VALUE, first.index, pull->view.position)
-                : piece->shard->list[STORE_VALUE][first.index];
+            pull->active ? store_block_at(piece->shard, list, first.index, pull->view.position)
+                         : piece->shard->list[list][first.index];
         assert(first.index < piece->shard->block_count);
         assert(first.within < block->bytes);
         const uint64_t left = block->bytes - first.within;
@@ -263,7 +265,7 @@ fetch_row_ahead(const struct lane_pull *pull, const struct pull_piece *piece, ui
     if (ahead >= piece->bytes || pull->active)
         return;
     const struct block_byte first =
-        store_block_byte(piece->shard, lane_pull_row_at(pull, piece, ahead, &left));
+        store_block_byte(piece->shard, STORE_VALUE, lane_pull_row_at(pull, piece, ahead, &left));
     __builtin_prefetch(piece->shard->list[STORE_VALUE][first.index]->data + first.within);
 }
 
@@ -273,7 +275,8 @@ static bool add_run(
     const struct pull_piece *piece, uint64_t bytes)
 {
     if (!lane_pull_is_by_rows(piece))
-        return add_together(lane, message, pull, piece, piece->offset + pull->next_byte, bytes);
+        return add_together(
+            lane, message, pull, piece, lane_pull_offset(piece) + pull->next_byte, bytes);
     for (uint64_t done = 0, here; done < bytes; done += here) {
         const uint64_t at = lane_pull_row_at(pull, piece, pull->next_byte + done, &here);
         fetch_row_ahead(pull, piece, pull->next_byte + done);
@@ -346,7 +349,8 @@ add_piece(struct lane *lane, struct message *message, const struct lane_pull *pu
     *said = (wire_piece)WIRE_PIECE_INIT;
     said->shard_id = piece->shard->id;
     said->layout_epoch = piece->shard->layout_epoch;
-    said->offset_bytes = (lane_pull_is_by_rows(piece) ? 0 : piece->offset) + pull->next_byte;
+    said->offset_bytes =
+        (lane_pull_is_by_rows(piece) ? 0 : lane_pull_offset(piece)) + pull->next_byte;
     said->bytes = bytes;
     message->answer->pieces[message->answer->n_pieces++] = said;
     return said;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nearest.h -- which words somebody may have meant who wrote another one. */
-#ifndef CLI_NEAREST_H
-#define CLI_NEAREST_H
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
 
 #include <stddef.h>
 
