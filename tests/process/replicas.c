@@ -10,6 +10,7 @@
  *     local NAME ROWS VALUE        -> "created": one that is not distributed
  *     read NAME                    -> "read VALUE": across
  *     components NAME              -> "components VALUE"
+ *     slots NAME                   -> "slots VALUE": of its update function
  *     facts NAME                   -> "synchronization N, aggregation N, trainable N"
  *     write NAME HOW A B           -> "wrote RESULT": replica 0 writes A everywhere, replica 1 B
  *     quietly NAME HOW A B         -> "wrote": the same, and nobody reads what it comes to
@@ -286,6 +287,8 @@ static enum sumac_status use(struct worker *worker, struct sumac_distributed *va
         return done("read", worker, sumac_distributed_read(variable, NULL, result, error));
     if (strcmp(deed, "components") == 0)
         return done("components", worker, sumac_distributed_components(variable, result, error));
+    if (strcmp(deed, "slots") == 0)
+        return done("slots", worker, sumac_distributed_slots(variable, result, error));
     if (strcmp(deed, "many") == 0)
         return done("read", worker, read_many(worker, variable));
     if (strcmp(deed, "facts") == 0)

@@ -96,9 +96,11 @@ class Replicas(unittest.TestCase):
         ask(first, "apply w - 100", "applied")
         ask(second, "apply w - 100", "applied")                     # learning_rate 0.01, momentum 0.9: 1, then 1.9
         ask(first, "read w", "read " + vector("5.0999999", "5.0999999"))
+        ask(second, "slots w", r'slots \(\{"momentum": ' + vector(190, 190) + r"\},\)")       # 0.9 * 100 + 100
         ask(first, "define halved value=value-g/2", "defined")
         ask(first, f"create v 2 8 {NONE} {AUTO} halved", "created")
         ask(first, "apply v - 4", "applied")
+        ask(first, "slots v", r"slots \(\{\},\)")
         ask(first, "rows v - 1 1", "applied")                       # twice: summed first
         ask(first, "read v", "read " + vector(6, 5))
         ask(first, "apply v assign_add 1", "applied")

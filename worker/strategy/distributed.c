@@ -713,9 +713,7 @@ enum sumac_status sumac_distributed_slots(
     if (variable == NULL || slots == NULL)
         return fail_for_null(error, call, variable == NULL ? "variable" : "slots");
     if (variable->remote != NULL)
-        return fail(
-            error, SUMAC_UNIMPLEMENTED, SUMAC_REASON_UNSUPPORTED,
-            "%s of %.200s: its slots are on the ps, which send values alone", call, variable->name);
+        return remote_slots(variable, slots, error);
     struct sumac_value **dicts = calloc(variable->component_count, sizeof *dicts);
     if (dicts == NULL)
         return value_fail_for_memory(error);

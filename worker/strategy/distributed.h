@@ -131,6 +131,10 @@ enum sumac_status remote_create(
  * Gives  *value. Fails  as sumac_client_pull_and_wait. */
 enum sumac_status remote_read(
     struct sumac_distributed *variable, struct sumac_value **value, struct sumac_error *error);
+/* A tuple of one dict, from the name of each slot to its tensor.
+ * Gives  *slots. Fails  as sumac_variable_describe, sumac_client_pull_and_wait. */
+enum sumac_status remote_slots(
+    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error);
 /* Of all that are remote, in one pull; values[i] of the others is left NULL. */
 enum sumac_status remote_read_all(
     struct sumac_distributed *const *variables, uint32_t count, struct sumac_value **values,

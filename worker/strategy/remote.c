@@ -209,6 +209,64 @@ enum sumac_status remote_read(
     return status;
 }
 
+/* ---- its slots */
+
+/* One pull of all slots, of one moment on each ps, into values that are there. */
+static enum sumac_status pull_slots(
+    const struct sumac_distributed *variable, const struct sumac_variable_facts *facts,
+    struct sumac_value *const *values, struct sumac_error *error)
+{
+    const size_t count = (size_t)variable->remote_count * facts->slot_count;
+    struct sumac_fetch *fetches = calloc(count + 1, sizeof *fetches);
+
+    assert(facts->slot_count <= SUMAC_SLOTS_MAX);
+    if (fetches == NULL)
+        return value_fail_for_memory(error);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t part = (uint32_t)(i / facts->slot_count);
+        const size_t slot = i % facts->slot_count;
+        fetches[i] = (struct sumac_fetch){
+            .variable = variable->remote[part],
+            .into = part_of(variable, &values[slot]->tensor, part),
+            .slot = facts->slots[slot]};
+    }
+    const enum sumac_status status =
+        count == 0 ? SUMAC_OK
+                   : sumac_client_pull_and_wait(client_of(variable), fetches, count, NULL, error);
+    free(fetches);
+    return status;
+}
+
+enum sumac_status remote_slots(
+    struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error)
+{
+    struct sumac_value *values[SUMAC_SLOTS_MAX] = {NULL};
+    struct sumac_variable_facts facts;
+    void *elements;
+
+    assert(variable->remote_count > 0);
+    enum sumac_status status = sumac_variable_describe(variable->remote[0], &facts, error);
+    if (status != SUMAC_OK)
+        return status;
+    for (uint32_t i = 0; status == SUMAC_OK && i < facts.slot_count; i++) {
+        values[i] =
+            value_make_tensor(update_slot_dtype(variable->dtype), &variable->shape, &elements);
+        if (values[i] == NULL)
+            status = value_fail_for_memory(error);
+    }
+    if (status == SUMAC_OK)
+        status = pull_slots(variable, &facts, values, error);
+    if (status != SUMAC_OK) {
+        for (uint32_t i = 0; i < facts.slot_count; i++)
+            sumac_value_unref(values[i]);
+        return status;
+    }
+    /* takes them */
+    struct sumac_value *dict = sumac_value_dict(facts.slots, values, facts.slot_count);
+    *slots = sumac_value_tuple(&dict, 1);
+    return *slots == NULL ? value_fail_for_memory(error) : SUMAC_OK;
+}
+
 /* ---- changed */
 
 /* A ps takes indices of one type. NULL: no memory. */

@@ -158,8 +158,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_components(
 /* What the update function keeps beside each component of this process (an optimizer's slot
  * variables): a tuple with one dict for each component, from the slot's name ("m", "v") to a tensor
  * of the variable's shape. Slots of half types are float32. A function without slots has empty
- * dicts.
- * Gives    *slots. Fails  UNIMPLEMENTED: PARAMETER_SERVER, whose slots are on the ps.
+ * dicts. Of PARAMETER_SERVER one dict, which is pulled from the ps.
+ * Gives    *slots. Fails  PARAMETER_SERVER: as sumac_client_pull_and_wait.
  * Threads  any. Counterpart: tf.keras.optimizers.Optimizer.variables. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_distributed_slots(
     struct sumac_distributed *variable, struct sumac_value **slots, struct sumac_error *error);
