@@ -36,8 +36,9 @@ BINARY(assign_add, in[i] + gradient[i])
 BINARY(assign_sub, in[i] - gradient[i])
 BINARY(multiply, in[i] * gradient[i])
 BINARY(divide, in[i] / gradient[i])
-BINARY(min, gradient[i] < in[i] ? gradient[i] : in[i])
-BINARY(max, gradient[i] > in[i] ? gradient[i] : in[i])
+/* Of a NaN, a NaN, and of equal ones the second, as in an expression. */
+BINARY(min, in[i] < gradient[i] || in[i] != in[i] ? in[i] : gradient[i])
+BINARY(max, in[i] > gradient[i] || in[i] != in[i] ? in[i] : gradient[i])
 
 /* θ −= η·g */
 LEAF void LOOP(sgd)(const struct update_slice *slice)

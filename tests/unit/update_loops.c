@@ -289,6 +289,42 @@ static void one_element_that_is_not_finite_is_found_anywhere(void **state)
     }
 }
 
+static void of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sumac_dtype dtype;
+        uint64_t one, nan, minus_0;
+    } types[] = {
+        {SUMAC_FLOAT16, 0x3c00, 0x7e00, 0x8000},
+        {SUMAC_BFLOAT16, 0x3f80, 0x7fc0, 0x8000},
+        {SUMAC_FLOAT32, 0x3f800000, 0x7fc00000, 0x80000000},
+        {SUMAC_FLOAT64, 0x3ff0000000000000, 0x7ff8000000000000, 0x8000000000000000},
+    };
+
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        const uint64_t one = types[t].one, nan = types[t].nan, minus_0 = types[t].minus_0;
+        const uint64_t rows[][3] = {/* value, gradient, what it comes to */
+                                    {one, nan, nan},
+                                    {nan, one, nan},
+                                    {0, minus_0, minus_0},
+                                    {minus_0, 0, 0}};
+        const uint32_t functions[] = {UPDATE_MIN, UPDATE_MAX};
+        for (size_t i = 0; i < 8; i++) {
+            uint64_t out = 0;
+            update_run(&(struct update_slice){
+                .function = update_find(functions[i % 2]),
+                .dtype = types[t].dtype,
+                .value_in = &rows[i / 2][0],
+                .value_out = &out,
+                .gradient = &rows[i / 2][1],
+                .count = 1});
+
+            assert_true(out == rows[i / 2][2]);
+        }
+    }
+}
+
 static void integers_are_always_finite(void **state)
 {
     (void)state;
@@ -328,6 +364,7 @@ int main(void)
         cmocka_unit_test(every_table_converts_halves_alike),
         cmocka_unit_test(half_sums_are_rounded_once),
         cmocka_unit_test(one_element_that_is_not_finite_is_found_anywhere),
+        cmocka_unit_test(of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression),
         cmocka_unit_test(integers_are_always_finite),
         cmocka_unit_test(nothing_is_a_fine_amount),
     };
