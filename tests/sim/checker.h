@@ -114,7 +114,6 @@ struct sim_session {
     uint64_t last_step;                              /* of its last synchronous one */
     struct tries streams[SIM_PS_MAX][2];             /* for pushes, for pulls */
     struct tries calls[SIM_CALL_KINDS];
-    uint64_t pulled_us; /* when its last pull began */
 };
 
 struct sim_push {
