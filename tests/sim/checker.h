@@ -386,6 +386,7 @@ void checker_finished(struct world *world, const struct ps *ps, const struct cal
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message);
 void checker_ps_crashed(struct world *world);
+void checker_ps_started(struct world *world, uint32_t ps);
 void checker_terminated(struct world *world);
 void checker_ps_exited(struct world *world, struct ps *ps);
 
