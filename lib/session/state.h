@@ -176,7 +176,7 @@ enum stream_state { STREAM_SHUT, STREAM_DUE, STREAM_OPENING, STREAM_OPEN };
 struct stream {
     enum stream_state state;
     bool undone;     /* it was not begun */
-    uint64_t due_us; /* of one that is DUE */
+    uint64_t due_us; /* the next one is not opened before */
     uint64_t generation;
     uint32_t failures; /* since the last greeting */
     bool writable;

@@ -39,26 +39,19 @@ static void begin(struct session *session, struct link *link, enum session_strea
     effect->generation = stream->generation;
 }
 
+/* Not before its time: a stream that broke has one. */
 void stream_open(struct session *session, struct link *link, enum session_stream_kind kind)
-{
-    assert(link->streams[kind].state == STREAM_SHUT);
-    if (link->gone)
-        return;
-    advance(&link->streams[kind]);
-    begin(session, link, kind);
-}
-
-static void open_later(
-    struct session *session, struct link *link, enum session_stream_kind kind, uint32_t delay_ms)
 {
     struct stream *stream = &link->streams[kind];
 
-    assert(delay_ms > 0);
+    assert(stream->state == STREAM_SHUT);
     if (link->gone)
         return;
     advance(stream);
-    stream->due_us = session->now_us + 1000 * (uint64_t)delay_ms;
-    effect_wake(session, stream->due_us);
+    if (session->now_us < stream->due_us)
+        effect_wake(session, stream->due_us);
+    else
+        begin(session, link, kind);
 }
 
 static void shut(struct stream *stream)
@@ -200,11 +193,11 @@ static void break_stream(
 
     assert(stream->state == STREAM_SHUT);
     trouble_note(session, link, kind, why);
-    const uint32_t delay_ms = backoff_ms(session, stream->failures++);
+    stream->due_us = session->now_us + 1000 * (uint64_t)backoff_ms(session, stream->failures++);
     if (kind == SESSION_PULL_STREAM) {
         requests_rewind(session, link);
         if (link->requests.first != NULL)
-            open_later(session, link, SESSION_PULL_STREAM, delay_ms);
+            stream_open(session, link, SESSION_PULL_STREAM);
         return;
     }
     if (link->unreached_us == NEVER || (!link->knows_grant && stream->failures == 1)) {
@@ -216,7 +209,7 @@ static void break_stream(
     }
     rewind_pushes(session, link);
     requests_leave_beside(session, link);
-    open_later(session, link, SESSION_PUSH_STREAM, delay_ms);
+    stream_open(session, link, SESSION_PUSH_STREAM);
     links_check(session); /* it asks for the tick at which this ps is given up */
 }
 

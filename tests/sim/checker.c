@@ -366,7 +366,7 @@ struct sim_pull *checker_pull(struct world *world, struct sim_session *life)
         return NULL;
     struct sim_pull *pull = world_take(world, sizeof *pull);
     pull->session = life;
-    life->pulled_us = pull->began_us = world->now_us;
+    pull->began_us = world->now_us;
     pull->token = checker->pull_count + 1;
     checker->pulls[checker->pull_count++] = pull;
     for (uint32_t i = 0; i < checker->push_count; i++) {

@@ -114,7 +114,6 @@ struct sim_session {
     uint64_t last_step;                              /* of its last synchronous one */
     struct tries streams[SIM_PS_MAX][2];             /* for pushes, for pulls */
     struct tries calls[SIM_CALL_KINDS];
-    uint64_t pulled_us; /* when its last pull began */
 };
 
 struct sim_push {
@@ -390,6 +389,7 @@ void checker_finished(struct world *world, const struct ps *ps, const struct cal
 void checker_replied(
     struct world *world, struct ps *ps, const struct call *call, const wire_message *message);
 void checker_ps_crashed(struct world *world);
+void checker_ps_started(struct world *world, uint32_t ps);
 void checker_terminated(struct world *world);
 void checker_ps_exited(struct world *world, struct ps *ps);
 

@@ -38,13 +38,9 @@ static struct tries *tries_of(struct world *world, const struct stream *stream)
     return &life->streams[stream->ps][is_pull(stream)];
 }
 
-/* A stream for pulls is opened at once when there is a new one and nothing else waits. */
 void checker_opens(struct world *world, const struct stream *stream)
 {
-    const struct tries *tries = tries_of(world, stream);
-    const struct sim_session *life = world->clients[stream->caller - SIM_PS_MAX]->life;
-
-    if (is_early(world, tries) && !(is_pull(stream) && life->pulled_us >= tries->failed_us))
+    if (is_early(world, tries_of(world, stream)))
         checker_violation(world, "a stream is opened again too soon");
 }
 

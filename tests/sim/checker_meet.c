@@ -309,11 +309,12 @@ check_late(struct world *world, const struct sim_meet *meet, const struct sumac_
     }
 }
 
+/* The session of an unanswered join may end before its client knows the session. */
 static bool is_over(const struct world *world, const struct sim_session *life)
 {
     return checker_may_be_closed(world, life) || life->left || life->leave_heard || life->dead ||
            life->ended || life->told_closed || life->excused || life->rivalled || life->decided ||
-           life->closing != 0;
+           life->closing != 0 || (!life->joined && life->calls[LANE_CALL_JOIN].count > 0);
 }
 
 /* Was there one of that task, and is one over? */

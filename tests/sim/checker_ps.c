@@ -37,6 +37,12 @@ void checker_ps_stepped(struct world *world, struct ps *ps)
     }
 }
 
+void checker_ps_started(struct world *world, uint32_t ps)
+{
+    if (!world->records) /* it knows no session of the run before */
+        world->checker->member_count[ps] = 0;
+}
+
 static bool was_there(const struct checker *checker, uint32_t ps, const wire_session_stats *session)
 {
     for (uint32_t i = 0; i < checker->member_count[ps]; i++) {

@@ -53,6 +53,7 @@ static void started(struct world *world, const struct event *event)
     ps->core = ps_core_create(&ps->config, &world->shortages[ps->index].memory);
     assert(ps->core != NULL);
     trace_say(world, "%s starts", process->name);
+    checker_ps_started(world, ps->index);
     struct lane_event start = {.kind = LANE_EVENT_START};
     ps_step(world, ps, &start);
 }

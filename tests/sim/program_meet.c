@@ -248,8 +248,6 @@ static void contribute(
     meet->sequence = ++client->life->sequence;
     meet->made_us = world->now_us;
     meet->asked |= asks;
-    if (asks)
-        meet->session->pulled_us = world->now_us;
     client->pushes_open++;
     client->pulls_open += asks;
     client_step(world, client, event);
@@ -281,7 +279,6 @@ static void pull(struct world *world, struct client *client, struct sim_meet *me
 
     take_pull(world, meet, pieces, &wanted);
     meet->asked = true;
-    meet->session->pulled_us = world->now_us;
     client->pulls_open++;
     client_step(world, client, &event);
 }

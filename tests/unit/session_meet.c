@@ -241,6 +241,32 @@ static void when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream(void 
     talk_close(&talk);
 }
 
+/* Else each push stream that breaks would open a pull stream at once to a ps that is away. */
+static void a_pull_stream_that_broke_is_not_opened_before_its_time_for_that(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet before, meet;
+
+    talk_open(&talk, 1); /* given */
+    contribute(&talk, &before, false);
+    assert_int_equal(talk.generation[0][SESSION_PULL_STREAM], 1);
+    talk_step(
+        &talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
+    talk_lost(&talk, 0, SESSION_PULL_STREAM);
+    meet.pushed = before.pushed;
+    contribute_as(
+        &talk, &meet, TOKEN + SEVERAL, true,
+        (struct session_piece){.data = (uint8_t *)meet.into, .bytes = sizeof meet.into});
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM); /* when */
+
+    assert_int_equal(talk.generation[0][SESSION_PULL_STREAM], 1); /* then */
+    talk_tick_after(&talk, 20);
+    assert_int_equal(talk.generation[0][SESSION_PULL_STREAM], 2);
+    talk_close(&talk);
+}
+
 static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **state)
 {
     (void)state;
@@ -599,6 +625,7 @@ int main(void)
         cmocka_unit_test(what_is_long_is_asked_for_on_the_pull_stream),
         cmocka_unit_test(so_is_what_turns_out_to_be),
         cmocka_unit_test(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream),
+        cmocka_unit_test(a_pull_stream_that_broke_is_not_opened_before_its_time_for_that),
         cmocka_unit_test(without_a_push_stream_it_is_asked_for_on_the_pull_stream),
         cmocka_unit_test(what_is_cancelled_is_cancelled_where_it_was_asked),
         cmocka_unit_test(a_push_that_is_refused_at_once_asks_for_nothing),
