@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "member_jobs.h"
 #include "rpc.h"
 #include "ps_state.h"
 
@@ -48,21 +49,10 @@ static uint32_t ps_count_on_host(const struct sumac_cluster *cluster)
 /* The chiefs and workers, whose leaving ends the run. */
 static const char *const members_jobs[] = {"chief", "worker"};
 
-static uint32_t count_members(const struct sumac_cluster *cluster)
-{
-    uint32_t count = 0;
-
-    for (size_t n = 0; n < sizeof members_jobs / sizeof members_jobs[0]; n++) {
-        const struct sumac_job *const job = sumac_cluster_job(cluster, members_jobs[n]);
-        count += job != NULL ? job->task_count : 0;
-    }
-    return count;
-}
-
 /* A place for each listed member, and some for observers. */
 static uint32_t default_sessions(const struct sumac_cluster *cluster)
 {
-    const uint32_t places = count_members(cluster) + PS_OBSERVERS_SPARE;
+    const uint32_t places = cluster_member_count(cluster) + PS_OBSERVERS_SPARE;
 
     return places > PS_SESSIONS_MIN ? places : PS_SESSIONS_MIN;
 }
@@ -191,7 +181,7 @@ static enum sumac_status check_quorum(
 static enum sumac_status take_members(
     const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error)
 {
-    const uint32_t count = count_members(options->cluster);
+    const uint32_t count = cluster_member_count(options->cluster);
 
     config->members_jobs = calloc(count + 1, sizeof *config->members_jobs);
     config->members_indices = calloc(count + 1, sizeof *config->members_indices);
@@ -200,7 +190,7 @@ static enum sumac_status take_members(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for the names of %u members", count);
     for (size_t n = 0; n < 2; n++) {
-        const struct sumac_job *const job = sumac_cluster_job(options->cluster, members_jobs[n]);
+        const struct sumac_job *const job = cluster_members(options->cluster, members_jobs[n]);
         for (uint32_t i = 0; job != NULL && i < job->task_count; i++) {
             config->members_jobs[config->lane.member_count] = members_jobs[n];
             config->members_indices[config->lane.member_count++] = job->tasks[i].index;
@@ -315,13 +305,9 @@ static enum sumac_status check_calls(const struct ps_options *options, struct su
 /* One from each other ps, and from each member. */
 static uint32_t connections_needed(const struct sumac_cluster *cluster)
 {
-    static const char *const names[] = {"ps", "chief", "worker"};
-    uint32_t count = 0;
+    const struct sumac_job *const ps = sumac_cluster_job(cluster, "ps");
+    const uint32_t count = (ps != NULL ? ps->task_count : 0) + cluster_member_count(cluster);
 
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const struct sumac_job *const job = sumac_cluster_job(cluster, names[i]);
-        count += job != NULL ? job->task_count : 0;
-    }
     return count > 0 ? count - 1 : 0; /* but for this one */
 }
 

@@ -10,13 +10,9 @@
 
 #include "address.h"
 #include "error.h"
+#include "member_jobs.h"
 
 /* ---- the members, and this process among them */
-
-static bool is_member_job(const char *name)
-{
-    return strcmp(name, "chief") == 0 || strcmp(name, "worker") == 0;
-}
 
 /* Who takes part, and whether this process does. */
 struct roll {
@@ -26,19 +22,9 @@ struct roll {
     bool partial; /* it was given as a map, which need not name all */
 };
 
-static uint32_t count_members(const struct sumac_cluster *cluster)
-{
-    uint32_t count = 0;
-
-    for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++)
-        if (is_member_job(cluster->jobs[i].name))
-            count += cluster->jobs[i].task_count;
-    return count;
-}
-
 static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
 {
-    const uint32_t count = count_members(cluster);
+    const uint32_t count = cluster_member_count(cluster);
 
     roll->jobs = calloc(count + 1, sizeof *roll->jobs);
     roll->indices = calloc(count + 1, sizeof *roll->indices);
@@ -48,8 +34,9 @@ static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
     for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++) {
         const struct sumac_job *job = &cluster->jobs[i];
         roll->partial = roll->partial || job->sparse;
-        for (uint32_t t = 0; is_member_job(job->name) && t < job->task_count; t++) {
-            roll->jobs[roll->count] = job->name;
+        const char *const member_job = cluster_member_job(job->name);
+        for (uint32_t t = 0; member_job != NULL && t < job->task_count; t++) {
+            roll->jobs[roll->count] = member_job;
             assert(roll->count < count);
             roll->indices[roll->count++] = job->tasks[t].index;
         }
@@ -74,7 +61,7 @@ client_check_member(const struct sumac_cluster *cluster, struct sumac_error *err
     const enum sumac_status status = sumac_cluster_check_task(cluster, error);
     if (status != SUMAC_OK)
         return status;
-    if (cluster->task_type == NULL || !is_member_job(cluster->task_type))
+    if (cluster_member_job(cluster->task_type) == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "task %s %" PRIu32 " is no member: only chief and worker tasks are; for a worker set "
@@ -86,14 +73,14 @@ client_check_member(const struct sumac_cluster *cluster, struct sumac_error *err
 
 void client_find_place(struct sumac_client *client, const struct sumac_cluster *cluster)
 {
-    assert(is_member_job(cluster->task_type));
-    const struct sumac_job *chiefs = sumac_cluster_job(cluster, "chief");
+    assert(cluster_member_job(cluster->task_type) != NULL);
+    const struct sumac_job *chiefs = cluster_members(cluster, "chief");
     const struct sumac_job *workers = sumac_cluster_job(cluster, "worker");
     const uint32_t chief_count = chiefs == NULL ? 0 : chiefs->task_count;
-    const bool is_chief = strcmp(cluster->task_type, "chief") == 0;
+    const bool is_chief = strcmp(cluster_member_job(cluster->task_type), "chief") == 0;
     client->member_index = cluster->task_index + (is_chief ? 0 : chief_count);
     if (!cluster->told_only_itself && (workers == NULL || !workers->sparse))
-        client->member_count = count_members(cluster);
+        client->member_count = cluster_member_count(cluster);
 }
 
 /* ---- the ps */
@@ -171,7 +158,7 @@ static struct session *make_session(
         .reader = options->reader,
         .any_ps = options->any_ps,
         .role = member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
-        .job = member ? options->cluster->task_type : "",
+        .job = member ? cluster_member_job(options->cluster->task_type) : "",
         .task = member ? options->cluster->task_index : 0,
         .local_replicas = options->local_replicas,
         .members_jobs = roll->jobs,
@@ -203,7 +190,7 @@ static bool keep_tasks(
     client->own_task = UINT64_MAX;
     if (member)
         client->own_task = 2 * (uint64_t)options->cluster->task_index +
-                           (strcmp(options->cluster->task_type, "chief") != 0);
+                           (strcmp(cluster_member_job(options->cluster->task_type), "chief") != 0);
     if (roll->partial || roll->count == 0)
         return true;
     client->member_tasks = calloc(roll->count, sizeof *client->member_tasks);

@@ -2,10 +2,12 @@
 /* cluster.c -- questions to a cluster's description, and its end. */
 #include "sumac/cluster.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
+#include "member_jobs.h"
 #include "text.h"
 
 static void free_job(struct sumac_job *job)
@@ -26,6 +28,7 @@ void sumac_cluster_deinit(struct sumac_cluster *cluster)
     free(cluster->task_type);
     free(cluster->rpc_layer);
     free(cluster->session_master);
+    free(cluster->unread_key);
     *cluster = (struct sumac_cluster){0};
 }
 
@@ -45,6 +48,31 @@ const struct sumac_job *sumac_cluster_job(const struct sumac_cluster *cluster, c
             return &cluster->jobs[i];
     }
     return NULL;
+}
+
+const char *cluster_member_job(const char *name)
+{
+    if (name != NULL && strcmp(name, "worker") == 0)
+        return "worker";
+    return name != NULL && (strcmp(name, "chief") == 0 || strcmp(name, "master") == 0) ? "chief"
+                                                                                       : NULL;
+}
+
+const struct sumac_job *cluster_members(const struct sumac_cluster *cluster, const char *job)
+{
+    const struct sumac_job *const found = sumac_cluster_job(cluster, job);
+
+    assert(cluster_member_job(job) != NULL);
+    return found == NULL && strcmp(job, "chief") == 0 ? sumac_cluster_job(cluster, "master")
+                                                      : found;
+}
+
+uint32_t cluster_member_count(const struct sumac_cluster *cluster)
+{
+    const struct sumac_job *const chiefs = cluster_members(cluster, "chief");
+    const struct sumac_job *const workers = cluster_members(cluster, "worker");
+
+    return (chiefs == NULL ? 0 : chiefs->task_count) + (workers == NULL ? 0 : workers->task_count);
 }
 
 const char *
@@ -103,6 +131,58 @@ sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct 
     return give_text(layer, layer[0] != '\0' ? "://" : "", address, master, error);
 }
 
+/* What the text has that would be passed over. */
+static enum sumac_status
+check_understood(const struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    const char *const layer = cluster->rpc_layer;
+
+    if (cluster->unread_key != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG has no \"cluster\", but \"%.64s\", which is not read: name the jobs in "
+            "\"cluster\": {\"ps\": [\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}",
+            cluster->unread_key);
+    if (sumac_cluster_job(cluster, "chief") != NULL && sumac_cluster_job(cluster, "master") != NULL)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG has a job chief and a job master, which is another name of the chief: leave "
+            "one out");
+    if (layer != NULL && layer[0] != '\0' && strcmp(layer, "grpc") != 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG's rpc_layer is %.64s, and tasks talk over grpc: say that, or leave it out",
+            layer);
+    return SUMAC_OK;
+}
+
+enum sumac_status
+cluster_check_member(const struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    const enum sumac_status status = check_understood(cluster, error);
+
+    if (status != SUMAC_OK)
+        return status;
+    if (cluster->job_count == 0 && (cluster->task_type == NULL || cluster->empty))
+        return SUMAC_OK;
+    if (cluster->job_count == 0)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG has a task, %.64s %u, and no \"cluster\" that has it: add \"cluster\": "
+            "{\"worker\": [\"HOST:PORT\"]}, or unset TF_CONFIG to train alone",
+            cluster->task_type, cluster->task_index);
+    if (cluster->task_type == NULL && cluster_member_count(cluster) == 1)
+        return SUMAC_OK;
+    if (cluster_member_job(cluster->task_type) != NULL)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "TF_CONFIG's task is %.64s; a strategy is of a chief or a worker: let \"task\" be "
+        "{\"type\": \"worker\", \"index\": N}, and its job \"worker\" in \"cluster\", or "
+        "unset TF_CONFIG to train alone",
+        cluster->task_type == NULL ? "none" : cluster->task_type);
+}
+
 enum sumac_status
 sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error *error)
 {
@@ -114,6 +194,9 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
             "no cluster is configured: set TF_CONFIG, for example to {\"cluster\": {\"ps\": "
             "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, \"task\": {\"type\": \"ps\", "
             "\"index\": 0}}");
+    const enum sumac_status status = check_understood(cluster, error);
+    if (status != SUMAC_OK)
+        return status;
     if (cluster->job_count == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
@@ -133,10 +216,10 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "TF_CONFIG does not say which %s this process is: add \"index\" to its \"task\"",
             cluster->task_type);
-    if (strcmp(cluster->task_type, "ps") != 0 && sumac_cluster_job(cluster, "worker") == NULL)
+    if (strcmp(cluster->task_type, "ps") != 0 && cluster_member_count(cluster) == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "the cluster in TF_CONFIG has no worker: add \"worker\": [\"HOST:PORT\"] to its "
-            "\"cluster\"");
+            "the cluster in TF_CONFIG has no worker and no chief: add \"worker\": [\"HOST:PORT\"] "
+            "to its \"cluster\"");
     return SUMAC_OK;
 }

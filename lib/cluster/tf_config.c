@@ -4,12 +4,14 @@
  *   {"cluster": {JOB: ["host:port", …] or {"INDEX": "host:port", …}, …},
  *    "task": {"type": JOB, "index": N}, "rpc_layer": TEXT, "session_master": TEXT}
  *
+ * "sparseCluster", as Kubeflow's operator once wrote it, is "cluster".
+ *
  * TensorFlow's resolver
  * (tensorflow/python/distribute/cluster_resolver/tfconfig_cluster_resolver.py) fails when a value
  * is asked for, or not at all; here everything is checked beforehand:
  *
  *   text            one JSON object (RFC 8259), no key twice, at most DEPTH_MAX levels; further
- *                   keys are ignored
+ *                   keys are ignored; without a cluster the first of them is kept (unread_key)
  *   address         address.h; none occurs twice
  *   INDEX           plain digits, none twice; a map may leave indices out
  *   JOB             any name but the empty one; without tasks it counts as absent
@@ -210,8 +212,11 @@ check_addresses_differ(const struct sumac_cluster *cluster, struct sumac_error *
         const struct place *first = &places[i - 1], *second = &places[i];
         if (strcmp(first->address, second->address) == 0)
             status = REFUSE(
-                "TF_CONFIG: \"cluster\" has the address %s twice, for %s %u and %s %u",
-                first->address, first->job, first->index, second->job, second->index);
+                "TF_CONFIG: \"cluster\" has the address %s twice, for %s %u and %s %u%s",
+                first->address, first->job, first->index, second->job, second->index,
+                strcmp(first->job, "master") == 0 || strcmp(second->job, "master") == 0
+                    ? ": do not list a master among the workers as well"
+                    : "");
     }
     free(places);
     return status;
@@ -220,8 +225,6 @@ check_addresses_differ(const struct sumac_cluster *cluster, struct sumac_error *
 static enum sumac_status
 read_cluster(json_t *value, struct sumac_cluster *cluster, struct sumac_error *error)
 {
-    if (value == NULL)
-        return SUMAC_OK;
     if (!json_is_object(value))
         return REFUSE("TF_CONFIG: \"cluster\" is not an object from job to tasks");
     const size_t count = json_object_size(value);
@@ -332,12 +335,22 @@ static enum sumac_status load(const char *text, json_t **root, struct sumac_erro
     if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
         return REFUSE("TF_CONFIG begins with a byte-order mark: leave it out");
     json_error_t where;
-    *root = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    *root = json_loads(text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &where);
     if (*root == NULL)
         return REFUSE(
-            "TF_CONFIG is not JSON: line %d, column %d: %s", where.line, where.column, where.text);
+            "TF_CONFIG is not JSON: line %d, column %d: %s%s", where.line, where.column, where.text,
+            strchr(text, '"') == NULL && strchr(text, '\'') != NULL
+                ? "; JSON has double quotes, and this text has single ones: write it with Python's "
+                  "json.dumps"
+                : "");
+    if (json_is_string(*root))
+        return REFUSE("TF_CONFIG is a JSON string, not an object: it is quoted twice");
     if (!json_is_object(*root))
-        return REFUSE("TF_CONFIG is not a JSON object: it must begin with '{'");
+        return REFUSE(
+            "TF_CONFIG is %s, not a JSON object: it must begin with '{'",
+            json_is_null(*root)    ? "null"
+            : json_is_array(*root) ? "an array"
+                                   : "a number or a boolean");
     const char *key = NULL;
     json_t *value = NULL;
     json_object_foreach(*root, key, value)
@@ -372,10 +385,36 @@ static enum sumac_status apply_overrides(
     return status;
 }
 
+static json_t *find_jobs(const json_t *root)
+{
+    json_t *const jobs = json_object_get(root, "cluster");
+
+    return jobs == NULL ? json_object_get(root, "sparseCluster") : jobs;
+}
+
+/* A key that may be meant as a cluster, of a text without one. */
+static enum sumac_status
+keep_unread_key(json_t *root, struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    static const char *const known[] = {"task", "rpc_layer", "session_master", "environment"};
+    const char *key = NULL;
+    json_t *value = NULL;
+
+    json_object_foreach(root, key, value)
+    {
+        bool is_known = false;
+        for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+            is_known = is_known || strcmp(key, known[i]) == 0;
+        if (!is_known)
+            return copy_text(key, &cluster->unread_key, error);
+    }
+    return SUMAC_OK;
+}
+
 /* Is some job given as a map, were it an empty one? */
 static bool some_job_is_a_map(const json_t *root)
 {
-    json_t *jobs = json_object_get(root, "cluster");
+    json_t *jobs = find_jobs(root);
     const char *name = NULL;
     json_t *tasks = NULL;
 
@@ -410,7 +449,8 @@ place_task(const json_t *root, struct sumac_cluster *cluster, struct sumac_error
     if (sumac_cluster_address(cluster, own->name, cluster->task_index) == NULL &&
         strcmp(own->name, "evaluator") != 0)
         return REFUSE(
-            "TF_CONFIG: \"cluster\" has no task %u of this process's job %s, which has %u",
+            "TF_CONFIG: \"cluster\" has no task %u of this process's job %s, which has %u; the "
+            "first is 0",
             cluster->task_index, own->name, own->task_count);
     return SUMAC_OK;
 }
@@ -419,8 +459,11 @@ static enum sumac_status read_root(
     json_t *root, const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
     struct sumac_error *error)
 {
-    enum sumac_status status = read_cluster(json_object_get(root, "cluster"), cluster, error);
+    json_t *const jobs = find_jobs(root);
+    enum sumac_status status =
+        jobs == NULL ? keep_unread_key(root, cluster, error) : read_cluster(jobs, cluster, error);
 
+    cluster->empty = jobs != NULL && json_object_size(jobs) == 0;
     if (status == SUMAC_OK)
         status = read_task(json_object_get(root, "task"), cluster, error);
     if (status == SUMAC_OK)

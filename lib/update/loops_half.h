@@ -190,14 +190,17 @@ HALF_LOOPS(bfloat16)
 #if defined(__AVX512F__)
 #define LANES 16u
 #define LANES_OF(number) _mm512_set1_ps(number)
+/* The second of equal ones, and of a NaN and a number; `NAN_OR`: a, where it is a NaN. */
 #define LESSER(a, b) _mm512_min_ps(a, b)
 #define GREATER(a, b) _mm512_max_ps(a, b)
+#define NAN_OR(a, b) _mm512_mask_mov_ps(b, _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q), a)
 typedef __m512 lanes;
 #elif defined(__AVX2__) && defined(__F16C__)
 #define LANES 8u
 #define LANES_OF(number) _mm256_set1_ps(number)
 #define LESSER(a, b) _mm256_min_ps(a, b)
 #define GREATER(a, b) _mm256_max_ps(a, b)
+#define NAN_OR(a, b) _mm256_blendv_ps(b, a, _mm256_cmp_ps(a, a, _CMP_UNORD_Q))
 typedef __m256 lanes;
 #endif
 
@@ -265,8 +268,8 @@ OF_LANES(assign_sub, value - g)
 OF_LANES(sgd, value - rate * g)
 OF_LANES(multiply, value *g)
 OF_LANES(divide, value / g)
-OF_LANES(min, LESSER(g, value))
-OF_LANES(max, GREATER(g, value))
+OF_LANES(min, NAN_OR(value, LESSER(value, g)))
+OF_LANES(max, NAN_OR(value, GREATER(value, g)))
 
 /* What is left at the end goes by tiles. */
 #define DIRECT(name, half)                                                                         \

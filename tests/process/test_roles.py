@@ -56,6 +56,11 @@ class Roles(unittest.TestCase):
             member = self.joined(cluster.add(Process([MEMBER, "0"], environment, stdin=subprocess.PIPE)))
             ask(member, "who", who + "$")
             ask(member, "leave undone", "left")
+        old = {"master" if job == "chief" else job: tasks for job, tasks in full.items()}      # as TensorFlow 1 called the chief
+        environment = {"TF_CONFIG": json.dumps({"cluster": old, "task": {"type": "master", "index": 0}})}
+        master = self.joined(cluster.add(Process([MEMBER, "0"], environment, stdin=subprocess.PIPE)))
+        ask(master, "who", "member 0 of 4$")
+        ask(master, "leave undone", "left")
         ask(self.joined(cluster.member(job="chief")), "who", "member 0 of 4$")
         ask(self.joined(cluster.member(observer=True)), "who", "member 0 of 0$")
 

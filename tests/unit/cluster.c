@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "address.h"
+#include "member_jobs.h"
 #include "sumac/cluster.h"
 
 #define TWO_OF_EACH "\"cluster\": {\"ps\": [\"a:1\", \"b:1\"], \"worker\": [\"c:1\", \"d:1\"]}"
@@ -252,15 +253,27 @@ static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void 
         "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}}",
         "has no ps: add \"ps\"");
     assert_check(
+        "{\"cluster\": {\"ps\": [\"a:1\"], \"other\": [\"b:1\"]}, \"task\": {\"type\": \"other\", "
+        "\"index\": 0}}",
+        "has no worker and no chief: add \"worker\"");
+    assert_check(
         "{\"cluster\": {\"ps\": [\"a:1\"], \"chief\": [\"b:1\"]}, \"task\": {\"type\": \"chief\", "
         "\"index\": 0}}",
-        "has no worker: add \"worker\"");
+        NULL);
     assert_check(
         "{\"task\": {\"type\": \"worker\", \"index\": 0}}",
         "has no \"cluster\", or an empty one: add");
     assert_check(
         "{\"clutser\": {\"ps\": [\"a:1\"]}, \"task\": {\"type\": \"ps\", \"index\": 0}}",
-        "has no \"cluster\", or an empty one: add");
+        "has no \"cluster\", but \"clutser\"");
+    assert_check(
+        "{" TWO_OF_EACH
+        ", \"task\": {\"type\": \"ps\", \"index\": 0}, \"rpc_layer\": \"grpc+verbs\"}",
+        "rpc_layer is grpc+verbs");
+    assert_check(
+        "{\"cluster\": {\"ps\": [\"a:1\"], \"chief\": [\"b:1\"], \"master\": [\"c:1\"]}, \"task\": "
+        "{\"type\": \"ps\", \"index\": 0}}",
+        "a job chief and a job master");
 }
 
 static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state)
@@ -442,9 +455,97 @@ static void the_master_has_a_scheme_where_a_layer_is_given(void **state)
     assert_master("{}", "");
 }
 
+/* NULL: it is of a strategy that knows its place. */
+static void assert_of_a_strategy(const char *text, const char *mention)
+{
+    struct sumac_cluster cluster = parse(text);
+    struct sumac_error error = {0};
+    const enum sumac_status status = cluster_check_member(&cluster, &error);
+
+    assert_int_equal(status, mention == NULL ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
+    if (mention != NULL && strstr(error.text, mention) == NULL)
+        fail_msg("\"%s\" does not mention \"%s\"", error.text, mention);
+    sumac_cluster_deinit(&cluster);
+}
+
+static void a_text_that_no_strategy_understands_is_refused_with_its_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *mention;
+    } rows[] = {
+        {NULL, NULL},
+        {"{}", NULL},
+        {"{\"cluster\": {}}", NULL},
+        {"{\"cluster\": {}, \"task\": {\"type\": \"worker\", \"index\": 0}}", NULL},
+        {"{\"cluster\": {\"worker\": [\"a:1\"]}}", NULL},
+        {"{\"cluster\": {\"master\": [\"a:1\"]}, \"task\": {\"type\": \"master\", \"index\": 0}}",
+         NULL},
+        {"{\"sparseCluster\": {\"ps\": [\"a:1\"], \"worker\": {\"1\": \"b:1\"}}, \"task\": "
+         "{\"type\": "
+         "\"worker\", \"index\": 1}}",
+         NULL},
+        {"{\"environment\": \"cloud\", \"cluster\": {\"chief\": [\"a:1\"]}, \"task\": {\"type\": "
+         "\"chief\", \"index\": 0}}",
+         NULL},
+        {"{\"clusters\": {\"worker\": [\"a:1\"]}}", "\"clusters\", which is not read"},
+        {"{\"clusterSpec\": {}, \"task\": {\"type\": \"worker\", \"index\": 0}}",
+         "\"clusterSpec\""},
+        {"{\"ps\": {\"count\": 1}, \"worker\": {\"count\": 3}}", "\"ps\", which is not read"},
+        {"{\"task\": {\"type\": \"worker\", \"index\": 2}}",
+         "has a task, worker 2, and no \"cluster\""},
+        {"{\"cluster\": {\"worker\": []}, \"task\": {\"type\": \"worker\", \"index\": 0}}",
+         "has a task, worker 0"},
+        {"{\"cluster\": {\"evaluator\": [\"a:1\"]}, \"task\": {\"type\": \"evaluator\", \"index\": "
+         "0}}",
+         "task is evaluator"},
+        {"{\"cluster\": {\"chief\": [\"a:1\"]}, \"task\": {\"type\": \"evaluator\", \"index\": 0}}",
+         "task is evaluator"},
+        {"{\"cluster\": {\"trainer\": [\"a:1\", \"b:1\"]}, \"task\": {\"type\": \"trainer\", "
+         "\"index\": "
+         "1}}",
+         "task is trainer"},
+        {"{\"cluster\": {\"workers\": [\"a:1\"]}}", "task is none"},
+        {"{\"cluster\": {\"worker\": [\"a:1\", \"b:1\"]}}", "task is none"},
+        {"{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}, "
+         "\"rpc_layer\": \"grpc+verbs\"}",
+         "rpc_layer is grpc+verbs"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_of_a_strategy(rows[i].text, rows[i].mention);
+}
+
+static void a_master_is_a_chief_among_the_members(void **state)
+{
+    (void)state;
+    struct sumac_cluster cluster = parse(
+        "{\"cluster\": {\"master\": [\"a:1\"], \"worker\": [\"b:1\", \"c:1\"], \"ps\": [\"d:1\"]}, "
+        "\"task\": {\"type\": \"master\", \"index\": 0}}");
+
+    assert_int_equal(cluster_member_count(&cluster), 3);
+    assert_string_equal(cluster_members(&cluster, "chief")->name, "master");
+    assert_string_equal(cluster_member_job(cluster.task_type), "chief");
+    assert_string_equal(cluster.task_type, "master"); /* as it was given */
+    assert_null(cluster_member_job("evaluator"));
+    sumac_cluster_deinit(&cluster);
+}
+
+static void text_that_is_no_object_is_told_what_it_is(void **state)
+{
+    (void)state;
+    assert_refused("null", "TF_CONFIG is null");
+    assert_refused("\"{\\\"cluster\\\": {}}\"", "a JSON string, not an object: it is quoted twice");
+    assert_refused("{'cluster': {}}", "single ones: write it with Python's json.dumps");
+    assert_refused("7", "a number");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_text_that_no_strategy_understands_is_refused_with_its_key),
+        cmocka_unit_test(a_master_is_a_chief_among_the_members),
+        cmocka_unit_test(text_that_is_no_object_is_told_what_it_is),
         cmocka_unit_test(text_that_is_no_json_is_refused_with_line_and_column),
         cmocka_unit_test(a_hundred_levels_are_read_and_one_more_is_refused_with_its_key),
         cmocka_unit_test(an_address_given_twice_is_told_with_both_its_tasks),

@@ -14,7 +14,6 @@
 
 #define LONG 5u /* 40 float32: five blocks of 32 bytes; more than one message of 48 bytes */
 #define SHORT 6u
-#define MOMENTUM 7u
 
 struct streams {
     uint64_t push, pull;
@@ -55,7 +54,7 @@ static void push(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t
         .shard = shard,
         .shards = 1,
         .values = values,
-        .count = shard == SHORT ? 4 : 40};
+        .count = shard == LONG ? 40 : 4};
 
     talk_part(talk, stream, &part);
 }
@@ -395,46 +394,6 @@ static void what_is_written_meanwhile_is_not_seen(void **state)
     talk_pull(talk, streams.pull, 8, LONG, 1, 0);
     expect_pulled(talk, 40, 21);
     assert_int_equal(talk->pulled_position, position + 2);
-}
-
-/* The value of MOMENTUM, and its one slot. */
-static void pull_both(struct talk *talk, uint64_t stream)
-{
-    wire_piece value = WIRE_PIECE_INIT, slot = WIRE_PIECE_INIT;
-    wire_piece *pieces[] = {&value, &slot};
-    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
-    const struct lane_event event = {
-        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
-
-    value.shard_id = slot.shard_id = MOMENTUM;
-    slot.kind = (Sumac__V1__Piece__Kind)WIRE_PIECE_SLOT_VALUE;
-    pull.request = 7;
-    pull.pieces = pieces;
-    pull.n_pieces = 2;
-    talk_step(talk, &event);
-}
-
-static void a_value_and_its_slot_are_of_one_moment(void **state)
-{
-    struct talk *const talk = *state;
-    const struct streams streams = begin(talk);
-    const float *const pulled = (const float *)(const void *)talk->pulled;
-
-    talk_variable(talk, MOMENTUM, 40, UPDATE_MOMENTUM);
-    push(talk, streams.push, 1, MOMENTUM, 1);
-    talk->deaf = streams.pull;
-    pull_both(talk, streams.pull); /* given: a reader that stops after one message */
-
-    push(talk, streams.push, 2, MOMENTUM, 1); /* when others push */
-    push(talk, streams.push, 3, MOMENTUM, 1);
-    talk->deaf = 0;
-    talk_writable(talk, streams.pull); /* and it reads on */
-
-    assert_int_equal(talk->pulled_bytes, 80 * sizeof(float)); /* then it has both of version 1 */
-    for (uint32_t i = 0; i < 40; i++) {
-        assert_number_equal(pulled[i], -0.01F);
-        assert_number_equal(pulled[40 + i], 1);
-    }
 }
 
 static void a_reader_that_keeps_too_much_is_ended(void **state)
@@ -804,7 +763,6 @@ int main(void)
         talk_test(a_range_is_read_within_its_shard_and_in_whole_elements),
         talk_test(a_long_pull_comes_in_messages),
         talk_test(what_is_written_meanwhile_is_not_seen),
-        talk_test(a_value_and_its_slot_are_of_one_moment),
         talk_test(a_reader_that_keeps_too_much_is_ended),
         talk_test(a_reader_that_takes_nothing_is_ended_by_a_timer_of_its_own),
         talk_test(a_short_pull_overtakes_a_long_one),

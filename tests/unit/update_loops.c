@@ -289,6 +289,7 @@ static void one_element_that_is_not_finite_is_found_anywhere(void **state)
     }
 }
 
+/* Element 4i + j of an array is row j's, so that vectors and their tail have all of them. */
 static void of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression(void **state)
 {
     (void)state;
@@ -301,26 +302,31 @@ static void of_a_nan_and_of_zeros_min_and_max_are_those_of_an_expression(void **
         {SUMAC_FLOAT32, 0x3f800000, 0x7fc00000, 0x80000000},
         {SUMAC_FLOAT64, 0x3ff0000000000000, 0x7ff8000000000000, 0x8000000000000000},
     };
+    const uint32_t functions[] = {UPDATE_MIN, UPDATE_MAX};
+    const struct loops *table;
 
-    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
-        const uint64_t one = types[t].one, nan = types[t].nan, minus_0 = types[t].minus_0;
-        const uint64_t rows[][3] = {/* value, gradient, what it comes to */
-                                    {one, nan, nan},
-                                    {nan, one, nan},
-                                    {0, minus_0, minus_0},
-                                    {minus_0, 0, 0}};
-        const uint32_t functions[] = {UPDATE_MIN, UPDATE_MAX};
-        for (size_t i = 0; i < 8; i++) {
-            uint64_t out = 0;
-            update_run(&(struct update_slice){
-                .function = update_find(functions[i % 2]),
+    for (uint32_t n = 0; (table = loops_at(n / 2)) != NULL; n++) {
+        for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+            const uint64_t one = types[t].one, nan = types[t].nan, minus_0 = types[t].minus_0;
+            const uint64_t values[] = {one, nan, 0, minus_0}, gradients[] = {nan, one, minus_0, 0};
+            const uint64_t expected[] = {nan, nan, minus_0, 0};
+            const size_t element = sumac_dtype_bytes(types[t].dtype);
+            uint8_t value[71 * 8], gradient[71 * 8], out[71 * 8];
+            for (size_t i = 0; i < 71; i++) {
+                memcpy(value + i * element, &values[i % 4], element);
+                memcpy(gradient + i * element, &gradients[i % 4], element);
+            }
+
+            table->run[functions[n % 2]][types[t].dtype](&(struct update_slice){
+                .function = update_find(functions[n % 2]),
                 .dtype = types[t].dtype,
-                .value_in = &rows[i / 2][0],
-                .value_out = &out,
-                .gradient = &rows[i / 2][1],
-                .count = 1});
+                .value_in = value,
+                .value_out = out,
+                .gradient = gradient,
+                .count = 71});
 
-            assert_true(out == rows[i / 2][2]);
+            for (size_t i = 0; i < 71; i++)
+                assert_memory_equal(out + i * element, &expected[i % 4], element);
         }
     }
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "member_jobs.h"
 #include "options.h"
 #include "started_ps.h"
 
@@ -77,11 +78,6 @@ static uint32_t count_tasks(const struct sumac_cluster *cluster, const char *nam
     return job == NULL ? 0 : job->task_count;
 }
 
-static uint32_t count_members(const struct sumac_cluster *cluster)
-{
-    return count_tasks(cluster, "chief") + count_tasks(cluster, "worker");
-}
-
 /* The kind where none is named: with ps their strategy, unless steps are to be synchronous; of
  * several workers theirs; else this process's own. */
 static enum sumac_strategy_kind kind_of(const struct sumac_cluster *cluster, bool synchronous)
@@ -90,8 +86,8 @@ static enum sumac_strategy_kind kind_of(const struct sumac_cluster *cluster, boo
 
     if (has_ps && !synchronous)
         return SUMAC_STRATEGY_PARAMETER_SERVER;
-    return has_ps || count_members(cluster) > 1 ? SUMAC_STRATEGY_MULTI_WORKER
-                                                : (enum sumac_strategy_kind)0;
+    return has_ps || cluster_member_count(cluster) > 1 ? SUMAC_STRATEGY_MULTI_WORKER
+                                                       : (enum sumac_strategy_kind)0;
 }
 
 /* Choose what is left open in *kind. A kind of this process alone is in step with no other. */
@@ -107,7 +103,8 @@ static enum sumac_status choose_kind(
         return status;
     if ((int)*kind == 0)
         *kind = kind_of(cluster, synchronous);
-    else if (synchronous && *kind < SUMAC_STRATEGY_MULTI_WORKER && count_members(cluster) > 1)
+    else if (
+        synchronous && *kind < SUMAC_STRATEGY_MULTI_WORKER && cluster_member_count(cluster) > 1)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "SUMAC_SYNCHRONOUS is 1 (sumac run --synchronous), and a %s strategy trains in its "
@@ -213,6 +210,11 @@ enum sumac_status sumac_strategy_from_environment_with(
         status = sumac_cluster_from_environment(NULL, &cluster, error);
     if (status != SUMAC_OK)
         return status;
+    status = cluster_check_member(&cluster, error);
+    if (status != SUMAC_OK) {
+        sumac_cluster_deinit(&cluster);
+        return status;
+    }
     struct surroundings *surroundings = calloc(1, sizeof *surroundings);
     status =
         surroundings == NULL ? value_fail_for_memory(error) : choose_kind(&cluster, &kind, error);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "member_jobs.h"
 #include "text.h"
 
 #define LOOK_MS 10u
@@ -26,7 +27,7 @@
 
 static const struct sumac_job *first_job(const struct sumac_cluster *cluster)
 {
-    const struct sumac_job *chief = sumac_cluster_job(cluster, "chief");
+    const struct sumac_job *chief = cluster_members(cluster, "chief");
 
     return chief != NULL ? chief : sumac_cluster_job(cluster, "worker");
 }
@@ -99,14 +100,11 @@ static char *print_cluster(const struct sumac_cluster *cluster, const char *type
 static enum sumac_status
 check_cluster(const struct sumac_cluster *cluster, struct sumac_error *error)
 {
-    const bool takes_part =
-        cluster->task_type != NULL &&
-        (strcmp(cluster->task_type, "chief") == 0 || strcmp(cluster->task_type, "worker") == 0);
-
-    if (!takes_part || first_job(cluster) == NULL)
+    if (cluster_member_job(cluster->task_type) == NULL || first_job(cluster) == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "TF_CONFIG has no ps, and its task is %s; a strategy is of a chief or a worker",
+            "TF_CONFIG has no ps, and its task is %s; a strategy is of a chief or a worker: let "
+            "\"task\" be {\"type\": \"worker\", \"index\": N}",
             cluster->task_type == NULL ? "none" : cluster->task_type);
     if (cluster->told_only_itself)
         return fail(

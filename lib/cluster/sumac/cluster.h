@@ -34,6 +34,8 @@ struct sumac_cluster {
     bool told_only_itself; /* Kubeflow's dynamic form: of its own job the task knows itself alone */
     char *rpc_layer;       /* NULL: none */
     char *session_master;  /* NULL: none */
+    char *unread_key;      /* without a cluster: a further key, which may be meant as one */
+    bool empty;            /* there is a cluster, and it has no job, not even an empty one */
 };
 
 /* What a caller says over what the configuration says; a zeroed one overrides nothing. Index 0 is
