@@ -27,6 +27,7 @@ struct run_plan {
     const char *trace; /* the workers' SUMAC_TRACE; NULL: as in this process's environment */
     char *ps_words[RUN_PS_WORDS_MAX + 1]; /* more options for every `sumac ps`; NULL ends them */
     char **program;                       /* the workers' command line; NULL ends it */
+    const char *host; /* of all of them: loopback */
     uint16_t ports[RUN_PROCESSES_MAX];
 };
 

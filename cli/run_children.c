@@ -33,11 +33,11 @@ static char *tf_config(const struct run_plan *plan, const struct run_child *chil
     fputs("{\"cluster\": {\"ps\": [", file);
     for (uint32_t i = 0; i < plan->ps_count + plan->worker_count; i++)
         fprintf(
-            file, "%s\"127.0.0.1:%u\"",
+            file, "%s\"%s:%u\"",
             i == 0                ? ""
             : i == plan->ps_count ? "], \"worker\": ["
                                   : ", ",
-            plan->ports[i]);
+            plan->host, plan->ports[i]);
     fprintf(
         file, "]}, \"task\": {\"type\": \"%s\", \"index\": %u}}", child->is_ps ? "ps" : "worker",
         child->index);
@@ -60,7 +60,7 @@ become(const struct run_plan *plan, const struct run_child *child, pid_t parent)
         _exit(EXIT_FAILURE); /* it was killed before it could be said */
     if (child->is_ps) {
         char *words[RUN_PS_WORDS_MAX + 8] = {
-            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char[]){"127.0.0.1"}};
+            (char[]){"sumac"}, (char[]){"ps"}, (char[]){"--bind"}, (char *)(uintptr_t)plan->host};
         for (int i = 0; plan->ps_words[i] != NULL; i++)
             words[4 + i] = plan->ps_words[i];
         execv("/proc/self/exe", words);

@@ -226,12 +226,12 @@ static void record(const struct run_plan *plan)
     (void)snprintf(record->program, sizeof record->program, "%s", plan->program[0]);
     for (uint32_t i = 0; i < plan->ps_count; i++)
         (void)snprintf(
-            record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "127.0.0.1:%u",
+            record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s:%u", plan->host,
             plan->ports[i]);
     if (run_record_write(record, &error) != SUMAC_OK)
         fprintf(
-            stderr, "sumac run: other commands will need --ps 127.0.0.1:%u: %s\n", plan->ports[0],
-            error.text);
+            stderr, "sumac run: other commands will need --ps %s:%u: %s\n", plan->host,
+            plan->ports[0], error.text);
     free(record);
 }
 
@@ -246,7 +246,7 @@ static bool one_file(int left, int right)
 static int attempt(struct run *run, struct run_plan *plan, int signals, bool *again)
 {
     *again = false;
-    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count)) {
+    if (!run_ports_pick(plan->ports, plan->ps_count + plan->worker_count, &plan->host)) {
         fprintf(stderr, "sumac run: no free loopback port: %s\n", strerror(errno));
         return EXIT_FAILED;
     }

@@ -3,37 +3,61 @@
  * they differ. */
 #include "run_ports.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int bound_socket(uint16_t *port)
+static int bound_socket(sa_family_t family, uint16_t *port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t bytes = sizeof address;
-    const int held = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.any.sa_family = family};
+    socklen_t bytes = family == AF_INET ? sizeof address.v4 : sizeof address.v6;
+    const int held = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     if (held < 0)
         return -1;
-    if (bind(held, (struct sockaddr *)&address, sizeof address) != 0 ||
-        getsockname(held, (struct sockaddr *)&address, &bytes) != 0) {
+    if (family == AF_INET)
+        address.v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    else
+        address.v6.sin6_addr = in6addr_loopback;
+    if (bind(held, &address.any, bytes) != 0 || getsockname(held, &address.any, &bytes) != 0) {
+        const int why = errno;
         (void)close(held);
+        errno = why;
         return -1;
     }
-    *port = ntohs(address.sin_port);
+    *port = ntohs(family == AF_INET ? address.v4.sin_port : address.v6.sin6_port);
     return held;
 }
 
-bool run_ports_pick(uint16_t *ports, uint32_t count)
+static bool pick(sa_family_t family, uint16_t *ports, uint32_t count)
 {
     int *held = calloc(count + 1, sizeof *held);
     uint32_t picked = 0;
 
-    while (held != NULL && picked < count && (held[picked] = bound_socket(&ports[picked])) >= 0)
+    while (held != NULL && picked < count &&
+           (held[picked] = bound_socket(family, &ports[picked])) >= 0)
         picked++;
+    const int why = errno;
     for (uint32_t i = 0; i < picked; i++)
         (void)close(held[i]);
     free(held);
+    errno = why;
     return picked == count;
+}
+
+bool run_ports_pick(uint16_t *ports, uint32_t count, const char **host)
+{
+    *host = "127.0.0.1";
+    if (pick(AF_INET, ports, count))
+        return true;
+    if (errno != EADDRNOTAVAIL && errno != EAFNOSUPPORT)
+        return false;
+    *host = "[::1]";
+    return pick(AF_INET6, ports, count);
 }

@@ -142,8 +142,10 @@ listener_open(const char *host, uint32_t port, struct listener *listener, struct
     *listener = (struct listener){.port = port};
     const bool all = strcmp(bare, "0.0.0.0") == 0 || strcmp(bare, "::") == 0;
     int why = 0;
-    if (!all || !add_any(listener))
+    if (!all || (!add_any(listener) && errno != EADDRINUSE))
         why = add_all(listener, bare);
+    else if (listener->count == 0) /* IPv4's alone would be half of what was asked for */
+        why = EADDRINUSE;
     if (listener->count == 0)
         return fail_to_listen(host, port, why, error);
     return SUMAC_OK;

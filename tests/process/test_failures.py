@@ -289,6 +289,16 @@ class ParameterServers(unittest.TestCase):
         self.assertGreaterEqual(second.wait(), 128)     # whoever has it may go
         self.assertRegex(second.text(), rf"127\.0\.0\.1:{cluster.ports[0]}: another process has the port")
 
+    def test_a_port_that_is_taken_on_one_address_is_taken_on_all(self):
+        """A ps that listened on the others alone would be found by some names, and another process by the rest."""
+        for host in ("::1", "127.0.0.1"):
+            with self.subTest(host=host), socket.create_server((host, 0), family=socket.AF_INET6 if ":" in host else socket.AF_INET) as taken:
+                config = {"cluster": {"ps": [f"127.0.0.1:{taken.getsockname()[1]}"]}, "task": {"type": "ps", "index": 0}}
+                ps = Process([SUMAC, "ps"], {"TF_CONFIG": json.dumps(config)})
+                self.addCleanup(ps.kill)
+                self.assertEqual(ps.wait(), 226, ps.text())
+                ps.wait_for("another process has the port")
+
     def test_an_address_of_another_host_is_a_mistake_to_mend(self):
         cluster = self.cluster(ps=1, start=False)
         ps = cluster.add(Process([SUMAC, "ps", "--bind", "192.0.2.1"], cluster.environment("ps", 0)))

@@ -63,6 +63,14 @@ class Names(unittest.TestCase):
         worker = self.start(host, "worker", "nowhere", os.path.join(BUILD, "first"))
         worker.wait_for(f"waiting for ps 0 at nowhere:{PORT}: {said}; gives up in", patience_s=PATIENCE_S)
 
+    def test_a_host_without_ipv4_runs_all(self):
+        host = self.host("")
+        host.run("ip", "address", "delete", "127.0.0.1/8", "dev", "lo")
+        host.run("mount", "-t", "proc", "proc", "/proc")        # `run` starts itself as a ps, from there
+        run = host.start(SUMAC, "run", "--ps", "2", "--workers", "2", "--", os.path.join(BUILD, "first"))
+        self.assertEqual(run.wait(), 0, run.text())
+        run.wait_for(r"listens on \[::1\]:")
+
 
 if __name__ == "__main__":
     unittest.main()
