@@ -72,7 +72,8 @@ bool cluster_client_agree(const char *case_id, uint32_t workers, char *why, size
         .round = 1,
         .operation = SUMAC_MEET_GATHER,
         .tasks = tasks,
-        .task_count = workers};
+        .task_count = workers,
+        .timeout_ms = CLUSTER_CLIENT_TIMEOUT_MS};
     const struct sumac_contribution contribution = {
         .value = {.dtype = SUMAC_UINT8, .shape = SUMAC_SHAPE(SAID_BYTES), .memory = said}};
     if (sumac_client_meet_and_wait(now.client, &options, &contribution, &met, &error) != SUMAC_OK) {

@@ -9,6 +9,10 @@
 
 #include "sumac/client.h"
 
+/* Worker 0 runs the cases of one worker alone, and the others wait for it at their next one. With
+ * the stand-ins of GPUs that takes minutes on a busy machine. */
+#define CLUSTER_CLIENT_TIMEOUT_MS 300000u
+
 /* Join the cluster that TF_CONFIG describes; without one nothing is done. */
 enum sumac_status cluster_client_open(struct sumac_error *error);
 /* Leave it. */

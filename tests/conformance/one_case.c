@@ -158,6 +158,7 @@ static struct sumac_strategy *open_strategy(
                    : devices == NULL              ? "cpu"
                                                   : first_devices(replicas, text, sizeof text),
         .client = kind < SUMAC_STRATEGY_MULTI_WORKER ? NULL : cluster_client(),
+        .timeout_ms = CLUSTER_CLIENT_TIMEOUT_MS,
         .workers = over_workers ? tasks : NULL,
         .worker_count = over_workers ? workers : 0,
         .name = over_workers ? run->case_id : NULL};
