@@ -93,6 +93,30 @@ static void measure_lag(struct sample *sample)
     }
 }
 
+/* Chiefs, workers, others. */
+static int rank_of(const struct activity *client)
+{
+    return strncmp(client->name, "chief", 5) == 0    ? 0
+           : strncmp(client->name, "worker", 6) == 0 ? 1
+                                                     : 2;
+}
+
+static int order_clients(const void *a, const void *b)
+{
+    const struct activity *const left = a, *const right = b;
+    const size_t bytes = strcspn(left->name, "0123456789");
+
+    if (rank_of(left) != rank_of(right))
+        return rank_of(left) - rank_of(right);
+    if (bytes != strcspn(right->name, "0123456789") || memcmp(left->name, right->name, bytes) != 0)
+        return strcmp(left->name, right->name);
+    const unsigned long one = strtoul(left->name + bytes, NULL, 10);
+    const unsigned long other = strtoul(right->name + bytes, NULL, 10);
+    if (one != other)
+        return one < other ? -1 : 1;
+    return (left->attempt > right->attempt) - (left->attempt < right->attempt);
+}
+
 bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample)
 {
     size_t sessions = 0;
@@ -118,6 +142,7 @@ bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *
             add_client(sample, reply->sessions[j]);
     }
     measure_lag(sample);
+    qsort(sample->clients, sample->client_count, sizeof *sample->clients, order_clients);
     return true;
 }
 

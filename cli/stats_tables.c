@@ -94,9 +94,9 @@ static void print_pace(const struct sample *sample, FILE *file)
         "staleness", title, spare                                                                  \
     }
 #define TRAFFIC                                                                                    \
-    PUSH(">/S", 0), PUSH(">BYTES/S", 2), PUSH(">P50", 0), PUSH(">P99", 0), STALENESS(">MEAN", 0),  \
-        STALENESS(">P99", 1), PULL(">/S", 0), PULL(">BYTES/S", 2), PULL(">P50", 0),                \
-        PULL(">P99", 1)
+    PUSH(">/S", 0), PUSH(">BYTES/S", 5), PUSH(">P50", 4), PUSH(">P99", 3), STALENESS(">MEAN", 1),  \
+        STALENESS(">P99", 2), PULL(">/S", 0), PULL(">BYTES/S", 5), PULL(">P50", 4),                \
+        PULL(">P99", 3)
 
 static void add_rate(struct table *table, double rate)
 {
@@ -164,16 +164,24 @@ static void add_client(struct table *table, const struct activity *client)
     table_add(table, "%s", table_duration((double)client->heard_ms * 1000, text, sizeof text));
 }
 
+/* An observer that is gone: each command is one. */
+static bool has_only_looked(const struct activity *client)
+{
+    return strncmp(client->name, "observer", 8) == 0 && strcmp(client->state, "open") != 0 &&
+           client->pushes == 0;
+}
+
 static bool print_clients(const struct sample *sample, uint32_t width, FILE *file)
 {
-    static const struct table_column columns[] = {{NULL, "CLIENT", 0},  {NULL, "STATE", 3},
-                                                  {"steps", ">/S", 0},  {"steps", ">DONE", 3},
-                                                  {"steps", ">LAG", 3}, TRAFFIC,
-                                                  {"heard", ">AGO", 4}};
+    static const struct table_column columns[] = {{NULL, "CLIENT", 0},  {NULL, "STATE", 0},
+                                                  {"steps", ">/S", 0},  {"steps", ">DONE", 0},
+                                                  {"steps", ">LAG", 0}, TRAFFIC,
+                                                  {"heard", ">AGO", 0}};
     struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
 
     for (uint32_t i = 0; i < sample->client_count; i++)
-        add_client(&table, &sample->clients[i]);
+        if (!has_only_looked(&sample->clients[i]))
+            add_client(&table, &sample->clients[i]);
     const bool printed = table_print(&table, width, file);
     table_deinit(&table);
     return printed;
@@ -192,7 +200,7 @@ static void add_missing(struct table *table, const struct roster *roster, uint32
 static bool print_ps(const struct picture *picture, uint32_t width, FILE *file)
 {
     static const struct table_column columns[] = {
-        {NULL, "PS", 0}, TRAFFIC, {"held", ">SHARDS", 5}, {NULL, "ADDRESS", 4}};
+        {NULL, "PS", 0}, TRAFFIC, {"held", ">SHARDS", 7}, {NULL, "ADDRESS", 6}};
     struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
 
     for (uint32_t i = 0; i < picture->sample->ps_count; i++) {

@@ -15,6 +15,8 @@
 #include "assert_number.h"
 #include "stats.h"
 
+#define AS_JSON UINT32_MAX
+
 /* A run of three ps, of which the last does not answer; worker 0 is known to both others. */
 struct told {
     wire_stats_reply replies[2];
@@ -199,9 +201,29 @@ static void another_attempt_of_a_task_is_another_client(void **state)
     struct sample sample = take(told, 0); /* when */
 
     assert_int_equal(sample.client_count, 4); /* then */
-    assert_string_equal(sample.clients[3].name, "worker 0");
-    assert_int_equal(sample.clients[3].attempt, 2);
+    assert_string_equal(sample.clients[1].name, "worker 0");
+    assert_int_equal(sample.clients[1].attempt, 2);
     assert_int_equal(sample.clients[0].pushes, 1001);
+    sample_deinit(&sample);
+}
+
+static void clients_are_in_the_order_of_their_tasks(void **state)
+{
+    struct told *const told = *state;
+    struct sample sample;
+
+    told->sessions[0][0].task = (char *)(uintptr_t) "worker 10"; /* given */
+    told->sessions[0][1].task = (char *)(uintptr_t) "observer 1";
+    told->sessions[1][0].task = (char *)(uintptr_t) "worker 9";
+    fill_session(told, 1, 1, "chief 0");
+
+    sample = take(told, 0); /* when */
+
+    assert_int_equal(sample.client_count, 5); /* then */
+    assert_string_equal(sample.clients[0].name, "chief 0");
+    assert_string_equal(sample.clients[1].name, "worker 9");
+    assert_string_equal(sample.clients[2].name, "worker 10");
+    assert_string_equal(sample.clients[3].name, "observer 1");
     sample_deinit(&sample);
 }
 
@@ -303,7 +325,8 @@ static void a_rate_that_cannot_be_known_is_not(void **state)
     sample_deinit(&less);
 }
 
-static char *printed(const struct told *told, const struct sample *sample, bool json)
+/* As JSON where `width` is AS_JSON; 0: as wide as it gets. */
+static char *printed_in(const struct told *told, const struct sample *sample, uint32_t width)
 {
     const struct picture picture = {
         .roster = &told->roster, .answers = &told->answers, .sample = sample};
@@ -312,9 +335,15 @@ static char *printed(const struct told *told, const struct sample *sample, bool 
     FILE *file = open_memstream(&text, &bytes);
 
     assert_true(
-        json ? stats_print_json(&picture, true, file) : stats_print_tables(&picture, 0, file));
+        width == AS_JSON ? stats_print_json(&picture, true, file)
+                         : stats_print_tables(&picture, width, file));
     assert_int_equal(fclose(file), 0);
     return text;
+}
+
+static char *printed(const struct told *told, const struct sample *sample, bool json)
+{
+    return printed_in(told, sample, json ? AS_JSON : 0);
 }
 
 static void assert_says(const char *text, const char *wanted)
@@ -378,6 +407,26 @@ static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **sta
 
     free(text);
     sample_deinit(&now);
+}
+
+static void in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_not(void **state)
+{
+    static const char *const titles[] = {"STATE", "DONE", "LAG", "AGO"};
+    struct told *const told = *state;
+
+    told->sessions[0][2].state = (char *)(uintptr_t) "done"; /* given: of observer 2 */
+    told->sessions[0][2].pushes = 0;
+    struct sample sample = take(told, 0);
+    char *const text = printed_in(told, &sample, 80); /* when */
+
+    const char *const table = strstr(text, "CLIENT"); /* then */
+    assert_non_null(table);
+    for (size_t i = 0; i < sizeof titles / sizeof titles[0]; i++)
+        assert_true(
+            strstr(table, titles[i]) != NULL && strstr(table, titles[i]) < strchr(table, '\n'));
+    assert_null(strstr(table, "observer 2"));
+    free(text);
+    sample_deinit(&sample);
 }
 
 static void a_count_that_is_more_than_a_signed_one_keeps_its_magnitude(void **state)
@@ -585,6 +634,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         told_test(what_a_client_did_at_several_ps_is_added_up),
         told_test(another_attempt_of_a_task_is_another_client),
+        told_test(clients_are_in_the_order_of_their_tasks),
         told_test(a_ps_is_shown_as_it_counts_itself_and_one_that_does_not_answer_has_no_name),
         told_test(a_rate_is_what_was_added_in_a_second),
         told_test(a_rate_that_cannot_be_known_is_not),
@@ -593,6 +643,7 @@ int main(void)
         told_test(a_run_without_steps_is_measured_by_its_pushes),
         told_test(a_worker_that_has_left_is_not_slow),
         told_test(a_table_has_each_clients_figures),
+        told_test(in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_not),
         told_test(tables_have_each_ps_and_its_memory),
         told_test(a_ps_without_a_bound_has_none_in_the_table),
         told_test(a_rate_that_is_not_known_is_a_dash_and_null),
