@@ -131,7 +131,7 @@ sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct 
     return give_text(layer, layer[0] != '\0' ? "://" : "", address, master, error);
 }
 
-/* What the text has that would be passed over. */
+/* Refuse a text with parts that would be ignored. */
 static enum sumac_status
 check_understood(const struct sumac_cluster *cluster, struct sumac_error *error)
 {
@@ -188,15 +188,16 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
 {
     if (cluster == NULL)
         return fail_for_null(error, "sumac_cluster_check_task", "cluster");
+    const enum sumac_status status = check_understood(cluster, error);
+
+    if (status != SUMAC_OK)
+        return status;
     if (cluster->job_count == 0 && cluster->task_type == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "no cluster is configured: set TF_CONFIG, for example to {\"cluster\": {\"ps\": "
             "[\"HOST:PORT\"], \"worker\": [\"HOST:PORT\"]}, \"task\": {\"type\": \"ps\", "
             "\"index\": 0}}");
-    const enum sumac_status status = check_understood(cluster, error);
-    if (status != SUMAC_OK)
-        return status;
     if (cluster->job_count == 0)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,

@@ -449,6 +449,7 @@ class WithoutPs(unittest.TestCase):
                  2, "TF_CONFIG's task is evaluator; a strategy is of a chief or a worker"),
                 ({"TF_CONFIG": json.dumps({"clusters": {"worker": ["127.0.0.1:1"]}, "task": {"type": "worker", "index": 0}})},
                  2, 'TF_CONFIG has no "cluster", but "clusters", which is not read'),
+                ({"TF_CONFIG": json.dumps({"workers": 3})}, 2, 'TF_CONFIG has no "cluster", but "workers", which is not read'),
                 ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1"]}}), "SUMAC_STRATEGY": "multi_worker"},
                  2, "TF_CONFIG has no ps, and its task is none; a strategy is of a chief or a worker"),
                 ({"TF_CONFIG": json.dumps({"cluster": {"worker": ["127.0.0.1:1"], "evaluator": {"0": "127.0.0.1:2"}},

@@ -266,6 +266,7 @@ static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void 
     assert_check(
         "{\"clutser\": {\"ps\": [\"a:1\"]}, \"task\": {\"type\": \"ps\", \"index\": 0}}",
         "has no \"cluster\", but \"clutser\"");
+    assert_check("{\"ps\": {\"count\": 1}}", "has no \"cluster\", but \"ps\"");
     assert_check(
         "{" TWO_OF_EACH
         ", \"task\": {\"type\": \"ps\", \"index\": 0}, \"rpc_layer\": \"grpc+verbs\"}",
