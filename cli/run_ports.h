@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Pick `count` different ports that nobody listens on at *host, 127.0.0.1, or [::1] on a machine
- * without IPv4. They are free when they are picked, and nothing keeps them so: who listens later
- * must be ready to find one taken. False: the system has none, errno says why. */
+/* Pick `count` different free ports of *host, which is 127.0.0.1, or [::1] on a machine without
+ * IPv4. Nothing keeps them free: whoever listens on one later may find it taken.
+ * False: the system has none; errno says why. */
 bool run_ports_pick(uint16_t *ports, uint32_t count, const char **host);
 
 #endif

@@ -91,8 +91,8 @@ check_options(const struct sumac_worker_options *options, struct sumac_error *er
     if (options->synchronous > SUMAC_SYNCHRONOUS_NO)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "synchronous is %d, which is none of SUMAC_SYNCHRONOUS_DEFAULT, "
-            "SUMAC_SYNCHRONOUS_YES and SUMAC_SYNCHRONOUS_NO",
+            "synchronous is %d; it must be SUMAC_SYNCHRONOUS_DEFAULT, SUMAC_SYNCHRONOUS_YES or "
+            "SUMAC_SYNCHRONOUS_NO",
             (int)options->synchronous);
     return check_conditioning(options, error);
 }

@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <inttypes.h>
 
-/* The ps where pushing the whole variable at once exceeds the largest part by the most. False: a ps
- * has not greeted yet. */
+/* Find the ps where a push of the whole variable exceeds the largest part by the most.
+ * False: a ps has yet to greet. */
 static bool find_scarcest(
     const struct sumac_client *client, const struct sumac_variable *variable, uint32_t *ps,
     struct session_room *scarcest)

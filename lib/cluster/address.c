@@ -80,7 +80,7 @@ static const char *character_flaw(const char *host, size_t bytes)
         if (host[i] == ':' || host[i] == '[' || host[i] == ']')
             return "an IPv6 address goes in brackets, [::1]:2222";
         if (host[i] == '$' || host[i] == '<' || host[i] == '{')
-            return "its host is a placeholder that nobody has filled in";
+            return "its host is a placeholder: fill it in";
         if (host[i] != '.' && !is_of_name(host[i]))
             return "a host has letters, digits, '-', '_' and '.' only";
     }

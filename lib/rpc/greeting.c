@@ -74,7 +74,8 @@ read_frames(struct greeting *greeting, const unsigned char *bytes, uint32_t coun
     return GREETING_WAITS;
 }
 
-/* The socket is readable when that many bytes wait: what was looked at wakes nobody again. */
+/* The socket becomes readable when that many bytes wait: bytes that were peeked at do not wake the
+ * poller again. */
 static void wake_at(int socket, uint32_t bytes)
 {
     const int count = (int)bytes;

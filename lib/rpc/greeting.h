@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 #define METADATA_BYTES_MAX 8192u /* the headers of one call: gRPC's own are a few hundred bytes */
-/* What a client may send before it acknowledges, and the headers in that. A client need not wait
- * for the settings, but HTTP/2 lets it send no more than 64 KiB of data before it reads them. */
+/* Limits for a client before it acknowledges the settings: all bytes, and those of headers. It need
+ * not wait for the settings, but HTTP/2 lets it send no more than 64 KiB of data before it reads
+ * them. */
 #define GREETING_BYTES_MAX 98304u
 #define GREETING_HEADER_BYTES_MAX (2 * METADATA_BYTES_MAX)
 #define GREETING_LOOKS_MAX 256u /* the cost of a client that sends byte by byte */

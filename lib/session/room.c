@@ -92,7 +92,7 @@ static void withdraw(struct session *session, struct part *part)
     link_touch(session, part->link);
 }
 
-/* What is committed is on its way out. */
+/* Committed parts never give way: they leave the staging soon. */
 void room_give_way(struct session *session, struct part *part, uint32_t round)
 {
     if (!part->large || !part->staged || part->push->refused || part->round != round ||

@@ -36,7 +36,7 @@ BINARY(assign_add, in[i] + gradient[i])
 BINARY(assign_sub, in[i] - gradient[i])
 BINARY(multiply, in[i] * gradient[i])
 BINARY(divide, in[i] / gradient[i])
-/* Of a NaN, a NaN, and of equal ones the second, as in an expression. */
+/* As in an expression: a NaN on either side gives a NaN, and equal numbers give the second. */
 BINARY(min, in[i] < gradient[i] || in[i] != in[i] ? in[i] : gradient[i])
 BINARY(max, in[i] > gradient[i] || in[i] != in[i] ? in[i] : gradient[i])
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* claims_check.c -- do the claims on the pool come to what it counts? */
+/* claims_check.c -- is the sum of the claims on the pool what the pool counts? */
 #include "claims_check.h"
 
 #include <inttypes.h>

@@ -12,7 +12,7 @@ void lane_part_fail_memory(struct lane *lane, struct lane_stream *stream)
         "ps %u has no memory for a part", lane->index);
 }
 
-/* The stream ends by a refused part that there is no room to keep, and nothing has changed. */
+/* End the stream because a refused part has no room to be kept. Nothing else has changed. */
 static void fail_refused(
     struct lane *lane, struct lane_stream *stream, uint64_t sequence, enum sumac_reason reason)
 {

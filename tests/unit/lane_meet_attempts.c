@@ -103,7 +103,7 @@ static void a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it(
                "place, since what the tasks keep in step is lost with it; start all of them again");
 }
 
-/* The others hear of no attempt before its first contribution. */
+/* An attempt is known to the others from its first contribution on. */
 static void a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet(void **state)
 {
     struct world world;
@@ -168,7 +168,7 @@ static void a_later_attempt_does_not_take_the_place_of_the_one_that_came(void **
     heard(world, "pulled 4 error MEMBER_GONE"); /* then */
 }
 
-/* Else all tasks that are started again would be told of those before them, again and again. */
+/* Otherwise tasks that are all started again would hear of the earlier attempts for ever. */
 static void what_failed_is_forgotten_when_all_that_it_belongs_to_are_over(void **state)
 {
     struct world world;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a reduction is given: no axes, some, or an empty list; values that differ in replicas. */
+/* Arguments of a reduction: axes (none, some, an empty list), values that differ in replicas. */
 #include "collect.h"
 #include "strategy_made.h"
 

@@ -46,7 +46,7 @@ sum(struct sumac_replica_context *replica, struct sumac_value *args, struct suma
     return status;
 }
 
-/* The gradient of vectors of two elements that were gathered; `context` is how many rows it has. */
+/* The gradient of a gather of vectors of two elements; `context` is its number of rows. */
 static enum sumac_status take_gradient(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)

@@ -326,8 +326,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_variable_describe(
 /* All variables of the run, in the order of their creation.
  *
  * variables (capacity)
- * Gives    *count: how many there are; it may be more than `capacity`, and the first `capacity` of
- *          them are written.
+ * Gives    *count: the number of variables. Of more than `capacity` the first `capacity` are
+ *          written.
  * Lends    variables[0 …], until the close.
  * Fails    as a call to a ps. capacity 0 asks for the count: variables may then be NULL.
  * Threads  any. */
@@ -335,7 +335,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_list(
     struct sumac_client *client, struct sumac_variable **variables, size_t capacity, size_t *count,
     struct sumac_error *error);
 
-/* What a ps has counted since its start (`sumac stats` shows more). */
+/* Counts of a ps since its start (`sumac stats` shows more). */
 struct sumac_ps_facts {
     uint64_t uptime_ms;
     uint64_t pushes, push_bytes; /* applied */

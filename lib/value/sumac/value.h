@@ -24,9 +24,8 @@
  * whoever is given it says INVALID_ARGUMENT.
  *
  * Elements are in the host's memory, or in a device's (sumac_replica_to_device). What looks at them
- * here – comparing, printing, slices and rows – does so wherever they are. A reference keeps the
- * memory, and a stream has none: while work of another stream than the device's reads a value's
- * elements, keep a reference to the value.
+ * here – comparing, printing, slices and rows – does so wherever they are. Work in a stream of the
+ * program's own holds no reference: keep one until that work has read the elements.
  *
  * Threads  any, of one value too: it does not change. Its elements are read only.
  */

@@ -35,7 +35,7 @@ static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
         "ps %u has no memory for its answers to pushes", lane->index);
 }
 
-/* An answer with so many versions. `pooled`: about a part that had its room in the pool. NULL: the
+/* Add an answer with room for `versions`. `pooled`: its part had room in the pool. NULL: the
  * stream was closed; its client opens another, and sends again. */
 static struct answer *
 add(struct lane *lane, struct lane_stream *stream, enum answer_kind kind, uint32_t versions,

@@ -198,7 +198,7 @@ static bool read_rows(
     return true;
 }
 
-/* Of the value, or of a slot. */
+/* `list`: the value, or a slot. */
 static bool read_range(
     const struct shard *shard, uint32_t list, const wire_piece *given, uint64_t *bytes,
     struct sumac_error *error)
