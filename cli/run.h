@@ -17,12 +17,14 @@
 
 #define RUN_PROCESSES_MAX 512
 #define RUN_PS_WORDS_MAX 64
+#define RUN_NAME_BYTES 33 /* 128 bits in hexadecimal digits */
 
 /* What is to be started. Ports: the ps's, then the workers' (which nobody listens on; a TF_CONFIG
  * wants them). */
 struct run_plan {
     uint32_t ps_count, worker_count, replicas;
-    const char *devices; /* NULL: the workers' matter */
+    char run[RUN_NAME_BYTES]; /* SUMAC_RUN of every process: random */
+    const char *devices;      /* NULL: the workers' matter */
     bool synchronous;
     const char *trace; /* the workers' SUMAC_TRACE; NULL: as in this process's environment */
     char *ps_words[RUN_PS_WORDS_MAX + 1]; /* more options for every `sumac ps`; NULL ends them */

@@ -79,6 +79,7 @@ static bool set_environment(const struct run_plan *plan, const struct run_child 
 
     (void)snprintf(number, sizeof number, "%u", plan->replicas);
     const bool set = config != NULL && setenv("TF_CONFIG", config, 1) == 0 &&
+                     setenv("SUMAC_RUN", plan->run, 1) == 0 &&
                      (plan->replicas == 0 || setenv("SUMAC_REPLICAS", number, 1) == 0) &&
                      (plan->devices == NULL || setenv("SUMAC_DEVICES", plan->devices, 1) == 0) &&
                      (!plan->synchronous || setenv("SUMAC_SYNCHRONOUS", "1", 1) == 0) &&

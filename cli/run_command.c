@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -79,6 +80,8 @@ const struct command run_command = {
              "1. Signals are forwarded to the workers; when they have ended the ps are, too; a "
              "second one ends all\n"
              "at once. With a worker ends whatever it has started, and nothing is left behind.\n\n"
+             "Every process has SUMAC_RUN, the random name of this run: a worker that has another "
+             "name is refused.\n"
              "SUMAC_PROGRESS=1 tells a worker that a line which ends in a carriage return is "
              "written over on a\n"
              "terminal, and shown once a second elsewhere.",
@@ -266,12 +269,23 @@ static int attempt(struct run *run, struct run_plan *plan, int signals, bool *ag
     return code;
 }
 
+/* No other run has it: not even one that starts at the same moment. */
+static bool name_run(struct run_plan *plan)
+{
+    uint64_t random[2];
+
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return false;
+    (void)snprintf(plan->run, sizeof plan->run, "%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+    return true;
+}
+
 static int run_plan(struct run_plan *plan)
 {
     struct run *run = calloc(1, sizeof *run);
     const int signals = take_over_signals();
     int code = EXIT_FAILED;
-    bool again = run != NULL && signals >= 0;
+    bool again = run != NULL && signals >= 0 && name_run(plan);
 
     if (!again)
         fprintf(stderr, "sumac run: cannot start: %s\n", strerror(errno));

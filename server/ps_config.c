@@ -4,9 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "member_jobs.h"
+#include "own_identity.h"
 #include "rpc.h"
 #include "ps_state.h"
 
@@ -185,7 +187,9 @@ static enum sumac_status take_members(
 
     config->members_jobs = calloc(count + 1, sizeof *config->members_jobs);
     config->members_indices = calloc(count + 1, sizeof *config->members_indices);
-    if (config->members_jobs == NULL || config->members_indices == NULL)
+    config->members_addresses = calloc(count + 1, sizeof *config->members_addresses);
+    if (config->members_jobs == NULL || config->members_indices == NULL ||
+        config->members_addresses == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "no memory for the names of %u members", count);
@@ -193,6 +197,7 @@ static enum sumac_status take_members(
         const struct sumac_job *const job = cluster_members(options->cluster, members_jobs[n]);
         for (uint32_t i = 0; job != NULL && i < job->task_count; i++) {
             config->members_jobs[config->lane.member_count] = members_jobs[n];
+            config->members_addresses[config->lane.member_count] = job->tasks[i].address;
             config->members_indices[config->lane.member_count++] = job->tasks[i].index;
         }
     }
@@ -208,6 +213,7 @@ static enum sumac_status take_members(
             options->members, count);
     config->lane.members_jobs = config->members_jobs;
     config->lane.members_indices = config->members_indices;
+    config->lane.members_addresses = config->members_addresses;
     return check_quorum(options, &config->lane, error);
 }
 
@@ -245,6 +251,7 @@ static void take_limits(const struct ps_options *options, struct lane_config *la
 {
     lane->index = options->cluster->task_index;
     lane->version = sumac_version();
+    lane->user = (uint32_t)geteuid();
     lane->lease_ms = options->lease_ms;
     lane->rejoin_ms = options->rejoin_ms;
     lane->rejoin_first_ms = options->rejoin_first_ms;
@@ -364,6 +371,8 @@ enum sumac_status ps_config_make(
         status = take_port(options, config, error);
     if (status == SUMAC_OK)
         status = take_members(options, config, error);
+    if (status == SUMAC_OK)
+        status = own_identity(&config->lane.identity, error);
     return status;
 }
 
@@ -371,6 +380,8 @@ void ps_config_free(struct ps_lane_config *config)
 {
     free(config->members_jobs);
     free(config->members_indices);
+    free(config->members_addresses);
     config->members_jobs = NULL;
     config->members_indices = NULL;
+    config->members_addresses = NULL;
 }

@@ -117,6 +117,7 @@ struct ps_lane_config {
     const char *addresses[LANE_PS_MAX];
     const char **members_jobs;
     uint32_t *members_indices;
+    const char **members_addresses;
     uint32_t port; /* of the own task's address */
 };
 

@@ -11,12 +11,13 @@
 #include "address.h"
 #include "error.h"
 #include "member_jobs.h"
+#include "own_identity.h"
 
 /* ---- the members, and this process among them */
 
 /* Who takes part, and whether this process does. */
 struct roll {
-    const char **jobs;
+    const char **jobs, **addresses;
     uint32_t *indices;
     uint32_t count;
     bool partial; /* it was given as a map, which need not name all */
@@ -27,8 +28,9 @@ static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
     const uint32_t count = cluster_member_count(cluster);
 
     roll->jobs = calloc(count + 1, sizeof *roll->jobs);
+    roll->addresses = calloc(count + 1, sizeof *roll->addresses);
     roll->indices = calloc(count + 1, sizeof *roll->indices);
-    if (roll->jobs == NULL || roll->indices == NULL)
+    if (roll->jobs == NULL || roll->addresses == NULL || roll->indices == NULL)
         return false;
     roll->partial = cluster != NULL && cluster->told_only_itself;
     for (uint32_t i = 0; cluster != NULL && i < cluster->job_count; i++) {
@@ -36,8 +38,9 @@ static bool call_roll(const struct sumac_cluster *cluster, struct roll *roll)
         roll->partial = roll->partial || job->sparse;
         const char *const member_job = cluster_member_job(job->name);
         for (uint32_t t = 0; member_job != NULL && t < job->task_count; t++) {
-            roll->jobs[roll->count] = member_job;
             assert(roll->count < count);
+            roll->jobs[roll->count] = member_job;
+            roll->addresses[roll->count] = job->tasks[t].address;
             roll->indices[roll->count++] = job->tasks[t].index;
         }
     }
@@ -148,7 +151,7 @@ list_ps(const struct sumac_client_options *options, struct ps_list *list, struct
 /* NULL: no memory. */
 static struct session *make_session(
     struct sumac_client *client, const struct sumac_client_options *options,
-    const struct ps_list *ps, const struct roll *roll)
+    const struct ps_list *ps, const struct roll *roll, const struct run_identity *identity)
 {
     const bool member = !options->reader && !options->observer;
 
@@ -163,6 +166,8 @@ static struct session *make_session(
         .local_replicas = options->local_replicas,
         .members_jobs = roll->jobs,
         .members_indices = roll->indices,
+        .members_addresses = roll->addresses,
+        .identity = *identity,
         .member_count = roll->count,
         .members_partial = roll->partial,
         .step_members = options->step_rules.members,
@@ -209,15 +214,19 @@ enum sumac_status client_make_session(
 {
     struct ps_list ps;
     struct roll roll = {.count = 0};
-    const enum sumac_status status = list_ps(options, &ps, error);
+    struct run_identity identity;
+    enum sumac_status status = list_ps(options, &ps, error);
 
+    if (status == SUMAC_OK)
+        status = own_identity(&identity, error);
     assert(client_is_locked(client));
     assert(client->session == NULL);
     if (status != SUMAC_OK)
         return status;
     if (call_roll(options->cluster, &roll) && keep_tasks(client, options, &roll))
-        client->session = make_session(client, options, &ps, &roll);
+        client->session = make_session(client, options, &ps, &roll, &identity);
     free(roll.jobs);
+    free(roll.addresses);
     free(roll.indices);
     if (client->session == NULL)
         return fail(

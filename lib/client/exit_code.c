@@ -25,9 +25,9 @@ static int by_status(enum sumac_status status)
     }
 }
 
-/* The reason tells the remedy where there is one: below PS_MISSING fix the call, PROTOCOL_VERSION
- * and WRONG_CLUSTER the configuration; a restart mends the others. A program that ends for a late
- * step forgot to go on, and may go on after a restart. */
+/* The reason tells the remedy where there is one: below PS_MISSING fix the call, PROTOCOL_VERSION,
+ * WRONG_CLUSTER and REPLACED the configuration; a restart mends the others. A program that ends for
+ * a late step forgot to go on, and may go on after a restart. */
 int sumac_exit_code(const struct sumac_error *error)
 {
     if (error == NULL || error->status == SUMAC_OK)
@@ -38,8 +38,9 @@ int sumac_exit_code(const struct sumac_error *error)
         return 0;
     if (error->reason == SUMAC_REASON_STEP_LATE)
         return EXIT_RETRYABLE;
-    if (error->reason < SUMAC_REASON_PS_MISSING || error->reason == SUMAC_REASON_PROTOCOL_VERSION ||
-        error->reason == SUMAC_REASON_WRONG_CLUSTER)
+    if (error->reason < SUMAC_REASON_PS_MISSING || error->reason == SUMAC_REASON_PROTOCOL_VERSION)
+        return EXIT_PERMANENT;
+    if (error->reason == SUMAC_REASON_WRONG_CLUSTER || error->reason == SUMAC_REASON_REPLACED)
         return EXIT_PERMANENT;
     return EXIT_RETRYABLE;
 }

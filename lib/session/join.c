@@ -8,7 +8,10 @@
 
 #include "close_cause.h"
 #include "error.h"
+#include "identity.h"
 #include "text.h"
+
+#define ACKNOWLEDGE_MS UINT64_C(1000) /* how long a replaced client waits for ps 0 to hear it */
 
 static void mint_nonce(struct session *session)
 {
@@ -35,7 +38,8 @@ static const wire_message *compose_join(struct session *session, const struct ca
     wire_join_request *join = step_take(session, sizeof *join);
     wire_task_name **members;
     wire_task_name *names = take_names(session, config->member_count + 1, &members);
-    if (join == NULL || names == NULL)
+    wire_identity *identity = step_take(session, sizeof *identity);
+    if (join == NULL || names == NULL || identity == NULL)
         return NULL;
     if (call->failures > 0 && !holds(session, RULE_join_nonce))
         mint_nonce(session);
@@ -58,6 +62,12 @@ static const wire_message *compose_join(struct session *session, const struct ca
     join->n_members = config->member_count;
     join->members = members;
     join->members_partial = config->members_partial;
+    if (config->members_addresses != NULL) {
+        join->n_member_addresses = config->member_count;
+        join->member_addresses = (char **)(uintptr_t)config->members_addresses;
+    }
+    wire_identity_fill(&config->identity, identity);
+    join->identity = identity;
     join->step_members = config->step_members;
     join->step_quorum = config->step_quorum;
     join->on_loss = (Sumac__V1__OnLoss)config->on_loss;
@@ -170,14 +180,14 @@ void join_begin(struct session *session)
 static const wire_message *compose_leave(struct session *session, const struct call *call)
 {
     (void)call;
-    assert(session->phase == PHASE_LEAVING);
+    assert(session->phase == PHASE_LEAVING || session->acknowledging);
     wire_leave_request *leave = step_take(session, sizeof *leave);
     if (leave == NULL)
         return NULL;
     *leave = (wire_leave_request)WIRE_LEAVE_REQUEST_INIT;
     leave->session_id =
         (wire_bytes){.data = session->session_id, .len = sizeof session->session_id};
-    leave->done = session->leave_done;
+    leave->done = session->leave_done && !session->acknowledging;
     leave->last_sequence = session->last_sequence;
     return &leave->base;
 }
@@ -259,7 +269,7 @@ static void closed_without_end(struct session *session, const struct sumac_error
     assert(session->phase == PHASE_OPEN);
     session_closed(session, &(wire_closed)WIRE_CLOSED_INIT);
     (void)fail(
-        &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
+        &session->end, error->status, error->reason,
         "%.300s (which of the pushes under way count was not said)", error->text);
 }
 
@@ -279,7 +289,7 @@ renew_failed(struct session *session, const struct call *call, const struct suma
     end_renewal(session);
     if (session->phase != PHASE_OPEN)
         return;
-    if (error->reason == SUMAC_REASON_SESSION_CLOSED)
+    if (error->reason == SUMAC_REASON_SESSION_CLOSED || error->reason == SUMAC_REASON_REPLACED)
         closed_without_end(session, error);
     else if (ended_by_restart(session, error))
         return;
@@ -379,13 +389,16 @@ void session_closed(struct session *session, const wire_closed *closed)
         session->leave_heard |= cause.kind == WIRE_CLOSE_LEFT;
         return;
     }
+    const enum sumac_reason reason = wire_close_cause_reason(&cause);
+    const bool replaced = reason == SUMAC_REASON_REPLACED;
+    const enum sumac_status status = replaced ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED;
+    const char *remedy = replaced ? "end one of the two" : "join again";
     struct sumac_error error;
     char text[CLOSE_CAUSE_TEXT_BYTES];
     if (closed->decided) {
         (void)fail(
-            &error, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
-            "ps 0 closed this session at push %" PRIu64 "%s; join again", closed->final,
-            wire_close_cause_print(&cause, text));
+            &error, status, reason, "ps 0 closed this session at push %" PRIu64 "%s; %s",
+            closed->final, wire_close_cause_print(&cause, text), remedy);
         session_end(session, &error, closed);
         return;
     }
@@ -394,12 +407,53 @@ void session_closed(struct session *session, const wire_closed *closed)
     session->phase = PHASE_SETTLING;
     session->settling_us = session->now_us;
     (void)fail(
-        &session->end, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
-        "ps 0 closed this session%s, and did not say which of the pushes under way count; join "
-        "again",
-        wire_close_cause_print(&cause, text));
+        &session->end, status, reason,
+        "ps 0 closed this session%s, and did not say which of the pushes under way count; %s",
+        wire_close_cause_print(&cause, text), remedy);
     effect_wake(session, session->now_us + patience_us(session));
 }
+
+/* ---- the end */
+
+static void say_ended(struct session *session)
+{
+    assert(session->phase == PHASE_OVER);
+    session->acknowledging = false;
+    effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
+}
+
+static void
+acknowledge_answered(struct session *session, const struct call *call, const wire_message *message)
+{
+    (void)call;
+    (void)message;
+    say_ended(session);
+}
+
+static void acknowledge_failed(
+    struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    (void)call;
+    (void)error;
+    say_ended(session);
+}
+
+static bool is_never_made_again(
+    const struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    (void)session;
+    (void)call;
+    (void)error;
+    return false;
+}
+
+static const struct call_kind acknowledge_call = {
+    .service = WIRE_SESSIONS,
+    .method = WIRE_SESSIONS_LEAVE,
+    .compose = compose_leave,
+    .answered = acknowledge_answered,
+    .failed = acknowledge_failed,
+    .is_made_again = is_never_made_again};
 
 void session_end(
     struct session *session, const struct sumac_error *error, const wire_closed *closed)
@@ -410,9 +464,16 @@ void session_end(
     session->end = error == &session->end ? session->end : *error;
     if (session->config.reader || session->link_count == 0)
         closed = NULL;
+    calls_end(session);
+    assert(!session->acknowledging);
+    /* ps 0 learns that the replaced process lives. It is said before the caller hears of the end,
+     * and may exit. */
+    session->acknowledging = session->end.reason == SUMAC_REASON_REPLACED && !session->leave_called;
+    if (session->acknowledging)
+        call_begin(session, &acknowledge_call, 0, session->now_us + ACKNOWLEDGE_MS * 1000);
     pushes_end(session, closed);
     pulls_end(session);
     streams_close(session);
-    calls_end(session);
-    effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
+    if (!session->acknowledging)
+        say_ended(session);
 }

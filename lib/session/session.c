@@ -49,6 +49,9 @@ static bool keep_config(struct session *session, const struct session_config *co
     kept->members_indices = keep_bytes(
         session, config->members_indices, config->member_count * sizeof *config->members_indices);
     kept->ps_addresses = session_keep_texts(session, config->ps_addresses, config->ps_count);
+    if (config->members_addresses != NULL)
+        kept->members_addresses =
+            session_keep_texts(session, config->members_addresses, config->member_count);
     kept->local_replicas = config->local_replicas == 0 ? 1 : config->local_replicas;
     kept->ps_lost_ms = config->ps_lost_ms == 0 ? 60000 : config->ps_lost_ms;
     kept->backoff_ms_max = config->backoff_ms_max == 0 ? 2000 : config->backoff_ms_max;
@@ -57,7 +60,8 @@ static bool keep_config(struct session *session, const struct session_config *co
     kept->chunk_bytes = /* whole elements of every type */
         bounded < SESSION_CHUNK_BYTES_MAX ? bounded / 64 * 64 : SESSION_CHUNK_BYTES_MAX;
     return kept->job != NULL && kept->members_jobs != NULL && kept->members_indices != NULL &&
-           kept->ps_addresses != NULL;
+           kept->ps_addresses != NULL &&
+           (config->members_addresses == NULL || kept->members_addresses != NULL);
 }
 
 struct session *session_create(const struct session_config *config, const struct memory *memory)
@@ -253,6 +257,7 @@ static void end_exhausted(struct session *session)
 {
     assert(session->exhausted);
     session->phase = PHASE_OVER;
+    session->acknowledging = false;
     calls_forget(session);
     (void)fail(
         &session->end, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
@@ -287,7 +292,7 @@ static void refuse_exhausted(struct session *session, const struct session_event
 void session_step(
     struct session *session, const struct session_event *event, struct session_effects *effects)
 {
-    const bool was_over = session->phase == PHASE_OVER;
+    const bool was_over = session->phase == PHASE_OVER && !session->acknowledging;
 
     if (event->kind == SESSION_EVENT_UNDONE)
         note_undone(session);

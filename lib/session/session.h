@@ -18,6 +18,7 @@
 
 #include "memory.h"
 #include "rules.h"
+#include "run_identity.h"
 #include "wire.h"
 
 #define SESSION_PS_MAX 256
@@ -40,7 +41,9 @@ struct session_config {
         *members_jobs; /* the chiefs and workers of the configuration, parallel arrays */
     const uint32_t *members_indices;
     uint32_t member_count;
-    bool members_partial; /* there may be others beside them */
+    const char *const *members_addresses; /* theirs; NULL: not said */
+    bool members_partial;                 /* there may be others beside them */
+    struct run_identity identity;         /* of this process */
     /* What ps 0 is taken to have been told of synchronous steps: it refuses what differs; 0: any.
      */
     uint32_t step_members, step_quorum, on_loss;

@@ -287,6 +287,7 @@ struct session {
     uint32_t given_calls; /* of them, the caller's */
     uint64_t last_call;   /* the number of the last try */
     bool renewing;
+    bool acknowledging; /* the session is over, and ENDED waits until ps 0 has heard that */
     bool leave_wanted, leave_done, leave_called;
     bool leave_heard; /* by ps 0, or the run ended well without it: its answer is not needed */
     uint64_t settling_us;

@@ -10,8 +10,13 @@ struct close_cause wire_close_cause_of(const wire_close_cause *wire)
 {
     if (wire == NULL)
         return (struct close_cause){0};
-    return (struct close_cause){
-        .kind = (int)wire->kind, .silent_ms = wire->silent_ms, .attempt = wire->attempt};
+    struct close_cause cause = {
+        .kind = (int)wire->kind,
+        .silent_ms = wire->silent_ms,
+        .attempt = wire->attempt,
+        .pid = wire->pid};
+    (void)text_print_line(cause.host, sizeof cause.host, "%s", wire->host);
+    return cause;
 }
 
 void wire_close_cause_fill(const struct close_cause *cause, wire_close_cause *wire)
@@ -20,6 +25,27 @@ void wire_close_cause_fill(const struct close_cause *cause, wire_close_cause *wi
     wire->kind = (Sumac__V1__CloseCause__Kind)cause->kind;
     wire->silent_ms = cause->silent_ms;
     wire->attempt = cause->attempt;
+    wire->host = (char *)(uintptr_t)cause->host;
+    wire->pid = cause->pid;
+}
+
+enum sumac_reason wire_close_cause_reason(const struct close_cause *cause)
+{
+    return cause->kind == WIRE_CLOSE_NEWER_ATTEMPT ? SUMAC_REASON_REPLACED
+                                                   : SUMAC_REASON_SESSION_CLOSED;
+}
+
+static void print_replaced(const struct close_cause *cause, char *text)
+{
+    if (cause->pid == 0)
+        (void)text_print(
+            text, CLOSE_CAUSE_TEXT_BYTES,
+            ": another attempt of its task has joined, attempt %" PRIu64, cause->attempt);
+    else
+        (void)text_print(
+            text, CLOSE_CAUSE_TEXT_BYTES,
+            ": process %" PRIu32 " on %s has joined as its task, attempt %" PRIu64, cause->pid,
+            cause->host, cause->attempt);
 }
 
 const char *wire_close_cause_print(const struct close_cause *cause, char *text)
@@ -32,8 +58,6 @@ const char *wire_close_cause_print(const struct close_cause *cause, char *text)
             text, CLOSE_CAUSE_TEXT_BYTES, ": its lease ran out, no ps had heard from it for %s",
             text_time_ms(cause->silent_ms).text);
     if (cause->kind == WIRE_CLOSE_NEWER_ATTEMPT)
-        (void)text_print(
-            text, CLOSE_CAUSE_TEXT_BYTES,
-            ": another attempt of its task has joined, attempt %" PRIu64, cause->attempt);
+        print_replaced(cause, text);
     return text;
 }

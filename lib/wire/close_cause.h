@@ -6,20 +6,27 @@
 
 #include <stddef.h>
 
+#include "run_identity.h"
 #include "wire.h"
 
-#define CLOSE_CAUSE_TEXT_BYTES 128u
+#define CLOSE_CAUSE_TEXT_BYTES 192u
 
 /* As it is kept; 0 of all: not said. */
 struct close_cause {
     int kind; /* WIRE_CLOSE_… */
     uint32_t silent_ms;
     uint64_t attempt;
+    char host[RUN_HOST_BYTES_MAX + 1]; /* of the process that took the task; "": not said */
+    uint32_t pid;
 };
 
 /* None said: NULL. */
 struct close_cause wire_close_cause_of(const wire_close_cause *wire);
+/* Borrows  cause->host, as long as *wire is used. */
 void wire_close_cause_fill(const struct close_cause *cause, wire_close_cause *wire);
+
+/* REPLACED where another process has the task now, else SESSION_CLOSED. */
+enum sumac_reason wire_close_cause_reason(const struct close_cause *cause);
 
 /* ": its lease ran out, …", to be put after "the session is closed"; "" when it was not said.
  *

@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "error.h"
+#include "identity.h"
 #include "listing.h"
 #include "text.h"
+
+#define ADDRESSES_LOOKED_AT 64u /* of a list of members: each is looked for among all tasks */
 
 /* Sessions that are not settled, but for the joiner's own. */
 struct places {
@@ -89,7 +92,10 @@ enum sumac_status judge_join_check(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "give the task, of the job chief or worker");
-    enum sumac_status status = named ? check_job(request->task->job, error) : SUMAC_OK;
+    struct run_identity identity;
+    enum sumac_status status = wire_identity_read(request->identity, &identity, error);
+    if (status == SUMAC_OK && named)
+        status = check_job(request->task->job, error);
     for (size_t i = 0; i < request->n_members && status == SUMAC_OK; i++)
         status = check_listed_job(request->members[i], error);
     if (status == SUMAC_OK && member)
@@ -271,6 +277,79 @@ check_members(struct judge *judge, const wire_join_request *request, struct suma
     return SUMAC_OK;
 }
 
+/* One address of two tasks: the lists have other orders. What differs beyond the first
+ * ADDRESSES_LOOKED_AT is not looked for. */
+static enum sumac_status check_member_addresses(
+    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+{
+    uint32_t looked_at = 0;
+
+    assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
+    if (request->n_member_addresses != 0 && request->n_member_addresses != request->n_members)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "it names %zu members and %zu addresses of members; give as many, or none",
+            request->n_members, request->n_member_addresses);
+    for (size_t i = 0; i < request->n_member_addresses && looked_at < ADDRESSES_LOOKED_AT; i++) {
+        const char *address = request->member_addresses[i];
+        const struct judge_task *own = judge_task_find(judge, request->members[i]);
+        if (own == NULL || own->address == NULL || strcmp(own->address, address) == 0)
+            continue;
+        looked_at++;
+        for (const struct judge_task *task = judge->tasks.first; task != NULL;
+             task = task->in_judge.next)
+            if (task->address != NULL && strcmp(task->address, address) == 0)
+                return fail(
+                    error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+                    "its configuration has %.80s as %s %u, that of ps 0 as %s %u; give every task "
+                    "the same, in the same order",
+                    address, own->job, own->index, task->job, task->index);
+    }
+    return SUMAC_OK;
+}
+
+/* A member of another run may have the addresses of this one. */
+static enum sumac_status
+check_run(const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+{
+    struct run_identity theirs;
+    char our_text[RUN_IDENTITY_TEXT_BYTES], their_text[RUN_IDENTITY_TEXT_BYTES];
+    const enum sumac_status status = wire_identity_read(request->identity, &theirs, error);
+
+    if (status != SUMAC_OK || !run_identity_differs(&judge->config->identity, &theirs))
+        return status;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "it is of %s, and ps 0 of %s; give each run its own addresses, or set SUMAC_RUN to the "
+        "same text in all processes to join on purpose",
+        run_identity_print(&theirs, their_text),
+        run_identity_print(&judge->config->identity, our_text));
+}
+
+/* Two processes that live would replace each other for ever. */
+static enum sumac_status
+check_contested(struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+{
+    struct judge_task *task = judge_task_find(judge, request->task);
+    const struct judge_session *present = judge->sessions.first;
+
+    assert(request->task != NULL);
+    if (task == NULL || !task->contested)
+        return SUMAC_OK;
+    while (present != NULL && (present->task != task || present->state >= JUDGE_SESSION_CLOSING))
+        present = present->in_judge.next;
+    if (present == NULL) { /* the one that was kept has ended */
+        task->contested = false;
+        return SUMAC_OK;
+    }
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "%s is process %" PRIu32 " on %s, which joined %s and lives; processes of this task have "
+        "replaced each other %u times: end one of the two",
+        present->label, present->pid, present->host[0] != '\0' ? present->host : "an unknown host",
+        judge_ago(judge, present->joined_us), JUDGE_FLAPS_MAX);
+}
+
 /* ---- who may join, and whether there is a place ---- */
 
 /* Where the configuration lists members there are no others. */
@@ -379,6 +458,8 @@ judge_join_admit(struct judge *judge, const wire_join_request *request, struct s
     const bool member = request->role == SUMAC__V1__ROLE__ROLE_MEMBER;
     enum sumac_status status = check_addresses(judge, request, error);
 
+    if (status == SUMAC_OK && member)
+        status = check_run(judge, request, error);
     if (status == SUMAC_OK)
         status = check_ps(judge, request, error);
     if (status == SUMAC_OK && member)
@@ -389,6 +470,10 @@ judge_join_admit(struct judge *judge, const wire_join_request *request, struct s
         status = check_members(judge, request, error);
     if (status == SUMAC_OK && member)
         status = check_listed(judge, request, error);
+    if (status == SUMAC_OK && member)
+        status = check_member_addresses(judge, request, error);
+    if (status == SUMAC_OK && member)
+        status = check_contested(judge, request, error);
     if (status == SUMAC_OK && member)
         status = check_names(judge, request, error);
     if (status == SUMAC_OK)

@@ -30,9 +30,7 @@ void judge_barriers_of_session_fail(struct judge *judge, const struct judge_sess
         next = waiting->in_judge.next;
         if (waiting->session != session)
             continue;
-        judge_fail(
-            judge, waiting->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "the session of %s was closed", session->label);
+        judge_fail_closed(judge, waiting->call, session);
         judge_barrier_drop_waiting(judge, waiting);
     }
 }

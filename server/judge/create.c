@@ -118,9 +118,7 @@ void judge_calls_of_session_fail(struct judge *judge, const struct judge_session
             call = call->in_judge.next;
             continue;
         }
-        judge_fail(
-            judge, call->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "the session of %s was closed", session->label);
+        judge_fail_closed(judge, call->call, session);
         call = judge_call_drop(judge, call);
     }
 }

@@ -307,14 +307,14 @@ answer_retry(struct judge *judge, const struct judge_event *event, const wire_jo
     refuse(
         judge, session, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
         "a retry of this join took its place");
+    if (session->state >= JUDGE_SESSION_CLOSING) {
+        judge_fail_closed(judge, event->call, session);
+        return true;
+    }
     session->join_call = event->call;
     session->heard_us = judge->now_us;
     if (session->state == JUDGE_SESSION_OPEN)
         answer(judge, session);
-    else if (session->state >= JUDGE_SESSION_CLOSING)
-        refuse(
-            judge, session, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "the session of this join is closed: join anew");
     return true;
 }
 
@@ -346,19 +346,19 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
         next = other->in_judge.next;
         if (!is_earlier(other, session))
             continue;
+        struct close_cause cause = {
+            .kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = session->attempt, .pid = session->pid};
+        char text[CLOSE_CAUSE_TEXT_BYTES];
+        (void)text_print(cause.host, sizeof cause.host, "%s", session->host);
+        (void)wire_close_cause_print(&cause, text);
         refuse(
-            judge, other, SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED,
-            "a newer attempt of the same task has joined");
+            judge, other, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_REPLACED,
+            judge_text(judge, "the join of %s is over%s; end one of the two", other->label, text));
         if (other->state == JUDGE_SESSION_WAITING) {
             judge_session_forget(judge, other);
         } else if (other->state < JUDGE_SESSION_CLOSING) {
-            judge_log(
-                judge, "ps 0 closes the session of %s: attempt %" PRIu64 " has joined",
-                other->label, session->attempt);
-            judge_settle(
-                judge, other,
-                &(struct close_cause){
-                    .kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = session->attempt});
+            judge_log(judge, "ps 0 closes the session of %s%s", other->label, text);
+            judge_settle(judge, other, &cause);
         }
     }
 }
@@ -366,6 +366,10 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
 static void name_session(struct judge_session *session, const wire_join_request *request)
 {
     assert(request->nonce.len == JUDGE_ID_BYTES);
+    if (request->identity != NULL) { /* judge_join_check has looked at it */
+        (void)text_print(session->host, sizeof session->host, "%s", request->identity->host);
+        session->pid = request->identity->pid;
+    }
     if (request->task != NULL && request->task->job[0] != '\0') {
         (void)text_print(session->job, sizeof session->job, "%s", request->task->job);
         session->index = request->task->index;
@@ -392,7 +396,7 @@ static void start_join(
     session->role = (uint32_t)request->role;
     session->state = JUDGE_SESSION_WAITING;
     session->join_call = event->call;
-    session->heard_us = judge->now_us;
+    session->heard_us = session->joined_us = judge->now_us;
     session->task = task;
     session->attempt = task == NULL ? ++judge->observers : ++task->attempts;
     if (task != NULL)

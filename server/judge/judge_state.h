@@ -68,7 +68,9 @@
 #define JUDGE_CREATE_MS 60000u /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
 #define JUDGE_STEPS_MAX (UINT64_MAX / 2) /* no run comes so far: what says so is no step */
-#define JUDGE_STEP_TIMES 16u /* of the last steps, by which the next one's deadline goes */
+#define JUDGE_STEP_TIMES 16u     /* of the last steps, by which the next one's deadline goes */
+#define JUDGE_FLAPS_MAX 3u       /* replacements of a task's living processes in … */
+#define JUDGE_FLAPS_US 60000000u /* … so long, and the present one is kept */
 #define JUDGE_MASK_WORDS (LANE_PS_MAX / 64u)
 
 /* A set of ps. */
@@ -153,9 +155,12 @@ struct judge_task {
     uint64_t named; /* a mark: of the last list that named it, or the last look for tasks that may
                        be forgotten */
     uint64_t attempts;
-    uint64_t final;              /* of its last settled session */
-    uint64_t acked_through;      /* likewise */
-    struct judge_voided *voided; /* likewise; NULL: none */
+    const char *address;                  /* as configured; NULL or "": not known */
+    uint64_t flapped_us[JUDGE_FLAPS_MAX]; /* last signs of life of the replaced; 0: none */
+    bool contested;                       /* the present session stays until it ends by itself */
+    uint64_t final;                       /* of its last settled session */
+    uint64_t acked_through;               /* likewise */
+    struct judge_voided *voided;          /* likewise; NULL: none */
 };
 
 /* A session goes through these in order; a join that fails while it waits is forgotten. */
@@ -181,6 +186,10 @@ struct judge_session {
     char label[JUDGE_LABEL_BYTES]; /* "worker 3" */
     struct judge_task *task;       /* of a member; NULL of an observer */
     uint64_t attempt;
+    char host[RUN_HOST_BYTES_MAX + 1]; /* of its client, as that said; "": it did not, … */
+    uint32_t pid;                      /* … and the client's process; 0 */
+    uint64_t joined_us;
+    bool acknowledged; /* replaced, and its client has said that it knows */
     uint64_t heard_us;
     uint64_t start_clock; /* the largest of what the ps answered to `open` */
     uint32_t initial;     /* of the members that begin with synchronous step 1 the i-th; 0: none */
@@ -622,6 +631,9 @@ struct judge_session *judge_session_add(struct judge *judge, const void *id, con
 void judge_session_forget(struct judge *judge, struct judge_session *session);
 void judge_sessions_forget_oldest(struct judge *judge);
 void judge_renewed(struct judge *judge, const wire_bytes *id);
+const char *judge_closed_remedy(const struct judge_session *session);
+/* Fail a call of a session that is closed, with the cause. */
+void judge_fail_closed(struct judge *judge, uint64_t call, const struct judge_session *session);
 /* An open session, heard of now; else the call fails with SESSION_UNKNOWN, SESSION_CLOSED or
  * RUN_ENDED. */
 struct judge_session *

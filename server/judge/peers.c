@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "identity.h"
 #include "text.h"
 
 static bool is_self(const struct judge *judge, uint32_t ps) { return ps == judge->config->index; }
@@ -227,7 +228,9 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
     char **addresses = arena_take(&judge->said->arena, judge->ps_count * sizeof *addresses);
     uint64_t *incarnations =
         arena_take(&judge->said->arena, judge->ps_count * sizeof *incarnations);
-    if (message == NULL || hello == NULL || addresses == NULL || incarnations == NULL)
+    wire_identity *identity = arena_take(&judge->said->arena, sizeof *identity);
+    if (message == NULL || hello == NULL || addresses == NULL || incarnations == NULL ||
+        identity == NULL)
         return NULL;
     for (uint32_t i = 0; i < judge->ps_count; i++) {
         addresses[i] = judge->peers[i].address;
@@ -243,6 +246,8 @@ static const wire_peer_order *pack_hello(struct judge *judge, uint32_t ps)
     hello->coordinator_secret = judge->secret;
     hello->step_members = judge_step_members(judge);
     hello->quorum = judge->config->step_quorum;
+    wire_identity_fill(&judge->config->identity, identity);
+    hello->identity = identity;
     hello->index = ps;
     hello->n_ps_addresses = hello->n_ps_incarnations = judge->ps_count;
     hello->ps_addresses = addresses;

@@ -194,6 +194,10 @@ static const struct row_field session_fields[] = {
     NUMBER(judge_session, cause.kind),
     NUMBER(judge_session, cause.silent_ms),
     NUMBER(judge_session, cause.attempt),
+    TEXT(judge_session, cause.host),
+    NUMBER(judge_session, cause.pid),
+    TEXT(judge_session, host),
+    NUMBER(judge_session, pid),
 };
 
 static void put_session_id(struct judge *judge, struct row_writer *writer, const void *object)

@@ -139,6 +139,7 @@ void judge_tasks_start(struct judge *judge)
         if (task == NULL)
             continue;
         task->listed = task->member = true;
+        task->address = config->members_addresses == NULL ? NULL : config->members_addresses[i];
         judge_task_changed(judge, task);
     }
 }
@@ -289,6 +290,22 @@ void judge_renewed(struct judge *judge, const wire_bytes *id)
         session->heard_us = judge->now_us;
 }
 
+const char *judge_closed_remedy(const struct judge_session *session)
+{
+    return session->cause.kind == WIRE_CLOSE_NEWER_ATTEMPT ? "end one of the two" : "join again";
+}
+
+void judge_fail_closed(struct judge *judge, uint64_t call, const struct judge_session *session)
+{
+    char cause[CLOSE_CAUSE_TEXT_BYTES];
+
+    assert(session->state >= JUDGE_SESSION_CLOSING);
+    judge_fail(
+        judge, call, SUMAC_FAILED_PRECONDITION, wire_close_cause_reason(&session->cause),
+        "the session of %s is closed%s; %s", session->label,
+        wire_close_cause_print(&session->cause, cause), judge_closed_remedy(session));
+}
+
 struct judge_session *
 judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
 {
@@ -308,11 +325,7 @@ judge_session_of_call(struct judge *judge, uint64_t call, const wire_bytes *id)
         return NULL;
     }
     if (!is_open(session)) {
-        char cause[CLOSE_CAUSE_TEXT_BYTES];
-        judge_fail(
-            judge, call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
-            "the session of %s is closed%s; join again", session->label,
-            wire_close_cause_print(&session->cause, cause));
+        judge_fail_closed(judge, call, session);
         return NULL;
     }
     session->heard_us = judge->now_us;

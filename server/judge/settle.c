@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "text.h"
 
@@ -86,11 +87,13 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
         return;
     if (session->done && !lacks_none(judge, session)) {
         judge_fail(
-            judge, session->leave_call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            judge, session->leave_call, SUMAC_FAILED_PRECONDITION,
+            wire_close_cause_reason(&session->cause),
             "%s leaves as done after push %" PRIu64 ", and its session was settled at push %" PRIu64
-            "%s: it does not count as done; join again",
+            "%s: it does not count as done; %s",
             session->label, session->last_sequence, session->final,
-            session->last_sequence > session->final ? ", pushes after that were dropped" : "");
+            session->last_sequence > session->final ? ", pushes after that were dropped" : "",
+            judge_closed_remedy(session));
         session->leave_call = 0;
         return;
     }
@@ -164,6 +167,31 @@ void judge_renew_call(struct judge *judge, const struct judge_event *event)
     judge_reply_or_fail(judge, event->call, reply == NULL ? NULL : &reply->base);
 }
 
+/* A replaced process says that it lives. After a few of them within a minute the present
+ * one stays. */
+static void count_replaced(struct judge *judge, struct judge_session *session)
+{
+    struct judge_task *task = session->task;
+
+    assert(session->state != JUDGE_SESSION_WAITING);
+    if (task == NULL || session->acknowledged || session->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT)
+        return;
+    session->acknowledged = true;
+    memmove(
+        task->flapped_us, task->flapped_us + 1,
+        sizeof task->flapped_us - sizeof task->flapped_us[0]);
+    task->flapped_us[JUDGE_FLAPS_MAX - 1] = judge->now_us;
+    if (task->contested || task->flapped_us[0] == 0 ||
+        judge->now_us - task->flapped_us[0] > JUDGE_FLAPS_US)
+        return;
+    task->contested = true;
+    judge_log(
+        judge,
+        "ps 0 keeps the present process of %s: %u processes of it that live were replaced within "
+        "%s; end all but one",
+        session->label, JUDGE_FLAPS_MAX, text_time_ms(JUDGE_FLAPS_US / 1000u).text);
+}
+
 static void wait_for_settle(
     struct judge *judge, struct judge_session *session, const struct judge_event *event,
     const wire_leave_request *request)
@@ -211,6 +239,7 @@ void judge_leave_call(struct judge *judge, const struct judge_event *event)
             "the run is over: %s", judge->end_text);
         return;
     }
+    count_replaced(judge, session);
     wait_for_settle(judge, session, event, request);
 }
 

@@ -101,15 +101,18 @@ static bool copy_config(struct lane *lane)
     const char **jobs = arena_take(&lane->strings, members * sizeof *jobs);
     uint32_t *indices = arena_take(&lane->strings, members * sizeof *indices);
     const char **addresses = arena_take(&lane->strings, config->ps_count * sizeof *addresses);
+    const char **theirs = arena_take(&lane->strings, members * sizeof *theirs);
 
     assert(config->member_count == 0 || config->members_jobs != NULL);
     assert(config->ps_count == 0 || config->ps_addresses != NULL);
-    if (jobs == NULL || indices == NULL || addresses == NULL)
+    if (jobs == NULL || indices == NULL || addresses == NULL || theirs == NULL)
         return false;
     for (uint32_t i = 0; i < members; i++) {
         jobs[i] = copy_text(lane, config->members_jobs[i]);
         indices[i] = config->members_indices[i];
-        if (jobs[i] == NULL)
+        theirs[i] =
+            config->members_addresses == NULL ? "" : copy_text(lane, config->members_addresses[i]);
+        if (jobs[i] == NULL || theirs[i] == NULL)
             return false;
     }
     for (uint32_t i = 0; i < config->ps_count; i++) {
@@ -118,6 +121,7 @@ static bool copy_config(struct lane *lane)
     }
     config->members_jobs = jobs;
     config->members_indices = indices;
+    config->members_addresses = theirs;
     config->ps_addresses = addresses;
     config->version = copy_text(lane, config->version);
     return true;

@@ -25,6 +25,7 @@
 #include "memory.h"
 #include "rules.h"
 #include "rpcs.h"
+#include "run_identity.h"
 #include "update.h"
 #include "wire.h"
 
@@ -68,6 +69,9 @@ struct lane_config {
     const uint32_t *members_indices;
     uint32_t member_count;
     bool members_partial; /* there may be others beside them: a map from index to address */
+    const char *const *members_addresses; /* theirs; NULL: not known */
+    struct run_identity identity;         /* of this process */
+    uint32_t user;                        /* its effective user id, for Stats */
     /* Of ps 0: how many members begin with synchronous step 1; 0: the listed ones, if that list is
      * whole. Do steps fail that lack a member which was lost? */
     uint32_t step_members;

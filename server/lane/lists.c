@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "identity.h"
 #include "listing.h"
 
 static bool names_member(const wire_peer_hello *hello, const char *job, uint32_t index, size_t from)
@@ -112,6 +113,24 @@ check_plugins(const struct lane *lane, const wire_peer_hello *hello, struct suma
     return SUMAC_OK;
 }
 
+/* Another run's ps may have the address of one of ours. */
+static enum sumac_status
+check_run(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
+{
+    struct run_identity theirs;
+    char ours_text[RUN_IDENTITY_TEXT_BYTES], theirs_text[RUN_IDENTITY_TEXT_BYTES];
+    const enum sumac_status status = wire_identity_read(hello->identity, &theirs, error);
+
+    assert(!lane->any_hello);
+    if (status != SUMAC_OK || !run_identity_differs(&lane->config.identity, &theirs))
+        return status;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "ps %u is of %s, and ps 0 of %s; give each run its own addresses", lane->index,
+        run_identity_print(&lane->config.identity, ours_text),
+        run_identity_print(&theirs, theirs_text));
+}
+
 enum sumac_status lane_order_check_lists(
     const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
 {
@@ -119,7 +138,9 @@ enum sumac_status lane_order_check_lists(
 
     if (lane->any_hello)
         return SUMAC_OK;
-    enum sumac_status status = check_ps(lane, hello, error);
+    enum sumac_status status = check_run(lane, hello, error);
+    if (status == SUMAC_OK)
+        status = check_ps(lane, hello, error);
     if (status == SUMAC_OK)
         status = check_plugins(lane, hello, error);
     if (status != SUMAC_OK || same_members(lane, hello))

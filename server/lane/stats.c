@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include "identity.h"
 #include "numbers.h"
 
 #define PULL_WAITS_MAX 64u
@@ -12,6 +13,17 @@
 #define ROOM_WAITS_MAX 8u
 #define SESSIONS_SAID_MAX 1000u
 #define WORK_OF_A_SESSION 8u /* three histograms */
+
+/* NULL: no memory. */
+static wire_identity *pack_identity(struct lane *lane)
+{
+    wire_identity *identity = arena_take(&lane->arena, sizeof *identity);
+
+    assert(lane->config.identity.pid != 0 || lane->config.identity.run[0] == '\0');
+    if (identity != NULL)
+        wire_identity_fill(&lane->config.identity, identity);
+    return identity;
+}
 
 static wire_histogram *pack_histogram(struct lane *lane, const struct histogram *histogram)
 {
@@ -250,6 +262,8 @@ static bool pack_own(struct lane *lane, const struct lane_event *event, wire_sta
     reply->connections = event->connections;
     reply->connections_max = numbers.connections_max;
     reply->connections_refused = event->connections_refused;
+    reply->identity = pack_identity(lane);
+    reply->user = lane->config.user;
     reply->version =
         out_text(&lane->out, "%s", lane->config.version == NULL ? "" : lane->config.version);
     return reply->staleness != NULL && reply->push_us != NULL && reply->pull_us != NULL &&

@@ -523,6 +523,7 @@ static bool ends(const struct member *member, enum sumac_status status)
     fflush(stdout);
     return !leaves_the_session_open(member->error.reason) &&
            (member->error.reason == SUMAC_REASON_RUN_ENDED ||
+            member->error.reason == SUMAC_REASON_REPLACED ||
             sumac_exit_code(&member->error) >= 128);
 }
 

@@ -91,9 +91,9 @@ class Workers(unittest.TestCase):
         first = self.member(cluster)
         second = self.member(cluster)
         first.say("create w float32 4 2 2 sgd")
-        first.wait_for(r"^refused \w+ SESSION_CLOSED .*session.*: another attempt of its task has joined, attempt 2")
+        first.wait_for(rf"^refused \w+ REPLACED .*session.*: process {second.child.pid} on \S+ has joined as its task, attempt 2")
         self.assertNotIn("lease", first.text())
-        self.assertGreaterEqual(first.wait(), 128)
+        self.assertEqual(first.wait(), 2)
         second.say("leave done")
         second.wait_for("^left$")
 

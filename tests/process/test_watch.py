@@ -131,9 +131,9 @@ class Watching(unittest.TestCase):
         terminal.read_until(lambda written: written.count(HOME) > 4)
         page = terminal.pages()[3]
         (groups, titles) = [(page[i - 1], line) for i, line in enumerate(page) if line.startswith("CLIENT")][0]
-        self.assertRegex(groups, "steps .*─ push ─.* staleness .*─ pull ─")
-        for title in ("/S", "P50", "MEAN"):
-            self.assertIn(title, titles)
+        self.assertRegex(groups, "steps .* push .* staleness .* pull .* heard")
+        for title in ("STATE", "/S", "DONE", "LAG", "AGO"):
+            self.assertIn(title, titles.split())
 
     def test_another_size_is_drawn_into(self):
         terminal = self.watch(120)

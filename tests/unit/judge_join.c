@@ -99,10 +99,10 @@ static void a_retry_of_a_join_whose_session_was_closed_is_told_so(void **state)
     world_join(world, "worker", 0, 1);
 
     world_expect(
-        world,
-        "ps 0: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
-        "ps 0: decide 1 at 0\n"
-        "2: FAILED_PRECONDITION SESSION_CLOSED the session of this join is closed: join anew\n");
+        world, "ps 0: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0: decide 1 at 0\n"
+               "2: FAILED_PRECONDITION SESSION_CLOSED the session of worker 0 is closed: its "
+               "lease ran out, no ps had heard from it for 10.2 s; join again\n");
     world_free(world);
 }
 

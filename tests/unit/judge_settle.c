@@ -438,7 +438,8 @@ static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
     world_all_up(world);
 
     world_expect(
-        world, "1: ABORTED SESSION_CLOSED a newer attempt of the same task has joined\n"
+        world, "1: FAILED_PRECONDITION REPLACED the join of worker 0 is over: another "
+               "attempt of its task has joined, attempt 2; end one of the two\n"
                "ps 1: hello 0 of 2 ps\n"
                "ps 0, 1: members 1 epoch 1\n"
                "ps 0, 1: open 1\n"
@@ -562,7 +563,8 @@ static void a_session_that_closes_while_it_opens_is_settled_in_order(void **stat
 
     world_expect(
         world, "ps 0, 1: members 2 epoch 1\n"
-               "1: ABORTED SESSION_CLOSED a newer attempt of the same task has joined\n"
+               "1: FAILED_PRECONDITION REPLACED the join of worker 0 is over: another "
+               "attempt of its task has joined, attempt 2; end one of the two\n"
                "ps 0, 1: open 1\n"
                "ps 0, 1: close 1: another attempt of its task has joined, attempt 2\n"
                "ps 0, 1: decide 1 at 0\n"

@@ -13,22 +13,70 @@ static void the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said(void 
         {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: it has left; join again"},
         {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: its lease ran out, no ps had "
                                 "heard from it for 10.2 s; join again"},
-        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: another attempt of its task "
-                                "has joined, attempt 5; join again"},
+        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: process 12 on node3 has "
+                                "joined as its task, attempt 5; end one of the two"},
     };
     for (int i = 0; i < 4; i++) {
         cases[i].cause.kind = (Sumac__V1__CloseCause__Kind)i;
         cases[i].cause.silent_ms = 10250;
         cases[i].cause.attempt = 5;
+        cases[i].cause.host = "node3";
+        cases[i].cause.pid = 12;
         struct talk talk;
         talk_open(&talk, 1);
 
         talk_closed_for(&talk, 0, false, 0, 0, &cases[i].cause);
         talk_closed_for(&talk, 0, true, 0, 0, &cases[i].cause);
+        if (i == 3) /* ps 0 does not answer the leave */
+            talk_tick_after(&talk, 1001);
 
         assert_string_equal(talk_find(&talk, SESSION_EFFECT_ENDED)->error.text, cases[i].text);
         talk_close(&talk);
     }
+}
+
+static void replace(struct talk *talk)
+{
+    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
+
+    cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
+    cause.attempt = 2;
+    talk_closed_for(talk, 0, true, 0, 0, &cause);
+}
+
+/* So ps 0 knows that it lives. */
+static void a_replaced_client_leaves_before_it_ends(void **state)
+{
+    (void)state;
+    struct talk talk;
+    wire_leave_reply reply = WIRE_LEAVE_REPLY_INIT;
+
+    talk_open(&talk, 1); /* given */
+
+    replace(&talk); /* when */
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_CALL)); /* then */
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_CALL)->method, WIRE_SESSIONS_LEAVE);
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_called_back(&talk, WIRE_SESSIONS_LEAVE, &reply.base);
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_non_null(ended);
+    assert_int_equal(ended->error.status, SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_REPLACED);
+    talk_close(&talk);
+}
+
+static void a_replaced_client_ends_when_ps_0_does_not_hear_it(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    replace(&talk);
+    talk_call_failed(&talk, WIRE_SESSIONS_LEAVE, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_close(&talk);
 }
 
 static void a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does(void **state)
@@ -55,6 +103,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said),
+        cmocka_unit_test(a_replaced_client_leaves_before_it_ends),
+        cmocka_unit_test(a_replaced_client_ends_when_ps_0_does_not_hear_it),
         cmocka_unit_test(a_renewal_of_a_closed_session_says_the_cause_when_no_stream_does),
     };
 

@@ -48,7 +48,8 @@ enum sumac_status {
 #undef X
 };
 
-/* Groups by remedy: below 32 fix the call, below 48 retry, below 64 join again, from 64 stop. */
+/* Groups by remedy: below 32 fix the call, below 48 retry, below 64 join again, from 64 stop;
+ * REPLACED is the exception among them: do not join again. */
 #define SUMAC_REASON_LIST(X)                                                                       \
     X(UNSPECIFIED, 0)                                                                              \
     X(UNKNOWN_VARIABLE, 1)                                                                         \
@@ -93,6 +94,7 @@ enum sumac_status {
     X(ROUND_OVER, 40)                                                                              \
     X(SESSION_UNKNOWN, 48)                                                                         \
     X(SESSION_CLOSED, 49)                                                                          \
+    X(REPLACED, 50)                                                                                \
     X(STATE_LOST, 64)                                                                              \
     X(RUN_ENDED, 65)                                                                               \
     X(PROTOCOL_VERSION, 66)                                                                        \

@@ -13,7 +13,11 @@
  * sentence that names the peer, the variable, the shape, and the remedy. No call waits without
  * limit: the options' timeout_ms bounds each. Once a session has ended by itself (settled, a ps
  * lost), every call that needs it fails with what ended it: DATA_LOSS (STATE_LOST), ABORTED
- * (SESSION_CLOSED), FAILED_PRECONDITION (RUN_ENDED), …
+ * (SESSION_CLOSED), FAILED_PRECONDITION (RUN_ENDED), … FAILED_PRECONDITION (REPLACED): another
+ * process has joined as this task, and the sentence names its host and process.
+ *
+ * A member that joins says which run it is of: SUMAC_RUN (at most 128 bytes; empty: none), else the
+ * Slurm job. ps 0 refuses a member of another run (WRONG_CLUSTER) when both names have one source.
  */
 #ifndef SUMAC_CLIENT_H
 #define SUMAC_CLIENT_H

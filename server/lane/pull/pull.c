@@ -432,7 +432,7 @@ static void check_request(
     else if (
         request->after_sequence > 0 && session->closing && session->mark < request->after_sequence)
         (void)fail(
-            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+            error, SUMAC_FAILED_PRECONDITION, wire_close_cause_reason(&session->cause),
             "pull %" PRIu64 " waits for push %" PRIu64 " of session %s, which is closed on ps %u%s",
             request->request, request->after_sequence, session->task, lane->index,
             wire_close_cause_print(&session->cause, cause));
@@ -604,7 +604,8 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
                 continue;
             if (pull->met != NULL)
                 (void)fail(
-                    &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+                    &pull->error, SUMAC_FAILED_PRECONDITION,
+                    wire_close_cause_reason(&session->cause),
                     "pull %" PRIu64
                     " waited for a round of a rendezvous, and session %s was closed "
                     "on ps %u%s",
@@ -612,7 +613,8 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
                     wire_close_cause_print(&session->cause, cause));
             else
                 (void)fail(
-                    &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_CLOSED,
+                    &pull->error, SUMAC_FAILED_PRECONDITION,
+                    wire_close_cause_reason(&session->cause),
                     "pull %" PRIu64 " waited for push %" PRIu64
                     " of session %s, which was closed on ps %u%s",
                     pull->request, pull->after_sequence, session->task, lane->index,

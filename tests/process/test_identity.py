@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two runs with the same addresses, and two processes that are one task."""
+import re
+import socket
+import subprocess
+import unittest
+
+from cluster import MEMBER, SUMAC, Cluster, Process
+
+
+class NamedCluster(Cluster):
+    """Its processes have this environment, too."""
+
+    def __init__(self, named, **more):
+        self.named = named
+        super().__init__(**more)
+
+    def environment(self, job, index, ps_addresses=None):
+        return {**super().environment(job, index, ps_addresses), **self.named}
+
+    def other(self, named, index=0, observer=False):
+        """A member whose addresses are those of this cluster, and whose run is another."""
+        environment = {**self.environment("worker", index), **named}
+        command = [MEMBER, "0", "observer" if observer else "member"]
+        return self.add(Process(command, environment, stdin=subprocess.PIPE))
+
+
+class Identity(unittest.TestCase):
+    def cluster(self, named, **more):
+        cluster = NamedCluster(named, **more)
+        self.addCleanup(cluster.stop)
+        return cluster
+
+    def test_a_second_job_with_the_same_addresses_is_refused_and_the_first_goes_on(self):
+        cluster = self.cluster({"SUMAC_RUN": "red"})                    # given
+        first = cluster.member()
+        first.wait_for("^joined$")
+
+        second = cluster.other({"SUMAC_RUN": "blue"})                   # when
+
+        self.assertEqual(second.wait(), 2)                              # then
+        second.wait_for(rf"^refused FAILED_PRECONDITION WRONG_CLUSTER .*run blue \(SUMAC_RUN\), process {second.child.pid} on "
+                        rf".*run red \(SUMAC_RUN\), process {cluster.ps[0].child.pid} on .*SUMAC_RUN")
+        first.say("create w float32 4 2 2 sgd")
+        first.wait_for("^created w$")
+
+    def test_tasks_of_one_slurm_array_are_two_runs_and_the_parts_of_a_heterogeneous_job_are_one(self):
+        cluster = self.cluster({"SLURM_JOB_ID": "101", "SLURM_JOB_ID_HET_GROUP_0": "101"})
+
+        self.assertEqual(cluster.other({"SLURM_JOB_ID": "102", "SLURM_JOB_ID_HET_GROUP_0": "102"}).wait(), 2)
+        cluster.other({"SLURM_JOB_ID": "102"}).wait_for("^joined$")
+
+    def test_without_a_name_or_with_one_of_another_source_a_newcomer_replaces_at_once(self):
+        cluster = self.cluster({"SUMAC_RUN": "red", "SLURM_JOB_ID": "101"})
+        cluster.member().wait_for("^joined$")
+
+        cluster.other({"SUMAC_RUN": ""}).wait_for("^joined$")
+
+        unnamed = self.cluster({"SUMAC_RUN": "", "SLURM_JOB_ID": "101"})
+        unnamed.other({"SUMAC_RUN": "blue"}).wait_for("^joined$")
+
+    def test_an_observer_of_another_run_is_not_refused(self):
+        cluster = self.cluster({"SUMAC_RUN": "red"})
+
+        cluster.other({"SUMAC_RUN": "blue"}, observer=True).wait_for("^joined$")
+
+    def test_a_ps_of_another_run_does_not_obey_ps_0(self):
+        cluster = self.cluster({"SUMAC_RUN": "red"}, ps=2, start=False)
+        cluster.start_ps(0)
+
+        environment = {**cluster.environment("ps", 1), "SUMAC_RUN": "blue"}
+        other = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1"], environment))
+
+        self.assertEqual(other.wait(), 2)
+        other.wait_for(r"ps 1 is of run blue \(SUMAC_RUN\), .* and ps 0 of run red \(SUMAC_RUN\)")
+        cluster.ps[0].wait_for(r"ps 0 waits for ps 1 .*run blue")
+
+    def test_a_name_of_a_run_that_is_too_long_ends_the_process(self):
+        cluster = self.cluster({})
+
+        long = cluster.other({"SUMAC_RUN": "x" * 129})
+
+        self.assertEqual(long.wait(), 2)
+        long.wait_for("SUMAC_RUN has 129 bytes: give at most 128")
+        cluster.other({"SUMAC_RUN": "x" * 128}).wait_for("^joined$")
+
+    def test_two_supervised_processes_of_one_task_stop_replacing_each_other(self):
+        cluster = self.cluster({})
+        present, ended = cluster.member(), []
+        present.wait_for("^joined$")
+
+        for _ in range(10):                             # each that ends is started again, whatever its exit code
+            newcomer = cluster.member()
+            if newcomer.wait_for("^(joined|refused)").group(1) == "refused":
+                break
+            present.say("create w float32 4 2 2 sgd")
+            present.wait_for(rf"REPLACED .*: process {newcomer.child.pid} on {re.escape(socket.gethostname()[:64])} has joined as its task")
+            ended.append(present.wait())
+            present = newcomer
+
+        self.assertEqual(ended, [2, 2, 2])
+        self.assertEqual(newcomer.wait(), 2)
+        newcomer.wait_for(rf"WRONG_CLUSTER .*worker 0 is process {present.child.pid} on .* and lives")
+        cluster.ps[0].wait_for("keeps the present process of worker 0")
+        present.say("create w float32 4 2 2 sgd")
+        present.wait_for("^created w$")
+
+    def test_a_process_that_is_killed_and_started_again_is_never_refused(self):
+        cluster = self.cluster({})
+
+        for _ in range(6):
+            member = cluster.member()
+            member.wait_for("^joined$")
+            member.kill()
+
+    def test_workers_in_another_order_are_refused(self):
+        cluster = self.cluster({}, workers=2)
+        config = cluster.config("worker", 1)
+        turned = config.replace("127.0.0.1:9\"", "X").replace("127.0.0.1:10\"", "127.0.0.1:9\"").replace("X", "127.0.0.1:10\"")
+        self.assertNotEqual(config, turned)
+
+        other = cluster.other({"TF_CONFIG": turned})
+
+        self.assertEqual(other.wait(), 2)
+        other.wait_for("WRONG_CLUSTER .*in the same order")
+
+    def test_sumac_run_names_each_run_anew_and_all_its_processes_alike(self):
+        names = []
+        for _ in range(2):
+            run = Process([SUMAC, "run", "--workers", "2", "--", "sh", "-c", "echo name=$SUMAC_RUN; exit 3"], {"SUMAC_RUN": "mine"})
+            self.addCleanup(run.kill)
+            run.wait()
+            found = set(re.findall("name=(.*)", run.text()))
+            self.assertEqual(len(found), 1)
+            names += found
+
+        self.assertEqual(len(set(names)), 2)
+        self.assertRegex(names[0], "^[0-9a-f]{32}$")
+
+
+if __name__ == "__main__":
+    unittest.main()
