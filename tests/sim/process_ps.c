@@ -241,7 +241,8 @@ void ps_message(struct world *world, struct stream *stream, struct letter *lette
             *order = (struct order_seen){
                 event.order->number, ps->journals[LANE_JOURNAL_OWN].made, UINT64_MAX};
     }
-    const bool greets = event.push_request != NULL && event.push_request->hello != NULL;
+    const bool greets =
+        event.push_request != NULL && event.push_request->hello != NULL && !stream->over;
     step_for(world, ps, stream, &event);
     checker_heard_stream(world, stream);
     if (event.order != NULL)
