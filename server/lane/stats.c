@@ -8,7 +8,6 @@
 #include "identity.h"
 #include "numbers.h"
 
-#define PULL_WAITS_MAX 64u
 #define PART_WAITS_MAX 64u
 #define ROOM_WAITS_MAX 8u
 #define SESSIONS_SAID_MAX 1000u
@@ -143,10 +142,18 @@ pack_memory(struct lane *lane, const struct lane_event *event, const struct lane
     return message;
 }
 
-/* The parts that have had their place for a while, and not their turn. */
+static bool is_long_wait(const struct lane *lane, const struct lane_part *part)
+{
+    return part->state != PART_APPLYING && lane->now_us >= part->first_us + WAIT_SAID_US_MIN;
+}
+
+/* Parts that have had their place for a while, and not their turn. All contributions to the next
+ * synchronous step share one sentence. */
 static void say_parts(struct lane *lane, wire_stats_reply *reply)
 {
+    char text[SUMAC_ERROR_TEXT_BYTES];
     uint32_t said = 0;
+    bool step_said = false;
 
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next) {
@@ -156,17 +163,20 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
         }
         for (const struct lane_part *part = session->parts.first; part != NULL;
              part = part->in_session.next) {
-            char text[SUMAC_ERROR_TEXT_BYTES];
+            const bool for_step = is_long_wait(lane, part) && lane_turn_waits_for_step(lane, part);
             lane->work++;
-            if (part->state == PART_APPLYING || lane->now_us < part->first_us + WAIT_SAID_US_MIN)
+            if (!is_long_wait(lane, part) || (for_step && step_said))
                 continue;
             if (said == PART_WAITS_MAX) {
                 reply->waits_left_out++;
                 continue;
             }
-            lane_turn_describe_wait(lane, part, text, sizeof text);
+            if (for_step)
+                lane_step_describe_wait(lane, text, sizeof text);
+            else
+                lane_turn_describe_wait(lane, part, text, sizeof text);
+            step_said = step_said || for_step;
             reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
-            assert(said < PART_WAITS_MAX);
             said++;
         }
     }
@@ -223,7 +233,7 @@ static bool pack_waits(struct lane *lane, const struct lane_told *told, wire_sta
         return false;
     for (uint32_t i = 0; i < own_count; i++)
         reply->waits[reply->n_waits++] = own[i];
-    lane_pull_say_waits(lane, reply, PULL_WAITS_MAX + own_count);
+    lane_pull_say_waits(lane, reply);
     say_room(lane, reply);
     say_parts(lane, reply);
     return true;

@@ -592,8 +592,8 @@ static void what_was_voided_here_is_said_again(void **state)
     talk_expect(talk, "refused 1 ZERO_WEIGHT\ndone 1 voided\n");
 }
 
-/* Do the statistics have a wait of this text? */
-static bool is_waited(struct talk *talk, const char *text)
+/* The waits in the statistics that have this text. */
+static uint32_t times_waited(struct talk *talk, const char *text)
 {
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     const struct lane_event asked = {
@@ -603,7 +603,7 @@ static bool is_waited(struct talk *talk, const char *text)
         .request = &request.base,
         .now_us = talk->now_us};
     struct lane_effects effects;
-    bool said = false;
+    uint32_t times = 0;
 
     ps_core_step(talk->core, &asked, &effects);
     for (uint32_t i = 0; i < effects.count; i++) {
@@ -611,10 +611,12 @@ static bool is_waited(struct talk *talk, const char *text)
             continue;
         const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[i].reply;
         for (size_t j = 0; j < stats->n_waits; j++)
-            said = said || strstr(stats->waits[j], text) != NULL;
+            times += strstr(stats->waits[j], text) != NULL;
     }
-    return said;
+    return times;
 }
+
+static bool is_waited(struct talk *talk, const char *text) { return times_waited(talk, text) > 0; }
 
 static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
 {
@@ -626,8 +628,26 @@ static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
     talk->now_us += 3000000;
 
     assert_true(is_waited(
-        talk, "push 1 of worker 1, its contribution to synchronous step 1, waits on ps 1 for "
-              "worker 2 (no push or pull on ps 1 for 3 s), 1 of 3 members that have yet to join"));
+        talk, "synchronous step 1 has waited 3 s for worker 2 (no push or pull on ps 1 for 3 s), "
+              "1 of 3 members that have yet to join; 1 of 3 have come"));
+}
+
+static void members_that_wait_for_one_step_share_a_sentence(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 4);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    for (uint32_t member = 1; member <= 3; member++) {
+        contribute(talk, members.push[member], 1, (float[]){1}, 1);
+        talk_tick(talk, 1000);
+    }
+    talk->now_us += 1000000;
+
+    assert_int_equal(times_waited(talk, ""), 1);
+    assert_true(is_waited(
+        talk, "synchronous step 1 has waited 4 s for worker 4 (no push or pull on ps 1 for 4 s); "
+              "3 of 4 have come"));
 }
 
 static void who_pushes_without_contributing_is_said_to(void **state)
@@ -649,7 +669,7 @@ static void who_pushes_without_contributing_is_said_to(void **state)
 
 static void a_step_that_waits_long_is_told_of(void **state)
 {
-    static const char line[] = "log ps 1: synchronous step 1 waits, for ";
+    static const char line[] = "log ps 1: synchronous step 1 has waited ";
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
 
@@ -664,7 +684,7 @@ static void a_step_that_waits_long_is_told_of(void **state)
     talk_tick(talk, 1);
     assert_non_null(strstr(
         talk->text,
-        "synchronous step 1 waits, for 3 s so far, for worker 2 (no push or pull on ps 1 for "));
+        "synchronous step 1 has waited 3 s for worker 2 (no push or pull on ps 1 for "));
     for (uint32_t i = 0; i < 13; i++)
         talk_tick(talk, 1000);
     assert_int_equal(talk_times_said(talk, line), 3); /* after 2, 4 and 8 s more */
@@ -718,6 +738,7 @@ int main(void)
         talk_test(a_lost_member_does_not_fail_what_it_has_committed),
         talk_test(what_was_voided_here_is_said_again),
         talk_test(a_contribution_that_waits_names_whom_it_waits_for),
+        talk_test(members_that_wait_for_one_step_share_a_sentence),
         talk_test(who_pushes_without_contributing_is_said_to),
         talk_test(a_step_that_waits_long_is_told_of),
         talk_test(a_first_step_counts_from_1),

@@ -279,6 +279,38 @@ static void a_wait_for_many_names_some_and_counts_the_rest(void **state)
         "and 1 more");
 }
 
+static void pulls_that_wait_for_the_same_share_a_sentence(void **state)
+{
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    struct talk *const talk = *state;
+    struct members members = begin(talk);
+    struct lane_effects effects;
+
+    finish(talk, &members, 1, 7);
+    finish(talk, &members, 2, 5);
+    finish(talk, &members, 3, 6);
+    pull_at(talk, members.pull[1], 8, 7, 1);
+    talk_tick(talk, 1000);
+    pull_at(talk, members.pull[3], 8, 6, 0);
+    pull_at(talk, members.pull[1], 9, 7, 0);
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us + 1000000,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+
+    ps_core_step(talk->core, &call, &effects);
+
+    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
+    assert_int_equal(stats->n_waits, 2);
+    assert_string_equal(
+        stats->waits[0], "2 pulls have waited up to 2 s for step 6 of worker 2, which has finished "
+                         "5 on ps 1 and was last heard from 2 s ago");
+    assert_non_null(strstr(stats->waits[1], "pull 9 has waited 1 s for step 7 of worker 2"));
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +324,7 @@ int main(void)
         talk_test(who_waits_for_a_clock_is_not_looked_at_for_anything_else),
         talk_test(a_wait_names_who_is_behind_and_how_far),
         talk_test(a_wait_for_many_names_some_and_counts_the_rest),
+        talk_test(pulls_that_wait_for_the_same_share_a_sentence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

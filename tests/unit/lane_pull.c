@@ -229,9 +229,9 @@ static void a_pull_of_what_is_never_assigned_says_so(void **state)
         .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 60u * 1000000u};
 
     assert_string_equal(
-        ended_by(talk, &late),
-        "pull 7 has waited 60 s for variable v20, which its creator has not assigned yet on ps 1; "
-        "who that is and when it was last heard from ps 0 says to an equal create that waits");
+        ended_by(talk, &late), "pull 7 has waited 60 s for variable v20 on ps 1: its creator has "
+                               "not assigned it yet; ps 0 "
+                               "names the creator to a waiting create of the same variable");
 }
 
 static void a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer(void **state)

@@ -41,7 +41,9 @@ void lane_turn_end_on(struct lane *lane);
 void lane_turn_retry_stalled(struct lane *lane);
 /* Where the push is that a pull, or a part, waits for. */
 const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t sequence);
-/* For what, and for whom, a part that has its place waits. */
+/* Does a contribution wait for the other members of its synchronous step? */
+bool lane_turn_waits_for_step(const struct lane *lane, const struct lane_part *part);
+/* Print why a part waits that waits for something else. */
 void lane_turn_describe_wait(
     const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes);
 
@@ -111,6 +113,8 @@ uint32_t lane_step_yet_to_join(const struct lane *lane);
 /* For whom a contribution to the next step waits: "worker 2 (no push or pull on ps 1 for 3.2
  * s)", "" for nobody. Returns text. */
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes);
+/* "synchronous step 3 has waited 2 s for worker 2 (…); 3 of 4 have come" */
+void lane_step_describe_wait(const struct lane *lane, char *text, size_t text_bytes);
 
 /* The last step that is over here. */
 uint64_t lane_step_last(const struct lane *lane);

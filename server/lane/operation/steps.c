@@ -491,6 +491,43 @@ const char *lane_step_missing(const struct lane *lane, char *text, size_t text_b
     return text;
 }
 
+/* How far the next step is, and since when its first contribution waits. */
+struct gathered {
+    uint32_t come, members;
+    uint64_t since_us;
+};
+
+static struct gathered gather(const struct lane *lane)
+{
+    const uint64_t step = lane->turns->last_step + 1;
+    struct gathered gathered = {.members = lane_step_yet_to_join(lane), .since_us = lane->now_us};
+
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next) {
+        const struct lane_part *part = session->parts.first;
+        gathered.members += is_member(session, step);
+        if (!is_member(session, step) || !has_come(session, step))
+            continue;
+        gathered.come++;
+        if (part != NULL && part->first_us < gathered.since_us)
+            gathered.since_us = part->first_us;
+    }
+    assert(gathered.come <= gathered.members);
+    return gathered;
+}
+
+void lane_step_describe_wait(const struct lane *lane, char *text, size_t text_bytes)
+{
+    const struct gathered gathered = gather(lane);
+    char missing[512];
+
+    (void)lane_step_missing(lane, missing, sizeof missing);
+    (void)text_print_line(
+        text, text_bytes, "synchronous step %" PRIu64 " has waited %s for %s; %u of %u have come",
+        lane->turns->last_step + 1, text_time_us(lane->now_us - gathered.since_us).text,
+        *missing == 0 ? "what was pushed before it" : missing, gathered.come, gathered.members);
+}
+
 /* One of the next step's that has its turn, and waits. */
 static const struct lane_part *find_waiting(const struct lane *lane)
 {
@@ -507,7 +544,7 @@ void lane_step_watch(struct lane *lane)
     struct turns *turns = lane->turns;
     const struct lane_part *part = lane->step_members == 0 ? NULL : find_waiting(lane);
     const uint64_t apart_us = (uint64_t)lane->config.report_ms * 1000;
-    char missing[512];
+    char wait[SUMAC_ERROR_TEXT_BYTES];
 
     assert(part == NULL || part->step == turns->last_step + 1);
     if (part == NULL || turns->told_step != part->step) {
@@ -521,9 +558,6 @@ void lane_step_watch(struct lane *lane)
     if (turns->tell_apart_us < apart_us * LANE_REPORTS_APART_MAX)
         turns->tell_apart_us *= 2;
     turns->tell_us = lane->now_us + turns->tell_apart_us;
-    (void)lane_step_missing(lane, missing, sizeof missing);
-    out_log(
-        &lane->out, "ps %u: synchronous step %" PRIu64 " waits, for %s so far, for %s", lane->index,
-        part->step, text_time_us(lane->now_us - part->first_us).text,
-        *missing == 0 ? "what was pushed before it" : missing);
+    lane_step_describe_wait(lane, wait, sizeof wait);
+    out_log(&lane->out, "ps %u: %s", lane->index, wait);
 }

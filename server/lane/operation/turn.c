@@ -602,18 +602,13 @@ static const char *why_refused(const struct lane_part *part)
     return voided == NULL || voided->refusal == NULL ? "" : voided->refusal->error.text;
 }
 
-static void describe_contribution(
-    const struct lane *lane, const struct lane_part *part, char *text, size_t text_bytes)
+bool lane_turn_waits_for_step(const struct lane *lane, const struct lane_part *part)
 {
-    char missing[256];
+    const struct lane_session *session = part->session;
 
-    (void)lane_step_missing(lane, missing, sizeof missing);
-    (void)text_print_line(
-        text, text_bytes,
-        "push %" PRIu64 " of %s, its contribution to synchronous step %" PRIu64
-        ", waits on ps %u for %s",
-        part->sequence, part->session->task, part->step, lane->index,
-        *missing == 0 ? "its turn" : missing);
+    assert(part->state != PART_REFUSED);
+    return part->step != 0 && part->previous == session->mark && is_committed(session, part) &&
+           lane_operation_blocking(lane, part) == NULL;
 }
 
 void lane_turn_describe_wait(
@@ -630,9 +625,8 @@ void lane_turn_describe_wait(
     const char *const why = why_refused(part);
 
     assert(part->state != PART_APPLYING);
-    if (is_next && is_committed(session, part) && part->step != 0 && busy == NULL)
-        describe_contribution(lane, part, text, text_bytes);
-    else if (before_is_here && !is_committed(session, part))
+    assert(!lane_turn_waits_for_step(lane, part));
+    if (before_is_here && !is_committed(session, part))
         (void)text_print_line(
             text, text_bytes,
             "push %" PRIu64

@@ -694,36 +694,3 @@ void lane_pull_end_lost(struct lane *lane)
         }
     }
 }
-
-/* Those of one stream. */
-static void say_waits_of(
-    struct lane *lane, struct lane_stream *stream, wire_stats_reply *reply, size_t waits_max)
-{
-    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
-        char text[SUMAC_ERROR_TEXT_BYTES];
-        assert(reply->n_waits <= waits_max);
-        lane->work++;
-        if (lane_pull_is_ready(lane, stream, pull) ||
-            lane->now_us < pull->started_us + WAIT_SAID_US_MIN)
-            continue;
-        if (reply->n_waits == waits_max) {
-            reply->waits_left_out++;
-            continue;
-        }
-        lane_pull_describe_wait(lane, stream, pull, text, sizeof text);
-        reply->waits[reply->n_waits++] = out_text(
-            &lane->out, "pull %" PRIu64 " has waited %s for %s", pull->request,
-            text_time_us(lane->now_us - pull->started_us).text, text);
-    }
-}
-
-void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply, size_t waits_max)
-{
-    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
-         stream = stream->in_lane.next) {
-        if (lane_has_time(lane))
-            say_waits_of(lane, stream, reply, waits_max);
-        else
-            reply->waits_left_out += stream->pull_count;
-    }
-}

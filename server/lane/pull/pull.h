@@ -46,8 +46,10 @@ void lane_pulled_beside_flush(struct lane *lane, struct lane_stream *stream);
 void lane_pulled_released(struct lane *lane, const struct lane_event *event);
 /* Is there nothing to be said on a push stream but what may wait for its pulls, for a while? */
 bool lane_pull_holds_answers(const struct lane *lane, const struct lane_stream *stream);
-/* A sentence for each pull that has waited for a while, until the reply has so many; the others,
- * and those that a step has no time to look at, are counted as left out. */
-void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply, size_t waits_max);
+#define PULL_WAITS_MAX 64u
+/* Add at most PULL_WAITS_MAX sentences about pulls that have waited for a while. Pulls that wait
+ * for the same share a sentence. The others are counted as left out.
+ */
+void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply);
 
 #endif

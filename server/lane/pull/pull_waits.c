@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "error.h"
 #include "text.h"
@@ -196,17 +197,70 @@ describe_slow(struct lane *lane, const struct lane_pull *pull, char *text, size_
         (void)text_print(text + used, text_bytes - used, "; and %u more", others);
 }
 
-/* For what it waits, or waited. Who creates a variable only ps 0 knows. */
-void lane_pull_describe_wait(
-    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
-    size_t text_bytes)
+/* ---- what it waits for */
+
+enum cause_kind { CAUSE_PUSH, CAUSE_ROUND, CAUSE_CLOCK, CAUSE_STEP, CAUSE_READER, CAUSE_SHARD };
+
+struct cause {
+    enum cause_kind kind;
+    uint64_t number;
+    const char *name;
+    const struct shard *shard;
+};
+
+static struct cause
+find_cause(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
+{
+    if (waits_for_push(stream, pull))
+        return (struct cause){
+            .kind = CAUSE_PUSH, .number = pull->after_sequence, .name = stream->session->task};
+    if (pull->met != NULL)
+        return (struct cause){
+            .kind = CAUSE_ROUND, .number = pull->met->number, .name = pull->met->name};
+    if (waits_for_clock(lane, pull))
+        return (struct cause){.kind = CAUSE_CLOCK, .number = pull->clock_awaited, .name = ""};
+    if (waits_for_step(lane, pull))
+        return (struct cause){.kind = CAUSE_STEP, .number = pull->at_step, .name = ""};
+    const struct shard *shard = find_unready(lane, pull);
+    if (shard == NULL)
+        return (struct cause){.kind = CAUSE_READER, .number = stream->id, .name = ""};
+    return (struct cause){
+        .kind = CAUSE_SHARD,
+        .number = is_busy(shard),
+        .name = shard->variable->name,
+        .shard = shard};
+}
+
+static bool is_same(const struct cause *a, const struct cause *b)
+{
+    return a->kind == b->kind && a->number == b->number && strcmp(a->name, b->name) == 0;
+}
+
+/* Only ps 0 knows who creates a variable. */
+static void
+describe_shard(const struct lane *lane, const struct shard *shard, char *text, size_t text_bytes)
+{
+    if (is_busy(shard))
+        (void)text_print_line(
+            text, text_bytes, "variable %s, whose shard on ps %u is being updated",
+            shard->variable->name, lane->index);
+    else
+        (void)text_print_line(
+            text, text_bytes,
+            "variable %s on ps %u: its creator has not assigned it yet; ps 0 names the creator to "
+            "a "
+            "waiting create of the same variable",
+            shard->variable->name, lane->index);
+}
+
+static void describe(
+    struct lane *lane, const struct lane_stream *stream, const struct lane_pull *pull,
+    const struct cause *cause, char *text, size_t text_bytes)
 {
     const struct lane_session *session = stream->session;
-    const struct shard *shard = NULL;
 
-    if (pull->met != NULL && !waits_for_push(stream, pull))
-        lane_met_describe(lane, pull, text, text_bytes);
-    else if (waits_for_push(stream, pull))
+    switch (cause->kind) {
+    case CAUSE_PUSH:
         (void)text_print_line(
             text, text_bytes,
             "push %" PRIu64 " of %s, whose part for ps %u %s; its mark is %" PRIu64
@@ -214,20 +268,109 @@ void lane_pull_describe_wait(
             pull->after_sequence, session->task, lane->index,
             lane_turn_whereabouts(session, pull->after_sequence), session->mark,
             text_time_us(lane->now_us - session->heard_us).text);
-    else if (waits_for_clock(lane, pull))
+        break;
+    case CAUSE_ROUND:
+        lane_met_describe(lane, pull, text, text_bytes);
+        break;
+    case CAUSE_CLOCK:
         describe_slow(lane, pull, text, text_bytes);
-    else if (waits_for_step(lane, pull))
+        break;
+    case CAUSE_STEP:
         describe_step(lane, pull, text, text_bytes);
-    else if ((shard = find_unready(lane, pull)) == NULL)
-        (void)text_print_line(text, text_bytes, "its reader");
-    else if (is_busy(shard))
-        (void)text_print_line(
-            text, text_bytes, "variable %s, whose shard on ps %u is being updated",
-            shard->variable->name, lane->index);
-    else
-        (void)text_print_line(
-            text, text_bytes,
-            "variable %s, which its creator has not assigned yet on ps %u; who that is and when it "
-            "was last heard from ps 0 says to an equal create that waits",
-            shard->variable->name, lane->index);
+        break;
+    case CAUSE_READER:
+        (void)text_print_line(text, text_bytes, "the stream's reader");
+        break;
+    case CAUSE_SHARD:
+        describe_shard(lane, cause->shard, text, text_bytes);
+        break;
+    }
+}
+
+void lane_pull_describe_wait(
+    struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull, char *text,
+    size_t text_bytes)
+{
+    const struct cause cause = find_cause(lane, stream, pull);
+
+    describe(lane, stream, pull, &cause, text, text_bytes);
+}
+
+/* ---- in the statistics: pulls by what they wait for */
+
+struct wait {
+    struct cause cause;
+    const struct lane_stream *stream;
+    const struct lane_pull *first;
+    uint32_t pulls;
+    uint64_t longest_us;
+};
+
+struct waits {
+    struct wait items[PULL_WAITS_MAX];
+    uint32_t count;
+};
+
+/* False: there is no room for one more cause. */
+static bool
+add_wait(struct lane *lane, struct waits *waits, struct lane_stream *stream, struct lane_pull *pull)
+{
+    const struct cause cause = find_cause(lane, stream, pull);
+    const uint64_t waited_us = lane->now_us - pull->started_us;
+    struct wait *wait = waits->items;
+
+    while (wait < waits->items + waits->count && !is_same(&wait->cause, &cause))
+        wait++;
+    if (wait == waits->items + PULL_WAITS_MAX)
+        return false;
+    if (wait == waits->items + waits->count) {
+        *wait = (struct wait){.cause = cause, .stream = stream, .first = pull};
+        waits->count++;
+    }
+    wait->pulls++;
+    if (waited_us > wait->longest_us)
+        wait->longest_us = waited_us;
+    assert(waits->count <= PULL_WAITS_MAX);
+    return true;
+}
+
+static void
+collect(struct lane *lane, struct lane_stream *stream, struct waits *waits, wire_stats_reply *reply)
+{
+    for (struct lane_pull *pull = stream->pulls.first; pull != NULL; pull = pull->in_stream.next) {
+        lane->work++;
+        if (!lane_pull_is_ready(lane, stream, pull) &&
+            lane->now_us >= pull->started_us + WAIT_SAID_US_MIN &&
+            !add_wait(lane, waits, stream, pull))
+            reply->waits_left_out++;
+    }
+}
+
+static char *print_wait(struct lane *lane, const struct wait *wait)
+{
+    const struct text_time longest = text_time_us(wait->longest_us);
+    char text[SUMAC_ERROR_TEXT_BYTES];
+
+    describe(lane, wait->stream, wait->first, &wait->cause, text, sizeof text);
+    if (wait->pulls == 1)
+        return out_text(
+            &lane->out, "pull %" PRIu64 " has waited %s for %s", wait->first->request, longest.text,
+            text);
+    return out_text(
+        &lane->out, "%u pulls have waited up to %s for %s", wait->pulls, longest.text, text);
+}
+
+void lane_pull_say_waits(struct lane *lane, wire_stats_reply *reply)
+{
+    struct waits waits = {.count = 0};
+
+    for (struct lane_stream *stream = lane->streams.first; stream != NULL;
+         stream = stream->in_lane.next) {
+        if (lane_has_time(lane))
+            collect(lane, stream, &waits, reply);
+        else
+            reply->waits_left_out += stream->pull_count;
+    }
+    for (uint32_t i = 0; i < waits.count; i++)
+        reply->waits[reply->n_waits++] = print_wait(lane, &waits.items[i]);
 }
