@@ -79,11 +79,7 @@ static void begin_configured(struct talk *talk)
     config.members_jobs = jobs;
     config.members_indices = indices;
     config.member_count = 1;
-    talk->memory = memory_heap;
-    talk->now_us = config.started_us;
-    talk->core = ps_core_create(&config, &memory_heap);
-    assert_non_null(talk->core);
-    talk->lane = ps_core_lane(talk->core);
+    talk_make(talk, &config);
 }
 
 static void a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend(void **state)
@@ -137,11 +133,7 @@ static void a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong(void *
     const struct greeting other = {0x1000, TALK_SECRET, 0, .end = NULL};
 
     config.index = 0;
-    talk->memory = memory_heap;
-    talk->now_us = config.started_us;
-    talk->core = ps_core_create(&config, &memory_heap);
-    assert_non_null(talk->core);
-    talk->lane = ps_core_lane(talk->core);
+    talk_make(talk, &config);
 
     greet(talk, &other);
 
@@ -675,26 +667,6 @@ static void a_list_of_members_that_is_not_whole_is_not_compared(void **state)
     talk_expect(talk, "report 1\n");
 }
 
-/* A part is on its way, and its client takes longer than the ps may. */
-static void a_ps_that_was_told_to_terminate_wakes_when_its_time_is_over(void **state)
-{
-    struct talk *const talk = *state;
-    struct lane_config config = talk_config();
-    const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
-
-    config.terminate_ms = 1000;
-    const uint64_t stream = begin_with(talk, &config);
-    const struct talk_part begun = part(1, 0);
-    talk_part_step(talk, stream, &begun, 0, 2);
-
-    talk_step(talk, &terminate);
-    talk_expect(talk, "");
-
-    assert_int_equal(talk->wake_us, talk->now_us + 1000000);
-    talk_tick(talk, 1000);
-    talk_expect(talk, "exit 143 TERMINATED\n");
-}
-
 /* One is on its way, and one waits: each would be kept until its reader takes it. */
 static void who_takes_no_refusal_is_given_no_third(void **state)
 {
@@ -774,7 +746,6 @@ int main(void)
         talk_test(a_run_whose_state_is_lost_ends_without_the_commits_that_never_come),
         talk_test(after_the_end_no_line_speaks_of_a_sessions_lease),
         talk_test(a_list_of_members_that_is_not_whole_is_not_compared),
-        talk_test(a_ps_that_was_told_to_terminate_wakes_when_its_time_is_over),
         talk_test(who_takes_no_refusal_is_given_no_third),
         talk_test(a_session_that_was_silent_is_heard_of_at_once),
     };

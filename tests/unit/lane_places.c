@@ -42,19 +42,6 @@ static void a_stream_on_which_no_hello_comes_ends_after_five_seconds(void **stat
     talk_expect(talk, "end of stream TIMED_OUT\nend of stream TIMED_OUT\n");
 }
 
-static void a_stream_on_which_no_hello_comes_has_a_tick_at_its_end(void **state)
-{
-    struct talk *const talk = *state;
-
-    begin(talk);
-    const uint64_t end_us = talk->now_us + (uint64_t)LANE_HELLO_MS_MAX * 1000;
-    talk_stream(talk, LANE_STREAM_PUSH);
-
-    talk_tick(talk, 4000);
-
-    assert_true(talk->wake_us <= end_us);
-}
-
 static void a_stream_that_somebody_owns_stays(void **state)
 {
     struct talk *const talk = *state;
@@ -214,7 +201,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_stream_on_which_no_hello_comes_ends_after_five_seconds),
-        talk_test(a_stream_on_which_no_hello_comes_has_a_tick_at_its_end),
         talk_test(a_stream_that_somebody_owns_stays),
         talk_test(a_push_stream_of_a_session_that_nobody_knows_ends_after_five_seconds),
         talk_test(who_was_not_listened_to_has_not_been_silent),

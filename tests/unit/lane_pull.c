@@ -133,20 +133,6 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
         "mark is 0, last heard from 60 s ago");
 }
 
-static void a_pull_that_waits_has_a_tick_at_its_deadline(void **state)
-{
-    struct talk *const talk = *state;
-    const struct streams streams = begin(talk);
-    const uint64_t deadline_us = talk->now_us + 60u * 1000000u;
-
-    talk_pull(talk, streams.pull, 1, SHORT, 1, 12);
-
-    talk_tick(talk, 58000);
-
-    assert_null(strstr(talk->text, "pulled"));
-    assert_true(talk->wake_us <= deadline_us);
-}
-
 /* Before the time that its stream's reader has. */
 static void a_pull_that_wants_less_time_ends_when_that_is_over(void **state)
 {
@@ -413,38 +399,6 @@ static void a_reader_that_keeps_too_much_is_ended(void **state)
     talk_writable(talk, streams.pull);
 
     talk_expect(talk, "pulled 7 error VIEW_ENDED\n");
-}
-
-/* Nothing else happens: the lane is woken when it asks for it, and at no other time. */
-static void a_reader_that_takes_nothing_is_ended_by_a_timer_of_its_own(void **state)
-{
-    struct talk *const talk = *state;
-    struct lane_config config = talk_config();
-
-    config.ps_lost_ms = 600000;
-    const struct streams streams = begin_with(talk, &config);
-    const uint64_t due_us = talk->now_us + 60u * 1000000u;
-    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
-    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
-    const struct lane_event event = {
-        .kind = LANE_EVENT_PULL, .stream = streams.pull, .pull_request = &pull};
-    piece.shard_id = LONG;
-    pull.request = 7;
-    pull.pieces = pieces;
-    pull.n_pieces = 1;
-    pull.timeout_ms = 600000;
-    talk->deaf = streams.pull;
-    talk_step(talk, &event); /* given: its own time is long */
-    talk_forget(talk);
-
-    while (talk->wake_us <= due_us && strstr(talk->text, "end of stream") == NULL) { /* when */
-        assert_true(talk->wake_us > talk->now_us);
-        talk->now_us = talk->wake_us;
-        talk_tick(talk, 0);
-    }
-
-    assert_non_null(strstr(talk->text, "end of stream VIEW_ENDED\n")); /* then */
-    assert_int_equal(talk->now_us, due_us);
 }
 
 static void a_short_pull_overtakes_a_long_one(void **state)
@@ -751,7 +705,6 @@ int main(void)
         talk_test(a_pull_that_waits_holds_up_no_other),
         talk_test(without_the_rule_a_pull_that_waits_holds_up_pushes),
         talk_test(a_pull_that_waits_too_long_names_what_is_missing),
-        talk_test(a_pull_that_waits_has_a_tick_at_its_deadline),
         talk_test(a_pull_that_wants_less_time_ends_when_that_is_over),
         talk_test(a_pull_waits_until_the_variable_is_assigned),
         talk_test(a_pull_of_what_is_never_assigned_says_so),
@@ -764,7 +717,6 @@ int main(void)
         talk_test(a_long_pull_comes_in_messages),
         talk_test(what_is_written_meanwhile_is_not_seen),
         talk_test(a_reader_that_keeps_too_much_is_ended),
-        talk_test(a_reader_that_takes_nothing_is_ended_by_a_timer_of_its_own),
         talk_test(a_short_pull_overtakes_a_long_one),
         talk_test(a_long_pull_waits_for_the_one_before_it),
         talk_test(sigterm_lets_a_long_pull_behind_one_that_waits_go_on),

@@ -82,13 +82,18 @@ struct lane_config talk_config(void)
         .block_bytes = 32};
 }
 
-void talk_start(struct talk *talk, const struct lane_config *config)
+void talk_make(struct talk *talk, const struct lane_config *config)
 {
     talk->memory = (struct memory){.take = take, .give = give, .context = talk};
     talk->now_us = START_US;
     talk->core = ps_core_create(config, &talk->memory);
     assert_non_null(talk->core);
     talk->lane = ps_core_lane(talk->core);
+}
+
+void talk_start(struct talk *talk, const struct lane_config *config)
+{
+    talk_make(talk, config);
     const struct lane_event start = {.kind = LANE_EVENT_START, .random = {CLUSTER_ID, 11}};
     talk_step(talk, &start);
     if (config->index == 0)
@@ -490,6 +495,20 @@ void talk_tick(struct talk *talk, uint64_t later_ms)
 
     talk->now_us += later_ms * 1000;
     talk_step(talk, &tick);
+}
+
+bool talk_says_in_time(struct talk *talk, const char *words, uint64_t until_us)
+{
+    for (uint32_t ticks = 0; talk_times_said(talk, words) == 0; ticks++) {
+        if (ticks == TALK_TICKS_MAX)
+            fail_msg("the lane asks for %u ticks, and does not say: %s", ticks, words);
+        if (talk->wake_us > until_us)
+            return false;
+        if (talk->wake_us > talk->now_us)
+            talk->now_us = talk->wake_us;
+        talk_tick(talk, 0);
+    }
+    return true;
 }
 
 void talk_expect_at(struct talk *talk, const char *file, int line, const char *expected)

@@ -23,6 +23,7 @@
 
 #define TALK_TEXT_BYTES 262144
 #define TALK_PIECES_MAX 4096u
+#define TALK_TICKS_MAX 1000u /* of one wait: a lane that asks for more of them spins */
 #define TALK_SECRET 0x5ec4e7u /* of ps 0 */
 
 struct talk {
@@ -88,9 +89,14 @@ int talk_teardown(void **state);
  * talk_start. */
 struct lane_config talk_config(void);
 void talk_start(struct talk *talk, const struct lane_config *config);
+/* The same before its START and ps 0's hello. */
+void talk_make(struct talk *talk, const struct lane_config *config);
 /* One step, its effects carried out, and what follows from them. */
 void talk_step(struct talk *talk, const struct lane_event *event);
 void talk_tick(struct talk *talk, uint64_t later_ms);
+/* Nothing happens but the ticks that the lane asks for, until it has said these words. False: it
+ * says nothing of the kind up to that time. Fails a test whose lane asks for ticks without end. */
+bool talk_says_in_time(struct talk *talk, const char *words, uint64_t until_us);
 /* The transcript since the last time, as expected. */
 #define talk_expect(talk, ...) talk_expect_at(talk, __FILE__, __LINE__, __VA_ARGS__)
 void talk_expect_at(struct talk *talk, const char *file, int line, const char *expected);

@@ -21,11 +21,7 @@ static void begin_uncalled(struct talk *talk, uint32_t ps_count)
     config.members_jobs = jobs;
     config.members_indices = indices;
     config.member_count = 2;
-    talk->memory = memory_heap;
-    talk->now_us = config.started_us;
-    talk->core = ps_core_create(&config, &memory_heap);
-    assert_non_null(talk->core);
-    talk->lane = ps_core_lane(talk->core);
+    talk_make(talk, &config);
     talk->shows_logs = true;
 }
 

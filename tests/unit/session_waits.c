@@ -9,6 +9,7 @@
 #define CALL_MS 500u
 #define PULL_MS 500u
 #define PS_LOST_MS 400u
+#define TICKS_MAX 1000u /* of one wait: a session that asks for more of them spins */
 
 static uint8_t into[8];
 
@@ -230,11 +231,14 @@ static bool has_ended(const struct talk *talk, enum session_effect_kind kind)
     return false;
 }
 
-/* Only ticks come, as they were asked for. False: none is asked for, or it is too late. */
+/* Only ticks come, as they were asked for. False: none is asked for, or it is too late, or the
+ * session asks for ticks without end. */
 static bool ends_by_ticks_alone(struct talk *talk, enum session_effect_kind kind, uint64_t until_us)
 {
+    uint32_t ticks = 0;
+
     do {
-        if (talk->wake_us > until_us)
+        if (talk->wake_us > until_us || ticks++ == TICKS_MAX)
             return false;
         if (talk->wake_us > talk->now_us)
             talk->now_us = talk->wake_us;
