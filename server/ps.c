@@ -167,6 +167,7 @@ static bool start_lane(struct ps *ps)
     struct lane_event start = {.kind = LANE_EVENT_START};
     ps_step(ps, &start);
     say_begun(ps);
+    ps_log_move();
     return true;
 }
 

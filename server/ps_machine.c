@@ -3,11 +3,13 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -143,6 +145,19 @@ void ps_log(uint32_t index, const char *format, ...)
     /* A log whose reader has gone must not stop a ps. */
     const ssize_t written = write(STDERR_FILENO, line, bytes);
     (void)written;
+}
+
+/* A zero byte tells the reader of the old standard error that this ps listens. */
+void ps_log_move(void)
+{
+    const char *named = getenv("SUMAC_LOG_FD");
+    const int log = named == NULL ? -1 : (int)strtol(named, NULL, 10);
+
+    if (log <= STDERR_FILENO || fcntl(log, F_GETFD) < 0)
+        return;
+    (void)!write(STDERR_FILENO, "", 1);
+    (void)dup2(log, STDERR_FILENO);
+    (void)close(log);
 }
 
 void ps_signals_block(struct ps *ps)

@@ -241,6 +241,9 @@ uint32_t
 ps_log_line(uint64_t wall_ms, uint32_t index, const char *text, char *line, uint32_t line_bytes);
 /* One line on standard error, in one write. */
 void ps_log(uint32_t index, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Log to the descriptor that SUMAC_LOG_FD names, if it names one, instead of the standard error
+ * that this process began with. A strategy sets the variable for the ps that it starts. */
+void ps_log_move(void);
 /* Block SIGTERM and SIGINT, here and in threads made later, and ignore SIGPIPE; take one of the
  * former that is pending: its number, or 0. */
 void ps_signals_block(struct ps *ps);

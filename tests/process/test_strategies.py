@@ -4,9 +4,12 @@ import json
 import os
 import re
 import select
+import shlex
 import signal
+import socket
 import struct
 import subprocess
+import tempfile
 import unittest
 
 from cluster import BUILD, LONG_MS, PATIENCE_S, SUMAC, Cluster, Process, children, free_ports
@@ -428,6 +431,41 @@ class WithoutPs(unittest.TestCase):
         workers[0].kill()
         self.assertTrue(select.select([ps], [], [], PATIENCE_S)[0])     # it has ended
         self.assertNotEqual(workers[1].wait(), 0)                       # there is nothing to meet on
+
+    def script(self, *lines):
+        """A program in place of sumac."""
+        file = tempfile.NamedTemporaryFile("w", suffix=".sh", delete=False)
+        self.addCleanup(os.unlink, file.name)
+        with file:
+            file.write("\n".join(("#!/bin/sh", *lines, "")))
+        os.chmod(file.name, 0o755)
+        return file.name
+
+    def test_a_started_ps_that_ends_before_it_listens_ends_the_wait_with_its_own_reason(self):
+        """Not after the minute that a worker waits for a ps. Nor does the worker join what else listens on the address."""
+        def quote(*words):
+            return " ".join(shlex.quote(word) for word in words)
+
+        other = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(other.close)
+        taken, free = other.getsockname()[1], free_ports(2)
+        for port, lines, code, reason in (
+                (taken, ['exec ' + quote(SUMAC) + ' "$@"'], 138,
+                 r"ended with 226 before it listened: ps 0 cannot start: cannot listen on 0.0.0.0:\d+: another process has the port"),
+                (free[0], ["exec " + quote(SUMAC, "ps", "--nope")], 2, "ended with 2 .*: sumac ps: unknown option --nope"),
+                (free[0], ["exec " + quote(SUMAC, "ps", "--plugin", "/nowhere.so")], 2,
+                 "ended with 2 .*: sumac ps: cannot load the plug-in /nowhere.so"),
+                (free[0], ["echo >&2 a line; echo >&2; printf >&2 'and \\033 one without its end'; kill -9 $$"], 138,
+                 r"ended with 137 .*: and \? one without its end$"),
+                (free[0], ["exit 0"], 2, "ended with 0 .*: it printed no reason")):
+            with self.subTest(reason=reason):
+                config = {"cluster": {"worker": [f"127.0.0.1:{port}", f"127.0.0.1:{free[1]}"]}, "task": {"type": "worker", "index": 0}}
+                worker = Process([os.path.join(BUILD, "strategies"), "--steps", "1"],
+                                 {"TF_CONFIG": json.dumps(config), "SUMAC_PROGRAM": self.script(*lines)})
+                self.addCleanup(worker.kill)
+                self.assertEqual(worker.wait(), code, worker.text())
+                worker.wait_for("^sumac: TF_CONFIG has no ps, and the one that this worker started .*" + reason)
+                self.assertNotIn("waiting for ps 0", worker.text())
 
     def test_what_cannot_be_is_said_with_the_remedy(self):
         for environment, code, text in (

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* started_ps.c -- a ps for workers whose cluster has none. */
+/* started_ps.c -- a ps for workers whose cluster has none.
+ *
+ * The ps begins with a pipe as its standard error. This process copies the pipe to its own standard
+ * error, so the last line is known if the ps ends. A ps that listens sends a zero byte and logs to
+ * the descriptor in SUMAC_LOG_FD from then on: this process's own standard error.
+ */
 #define _GNU_SOURCE /* pipe2, environ */
 #include "started_ps.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +29,8 @@
 #include "text.h"
 
 #define LOOK_MS 10u
+#define ENDING_MS 1000u     /* from its last output to its end */
+#define LISTENING_MS 60000u /* from its start to its port */
 
 /* ---- the cluster with it */
 
@@ -133,21 +142,38 @@ enum sumac_status started_ps_cluster(
     return status;
 }
 
-/* ---- started */
+/* ---- forked */
 
-/* "TF_CONFIG=…" and all other variables. NULL: no memory. */
-static char **make_environment(char *tf_config)
+/* A ps under way to its port. */
+struct start {
+    pid_t ps;
+    const char *path;
+    int output;     /* the pipe that is its standard error */
+    int log;        /* where it logs once it listens */
+    char last[512]; /* line that it printed */
+};
+
+static bool is_own_variable(const char *variable)
+{
+    return strncmp(variable, "TF_CONFIG=", strlen("TF_CONFIG=")) == 0 ||
+           strncmp(variable, "SUMAC_LOG_FD=", strlen("SUMAC_LOG_FD=")) == 0;
+}
+
+/* This process's variables, with these two. NULL: no memory. */
+static char **make_environment(char *tf_config, char *log_fd)
 {
     size_t count = 0, kept = 0;
 
     while (environ[count] != NULL)
         count++;
-    char **variables = calloc(count + 2, sizeof *variables);
+    char **variables = calloc(count + 3, sizeof *variables);
     for (size_t i = 0; variables != NULL && i < count; i++)
-        if (strncmp(environ[i], "TF_CONFIG=", strlen("TF_CONFIG=")) != 0)
+        if (!is_own_variable(environ[i]))
             variables[kept++] = environ[i];
-    if (variables != NULL)
-        variables[kept] = tf_config;
+    if (variables != NULL) {
+        variables[kept++] = tf_config;
+        variables[kept] = log_fd;
+    }
     return variables;
 }
 
@@ -165,80 +191,207 @@ static bool find_beside(char path[PATH_MAX])
 }
 
 /* In the child: what may be called after a fork alone. */
-static _Noreturn void become(const char *path, char *const *environment, pid_t parent, int failed)
+static _Noreturn void become(
+    const struct start *start, char *const *environment, pid_t parent, int error_output, int failed)
 {
     char *const words[] = {(char[]){"sumac"}, (char[]){"ps"}, NULL};
 
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent)
-        (void)execvpe(path, words, environment);
+    if (getppid() == parent && fcntl(start->log, F_SETFD, 0) == 0 &&
+        dup2(error_output, STDERR_FILENO) >= 0)
+        (void)execvpe(start->path, words, environment);
     const int why = errno;
     (void)!write(failed, &why, sizeof why);
     _exit(127);
 }
 
 static enum sumac_status
-start(const char *path, char *const *environment, pid_t *ps, struct sumac_error *error)
+fork_ps(struct start *start, char *const *environment, int error_output, struct sumac_error *error)
 {
     const pid_t parent = getpid();
     int ends[2], why = 0;
 
-    assert(path != NULL);
+    assert(start->path != NULL);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "no pipe for a ps: %s",
             strerror(errno));
-    *ps = fork();
-    if (*ps == 0)
-        become(path, environment, parent, ends[1]);
-    why = *ps < 0 ? errno : 0;
+    start->ps = fork();
+    if (start->ps == 0)
+        become(start, environment, parent, error_output, ends[1]);
+    why = start->ps < 0 ? errno : 0;
     (void)close(ends[1]);
-    const bool started = *ps > 0 && read(ends[0], &why, sizeof why) <= 0; /* it is closed by exec */
+    const bool started =
+        start->ps > 0 && read(ends[0], &why, sizeof why) <= 0; /* it is closed by exec */
     (void)close(ends[0]);
     if (started)
         return SUMAC_OK;
-    if (*ps > 0)
-        (void)waitpid(*ps, NULL, 0);
+    if (start->ps > 0)
+        (void)waitpid(start->ps, NULL, 0);
     return fail(
         error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
         "TF_CONFIG has no ps, and %s cannot be started as one: %s; install sumac beside this "
         "program or in PATH, or name it in SUMAC_PROGRAM",
-        path, strerror(why));
+        start->path, strerror(why));
+}
+
+/* ---- until it listens, or has ended */
+
+static uint64_t now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Keep the last line that is not empty; `used`: bytes of it so far. */
+static void keep_last(struct start *start, const char *bytes, size_t count, size_t *used)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (bytes[i] == '\n') {
+            *used = 0;
+        } else if (*used < sizeof start->last - 1) {
+            start->last[(*used)++] = bytes[i];
+            start->last[*used] = '\0';
+        }
+    }
+}
+
+/* Copy what the ps prints. Returns whether it listens; false: its output has ended, or the time is
+ * over. */
+static bool copy_until_it_listens(struct start *start, uint64_t until_ms)
+{
+    struct pollfd output = {.fd = start->output, .events = POLLIN};
+    char bytes[1024];
+    size_t used = 0;
+
+    assert(start->output >= 0);
+    for (uint64_t now = now_ms(); now < until_ms; now = now_ms()) {
+        if (poll(&output, 1, (int)(until_ms - now)) <= 0)
+            continue; /* a signal, or the time is over */
+        const ssize_t count = read(start->output, bytes, sizeof bytes);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0) {
+            if (used > 0)
+                (void)!write(STDERR_FILENO, "\n", 1);
+            return false;
+        }
+        const char *zero = memchr(bytes, '\0', (size_t)count);
+        const size_t text = zero == NULL ? (size_t)count : (size_t)(zero - bytes);
+        (void)!write(STDERR_FILENO, bytes, text);
+        keep_last(start, bytes, text, &used);
+        if (zero != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Waits so long for its end, at most; then it is ended. Returns its state as waitpid does. */
+static int end_within(pid_t ps, uint32_t timeout_ms)
+{
+    const struct timespec look = {.tv_nsec = LOOK_MS * 1000000};
+    int state = 0;
+
+    assert(ps > 0);
+    for (uint64_t waited_ms = 0; waited_ms < timeout_ms; waited_ms += LOOK_MS) {
+        if (waitpid(ps, &state, WNOHANG) != 0)
+            return state;
+        (void)nanosleep(&look, NULL);
+    }
+    (void)kill(ps, SIGTERM);
+    (void)waitpid(ps, &state, 0);
+    return state;
+}
+
+/* What a ps that ended with this code did: only a code of 128 or more may be another the next time.
+ */
+static enum sumac_status
+fail_for_its_end(const struct start *start, int state, struct sumac_error *error)
+{
+    const int code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+    const char *blank = strchr(start->last, ' ');
+    const bool stamped = blank != NULL && blank > start->last && blank[-1] == 'Z' &&
+                         isdigit((unsigned char)start->last[0]);
+    const char *said = stamped ? blank + 1 : start->last;
+
+    return fail(
+        error, code >= 128 ? SUMAC_UNAVAILABLE : SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "TF_CONFIG has no ps, and the one that this worker started (%s ps) ended with %d before it "
+        "listened: %s",
+        start->path, code, said[0] == '\0' ? "it printed no reason" : said);
+}
+
+static enum sumac_status wait_until_it_listens(struct start *start, struct sumac_error *error)
+{
+    const uint64_t until_ms = now_ms() + LISTENING_MS;
+
+    assert(start->ps > 0);
+    if (copy_until_it_listens(start, until_ms))
+        return SUMAC_OK;
+    const bool late = now_ms() >= until_ms;
+    const int state = end_within(start->ps, late ? 0 : ENDING_MS);
+    return late ? fail(
+                      error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
+                      "TF_CONFIG has no ps, and the one that this worker started (%s ps) did not "
+                      "listen within %u s, and was ended; see what it waits for",
+                      start->path, LISTENING_MS / 1000)
+                : fail_for_its_end(start, state, error);
+}
+
+/* ---- started */
+
+static enum sumac_status
+start_ps(struct start *start, char *const *environment, struct sumac_error *error)
+{
+    int output[2];
+
+    if (pipe2(output, O_CLOEXEC) != 0)
+        return fail(
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_UNSPECIFIED, "no pipe for a ps: %s",
+            strerror(errno));
+    start->output = output[0];
+    enum sumac_status status = fork_ps(start, environment, output[1], error);
+    (void)close(output[1]);
+    if (status == SUMAC_OK)
+        status = wait_until_it_listens(start, error);
+    (void)close(output[0]);
+    return status;
+}
+
+/* This process's standard error; nowhere, if that is closed. */
+static int open_log(void)
+{
+    const int log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+    return log >= 0 ? log : open("/dev/null", O_WRONLY | O_CLOEXEC);
 }
 
 enum sumac_status
 started_ps_start(const struct sumac_cluster *cluster, pid_t *ps, struct sumac_error *error)
 {
-    char beside[PATH_MAX];
+    char beside[PATH_MAX], log_fd[32];
     const char *named = getenv("SUMAC_PROGRAM");
     char *config = print_cluster(cluster, "ps", 0), *variable = NULL;
+    struct start start = {.log = open_log()};
 
     assert(started_ps_is_ours(cluster));
     if (config != NULL && asprintf(&variable, "TF_CONFIG=%s", config) < 0)
         variable = NULL;
-    char **environment = variable == NULL ? NULL : make_environment(variable);
-    const char *path = named != NULL && named[0] != '\0' ? named
-                       : find_beside(beside)             ? beside
-                                                         : "sumac";
+    (void)text_print(log_fd, sizeof log_fd, "SUMAC_LOG_FD=%d", start.log);
+    char **environment = variable == NULL ? NULL : make_environment(variable, log_fd);
+    start.path = named != NULL && named[0] != '\0' ? named : find_beside(beside) ? beside : "sumac";
     const enum sumac_status status =
-        environment == NULL ? fail_for_memory(error) : start(path, environment, ps, error);
+        environment == NULL ? fail_for_memory(error) : start_ps(&start, environment, error);
+    if (status == SUMAC_OK)
+        *ps = start.ps;
+    if (start.log >= 0)
+        (void)close(start.log);
     free(environment);
     free(variable);
     free(config);
     return status;
 }
 
-void started_ps_wait(pid_t ps, uint32_t timeout_ms)
-{
-    const struct timespec look = {.tv_nsec = LOOK_MS * 1000000};
-    uint64_t waited_ms = 0;
-
-    assert(ps > 0);
-    for (; waited_ms < timeout_ms; waited_ms += LOOK_MS) {
-        if (waitpid(ps, NULL, WNOHANG) != 0)
-            return;
-        (void)nanosleep(&look, NULL);
-    }
-    (void)kill(ps, SIGTERM);
-    (void)waitpid(ps, NULL, 0);
-}
+void started_ps_wait(pid_t ps, uint32_t timeout_ms) { (void)end_within(ps, timeout_ms); }

@@ -20,8 +20,11 @@ enum sumac_status started_ps_cluster(
 bool started_ps_is_ours(const struct sumac_cluster *cluster);
 
 /* Start `sumac ps`: the program that SUMAC_PROGRAM names, or that beside this one, or in PATH. It
- * dies with the thread that calls this.
- * Gives    *ps. Fails  NOT_FOUND: there is no such program; RESOURCE_EXHAUSTED. */
+ * dies with the thread that calls this. Returns when the ps listens, or has ended.
+ * Gives    *ps.
+ * Fails    NOT_FOUND: there is no such program. RESOURCE_EXHAUSTED. INVALID_ARGUMENT, or
+ *          UNAVAILABLE for an exit code of 128 or more: the ps ended before it listened, and its
+ *          last line is in the error. DEADLINE_EXCEEDED: it did not listen within 60 s. */
 enum sumac_status
 started_ps_start(const struct sumac_cluster *cluster, pid_t *ps, struct sumac_error *error);
 

@@ -125,8 +125,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  *
  * It has a client of its own, and where there is no ps, the chief or the first worker starts one,
  * `sumac ps`, on its own task's address: the program that SUMAC_PROGRAM names, or that beside this
- * one or in PATH. It dies with the thread that made this call. One that ends before it serves says
- * why on standard error, and is waited for like any that is not up: for the client's time, 60 s.
+ * one or in PATH. It dies with the thread that made this call. A ps that ends before it listens
+ * fails this call at once, and its last line is in the error.
  *
  * Gives    *strategy; sumac_strategy_destroy leaves the cluster, with the work done, and waits for
  *          the ps that was started until the other workers have left, too, for the strategy's
@@ -134,7 +134,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
  * Fails    as sumac_cluster_from_environment, sumac_client_open, sumac_strategy_create;
  *          INVALID_ARGUMENT: SUMAC_STRATEGY is none, or one that has not the replicas or devices
  *          of SUMAC_REPLICAS or SUMAC_DEVICES, or whose workers are not in step with
- *          SUMAC_SYNCHRONOUS=1. NOT_FOUND: no `sumac` to be started. */
+ *          SUMAC_SYNCHRONOUS=1, or a started ps that refused its options. NOT_FOUND: no `sumac` to
+ *          be started. UNAVAILABLE: the port of the started ps is taken. */
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error);
 /* The same with what else the options say: devices, replicas, runs_on_gpus, name, timeout_ms,
