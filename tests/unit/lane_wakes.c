@@ -309,7 +309,7 @@ static const struct wait {
     {"a first call of ps 0", ps_0_never_calls, "exit 138 PS_MISSING", 60000, LATE_MS},
     {"a line about a first call", ps_0_never_calls, "log ps 1 waits for its first call", 5000,
      LATE_MS},
-    {"a line about a step", a_member_does_not_contribute, "log ps 1: synchronous step 1 waits",
+    {"a line about a step", a_member_does_not_contribute, "log ps 1: synchronous step 1 has waited",
      SHORT_MS, 2 * LATE_MS},
     {"a sign of life of a session", a_session_is_heard_from_again, "report renewed 1", LATE_MS,
      LATE_MS},
