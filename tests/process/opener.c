@@ -48,7 +48,7 @@ static void open_and_close(void)
 }
 
 /* gRPC closes sockets in threads of its own, and calls this function for it. */
-int close(int descriptor)
+__attribute__((visibility("default"))) int close(int descriptor)
 {
     const int result = (int)syscall(SYS_close, descriptor);
 
