@@ -385,6 +385,33 @@ static void a_round_that_waits_keeps_no_result_of_later_ones(void **state)
     expect_nothing_kept(&world);
 }
 
+/* No other part of the commit is news: met_through stays before the round that waits. A lane that is
+ * made of the records is compared at the end. */
+static void results_that_a_commit_gives_back_are_given_back_from_the_records_too(void **state)
+{
+    struct world world;
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    uint64_t waiting[] = {1};
+
+    config.records = talk->disk_is_quick = true;
+    begin_with(&world, talk, &config); /* given */
+    for (; world.meeting.round <= 3; world.meeting.round++) {
+        come_with(&world, 1, 1, 2, 3, 4);
+        if (world.meeting.round > 1)
+            come_with(&world, 2, 1, 2, 3, 4);
+    }
+    acknowledge(&world, 2);
+    talk_tick(talk, 0); /* which combines them, since they are on disk */
+    assert_int_equal(talk->lane->rounds.count, 3);
+    const uint64_t records = talk->last_record;
+
+    acknowledge_except(&world, 1, waiting, 1); /* when */
+
+    assert_int_equal(talk->lane->rounds.count, 1); /* then */
+    assert_int_equal(talk->last_record, records + 1);
+}
+
 static void a_commit_names_so_many_rounds_that_wait(void **state)
 {
     struct world world;
@@ -473,6 +500,7 @@ int main(void)
         talk_test(contributions_that_wait_for_their_turn_are_among_them),
         talk_test(met_through_does_not_go_back),
         talk_test(a_round_that_waits_keeps_no_result_of_later_ones),
+        talk_test(results_that_a_commit_gives_back_are_given_back_from_the_records_too),
         talk_test(a_commit_names_so_many_rounds_that_wait),
         talk_test(a_pull_names_a_round_and_nothing_else),
         talk_test(of_a_closed_session_no_round_is_asked_for),
