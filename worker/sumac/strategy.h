@@ -102,9 +102,9 @@ struct sumac_strategy_options {
     struct sumac_communication_options communication;
 };
 
-/* Starts the devices' threads. options NULL: as zeroed. A strategy keeps the memory of large results that nobody has any
+/* Starts the devices' threads. A strategy keeps the memory of large results that nobody has any
  * more for its next ones, 8 of 256 MiB together at most, and on each GPU 1024 of 1 GiB, until it is
- * destroyed.
+ * destroyed. options NULL: as zeroed.
  * Gives    *strategy; destroy with sumac_strategy_destroy, when nobody runs it.
  * Fails    INVALID_ARGUMENT: a kind that is none, replicas that it does not have, devices that are
  *          none, or on which the program's functions do not run; PARAMETER_SERVER where the
