@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "strategy_made.h"
+#include "sumac/distributed.h"
 #include "sumac/strategy.h"
 
 /* ---- contexts ---- */
@@ -644,6 +645,33 @@ static void an_absent_time_is_the_strategys(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* Each struct that says how is optional: NULL is the struct of zeros. */
+static void options_that_are_null_are_the_defaults(void **state)
+{
+    (void)state;
+    struct sumac_strategy *alone = NULL, *from_environment = NULL, *two = mirrored(2);
+    struct sumac_value *ids = of_ids(2), *sum = NULL, *sum_to = NULL;
+
+    assert_int_equal(unsetenv("TF_CONFIG"), 0); /* given */
+
+    assert_int_equal(sumac_strategy_create(NULL, &alone, NULL), SUMAC_OK); /* when */
+    assert_int_equal(sumac_strategy_from_environment_with(NULL, &from_environment, NULL), SUMAC_OK);
+    assert_int_equal(sumac_strategy_reduce(two, SUMAC_REDUCE_SUM, ids, NULL, &sum, NULL), SUMAC_OK);
+    assert_int_equal(
+        sumac_strategy_reduce_to(two, SUMAC_REDUCE_SUM, ids, NULL, &sum_to, NULL), SUMAC_OK);
+
+    assert_string_equal(sumac_strategy_name(alone), "default"); /* then */
+    assert_string_equal(sumac_strategy_name(from_environment), "default");
+    assert_int_equal(*(const float *)sumac_value_data(sum), 1);
+    assert_true(sumac_value_equal(sum, sum_to));
+    sumac_value_unref(ids);
+    sumac_value_unref(sum);
+    sumac_value_unref(sum_to);
+    sumac_strategy_destroy(alone);
+    sumac_strategy_destroy(from_environment);
+    sumac_strategy_destroy(two);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -665,6 +693,7 @@ int main(void)
         cmocka_unit_test(options_that_are_none_are_refused),
         cmocka_unit_test(a_strategy_on_the_ps_refuses_to_be_synchronous),
         cmocka_unit_test(an_absent_time_is_the_strategys),
+        cmocka_unit_test(options_that_are_null_are_the_defaults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,11 +184,9 @@ static enum sumac_status make(
 enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error)
 {
-    const struct sumac_strategy_options options = {.replicas = 0};
-
     if (strategy == NULL)
         return fail_for_null(error, "sumac_strategy_from_environment", "strategy");
-    return sumac_strategy_from_environment_with(&options, strategy, error);
+    return sumac_strategy_from_environment_with(NULL, strategy, error);
 }
 
 enum sumac_status sumac_strategy_from_environment_with(
@@ -197,12 +195,12 @@ enum sumac_status sumac_strategy_from_environment_with(
 {
     struct sumac_cluster cluster = {.job_count = 0};
     enum sumac_strategy_kind kind;
+    struct sumac_strategy_options own = {.replicas = 0};
 
-    if (options == NULL || strategy == NULL)
-        return fail_for_null(
-            error, "sumac_strategy_from_environment_with",
-            options == NULL ? "options" : "strategy");
-    struct sumac_strategy_options own = *options;
+    if (strategy == NULL)
+        return fail_for_null(error, "sumac_strategy_from_environment_with", "strategy");
+    if (options != NULL)
+        own = *options;
     enum sumac_status status = named_kind(&kind, error);
     if (status == SUMAC_OK)
         status = check_named(kind, error);

@@ -317,13 +317,14 @@ enum sumac_status sumac_strategy_create(
     const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
     struct sumac_error *error)
 {
+    const struct sumac_strategy_options none = {.replicas = 0};
     struct sumac_strategy_options filled;
     struct devices devices;
 
-    if (options == NULL || strategy == NULL)
-        return fail_for_null(
-            error, "sumac_strategy_create", options == NULL ? "options" : "strategy");
-    const enum sumac_status status = read_options(options, &filled, &devices, error);
+    if (strategy == NULL)
+        return fail_for_null(error, "sumac_strategy_create", "strategy");
+    const enum sumac_status status =
+        read_options(options == NULL ? &none : options, &filled, &devices, error);
     return status == SUMAC_OK ? make(&filled, &devices, strategy, error) : status;
 }
 

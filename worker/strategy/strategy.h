@@ -5,6 +5,7 @@
  *   run.c        a function in each replica, and what comes of it
  *   call.c       a call that all replicas make: each waits for the others, they are compared, and
  *                what it comes to is computed once, by all of them
+ *   replica_calls.c          the public calls of that kind
  *   collect.c    what such calls, and a strategy's own, compute: reductions, what is gathered
  *   across.c, gradient.c     … of which values
  *   compare.c    do they make the same call, of the same nest, types and shapes?
@@ -186,7 +187,7 @@ struct sumac_strategy {
 enum sumac_status
 function_failed(struct sumac_error *said, enum sumac_status status, const char *whose);
 
-/* call.c */
+/* call.c, compare.c, replica_calls.c */
 /* "all_reduce". */
 const char *call_name(enum call_kind kind);
 /* Do two replicas make the same call, with values that may meet? Fails  INVALID_ARGUMENT, naming

@@ -104,7 +104,7 @@ struct sumac_strategy_options {
 
 /* Starts the devices' threads. A strategy keeps the memory of large results that nobody has any
  * more for its next ones, 8 of 256 MiB together at most, and on each GPU 1024 of 1 GiB, until it is
- * destroyed.
+ * destroyed. options NULL: as zeroed.
  * Gives    *strategy; destroy with sumac_strategy_destroy, when nobody runs it.
  * Fails    INVALID_ARGUMENT: a kind that is none, replicas that it does not have, devices that are
  *          none, or on which the program's functions do not run; PARAMETER_SERVER where the
@@ -139,7 +139,8 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_create(
 SUMAC_API SUMAC_CHECKED enum sumac_status
 sumac_strategy_from_environment(struct sumac_strategy **strategy, struct sumac_error *error);
 /* The same with what else the options say: devices, replicas, runs_on_gpus, name, timeout_ms,
- * communication. The kind, the client and the workers are the environment's. */
+ * communication. The kind, the client and the workers are the environment's. options NULL: as
+ * zeroed. */
 SUMAC_API SUMAC_CHECKED enum sumac_status sumac_strategy_from_environment_with(
     const struct sumac_strategy_options *options, struct sumac_strategy **strategy,
     struct sumac_error *error);
