@@ -26,10 +26,11 @@ struct run_plan {
     char run[RUN_NAME_BYTES]; /* SUMAC_RUN of every process: random */
     const char *devices;      /* NULL: the workers' matter */
     bool synchronous;
+    bool adopts;       /* what a keeper leaves that was killed is this process's to end */
     const char *trace; /* the workers' SUMAC_TRACE; NULL: as in this process's environment */
     char *ps_words[RUN_PS_WORDS_MAX + 1]; /* more options for every `sumac ps`; NULL ends them */
     char **program;                       /* the workers' command line; NULL ends it */
-    const char *host; /* of all of them: loopback */
+    const char *host;                     /* of all of them: loopback */
     uint16_t ports[RUN_PROCESSES_MAX];
 };
 

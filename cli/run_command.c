@@ -19,6 +19,7 @@
 #include "descriptors.h"
 #include "options.h"
 #include "run.h"
+#include "run_keeper.h"
 #include "run_ports.h"
 #include "run_record.h"
 
@@ -259,13 +260,15 @@ static int attempt(struct run *run, struct run_plan *plan, int signals, bool *ag
         run->screens[i].progress_shown = &run->progress_shown;
     }
     run->one_screen = one_file(STDOUT_FILENO, STDERR_FILENO);
-    if (!run_start(run, plan))
-        return EXIT_FAILED;
-    record(plan);
     int code = EXIT_FAILED;
-    *again = run_watch(run, signals, &code) == RUN_PORT_TAKEN;
-    run_record_remove();
-    run_deinit(run);
+    if (run_start(run, plan)) {
+        record(plan);
+        *again = run_watch(run, signals, &code) == RUN_PORT_TAKEN;
+        run_record_remove();
+        run_deinit(run);
+    }
+    if (plan->adopts)
+        run_keeper_bury();
     return code;
 }
 
@@ -287,6 +290,7 @@ static int run_plan(struct run_plan *plan)
     int code = EXIT_FAILED;
     bool again = run != NULL && signals >= 0 && name_run(plan);
 
+    plan->adopts = run_keeper_adopt();
     if (!again)
         fprintf(stderr, "sumac run: cannot start: %s\n", strerror(errno));
     for (int i = 0; again && i < ATTEMPTS_MAX; i++) {

@@ -7,12 +7,13 @@
  * Whatever the worker starts, in a group or session of its own too, is the keeper's child once its
  * parent has ended, and never init's (PR_SET_CHILD_SUBREAPER). So when the worker has ended, or
  * `sumac run` has (killed, even), what the keeper still has for children is all there is, and is
- * killed. The keeper has no other children: `sumac run` itself may have, of the shell that became
- * it.
+ * killed. If a keeper is killed itself, `sumac run` inherits its processes, and kills them when the
+ * run ends.
  */
 #define _GNU_SOURCE /* close_range */
 #include "run_keeper.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -137,3 +138,15 @@ void run_keeper_fork(pid_t run)
     const int status = bury_all(worker);
     _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
 }
+
+bool run_keeper_adopt(void)
+{
+    siginfo_t info = {0};
+    const bool childless =
+        waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+
+    assert(info.si_pid == 0 || !childless);
+    return childless && prctl(PR_SET_CHILD_SUBREAPER, 1) == 0;
+}
+
+void run_keeper_bury(void) { (void)bury_all(0); }

@@ -9,6 +9,7 @@
 #define CLI_RUN_KEEPER_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/types.h>
 
 #define RUN_KEEPER_KILLS                                                                           \
@@ -21,5 +22,13 @@
  * Threads  the process has one.
  */
 void run_keeper_fork(pid_t run);
+
+/* Let `sumac run` inherit what a keeper leaves that was killed. Called before anything is started.
+ * False: this process has children already, of the shell that became it, and could not tell theirs
+ * from a keeper's; or the system refuses. */
+bool run_keeper_adopt(void);
+
+/* Kill all children of this process, and what these leave, and wait for their end. */
+void run_keeper_bury(void);
 
 #endif

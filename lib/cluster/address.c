@@ -106,6 +106,12 @@ static const char *label_flaw(const char *host, size_t bytes)
     return NULL;
 }
 
+/* What Python and JSON print for no value. */
+static bool is_no_value(const char *host, size_t bytes)
+{
+    return bytes == 4 && (memcmp(host, "None", bytes) == 0 || memcmp(host, "null", bytes) == 0);
+}
+
 static const char *host_flaw(const char *host, size_t bytes)
 {
     const char *flaw = character_flaw(host, bytes);
@@ -116,6 +122,8 @@ static const char *host_flaw(const char *host, size_t bytes)
         flaw = "a host's name has 253 characters at most";
     if (flaw == NULL)
         flaw = label_flaw(host, bytes);
+    if (flaw == NULL && is_no_value(host, bytes))
+        flaw = "its host is what a program prints for no value: fill it in";
     if (flaw != NULL)
         return flaw;
     memcpy(text, host, bytes);

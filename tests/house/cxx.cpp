@@ -30,5 +30,10 @@ int main()
     static_assert(SUMAC_SHAPE(2, 3).rank == 2 && SUMAC_SCALAR.rank == 0, "a shape is a constant");
     const bool shaped = sumac_tensor_bytes(&tensor) == sizeof values;
     const bool named = std::strcmp(sumac_dtype_name(SUMAC_FLOAT32), "float32") == 0;
-    return opened && created && shaped && named ? 0 : 1;
+    const sumac_function plain = SUMAC_FUNCTION("adam");
+    const sumac_function given = SUMAC_FUNCTION("sgd", {"learning_rate", 0.5}, {"clip_value", 1});
+    const bool functions = plain.hyperparameters[0].name == nullptr &&
+                           given.hyperparameters[1].value == 1 &&
+                           given.hyperparameters[2].name == nullptr;
+    return opened && created && shaped && named && functions ? 0 : 1;
 }

@@ -155,7 +155,7 @@ class Cluster:
     def __init__(self, ps=2, workers=1, options=(), start=True, chief=False, under=()):
         self.ps_count = ps
         self.workers = workers
-        self.chief = chief
+        self.chief = "chief" if chief is True else chief        # or what TensorFlow 1 calls it
         self.options = list(options)
         self.under = list(under)                # a command that becomes the ps in the end: prlimit …
         self.processes = []
@@ -203,7 +203,7 @@ class Cluster:
         if self.workers:
             cluster["worker"] = [f"127.0.0.1:{9 + worker}" for worker in range(self.workers)]     # nobody dials a worker
         if self.chief:
-            cluster["chief"] = ["127.0.0.1:8"]
+            cluster[self.chief] = ["127.0.0.1:8"]
         return json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
 
     def environment(self, job, index, ps_addresses=None):

@@ -278,6 +278,16 @@ class Kubernetes(unittest.TestCase):
         for role in self.objects("tfjob.yaml")["TFJob digits"]["spec"]["tfReplicaSpecs"].values():
             self.assertEqual(role["restartPolicy"], "ExitCode")
 
+    def test_all_processes_of_a_job_name_the_same_run(self):
+        jobs = self.objects("jobs.yaml")
+        replicas = self.objects("tfjob.yaml")["TFJob digits"]["spec"]["tfReplicaSpecs"]
+        for templates in ([jobs[f"Job digits-{role}"]["spec"]["template"] for role in ("ps", "worker")],
+                          [replica["template"] for replica in replicas.values()]):
+            runs = [variable for template in templates for variable in template["spec"]["containers"][0]["env"]
+                    if variable["name"] == "SUMAC_RUN"]
+            self.assertEqual(len(runs), len(templates))
+            self.assertEqual(runs, [runs[0]] * len(runs))
+
     def test_pods_may_run_where_root_may_not(self):
         """By number: a kubelet refuses to start an image whose USER is a name where runAsNonRoot is said."""
         with open(os.path.join(FOLDER, "..", "Dockerfile"), encoding="utf-8") as file:

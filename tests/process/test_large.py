@@ -21,10 +21,14 @@ class Large(unittest.TestCase):
     """Floors of 2 MiB for 8 sessions, a pool of 32 MiB."""
     options = "--staging-max 64M --sessions-max 8"
 
-    def check(self, ps, workers, *words):
-        code, said = run(ps, workers, self.options, *words)
+    def check(self, ps, workers, *words, options=options):
+        code, said = run(ps, workers, options, *words)
         self.assertEqual(code, 0, said)
         self.assertEqual(len(re.findall(r"\d+ pushes of \d+ MiB", said)), workers, said)
+
+    def test_a_model_of_ordinary_size_is_pushed_with_default_options(self):
+        self.check(1, 1, 128, 1, 1, options="--report-ms 5000")
+        self.check(1, 4, 100, 1, 1, "synchronous", options="--report-ms 5000")
 
     def test_one_worker_pushes_nearly_all_of_the_pool(self):
         self.check(1, 1, 31, 1, 3)

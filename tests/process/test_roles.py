@@ -46,6 +46,16 @@ class Roles(unittest.TestCase):
         ask(chief, "leave done", "left")
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
 
+    def test_a_chief_and_ps_are_a_cluster_without_workers(self):
+        for job in ("chief", "master"):
+            with self.subTest(job):
+                cluster = self.cluster(ps=2, workers=0, chief=job)
+                chief = self.joined(cluster.member(job=job))
+                ask(chief, "who", "member 0 of 1$")
+                ask(chief, "create w float32 4 2 2 sgd", "created w$")
+                ask(chief, "leave done", "left")
+                self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
+
     def test_a_member_knows_which_it_is_and_of_how_many(self):
         """As in TensorFlow: the chief is 0, the workers come after it. A list that may lack some of them tells no count."""
         cluster = self.cluster(ps=1, workers=3, chief=True)

@@ -339,6 +339,29 @@ class Run(unittest.TestCase):
         self.assertEqual(run.wait(), 3, run.text())
         self.assert_nothing_is_left()
 
+    def test_so_it_does_when_the_worker_kills_what_would_end_it(self):
+        """The worker's parent is its keeper, and the daemon has neither its environment nor its session."""
+        held, given = os.pipe()
+        os.set_inheritable(given, True)
+        self.addCleanup(os.close, held)
+        daemon = f"(env -i setsid sh -c 'sleep 60 >&{given} & exec sleep 60 >&{given}' &); kill -9 $PPID"
+        process = subprocess.Popen([SUMAC, "run", "--", "sh", "-c", daemon], env={**os.environ, **self.environment}, pass_fds=[given],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        os.close(given)
+        said, _ = process.communicate(timeout=PATIENCE_S)
+
+        self.assertEqual(process.returncode, 137, said)
+        self.assertTrue(select.select([held], [], [], 0)[0])       # the daemon's end of it is closed
+        self.assertEqual(os.read(held, 1), b"")
+
+    def test_a_process_of_the_shell_that_became_the_run_outlives_it(self):
+        shell = f"sleep 1000 & echo started $!; exec {SUMAC} run -- {BUILD}/first"
+        run = Process(["sh", "-c", shell], self.environment, stdin=subprocess.DEVNULL)
+        self.processes.append(run)
+        others = int(run.wait_for(r"^started (\d+)$").group(1))
+        self.assertEqual(run.child.wait(PATIENCE_S), 0)
+        os.kill(others, signal.SIGKILL)                 # it is there
+
     def test_what_a_worker_has_started_ends_before_the_other_workers(self):
         started = "setsid sh -c 'echo child $$; echo > $READY; exec sleep 1000' & read ready < $READY; exit 0"
         program = f"case \"$TF_CONFIG\" in *'\"worker\", \"index\": 0'*) {started};; esac; sleep 1000"

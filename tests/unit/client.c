@@ -342,6 +342,7 @@ static void each_hyperparameter_has_its_own_value_wherever_it_stands(void **stat
 static void functions_that_a_loop_writes_keep_their_hyperparameters(void **state)
 {
     (void)state;
+    const struct sumac_function plain = SUMAC_FUNCTION("adam"); /* without a warning */
     struct sumac_function functions[3];
     struct arena arena;
     wire_function *made = NULL;
@@ -355,6 +356,8 @@ static void functions_that_a_loop_writes_keep_their_hyperparameters(void **state
         assert_int_equal(made->n_hyperparameters, 2);                                  /* then */
         assert_true(made->hyperparameters[0]->value == i);
     }
+    assert_int_equal(encode_locked(&plain, &arena, &made, NULL), SUMAC_OK);
+    assert_int_equal(made->n_hyperparameters, 0);
     arena_deinit(&arena);
 }
 

@@ -89,6 +89,9 @@ static void an_address_given_twice_is_told_with_both_its_tasks(void **state)
     assert_refused(
         "{\"cluster\": {\"ps\": [\"a:1\"], \"worker\": [\"b:1\", \"a:1\"]}}",
         "a:1 twice, for ps 0 and worker 1");
+    assert_refused(
+        "{\"cluster\": {\"ps\": [\"a:1\"], \"master\": [\"b:1\"], \"worker\": [\"b:1\"]}}",
+        "b:1 twice, for master 0 and worker 0: do not list a master among the workers as well");
 }
 
 static void an_index_given_twice_in_other_digits_is_refused(void **state)
@@ -299,6 +302,8 @@ static void an_address_is_a_host_and_a_port(void **state)
         "127.1:1",
         "node.5:1",
         "_a-_:1",
+        "none:1",
+        "null.example:1",
         "[::ffff:10.0.0.1]:1",
     };
 
@@ -327,6 +332,7 @@ static void what_no_host_has_is_no_address(void **state)
          {"[a]:1", "[::1%]:1", "[::1]]:1", "[10.0.0.1]:1", "[::1%a b]:1"}},
         {"every /", {"a/b:1", "http://a:1", "grpc://a:1"}},
         {"placeholder", {"$(POD_IP):1", "${HOST}:1", "$HOST:1", "<ps-host>:1", "{{ host }}:1"}},
+        {"no value", {"None:1", "null:1"}},
         {"letters, digits",
          {"a b:1", "a\t:1", "a\x7f:1", "alice@h:1", "*:1", "h;rm:1", "'127.0.0.1':1",
           "127.0.0.1#:1", "h%C3:1", "h\xc3\xb6st:1", "task=0:1", "a,b:1"}},

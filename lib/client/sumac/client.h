@@ -119,12 +119,14 @@ struct sumac_function {
     const struct sumac_schedule *schedule;
 };
 
-/* SUMAC_FUNCTION("momentum", {"learning_rate", 0.1}, {"momentum", 0.8}): a value, in C and in C++.
- * It takes at least one hyperparameter; with none write {.name = "adam"}. */
+/* SUMAC_FUNCTION("momentum", {"learning_rate", 0.1}, {"momentum", 0.8}), or SUMAC_FUNCTION("adam"):
+ * a value, in C and in C++. The free place at its end saves the inner macro from having no more
+ * arguments, which C99 and C++11 do not allow. */
+#define SUMAC_FUNCTION(...) SUMAC_FUNCTION_OF(__VA_ARGS__, {NULL, 0})
 #ifdef __cplusplus
-#define SUMAC_FUNCTION(function, ...) (sumac_function{(function), {__VA_ARGS__}, nullptr})
+#define SUMAC_FUNCTION_OF(function, ...) (sumac_function{(function), {__VA_ARGS__}, nullptr})
 #else
-#define SUMAC_FUNCTION(function, ...) ((struct sumac_function){(function), {__VA_ARGS__}, NULL})
+#define SUMAC_FUNCTION_OF(function, ...) ((struct sumac_function){(function), {__VA_ARGS__}, NULL})
 #endif
 
 struct sumac_variable_options {
