@@ -385,8 +385,8 @@ static void a_round_that_waits_keeps_no_result_of_later_ones(void **state)
     expect_nothing_kept(&world);
 }
 
-/* No other part of the commit is news: met_through stays before the round that waits. A lane that is
- * made of the records is compared at the end. */
+/* No other part of the commit is news: met_through stays before the round that waits. A lane that
+ * is made of the records is compared at the end. */
 static void results_that_a_commit_gives_back_are_given_back_from_the_records_too(void **state)
 {
     struct world world;
