@@ -63,8 +63,9 @@ void lane_room_share(struct lane *lane);
 
 /* orders.c: what ps 0 orders */
 void lane_order_received(struct lane *lane, const struct lane_event *event);
-/* The cluster, as ps 0 says it is in that hello. */
-void lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t number);
+/* The cluster, as ps 0 says it is in that hello. False: no memory, and nothing but addresses was
+ * learned. */
+bool lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t number);
 /* New variables get their values a slice at a time. */
 void lane_orders_fill(struct lane *lane);
 /* What was deleted is given back, as far as the step has time. */

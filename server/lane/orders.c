@@ -22,10 +22,11 @@
 #define WORK_OF_A_PLACEMENT 1u /* that is checked and kept */
 
 /* An address that is longer than what a resolver takes is none. */
-static void learn_addresses(struct lane *lane, const wire_peer_hello *hello)
+/* False: no memory. */
+static bool learn_addresses(struct lane *lane, const wire_peer_hello *hello)
 {
     if (hello->n_ps_addresses > LANE_PS_MAX)
-        return;
+        return true;
     lane->ps_count = (uint32_t)hello->n_ps_addresses;
     lane_session_bound_pool(lane);
     for (uint32_t i = 0; i < lane->ps_count; i++) {
@@ -35,15 +36,18 @@ static void learn_addresses(struct lane *lane, const wire_peer_hello *hello)
             continue;
         char *copy = arena_take(&lane->strings, bytes);
         if (copy == NULL)
-            continue;
+            return false;
         memcpy(copy, hello->ps_addresses[i], bytes);
         lane->ps_addresses[i] = copy;
     }
     assert(lane->ps_count <= LANE_PS_MAX);
+    return true;
 }
 
-void lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t number)
+bool lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t number)
 {
+    if (!learn_addresses(lane, hello))
+        return false;
     lane->coordinator_hello = number;
     lane->any_hello = true;
     lane->cluster_id = hello->cluster_id;
@@ -56,7 +60,7 @@ void lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t 
         if (i != lane->index && hello->ps_incarnations[i] != 0)
             lane->ps_incarnations[i] = hello->ps_incarnations[i];
     }
-    learn_addresses(lane, hello);
+    return true;
 }
 
 /* Is the state of any ps gone, as far as this hello tells? */
@@ -217,7 +221,12 @@ static bool obey_hello(struct lane *lane, struct lane_stream *stream, const wire
             &lane->out, "ps %u was called by ps 0 at %s, cluster %016" PRIx64, lane->index,
             hello->n_ps_addresses > 0 ? hello->ps_addresses[0] : "an unknown address",
             hello->cluster_id);
-    lane_order_learn(lane, hello, order->number);
+    if (!lane_order_learn(lane, hello, order->number)) {
+        lane_stream_fail(
+            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "ps %u has no memory for the addresses of the ps", lane->index);
+        return false;
+    }
     (void)lane_record_order(lane, RECORD_HELLO, NULL, order->number, &hello->base);
     lane_report_answer(lane, order->number, NULL);
     lane_reports_assigned_again(lane);

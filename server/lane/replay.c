@@ -15,8 +15,7 @@ static bool
 replay_hello(struct lane *lane, struct lane_session *session, const struct record *record)
 {
     (void)session;
-    lane_order_learn(lane, (const wire_peer_hello *)record->message, record->first);
-    return true;
+    return lane_order_learn(lane, (const wire_peer_hello *)record->message, record->first);
 }
 
 static bool

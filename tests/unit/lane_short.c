@@ -17,6 +17,7 @@
 
 #include "peer_state.h"
 #include "pull_state.h"
+#include "each_take.h"
 #include "judge_state.h"
 #include "lane_talk.h"
 #include "requests.h"
@@ -563,8 +564,10 @@ static void assert_nothing_is_nameless(const struct lane *lane)
         assert_string_not_equal(variable->name, "");
 }
 
-static void ask_everything(void **state, shortage *run_short, uint32_t limit)
+/* Returns the takes of memory of the time when it was short, if each_take counts them. */
+static uint64_t ask_everything(void **state, shortage *run_short, uint32_t limit)
 {
+    uint64_t takes = 0;
     static const char *const addresses[] = {"h0:1"};
     struct lane_config config;
     struct calls calls = {.talk = begin(state, &config)};
@@ -582,6 +585,7 @@ static void ask_everything(void **state, shortage *run_short, uint32_t limit)
     assert_nothing_is_nameless(calls.talk->lane);
     for (int i = 0; i < 200; i++) { /* longer than any call waits */
         if (i == 10) {              /* there is memory again */
+            takes = each_take_end();
             calls.talk->scarce = false;
             short_steps(calls.talk, 64u << 20);
         }
@@ -595,24 +599,35 @@ static void ask_everything(void **state, shortage *run_short, uint32_t limit)
         assert_int_equal(calls.answered[i], 1);
     }
     assert_int_equal(talk_teardown(state), 0);
+    return takes;
 }
 
 static void with_short_steps_ps_0_answers_every_call(void **state)
 {
     for (uint32_t limit = 0; limit < STEP_BYTES_MAX; limit += limit < 4096 ? 16 : 1024)
-        ask_everything(state, short_steps, limit);
+        (void)ask_everything(state, short_steps, limit);
 }
 
 static void with_an_empty_source_ps_0_answers_every_call(void **state)
 {
     for (uint32_t limit = 0; limit < TAKES_MAX; limit++)
-        ask_everything(state, short_source, limit);
+        (void)ask_everything(state, short_source, limit);
 }
 
-static void without_memory_for_a_moment_ps_0_answers_every_call(void **state)
+/* Also of what a pool has. */
+static void short_take(struct talk *talk, uint32_t limit)
 {
-    for (uint32_t limit = 0; limit < TAKES_MAX; limit++)
-        ask_everything(state, short_once, limit);
+    (void)talk;
+    each_take_begin(limit);
+}
+
+static void whichever_take_of_memory_fails_ps_0_answers_every_call(void **state)
+{
+    uint32_t failing = 1;
+
+    while (ask_everything(state, short_take, failing) >= failing)
+        failing++;
+    assert_in_range(failing, 100, 5000);
 }
 
 int main(void)
@@ -628,7 +643,7 @@ int main(void)
         cmocka_unit_test(nor_is_it_said_again_without_them),
         cmocka_unit_test(with_short_steps_ps_0_answers_every_call),
         cmocka_unit_test(with_an_empty_source_ps_0_answers_every_call),
-        cmocka_unit_test(without_memory_for_a_moment_ps_0_answers_every_call),
+        cmocka_unit_test(whichever_take_of_memory_fails_ps_0_answers_every_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -372,6 +372,7 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
     case LANE_EFFECT_CLOSE_STREAM:
         assert_int_not_equal(effect->error.reason, SUMAC_REASON_UNSPECIFIED);
         talk->closed = effect->error;
+        talk->ended[talk->ended_count++ % TALK_ENDED_MAX] = effect->stream;
         say(talk, "end of stream %s\n", sumac_reason_name(effect->error.reason));
         break;
     case LANE_EFFECT_FAIL:

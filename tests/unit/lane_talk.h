@@ -25,6 +25,7 @@
 #define TALK_PIECES_MAX 4096u
 #define TALK_TICKS_MAX 1000u /* of one wait: a lane that asks for more of them spins */
 #define TALK_SECRET 0x5ec4e7u /* of ps 0 */
+#define TALK_ENDED_MAX 16u
 
 struct talk {
     struct memory memory;
@@ -52,6 +53,8 @@ struct talk {
     char refused[SUMAC_ERROR_TEXT_BYTES]; /* what the last refusal says */
     struct sumac_error end;               /* of the exit */
     struct sumac_error closed;            /* of the last end of a stream */
+    uint64_t ended[TALK_ENDED_MAX];       /* the last streams that the lane has ended, … */
+    uint32_t ended_count;                 /* … of so many */
     /* Of synchronous steps, said in the hello; 0: none is taken. The first so many sessions that
      * are opened begin with step 1. */
     uint32_t step_members, initials;
@@ -101,6 +104,15 @@ bool talk_says_in_time(struct talk *talk, const char *words, uint64_t until_us);
 #define talk_expect(talk, ...) talk_expect_at(talk, __FILE__, __LINE__, __VA_ARGS__)
 void talk_expect_at(struct talk *talk, const char *file, int line, const char *expected);
 void talk_forget(struct talk *talk);
+/* Has the lane ended that stream lately? */
+static inline bool talk_has_ended(const struct talk *talk, uint64_t stream)
+{
+    bool ended = false;
+
+    for (uint32_t i = 0; i < TALK_ENDED_MAX; i++)
+        ended = ended || (stream != 0 && talk->ended[i] == stream);
+    return ended;
+}
 /* How often the transcript since then has these words. */
 static inline uint32_t talk_times_said(const struct talk *talk, const char *what)
 {

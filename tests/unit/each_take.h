@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* each_take.h -- memory that fails once: the n-th take of a core, wherever it takes from.
+ *
+ * The linker puts these functions in place of those of pools, arenas and maps: each call is a take,
+ * also one that a pool would answer from what it has. What a core got from its pools and has not
+ * given back is counted, byte by byte. What takes from memory_heap itself is the test's, and is
+ * left alone.
+ */
+#ifndef TESTS_EACH_TAKE_H
+#define TESTS_EACH_TAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "memory.h"
+
+/* A source whose takes count, too. For cores that are created while memory is short. */
+extern const struct memory each_take_source;
+
+/* Nothing is counted before. */
+void each_take_reset(void);
+/* From here on the take with that number fails, from 1; 0: none. */
+void each_take_begin(uint64_t failing);
+/* And from here on none does. Returns the takes since each_take_begin. */
+uint64_t each_take_end(void);
+/* Bytes that are out of pools since each_take_reset. */
+int64_t each_take_out(void);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_short_push.c -- pushes to a lane of which each take of memory fails once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_scarce.h"
+
+#define VARIABLE 5u
+#define ELEMENTS 40u /* more than a block: vector work apart */
+
+static const float values[ELEMENTS] = {1};
+
+static void add_one(struct scarce *scarce)
+{
+    talk_variable(scarce->talk, VARIABLE, ELEMENTS, UPDATE_ASSIGN_ADD);
+}
+
+static void push_and_commit(struct scarce *scarce)
+{
+    struct talk *const talk = scarce->talk;
+    const uint64_t stream = scarce_push(scarce, 1);
+    const struct talk_part part = {
+        .sequence = scarce->number,
+        .previous = scarce->number - 1,
+        .shard = VARIABLE,
+        .shards = 1,
+        .function = UPDATE_ASSIGN_SUB,
+        .values = values,
+        .count = ELEMENTS};
+
+    talk_part(talk, stream, &part);
+    talk_commit(talk, stream, scarce->number, 0, scarce->number - 1);
+}
+
+static void a_push_is_applied_or_refused_and_the_next_one_is_applied(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .prepare = add_one,
+        .say = push_and_commit,
+        .answers = {{"done # [", {"done # voided\n"}}},
+        .pushes = 1});
+}
+
+/* ---- of many shards ---- */
+
+#define SHARDS 12u
+
+static void add_many(struct scarce *scarce)
+{
+    for (uint32_t i = 0; i < SHARDS; i++)
+        talk_variable(scarce->talk, VARIABLE + i, 1, UPDATE_ASSIGN_ADD);
+}
+
+static void push_many(struct scarce *scarce)
+{
+    const struct talk_part part = {
+        .sequence = scarce->number,
+        .previous = scarce->number - 1,
+        .eager = true,
+        .shard = VARIABLE,
+        .shards = SHARDS,
+        .values = values,
+        .count = 1};
+
+    talk_part(scarce->talk, scarce_push(scarce, 1), &part);
+}
+
+static void a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_applied(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .prepare = add_many,
+        .say = push_many,
+        .answers = {{"done # [", {"done # voided\n"}}},
+        .pushes = 1});
+}
+
+/* ---- that is refused ---- */
+
+static void push_with_another_checksum(struct scarce *scarce)
+{
+    const struct talk_part part = {
+        .sequence = scarce->number,
+        .previous = scarce->number - 1,
+        .eager = true,
+        .shard = VARIABLE,
+        .shards = 1,
+        .checksum = 1,
+        .values = values,
+        .count = ELEMENTS};
+
+    talk_part(scarce->talk, scarce_push(scarce, 1), &part);
+}
+
+static void a_push_that_is_refused_is_refused_with_any_memory(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .prepare = add_one,
+        .say = push_with_another_checksum,
+        .answers = {{"refused # MALFORMED\n", {"refused # OUT_OF_MEMORY\n"}}, {"done # voided\n"}},
+        .pushes = 1});
+}
+
+/* ---- by rows ---- */
+
+#define ROWS 30u
+#define COLUMNS 3u
+#define PUSHED 9u
+
+static void add_table(struct scarce *scarce)
+{
+    talk_add(
+        scarce->talk, VARIABLE, ROWS, COLUMNS, SUMAC_FLOAT32, UPDATE_ASSIGN_SUB,
+        WIRE_INITIALIZER_ZEROS);
+}
+
+/* Rows first … first + count - 1 of the push, by a function with a setting. */
+static void push_some_rows(struct scarce *scarce, uint32_t first, uint32_t count)
+{
+    static const int64_t rows[PUSHED] = {29, 3, 3, 0, 17, 5, 29, 1, 2};
+    uint8_t payload[PUSHED * (sizeof(int64_t) + COLUMNS * sizeof(float))];
+    wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT, *rates[] = {&rate};
+    wire_function named = WIRE_FUNCTION_INIT, *functions[] = {&named};
+    wire_piece indices = WIRE_PIECE_INIT, deltas = WIRE_PIECE_INIT, *pieces[] = {&indices, &deltas};
+    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE;
+    rate.value = 0.5;
+    named.function = (Sumac__V1__UpdateFunction)UPDATE_SGD;
+    named.hyperparameters = rates;
+    named.n_hyperparameters = 1;
+    indices.shard_id = deltas.shard_id = VARIABLE;
+    indices.function = deltas.function = 1;
+    indices.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    indices.offset_bytes = first * sizeof(int64_t);
+    indices.bytes = count * sizeof(int64_t);
+    deltas.offset_bytes = (uint64_t)first * COLUMNS * sizeof(float);
+    deltas.bytes = (uint64_t)count * COLUMNS * sizeof(float);
+    part.sequence = scarce->number;
+    part.first = first == 0;
+    part.last = first + count == PUSHED;
+    if (part.first) {
+        part.previous = scarce->number - 1;
+        part.bytes = sizeof payload;
+        part.weight = 1;
+        part.functions = functions;
+        part.n_functions = 1;
+    }
+    part.pieces = pieces;
+    part.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+    memcpy(payload, rows + first, indices.bytes);
+    memcpy(payload + indices.bytes, values, deltas.bytes);
+    talk_push(
+        scarce->talk, scarce_push(scarce, 1), &request, payload, indices.bytes + deltas.bytes);
+}
+
+/* In two messages. */
+static void push_rows(struct scarce *scarce)
+{
+    push_some_rows(scarce, 0, PUSHED / 2);
+    push_some_rows(scarce, PUSHED / 2, PUSHED - PUSHED / 2);
+    talk_commit(scarce->talk, scarce_push(scarce, 1), scarce->number, 0, scarce->number - 1);
+}
+
+static void a_push_by_rows_is_applied_or_refused_and_the_next_one_is_applied(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .prepare = add_table,
+        .say = push_rows,
+        .answers = {{"done # [", {"done # voided\n"}}},
+        .pushes = 1});
+}
+
+/* ---- synchronous steps ---- */
+
+static void two_members(struct talk *talk, struct lane_config *config)
+{
+    (void)config;
+    talk->step_members = 2;
+}
+
+static void one_of_two(struct talk *talk, struct lane_config *config)
+{
+    (void)config;
+    talk->step_members = 2;
+    talk->quorum = 1;
+}
+
+static void add_mean(struct scarce *scarce)
+{
+    scarce->talk->aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_MEAN;
+    talk_variable(scarce->talk, VARIABLE, ELEMENTS, UPDATE_ASSIGN_ADD);
+}
+
+static void contribute(struct scarce *scarce, uint32_t session)
+{
+    const uint64_t stream = scarce_push(scarce, session);
+    const struct talk_part part = {
+        .sequence = scarce->number,
+        .previous = scarce->number - 1,
+        .step = scarce->number,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = values,
+        .count = ELEMENTS};
+
+    talk_part(scarce->talk, stream, &part);
+    talk_commit(scarce->talk, stream, scarce->number, 0, scarce->number - 1);
+}
+
+static void contribute_both(struct scarce *scarce)
+{
+    contribute(scarce, 1);
+    contribute(scarce, 2);
+}
+
+static void a_step_is_over_though_a_contribution_is_refused(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .configure = two_members,
+        .prepare = add_mean,
+        .say = contribute_both,
+        .answers = {{"done # [", {"done # voided\n"}}},
+        .pushes = 1});
+}
+
+static void take_the_first(struct scarce *scarce) { talk_take(scarce->talk, scarce->number, "1"); }
+
+/* ps 0 knows that session 1 has come, and takes the step with it alone. */
+static void contribute_early_and_late(struct scarce *scarce)
+{
+    contribute(scarce, 1);
+    scarce_order(scarce, take_the_first);
+    contribute(scarce, 2);
+}
+
+static void a_step_of_a_quorum_is_over_and_who_comes_late_is_told(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .configure = one_of_two,
+        .prepare = add_mean,
+        .say = contribute_early_and_late,
+        .answers =
+            {{"done # [", {"done # voided\n"}},
+             {"refused # STEP_LATE\n", {"refused # OUT_OF_MEMORY\n"}},
+             {"done # voided\n"}},
+        .pushes = 1});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_push_is_applied_or_refused_and_the_next_one_is_applied),
+        cmocka_unit_test(a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_applied),
+        cmocka_unit_test(a_push_that_is_refused_is_refused_with_any_memory),
+        cmocka_unit_test(a_push_by_rows_is_applied_or_refused_and_the_next_one_is_applied),
+        cmocka_unit_test(a_step_is_over_though_a_contribution_is_refused),
+        cmocka_unit_test(a_step_of_a_quorum_is_over_and_who_comes_late_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

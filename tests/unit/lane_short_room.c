@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_short_room.c -- large parts that ask for room, wait and give way, while each take of memory
+ * of the lane fails once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_scarce.h"
+#include "room.h"
+
+#define VARIABLE 5u
+#define COUNT 150u /* elements of a large part */
+#define ROOM 1891u /* wire_part_cost of them, in one piece */
+#define FLOOR 1700u
+
+static const float ones[COUNT] = {1};
+
+/* The pool has room for one of them. */
+static void room_for_one(struct talk *talk, struct lane_config *config)
+{
+    (void)talk;
+    assert_int_equal(wire_part_cost(COUNT * sizeof(float), 1, 0), ROOM);
+    config->pool_bytes_max = ROOM;
+    config->staging_bytes_max = config->sessions_max * FLOOR + ROOM;
+}
+
+static void add_one(struct scarce *scarce)
+{
+    talk_variable(scarce->talk, VARIABLE, COUNT, UPDATE_ASSIGN_ADD);
+}
+
+static struct talk_part large(const struct scarce *scarce, uint64_t started, uint32_t round)
+{
+    return (struct talk_part){
+        .sequence = scarce->number,
+        .previous = scarce->number - 1,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = ones,
+        .count = COUNT,
+        .room = ROOM,
+        .round = round,
+        .started = started};
+}
+
+/* Its header asks; the elements follow when they are wanted. */
+static void ask_and_send(struct scarce *scarce, uint32_t session, uint64_t started, uint32_t round)
+{
+    const struct talk_part part = large(scarce, started, round);
+    const uint64_t stream = scarce_push(scarce, session);
+
+    talk_ask(scarce->talk, stream, &part);
+    if (scarce_said(scarce, "resend #\n"))
+        talk_part(scarce->talk, stream, &part);
+}
+
+static void commit(struct scarce *scarce, uint32_t session)
+{
+    talk_commit(scarce->talk, scarce_push(scarce, session), scarce->number, 0, scarce->number - 1);
+}
+
+/* Session 2 waits until session 1's push is applied. */
+static void one_after_the_other(struct scarce *scarce)
+{
+    ask_and_send(scarce, 1, 10, 0);
+    ask_and_send(scarce, 2, 20, 0);
+    commit(scarce, 1);
+    ask_and_send(scarce, 2, 20, 0);
+    commit(scarce, 2);
+}
+
+static void a_part_that_waits_for_room_comes_when_there_is_some(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .configure = room_for_one,
+        .prepare = add_one,
+        .say = one_after_the_other,
+        .answers =
+            {{"resend #\n", {"done # voided\n"}},
+             {"room wait #\n", {"done # voided\n", "done # ["}},
+             {"done # [", {"done # voided\n"}}},
+        .pushes = 1});
+}
+
+/* Session 2's is older: what session 1 has staged gives way to it, and comes again. */
+static void the_younger_gives_way(struct scarce *scarce)
+{
+    ask_and_send(scarce, 1, 20, 0);
+    ask_and_send(scarce, 2, 10, 0);
+    if (scarce_said(scarce, "give way # (round 0)\n"))
+        talk_withdraw(scarce->talk, scarce_push(scarce, 1), scarce->number, 1);
+    ask_and_send(scarce, 2, 10, 0);
+    commit(scarce, 2);
+    ask_and_send(scarce, 1, 20, scarce_said(scarce, "give way # (round 0)\n") ? 1 : 0);
+    commit(scarce, 1);
+}
+
+static void a_part_that_gives_way_comes_again(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .configure = room_for_one,
+        .prepare = add_one,
+        .say = the_younger_gives_way,
+        .answers =
+            {{"give way # (round 0)\n", {"done # voided\n", "done # ["}},
+             {"done # [", {"done # voided\n"}}},
+        .pushes = 1});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_that_waits_for_room_comes_when_there_is_some),
+        cmocka_unit_test(a_part_that_gives_way_comes_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
