@@ -181,10 +181,14 @@ static void answers_that_are_not_read_take_of_the_grant(void **state)
 {
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
-    const uint64_t stream = begin_with(talk, &config);
     const uint32_t part_bytes = 1024 - ANSWERS_COST_BYTES + PIECE_ROOM_BYTES + 4;
     const uint32_t max = (8192 + ANSWERS_BESIDE_BYTES_MAX - part_bytes) / ANSWER_ROOM_BYTES;
 
+    /* the last of them fits exactly */
+    config.staging_bytes_max =
+        config.sessions_max *
+        (uint64_t)(part_bytes + max * ANSWER_ROOM_BYTES - ANSWERS_BESIDE_BYTES_MAX);
+    const uint64_t stream = begin_with(talk, &config);
     send(talk, stream, 1, 0);
     talk->deaf = stream;
     for (uint32_t i = 0; i <= max; i++)

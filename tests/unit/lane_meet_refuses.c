@@ -108,6 +108,81 @@ static void what_finds_no_room_is_refused(void **state)
     assert_int_equal(world.talk->lane->rounds.count, 2);
 }
 
+/* Its session has given back all of it, and its reader has yet to take it. */
+static void what_is_lent_of_a_result_takes_room(void **state)
+{
+    struct world world;
+    struct lane_config config = talk_config();
+    float values[1000] = {0};
+
+    config.gathered_bytes_max = 8;
+    config.pull_chunk_bytes = 4096;
+    config.meet_bytes_max = 16384;
+    begin_with(&world, *state, &config); /* given */
+    world.shape[0] = 1000;
+    world.talk->holds_released = true;
+    come(&world, 1, values, sizeof values);
+    come(&world, 2, values, sizeof values);
+    ask(&world, 1);
+    acknowledge(&world, 1);
+    acknowledge(&world, 2);
+    assert_int_equal(world.talk->lane->rounds.count, 0);
+    for (world.meeting.round = 2; world.meeting.round <= 3; world.meeting.round++)
+        come(&world, 1, values, sizeof values);
+    talk_forget(world.talk);
+
+    come(&world, 1, values, sizeof values); /* when */
+
+    expect_refused(&world, "OUT_OF_MEMORY", "of at most 16384 (--meet-max)"); /* then */
+    talk_release(world.talk);
+    come(&world, 2, values, sizeof values);
+    talk_expect(world.talk, "staged 2\ndone 2 []\n");
+}
+
+/* More than pulls may take, and more than may lie between pieces. */
+static void contributions_take_none_of_the_room_of_pulls(void **state)
+{
+    enum { elements = 1 << 18 };
+    struct world world;
+    struct lane_config config = talk_config();
+    float *values = test_calloc(elements, sizeof *values);
+
+    config.staging_bytes_max = 16u << 20;
+    config.pulls_bytes_max = SIZED_POOL_EMPTY_BYTES_MAX / 2;
+    begin_with(&world, *state, &config);
+    talk_variable(world.talk, 5, 1, UPDATE_ASSIGN_ADD);
+    world.shape[0] = elements;
+    for (; world.meeting.round <= 4; world.meeting.round++)
+        come(&world, 1, values, elements * sizeof *values);
+    assert_int_equal(world.talk->lane->rounds.count, 4);
+    const uint64_t reader = talk_pull_stream(world.talk, 0);
+    talk_forget(world.talk);
+
+    talk_pull(world.talk, reader, 7, 5, 1, 0);
+
+    talk_expect(world.talk, "pulled 7 [0] 0\n");
+    test_free(values);
+}
+
+/* Two contributions of 32 bytes are combined in the step; more are vector work. */
+static void contributions_are_combined_at_once_up_to_so_many_bytes(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.shape[0] = 8;
+    for (uint8_t i = 1; i <= 2; i++)
+        come_with(&world, i, 1, 2, 3, 4, 5, 6, 7, 8);
+    assert_int_equal(world.talk->computes, 0);
+    world.meeting.round = 2;
+    world.shape[0] = 9;
+
+    for (uint8_t i = 1; i <= 2; i++)
+        come_with(&world, i, 1, 2, 3, 4, 5, 6, 7, 8, 9);
+
+    assert_int_equal(world.talk->computes, 1);
+}
+
 /* Its task joins and is replaced again and again; each attempt leaves a contribution. */
 static void a_round_that_nobody_who_came_waits_for_gives_way(void **state)
 {
@@ -489,6 +564,9 @@ int main(void)
         talk_test(a_task_contributes_once),
         talk_test(of_one_name_a_session_has_so_many_that_wait_for_their_turn),
         talk_test(what_finds_no_room_is_refused),
+        talk_test(what_is_lent_of_a_result_takes_room),
+        talk_test(contributions_take_none_of_the_room_of_pulls),
+        talk_test(contributions_are_combined_at_once_up_to_so_many_bytes),
         talk_test(a_round_that_nobody_who_came_waits_for_gives_way),
         talk_test(a_stranger_hears_nothing),
         talk_test(what_does_not_go_with_a_contribution_refuses_it),

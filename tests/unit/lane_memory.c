@@ -540,6 +540,29 @@ static void what_one_event_makes_be_said_takes_so_much_memory_at_a_time(void **s
     assert_true(talk->bytes_taken < before); /* … and is not kept, nor are the pulls */
 }
 
+/* More than pulls may take, and more than may lie between pieces. */
+static void parts_take_none_of_the_room_of_pulls(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.block_bytes = 32768;
+    config.staging_bytes_max = 64u << 20;
+    config.pulls_bytes_max = SIZED_POOL_EMPTY_BYTES_MAX / 2;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, LONG, ELEMENTS, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, SMALL, 1, UPDATE_ASSIGN_ADD);
+    const uint64_t push = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 0);
+    talk_forget(talk);
+    for (uint64_t sequence = 1; sequence <= 16; sequence++)
+        stage(talk, push, sequence, LONG, ELEMENTS);
+
+    talk_pull(talk, reader, 7, SMALL, 1, 0);
+
+    talk_expect(talk, "pulled 7 [0] 0\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -559,6 +582,7 @@ int main(void)
         talk_test(what_one_event_makes_be_said_takes_so_much_memory_at_a_time),
         talk_test(a_report_that_there_is_no_memory_for_ends_ps_0s_stream),
         talk_test(a_variable_that_there_is_no_memory_to_fill_is_taken_back),
+        talk_test(parts_take_none_of_the_room_of_pulls),
         talk_test(of_a_variable_that_its_creator_assigns_all_is_taken_back),
     };
 

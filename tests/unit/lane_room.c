@@ -152,6 +152,63 @@ static void a_part_above_the_pool_is_refused_with_both_figures(void **state)
     assert_non_null(strstr(talk->refused, "share 4000"));
 }
 
+/* What the floors leave over by their division is the pool's. */
+static void the_pool_has_what_the_floors_leave(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = config_of(POOL);
+    const uint64_t over = config.sessions_max - 1;
+
+    config.staging_bytes_max += over;
+    const struct members members = begin_as(talk, 1, 0, config);
+    talk_variable(talk, VARIABLE, 2 * COUNT, UPDATE_ASSIGN_ADD);
+    struct talk_part part = large(1, 0, 10);
+    talk_forget(talk);
+
+    part.room = POOL + over + 1;
+    talk_ask(talk, members.push[1], &part);
+    talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
+    part = large(2, 1, 10);
+    part.room = POOL + over;
+    talk_ask(talk, members.push[1], &part);
+
+    talk_expect(talk, "resend 2\n");
+}
+
+/* A part of exactly the floor asks for nothing. */
+static void a_part_of_a_whole_floor_is_not_large(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part part = small(1, 0);
+
+    part.room = FLOOR;
+    talk_part(talk, members.push[1], &part);
+    talk_expect(talk, "staged 1\n");
+    part = small(2, 1);
+    part.room = FLOOR + 1;
+    talk_part(talk, members.push[1], &part);
+
+    talk_expect(talk, ""); /* it was not asked for */
+}
+
+/* Others have claims of their own. */
+static void of_several_each_may_ask_for_as_many(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+
+    for (uint8_t session = 1; session <= 2; session++) {
+        struct talk_part part = large(1, 0, 10);
+        for (uint32_t i = 0; i < CLAIMS_PER_SESSION_MAX; i++) {
+            talk_ask(talk, members.push[session], &part);
+            part.previous = part.sequence++;
+        }
+    }
+
+    assert_null(strstr(talk->text, "end of stream"));
+}
+
 static void whoever_asks_for_too_many_at_a_time_has_its_stream_ended(void **state)
 {
     struct talk *const talk = *state;
@@ -352,6 +409,86 @@ static void a_contribution_is_refused_when_those_of_all_members_do_not_fit(void 
     assert_non_null(strstr(talk->refused, "those of all 3 members a step takes 5673 of the 4000"));
 }
 
+/* As it asks for that room; false: it is refused. */
+static bool is_taken(struct talk *talk, uint64_t stream, uint64_t room)
+{
+    struct talk_part part = large_contribution(1);
+
+    part.room = room;
+    talk_forget(talk);
+    talk_ask(talk, stream, &part);
+    return strstr(talk->text, "refused 1 PART_TOO_LARGE") == NULL;
+}
+
+static void contributions_of_all_members_may_fill_the_pool(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM + 2);
+
+    assert_false(is_taken(talk, members.push[1], ROOM + 1));
+
+    assert_true(is_taken(talk, members.push[2], ROOM));
+}
+
+/* Room is kept for it from the start. */
+static void who_is_yet_to_join_is_one_of_the_members(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin_as(talk, 2, 3, config_of(3 * ROOM));
+
+    talk->aggregation = SUM;
+    talk_variable(talk, VARIABLE, 2 * COUNT, UPDATE_ASSIGN_ADD);
+    assert_false(is_taken(talk, members.push[1], ROOM + 1));
+
+    assert_true(is_taken(talk, members.push[2], ROOM));
+}
+
+/* Its contribution waits for those of the others, with its room. */
+static void a_closed_session_that_waits_is_one_of_the_members(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM);
+    const struct talk_part part = large_contribution(1);
+
+    talk_ask(talk, members.push[1], &part);
+    talk_part(talk, members.push[1], &part);
+    talk_commit(talk, members.push[1], 1, 0, 0);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 1, 0);
+    assert_false(is_taken(talk, members.push[2], ROOM + 1));
+
+    assert_true(is_taken(talk, members.push[3], ROOM));
+}
+
+/* Each fits beside what is kept for the step, and the two together do not. */
+static void ordinary_parts_share_what_steps_leave(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t left[] = {2 * ROOM - 1, 2 * ROOM};
+    const char *const said[] = {"room wait 2\n", "resend 2\n"};
+
+    for (size_t i = 0; i < 2; i++) {
+        void *other = talk;
+        if (i > 0)
+            assert_int_equal(talk_setup(&other), 0);
+        struct talk *const here = other;
+        const struct members members = open_three(here, 3 * ROOM + left[i]); /* given */
+        const uint64_t observer = open_observer(here);
+        const struct talk_part part = large_contribution(1);
+        const struct talk_part first = large(1, 0, 1), second = large(2, 1, 2);
+        talk_ask(here, members.push[1], &part);
+        talk_ask(here, observer, &first);
+        talk_part(here, observer, &first);
+        talk_expect(here, "resend 1\nresend 1\nstaged 1\n");
+
+        talk_ask(here, observer, &second); /* when */
+
+        talk_expect(here, said[i]); /* then */
+        if (i > 0)
+            assert_int_equal(talk_teardown(&other), 0);
+    }
+}
+
 static void ordinary_parts_leave_room_for_a_step(void **state)
 {
     struct talk *const talk = *state;
@@ -415,6 +552,9 @@ int main(void)
         talk_test(elements_that_were_not_asked_for_are_passed_over),
         talk_test(a_part_that_takes_more_than_it_asked_for_is_refused),
         talk_test(a_part_above_the_pool_is_refused_with_both_figures),
+        talk_test(the_pool_has_what_the_floors_leave),
+        talk_test(a_part_of_a_whole_floor_is_not_large),
+        talk_test(of_several_each_may_ask_for_as_many),
         talk_test(whoever_asks_for_too_many_at_a_time_has_its_stream_ended),
         talk_test(a_part_within_its_floor_does_not_wait_behind_large_ones),
         talk_test(the_oldest_gets_the_room_that_becomes_free),
@@ -425,6 +565,10 @@ int main(void)
         talk_test(the_youngest_that_is_not_committed_gives_way_to_an_older_one),
         talk_test(what_is_committed_is_not_asked_to_give_way),
         talk_test(a_contribution_is_refused_when_those_of_all_members_do_not_fit),
+        talk_test(contributions_of_all_members_may_fill_the_pool),
+        talk_test(who_is_yet_to_join_is_one_of_the_members),
+        talk_test(a_closed_session_that_waits_is_one_of_the_members),
+        talk_test(ordinary_parts_share_what_steps_leave),
         talk_test(ordinary_parts_leave_room_for_a_step),
         talk_test(an_ordinary_part_gives_way_to_a_contribution_however_old_it_is),
         talk_test(contributions_to_a_later_step_give_way_to_those_of_the_open_one),

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_number.h"
-#include "step.h"
+#include "pull_state.h"
 #include "lane_talk.h"
 
 #define TABLE 5u
@@ -151,12 +151,57 @@ static void what_is_no_row_of_the_shard_is_refused(void **state)
 static void a_pull_names_so_many_rows_at_most(void **state)
 {
     struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
+    struct lane_config config = talk_config();
     static int64_t indices[WIRE_PULL_ROWS_MAX + 1];
+
+    config.pull_chunk_bytes = 0; /* as a ps has it */
+    const uint64_t stream = begin_with(talk, config);
+    pull_rows(talk, stream, indices, WIRE_PULL_ROWS_MAX);
+    assert_true(talk_says_in_time(talk, "pulled 7 [1]", talk->now_us));
+    expect_rows(talk, indices, WIRE_PULL_ROWS_MAX);
+    talk_forget(talk);
 
     pull_rows(talk, stream, indices, WIRE_PULL_ROWS_MAX + 1);
 
     expect_refused(talk, "TOO_MANY_PIECES");
+}
+
+/* However small: each lies anywhere. */
+static void an_answer_has_so_many_rows_at_most(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    static int64_t indices[ROWS_PER_ANSWER_MAX + 1];
+
+    config.pull_chunk_bytes = 0;
+    const uint64_t stream = begin_with(talk, config);
+    pull_rows(talk, stream, indices, ROWS_PER_ANSWER_MAX);
+    assert_true(talk_says_in_time(talk, "pulled 7 [1]", talk->now_us));
+    assert_int_equal(talk->pulled_messages, 1);
+    talk_forget(talk);
+
+    pull_rows(talk, stream, indices, ROWS_PER_ANSWER_MAX + 1);
+
+    assert_true(talk_says_in_time(talk, "pulled 7 [1]", talk->now_us));
+    assert_int_equal(talk->pulled_messages, 2);
+    expect_rows(talk, indices, ROWS_PER_ANSWER_MAX + 1);
+}
+
+/* Of 12 bytes, in blocks of 8. */
+static void each_row_may_be_lent_in_two_runs(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const int64_t indices[] = {2, 5, 10, 13, 18, 21, 26, 29};
+
+    config.block_bytes = 8;
+    config.gathered_bytes_max = 1;
+    talk->holds_released = true;
+    pull_rows(talk, begin_with(talk, config), indices, 8);
+
+    assert_int_equal(talk->pulled_lent, 16);
+    expect_rows(talk, indices, 8);
+    talk_release(talk);
 }
 
 static void a_pull_of_no_rows_is_answered(void **state)
@@ -177,6 +222,8 @@ int main(void)
         talk_test(rows_too_large_to_be_copied_are_lent_one_by_one),
         talk_test(what_is_no_row_of_the_shard_is_refused),
         talk_test(a_pull_names_so_many_rows_at_most),
+        talk_test(an_answer_has_so_many_rows_at_most),
+        talk_test(each_row_may_be_lent_in_two_runs),
         talk_test(a_pull_of_no_rows_is_answered),
     };
 
