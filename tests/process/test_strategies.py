@@ -195,6 +195,11 @@ class Strategies(unittest.TestCase):
         for number in (1, 50, 78):          # before the last sum has begun
             self.run_short(workers, "sum", *alone, number=number)
 
+    def test_a_worker_without_memory_for_what_another_brings_ends_the_call_of_all_and_the_next_works(self):
+        workers = self.workers()
+        for _ in ("the first call sums after its block", "a later one beside it"):
+            self.run_short(workers, "value", "FAILED_PRECONDITION all_reduce: .*gather", "RESOURCE_EXHAUSTED no memory", number=1)
+
     def test_a_worker_that_cannot_send_its_block_says_so_in_its_place_and_the_next_call_works(self):
         workers = self.workers()
         for what in ("round", "plan", "block"):

@@ -330,6 +330,7 @@ struct hearing {
     struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
+    bool alone; /* only this worker fails: it has no memory for what the others bring */
     bool sums_beside;         /* the rounds that sum are under way beside the block, not after it */
     uint32_t sums, sums_most; /* rounds that sum: of this worker, and of the one with the most */
     uint64_t run, call, attempt; /* of the worker whose block was read last */
@@ -349,16 +350,20 @@ has_what_is_sent(const struct sending *sending, bool counts, const struct sumac_
     return true;
 }
 
-/* The values of a worker's block, after what it calls. */
-static bool unpack_values(struct unpack *block, struct sumac_value **values, uint32_t count)
+/* The values of a worker's block, after what it calls.
+ * Fails  as unpack_value; INVALID_ARGUMENT: their nests differ. */
+static enum sumac_status
+unpack_values(struct unpack *block, struct sumac_value **values, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        struct sumac_error why;
-        values[i] = unpack_value(block);
-        if (values[i] == NULL || sumac_value_same_nest(values[0], values[i], &why) != SUMAC_OK)
-            return false;
+    enum sumac_status status = SUMAC_OK;
+    struct sumac_error why;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
+        status = unpack_value(block, &values[i]);
+        if (status == SUMAC_OK)
+            status = sumac_value_same_nest(values[0], values[i], &why);
     }
-    return true;
+    return status;
 }
 
 /* Of a worker that has not failed. */
@@ -368,6 +373,7 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
     struct sumac_strategy *strategy = hearing->strategy;
     struct sumac_value **values = &hearing->all[worker * strategy->replicas];
     struct heard *heard = &hearing->heard[worker == 0 ? 0 : 1];
+    enum sumac_status status = SUMAC_OK;
 
     assert(worker < strategy->peers->count);
     *heard = (struct heard){.call = {.kind = hearing->made->kind}};
@@ -376,11 +382,16 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
         heard->call.function = NULL;
         for (uint32_t i = 0; i < strategy->replicas; i++)
             values[i] = sumac_value_ref(hearing->own[i]);
-    } else if (
-        !unpack_call(block, strategy->replicas, heard) ||
-        !unpack_values(block, values, strategy->replicas)) {
+    } else if (!unpack_call(block, strategy->replicas, heard)) {
         return fail_block(hearing->made, worker, error);
+    } else {
+        status = unpack_values(block, values, strategy->replicas);
     }
+    hearing->alone = status == SUMAC_RESOURCE_EXHAUSTED;
+    if (hearing->alone)
+        return value_fail_for_memory(error);
+    if (status != SUMAC_OK)
+        return fail_block(hearing->made, worker, error);
     heard->call.value = values[0];
     return worker == 0
                ? SUMAC_OK
@@ -591,7 +602,7 @@ static enum sumac_status exchange(
     while (status == SUMAC_DEADLINE_EXCEEDED);
     status = status == SUMAC_OK ? hear(hearing, &met.value, error)
                                 : peers_fail_round(hearing->made, &why, error);
-    peers->sums.agreed = status == SUMAC_OK;
+    peers->sums.agreed = status == SUMAC_OK || hearing->alone;
     if (status == SUMAC_OK && !hearing->sums_beside &&
         sums_begin(hearing->strategy, hearing->own, &why) != SUMAC_OK)
         status = peers_fail_round(hearing->made, &why, error);
