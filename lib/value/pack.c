@@ -15,6 +15,7 @@
 #include "reach.h"
 
 #include "dtype.h"
+#include "text.h"
 
 /* ---- written */
 
@@ -201,7 +202,14 @@ static struct sumac_shape unpack_shape(struct unpack *unpack)
     return shape;
 }
 
-/* As sumac_value_tensor, of which the bytes are there; NULL: they are not. */
+/* NULL of what could be made: there is no memory. */
+static struct sumac_value *made(struct unpack *unpack, struct sumac_value *value)
+{
+    unpack->no_memory = unpack->no_memory || value == NULL;
+    return value;
+}
+
+/* As sumac_value_tensor, of which the bytes are there; NULL: they are not, or no memory. */
 static struct sumac_value *unpack_tensor(struct unpack *unpack)
 {
     const enum sumac_dtype dtype = (enum sumac_dtype)unpack_u32(unpack);
@@ -213,9 +221,9 @@ static struct sumac_value *unpack_tensor(struct unpack *unpack)
         return NULL;
     if (has_elements) {
         const uint8_t *at = bytes > SIZE_MAX ? NULL : unpack_bytes(unpack, (size_t)bytes);
-        return at == NULL ? NULL : sumac_value_tensor(dtype, shape, at);
+        return at == NULL ? NULL : made(unpack, sumac_value_tensor(dtype, shape, at));
     }
-    struct sumac_value *value = sumac_value_tensor(dtype, SUMAC_SHAPE(0), NULL);
+    struct sumac_value *value = made(unpack, sumac_value_tensor(dtype, SUMAC_SHAPE(0), NULL));
     if (value != NULL) {
         sumac_buffer_unref(value->tensor.buffer);
         value->tensor.buffer = NULL;
@@ -237,7 +245,7 @@ static bool count_items(struct unpack *unpack, uint32_t count)
     return true;
 }
 
-/* A tensor with its elements. NULL: it has none. */
+/* A tensor with its elements. NULL: it has none, or there is no memory. */
 static struct sumac_value *unpack_whole_tensor(struct unpack *unpack)
 {
     struct sumac_value *value = unpack_tensor(unpack);
@@ -256,47 +264,66 @@ static struct sumac_value *unpack_slices(struct unpack *unpack)
         return NULL;
     struct sumac_value *rows = unpack_whole_tensor(unpack);
     struct sumac_value *indices = unpack_whole_tensor(unpack);
-    return sumac_value_slices(rows, indices, dense); /* takes both, and refuses NULL */
+    if (rows != NULL && indices != NULL && value_fit_slices(rows, indices, &dense))
+        return made(unpack, sumac_value_slices(rows, indices, dense));
+    sumac_value_unref(rows);
+    sumac_value_unref(indices);
+    return NULL;
 }
 
-/* A text and its NUL. NULL: the text is longer than `bytes_max`, or cut, or there is no memory. */
-static char *unpack_key(struct unpack *unpack, uint32_t bytes_max)
+/* A text and its NUL. NULL: it is no key, or cut, or not behind `before` (NULL: it is the first),
+ * as pack_value writes keys; or there is no memory. */
+static char *unpack_key(struct unpack *unpack, const char *before)
 {
     const uint32_t bytes = unpack_u32(unpack);
-    const uint8_t *at = bytes > bytes_max ? NULL : unpack_bytes(unpack, bytes);
-    char *key = at == NULL ? NULL : malloc((size_t)bytes + 1);
+    const uint8_t *at = bytes > SUMAC_VALUE_KEY_BYTES_MAX ? NULL : unpack_bytes(unpack, bytes);
 
-    if (key != NULL) {
-        memcpy(key, at, bytes);
-        key[bytes] = '\0';
-    }
-    return key;
+    if (at == NULL || !text_is_utf8((const char *)at, bytes))
+        return NULL;
+    char *key = malloc((size_t)bytes + 1);
+    unpack->no_memory = unpack->no_memory || key == NULL;
+    if (key == NULL)
+        return NULL;
+    memcpy(key, at, bytes);
+    key[bytes] = '\0';
+    if (before == NULL || strcmp(before, key) < 0)
+        return key;
+    free(key);
+    return NULL;
 }
 
 static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth);
+
+/* Takes  the items. */
+static struct sumac_value *
+make_nest(enum sumac_value_kind kind, char *const *keys, struct sumac_value **items, uint32_t count)
+{
+    return kind == SUMAC_VALUE_DICT   ? sumac_value_dict((const char *const *)keys, items, count)
+           : kind == SUMAC_VALUE_LIST ? sumac_value_list(items, count)
+                                      : sumac_value_tuple(items, count);
+}
 
 /* Its items; of a dict each after its key. */
 static struct sumac_value *
 unpack_nest(struct unpack *unpack, enum sumac_value_kind kind, uint32_t depth)
 {
     const uint32_t count = unpack_u32(unpack);
-    struct sumac_value *made = NULL;
+    struct sumac_value *nest = NULL;
 
     if (!count_items(unpack, count))
         return NULL;
     struct sumac_value **items = calloc((size_t)count + 1, sizeof *items);
     char **keys = calloc((size_t)count + 1, sizeof *keys);
     bool complete = items != NULL && keys != NULL;
+    unpack->no_memory = unpack->no_memory || !complete;
     for (uint32_t i = 0; complete && i < count; i++) {
-        keys[i] = kind == SUMAC_VALUE_DICT ? unpack_key(unpack, SUMAC_VALUE_KEY_BYTES_MAX) : NULL;
+        keys[i] = kind == SUMAC_VALUE_DICT ? unpack_key(unpack, i == 0 ? NULL : keys[i - 1]) : NULL;
         complete = kind != SUMAC_VALUE_DICT || keys[i] != NULL;
         items[i] = complete ? unpack_at_depth(unpack, depth + 1) : NULL;
         complete = items[i] != NULL;
     }
     if (complete)
-        made = kind == SUMAC_VALUE_DICT ? sumac_value_dict((const char *const *)keys, items, count)
-               : kind == SUMAC_VALUE_LIST ? sumac_value_list(items, count)
-                                          : sumac_value_tuple(items, count);
+        nest = made(unpack, make_nest(kind, keys, items, count));
     for (uint32_t i = 0; i < count; i++) {
         if (!complete && items != NULL)
             sumac_value_unref(items[i]);
@@ -305,7 +332,7 @@ unpack_nest(struct unpack *unpack, enum sumac_value_kind kind, uint32_t depth)
     }
     free(items);
     free(keys);
-    return made;
+    return nest;
 }
 
 static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth)
@@ -316,7 +343,7 @@ static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth
         return NULL;
     switch (kind) {
     case SUMAC_VALUE_NONE:
-        return unpack_u32(unpack) == 0 && !unpack->failed ? sumac_value_none() : NULL;
+        return unpack_u32(unpack) == 0 && !unpack->failed ? made(unpack, sumac_value_none()) : NULL;
     case SUMAC_VALUE_TENSOR:
         return unpack_tensor(unpack);
     case SUMAC_VALUE_SLICES:
@@ -332,12 +359,16 @@ static struct sumac_value *unpack_at_depth(struct unpack *unpack, uint32_t depth
     return NULL;
 }
 
-struct sumac_value *unpack_value(struct unpack *unpack)
+enum sumac_status unpack_value(struct unpack *unpack, struct sumac_value **value)
 {
     unpack->values = 1;
-    struct sumac_value *value = unpack_at_depth(unpack, 0);
-    unpack->failed = unpack->failed || value == NULL;
-    return value;
+    struct sumac_value *read = unpack_at_depth(unpack, 0);
+    unpack->failed = unpack->failed || read == NULL;
+    if (read == NULL)
+        return unpack->no_memory ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_INVALID_ARGUMENT;
+    assert(!unpack->no_memory);
+    *value = read;
+    return SUMAC_OK;
 }
 
 bool value_has_elements(const struct sumac_value *tensor)

@@ -37,6 +37,7 @@ void pack_value(
 struct unpack {
     const uint8_t *at, *end;
     bool failed;
+    bool no_memory;  /* … and that is why a value could not be made */
     uint32_t values; /* in the value that is read */
 };
 const uint8_t *unpack_bytes(struct unpack *unpack, size_t count); /* NULL: there are not so many */
@@ -44,9 +45,10 @@ uint32_t unpack_u32(struct unpack *unpack);
 uint64_t unpack_u64(struct unpack *unpack);
 /* Into `text`, cut to fit; returns text. */
 const char *unpack_text(struct unpack *unpack, char *text, size_t text_bytes);
-/* Gives  a value, whose tensors that came without elements have no memory (value_has_elements).
- * Those of slices have theirs. NULL: it is none, or there is no memory. */
-struct sumac_value *unpack_value(struct unpack *unpack);
+/* Gives  *value, whose tensors that came without elements have no memory (value_has_elements).
+ *        Those of slices have theirs.
+ * Fails  INVALID_ARGUMENT: the bytes are no value. RESOURCE_EXHAUSTED: no memory. */
+enum sumac_status unpack_value(struct unpack *unpack, struct sumac_value **value);
 bool value_has_elements(const struct sumac_value *tensor);
 
 #endif

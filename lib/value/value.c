@@ -220,6 +220,18 @@ struct sumac_value *sumac_value_tuple(struct sumac_value *const *items, uint32_t
     return make_of(SUMAC_VALUE_TUPLE, items, count);
 }
 
+bool value_fit_slices(
+    const struct sumac_value *values, const struct sumac_value *indices,
+    const struct sumac_shape *dense_shape)
+{
+    const struct sumac_tensor *rows = &values->tensor, *which = &indices->tensor;
+
+    return values->kind == SUMAC_VALUE_TENSOR && indices->kind == SUMAC_VALUE_TENSOR &&
+           (which->dtype == SUMAC_INT64 || which->dtype == SUMAC_INT32) && which->shape.rank == 1 &&
+           rows->shape.rank > 0 && rows->shape.extent[0] == which->shape.extent[0] &&
+           sumac_shape_size(dense_shape, rows->dtype, NULL, NULL) == SUMAC_OK;
+}
+
 struct sumac_value *sumac_value_slices(
     struct sumac_value *values, struct sumac_value *indices, struct sumac_shape dense_shape)
 {
@@ -228,13 +240,7 @@ struct sumac_value *sumac_value_slices(
 
     if (value == NULL)
         return NULL;
-    const struct sumac_tensor *rows = &values->tensor, *which = &indices->tensor;
-    const bool fits = values->kind == SUMAC_VALUE_TENSOR && indices->kind == SUMAC_VALUE_TENSOR &&
-                      (which->dtype == SUMAC_INT64 || which->dtype == SUMAC_INT32) &&
-                      which->shape.rank == 1 && rows->shape.rank > 0 &&
-                      rows->shape.extent[0] == which->shape.extent[0] &&
-                      sumac_shape_size(&dense_shape, rows->dtype, NULL, NULL) == SUMAC_OK;
-    if (!fits) {
+    if (!value_fit_slices(values, indices, &dense_shape)) {
         sumac_value_unref(value);
         return NULL;
     }

@@ -285,11 +285,11 @@ class Meetings(Attack):
     def test_what_does_not_go_with_a_contribution_refuses_it(self):
         sgd = types_pb2.Function(function=types_pb2.UPDATE_FUNCTION_SGD)
         for part, words in (({"functions": [sgd]}, "names update functions"), ({"scale": 2.0}, "has a scale"),
-                            ({"weight": math.nan}, "weight nan"), ({"weight": math.inf}, "weight inf")):
+                            ({"weight": math.nan}, "weight nan"), ({"weight": math.inf}, "weight inf"), ({"weight": -1.0}, "weight -1")):
             self.is_refused("MALFORMED", words, part=part)
         fate, said = self.attacker.contribute(self.home(), floats(1, 2), self.attacker.header(), synchronous=True, step=1)
         self.assertIn(fate, ("MALFORMED", "WRONG_STEP"), said)
-        for weight in (-1.0, -1e308, 2.0 ** 61, 2.0 ** -61, 5e-324):
+        for weight in (2.0 ** 61, 2.0 ** -61, 5e-324):
             self.is_refused("MALFORMED", "by whose sum a mean is divided", operation=MEAN, part={"weight": weight})
         for values in ((math.nan, 1), (1, math.inf), (-math.inf, 1)):
             self.is_refused("NON_FINITE", "is not finite", floats(*values))

@@ -139,8 +139,10 @@ class Pieces(Attack):
                     pass
 
     def test_a_weight_that_is_no_count_does_not_spoil_the_statistics(self):
-        for weight in (math.nan, math.inf, -math.inf, -1.0, 1e308, 1e308):
-            self.push(floats(1, 1, 1, 1), pieces_of(self.shard, (0, 16)), weight=weight)
+        for weight in (math.nan, math.inf, -math.inf, -1.0, -5e-324):
+            self.assertEqual(self.push(floats(1, 1, 1, 1), pieces_of(self.shard, (0, 16)), weight=weight), "refused", weight)
+        for weight in (1e308, 1e308):
+            self.assertEqual(self.push(floats(1, 1, 1, 1), pieces_of(self.shard, (0, 16)), weight=weight), "done", weight)
         for session in self.stats(self.shard.ps).sessions:
             self.assertTrue(math.isfinite(session.weight), session)
 

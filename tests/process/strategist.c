@@ -136,6 +136,11 @@ WRAPPED(
     no_memory = false;
 }
 
+WRAPPED(enum sumac_status, unpack_value, (struct unpack * unpack, struct sumac_value **value))
+{
+    return runs_short("value") ? SUMAC_RESOURCE_EXHAUSTED : __real_unpack_value(unpack, value);
+}
+
 WRAPPED(
     enum sumac_status, peers_take_sum,
     (struct sumac_strategy * strategy, const struct sumac_tensor *tensor, struct sumac_value **sum,

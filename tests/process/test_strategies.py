@@ -195,6 +195,11 @@ class Strategies(unittest.TestCase):
         for number in (1, 50, 78):          # before the last sum has begun
             self.run_short(workers, "sum", *alone, number=number)
 
+    def test_a_worker_without_memory_for_what_another_brings_ends_the_call_of_all_and_the_next_works(self):
+        workers = self.workers()
+        for _ in ("the first call sums after its block", "a later one beside it"):
+            self.run_short(workers, "value", "FAILED_PRECONDITION all_reduce: .*gather", "RESOURCE_EXHAUSTED no memory", number=1)
+
     def test_a_worker_that_cannot_send_its_block_says_so_in_its_place_and_the_next_call_works(self):
         workers = self.workers()
         for what in ("round", "plan", "block"):
@@ -221,6 +226,27 @@ class Strategies(unittest.TestCase):
         workers = self.workers(timeout_ms=LONG_MS)
         after = self.say(workers[0], "all_reduce 4 1 500")
         workers[0].wait_for("^refused DEADLINE_EXCEEDED all_reduce: .* has waited .* for worker 1", after)
+
+    def test_a_call_has_its_own_bound_after_one_that_was_given_up(self):
+        """The other worker comes to neither for now. Afterwards all go on with the same number of rounds."""
+        workers = self.workers(replicas=2, timeout_ms=LONG_MS)
+        for size in (4, 30000):
+            with self.subTest(size=size):
+                self.all_say(workers, f"all_reduce {size} 1", answer="^came to 4 4$")                   # given
+                after = self.say(workers[0], f"partly {size} 1")
+                workers[0].wait_for("^refused DEADLINE_EXCEEDED .*replica 0 returned without it", after)
+
+                after = self.say(workers[0], f"partly {size} 1")                                        # when: the last two are
+                workers[0].wait_for("^refused DEADLINE_EXCEEDED .*replica 0 returned without it", after)
+                after = self.say(workers[0], f"all_reduce {size} 1 500")
+                workers[0].wait_for("^refused DEADLINE_EXCEEDED all_reduce: .* has waited .* for worker 1", after)
+
+                for _ in range(2):                                                                      # then
+                    after = self.say(workers[1], f"all_reduce {size} 1")
+                    workers[1].wait_for("^refused DEADLINE_EXCEEDED .*worker 0: .*replica 0 returned without it", after)
+                after = self.say(workers[1], f"all_reduce {size} 1")
+                workers[1].wait_for("^refused DEADLINE_EXCEEDED all_reduce: .* for worker 1", after)
+                self.all_say(workers, f"all_reduce {size} 1", answer="^came to 4 4$")
 
     def test_replicas_of_all_workers_are_256_at_most(self):
         cluster = Cluster(ps=1, workers=2)

@@ -51,6 +51,53 @@ static void what_is_wrong_with_it_refuses_the_part(void **state)
     expect_nothing_kept(&world);
 }
 
+/* At once: it would wait out its time. Where more members may be than are listed, it waits. */
+static void a_task_that_is_not_listed_is_refused(void **state)
+{
+    static const char *const jobs[] = {"chief", "worker", "worker"};
+    static const uint32_t indices[] = {0, 1, 2};
+    static const uint64_t lists[][2] = {
+        {2 * 1 + 1, 2 * 9 + 1}, {2 * 0 + 1, 2 * 1 + 1}, {2 * 1, 2 * 1 + 1}};
+    static const char *const unlisted[] = {
+        "names worker 9, ", "names worker 0, ", "names chief 1, "};
+    struct world world;
+    struct lane_config config = talk_config();
+    char words[96];
+
+    config.members_jobs = jobs; /* given */
+    config.members_indices = indices;
+    config.member_count = 3;
+    begin_with(&world, *state, &config);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        memcpy(world.tasks, lists[i], sizeof lists[i]);
+        come_with(&world, 1, 1, 2, 3, 4); /* when */
+        (void)snprintf(
+            words, sizeof words, "%sand the cluster lists chief 0, worker 1, worker 2",
+            unlisted[i]);
+        expect_refused(&world, "BAD_NAME", words); /* then */
+    }
+    expect_nothing_kept(&world);
+}
+
+static void any_task_may_come_where_more_may_be_than_are_listed(void **state)
+{
+    static const char *const jobs[] = {"worker"};
+    static const uint32_t indices[] = {1};
+    struct world world;
+    struct lane_config config = talk_config();
+
+    config.members_jobs = jobs;
+    config.members_indices = indices;
+    config.member_count = 1;
+    config.members_partial = true;
+    begin_with(&world, *state, &config);
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    assert_int_equal(talk_times_said(world.talk, "refused"), 0);
+    assert_int_equal(world.talk->lane->rounds.count, 1);
+}
+
 static void a_task_contributes_once(void **state)
 {
     struct world world;
@@ -561,6 +608,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(what_is_wrong_with_it_refuses_the_part),
+        talk_test(a_task_that_is_not_listed_is_refused),
+        talk_test(any_task_may_come_where_more_may_be_than_are_listed),
         talk_test(a_task_contributes_once),
         talk_test(of_one_name_a_session_has_so_many_that_wait_for_their_turn),
         talk_test(what_finds_no_room_is_refused),

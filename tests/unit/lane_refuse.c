@@ -517,7 +517,7 @@ static void an_option_allows_what_is_not_finite(void **state)
 }
 
 /* It would be summed up: one of them, and the session's weight is no number any more. */
-static void a_weight_that_is_not_finite_is_refused(void **state)
+static void a_weight_that_is_no_count_is_refused(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
@@ -526,10 +526,13 @@ static void a_weight_that_is_not_finite_is_refused(void **state)
     sent.weight = NAN;
     talk_part(talk, stream, &sent);
     sent = part(2, 1);
-    sent.weight = -INFINITY;
+    sent.weight = INFINITY;
+    talk_part(talk, stream, &sent);
+    sent = part(3, 2);
+    sent.weight = -1;
     talk_part(talk, stream, &sent);
 
-    talk_expect(talk, "refused 1 MALFORMED\nrefused 2 MALFORMED\n");
+    talk_expect(talk, "refused 1 MALFORMED\nrefused 2 MALFORMED\nrefused 3 MALFORMED\n");
 }
 
 static void a_synchronous_part_needs_a_ps_that_knows_the_members(void **state)
@@ -741,7 +744,7 @@ int main(void)
         talk_test(room_is_free_again_when_a_part_is_done),
         talk_test(a_value_that_is_not_finite_is_refused),
         talk_test(an_option_allows_what_is_not_finite),
-        talk_test(a_weight_that_is_not_finite_is_refused),
+        talk_test(a_weight_that_is_no_count_is_refused),
         talk_test(a_synchronous_part_needs_a_ps_that_knows_the_members),
         talk_test(fewer_bytes_than_declared_are_refused),
         talk_test(more_bytes_than_declared_are_refused),

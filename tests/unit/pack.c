@@ -18,6 +18,7 @@
 #define HEADER_BYTES 8u /* of malloc, beside what may be used */
 
 static size_t taken_bytes, peak_bytes;
+static uint32_t fails_in; /* the next time, or one of those after it; 0: none fails */
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
@@ -44,9 +45,14 @@ static void count_given(void *memory)
     taken_bytes -= memory == NULL ? 0 : malloc_usable_size(memory) + HEADER_BYTES;
 }
 
-void *__wrap_malloc(size_t bytes) { return count_taken(__real_malloc(bytes)); }
+static bool fails(void) { return fails_in > 0 && --fails_in == 0; }
 
-void *__wrap_calloc(size_t count, size_t bytes) { return count_taken(__real_calloc(count, bytes)); }
+void *__wrap_malloc(size_t bytes) { return fails() ? NULL : count_taken(__real_malloc(bytes)); }
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fails() ? NULL : count_taken(__real_calloc(count, bytes));
+}
 
 void *__wrap_realloc(void *memory, size_t bytes)
 {
@@ -54,7 +60,7 @@ void *__wrap_realloc(void *memory, size_t bytes)
     return count_taken(__real_realloc(memory, bytes));
 }
 
-char *__wrap_strdup(const char *text) { return count_taken(__real_strdup(text)); }
+char *__wrap_strdup(const char *text) { return fails() ? NULL : count_taken(__real_strdup(text)); }
 
 int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
 {
@@ -101,6 +107,16 @@ static struct unpack over(const struct pack *pack)
     return (struct unpack){.at = pack->bytes, .end = pack->bytes + pack->used};
 }
 
+/* NULL: the bytes are no value. */
+static struct sumac_value *read_value(struct unpack *unpack)
+{
+    struct sumac_value *value = NULL;
+    const enum sumac_status status = unpack_value(unpack, &value);
+
+    assert_int_equal(status, value == NULL ? SUMAC_INVALID_ARGUMENT : SUMAC_OK);
+    return value;
+}
+
 static void a_value_comes_back_as_it_was(void **state)
 {
     (void)state;
@@ -116,7 +132,7 @@ static void a_value_comes_back_as_it_was(void **state)
 
     struct unpack unpack = over(&pack);
     assert_int_equal(unpack_u32(&unpack), 7);
-    struct sumac_value *back = unpack_value(&unpack);
+    struct sumac_value *back = read_value(&unpack);
     assert_non_null(back);
     assert_true(sumac_value_equal(value, back));
     assert_string_equal(unpack_text(&unpack, text, sizeof text), "sev");
@@ -146,7 +162,7 @@ static void elements_may_stay_behind(void **state)
 
     pack_value(&pack, value, large_ones_alone, NULL);
     struct unpack unpack = over(&pack);
-    struct sumac_value *back = unpack_value(&unpack);
+    struct sumac_value *back = read_value(&unpack);
 
     assert_non_null(back);
     assert_false(value_has_elements(sumac_value_item(back, 0)));
@@ -169,7 +185,7 @@ static void bytes_of_strangers_are_a_value_or_none(void **state)
         uint8_t *cut = malloc(bytes + 1);
         memcpy(cut, pack.bytes, bytes);
         struct unpack unpack = {.at = cut, .end = cut + bytes};
-        assert_null(unpack_value(&unpack));
+        assert_null(read_value(&unpack));
         assert_true(unpack.failed);
         free(cut);
     }
@@ -179,7 +195,7 @@ static void bytes_of_strangers_are_a_value_or_none(void **state)
             memcpy(changed, pack.bytes, pack.used);
             changed[at] ^= (uint8_t)(1u << bit);
             struct unpack unpack = {.at = changed, .end = changed + pack.used};
-            sumac_value_unref(unpack_value(&unpack));
+            sumac_value_unref(read_value(&unpack));
             free(changed);
         }
     sumac_value_unref(value);
@@ -203,12 +219,12 @@ static void what_is_too_deep_or_too_many_is_none(void **state)
 
     pack_nest(&deep, 1000000);
     struct unpack unpack = over(&deep);
-    assert_null(unpack_value(&unpack));
+    assert_null(read_value(&unpack));
 
     pack_u32(&many, SUMAC_VALUE_TUPLE);
     pack_u32(&many, UINT32_MAX);
     unpack = over(&many);
-    assert_null(unpack_value(&unpack));
+    assert_null(read_value(&unpack));
 
     pack_u32(&huge, SUMAC_VALUE_TENSOR);
     pack_u32(&huge, SUMAC_FLOAT64);
@@ -216,7 +232,7 @@ static void what_is_too_deep_or_too_many_is_none(void **state)
     pack_u64(&huge, UINT64_C(1) << 50);
     pack_u32(&huge, 1);
     unpack = over(&huge);
-    assert_null(unpack_value(&unpack));
+    assert_null(read_value(&unpack));
 
     pack_deinit(&deep);
     pack_deinit(&many);
@@ -276,7 +292,7 @@ static void pack_entry(struct pack *pack, uint32_t number)
 {
     char key[12];
 
-    (void)snprintf(key, sizeof key, "%x", number);
+    (void)snprintf(key, sizeof key, "%08x", number); /* in order, as keys are packed */
     pack_text(pack, key);
     pack_kind_and_none(pack, SUMAC_VALUE_NONE);
 }
@@ -309,7 +325,7 @@ static void expect_little_memory(
     assert_false(pack.failed);
     struct unpack unpack = over(&pack);
     const size_t before = peak_bytes = taken_bytes;
-    struct sumac_value *value = unpack_value(&unpack);
+    struct sumac_value *value = read_value(&unpack);
     const size_t peak = peak_bytes - before;
     assert_int_equal(value != NULL, is_a_value);
     assert_true(peak <= FACTOR * pack.used);
@@ -381,7 +397,7 @@ static void a_key_has_a_length(void **state)
         pack_text(&pack, key);
         pack_none(&pack, 0);
         struct unpack unpack = over(&pack);
-        struct sumac_value *value = unpack_value(&unpack);
+        struct sumac_value *value = read_value(&unpack);
         assert_int_equal(value != NULL, bytes == SUMAC_VALUE_KEY_BYTES_MAX);
         sumac_value_unref(value);
         pack_deinit(&pack);
@@ -408,12 +424,38 @@ static void slices_without_elements_are_none(void **state)
             pack_bytes(&pack, &index, has ? sizeof index : 0);
         }
         struct unpack unpack = over(&pack);
-        struct sumac_value *value = unpack_value(&unpack);
+        struct sumac_value *value = read_value(&unpack);
         assert_int_equal(value != NULL, sent == 3);
         assert_int_equal(unpack.failed, sent != 3);
         sumac_value_unref(value);
         pack_deinit(&pack);
     }
+}
+
+/* Whatever there is no memory for: that is the status, and nothing is kept. */
+static void no_memory_is_told_from_no_value(void **state)
+{
+    (void)state;
+    struct sumac_value *value = everything(), *back = NULL;
+    struct pack pack = {.bytes = NULL};
+    uint32_t failed = 0;
+
+    pack_value(&pack, value, NULL, NULL); /* given */
+    while (back == NULL) {
+        struct unpack unpack = over(&pack);
+        const size_t before = taken_bytes;
+        fails_in = failed + 1; /* when */
+        const enum sumac_status status = unpack_value(&unpack, &back);
+        failed += fails_in == 0; /* then */
+        fails_in = 0;
+        assert_int_equal(status, back == NULL ? SUMAC_RESOURCE_EXHAUSTED : SUMAC_OK);
+        assert_true(back != NULL || taken_bytes == before);
+    }
+    assert_true(failed > 10);
+    assert_true(sumac_value_equal(value, back));
+    sumac_value_unref(value);
+    sumac_value_unref(back);
+    pack_deinit(&pack);
 }
 
 int main(void)
@@ -428,6 +470,7 @@ int main(void)
         cmocka_unit_test(a_value_of_too_many_is_not_packed),
         cmocka_unit_test(a_key_has_a_length),
         cmocka_unit_test(slices_without_elements_are_none),
+        cmocka_unit_test(no_memory_is_told_from_no_value),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,16 @@ static enum sumac_status find_attempt(struct peers *peers, struct sumac_error *e
     return SUMAC_OK;
 }
 
+/* Room for blocks that say why this worker failed: there, whatever it is then short of. */
+static bool reserve_failures(struct peers *peers)
+{
+    bool reserved = pack_reserve(&peers->failure, FAILURE_BYTES_MAX);
+
+    for (uint32_t i = 0; i < GIVEN_UP_MAX; i++)
+        reserved = pack_reserve(&peers->given_up[i].block, FAILURE_BYTES_MAX) && reserved;
+    return reserved;
+}
+
 enum sumac_status peers_open(
     const struct sumac_strategy_options *options, struct peers **peers, struct sumac_error *error)
 {
@@ -103,9 +113,8 @@ enum sumac_status peers_open(
         return value_fail_for_memory(error);
     pthread_mutex_init(&made->mutex, NULL);
     made->client = options->client;
-    enum sumac_status status = pack_reserve(&made->failure, FAILURE_BYTES_MAX)
-                                   ? copy_workers(options, made, error)
-                                   : value_fail_for_memory(error);
+    enum sumac_status status = reserve_failures(made) ? copy_workers(options, made, error)
+                                                      : value_fail_for_memory(error);
     if (status == SUMAC_OK)
         status = name_it(options, made, error);
     if (status == SUMAC_OK)
@@ -126,18 +135,24 @@ enum sumac_status peers_open(
     return SUMAC_OK;
 }
 
-static void forget_given_up(struct peers *peers)
+static void wait_out_given_up(struct given_up *call)
 {
-    peers_wait_out(peers->given_up);
-    peers->given_up = NULL;
-    sums_end(&peers->sums);
+    assert(call->differing_count <= SUMS_UNDER_WAY_MAX);
+    peers_wait_out(call->meet);
+    call->meet = NULL;
+    while (call->differing_count > 0)
+        peers_wait_out(call->differing[--call->differing_count]);
 }
 
 void peers_close(struct peers *peers)
 {
     if (peers == NULL)
         return;
-    forget_given_up(peers);
+    sums_end(&peers->sums);
+    for (uint32_t i = 0; i < GIVEN_UP_MAX; i++) {
+        wait_out_given_up(&peers->given_up[i]);
+        pack_deinit(&peers->given_up[i].block);
+    }
     pack_deinit(&peers->failure);
     pthread_mutex_destroy(&peers->mutex);
     free(peers->attempts);
@@ -315,6 +330,7 @@ struct hearing {
     struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
+    bool alone; /* only this worker fails: it has no memory for what the others bring */
     bool sums_beside;         /* the rounds that sum are under way beside the block, not after it */
     uint32_t sums, sums_most; /* rounds that sum: of this worker, and of the one with the most */
     uint64_t run, call, attempt; /* of the worker whose block was read last */
@@ -334,16 +350,20 @@ has_what_is_sent(const struct sending *sending, bool counts, const struct sumac_
     return true;
 }
 
-/* The values of a worker's block, after what it calls. */
-static bool unpack_values(struct unpack *block, struct sumac_value **values, uint32_t count)
+/* The values of a worker's block, after what it calls.
+ * Fails  as unpack_value; INVALID_ARGUMENT: their nests differ. */
+static enum sumac_status
+unpack_values(struct unpack *block, struct sumac_value **values, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        struct sumac_error why;
-        values[i] = unpack_value(block);
-        if (values[i] == NULL || sumac_value_same_nest(values[0], values[i], &why) != SUMAC_OK)
-            return false;
+    enum sumac_status status = SUMAC_OK;
+    struct sumac_error why;
+
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++) {
+        status = unpack_value(block, &values[i]);
+        if (status == SUMAC_OK)
+            status = sumac_value_same_nest(values[0], values[i], &why);
     }
-    return true;
+    return status;
 }
 
 /* Of a worker that has not failed. */
@@ -353,6 +373,7 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
     struct sumac_strategy *strategy = hearing->strategy;
     struct sumac_value **values = &hearing->all[worker * strategy->replicas];
     struct heard *heard = &hearing->heard[worker == 0 ? 0 : 1];
+    enum sumac_status status = SUMAC_OK;
 
     assert(worker < strategy->peers->count);
     *heard = (struct heard){.call = {.kind = hearing->made->kind}};
@@ -361,11 +382,16 @@ hear_call(struct hearing *hearing, uint32_t worker, struct unpack *block, struct
         heard->call.function = NULL;
         for (uint32_t i = 0; i < strategy->replicas; i++)
             values[i] = sumac_value_ref(hearing->own[i]);
-    } else if (
-        !unpack_call(block, strategy->replicas, heard) ||
-        !unpack_values(block, values, strategy->replicas)) {
+    } else if (!unpack_call(block, strategy->replicas, heard)) {
         return fail_block(hearing->made, worker, error);
+    } else {
+        status = unpack_values(block, values, strategy->replicas);
     }
+    hearing->alone = status == SUMAC_RESOURCE_EXHAUSTED;
+    if (hearing->alone)
+        return value_fail_for_memory(error);
+    if (status != SUMAC_OK)
+        return fail_block(hearing->made, worker, error);
     heard->call.value = values[0];
     return worker == 0
                ? SUMAC_OK
@@ -517,18 +543,16 @@ static void write_block(
         memcpy(block->bytes, &bytes, sizeof bytes);
 }
 
-/* Tell the others in the next round why this worker failed. Uses memory that is there already. */
+/* Tell the others in the next round why this worker failed. `block` has room for it. */
 static enum sumac_status begin_failure(
-    const struct hearing *hearing, const struct sumac_error *failed, bool ends_run,
-    struct sumac_meet **meet, struct sumac_error *error)
+    const struct hearing *hearing, struct pack *block, const struct sumac_error *failed,
+    bool ends_run, struct sumac_meet **meet, struct sumac_error *error)
 {
-    struct peers *peers = hearing->strategy->peers;
-
-    peers->failure.used = 0;
-    write_block(&peers->failure, hearing, failed, ends_run);
-    assert(peers->failure.used <= FAILURE_BYTES_MAX);
+    block->used = 0;
+    write_block(block, hearing, failed, ends_run);
+    assert(block->used <= FAILURE_BYTES_MAX);
     return begin_block(
-        peers, &peers->failure, timeout_of(hearing->strategy, hearing->made), meet, error);
+        hearing->strategy->peers, block, timeout_of(hearing->strategy, hearing->made), meet, error);
 }
 
 /* Begin the round of this worker's block, and those that sum. If the block cannot be sent, the
@@ -552,7 +576,7 @@ static enum sumac_status begin_all(
     }
     if (failed == NULL)
         return hearing->sums_beside ? sums_begin(strategy, hearing->own, why) : SUMAC_OK;
-    status = begin_failure(hearing, failed, false, meet, why);
+    status = begin_failure(hearing, &peers->failure, failed, false, meet, why);
     if (hearing->sums_beside)
         sums_give_up(peers);
     return status;
@@ -578,7 +602,7 @@ static enum sumac_status exchange(
     while (status == SUMAC_DEADLINE_EXCEEDED);
     status = status == SUMAC_OK ? hear(hearing, &met.value, error)
                                 : peers_fail_round(hearing->made, &why, error);
-    peers->sums.agreed = status == SUMAC_OK;
+    peers->sums.agreed = status == SUMAC_OK || hearing->alone;
     if (status == SUMAC_OK && !hearing->sums_beside &&
         sums_begin(hearing->strategy, hearing->own, &why) != SUMAC_OK)
         status = peers_fail_round(hearing->made, &why, error);
@@ -621,7 +645,6 @@ enum sumac_status peers_exchange(
     pthread_mutex_lock(&peers->mutex);
     peers->in_call = true;
     peers->call++;
-    forget_given_up(peers);
     hearing.heard = calloc(2, sizeof *hearing.heard);
     plan_sums(&hearing, own[0]);
     if (failed == NULL && prepare_block(&hearing, &block, &own_failure) != SUMAC_OK)
@@ -652,16 +675,22 @@ void peers_give_up(
 {
     struct peers *peers = strategy->peers;
     struct hearing hearing = {.strategy = strategy, .made = call};
+    struct sums *sums = &peers->sums;
     struct sumac_error error;
 
     assert(why->status != SUMAC_OK);
     pthread_mutex_lock(&peers->mutex);
     peers->call++;
-    forget_given_up(peers);
+    struct given_up *given_up = &peers->given_up[peers->given_up_next++ % GIVEN_UP_MAX];
+    wait_out_given_up(given_up); /* of some calls ago */
     plan_sums(&hearing, call->value);
-    if (begin_failure(&hearing, why, true, &peers->given_up, &error) != SUMAC_OK)
-        peers->given_up = NULL;
+    if (begin_failure(&hearing, &given_up->block, why, true, &given_up->meet, &error) != SUMAC_OK)
+        given_up->meet = NULL;
     if (hearing.sums_beside)
         sums_give_up(peers);
+    memcpy(given_up->differing, sums->differing, sizeof sums->differing);
+    given_up->differing_count = sums->differing_count;
+    sums->differing_count = 0;
+    sums_end(sums);
     pthread_mutex_unlock(&peers->mutex);
 }

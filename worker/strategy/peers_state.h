@@ -10,6 +10,9 @@
 
 #define PEERS_NAME_BYTES_MAX 200u
 #define SUMS_UNDER_WAY_MAX 12u /* rounds at once: of as many that fail a ps keeps the ends */
+/* Calls that are given up here and wait for the other workers. With the present call their rounds
+ * are fewer than the 64 of one name that a ps has open. */
+#define GIVEN_UP_MAX 3u
 
 /* ---- sums.c: what the ps sum of a call, in rounds of their own */
 
@@ -46,6 +49,14 @@ struct sums {
     uint32_t differing_count;
 };
 
+/* A call that was given up here: its rounds are over when the other workers have come to them. */
+struct given_up {
+    struct pack block;       /* says why; its room is always there */
+    struct sumac_meet *meet; /* of the block; NULL: over, or not begun */
+    struct sumac_meet *differing[SUMS_UNDER_WAY_MAX];
+    uint32_t differing_count;
+};
+
 struct peers {
     struct sumac_client *client;
     struct sumac_member *workers; /* (worker_count), with their jobs; NULL: all members */
@@ -58,7 +69,8 @@ struct peers {
     uint64_t run, call;    /* begun, and calls since then: of all workers the same */
     bool in_call;          /* from the exchange until it is finished, by one thread */
     struct sums sums;      /* of that */
-    struct sumac_meet *given_up;
+    struct given_up given_up[GIVEN_UP_MAX]; /* in turn */
+    uint32_t given_up_next;
     struct pack failure; /* a block that says why this worker failed; its room is always there */
 };
 

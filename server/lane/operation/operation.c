@@ -126,7 +126,7 @@ void operation_count_part(struct lane *lane, const struct lane_part *part)
     assert(part->state == PART_APPLYING);
     assert(lane->now_us >= part->first_us);
     /* JSON has no infinity: a sum beyond a double would be read as none. */
-    session->weight = sum > DBL_MAX ? DBL_MAX : sum < -DBL_MAX ? -DBL_MAX : sum;
+    session->weight = sum > DBL_MAX ? DBL_MAX : sum;
     session->counts.pushes++;
     lane->counts.pushes++;
     session->counts.push_bytes += part->bytes;

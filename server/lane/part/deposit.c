@@ -10,6 +10,7 @@
 
 #include "dtype.h"
 #include "error.h"
+#include "listing.h"
 #include "part_state.h"
 
 bool lane_session_task(const struct lane_session *session, struct meeting_task *task)
@@ -75,6 +76,49 @@ static bool check_share(struct lane *lane, struct lane_part *part, const struct 
         lane->index, share.bytes);
     lane_part_expected(part, "%" PRIu64, share.bytes);
     lane_part_given(part, "%" PRIu64, part->bytes);
+    return false;
+}
+
+/* Does the configuration of this ps list the task? The walk goes on at *next, where the last one
+ * was found: both lists are in the same order. */
+static bool is_listed(struct lane *lane, const struct meeting_task *task, uint32_t *next)
+{
+    const struct lane_config *config = &lane->config;
+
+    for (uint32_t i = 0; i < config->member_count; i++) {
+        const uint32_t at = (*next + i) % config->member_count;
+        lane->work++;
+        if (config->members_indices[at] == task->index &&
+            (strcmp(config->members_jobs[at], "chief") == 0) == task->chief) {
+            *next = at + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* May each of its tasks come? Where there may be members that are not listed, any chief or worker
+ * may. */
+static bool check_listed(struct lane *lane, struct lane_part *part, const struct meeting *meeting)
+{
+    const struct lane_config *config = &lane->config;
+    struct listing listed = {0};
+    uint32_t next = 0, i = 0;
+    char task[32];
+
+    if (config->member_count == 0 || config->members_partial)
+        return true;
+    while (i < meeting->task_count && is_listed(lane, &meeting->tasks[i], &next))
+        i++;
+    if (i == meeting->task_count)
+        return true;
+    for (uint32_t at = 0; at < config->member_count; at++)
+        listing_add_task(&listed, config->members_jobs[at], config->members_indices[at]);
+    lane_part_refuse(
+        lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
+        "push %" PRIu64 " of %s: rendezvous %.100s names %s, and the cluster lists %s",
+        part->sequence, part->session->task, meeting->name,
+        meeting_task_print(&meeting->tasks[i], task, sizeof task), listing_end(&listed));
     return false;
 }
 
@@ -209,8 +253,8 @@ void lane_deposit_begin(struct lane *lane, struct lane_part *part, const wire_pa
         lane_part_refuse_as(lane, part, &error);
         return;
     }
-    if (check_share(lane, part, &meeting) && check_alone(lane, part, &meeting) &&
-        check_weight(lane, part, &meeting))
+    if (check_listed(lane, part, &meeting) && check_share(lane, part, &meeting) &&
+        check_alone(lane, part, &meeting) && check_weight(lane, part, &meeting))
         take_ticket(lane, part, &meeting);
 }
 

@@ -206,13 +206,13 @@ void lane_part_begin(struct lane *lane, struct lane_part *part, const wire_part 
         wire_part_cost(part->bytes, 0, header->n_functions) - ANSWERS_COST_BYTES;
 
     assert(part->room_bytes == 0);
-    if (!isfinite(header->weight)) {
+    if (!isfinite(header->weight) || header->weight < 0) {
         lane_part_refuse(
             lane, part, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "push %" PRIu64
             " has weight %g: it is how many examples or replicas the push stands for",
             part->sequence, header->weight);
-        lane_part_expected(part, "a finite number");
+        lane_part_expected(part, "a finite number of at least 0");
         lane_part_given(part, "%g", header->weight);
     } else if (!(fabs(header->scale) <= SCALE_MAX)) {
         lane_part_refuse(
