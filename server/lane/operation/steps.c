@@ -451,13 +451,11 @@ static void name_missing(
     const struct lane *lane, const struct lane_session *session, char *text, size_t text_bytes)
 {
     const size_t used = strlen(text);
-    const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
     const bool alone = session->contributed_step == 0 && session->counts.pushes > 0;
 
     (void)text_print_line(
-        text + used, text_bytes - used, "%s%s (no push or pull on ps %u for %s%s)",
-        used == 0 ? "" : ", ", session->task, lane->index, silent.text,
-        alone ? "; what it pushes is asynchronous" : "");
+        text + used, text_bytes - used, "%s%s (%s%s)", used == 0 ? "" : ", ", session->task,
+        lane_session_silence(lane, session).text, alone ? "; what it pushes is asynchronous" : "");
 }
 
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes)
