@@ -155,7 +155,7 @@ static void
 describe_step(const struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
 {
     const uint64_t next = lane_step_last(lane) + 1;
-    char missing[256];
+    char missing[384];
 
     assert(pull->at_step >= next - 1);
     (void)lane_step_missing(lane, missing, sizeof missing);
