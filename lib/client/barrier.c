@@ -60,19 +60,20 @@ check_tasks(const struct sumac_barrier_options *options, struct sumac_error *err
     if (options->task_count > 0 && options->tasks == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "barrier %s: task_count is %" PRIu32 ", and tasks is NULL", options->name,
+            "barrier \"%s\": task_count is %" PRIu32 ", and tasks is NULL", options->name,
             options->task_count);
     if (options->task_count > SUMAC_BARRIER_TASKS_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "barrier %s: task_count is %" PRIu32 ", and %d are the most", options->name,
+            "barrier \"%s\": task_count is %" PRIu32 ", and %d are the most", options->name,
             options->task_count, SUMAC_BARRIER_TASKS_MAX);
     for (uint32_t i = 0; i < options->task_count; i++) {
         const char *job = options->tasks[i].job;
         if (job == NULL || (strcmp(job, "chief") != 0 && strcmp(job, "worker") != 0))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-                "barrier %s: tasks[%" PRIu32 "] is of job %.64s; only tasks of the jobs chief and "
+                "barrier \"%s\": tasks[%" PRIu32
+                "] is of job %.64s; only tasks of the jobs chief and "
                 "worker are members",
                 options->name, i, job == NULL ? "NULL" : job);
     }
@@ -105,7 +106,7 @@ static enum sumac_status sort_tasks(
     if (list->names == NULL || list->pointers == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "barrier %s: no memory for a list of %" PRIu32 " tasks", options->name,
+            "barrier \"%s\": no memory for a list of %" PRIu32 " tasks", options->name,
             options->task_count);
     for (size_t i = 0; i < count; i++) {
         list->names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
@@ -118,7 +119,7 @@ static enum sumac_status sort_tasks(
         if (compare(&list->names[i - 1], &list->names[i]) == 0)
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "barrier %s: %s %" PRIu32 " is named twice", options->name, list->names[i].job,
+                "barrier \"%s\": %s %" PRIu32 " is named twice", options->name, list->names[i].job,
                 list->names[i].index);
     return SUMAC_OK;
 }
@@ -216,7 +217,7 @@ static enum sumac_status call(
     if (ending.round == 0)
         return fail(
             error, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED,
-            "ps 0 answered for barrier %s, and named no round", barrier->name);
+            "ps 0 answered for barrier \"%s\", and named no round", barrier->name);
     barrier->round = ending.round;
     if (ending.error.status != SUMAC_OK && error != NULL)
         *error = ending.error;
@@ -231,12 +232,12 @@ static enum sumac_status wait_at(
 
     if (barrier == NULL)
         return fail(
-            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for barrier %s",
-            options->name);
+            error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            "no memory for barrier \"%s\"", options->name);
     if (barrier->waits)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSPECIFIED,
-            "another thread of this client waits at barrier %s; one of a process comes to it",
+            "another thread of this client waits at barrier \"%s\"; one of a process comes to it",
             options->name);
     barrier->waits = true;
     const enum sumac_status status = call(client, options, tasks, barrier, error);

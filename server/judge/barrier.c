@@ -89,13 +89,13 @@ static enum sumac_status check_task(
     if (!judge_barrier_is_job(name->job, true) && !judge_barrier_is_job(name->job, false))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "barrier %.100s names task %.64s %u; only tasks of the jobs chief and worker are "
+            "barrier \"%.100s\" names task %.64s %u; only tasks of the jobs chief and worker are "
             "members",
             request->name, name->job, name->index);
     if (i > 0 && !is_after(name, request->tasks[i - 1]))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "barrier %.100s names %s %u after %s %u; name the chief first, then the workers by "
+            "barrier \"%.100s\" names %s %u after %s %u; name the chief first, then the workers by "
             "index, each once",
             request->name, name->job, name->index, request->tasks[i - 1]->job,
             request->tasks[i - 1]->index);
@@ -103,7 +103,7 @@ static enum sumac_status check_task(
     if (judge->members_listed && (task == NULL || !task->listed))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_BAD_NAME,
-            "barrier %.100s names %s %u, and the cluster lists %s", request->name, name->job,
+            "barrier \"%.100s\" names %s %u, and the cluster lists %s", request->name, name->job,
             name->index, judge_tasks_text(judge, JUDGE_TASKS_LISTED));
     return SUMAC_OK;
 }
@@ -118,8 +118,8 @@ static enum sumac_status check_tasks(
     if (request->n_tasks > tasks_max)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "barrier %.100s names %zu tasks, and %u are the most (a 32nd of --calls-max, at most "
-            "%u)",
+            "barrier \"%.100s\" names %zu tasks, and %u are the most (a 32nd of --calls-max, at "
+            "most %u)",
             request->name, request->n_tasks, tasks_max, WIRE_BARRIER_TASKS_MAX);
     for (size_t i = 0; i < request->n_tasks; i++) {
         const enum sumac_status status = check_task(judge, request, i, error);
@@ -131,7 +131,7 @@ static enum sumac_status check_tasks(
     if (!has_own)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "%s comes to barrier %.100s, which it says is of %s: name it among them",
+            "%s comes to barrier \"%.100s\", which it says is of %s: name it among them",
             session->label, request->name, judge_barrier_wanted_text(judge, request));
     return SUMAC_OK;
 }
@@ -188,20 +188,20 @@ static enum sumac_status check_members(
     if (count == 0)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
-            "barrier %.100s is of all members, and ps 0 has no list of them: name its tasks, or "
-            "list every chief and worker in the cluster configuration of ps 0",
+            "barrier \"%.100s\" is of all members, and ps 0 has no list of them: name its tasks, "
+            "or list every chief and worker in the cluster configuration of ps 0",
             request->name);
     if (!is_member(session->task))
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
-            "barrier %.100s is of all members, which are %s, and %s is none of them: list it in "
-            "the "
+            "barrier \"%.100s\" is of all members, which are %s, and %s is none of them: list it "
+            "in the "
             "cluster configuration of every task",
             request->name, judge_tasks_text(judge, JUDGE_TASKS_LISTED), session->label);
     if (count > tasks_max)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "barrier %.100s is of all %u members, and %u tasks are the most (a 32nd of "
+            "barrier \"%.100s\" is of all %u members, and %u tasks are the most (a 32nd of "
             "--calls-max, at most %u)",
             request->name, count, tasks_max, WIRE_BARRIER_TASKS_MAX);
     return SUMAC_OK;
@@ -313,7 +313,7 @@ static enum sumac_status make(
     if (barrier == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps 0 has no memory for barrier %.100s of %u tasks", request->name, count);
+            "ps 0 has no memory for barrier \"%.100s\" of %u tasks", request->name, count);
     barrier->of_all = of_all;
     barrier->round = request->round > 0 ? request->round - 1 : 0;
     if (of_all)
@@ -343,13 +343,14 @@ static enum sumac_status find_or_make(
     if (!is_same(*barrier, request))
         return fail(
             error, SUMAC_ALREADY_EXISTS, SUMAC_REASON_ALREADY_EXISTS,
-            "barrier %.100s is of %s, and this call says of %s: all who come to it name the same",
+            "barrier \"%.100s\" is of %s, and this call says of %s: all who come to it "
+            "name the same",
             request->name, judge_barrier_tasks_text(judge, *barrier),
             judge_barrier_wanted_text(judge, request));
     if ((*barrier)->of_all && !(*barrier)->open && !renew_members(judge, *barrier))
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
-            "ps 0 has no memory for barrier %.100s of all members", request->name);
+            "ps 0 has no memory for barrier \"%.100s\" of all members", request->name);
     return SUMAC_OK;
 }
 
@@ -376,7 +377,7 @@ static void answer_must_name(
 
     (void)fail(
         &why, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_ROUND_OVER,
-        "%s %u calls barrier %.100s with round 0, and has come to its round %" PRIu64
+        "%s %u calls barrier \"%.100s\" with round 0, and has come to its round %" PRIu64
         ", which is over: call it with round %" PRIu64
         " to hear how that one ended, or with round %" PRIu64 " to come to the next",
         judge_barrier_job(place), place->index, barrier->name, place->round, place->round,
@@ -396,7 +397,8 @@ answer_over(struct judge *judge, uint64_t call, const struct judge_barrier *barr
     }
     (void)fail(
         &forgotten, SUMAC_ABORTED, SUMAC_REASON_ROUND_OVER,
-        "round %" PRIu64 " of barrier %.100s is over, and how it ended is not known any more; the "
+        "round %" PRIu64
+        " of barrier \"%.100s\" is over, and how it ended is not known any more; the "
         "next is round %" PRIu64,
         round, barrier->name, barrier->round + 1);
     judge_reply_or_fail(judge, call, judge_barrier_reply(judge, barrier->round, &forgotten));
@@ -446,7 +448,7 @@ static void leave_places(struct judge *judge)
     judge_fail(
         judge, oldest->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
         "%s has come to round %" PRIu64
-        " of barrier %.100s, and counts; %zu calls wait at barriers, "
+        " of barrier \"%.100s\", and counts; %zu calls wait at barriers, "
         "of %u that may be open: ask again in a while how it ends",
         oldest->session->label, oldest->barrier->round + 1, oldest->barrier->name,
         judge->waiting_pool.used, places);
@@ -494,7 +496,7 @@ static void count_on_from(struct judge *judge, struct judge_barrier *barrier, ui
         struct judge_waiting *waiting = barrier->waiting.first;
         judge_fail(
             judge, waiting->call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,
-            "barrier %.100s had been forgotten, and is at round %" PRIu64 ": come again",
+            "barrier \"%.100s\" had been forgotten, and is at round %" PRIu64 ": come again",
             barrier->name, round);
         judge_barrier_drop_waiting(judge, waiting);
     }
@@ -517,7 +519,8 @@ static bool may_come(
     if (place == NULL) {
         judge_fail(
             judge, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
-            "%s was listed after round %" PRIu64 " of barrier %.100s had begun without it: come to "
+            "%s was listed after round %" PRIu64
+            " of barrier \"%.100s\" had begun without it: come to "
             "the next",
             session->label, barrier->round + 1, barrier->name);
         return false;
@@ -536,7 +539,7 @@ static bool may_come(
     else if (round > barrier->round + 1)
         judge_fail(
             judge, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
-            "%s comes to round %" PRIu64 " of barrier %.100s, and the next is round %" PRIu64,
+            "%s comes to round %" PRIu64 " of barrier \"%.100s\", and the next is round %" PRIu64,
             session->label, round, barrier->name, barrier->round + 1);
     return round == barrier->round + 1;
 }

@@ -118,7 +118,7 @@ void judge_barrier_look_for_gone(struct judge *judge, struct judge_barrier *barr
 
 /* "worker 1, last heard from 2.1 s ago" */
 const char *judge_barrier_place_text(const struct judge *judge, const struct judge_place *place);
-/* "worker 1, last heard from 2.1 s ago, and worker 2, never heard from" */
+/* "worker 1, last heard from 2.1 s ago, waiting at barrier "b", and worker 2, never heard from" */
 const char *
 judge_barrier_missing_text(const struct judge *judge, const struct judge_barrier *barrier);
 const char *

@@ -106,7 +106,7 @@ static void end_without(
     assert(!judge_barrier_has(barrier, place));
     (void)fail(
         &end, task->done ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64 " of barrier %.100s cannot pass: %s, %s without coming to it; %s",
+        "round %" PRIu64 " of barrier \"%.100s\" cannot pass: %s, %s without coming to it; %s",
         barrier->round + 1, barrier->name, judge_barrier_place_text(judge, place),
         how_it_went(task),
         task->done ? "name the tasks that are left, under another name"
@@ -150,7 +150,8 @@ end_deserted(struct judge *judge, struct judge_barrier *barrier, const struct ju
     assert(barrier->waiting.first == NULL);
     (void)fail(
         &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64 " of barrier %.100s cannot pass: no task that came to it is left; %s %u "
+        "round %" PRIu64
+        " of barrier \"%.100s\" cannot pass: no task that came to it is left; %s %u "
         "%s; come to the next round",
         barrier->round + 1, barrier->name, task->job, task->index, how_it_went(task));
     judge_barrier_end(judge, barrier, &end);
@@ -203,7 +204,7 @@ static void end_late(struct judge *judge, struct judge_barrier *barrier)
     assert(judge->now_us >= barrier->until_us);
     (void)fail(
         &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_ROUND_TIMED_OUT,
-        "round %" PRIu64 " of barrier %.100s has waited %s for %s; %u of %u tasks have come",
+        "round %" PRIu64 " of barrier \"%.100s\" has waited %s for %s; %u of %u tasks have come",
         barrier->round + 1, barrier->name, text_time_ms(barrier->timeout_ms).text,
         judge_barrier_missing_text(judge, barrier), barrier->come_count, barrier->place_count);
     if (rule_holds(judge->config->broken, RULE_barrier_ends_for_all)) {

@@ -9,7 +9,8 @@
 #include "listing.h"
 #include "text.h"
 
-#define MISSING_NAMED_MAX 3u /* in one sentence; the others are counted */
+#define MISSING_NAMED_MAX 3u       /* in one sentence; the others are counted */
+#define PLACES_LOOKED_AT_MAX 4096u /* for where one of them waits */
 
 static const struct judge_session *
 last_session(const struct judge *judge, const struct judge_task *task)
@@ -34,7 +35,33 @@ const char *judge_barrier_place_text(const struct judge *judge, const struct jud
         judge_ago(judge, session->heard_us));
 }
 
-/* "worker 1, last heard from 2.1 s ago, and worker 2, never heard from" */
+/* An open barrier that the task has come to; NULL: none was found. */
+static const struct judge_barrier *
+find_arrival(const struct judge *judge, const struct judge_place *place)
+{
+    const char *const job = judge_barrier_job(place);
+    uint32_t looked_at = 0;
+
+    for (const struct judge_barrier *barrier = judge->barriers.first;
+         barrier != NULL && looked_at < PLACES_LOOKED_AT_MAX; barrier = barrier->in_judge.next) {
+        looked_at += barrier->place_count;
+        const struct judge_place *there =
+            barrier->open ? judge_barrier_place(barrier, job, place->index) : NULL;
+        if (there != NULL && judge_barrier_has(barrier, there))
+            return barrier;
+    }
+    return NULL;
+}
+
+static const char *missing_place_text(const struct judge *judge, const struct judge_place *place)
+{
+    const struct judge_barrier *const other = find_arrival(judge, place);
+    const char *const who = judge_barrier_place_text(judge, place);
+
+    return other == NULL ? who
+                         : judge_text(judge, "%s, waiting at barrier \"%.40s\"", who, other->name);
+}
+
 const char *
 judge_barrier_missing_text(const struct judge *judge, const struct judge_barrier *barrier)
 {
@@ -50,7 +77,7 @@ judge_barrier_missing_text(const struct judge *judge, const struct judge_barrier
         named++;
         const char *const between = named == 1 ? "" : named == missing ? ", and " : ", ";
         text = judge_text(
-            judge, "%s%s%s", text, between, judge_barrier_place_text(judge, &barrier->places[i]));
+            judge, "%s%s%s", text, between, missing_place_text(judge, &barrier->places[i]));
     }
     return missing == named ? text : judge_text(judge, "%s, and %u others", text, missing - named);
 }
@@ -63,7 +90,8 @@ const char *judge_barrier_wait(const struct judge *judge, const struct judge_bar
     assert(barrier->open);
     return judge_text(
         judge,
-        "round %" PRIu64 " of barrier %s waits for %s; %u of %u tasks have come, it gives up in %s",
+        "round %" PRIu64
+        " of barrier \"%s\" waits for %s; %u of %u tasks have come, it gives up in %s",
         barrier->round + 1, barrier->name, judge_barrier_missing_text(judge, barrier),
         barrier->come_count, barrier->place_count, text_time_left(left_us).text);
 }

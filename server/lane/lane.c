@@ -353,6 +353,7 @@ static void forgive_sleep(struct lane *lane)
 
     assert(lane->last_step_us <= lane->now_us);
     if (jump_us > lane->patience_us / 2) {
+        lane->resumed_us = lane->now_us;
         lane->coordinator_heard_us += jump_us;
         lane_place_excuse(lane, jump_us);
         lane_pull_excuse(lane, jump_us);

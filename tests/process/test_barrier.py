@@ -29,7 +29,7 @@ class Barrier(unittest.TestCase):
         members = self.members(3)
         for round in (1, 2, 3):
             after = self.come(members[:2], "come epoch")
-            self.cluster.wait_for_wait(f"^round {round} of barrier epoch waits for worker 2, last heard from .* ago; 2 of 3 tasks have come, "
+            self.cluster.wait_for_wait(f"^round {round} of barrier \"epoch\" waits for worker 2, last heard from .* ago; 2 of 3 tasks have come, "
                        "it gives up in .* s$")
             self.assertEqual([member.lines[at:] for member, at in zip(members, after)], [[], []])
             after += self.come(members[2:], "come epoch")
@@ -42,10 +42,10 @@ class Barrier(unittest.TestCase):
         for member, at in zip(outer, self.come(outer, "come outer 0,2")):
             member.wait_for("^came outer 1$", at)
         members[1].say("come outer 0,2")
-        members[1].wait_for("^refused INVALID_ARGUMENT MALFORMED worker 1 comes to barrier outer, which it says is of worker 0, worker 2: "
+        members[1].wait_for("^refused INVALID_ARGUMENT MALFORMED worker 1 comes to barrier \"outer\", which it says is of worker 0, worker 2: "
                             "name it among them$")
         members[1].say("come outer 0,1")
-        members[1].wait_for("^refused ALREADY_EXISTS ALREADY_EXISTS barrier outer is of worker 0, worker 2, and this call says of worker 0, "
+        members[1].wait_for("^refused ALREADY_EXISTS ALREADY_EXISTS barrier \"outer\" is of worker 0, worker 2, and this call says of worker 0, "
                             "worker 1: all who come to it name the same$")
 
     def test_a_deadline_ends_the_round_for_all_and_names_who_is_missing(self):
@@ -54,10 +54,10 @@ class Barrier(unittest.TestCase):
         self.cluster.wait_for_wait("1 of 3 tasks have come")
         after += self.come(members[1:2], "come epoch - 8000")
         for member, at in zip(members, after):
-            member.wait_for("^refused DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier epoch has waited 7 s for worker 2, last heard from "
+            member.wait_for("^refused DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has waited 7 s for worker 2, last heard from "
                             ".* ago; 2 of 3 tasks have come$", at)
         self.come(members[:2], "come epoch")
-        self.cluster.wait_for_wait("^round 2 of barrier epoch waits for worker 2")
+        self.cluster.wait_for_wait("^round 2 of barrier \"epoch\" waits for worker 2")
 
     def test_who_is_killed_or_leaves_ends_the_round_and_is_named(self):
         for end in ("kill", "leave undone", "leave done"):
@@ -72,7 +72,7 @@ class Barrier(unittest.TestCase):
                 done = end == "leave done"
                 how = {"kill": "was lost", "leave undone": "has left", "leave done": "has left as done"}[end]
                 for member, at in zip(members, after):
-                    member.wait_for(f"^refused {'FAILED_PRECONDITION' if done else 'ABORTED'} MEMBER_GONE round 1 of barrier epoch cannot "
+                    member.wait_for(f"^refused {'FAILED_PRECONDITION' if done else 'ABORTED'} MEMBER_GONE round 1 of barrier \"epoch\" cannot "
                                     f"pass: worker 2, last heard from .* ago, {how} without coming to it; ", at)
                 if not done:        # another attempt learns where the others are
                     again = self.cluster.member(2)

@@ -96,7 +96,7 @@ class Lost(unittest.TestCase):
         ask(contributor, "contribute w 1 1", "begun")
         contributor.say("end")
         comer.say("come epoch")
-        for pattern in ("synchronous step 1, waits on ps [01] for worker", "round 1 of barrier epoch waits for worker"):
+        for pattern in ("synchronous step 1 has waited .* for worker", "round 1 of barrier \"epoch\" waits for worker"):
             cluster.wait_for_wait(pattern)
         cluster.ps[victim].kill()
         cluster.start_ps(victim)

@@ -19,6 +19,23 @@ class Steps(Members):
         one.wait_for("^pushed$", after)
         self.order(one, "pull w", "^pulled w 7 7 same$")
 
+    def test_a_member_that_keeps_its_lease_is_said_to_be_alive(self):
+        one, _ = self.members("--lease-ms", "2000")
+        self.begun(one, "3")
+        for ps in range(2):                                         # worker 1 does nothing, and its library renews
+            self.waits(rf"^synchronous step 1 has waited .* for worker 1 \(alive, no push or pull on ps {ps} for .*\); 1 of 2 have come$")
+
+    def test_a_listed_member_that_has_not_joined_is_named(self):
+        self.cluster = Cluster(workers=2)
+        self.addCleanup(self.cluster.stop)
+        one = self.cluster.member(0, timeout_ms=4000)
+        one.wait_for("^joined$")
+        self.order(one, "create w float32 2 1 2 assign_add sum", "^created w$")
+        after = self.begun(one, "3")
+        missing = r"1 of 2 members that have not joined \(worker 1\)"
+        self.waits(f"^synchronous step 1 has waited .* for {missing}; 1 of 2 have come$")
+        one.wait_for(f"^refused DEADLINE_EXCEEDED TIMED_OUT .* which waits on ps [01] for {missing}$", after)
+
     def test_a_mean_is_over_the_weights(self):
         one, other = self.members(aggregation="mean")
         self.contribute((one, "3", "1"), (other, "5", "3"))         # sums over one example and over three
@@ -120,7 +137,7 @@ class Steps(Members):
     def test_a_step_waits_for_more_until_its_deadline(self):
         one, two, three = self.members("--quorum", "2", "--step-deadline", "600000", workers=3)
         ends = [(one, self.begun(one, "3")), (two, self.begun(two, "4"))]
-        self.waits(r"step 1, waits on ps [01] for worker .*, or for ps 0, which takes it with 2 when its --step-deadline is over")
+        self.waits(r"step 1 has waited .* for worker .*, or for ps 0, which takes it with 2 when its --step-deadline is over; 2 of 3 have come")
         self.order(three, "contribute w 5 1", "^begun$")
         self.order(three, "end", "^pushed$")
         for member, after in ends:

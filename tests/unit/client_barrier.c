@@ -201,7 +201,7 @@ static void a_second_thread_at_the_same_name_is_refused(void **state)
     assert_int_equal(come(played, NULL, &error), SUMAC_FAILED_PRECONDITION);
     assert_string_equal(
         error.text,
-        "another thread of this client waits at barrier epoch; one of a process comes to it");
+        "another thread of this client waits at barrier \"epoch\"; one of a process comes to it");
     pthread_join(beside, NULL);
 }
 

@@ -62,7 +62,8 @@ static void who_says_an_arrival_again_is_told_how_that_round_ended(void **state)
     come(world, 1, 0);
     world_expect_answer(
         world,
-        "round 1 ends FAILED_PRECONDITION ROUND_OVER worker 0 calls barrier epoch with round 0, "
+        "round 1 ends FAILED_PRECONDITION ROUND_OVER worker 0 calls barrier \"epoch\" with round "
+        "0, "
         "and has come to its round 1, which is over: call it with round 1 to hear how that one "
         "ended, or with round 2 to come to the next");
     come(world, 1, 1);
@@ -111,8 +112,9 @@ static void a_round_that_is_over_for_long_is_not_known_and_the_next_is_said(void
     come(world, 1, 2);
 
     world_expect_answer(
-        world, "round 3 ends ABORTED ROUND_OVER round 2 of barrier epoch is over, and how it ended "
-               "is not known any more; the next is round 4");
+        world,
+        "round 3 ends ABORTED ROUND_OVER round 2 of barrier \"epoch\" is over, and how it ended "
+        "is not known any more; the next is round 4");
     come(world, 1, 4);
     come(world, 2, 4);
     world_expect(world, "10: round 4 passes\n11: round 4 passes\n");
@@ -131,8 +133,9 @@ static void a_round_beyond_the_next_is_refused(void **state)
     come(world, 2, 3);
 
     world_expect_answer(
-        world, "FAILED_PRECONDITION MALFORMED worker 1 comes to round 3 of barrier epoch, and the "
-               "next is round 2");
+        world,
+        "FAILED_PRECONDITION MALFORMED worker 1 comes to round 3 of barrier \"epoch\", and the "
+        "next is round 2");
     come(world, 2, UINT64_MAX);
     world_expect_answer(
         world, "INVALID_ARGUMENT MALFORMED round 18446744073709551615 of a barrier is asked for; "
@@ -159,7 +162,7 @@ static void a_round_that_is_counted_on_from_does_not_wait_for_who_is_gone(void *
     world_expect(
         world,
         "4: RESOURCE_EXHAUSTED BUSY …: come again\n"
-        "7: round 7 ends ABORTED MEMBER_GONE round 7 of barrier epoch cannot pass: worker 2, "
+        "7: round 7 ends ABORTED MEMBER_GONE round 7 of barrier \"epoch\" cannot pass: worker 2, "
         "last heard from … ago, has left without coming to it; …\n");
     world_free(world);
 }
@@ -190,8 +193,9 @@ static void who_knows_more_rounds_of_a_forgotten_name_is_believed(void **state)
     come(world, 2, 7);
 
     world_expect(
-        world, "3: RESOURCE_EXHAUSTED BUSY barrier epoch had been forgotten, and is at round 7: "
-               "come again\n");
+        world,
+        "3: RESOURCE_EXHAUSTED BUSY barrier \"epoch\" had been forgotten, and is at round 7: "
+        "come again\n");
     come(world, 1, 0);
     world_expect(world, "4: round 7 passes\n5: round 7 passes\n");
     world_free(world);
@@ -224,7 +228,7 @@ static void how_the_round_before_the_first_ended_is_not_known(void **state)
     come(world, 2, 6);
 
     world_expect_answer(
-        world, "round 6 ends ABORTED ROUND_OVER round 6 of barrier epoch is over, …");
+        world, "round 6 ends ABORTED ROUND_OVER round 6 of barrier \"epoch\" is over, …");
     world_free(world);
 }
 
@@ -258,8 +262,9 @@ static void as_many_other_tasks_are_another_list(void **state)
     come_of(world, 1, first_two);
     come_of(world, 1, outer);
     world_expect_answer(
-        world, "ALREADY_EXISTS ALREADY_EXISTS barrier some is of worker 0, worker 1, and this call "
-               "says of worker 0, worker 2: …");
+        world,
+        "ALREADY_EXISTS ALREADY_EXISTS barrier \"some\" is of worker 0, worker 1, and this call "
+        "says of worker 0, worker 2: …");
     world_free(world);
 }
 
@@ -272,12 +277,14 @@ static void who_names_other_tasks_is_refused_with_both_lists(void **state)
     come_of(world, 1, first_two);
     come_of(world, 2, one);
     world_expect_answer(
-        world, "ALREADY_EXISTS ALREADY_EXISTS barrier some is of worker 0, worker 1, and this call "
-               "says of worker 1: all who come to it name the same");
+        world,
+        "ALREADY_EXISTS ALREADY_EXISTS barrier \"some\" is of worker 0, worker 1, and this call "
+        "says of worker 1: all who come to it name the same");
     come_of(world, 2, NULL);
     world_expect_answer(
-        world, "ALREADY_EXISTS ALREADY_EXISTS barrier some is of worker 0, worker 1, and this call "
-               "says of all members: …");
+        world,
+        "ALREADY_EXISTS ALREADY_EXISTS barrier \"some\" is of worker 0, worker 1, and this call "
+        "says of all members: …");
     come_of(world, 2, first_two);
     world_expect(world, "3: round 1 passes\n6: round 1 passes\n");
     world_free(world);
@@ -307,18 +314,20 @@ static void tasks_that_cannot_come_or_are_out_of_order_are_refused(void **state)
 
     come_of(world, 1, other);
     world_expect_answer(
-        world, "INVALID_ARGUMENT MALFORMED worker 0 comes to barrier some, which it says is of "
+        world, "INVALID_ARGUMENT MALFORMED worker 0 comes to barrier \"some\", which it says is of "
                "worker 1: name it among them");
     come_of(world, 1, twice);
     world_expect_answer(
-        world, "INVALID_ARGUMENT MALFORMED barrier some names worker 0 after worker 0; name the "
-               "chief first, then the workers by index, each once");
+        world,
+        "INVALID_ARGUMENT MALFORMED barrier \"some\" names worker 0 after worker 0; name the "
+        "chief first, then the workers by index, each once");
     come_of(world, 1, back);
-    world_expect_answer(world, "INVALID_ARGUMENT MALFORMED barrier some names worker 0 after …");
+    world_expect_answer(
+        world, "INVALID_ARGUMENT MALFORMED barrier \"some\" names worker 0 after …");
     come_of(world, 1, stranger);
     world_expect_answer(
         world,
-        "INVALID_ARGUMENT BAD_NAME barrier some names worker 9, and the cluster lists worker "
+        "INVALID_ARGUMENT BAD_NAME barrier \"some\" names worker 9, and the cluster lists worker "
         "0, worker 1");
     assert_null(world->judge->barriers.first);
     world_free(world);
@@ -343,18 +352,19 @@ static void a_task_of_another_job_is_refused_and_the_chief_comes_first(void **st
 
     world_ask(world, LANE_CALL_BARRIER, &request.base);
     world_expect_answer(
-        world, "INVALID_ARGUMENT MALFORMED barrier mixed names chief 0 after worker 0; …");
+        world, "INVALID_ARGUMENT MALFORMED barrier \"mixed\" names chief 0 after worker 0; …");
     names[0].job = (char *)"chief";
     names[1].job = (char *)"evaluator";
     world_ask(world, LANE_CALL_BARRIER, &request.base);
     world_expect_answer(
-        world, "INVALID_ARGUMENT BAD_NAME barrier mixed names task evaluator 0; only tasks of the "
-               "jobs chief and worker are members");
+        world,
+        "INVALID_ARGUMENT BAD_NAME barrier \"mixed\" names task evaluator 0; only tasks of the "
+        "jobs chief and worker are members");
     names[1].job = (char *)"worker";
     world_ask(world, LANE_CALL_BARRIER, &request.base);
     world_expect(world, "");
     assert_true(
-        world_waits(world, "round 1 of barrier mixed waits for worker 0, never heard from"));
+        world_waits(world, "round 1 of barrier \"mixed\" waits for worker 0, never heard from"));
     world_free(world);
 }
 
@@ -436,7 +446,7 @@ static void where_nobody_lists_the_members_a_barrier_of_all_is_refused(void **st
 
     world_expect_answer(
         world,
-        "FAILED_PRECONDITION MALFORMED barrier epoch is of all members, and ps 0 has no list "
+        "FAILED_PRECONDITION MALFORMED barrier \"epoch\" is of all members, and ps 0 has no list "
         "of them: name its tasks, or list every chief and worker in the cluster "
         "configuration of ps 0");
     world_free(world);
@@ -479,7 +489,7 @@ static void members_that_are_listed_later_count_from_the_next_round_on(void **st
     come(world, 3, 0);
     world_expect_answer(
         world,
-        "FAILED_PRECONDITION MALFORMED worker 2 was listed after round 1 of barrier epoch had "
+        "FAILED_PRECONDITION MALFORMED worker 2 was listed after round 1 of barrier \"epoch\" had "
         "begun without it: come to the next");
     come(world, 2, 0);
     world_expect(world, "3: round 1 passes\n6: round 1 passes\n");
@@ -505,9 +515,10 @@ static void who_is_not_on_the_list_is_refused(void **state)
     come(world, 2, 0);
 
     world_expect_answer(
-        world, "FAILED_PRECONDITION MALFORMED barrier epoch is of all members, which are worker 0, "
-               "worker 1, and worker 5 is none of them: list it in the cluster configuration of "
-               "every task");
+        world,
+        "FAILED_PRECONDITION MALFORMED barrier \"epoch\" is of all members, which are worker 0, "
+        "worker 1, and worker 5 is none of them: list it in the cluster configuration of "
+        "every task");
     world_free(world);
 }
 

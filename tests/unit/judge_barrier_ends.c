@@ -32,16 +32,17 @@ static void the_first_deadline_ends_the_round_for_all_and_names_who_is_missing(v
     live(world, 2, 1 * SECOND); /* when */
 
     world_expect(
-        world,
-        "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier epoch has waited 5 s "
-        "for worker 2, never heard from; 2 of 3 tasks have come\n"
-        "4: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier epoch has waited 5 s "
-        "for worker 2, never heard from; 2 of 3 tasks have come\n"); /* then */
+        world, "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
+               "waited 5 s "
+               "for worker 2, never heard from; 2 of 3 tasks have come\n"
+               "4: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
+               "waited 5 s "
+               "for worker 2, never heard from; 2 of 3 tasks have come\n"); /* then */
     const uint32_t late = world_joined(world, "worker", 2, 3);
     world_forget(world);
     come(world, late, 1); /* whoever comes to it now hears the same */
     world_expect_answer(world, "round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT …");
-    assert_true(world_logged(world, "round 1 of barrier epoch has waited 5 s"));
+    assert_true(world_logged(world, "round 1 of barrier \"epoch\" has waited 5 s"));
     world_free(world);
 }
 
@@ -57,10 +58,10 @@ static void a_deadline_names_three_and_counts_the_others(void **state)
     live(world, 2, 2 * SECOND);
 
     world_expect(
-        world,
-        "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier epoch has waited 2 s "
-        "for worker 1, never heard from, worker 2, never heard from, worker 3, last heard "
-        "from … ago, and 2 others; 1 of 6 tasks have come\n");
+        world, "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT round 1 of barrier \"epoch\" has "
+               "waited 2 s "
+               "for worker 1, never heard from, worker 2, never heard from, worker 3, last heard "
+               "from … ago, and 2 others; 1 of 6 tasks have come\n");
     world_free(world);
 }
 
@@ -107,12 +108,13 @@ static void a_member_that_leaves_as_done_ends_the_rounds_that_it_has_not_come_to
     world_settle_down(world);
 
     world_expect(
-        world, "ps 0: close 2: it has left\n"
-               "ps 0: decide 2 at 0 done\n"
-               "4: left at 0\n"
-               "3: round 1 ends FAILED_PRECONDITION MEMBER_GONE round 1 of barrier epoch cannot "
-               "pass: worker 1, last heard from 0 µs ago, has left as done without coming to it; "
-               "name the tasks that are left, under another name\n");
+        world,
+        "ps 0: close 2: it has left\n"
+        "ps 0: decide 2 at 0 done\n"
+        "4: left at 0\n"
+        "3: round 1 ends FAILED_PRECONDITION MEMBER_GONE round 1 of barrier \"epoch\" cannot "
+        "pass: worker 1, last heard from 0 µs ago, has left as done without coming to it; "
+        "name the tasks that are left, under another name\n");
     come(world, 1, 2); /* and so with each after it, at once */
     world_expect_answer(world, "round 2 ends FAILED_PRECONDITION MEMBER_GONE …");
     world_free(world);
@@ -131,7 +133,7 @@ a_member_that_is_lost_ends_the_round_and_its_next_attempt_comes_to_the_next(void
         world,
         "ps 0: close 2: its lease ran out, no ps had heard from it for …\n"
         "ps 0: decide 2 at 0\n"
-        "3: round 1 ends ABORTED MEMBER_GONE round 1 of barrier epoch cannot pass: worker 1, "
+        "3: round 1 ends ABORTED MEMBER_GONE round 1 of barrier \"epoch\" cannot pass: worker 1, "
         "last heard from … ago, was lost without coming to it; come again when another "
         "attempt of it has joined\n");
     come(world, 1, 2);
@@ -268,7 +270,7 @@ static void a_round_ends_when_all_who_came_have_left(void **state)
 
     assert_true(world_logged(
         world,
-        "round 1 of barrier epoch cannot pass: no task that came to it is left; worker 1 has "
+        "round 1 of barrier \"epoch\" cannot pass: no task that came to it is left; worker 1 has "
         "left as done; come to the next round"));
     world_forget(world);
     come(world, 3, 1);
@@ -338,6 +340,24 @@ static void a_ps_that_is_lost_ends_every_wait(void **state)
 
 /* ---- what it waits for, bounds, memory ---- */
 
+static void a_wait_says_where_a_task_that_is_missing_waits(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    world_come(world, 2, &(struct world_arrival){.name = "epoch ", .timeout_ms = ALL_MS});
+
+    assert_true(world_waits(
+        world, "round 1 of barrier \"epoch\" waits for worker 1, last heard from 0 µs ago, waiting "
+               "at barrier \"epoch \"; 1 of 2 tasks have come"));
+    assert_true(world_waits(
+        world,
+        "round 1 of barrier \"epoch \" waits for worker 0, last heard from 0 µs ago, waiting "
+        "at barrier \"epoch\"; 1 of 2 tasks have come"));
+    world_free(world);
+}
+
 static void a_wait_is_a_sentence_of_the_statistics(void **state)
 {
     (void)state;
@@ -346,8 +366,9 @@ static void a_wait_is_a_sentence_of_the_statistics(void **state)
     come(world, 1, 0);
     live(world, 1, 2 * SECOND);
     assert_true(world_waits(
-        world, "round 1 of barrier epoch waits for worker 1, last heard from 2 s ago; 1 of 2 tasks "
-               "have come, it gives up in 58 s"));
+        world,
+        "round 1 of barrier \"epoch\" waits for worker 1, last heard from 2 s ago; 1 of 2 tasks "
+        "have come, it gives up in 58 s"));
     come(world, 2, 0);
     assert_false(world_waits(world, "barrier"));
     world_free(world);
@@ -366,12 +387,13 @@ static void more_tasks_than_may_wait_are_refused_with_both_figures(void **state)
     come_of(world, 1, many);
     world_expect_answer(
         world,
-        "INVALID_ARGUMENT MALFORMED barrier some names 4 tasks, and 3 are the most (a 32nd of "
+        "INVALID_ARGUMENT MALFORMED barrier \"some\" names 4 tasks, and 3 are the most (a 32nd of "
         "--calls-max, at most 512)");
     come(world, 1, 0);
     world_expect_answer(
-        world, "INVALID_ARGUMENT MALFORMED barrier epoch is of all 4 members, and 3 tasks are the "
-               "most (a 32nd of --calls-max, at most 512)");
+        world,
+        "INVALID_ARGUMENT MALFORMED barrier \"epoch\" is of all 4 members, and 3 tasks are the "
+        "most (a 32nd of --calls-max, at most 512)");
     many[3] = END;
     come_of(world, 1, many);
     world_expect(world, "");
@@ -397,7 +419,7 @@ static void as_many_tasks_as_may_wait_pass_together(void **state)
     world_expect(world, "");
     assert_true(world_waits(
         world,
-        "round 1 of barrier some waits for worker 1, never heard from, worker 2, never heard "
+        "round 1 of barrier \"some\" waits for worker 1, never heard from, worker 2, never heard "
         "from, worker 3, never heard from, and 508 others; 1 of 512 tasks have come"));
     world_free(world);
 }
@@ -421,13 +443,14 @@ static void who_has_waited_longest_gives_its_place_to_the_next(void **state)
     world_come(world, 1, &(struct world_arrival){.name = "other", .timeout_ms = ALL_MS}); /* when */
 
     world_expect(
-        world, "…: RESOURCE_EXHAUSTED BUSY worker 0 has come to round 1 of barrier "
-               "epoch, and counts; 8 calls wait at barriers, of 8 that may be open: ask again in a "
-               "while how it ends\n"); /* then */
+        world,
+        "…: RESOURCE_EXHAUSTED BUSY worker 0 has come to round 1 of barrier "
+        "\"epoch\", and counts; 8 calls wait at barriers, of 8 that may be open: ask again in a "
+        "while how it ends\n"); /* then */
     world_cancel(world, last);
     come(world, 8, 0); /* all have come, whoever waits */
-    assert_true(world_waits(world, "round 1 of barrier other waits for"));
-    assert_false(world_waits(world, "round 1 of barrier epoch"));
+    assert_true(world_waits(world, "round 1 of barrier \"other\" waits for"));
+    assert_false(world_waits(world, "round 1 of barrier \"epoch\""));
     world_forget(world);
     come(world, 1, 1);
     world_expect_answer(world, "round 1 passes");
@@ -446,11 +469,11 @@ static void of_many_rounds_that_end_so_one_a_second_is_logged(void **state)
         world->answer_count = 0; /* of which there is room for few */
     }
 
-    assert_true(world_logged(world, "round 1 of barrier short has waited 1 ms"));
-    assert_false(world_logged(world, "round 2 of barrier short"));
-    assert_true(world_logged(world, "round 11 of barrier short has waited 1 ms"));
+    assert_true(world_logged(world, "round 1 of barrier \"short\" has waited 1 ms"));
+    assert_false(world_logged(world, "round 2 of barrier \"short\""));
+    assert_true(world_logged(world, "round 11 of barrier \"short\" has waited 1 ms"));
     assert_true(world_logged(world, "(and 9 rounds of barriers since the last such line)"));
-    assert_true(world_logged(world, "round 21 of barrier short has waited 1 ms"));
+    assert_true(world_logged(world, "round 21 of barrier \"short\" has waited 1 ms"));
     assert_false(
         world_logged(world, "(and 18 rounds")); /* those before the last line count no more */
     world_free(world);
@@ -626,6 +649,7 @@ int main(void)
         cmocka_unit_test(a_round_waits_a_day_at_most),
         cmocka_unit_test(the_end_of_the_run_ends_every_wait),
         cmocka_unit_test(a_ps_that_is_lost_ends_every_wait),
+        cmocka_unit_test(a_wait_says_where_a_task_that_is_missing_waits),
         cmocka_unit_test(a_wait_is_a_sentence_of_the_statistics),
         cmocka_unit_test(more_tasks_than_may_wait_are_refused_with_both_figures),
         cmocka_unit_test(as_many_tasks_as_may_wait_pass_together),

@@ -621,15 +621,33 @@ static bool is_waited(struct talk *talk, const char *text) { return times_waited
 static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
 {
     struct talk *const talk = *state;
-    struct members members = begin_with(talk, 2, 3);
+    static const char *const jobs[] = {"worker", "worker", "worker"};
+    struct lane_config config = talk_config();
+
+    config.members_jobs = jobs;
+    config.members_indices = (uint32_t[]){1, 2, 5};
+    config.member_count = 3;
+    struct members members = begin_as(talk, 2, 3, config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk->now_us += 3000000;
+
+    assert_true(is_waited(
+        talk, "synchronous step 1 has waited 3 s for 1 of 3 members that have not joined (worker "
+              "5), worker 2 (no push or pull on ps 1 for 3 s); 1 of 3 have come"));
+}
+
+static void a_ps_that_lists_no_members_counts_those_that_have_not_joined(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_with(talk, 1, 3);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
     talk->now_us += 3000000;
 
     assert_true(is_waited(
-        talk, "synchronous step 1 has waited 3 s for worker 2 (no push or pull on ps 1 for 3 s), "
-              "1 of 3 members that have yet to join; 1 of 3 have come"));
+        talk, "has waited 3 s for 2 of 3 members that have not joined; 1 of 3 have come"));
 }
 
 static void members_that_wait_for_one_step_share_a_sentence(void **state)
@@ -738,6 +756,7 @@ int main(void)
         talk_test(a_lost_member_does_not_fail_what_it_has_committed),
         talk_test(what_was_voided_here_is_said_again),
         talk_test(a_contribution_that_waits_names_whom_it_waits_for),
+        talk_test(a_ps_that_lists_no_members_counts_those_that_have_not_joined),
         talk_test(members_that_wait_for_one_step_share_a_sentence),
         talk_test(who_pushes_without_contributing_is_said_to),
         talk_test(a_step_that_waits_long_is_told_of),

@@ -258,8 +258,8 @@ static void a_wait_names_who_is_behind_and_how_far(void **state)
     pull_at(talk, members.pull[1], 8, 7, 1);
 
     expect_ended(
-        talk, "pull 8 has waited 60 s for step 6 of worker 2, which has finished 5 on ps 1 and "
-              "was last heard from 80 s ago");
+        talk, "pull 8 has waited 60 s for step 6 of worker 2, which has finished 5 (no push "
+              "or pull on ps 1 for 80 s)");
 }
 
 static void a_wait_for_many_names_some_and_counts_the_rest(void **state)
@@ -273,18 +273,40 @@ static void a_wait_for_many_names_some_and_counts_the_rest(void **state)
 
     expect_ended(
         talk,
-        "pull 8 has waited 60 s for step 2 of worker 1, which has finished 0 on ps 1 and "
-        "was last heard from 60 s ago; worker 2, which has finished 0 on ps 1 and was last heard "
-        "from 60 s ago; worker 3, which has finished 1 on ps 1 and was last heard from 60 s ago; "
-        "and 1 more");
+        "pull 8 has waited 60 s for step 2 of worker 1, which has finished 0 (no push or "
+        "pull on ps 1 for 60 s); worker 2, which has finished 0 (no push or pull on ps 1 for 60 "
+        "s); worker 3, which has finished 1 (no push or pull on ps 1 for 60 s); and 1 more");
+}
+
+/* The waits in the statistics a second later, one below the other. */
+static const char *waits(struct talk *talk)
+{
+    static char said[1024];
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us + 1000000,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+
+    said[0] = '\0';
+    ps_core_step(talk->core, &call, &effects);
+    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
+    for (size_t i = 0; i < stats->n_waits; i++) {
+        strcat(said, stats->waits[i]);
+        strcat(said, "\n");
+    }
+    talk_forget(talk);
+    talk->now_us += 1000000;
+    return said;
 }
 
 static void pulls_that_wait_for_the_same_share_a_sentence(void **state)
 {
-    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
     struct talk *const talk = *state;
     struct members members = begin(talk);
-    struct lane_effects effects;
 
     finish(talk, &members, 1, 7);
     finish(talk, &members, 2, 5);
@@ -293,22 +315,75 @@ static void pulls_that_wait_for_the_same_share_a_sentence(void **state)
     talk_tick(talk, 1000);
     pull_at(talk, members.pull[3], 8, 6, 0);
     pull_at(talk, members.pull[1], 9, 7, 0);
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = talk->now_us + 1000000,
-        .call = 1,
-        .call_kind = LANE_CALL_STATS,
-        .request = &request.base};
 
-    ps_core_step(talk->core, &call, &effects);
-
-    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
-    assert_int_equal(stats->n_waits, 2);
     assert_string_equal(
-        stats->waits[0], "2 pulls have waited up to 2 s for step 6 of worker 2, which has finished "
-                         "5 on ps 1 and was last heard from 2 s ago");
-    assert_non_null(strstr(stats->waits[1], "pull 9 has waited 1 s for step 7 of worker 2"));
-    talk_forget(talk);
+        waits(talk),
+        "2 pulls have waited up to 2 s for step 6 of worker 2, which has finished 5 (no push or "
+        "pull on ps 1 for 2 s)\n"
+        "pull 9 has waited 1 s for step 7 of worker 2, which has finished 5 (no push or pull on ps "
+        "1 for 2 s); worker 3, which has finished 6 (no push or pull on ps 1 for 1 s)\n");
+}
+
+/* Member 1 waits for member 2, which has nothing to say. */
+static void begin_waiting(struct talk *talk)
+{
+    struct members members = begin(talk);
+
+    finish(talk, &members, 1, 1);
+    finish(talk, &members, 3, 1);
+    pull_at(talk, members.pull[1], 8, 1, 0);
+}
+
+static void seconds_pass(struct talk *talk, uint32_t seconds, bool ps_0_speaks)
+{
+    wire_peer_order alive = WIRE_PEER_ORDER_INIT;
+
+    alive.alive = true;
+    for (uint32_t i = 0; i < seconds; i++) {
+        talk_tick(talk, 1000);
+        if (ps_0_speaks)
+            talk_order(talk, &alive);
+    }
+}
+
+/* ps 0 would have closed its session. */
+static void a_member_that_is_silent_for_longer_than_its_lease_is_alive(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_waiting(talk);
+    seconds_pass(talk, 14, true);
+    assert_non_null(strstr(waits(talk), "finished 0 (no push or pull on ps 1 for 15 s)\n"));
+
+    assert_non_null(strstr(waits(talk), "finished 0 (alive, no push or pull on ps 1 for 16 s)\n"));
+
+    talk_close(talk, 2);
+    assert_non_null(strstr(waits(talk), "finished 0 (no push or pull on ps 1 for 17 s)\n"));
+}
+
+static void a_ps_that_does_not_hear_ps_0_calls_no_member_alive(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_waiting(talk);
+
+    seconds_pass(talk, 19, false);
+
+    assert_non_null(strstr(waits(talk), "finished 0 (no push or pull on ps 1 for 20 s)\n"));
+}
+
+static void a_ps_that_slept_calls_no_member_alive(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_waiting(talk);
+    talk_tick(talk, 30000);
+    seconds_pass(talk, 1, true);
+    assert_non_null(strstr(waits(talk), "finished 0 (no push or pull on ps 1 for 32 s)\n"));
+
+    seconds_pass(talk, 14, true);
+
+    assert_non_null(strstr(waits(talk), "finished 0 (alive, no push or pull on ps 1 for 47 s)\n"));
 }
 
 int main(void)
@@ -325,6 +400,9 @@ int main(void)
         talk_test(a_wait_names_who_is_behind_and_how_far),
         talk_test(a_wait_for_many_names_some_and_counts_the_rest),
         talk_test(pulls_that_wait_for_the_same_share_a_sentence),
+        talk_test(a_member_that_is_silent_for_longer_than_its_lease_is_alive),
+        talk_test(a_ps_that_does_not_hear_ps_0_calls_no_member_alive),
+        talk_test(a_ps_that_slept_calls_no_member_alive),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

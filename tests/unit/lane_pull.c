@@ -130,7 +130,7 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
     assert_string_equal(
         answer->message,
         "pull 1 has waited 60 s for push 12 of worker 1, whose part for ps 1 has not arrived; its "
-        "mark is 0, last heard from 60 s ago");
+        "mark is 0; no push or pull on ps 1 for 60 s");
 }
 
 /* Before the time that its stream's reader has. */

@@ -290,19 +290,19 @@ static void a_part_that_waits_says_for_what(void **state)
     expect_waits(
         talk, 1500,
         "push 2 of worker 1 is staged on ps 1 and waits for its commit: its client has not heard "
-        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago\n"
+        "from all ps that it concerns, or has stopped; no push or pull on ps 1 for 1.5 s\n"
         "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
-        "not arrived; its mark is 0, last heard from 1.5 s ago\n"
+        "not arrived; its mark is 0; no push or pull on ps 1 for 1.5 s\n"
         "push 6 of worker 1 is staged on ps 1 and waits for its commit: its client has not heard "
-        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago\n");
+        "from all ps that it concerns, or has stopped; no push or pull on ps 1 for 1.5 s\n");
 
     talk_commit(talk, streams.push, 6, 0, 0); /* and when they are committed */
     expect_waits(
         talk, 3000,
         "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
-        "not arrived; its mark is 2, last heard from 1.5 s ago\n"
+        "not arrived; its mark is 2; no push or pull on ps 1 for 1.5 s\n"
         "push 6 of worker 1 is staged on ps 1 and waits for push 5 before it, whose part there "
-        "waits for its turn; its mark is 2, last heard from 1.5 s ago\n");
+        "waits for its turn; its mark is 2; no push or pull on ps 1 for 1.5 s\n");
 }
 
 /* It has its place, and nothing of it is staged. */
@@ -321,17 +321,19 @@ static void a_refused_part_that_waits_says_that_it_was_refused(void **state)
     expect_waits(
         talk, 1500,
         "pull 1 has waited 1.5 s for push 2 of worker 1, whose part for ps 1 was refused and is "
-        "not committed; its mark is 0, last heard from 1.5 s ago\n"
+        "not committed; its mark is 0; no push or pull on ps 1 for 1.5 s\n"
         "push 2 of worker 1 was refused on ps 1 and waits for its commit: its client has not heard "
-        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago; refused: push 2 "
+        "from all ps that it concerns, or has stopped; no push or pull on ps 1 for 1.5 s; refused: "
+        "push 2 "
         "of worker 1: what it has for variable v5 is not finite; it is applied nowhere (allow it "
         "with non_finite_allowed)\n"
         "push 3 of worker 1 was refused on ps 1 and waits for its commit: its client has not heard "
-        "from all ps that it concerns, or has stopped; last heard from 1.5 s ago; refused: push 3 "
+        "from all ps that it concerns, or has stopped; no push or pull on ps 1 for 1.5 s; refused: "
+        "push 3 "
         "of worker 1: what it has for variable v5 is not finite; it is applied nowhere (allow it "
         "with non_finite_allowed)\n"
         "push 5 of worker 1 was refused on ps 1 and waits for push 4 before it, whose part there "
-        "has not arrived; its mark is 0, last heard from 1.5 s ago\n");
+        "has not arrived; its mark is 0; no push or pull on ps 1 for 1.5 s\n");
 }
 
 int main(void)

@@ -675,7 +675,7 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_meet(
  * Fails    alike for all who take part: FAILED_PRECONDITION (STEP_DIFFERS): contributions differ,
  *          whose and how (of lists of tasks that differ the first counts: a round that is whole by
  *          that one is over, and who comes later with another is told alone); UNAVAILABLE
- *          (ROUND_TIMED_OUT): some have not come, naming them and when each was last heard from;
+ *          (ROUND_TIMED_OUT): some have not come, naming them and how long each has pushed nothing;
  * ABORTED (MEMBER_GONE): one that has not come has left, or was lost, or all who came have; ABORTED
  * (ROUND_OVER): it failed before, and how is forgotten; INVALID_ARGUMENT (ZERO_WEIGHT): a mean of
  * no weight. For this one alone: what its contribution was refused for: NON_FINITE; ALREADY_EXISTS:

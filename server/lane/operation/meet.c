@@ -50,8 +50,7 @@ void lane_meet_missing(
             (void)text_print(line, sizeof line, "%s (which has no session)", name);
         else
             (void)text_print(
-                line, sizeof line, "%s (no push or pull on ps %u for %s)", name, lane->index,
-                text_time_us(lane->now_us - session->heard_us).text);
+                line, sizeof line, "%s (%s)", name, lane_session_silence(lane, session).text);
         listing_add(&listing, line);
     }
     (void)text_print(text, text_bytes, "%s", listing_end(&listing));

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "listing.h"
 #include "text.h"
 
 #define MISSING_NAMED 4u
@@ -451,24 +452,50 @@ static void name_missing(
     const struct lane *lane, const struct lane_session *session, char *text, size_t text_bytes)
 {
     const size_t used = strlen(text);
-    const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
     const bool alone = session->contributed_step == 0 && session->counts.pushes > 0;
 
     (void)text_print_line(
-        text + used, text_bytes - used, "%s%s (no push or pull on ps %u for %s%s)",
-        used == 0 ? "" : ", ", session->task, lane->index, silent.text,
-        alone ? "; what it pushes is asynchronous" : "");
+        text + used, text_bytes - used, "%s%s (%s%s)", used == 0 ? "" : ", ", session->task,
+        lane_session_silence(lane, session).text, alone ? "; what it pushes is asynchronous" : "");
+}
+
+static bool has_joined(const struct lane *lane, const char *job, uint32_t index)
+{
+    const struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const struct lane_session *session = lists[i]; session != NULL;
+             session = session->in_lane.next)
+            if (session->index == index && strcmp(session->job, job) == 0)
+                return true;
+    return false;
+}
+
+/* Members that the first step waits for, by name where this ps's configuration lists them. */
+static void name_absent(const struct lane *lane, char *text, size_t text_bytes)
+{
+    const struct lane_config *config = &lane->config;
+    struct listing absent = {0};
+
+    for (uint32_t i = 0; i < config->member_count && !config->members_partial; i++)
+        if (!has_joined(lane, config->members_jobs[i], config->members_indices[i]))
+            listing_add_task(&absent, config->members_jobs[i], config->members_indices[i]);
+    (void)text_print_line(
+        text, text_bytes, "%u of %u members that have not joined%s%s%s",
+        lane_step_yet_to_join(lane), lane->step_members, absent.count > 0 ? " (" : "",
+        listing_end(&absent), absent.count > 0 ? ")" : "");
 }
 
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes)
 {
     const uint64_t step = lane->turns->last_step + 1;
-    const uint32_t begun = lane->turns->step_begun, members = lane->step_members;
     uint32_t missing = 0;
     const bool to_take = lane->step_quorum != 0 && lane->turns->taken_step < step;
 
     assert(text_bytes > 1);
     text[0] = '\0';
+    if (lane_step_yet_to_join(lane) > 0)
+        name_absent(lane, text, text_bytes);
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next) {
         if (is_member(session, step) && (to_take || step_takes(lane, session, step)) &&
@@ -478,10 +505,6 @@ const char *lane_step_missing(const struct lane *lane, char *text, size_t text_b
     size_t used = strlen(text);
     if (missing > MISSING_NAMED)
         (void)text_print_line(text + used, text_bytes - used, ", … %u in all", missing);
-    else if (begun < members)
-        (void)text_print_line(
-            text + used, text_bytes - used, "%s%u of %u members that have yet to join",
-            used == 0 ? "" : ", ", members - begun, members);
     used = strlen(text);
     if (to_take)
         (void)text_print_line(

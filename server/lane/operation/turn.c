@@ -619,7 +619,7 @@ void lane_turn_describe_wait(
     const bool before_is_here = is_next || lane_session_part(session, part->previous) != NULL;
 
     const uint64_t sequence = part->sequence, previous = part->previous;
-    const struct text_time silent = text_time_us(lane->now_us - session->heard_us);
+    const struct session_silence silence = lane_session_silence(lane, session);
     const struct shard *busy = lane_operation_blocking(lane, part);
     const char *const here = part->state == PART_VOID ? "was refused" : "is staged";
     const char *const why = why_refused(part);
@@ -631,16 +631,16 @@ void lane_turn_describe_wait(
             text, text_bytes,
             "push %" PRIu64
             " of %s %s on ps %u and waits for its commit: its client has not heard from all "
-            "ps that it concerns, or has stopped; last heard from %s ago%s%s",
-            sequence, session->task, here, lane->index, silent.text,
+            "ps that it concerns, or has stopped; %s%s%s",
+            sequence, session->task, here, lane->index, silence.text,
             *why == 0 ? "" : "; refused: ", why);
     else if (!is_next)
         (void)text_print_line(
             text, text_bytes,
             "push %" PRIu64 " of %s %s on ps %u and waits for push %" PRIu64
-            " before it, whose part there %s; its mark is %" PRIu64 ", last heard from %s ago",
+            " before it, whose part there %s; its mark is %" PRIu64 "; %s",
             sequence, session->task, here, lane->index, previous,
-            lane_turn_whereabouts(session, part->previous), session->mark, silent.text);
+            lane_turn_whereabouts(session, part->previous), session->mark, silence.text);
     else
         (void)text_print_line(
             text, text_bytes, "push %" PRIu64 " of %s waits for %s%s on ps %u%s", sequence,

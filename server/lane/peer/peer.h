@@ -143,6 +143,12 @@ void lane_session_heard(struct lane *lane, struct lane_session *session);
 void lane_session_end(struct lane *lane, struct lane_session *session);
 /* It has finished so many steps: more than before. */
 void lane_session_set_clock(struct lane *lane, struct lane_session *session, uint64_t clock);
+/* "no push or pull on ps 1 for 3.2 s", with "alive, " before it when its lease is kept. */
+struct session_silence {
+    char text[96];
+};
+struct session_silence
+lane_session_silence(const struct lane *lane, const struct lane_session *session);
 /* Is it a member that pulls wait for, and has it finished fewer steps? */
 bool lane_session_is_behind(
     const struct lane *lane, const struct lane_session *session, uint64_t clock);

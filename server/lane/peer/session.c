@@ -261,6 +261,33 @@ void lane_session_heard(struct lane *lane, struct lane_session *session)
     session->heard = true;
 }
 
+/* ps 0 closes a session when its lease is over, and orders that at once. A session that is open
+ * although it has been silent here for longer has renewed its lease at ps 0. */
+static bool is_alive(const struct lane *lane, const struct lane_session *session)
+{
+    const uint64_t lease_us = (uint64_t)lane->config.lease_ms * 1000;
+    const uint64_t since_us =
+        session->heard_us > lane->resumed_us ? session->heard_us : lane->resumed_us;
+    const bool hears_ps_0 =
+        lane->index == 0 || lane->now_us - lane->coordinator_heard_us < lease_us / 2;
+
+    assert(lane->now_us >= since_us);
+    return !session->closing && !lane_run_is_over(lane) && hears_ps_0 &&
+           lane->now_us - since_us > lease_us + lease_us / 2;
+}
+
+struct session_silence
+lane_session_silence(const struct lane *lane, const struct lane_session *session)
+{
+    struct session_silence silence;
+
+    (void)text_print(
+        silence.text, sizeof silence.text, "%sno push or pull on ps %u for %s",
+        is_alive(lane, session) ? "alive, " : "", lane->index,
+        text_time_us(lane->now_us - session->heard_us).text);
+    return silence;
+}
+
 bool lane_session_is_behind(
     const struct lane *lane, const struct lane_session *session, uint64_t clock)
 {

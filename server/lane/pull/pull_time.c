@@ -17,7 +17,7 @@
 
 static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pull *pull)
 {
-    char wait[SUMAC_ERROR_TEXT_BYTES / 2];
+    char wait[SUMAC_ERROR_TEXT_BYTES];
 
     assert(pull->error.status == SUMAC_OK);
     assert(!pull->active);

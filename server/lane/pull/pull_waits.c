@@ -155,7 +155,7 @@ static void
 describe_step(const struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
 {
     const uint64_t next = lane_step_last(lane) + 1;
-    char missing[256];
+    char missing[384];
 
     assert(pull->at_step >= next - 1);
     (void)lane_step_missing(lane, missing, sizeof missing);
@@ -171,7 +171,7 @@ describe_step(const struct lane *lane, const struct lane_pull *pull, char *text,
             next, lane->index, who);
 }
 
-/* Who is behind, how far, and when each was last heard from. */
+/* Who is behind, how far, and whether each is alive. */
 static void
 describe_slow(struct lane *lane, const struct lane_pull *pull, char *text, size_t text_bytes)
 {
@@ -188,10 +188,9 @@ describe_slow(struct lane *lane, const struct lane_pull *pull, char *text, size_
             continue;
         }
         used += text_print_line(
-            text + used, text_bytes - used,
-            "%s %s, which has finished %" PRIu64 " on ps %u and was last heard from %s ago",
-            (named++ == 0 ? "" : ";"), session->task, session->clock, lane->index,
-            text_time_us(lane->now_us - session->heard_us).text);
+            text + used, text_bytes - used, "%s %s, which has finished %" PRIu64 " (%s)",
+            (named++ == 0 ? "" : ";"), session->task, session->clock,
+            lane_session_silence(lane, session).text);
     }
     if (others > 0)
         (void)text_print(text + used, text_bytes - used, "; and %u more", others);
@@ -263,11 +262,10 @@ static void describe(
     case CAUSE_PUSH:
         (void)text_print_line(
             text, text_bytes,
-            "push %" PRIu64 " of %s, whose part for ps %u %s; its mark is %" PRIu64
-            ", last heard from %s ago",
+            "push %" PRIu64 " of %s, whose part for ps %u %s; its mark is %" PRIu64 "; %s",
             pull->after_sequence, session->task, lane->index,
             lane_turn_whereabouts(session, pull->after_sequence), session->mark,
-            text_time_us(lane->now_us - session->heard_us).text);
+            lane_session_silence(lane, session).text);
         break;
     case CAUSE_ROUND:
         lane_met_describe(lane, pull, text, text_bytes);

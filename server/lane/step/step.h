@@ -218,7 +218,8 @@ struct lane {
     uint64_t exit_by_us;  /* SIGTERM waits no longer */
     uint64_t patience_us; /* the shortest after which somebody silent is taken for lost */
     uint64_t last_step_us, report_due_us, wake_us;
-    uint64_t report_us; /* between the reports of a wait */
+    uint64_t resumed_us; /* the end of the last sleep that was forgiven; 0: none */
+    uint64_t report_us;  /* between the reports of a wait */
     struct session_counts counts;
 };
 
