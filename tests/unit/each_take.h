@@ -16,6 +16,8 @@
 
 /* A source whose takes count, too. For cores that are created while memory is short. */
 extern const struct memory each_take_source;
+/* Bytes of it that have not been given back since each_take_reset. */
+int64_t each_take_held(void);
 
 /* Nothing is counted before. */
 void each_take_reset(void);
