@@ -7,7 +7,7 @@
 
 static struct {
     bool counts;
-    uint64_t count, failing;
+    uint64_t count, failing, run;
     int64_t out, held;
 } takes;
 
@@ -17,12 +17,15 @@ void each_take_reset(void)
     takes.out = takes.held = 0;
 }
 
-void each_take_begin(uint64_t failing)
+void each_take_begin_run(uint64_t failing, uint64_t run)
 {
     takes.counts = true;
     takes.count = 0;
     takes.failing = failing;
+    takes.run = run;
 }
+
+void each_take_begin(uint64_t failing) { each_take_begin_run(failing, failing > 0); }
 
 uint64_t each_take_end(void)
 {
@@ -37,7 +40,8 @@ static bool fails(const struct memory *memory)
 {
     if (!takes.counts || memory == &memory_heap)
         return false;
-    return ++takes.count == takes.failing;
+    takes.count++;
+    return takes.count >= takes.failing && takes.count - takes.failing < takes.run;
 }
 
 static void *counted(void *data, size_t bytes)
