@@ -84,14 +84,17 @@ static void on_refused(struct session *session, struct link *link, const wire_re
         return;
     struct sumac_error *error = pool_take(&session->errors);
     part->push->error = error;
+    part->push->refused_status =
+        refused->status == 0 ? SUMAC_UNKNOWN : (enum sumac_status)refused->status;
+    part->push->refused_reason = (enum sumac_reason)refused->reason;
     if (error == NULL)
         return;
     const bool figures = refused->expected[0] != '\0' && refused->given[0] != '\0';
     (void)fail(
-        error, refused->status == 0 ? SUMAC_UNKNOWN : (enum sumac_status)refused->status,
-        (enum sumac_reason)refused->reason, "ps %" PRIu32 ": %s%s%s%s%s%s", link->ps,
-        refused->message, figures ? " (expected " : "", figures ? refused->expected : "",
-        figures ? ", given " : "", figures ? refused->given : "", figures ? ")" : "");
+        error, part->push->refused_status, part->push->refused_reason,
+        "ps %" PRIu32 ": %s%s%s%s%s%s", link->ps, refused->message, figures ? " (expected " : "",
+        figures ? refused->expected : "", figures ? ", given " : "", figures ? refused->given : "",
+        figures ? ")" : "");
 }
 
 static void complete(struct session *session, struct push *push)
@@ -108,6 +111,12 @@ static void complete(struct session *session, struct push *push)
     struct sumac_error error;
     if (push->error != NULL)
         error = *push->error;
+    else if (push->refused_status != SUMAC_OK)
+        (void)fail(
+            &error, push->refused_status, push->refused_reason,
+            "push %" PRIu64 " was refused and is applied nowhere; the client has no memory for "
+            "the message of the ps",
+            push->sequence);
     else
         (void)fail(
             &error, SUMAC_ABORTED, SUMAC_REASON_UNSPECIFIED,

@@ -87,7 +87,9 @@ struct push {
     uint64_t synchronous_before; /* the last sequence before it of such a one; 0: none */
     const wire_meeting *meeting; /* borrowed; NULL: none */
     bool refused;
-    struct sumac_error *error;    /* of the refusal, from the pool; NULL: none heard */
+    struct sumac_error *error;        /* of the refusal, from the pool; NULL: none heard, or … */
+    enum sumac_status refused_status; /* … there was no memory for more of it than these */
+    enum sumac_reason refused_reason;
     struct session_piece *pieces; /* grouped by ps; the start of the push's block */
     uint32_t *places;             /* of each piece among the caller's */
     uint32_t *ordinals;           /* of each piece's shard among its part's distinct ones */

@@ -7,22 +7,25 @@
 
 static struct {
     bool counts;
-    uint64_t count, failing;
-    int64_t out;
+    uint64_t count, failing, run;
+    int64_t out, held;
 } takes;
 
 void each_take_reset(void)
 {
     takes.counts = false;
-    takes.out = 0;
+    takes.out = takes.held = 0;
 }
 
-void each_take_begin(uint64_t failing)
+void each_take_begin_run(uint64_t failing, uint64_t run)
 {
     takes.counts = true;
     takes.count = 0;
     takes.failing = failing;
+    takes.run = run;
 }
+
+void each_take_begin(uint64_t failing) { each_take_begin_run(failing, failing > 0); }
 
 uint64_t each_take_end(void)
 {
@@ -31,12 +34,14 @@ uint64_t each_take_end(void)
 }
 
 int64_t each_take_out(void) { return takes.out; }
+int64_t each_take_held(void) { return takes.held; }
 
 static bool fails(const struct memory *memory)
 {
     if (!takes.counts || memory == &memory_heap)
         return false;
-    return ++takes.count == takes.failing;
+    takes.count++;
+    return takes.count >= takes.failing && takes.count - takes.failing < takes.run;
 }
 
 static void *counted(void *data, size_t bytes)
@@ -50,12 +55,17 @@ static void *counted(void *data, size_t bytes)
 static void *take(void *context, size_t bytes)
 {
     (void)context;
-    return fails(NULL) ? NULL : memory_take(&memory_heap, bytes);
+    if (fails(NULL))
+        return NULL;
+    void *const data = memory_take(&memory_heap, bytes);
+    takes.held += data == NULL ? 0 : (int64_t)bytes;
+    return data;
 }
 
 static void give(void *context, void *data, size_t bytes)
 {
     (void)context;
+    takes.held -= data == NULL ? 0 : (int64_t)bytes;
     memory_give(&memory_heap, data, bytes);
 }
 

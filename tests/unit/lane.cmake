@@ -5,20 +5,13 @@ if(TARGET lane)
   target_include_directories(lane_talk PUBLIC ${CMAKE_CURRENT_LIST_DIR})
   target_compile_options(lane_talk PRIVATE ${SUMAC_WARNINGS})
   target_link_libraries(lane_talk PUBLIC ps_core ps_core_check PkgConfig::CMOCKA)
-  # Takes of memory that fail, each once: the linker puts each_take.c between a core and its memory.
-  add_library(each_take STATIC ${CMAKE_CURRENT_LIST_DIR}/each_take.c)
-  target_compile_options(each_take PRIVATE ${SUMAC_WARNINGS})
-  target_link_libraries(each_take PUBLIC base)
-  target_link_options(each_take INTERFACE -Wl,--wrap=pool_take -Wl,--wrap=pool_give
-    -Wl,--wrap=sized_pool_take -Wl,--wrap=sized_pool_take_zeroed -Wl,--wrap=sized_pool_take_reserved
-    -Wl,--wrap=sized_pool_give -Wl,--wrap=arena_take -Wl,--wrap=arena_take_zeroed
-    -Wl,--wrap=id_map_put)
   add_library(lane_scarce STATIC ${CMAKE_CURRENT_LIST_DIR}/lane_scarce.c)
   target_compile_options(lane_scarce PRIVATE ${SUMAC_WARNINGS})
   target_link_libraries(lane_scarce PUBLIC lane_talk each_take)
   sumac_unit_test(store USES store store_check)
   sumac_unit_test(store_views USES store store_check)
   sumac_unit_test(store_rows USES store store_check)
+  sumac_unit_test(store_short USES store store_check each_take)
   sumac_unit_test(definition USES catalogue)
   sumac_unit_test(functions USES catalogue)
   sumac_unit_test(lane_push USES lane_talk)

@@ -219,7 +219,7 @@ static void leave(struct scarce *scarce, const struct scarce_conversation *conve
 static uint64_t say_scarcely(
     struct scarce *scarce, const struct scarce_conversation *conversation, uint64_t failing)
 {
-    each_take_begin(failing);
+    each_take_begin_run(failing, scarce->run);
     conversation->say(scarce);
     pass(scarce);
     const uint64_t takes = each_take_end();
@@ -246,14 +246,20 @@ static void expect_kept(const struct kept *kept, const struct kept *expected, ui
     fail_msg("take %" PRIu64 ": the lane holds other than without a failure", failing);
 }
 
+struct setting {
+    uint64_t run; /* takes that fail one after the other */
+    bool records;
+};
+
 /* Returns the takes; `failing` 0 gives what is kept. */
 static uint64_t converse(
-    const struct scarce_conversation *conversation, uint64_t failing, bool records,
+    const struct scarce_conversation *conversation, uint64_t failing, const struct setting *setting,
     struct kept *expected, uint64_t *exits)
 {
     struct scarce scarce;
 
-    begin(&scarce, conversation, records);
+    begin(&scarce, conversation, setting->records);
+    scarce.run = failing == 0 ? 0 : setting->run;
     const uint64_t takes = say_scarcely(&scarce, conversation, failing);
     const bool exited = scarce.talk->lane->exited;
     *exits += exited;
@@ -276,15 +282,17 @@ static uint64_t converse(
 
 void scarce_each_take(const struct scarce_conversation *conversation)
 {
-    for (int records = 0; records < 2; records++) {
+    static const struct setting settings[] = {{1, false}, {3, false}, {1, true}};
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         struct kept expected;
         uint64_t exits = 0, failing = 1;
-        const uint64_t takes = converse(conversation, 0, records != 0, &expected, &exits);
+        const uint64_t takes = converse(conversation, 0, &settings[i], &expected, &exits);
         assert_int_equal(exits, 0);
-        while (converse(conversation, failing, records != 0, &expected, &exits) >= failing)
+        while (converse(conversation, failing, &settings[i], &expected, &exits) >= failing)
             failing++;
         assert_in_range(takes, 5, TAKES_MAX);
         /* A ps that has no memory for a record ends. */
-        assert_in_range(exits, 0, records != 0 ? takes / 2 : takes / 4);
+        assert_in_range(exits, 0, settings[i].records ? takes / 2 : takes / 4);
     }
 }

@@ -18,6 +18,7 @@
 
 struct scarce {
     struct talk *talk;
+    uint64_t run;         /* of takes that fail */
     uint64_t number;      /* of what is said: pushes, steps and rounds have it */
     uint64_t generations; /* of push streams, so far */
     uint64_t push[SCARCE_SESSIONS + 1], pull[SCARCE_SESSIONS + 1]; /* by session; 0: a reader's */

@@ -3,3 +3,5 @@
 foreach(name session_find session_push session_meet session_again session_parts session_pull session_lag session_steps session_join session_leave session_lease session_calls session_limits session_refuses session_closed session_waits session_room)
   sumac_unit_test(${name} USES session session_check)
 endforeach()
+# Each take of memory fails once.
+sumac_unit_test(session_short USES session session_check each_take)
