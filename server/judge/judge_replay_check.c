@@ -175,6 +175,10 @@ same_session(const struct pair *pair, const struct judge_session *a, const struc
     same(pair, (uint64_t)a->cause.kind, (uint64_t)b->cause.kind, "the cause of its end", whom);
     same(pair, a->cause.attempt, b->cause.attempt, "the attempt that ended it", whom);
     same(pair, a->cause.silent_ms, b->cause.silent_ms, "its silence", whom);
+    same_text(pair, a->cause.host, b->cause.host, "host of the attempt that ended it", whom);
+    same(pair, a->cause.pid, b->cause.pid, "the process that ended it", whom);
+    same_text(pair, a->host, b->host, "host", whom);
+    same(pair, a->pid, b->pid, "the process", whom);
     same_ends(pair, a, b);
 }
 

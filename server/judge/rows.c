@@ -36,7 +36,7 @@ take_voided(struct row_reader *reader, struct judge *judge, struct judge_voided 
     }
 }
 
-/* It is of the record that is being read. */
+/* A record has spoken of the object, so another one says when it is gone. */
 static void read_row(const struct judge *judge, struct judge_row *row)
 {
     assert(!judge->records);
@@ -72,8 +72,6 @@ static void put_cluster(struct judge *judge, struct row_writer *writer, const vo
 static void take_cluster(struct judge *judge, struct row_reader *reader)
 {
     TAKE_FIELDS(reader, cluster_fields, judge);
-    read_row(judge, &judge->row);
-    judge->cluster_record = judge->row.record;
     reader->failed |= judge->ps_count > LANE_PS_MAX;
 }
 
@@ -100,8 +98,6 @@ static void take_peer(struct judge *judge, struct row_reader *reader)
     if (reader->failed)
         return;
     TAKE_FIELDS(reader, peer_fields, &judge->peers[ps]);
-    read_row(judge, &judge->peers[ps].row);
-    judge->cluster_record = judge->peers[ps].row.record;
 }
 
 /* ---- tasks ---- */
@@ -256,10 +252,8 @@ static void forget_session(struct judge *judge, struct row_reader *reader)
     reader->failed |= session == NULL;
     if (reader->failed)
         return;
-    if (session->state != JUDGE_SESSION_WAITING) { /* it may be forgotten as it is settled */
-        session->state = JUDGE_SESSION_SETTLED;
-        judge_creator_settled(judge, session);
-    }
+    session->state = JUDGE_SESSION_SETTLED; /* it may be forgotten as it is settled */
+    judge_creator_settled(judge, session);
     judge_session_forget(judge, session);
 }
 
@@ -298,9 +292,7 @@ static void take_function(struct judge *judge, struct row_reader *reader)
                           (size_t)bytes, &error) != SUMAC_OK;
     if (reader->failed)
         return;
-    struct judge_function *function = &judge->defined[number - UPDATE_DEFINED_FIRST];
-    TAKE_FIELDS(reader, function_fields, function);
-    read_row(judge, &function->row);
+    TAKE_FIELDS(reader, function_fields, &judge->defined[number - UPDATE_DEFINED_FIRST]);
 }
 
 /* ---- variables ---- */
@@ -602,8 +594,6 @@ static void take_step(struct judge *judge, struct row_reader *reader)
         if (session != NULL)
             session->taken_step = judge->step_taken;
     }
-    read_row(judge, &judge->step_row);
-    judge->cluster_record = judge->step_row.record;
 }
 
 /* ---- one row ---- */

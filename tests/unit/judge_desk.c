@@ -329,9 +329,13 @@ void desk_join(struct desk *desk, uint32_t nonce)
 {
     uint8_t bytes[16] = {(uint8_t)nonce, (uint8_t)(nonce >> 8), 1};
     wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_identity identity = WIRE_IDENTITY_INIT;
     wire_join_request request = WIRE_JOIN_REQUEST_INIT;
 
     task.job = (char *)"worker";
+    identity.host = (char *)"node4";
+    identity.pid = nonce;
+    request.identity = &identity;
     request.protocol_version = WIRE_PROTOCOL_VERSION;
     request.nonce = (wire_bytes){sizeof bytes, bytes};
     request.role = nonce < 100 ? SUMAC__V1__ROLE__ROLE_MEMBER : SUMAC__V1__ROLE__ROLE_OBSERVER;

@@ -51,7 +51,7 @@ void desk_obey_one(struct desk *desk);
 void desk_obey(struct desk *desk);
 void desk_settle_down(struct desk *desk);
 
-/* Worker 0; nonce 100 and above: an observer. */
+/* Worker 0; nonce 100 and above: an observer. The process of that number on a host. */
 void desk_join(struct desk *desk, uint32_t nonce);
 /* It is answered, too. */
 void desk_joined(struct desk *desk, uint32_t nonce);

@@ -481,6 +481,102 @@ static void a_task_that_gave_way_is_gone_from_the_records_too(void **state)
     desk_compare(desk);
 }
 
+/* No row says anything of them, but those that it was made of. */
+static void sessions_that_a_judge_made_again_forgets_are_gone_from_the_records_too(void **state)
+{
+    struct desk *const desk = *state;
+    uint8_t first[16];
+
+    desk_begin(desk);
+    for (uint32_t i = 0; i < JUDGE_SETTLED_MAX; i++) {
+        desk_joined(desk, 100 + i);
+        if (i == 0)
+            memcpy(first, desk->session, 16);
+        desk_leave(desk);
+        desk_settle_down(desk);
+    }
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+    assert_non_null(judge_session_find(desk->judge, first, 16));
+
+    desk_joined(desk, 100 + JUDGE_SETTLED_MAX);
+    desk_leave(desk);
+    desk_settle_down(desk);
+
+    assert_null(judge_session_find(desk->judge, first, 16));
+    desk_compare(desk);
+}
+
+static void a_task_that_a_judge_made_again_forgets_is_gone_from_the_records_too(void **state)
+{
+    struct desk *const desk = *state;
+    wire_task_name name = WIRE_TASK_NAME_INIT;
+
+    desk_begin(desk);
+    name.job = (char *)"evaluator";
+    for (; name.index < JUDGE_TASKS_MAX; name.index++)
+        assert_non_null(judge_task_find_or_add(desk->judge, &name));
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TICK});
+    desk_settle_down(desk);
+    desk_begin_again(desk);
+    desk_settle_down(desk);
+    name.index = 0;
+    judge_task_find(desk->judge, &name)->left_us = 1; /* the others at 0, so task 1 before it */
+
+    desk_joined(desk, 1);
+
+    name.index = 1;
+    assert_null(judge_task_find(desk->judge, &name));
+    desk_compare(desk);
+}
+
+static void a_barrier_that_a_judge_made_again_forgets_is_gone_from_the_records_too(void **state)
+{
+    struct desk *const desk = *state;
+    char name[16];
+
+    desk_begin(desk);
+    desk_join_as(desk, 0, 1);
+    for (uint32_t i = 0; i <= JUDGE_BARRIERS_MAX; i++) {
+        if (i == JUDGE_BARRIERS_MAX)
+            desk_begin_again(desk);
+        (void)snprintf(name, sizeof name, "%u", i);
+        desk_come(desk, name, 0, 0);
+        desk_settle_down(desk);
+        desk->text[0] = '\0';
+    }
+
+    assert_null(judge_barrier_find(desk->judge, "0"));
+    desk_compare(desk);
+}
+
+/* Its client was silent, and the next one was replaced. The records are compared at the end. */
+static void how_a_session_ended_is_in_the_records(void **state)
+{
+    struct desk *const desk = *state;
+    uint8_t silent[16], replaced[16];
+
+    desk_begin(desk);
+    desk_joined(desk, 101);
+    memcpy(silent, desk->session, 16);
+    for (uint32_t i = 0; i < 12; i++) {
+        desk->now_us += 1000000;
+        desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_TICK});
+    }
+    desk_settle_down(desk);
+    desk_joined(desk, 1);
+    memcpy(replaced, desk->session, 16);
+
+    desk_joined(desk, 2);
+
+    const struct judge_session *session = judge_session_find(desk->judge, silent, 16);
+    assert_in_range(session->cause.silent_ms, 10000, 12000);
+    session = judge_session_find(desk->judge, replaced, 16);
+    assert_int_equal((int)session->cause.kind, WIRE_CLOSE_NEWER_ATTEMPT);
+    assert_string_equal(session->cause.host, "node4");
+    assert_int_equal(session->cause.pid, 2);
+}
+
 /* ---- what is no record */
 
 /* Bytes that another disk has put there: refused, or taken for what they say. */
@@ -560,6 +656,10 @@ int main(void)
         desk_test(a_round_that_does_not_follow_from_the_records_before_it_is_refused),
         desk_test(what_is_forgotten_is_gone_from_the_records_too),
         desk_test(a_task_that_gave_way_is_gone_from_the_records_too),
+        desk_test(sessions_that_a_judge_made_again_forgets_are_gone_from_the_records_too),
+        desk_test(a_task_that_a_judge_made_again_forgets_is_gone_from_the_records_too),
+        desk_test(a_barrier_that_a_judge_made_again_forgets_is_gone_from_the_records_too),
+        desk_test(how_a_session_ended_is_in_the_records),
         desk_test(what_no_judge_wrote_does_no_harm),
         desk_test(who_begins_again_takes_no_silence_before_that_from_anybody),
     };
