@@ -113,8 +113,8 @@ enum sumac_status peers_open(
         return value_fail_for_memory(error);
     pthread_mutex_init(&made->mutex, NULL);
     made->client = options->client;
-    enum sumac_status status = reserve_failures(made) ? copy_workers(options, made, error)
-                                                      : value_fail_for_memory(error);
+    enum sumac_status status =
+        reserve_failures(made) ? copy_workers(options, made, error) : value_fail_for_memory(error);
     if (status == SUMAC_OK)
         status = name_it(options, made, error);
     if (status == SUMAC_OK)
@@ -330,9 +330,9 @@ struct hearing {
     struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
-    bool alone; /* only this worker fails: it has no memory for what the others bring */
-    bool sums_beside;         /* the rounds that sum are under way beside the block, not after it */
-    uint32_t sums, sums_most; /* rounds that sum: of this worker, and of the one with the most */
+    bool alone;       /* only this worker fails: it has no memory for what the others bring */
+    bool sums_beside; /* the rounds that sum are under way beside the block, not after it */
+    uint32_t sums, sums_most;    /* rounds that sum: of this worker, and of the one with the most */
     uint64_t run, call, attempt; /* of the worker whose block was read last */
     struct heard *heard;         /* (2): of worker 0, and of another */
 };
