@@ -10,6 +10,7 @@ import socket
 import struct
 import subprocess
 import tempfile
+import time
 import unittest
 
 from cluster import BUILD, LONG_MS, PATIENCE_S, SUMAC, Cluster, Process, children, free_ports
@@ -299,6 +300,50 @@ class Strategies(unittest.TestCase):
 
         self.say(again, "all_reduce 4 10")                                      # then
         first.wait_for("^came to 11 11$", after)
+
+    def until_all_have_heard(self):
+        until = time.monotonic() + PATIENCE_S
+        while any(ps["memory"]["meet_bytes"] for ps in self.cluster.stats()["ps"]):
+            self.assertLess(time.monotonic(), until)
+
+    def test_a_worker_that_is_started_again_while_no_other_waits_is_told_what_to_do_when_its_time_is_over(self):
+        workers = self.workers()                                                # given
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
+        self.until_all_have_heard()
+        workers[1].kill()
+        again = self.again(1)
+
+        after = self.say(again, "all_reduce 4 1 500")                           # when
+
+        again.wait_for("^refused DEADLINE_EXCEEDED all_reduce: .* for worker 0 .*this is attempt 2 of worker 1: .*start all of them again$", after)
+
+    def test_workers_that_are_all_started_again_meet_whoever_comes_first(self):
+        """The ps do not know yet that the others are gone. They know no round that the earlier attempts had a part in, so a first call waits."""
+        workers = self.workers(count=3, options=("--lease-ms", str(LONG_MS)))   # given
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 3 3$")
+        self.until_all_have_heard()
+        for worker in workers:
+            worker.kill()
+
+        first = self.again(2)                                                   # when
+        after = self.say(first, "all_reduce 4 1")
+        self.cluster.wait_for_wait("worker 0")
+        others = [self.again(index) for index in (0, 1)]
+
+        self.all_say(others, "all_reduce 4 1", answer="^came to 3 3$")          # then
+        first.wait_for("^came to 3 3$", after)
+
+    def test_the_sums_of_a_first_call_begin_after_its_block(self):
+        """A later attempt of a worker could have a part in sums that begin before this worker knows the attempts."""
+        first, second = self.workers()
+        after = self.say(first, "all_reduce 30000 1")                           # given
+        self.cluster.wait_for_wait("round 1 .*worker 1")
+
+        self.say(second, "garbage 2 00")                                        # when: the round of the sum
+
+        self.cluster.wait_for_wait("round 2 .*worker 0")                        # then: the first has not come to it
+        self.assertNotIn("refused", second.text())
+        self.assertEqual(after, len(first.lines))
 
     def test_a_function_that_fails_is_its_workers_alone(self):
         workers = self.workers()

@@ -51,7 +51,7 @@ static void what_is_wrong_with_it_refuses_the_part(void **state)
     expect_nothing_kept(&world);
 }
 
-/* At once: it would wait out its time. Where more members may be than are listed, it waits. */
+/* At once: the round would wait out its time. */
 static void a_task_that_is_not_listed_is_refused(void **state)
 {
     static const char *const jobs[] = {"chief", "worker", "worker"};

@@ -113,8 +113,8 @@ enum sumac_status peers_open(
         return value_fail_for_memory(error);
     pthread_mutex_init(&made->mutex, NULL);
     made->client = options->client;
-    enum sumac_status status = reserve_failures(made) ? copy_workers(options, made, error)
-                                                      : value_fail_for_memory(error);
+    enum sumac_status status =
+        reserve_failures(made) ? copy_workers(options, made, error) : value_fail_for_memory(error);
     if (status == SUMAC_OK)
         status = name_it(options, made, error);
     if (status == SUMAC_OK)
@@ -330,9 +330,9 @@ struct hearing {
     struct sumac_value *const *own;
     struct sumac_value **all;
     bool ends_run;
-    bool alone; /* only this worker fails: it has no memory for what the others bring */
-    bool sums_beside;         /* the rounds that sum are under way beside the block, not after it */
-    uint32_t sums, sums_most; /* rounds that sum: of this worker, and of the one with the most */
+    bool alone;       /* only this worker fails: it has no memory for what the others bring */
+    bool sums_beside; /* the rounds that sum are under way beside the block, not after it */
+    uint32_t sums, sums_most;    /* rounds that sum: of this worker, and of the one with the most */
     uint64_t run, call, attempt; /* of the worker whose block was read last */
     struct heard *heard;         /* (2): of worker 0, and of another */
 };
@@ -582,6 +582,26 @@ static enum sumac_status begin_all(
     return status;
 }
 
+/* The round of the block has failed. A later attempt that has met no other worker yet is also told
+ * what to do if they went on with an earlier attempt: a ps may not know. */
+static enum sumac_status fail_block_round(
+    const struct hearing *hearing, const struct sumac_error *why, struct sumac_error *error)
+{
+    const struct peers *peers = hearing->strategy->peers;
+    const uint64_t attempt = peers->attempts[peers->index];
+    struct sumac_error named;
+    const enum sumac_status status = peers_fail_round(hearing->made, why, &named);
+
+    assert(status != SUMAC_OK);
+    if (status != SUMAC_DEADLINE_EXCEEDED || attempt == 1 || peers_know_attempts(peers))
+        return peers_fail_round(hearing->made, why, error);
+    return fail(
+        error, status, named.reason,
+        "%.330s; this is attempt %" PRIu64 " of worker %" PRIu32 ": if the others went on with an "
+        "earlier attempt, start all of them again",
+        named.text, attempt, peers->index);
+}
+
 /* The block's round is waited for; those that sum are left under way. */
 static enum sumac_status exchange(
     struct hearing *hearing, const struct pack *block, const struct sumac_error *failed,
@@ -601,7 +621,7 @@ static enum sumac_status exchange(
         status = sumac_meet_wait(meet, 0, &met, &why);
     while (status == SUMAC_DEADLINE_EXCEEDED);
     status = status == SUMAC_OK ? hear(hearing, &met.value, error)
-                                : peers_fail_round(hearing->made, &why, error);
+                                : fail_block_round(hearing, &why, error);
     peers->sums.agreed = status == SUMAC_OK || hearing->alone;
     if (status == SUMAC_OK && !hearing->sums_beside &&
         sums_begin(hearing->strategy, hearing->own, &why) != SUMAC_OK)

@@ -8,7 +8,6 @@
 #include "error.h"
 #include "there.h"
 
-
 /* Is this a thread of the replica's, in its run? */
 static enum sumac_status check_replica(
     const struct sumac_replica_context *replica, const char *call, struct sumac_error *error)
@@ -40,7 +39,7 @@ communication_check(const struct sumac_communication_options *options, struct su
     return SUMAC_OK;
 }
 
-/* What the caller says, or else the strategy's. */
+/* The caller's options, or else the strategy's. */
 static enum sumac_status read_options(
     const struct sumac_strategy *strategy, const struct sumac_communication_options *given,
     struct sumac_communication_options *options, struct sumac_error *error)
@@ -87,8 +86,8 @@ static enum sumac_status take_own(
     return status;
 }
 
-/* Of a replica's collective, whose name is `name`: with these options, or the error is all
- * replicas'. */
+/* Make a replica's collective, called `name`, with these options. An error is that of all replicas.
+ */
 static enum sumac_status collect_with_others(
     struct sumac_replica_context *replica, const char *name, struct call *call,
     const struct sumac_communication_options *options, struct sumac_value **result,

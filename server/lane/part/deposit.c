@@ -97,8 +97,8 @@ static bool is_listed(struct lane *lane, const struct meeting_task *task, uint32
     return false;
 }
 
-/* May each of its tasks come? Where there may be members that are not listed, any chief or worker
- * may. */
+/* May each of its tasks come? A configuration that may leave members out allows any chief or
+ * worker. */
 static bool check_listed(struct lane *lane, struct lane_part *part, const struct meeting *meeting)
 {
     const struct lane_config *config = &lane->config;
