@@ -340,7 +340,8 @@ static void refuse_beside_steps(struct lane *lane, struct claim *claim)
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %" PRIu64 " takes %" PRIu64 " bytes of staging on ps %u, which keeps %" PRIu64
         " for the contributions of members to synchronous steps and has %" PRIu64
-        " for others: push less at once, or start the ps with a --staging-max of %" PRIu64 "M",
+        " for others: push less at once, push again between two steps, or start the ps with a "
+        "--staging-max of %" PRIu64 "M",
         header.sequence, room, lane->index, kept, left, 2 * ((kept + room) >> 20) + 2);
     lane_part_expected(part, "%" PRIu64, left);
     lane_part_given(part, "%" PRIu64, room);

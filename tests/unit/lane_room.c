@@ -367,6 +367,7 @@ static void ordinary_parts_leave_room_for_a_step(void **state)
     talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
     assert_non_null(strstr(talk->refused, "keeps 5673 for the contributions of members"));
     assert_non_null(strstr(talk->refused, "has 1000 for others"));
+    assert_non_null(strstr(talk->refused, "push again between two steps"));
 }
 
 /* The step needs its session, whose contribution comes after the part. */
