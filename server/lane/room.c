@@ -141,10 +141,12 @@ static uint64_t largest_contribution(const struct lane *lane)
     return most;
 }
 
-/* One contribution of each member, while any is due. */
-static uint64_t kept_for_steps(const struct lane *lane)
+/* One contribution of each member beside this session, while any is due. The session's own comes
+ * after what it asks for now. */
+static uint64_t kept_for_steps(const struct lane *lane, const struct lane_session *session)
 {
-    const uint64_t most = lane->claims.bytes_max, members = count_members(lane);
+    const uint64_t most = lane->claims.bytes_max;
+    const uint64_t members = count_members(lane) - (session->first_step != 0);
     bool any = false;
 
     for (const struct claim *claim = lane->claims.all.first; claim != NULL;
@@ -282,16 +284,17 @@ void lane_room_withdraw(
 
 /* ---- room is shared ---- */
 
-static bool has_room(const struct lane *lane, const struct claim *claim, uint64_t kept)
+static bool has_room(const struct lane *lane, const struct claim *claim)
 {
     const uint64_t most = lane->claims.bytes_max;
     uint64_t ordinary = 0;
 
-    assert(kept <= most);
     if (claim->room_bytes > most || lane->claims.bytes > most - claim->room_bytes)
         return false;
     if (claim->step != 0)
         return true;
+    const uint64_t kept = kept_for_steps(lane, claim->session);
+    assert(kept <= most);
     for (const struct claim *other = lane->claims.all.first; other != NULL;
          other = other->in_lane.next)
         ordinary += other->state != CLAIM_WAITS && other->step == 0 ? other->room_bytes : 0;
@@ -317,10 +320,12 @@ static void make_room(struct lane *lane, const struct claim *first)
         last->way_asked = lane_answer_give_way(lane, last);
 }
 
-/* It would wait for the end of the steps, and one of these may wait for what it holds elsewhere. */
-static void refuse_beside_steps(struct lane *lane, struct claim *claim, uint64_t kept)
+/* It would wait for the end of the steps, and one of these may wait for what it holds elsewhere, or
+ * for what its session contributes next. */
+static void refuse_beside_steps(struct lane *lane, struct claim *claim)
 {
     struct lane_session *session = claim->session;
+    const uint64_t kept = kept_for_steps(lane, session);
     const uint64_t room = claim->room_bytes, left = lane->claims.bytes_max - kept;
     wire_part header = WIRE_PART_INIT;
 
@@ -335,7 +340,8 @@ static void refuse_beside_steps(struct lane *lane, struct claim *claim, uint64_t
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %" PRIu64 " takes %" PRIu64 " bytes of staging on ps %u, which keeps %" PRIu64
         " for the contributions of members to synchronous steps and has %" PRIu64
-        " for others: push less at once, or start the ps with a --staging-max of %" PRIu64 "M",
+        " for others: push less at once, push again between two steps, or start the ps with a "
+        "--staging-max of %" PRIu64 "M",
         header.sequence, room, lane->index, kept, left, 2 * ((kept + room) >> 20) + 2);
     lane_part_expected(part, "%" PRIu64, left);
     lane_part_given(part, "%" PRIu64, room);
@@ -367,14 +373,14 @@ static void find_first(const struct lane *lane, struct claim *first[3])
         first[CLAIM_LINE_LATER] = NULL;
 }
 
-static struct claim *find_refused(const struct lane *lane, uint64_t kept)
+static struct claim *find_refused(const struct lane *lane)
 {
     struct claim *claim = lane->claims.all.first;
 
     while (claim != NULL &&
            (claim->state != CLAIM_WAITS || claim->rank.line != CLAIM_LINE_ORDINARY ||
-            claim->room_bytes <= lane->claims.bytes_max - kept ||
-            claim->session->push_stream == NULL))
+            claim->session->push_stream == NULL ||
+            claim->room_bytes <= lane->claims.bytes_max - kept_for_steps(lane, claim->session)))
         claim = claim->in_lane.next;
     return claim;
 }
@@ -385,19 +391,18 @@ static bool share_once(struct lane *lane)
     struct claim *first[3];
 
     rank_all(lane);
-    const uint64_t kept = kept_for_steps(lane);
-    struct claim *const refused = find_refused(lane, kept);
+    struct claim *const refused = find_refused(lane);
     if (refused != NULL) {
         const struct lane_session *session = refused->session;
         const uint64_t sequence = refused->sequence;
-        refuse_beside_steps(lane, refused, kept);
+        refuse_beside_steps(lane, refused);
         return lane_claim_find(lane, session, sequence) == NULL;
     }
     find_first(lane, first);
     for (size_t line = 0; line < 3; line++) {
         if (first[line] == NULL)
             continue;
-        if (has_room(lane, first[line], kept)) {
+        if (has_room(lane, first[line])) {
             lane_claim_reserve(lane, first[line]);
             lane_answer_resend(lane, first[line]->session, first[line]->sequence);
             return true;

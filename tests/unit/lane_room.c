@@ -504,6 +504,50 @@ static void ordinary_parts_leave_room_for_a_step(void **state)
     talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
     assert_non_null(strstr(talk->refused, "keeps 5673 for the contributions of members"));
     assert_non_null(strstr(talk->refused, "has 1000 for others"));
+    assert_non_null(strstr(talk->refused, "push again between two steps"));
+}
+
+/* The step needs its session, whose contribution comes after the part. */
+static void a_members_ordinary_part_takes_the_room_of_its_own_contribution(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM + 1000);
+    const struct talk_part part = large_contribution(1), ordinary = large(1, 0, 1);
+    struct talk_part next = large_contribution(1);
+
+    for (uint8_t member = 1; member <= 2; member++) { /* given: all but one have contributed */
+        talk_ask(talk, members.push[member], &part);
+        talk_part(talk, members.push[member], &part);
+    }
+    talk_expect(talk, "resend 1\nstaged 1\nresend 1\nstaged 1\n");
+
+    talk_ask(talk, members.push[3], &ordinary); /* when */
+
+    talk_expect(talk, "resend 1\n"); /* then */
+    talk_part(talk, members.push[3], &ordinary);
+    talk_commit(talk, members.push[3], 1, 0, 0);
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    next.sequence = 2;
+    next.previous = 1;
+    talk_ask(talk, members.push[3], &next);
+    talk_expect(talk, "resend 2\n");
+}
+
+static void a_members_ordinary_part_that_others_contributions_leave_no_room_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM);
+    const struct talk_part part = large_contribution(1);
+    struct talk_part ordinary = large(1, 0, 1);
+
+    talk_ask(talk, members.push[1], &part);
+    talk_expect(talk, "resend 1\n");
+
+    ordinary.room = ROOM + 1;
+    talk_ask(talk, members.push[3], &ordinary);
+
+    talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
+    assert_non_null(strstr(talk->refused, "keeps 3782 for the contributions of members"));
 }
 
 static void an_ordinary_part_gives_way_to_a_contribution_however_old_it_is(void **state)
@@ -570,6 +614,8 @@ int main(void)
         talk_test(a_closed_session_that_waits_is_one_of_the_members),
         talk_test(ordinary_parts_share_what_steps_leave),
         talk_test(ordinary_parts_leave_room_for_a_step),
+        talk_test(a_members_ordinary_part_takes_the_room_of_its_own_contribution),
+        talk_test(a_members_ordinary_part_that_others_contributions_leave_no_room_is_refused),
         talk_test(an_ordinary_part_gives_way_to_a_contribution_however_old_it_is),
         talk_test(contributions_to_a_later_step_give_way_to_those_of_the_open_one),
     };
