@@ -17,7 +17,7 @@ class AtStep(Members):
         self.waits("for worker 1")
         reader = self.cluster.add(Process([SUMAC, "get", "w", "--json", "--at-step", "1", "--timeout-ms", "100000", "--ps",
                                            self.cluster.addresses()[0]]))
-        self.waits(r"^pull [0-9]+ has waited .* for synchronous step 1, which waits on ps [01] for worker 1 \(no push or pull on ps [01] for .*\)$")
+        self.waits(r"^pull [0-9]+ has waited .* for synchronous step 1, which waits on ps [01] for worker 1 \((alive, )?no push or pull on ps [01] for .*\)$")
         self.order(other, "contribute w 4 1", "^begun$")
         self.order(other, "end", "^pushed$")
         one.wait_for("^pushed$", after)
@@ -52,7 +52,7 @@ class AtStep(Members):
         code, output = self.cluster.sumac_once("get", "w", "--json", "--at-step", "2", "--timeout-ms", "8000")
         self.assertGreaterEqual(code, 128, output)
         self.assertRegex(output, r"has waited [78][.0-9]* s for synchronous step 2; step 1 waits on ps [01] for worker 1 "
-                                 r"\(no push or pull on ps [01] for .*\)")
+                                 r"\((alive, )?no push or pull on ps [01] for .*\)")
 
     def test_a_push_that_is_not_over_in_time_names_who_is_missing(self):
         self.cluster = Cluster(workers=3)
@@ -64,7 +64,7 @@ class AtStep(Members):
         after = self.begun(one, "1")
         one.wait_for(r"a push is not over; ps [01]: it waits for synchronous step 1, which waits on ps [01] for worker [12] ", after)
         one.wait_for(r"^refused DEADLINE_EXCEEDED TIMED_OUT the push was not over within 8 s; ps [01]: it waits for synchronous step 1, "
-                     r"which waits on ps [01] for (worker [12] \(no push or pull on ps [01] for .*\)(, )?){2}$", after)
+                     r"which waits on ps [01] for (worker [12] \((alive, )?no push or pull on ps [01] for .*\)(, )?){2}$", after)
         for member in others:                                       # it is under way still
             self.order(member, "create w float32 2 1 2 assign_add sum", "^created w$")
             self.order(member, "contribute w 1 1", "^begun$")

@@ -35,7 +35,7 @@ class Lag(unittest.TestCase):
                 after = len(fast.lines)
                 fast.say(f"pull w {lag_max}")
                 stats = self.cluster.wait_for_wait("^pull [0-9]+ has waited .* for step 1 of worker 1, which has finished 0 "
-                                   r"\(no push or pull on ps [01] for .*\)$")
+                                   r"\((alive, )?no push or pull on ps [01] for .*\)$")
                 self.assertEqual({client["name"]: client["lag"] for client in stats["clients"]},
                                  {"worker 0": lag_max + 1, "worker 1": 0})
                 self.assertEqual(fast.lines[after:], [])
@@ -52,7 +52,7 @@ class Lag(unittest.TestCase):
         self.order(fast, "create w float32 2 1 2 assign_add", "^created w$")
         self.order(fast, "step w 1", "^stepped$")
         self.order(fast, "pull w 0", "^refused UNAVAILABLE TIMED_OUT ps [01]: pull [0-9]+ has waited 8 s for step 1 of worker 1, "
-                                     r"which has finished 0 \(no push or pull on ps [01] for .*\)$")
+                                     r"which has finished 0 \((alive, )?no push or pull on ps [01] for .*\)$")
         self.order(fast, "pull w 1", "^pulled w 1 1 same$")
 
     def test_who_leaves_or_is_lost_holds_up_nobody(self):

@@ -12,7 +12,7 @@ class Steps(Members):
     def test_a_step_waits_for_every_member_and_is_one_update(self):
         one, other = self.members()
         after = self.begun(one, "3")
-        self.waits(r"^synchronous step 1 has waited .* for worker 1 \(no push or pull on ps [01] for .*\); 1 of 2 have come$")
+        self.waits(r"^synchronous step 1 has waited .* for worker 1 \((alive, )?no push or pull on ps [01] for .*\); 1 of 2 have come$")
         self.order(other, "pull w", "^pulled w 0 0 same$")
         self.order(other, "contribute w 4 1", "^begun$")
         self.order(other, "end", "^pushed$")
