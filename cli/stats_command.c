@@ -60,15 +60,15 @@ const struct command stats_command = {
              "M, G as in options):\n"
              "BOUND is the most that RESIDENT comes to with the variables that there are, "
              "BASE + state USED + all\n"
-             "MAX but state's; it grows with what is created, and state MAX bounds that. What "
-             "does not fit into\n"
-             "the terminal's width is left out; JSON has it all. A ps that does not answer "
-             "within 5 s is shown as\n"
-             "such, and the exit code is 128 or more. --watch ends with the run: with 0 when "
-             "a ps says that it\n"
-             "ended well; else, and when all ps are gone without a word or one was started "
-             "again, with 128 or\n"
-             "more.\n"
+             "MAX but state's; it grows with what is created, and state MAX bounds that. Columns "
+             "that do not fit into\n"
+             "the terminal's width are left out, and with --watch clients that do not fit into "
+             "its height; JSON has\n"
+             "all of them. A ps that does not answer within 5 s is shown as such, and the exit "
+             "code is 128 or more.\n"
+             "--watch ends with the run: with 0 when a ps says that it ended well; else, and when "
+             "all ps are gone\n"
+             "without a word or one was started again, with 128 or more.\n"
              "\n"
              "JSON: time, ps (counters, rates per second, push_us, pull_us and staleness with "
              "count, mean, p50,\n"
@@ -193,7 +193,7 @@ static bool print(const struct sight *sight, const struct stats_options *options
         return stats_print_json(&picture, options->watch, stdout) && fflush(stdout) == 0;
     if (options->watch)
         printf("%s  ", stats_time(time_text));
-    const bool printed = stats_print_tables(&picture, screen_columns(), stdout);
+    const bool printed = stats_print_tables(&picture, screen_columns(), 0, stdout);
     if (options->watch)
         fputc('\n', stdout);
     return fflush(stdout) == 0 && printed;
@@ -209,7 +209,7 @@ static bool draw(struct sight *sight)
     if (file == NULL)
         return false;
     fprintf(file, "%s  ", stats_time(time_text));
-    bool printed = stats_print_tables(&picture, screen_columns(), file);
+    bool printed = stats_print_tables(&picture, screen_columns(), screen_lines(), file);
     printed = fclose(file) == 0 && printed;
     free(sight->drawn);
     sight->drawn = text;
