@@ -26,7 +26,7 @@ struct pace {
 
 static double rate_of(const struct activity *client, bool steps)
 {
-    const double rate = steps ? client->step_rate : client->push_rate;
+    const double rate = steps ? client->step_rate : client->whole_push_rate;
 
     return isnan(rate) ? 0 : rate;
 }
@@ -137,11 +137,11 @@ static void add_staleness(struct table *table, const struct histogram *histogram
 
 static void add_traffic(struct table *table, const struct activity *activity)
 {
-    add_rate(table, activity->push_rate);
+    add_rate(table, activity->whole_push_rate);
     add_size(table, activity->push_bytes_rate);
     add_latencies(table, &activity->push_us);
     add_staleness(table, &activity->staleness);
-    add_rate(table, activity->pull_rate);
+    add_rate(table, activity->whole_pull_rate);
     add_size(table, activity->pull_bytes_rate);
     add_latencies(table, &activity->pull_us);
 }

@@ -325,6 +325,26 @@ static void a_rate_that_cannot_be_known_is_not(void **state)
     sample_deinit(&less);
 }
 
+static void a_push_that_concerns_two_ps_counts_once_in_its_clients_rate(void **state)
+{
+    struct told *const told = *state;
+    struct sample before = take(told, 1000000);
+
+    for (int ps = 0; ps < 2; ps++) {
+        told->sessions[ps][0].pushes += 10;
+        told->sessions[ps][0].pulls += ps == 0 ? 4 : 6; /* two of them of ps 1 alone */
+    }
+    struct sample now = take(told, 2000000);
+    sample_compare(&before, &now);
+
+    assert_number_equal(now.clients[0].push_rate, 20);
+    assert_number_equal(now.clients[0].whole_push_rate, 10);
+    assert_number_equal(now.clients[0].pull_rate, 10);
+    assert_number_equal(now.clients[0].whole_pull_rate, 6);
+    sample_deinit(&before);
+    sample_deinit(&now);
+}
+
 /* As JSON where `width` is AS_JSON; 0: as wide, or as long, as it gets. */
 static char *
 printed_in(const struct told *told, const struct sample *sample, uint32_t width, uint32_t lines)
@@ -674,6 +694,7 @@ int main(void)
         told_test(a_run_without_steps_is_measured_by_its_pushes),
         told_test(a_worker_that_has_left_is_not_slow),
         told_test(a_table_has_each_clients_figures),
+        told_test(a_push_that_concerns_two_ps_counts_once_in_its_clients_rate),
         told_test(clients_of_the_middle_are_counted_where_lines_are_few),
         told_test(in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_not),
         told_test(tables_have_each_ps_and_its_memory),
