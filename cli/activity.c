@@ -55,15 +55,21 @@ find(const struct activity *rows, uint32_t count, const char *name, uint64_t att
     return NULL;
 }
 
-static void add_client(struct sample *sample, const wire_session_stats *session)
+static struct activity *find_client(const struct sample *sample, const wire_session_stats *session)
 {
     char name[sizeof sample->clients->name];
 
     (void)text_print_line(name, sizeof name, "%s", session->task);
-    struct activity *client = find(sample->clients, sample->client_count, name, session->attempt);
+    return find(sample->clients, sample->client_count, name, session->attempt);
+}
+
+static void add_client(struct sample *sample, const wire_session_stats *session)
+{
+    struct activity *client = find_client(sample, session);
+
     if (client == NULL) {
         client = &sample->clients[sample->client_count++];
-        memcpy(client->name, name, sizeof name);
+        (void)text_print_line(client->name, sizeof client->name, "%s", session->task);
         (void)text_print_line(client->state, sizeof client->state, "%s", session->state);
         client->attempt = session->attempt;
         client->heard_ms = UINT64_MAX;
@@ -117,6 +123,30 @@ static int order_clients(const void *a, const void *b)
     return (left->attempt > right->attempt) - (left->attempt < right->attempt);
 }
 
+/* What each client did at each ps. False: no memory. */
+static bool split_by_ps(const struct answers *answers, struct sample *sample)
+{
+    const size_t count = (size_t)sample->client_count * sample->ps_count;
+
+    sample->on_ps = calloc(count + 1, sizeof *sample->on_ps);
+    if (sample->on_ps == NULL)
+        return false;
+    for (uint32_t i = 0; i < sample->client_count; i++)
+        sample->clients[i].on_ps = &sample->on_ps[(size_t)i * sample->ps_count];
+    for (uint32_t ps = 0; ps < sample->ps_count; ps++) {
+        const wire_stats_reply *reply = stats_of(answers, ps);
+        for (size_t i = 0; reply != NULL && i < reply->n_sessions; i++) {
+            const wire_session_stats *session = reply->sessions[i];
+            const struct activity *client = find_client(sample, session);
+            struct parts_on_ps *parts =
+                &sample->on_ps[(size_t)(client - sample->clients) * sample->ps_count + ps];
+            total_add(&parts->pushes, session->pushes);
+            total_add(&parts->pulls, session->pulls);
+        }
+    }
+    return true;
+}
+
 bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *sample)
 {
     size_t sessions = 0;
@@ -143,13 +173,17 @@ bool sample_take(const struct answers *answers, uint64_t now_us, struct sample *
     }
     measure_lag(sample);
     qsort(sample->clients, sample->client_count, sizeof *sample->clients, order_clients);
-    return true;
+    if (split_by_ps(answers, sample))
+        return true;
+    sample_deinit(sample);
+    return false;
 }
 
 void sample_deinit(struct sample *sample)
 {
     free(sample->ps);
     free(sample->clients);
+    free(sample->on_ps);
     *sample = (struct sample){0};
 }
 
@@ -158,9 +192,31 @@ static double rate(uint64_t before, uint64_t now, double seconds)
     return now >= before ? (double)(now - before) / seconds : (double)NAN;
 }
 
-/* `before` NULL: there is nothing to compare with. */
-static void compare(const struct activity *before, struct activity *now, double seconds)
+static double larger(double a, double b) { return isnan(a) || b > a ? b : a; }
+
+/* A push or pull has a part on each ps that it concerns: it counts once. */
+static void compare_whole(
+    const struct activity *before, struct activity *now, uint32_t ps_count, double seconds)
 {
+    if (now->on_ps == NULL) {
+        now->whole_push_rate = now->push_rate;
+        now->whole_pull_rate = now->pull_rate;
+        return;
+    }
+    for (uint32_t ps = 0; ps < ps_count; ps++) {
+        const struct parts_on_ps *then = &before->on_ps[ps], *parts = &now->on_ps[ps];
+        now->whole_push_rate =
+            larger(now->whole_push_rate, rate(then->pushes, parts->pushes, seconds));
+        now->whole_pull_rate =
+            larger(now->whole_pull_rate, rate(then->pulls, parts->pulls, seconds));
+    }
+}
+
+/* `before` NULL: there is nothing to compare with. */
+static void
+compare(const struct activity *before, struct activity *now, uint32_t ps_count, double seconds)
+{
+    now->whole_push_rate = now->whole_pull_rate = (double)NAN;
     now->step_rate = now->push_rate = now->push_bytes_rate = (double)NAN;
     now->pull_rate = now->pull_bytes_rate = (double)NAN;
     if (before == NULL || seconds <= 0)
@@ -170,6 +226,7 @@ static void compare(const struct activity *before, struct activity *now, double 
     now->push_bytes_rate = rate(before->push_bytes, now->push_bytes, seconds);
     now->pull_rate = rate(before->pulls, now->pulls, seconds);
     now->pull_bytes_rate = rate(before->pull_bytes, now->pull_bytes, seconds);
+    compare_whole(before, now, ps_count, seconds);
 }
 
 /* Did the same ps answer? Else what clients did is added up over other ones. */
@@ -189,11 +246,13 @@ void sample_compare(const struct sample *before, struct sample *now)
     const bool comparable = are_comparable(before, now);
 
     for (uint32_t i = 0; i < now->ps_count; i++)
-        compare(find(before->ps, before->ps_count, now->ps[i].name, 0), &now->ps[i], seconds);
+        compare(
+            find(before->ps, before->ps_count, now->ps[i].name, 0), &now->ps[i], now->ps_count,
+            seconds);
     for (uint32_t i = 0; i < now->client_count; i++) {
         struct activity *client = &now->clients[i];
         const struct activity *then =
             find(before->clients, before->client_count, client->name, client->attempt);
-        compare(comparable ? then : NULL, client, seconds);
+        compare(comparable ? then : NULL, client, now->ps_count, seconds);
     }
 }

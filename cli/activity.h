@@ -6,6 +6,11 @@
 #include "ask.h"
 #include "histogram.h"
 
+/* The parts that one ps has of a client's pushes and pulls. */
+struct parts_on_ps {
+    uint64_t pushes, pulls;
+};
+
 struct activity {
     char name[96];  /* "ps 0", "worker 1", "observer"; "" of a ps that did not answer */
     char state[16]; /* of a client: open, closing, done, lost */
@@ -18,6 +23,9 @@ struct activity {
     struct histogram staleness, push_us, pull_us;
     /* Per second, lately; NAN: not known, it was not seen before, or not by the same ps. */
     double step_rate, push_rate, push_bytes_rate, pull_rate, pull_bytes_rate;
+    /* Pushes and pulls, where those above count the parts on all ps: the most parts on one ps. */
+    double whole_push_rate, whole_pull_rate;
+    const struct parts_on_ps *on_ps; /* of a client: (ps_count), the sample's; of a ps NULL */
 };
 
 /* At one moment. */
@@ -26,6 +34,7 @@ struct sample {
     uint32_t ps_count, client_count;
     struct activity *ps;      /* (ps_count), owned */
     struct activity *clients; /* (client_count), owned: a session, what it did at all ps added up */
+    struct parts_on_ps *on_ps; /* (client_count, ps_count), owned */
 };
 
 /* Gives  *sample; release with sample_deinit. False: no memory. */

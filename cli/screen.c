@@ -77,6 +77,13 @@ uint32_t screen_columns(void)
     return size.ws_col;
 }
 
+uint32_t screen_lines(void)
+{
+    struct winsize size = {0};
+
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
 void screen_open(void)
 {
     sigset_t waited_for;

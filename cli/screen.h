@@ -8,6 +8,8 @@
 
 /* How wide what goes to standard output may be: the terminal's columns, 120 where it is none. */
 uint32_t screen_columns(void);
+/* The terminal's lines; 0 where standard output is none. */
+uint32_t screen_lines(void);
 
 /* Take the terminal: its other page, without a cursor. Standard output is one. Before any thread
  * begins. SIGINT, SIGTERM, SIGHUP and SIGTSTP give it back before they do what they do. */

@@ -14,9 +14,9 @@ struct picture {
     const struct sample *sample;
 };
 
-/* Tables, in lines of `width` characters where columns can be spared (0: all of them). False: it
- * could not be written. */
-bool stats_print_tables(const struct picture *picture, uint32_t width, FILE *file);
+/* Tables, in lines of `width` characters where columns can be spared (0: all of them), and in
+ * `lines` lines where clients can be left out (0: none is). False: it could not be written. */
+bool stats_print_tables(const struct picture *picture, uint32_t width, uint32_t lines, FILE *file);
 
 /* One JSON document; `line`: without a newline in it. False: it could not be written. */
 bool stats_print_json(const struct picture *picture, bool line, FILE *file);

@@ -42,42 +42,42 @@ const struct command stats_command = {
     .name = "stats",
     .summary = "steps, pushes, pulls, latencies, staleness, memory, and what is waited for",
     .arguments = "",
-    .about = "First a line with the workers' steps a second (pushes, where a program counts "
-             "no steps), and the\n"
-             "staleness; then the slowest worker if it does less than 80 % of the fastest, "
-             "and what is waited for.\n"
-             "Per client and per ps: a push or pull counts once at every ps that it concerns. "
-             "Rates are of the\n"
-             "last --interval-ms. P50 and P99 are the ps's latencies since the start: of a "
-             "push from its first\n"
-             "byte to its being applied, of a pull from the request to the answer; what a ps "
-             "does in one step of\n"
-             "its loop counts as 0: waits are seen, work is not. Staleness is how many "
-             "updates a shard got between\n"
-             "the pull that a gradient was computed from and the gradient's push. LAG: the "
-             "steps that a worker is\n"
-             "ahead of the slowest. AGO: since its latest push or pull. Memory in bytes (K, "
-             "M, G as in options):\n"
-             "BOUND is the most that RESIDENT comes to with the variables that there are, "
-             "BASE + state USED + all\n"
-             "MAX but state's; it grows with what is created, and state MAX bounds that. What "
-             "does not fit into\n"
-             "the terminal's width is left out; JSON has it all. A ps that does not answer "
-             "within 5 s is shown as\n"
-             "such, and the exit code is 128 or more. --watch ends with the run: with 0 when "
-             "a ps says that it\n"
-             "ended well; else, and when all ps are gone without a word or one was started "
-             "again, with 128 or\n"
-             "more.\n"
+    .about = "First a line with the workers' steps a second (pushes, where a program counts no "
+             "steps), and the\n"
+             "staleness; then the slowest worker if it does less than 80 % of the fastest, and "
+             "what is waited for.\n"
+             "A push or pull counts once at every ps that it concerns; in a client's /S it counts "
+             "once. Rates are\n"
+             "of the last --interval-ms. P50 and P99 are the ps's latencies since the start: of a "
+             "push from its\n"
+             "first byte to its being applied, of a pull from the request to the answer; what a ps "
+             "does in one\n"
+             "step of its loop counts as 0: waits are seen, work is not. Staleness is how many "
+             "updates a shard got\n"
+             "between the pull that a gradient was computed from and the gradient's push. LAG: the "
+             "steps that a\n"
+             "worker is ahead of the slowest. AGO: since its latest push or pull. Memory in bytes "
+             "(K, M, G as in\n"
+             "options): BOUND is the most that RESIDENT comes to with the variables that there "
+             "are, BASE + state\n"
+             "USED + all MAX but state's; it grows with what is created, and state MAX bounds "
+             "that. Columns that\n"
+             "do not fit into the terminal's width are left out, and with --watch clients that do "
+             "not fit into its\n"
+             "height; JSON has all of them. A ps that does not answer within 5 s is shown as such, "
+             "and the exit\n"
+             "code is 128 or more. --watch ends with the run: with 0 when a ps says that it ended "
+             "well; else, and\n"
+             "when all ps are gone without a word or one was started again, with 128 or more.\n"
              "\n"
              "JSON: time, ps (counters, rates per second, push_us, pull_us and staleness with "
              "count, mean, p50,\n"
-             "p90, p99; address, uptime_ms, position, variables, shards, connections, "
-             "version, memory, waits),\n"
+             "p90, p99; address, uptime_ms, position, variables, shards, connections, version, "
+             "memory, waits),\n"
              "clients (the same counters; attempt, state, steps, lag, steps_per_s, weight, "
              "last_heard_ms), missing\n"
-             "(ps, address, error). A rate that is not known is null, and so is the lag of "
-             "who is no open worker.",
+             "(ps, address, error). A rate that is not known is null, and so is the lag of who is "
+             "no open worker.",
     .examples = "  sumac stats\n"
                 "  sumac stats --watch\n"
                 "  sumac stats --watch --json --interval-ms 10000 >> run.jsonl\n"
@@ -193,7 +193,7 @@ static bool print(const struct sight *sight, const struct stats_options *options
         return stats_print_json(&picture, options->watch, stdout) && fflush(stdout) == 0;
     if (options->watch)
         printf("%s  ", stats_time(time_text));
-    const bool printed = stats_print_tables(&picture, screen_columns(), stdout);
+    const bool printed = stats_print_tables(&picture, screen_columns(), 0, stdout);
     if (options->watch)
         fputc('\n', stdout);
     return fflush(stdout) == 0 && printed;
@@ -209,7 +209,7 @@ static bool draw(struct sight *sight)
     if (file == NULL)
         return false;
     fprintf(file, "%s  ", stats_time(time_text));
-    bool printed = stats_print_tables(&picture, screen_columns(), file);
+    bool printed = stats_print_tables(&picture, screen_columns(), screen_lines(), file);
     printed = fclose(file) == 0 && printed;
     free(sight->drawn);
     sight->drawn = text;

@@ -11,6 +11,7 @@
 
 #define WAIT_BYTES 2048 /* a variable's name has up to 1024 */
 #define SLOW_SHARE 0.8  /* of the fastest worker's rate: below it one is called slow */
+#define CLIENT_LINES_MIN 3u
 
 /* ---- first: how fast, how stale, who is slow */
 
@@ -25,7 +26,7 @@ struct pace {
 
 static double rate_of(const struct activity *client, bool steps)
 {
-    const double rate = steps ? client->step_rate : client->push_rate;
+    const double rate = steps ? client->step_rate : client->whole_push_rate;
 
     return isnan(rate) ? 0 : rate;
 }
@@ -136,11 +137,11 @@ static void add_staleness(struct table *table, const struct histogram *histogram
 
 static void add_traffic(struct table *table, const struct activity *activity)
 {
-    add_rate(table, activity->push_rate);
+    add_rate(table, activity->whole_push_rate);
     add_size(table, activity->push_bytes_rate);
     add_latencies(table, &activity->push_us);
     add_staleness(table, &activity->staleness);
-    add_rate(table, activity->pull_rate);
+    add_rate(table, activity->whole_pull_rate);
     add_size(table, activity->pull_bytes_rate);
     add_latencies(table, &activity->pull_us);
 }
@@ -171,13 +172,17 @@ static bool has_only_looked(const struct activity *client)
            client->pushes == 0;
 }
 
-static bool print_clients(const struct sample *sample, uint32_t width, FILE *file)
+static bool
+print_clients(const struct sample *sample, uint32_t width, uint32_t lines_max, FILE *file)
 {
     static const struct table_column columns[] = {{NULL, "CLIENT", 0},  {NULL, "STATE", 0},
                                                   {"steps", ">/S", 0},  {"steps", ">DONE", 0},
                                                   {"steps", ">LAG", 0}, TRAFFIC,
                                                   {"heard", ">AGO", 0}};
-    struct table table = {.columns = columns, .column_count = sizeof columns / sizeof columns[0]};
+    struct table table = {
+        .columns = columns,
+        .column_count = sizeof columns / sizeof columns[0],
+        .lines_max = lines_max};
 
     for (uint32_t i = 0; i < sample->client_count; i++)
         if (!has_only_looked(&sample->clients[i]))
@@ -333,7 +338,8 @@ static void print_oddities(const struct activity *client, FILE *file)
             client->duplicates);
 }
 
-bool stats_print_tables(const struct picture *picture, uint32_t width, FILE *file)
+/* What stands above the clients. */
+static bool print_above(const struct picture *picture, uint32_t width, FILE *file)
 {
     const struct sample *sample = picture->sample;
     bool printed = true;
@@ -348,13 +354,38 @@ bool stats_print_tables(const struct picture *picture, uint32_t width, FILE *fil
     }
     for (uint32_t i = 0; i < sample->client_count; i++)
         print_oddities(&sample->clients[i], file);
-    if (sample->client_count > 0) {
+    fputc('\n', file);
+    printed = print_ps(picture, width, file);
+    fputc('\n', file);
+    return print_memory(picture->answers, width, file) && printed;
+}
+
+/* How many lines are left for clients below a text; 0: as many as they need. */
+static uint32_t lines_below(const char *text, uint32_t lines)
+{
+    uint32_t used = 3; /* the blank line, and the titles */
+
+    for (; *text != '\0'; text++)
+        used += *text == '\n';
+    if (lines == 0)
+        return 0;
+    return lines > used + CLIENT_LINES_MIN ? lines - used : CLIENT_LINES_MIN;
+}
+
+bool stats_print_tables(const struct picture *picture, uint32_t width, uint32_t lines, FILE *file)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *above = open_memstream(&text, &bytes);
+
+    if (above == NULL)
+        return false;
+    bool printed = print_above(picture, width, above);
+    printed = fclose(above) == 0 && printed && fputs(text, file) >= 0;
+    if (printed && picture->sample->client_count > 0) {
         fputc('\n', file);
-        printed = print_clients(sample, width, file);
+        printed = print_clients(picture->sample, width, lines_below(text, lines), file);
     }
-    fputc('\n', file);
-    printed = print_ps(picture, width, file) && printed;
-    fputc('\n', file);
-    printed = print_memory(picture->answers, width, file) && printed;
+    free(text);
     return printed && ferror(file) == 0;
 }

@@ -266,9 +266,19 @@ static void print_row(
     fputc('\n', file);
 }
 
+static void print_rows(
+    const struct table *table, const struct layout *layout, size_t from, size_t to, FILE *file)
+{
+    for (size_t row = from; row < to; row++)
+        print_row(table, layout, &table->cells[row * table->column_count], file);
+}
+
 bool table_print(const struct table *table, uint32_t width, FILE *file)
 {
     struct layout layout;
+    const size_t rows = table->cell_count / table->column_count;
+    const bool whole = table->lines_max == 0 || rows <= table->lines_max;
+    const size_t shown = whole ? rows : table->lines_max - 1, first = shown - shown / 2;
 
     if (table->failed || table->column_count > TABLE_COLUMNS_MAX)
         return false;
@@ -278,8 +288,10 @@ bool table_print(const struct table *table, uint32_t width, FILE *file)
         if (!layout.hidden[i])
             print_cell(table, &layout, i, title(table, i), file);
     fputc('\n', file);
-    for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count)
-        print_row(table, &layout, &table->cells[i], file);
+    print_rows(table, &layout, 0, first, file);
+    if (!whole)
+        fprintf(file, "… %zu more …\n", rows - shown);
+    print_rows(table, &layout, rows - shown / 2, rows, file);
     return fflush(file) == 0 && ferror(file) == 0;
 }
 

@@ -28,6 +28,9 @@ struct table {
     struct table_cell *cells; /* (rows, columns), owned */
     size_t cell_count, cell_capacity;
     bool failed; /* there was no memory for a cell */
+    /* The most lines of rows, at least 3: when there are more rows, a line counts those left out of
+     * the middle. 0: all rows are printed. */
+    uint32_t lines_max;
 };
 
 /* Add the next cell, left to right, row by row. */

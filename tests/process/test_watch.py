@@ -135,6 +135,20 @@ class Watching(unittest.TestCase):
         for title in ("STATE", "/S", "DONE", "LAG", "AGO"):
             self.assertIn(title, titles.split())
 
+    def test_clients_that_do_not_fit_are_counted(self):
+        self.cluster.stop()
+        self.cluster = Cluster(ps=2, workers=6)
+        self.addCleanup(self.cluster.stop)
+        for index in range(6):
+            self.cluster.member(index).wait_for("^joined$")
+        lines = 16
+        terminal = self.watch(120, lines)
+        terminal.read_until(lambda written: any("more …" in line for page in terminal.pages()[:-1] for line in page))
+        page = [line.removesuffix("\x1b[J") for line in terminal.pages()[-2]]
+        self.assertLessEqual(len(page), lines)
+        begins = [next(i for i, line in enumerate(page) if line.startswith(title)) for title in ("PS ", "MEMORY ", "CLIENT ")]
+        self.assertEqual(begins, sorted(begins))
+
     def test_another_size_is_drawn_into(self):
         terminal = self.watch(120)
         terminal.read_until(lambda written: written.count(HOME) >= 2)

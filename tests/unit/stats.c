@@ -325,8 +325,29 @@ static void a_rate_that_cannot_be_known_is_not(void **state)
     sample_deinit(&less);
 }
 
-/* As JSON where `width` is AS_JSON; 0: as wide as it gets. */
-static char *printed_in(const struct told *told, const struct sample *sample, uint32_t width)
+static void a_push_that_concerns_two_ps_counts_once_in_its_clients_rate(void **state)
+{
+    struct told *const told = *state;
+    struct sample before = take(told, 1000000);
+
+    for (int ps = 0; ps < 2; ps++) {
+        told->sessions[ps][0].pushes += 10;
+        told->sessions[ps][0].pulls += ps == 0 ? 4 : 6; /* two of them of ps 1 alone */
+    }
+    struct sample now = take(told, 2000000);
+    sample_compare(&before, &now);
+
+    assert_number_equal(now.clients[0].push_rate, 20);
+    assert_number_equal(now.clients[0].whole_push_rate, 10);
+    assert_number_equal(now.clients[0].pull_rate, 10);
+    assert_number_equal(now.clients[0].whole_pull_rate, 6);
+    sample_deinit(&before);
+    sample_deinit(&now);
+}
+
+/* As JSON where `width` is AS_JSON; 0: as wide, or as long, as it gets. */
+static char *
+printed_in(const struct told *told, const struct sample *sample, uint32_t width, uint32_t lines)
 {
     const struct picture picture = {
         .roster = &told->roster, .answers = &told->answers, .sample = sample};
@@ -336,14 +357,14 @@ static char *printed_in(const struct told *told, const struct sample *sample, ui
 
     assert_true(
         width == AS_JSON ? stats_print_json(&picture, true, file)
-                         : stats_print_tables(&picture, width, file));
+                         : stats_print_tables(&picture, width, lines, file));
     assert_int_equal(fclose(file), 0);
     return text;
 }
 
 static char *printed(const struct told *told, const struct sample *sample, bool json)
 {
-    return printed_in(told, sample, json ? AS_JSON : 0);
+    return printed_in(told, sample, json ? AS_JSON : 0, 0);
 }
 
 static void assert_says(const char *text, const char *wanted)
@@ -417,7 +438,7 @@ static void in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_
     told->sessions[0][2].state = (char *)(uintptr_t) "done"; /* given: of observer 2 */
     told->sessions[0][2].pushes = 0;
     struct sample sample = take(told, 0);
-    char *const text = printed_in(told, &sample, 80); /* when */
+    char *const text = printed_in(told, &sample, 80, 0); /* when */
 
     const char *const table = strstr(text, "CLIENT"); /* then */
     assert_non_null(table);
@@ -426,6 +447,36 @@ static void in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_
             strstr(table, titles[i]) != NULL && strstr(table, titles[i]) < strchr(table, '\n'));
     assert_null(strstr(table, "observer 2"));
     free(text);
+    sample_deinit(&sample);
+}
+
+/* Below the ps and the memory. */
+static void clients_of_the_middle_are_counted_where_lines_are_few(void **state)
+{
+    struct told *const told = *state;
+    uint32_t lines = 0;
+
+    told->sessions[1][0].attempt = 9; /* given: four clients */
+    struct sample sample = take(told, 0);
+    char *whole = printed_in(told, &sample, 0, 0);
+    for (const char *at = whole; *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_true(strstr(whole, "\nPS ") < strstr(whole, "\nMEMORY "));
+    assert_true(strstr(whole, "\nMEMORY ") < strstr(whole, "\nCLIENT "));
+
+    char *const fits = printed_in(told, &sample, 0, lines);
+    char *const less = printed_in(told, &sample, 0, lines - 1);
+    char *const least = printed_in(told, &sample, 0, 1);
+
+    assert_string_equal(fits, whole);
+    assert_says(less, "\n… 2 more …\n");
+    assert_string_equal(least, less);
+    assert_non_null(strstr(strstr(least, "CLIENT"), "\nworker 0 "));
+    assert_non_null(strstr(strstr(least, "2 more"), "\nobserver 2 "));
+    free(whole);
+    free(fits);
+    free(less);
+    free(least);
     sample_deinit(&sample);
 }
 
@@ -643,6 +694,8 @@ int main(void)
         told_test(a_run_without_steps_is_measured_by_its_pushes),
         told_test(a_worker_that_has_left_is_not_slow),
         told_test(a_table_has_each_clients_figures),
+        told_test(a_push_that_concerns_two_ps_counts_once_in_its_clients_rate),
+        told_test(clients_of_the_middle_are_counted_where_lines_are_few),
         told_test(in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_not),
         told_test(tables_have_each_ps_and_its_memory),
         told_test(a_ps_without_a_bound_has_none_in_the_table),

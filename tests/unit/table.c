@@ -61,6 +61,27 @@ static void groups_are_named_above_their_columns(void **state)
     free(text);
 }
 
+static void rows_of_the_middle_are_counted_where_lines_are_few(void **state)
+{
+    static const struct table_column columns[] = {{NULL, "PS", 0}};
+    static const char *const expected[] = {
+        [3] = "PS\nps 0\n… 4 more …\nps 5\n",
+        [4] = "PS\nps 0\nps 1\n… 3 more …\nps 5\n",
+        [5] = "PS\nps 0\nps 1\n… 2 more …\nps 4\nps 5\n",
+        [6] = "PS\nps 0\nps 1\nps 2\nps 3\nps 4\nps 5\n",
+        [7] = "PS\nps 0\nps 1\nps 2\nps 3\nps 4\nps 5\n"};
+    (void)state;
+
+    for (uint32_t lines = 3; lines <= 7; lines++) {
+        struct table table = {.columns = columns, .column_count = 1, .lines_max = lines};
+        for (int ps = 0; ps < 6; ps++)
+            table_add(&table, "ps %d", ps);
+        char *text = printed(&table, 0);
+        assert_string_equal(text, expected[lines]);
+        free(text);
+    }
+}
+
 static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
 {
     (void)state;
@@ -148,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_are_named_above_their_columns),
+        cmocka_unit_test(rows_of_the_middle_are_counted_where_lines_are_few),
         cmocka_unit_test(what_can_be_spared_gives_way_where_lines_are_short),
         cmocka_unit_test(what_cannot_be_spared_stays_however_short_lines_are),
         cmocka_unit_test(a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column),
