@@ -40,7 +40,7 @@ struct scarce_conversation {
     uint32_t pushes; /* of each session for each number; 0: none */
 };
 
-/* Without records, and with them. */
+/* Without records, and with them. Of these another lane is made, in which each take fails once. */
 void scarce_each_take(const struct scarce_conversation *conversation);
 
 /* The part of that number for one shard, with its own commit. */
