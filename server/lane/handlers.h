@@ -56,8 +56,8 @@ void lane_room_asked(struct lane *lane, struct lane_part *part);
 /* The client takes STAGED back, if it said so of an earlier round. */
 void lane_room_withdraw(
     struct lane *lane, struct lane_session *session, uint64_t sequence, uint32_t round);
-/* Again, from its record: it had its room. */
-void lane_room_replay(struct lane *lane, struct lane_session *session, const wire_part *header);
+/* Again, from its record: it had its room. False: no memory. */
+bool lane_room_replay(struct lane *lane, struct lane_session *session, const wire_part *header);
 /* Some wait: give room to those that come first, or ask for it. */
 void lane_room_share(struct lane *lane);
 

@@ -522,8 +522,10 @@ bool lane_push_replay(
 
     if (part == NULL)
         return false;
-    if (lane_room_is_large(lane, header))
-        lane_room_replay(lane, session, header);
+    if (lane_room_is_large(lane, header) && !lane_room_replay(lane, session, header)) {
+        lane_part_destroy(lane, part);
+        return false;
+    }
     begin_new(lane, part, header);
     lane_piece_mark(lane, part);
     lane_rows_expect(lane, UINT64_MAX); /* as they came in several messages */

@@ -13,6 +13,7 @@
 #include "part_state.h"
 #include "peer_state.h"
 #include "pull_state.h"
+#include "replay_check.h"
 
 #define TAKES_MAX 5000u
 #define ORDERS_MAX 3u /* tries of one */
@@ -280,6 +281,59 @@ static uint64_t converse(
     return takes;
 }
 
+/* ---- its records ---- */
+
+/* False: a take that failed has ended it. */
+static bool replay_all(const struct talk *talk, struct lane *again)
+{
+    bool whole = true;
+
+    for (size_t at = 0; at < talk->journal_bytes && whole;) {
+        struct span record = {.data = talk->journal + at + sizeof record.bytes};
+        struct sumac_error error;
+        memcpy(&record.bytes, talk->journal + at, sizeof record.bytes);
+        at += sizeof record.bytes + record.bytes;
+        whole = lane_replay(again, &record, &error) == SUMAC_OK;
+    }
+    return whole;
+}
+
+/* A lane that there was memory for is what the first one is. Returns the takes. */
+static uint64_t replay_once(const struct talk *talk, uint64_t failing)
+{
+    struct check check = {.text = ""};
+
+    each_take_reset();
+    struct lane *const again = lane_create(lane_config(talk->lane), &each_take_source);
+    assert_non_null(again);
+    each_take_begin(failing);
+    const bool whole = replay_all(talk, again);
+    const uint64_t takes = each_take_end();
+    assert_true(whole || failing > 0);
+    if (whole)
+        lane_replay_check(talk->lane, again, &check);
+    if (!check_is_good(&check))
+        fail_msg("take %" PRIu64 " of a replay: %s", failing, check.text);
+    lane_destroy(again);
+    assert_int_equal(each_take_held(), 0);
+    return takes;
+}
+
+static void replay_each(const struct scarce_conversation *conversation)
+{
+    struct scarce scarce;
+    uint64_t failing = 1;
+
+    begin(&scarce, conversation, true);
+    conversation->say(&scarce);
+    pass(&scarce);
+    (void)replay_once(scarce.talk, 0);
+    while (replay_once(scarce.talk, failing) >= failing)
+        failing++;
+    void *state = scarce.talk;
+    assert_int_equal(talk_teardown(&state), 0);
+}
+
 void scarce_each_take(const struct scarce_conversation *conversation)
 {
     static const struct setting settings[] = {{1, false}, {3, false}, {1, true}};
@@ -295,4 +349,5 @@ void scarce_each_take(const struct scarce_conversation *conversation)
         /* A ps that has no memory for a record ends. */
         assert_in_range(exits, 0, settings[i].records ? takes / 2 : takes / 4);
     }
+    replay_each(conversation);
 }

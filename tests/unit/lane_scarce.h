@@ -40,9 +40,22 @@ struct scarce_conversation {
     uint32_t pushes; /* of each session for each number; 0: none */
 };
 
-/* Without records, and with them. */
+/* Without records, and with them. Of these another lane is made, in which each take fails once. */
 void scarce_each_take(const struct scarce_conversation *conversation);
 
+/* The part of that number for one shard, with its own commit. */
+static inline struct talk_part
+scarce_part(const struct scarce *scarce, uint64_t shard, const float *values, uint32_t count)
+{
+    return (struct talk_part){
+        .sequence = scarce->number,
+        .previous = scarce->number - 1,
+        .eager = true,
+        .shard = shard,
+        .shards = 1,
+        .values = values,
+        .count = count};
+}
 /* Streams that are there, or are opened. */
 uint64_t scarce_push(struct scarce *scarce, uint32_t session);
 uint64_t scarce_pull(struct scarce *scarce, uint32_t session);

@@ -174,16 +174,9 @@ static void define_one(struct scarce *scarce)
 
 static void define_and_use(struct scarce *scarce)
 {
-    const struct talk_part part = {
-        .sequence = scarce->number,
-        .previous = scarce->number - 1,
-        .eager = true,
-        .shard = VARIABLE,
-        .shards = 1,
-        .function = UPDATE_DEFINED_FIRST - 1 + (uint32_t)scarce->number,
-        .values = values,
-        .count = ELEMENTS};
+    struct talk_part part = scarce_part(scarce, VARIABLE, values, ELEMENTS);
 
+    part.function = UPDATE_DEFINED_FIRST - 1 + (uint32_t)scarce->number;
     scarce_order(scarce, define_one);
     talk_part(scarce->talk, scarce_push(scarce, 1), &part);
 }

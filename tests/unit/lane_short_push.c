@@ -24,15 +24,10 @@ static void push_and_commit(struct scarce *scarce)
 {
     struct talk *const talk = scarce->talk;
     const uint64_t stream = scarce_push(scarce, 1);
-    const struct talk_part part = {
-        .sequence = scarce->number,
-        .previous = scarce->number - 1,
-        .shard = VARIABLE,
-        .shards = 1,
-        .function = UPDATE_ASSIGN_SUB,
-        .values = values,
-        .count = ELEMENTS};
+    struct talk_part part = scarce_part(scarce, VARIABLE, values, ELEMENTS);
 
+    part.eager = false;
+    part.function = UPDATE_ASSIGN_SUB;
     talk_part(talk, stream, &part);
     talk_commit(talk, stream, scarce->number, 0, scarce->number - 1);
 }
@@ -59,15 +54,9 @@ static void add_many(struct scarce *scarce)
 
 static void push_many(struct scarce *scarce)
 {
-    const struct talk_part part = {
-        .sequence = scarce->number,
-        .previous = scarce->number - 1,
-        .eager = true,
-        .shard = VARIABLE,
-        .shards = SHARDS,
-        .values = values,
-        .count = 1};
+    struct talk_part part = scarce_part(scarce, VARIABLE, values, 1);
 
+    part.shards = SHARDS;
     talk_part(scarce->talk, scarce_push(scarce, 1), &part);
 }
 
@@ -85,16 +74,9 @@ static void a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_appl
 
 static void push_with_another_checksum(struct scarce *scarce)
 {
-    const struct talk_part part = {
-        .sequence = scarce->number,
-        .previous = scarce->number - 1,
-        .eager = true,
-        .shard = VARIABLE,
-        .shards = 1,
-        .checksum = 1,
-        .values = values,
-        .count = ELEMENTS};
+    struct talk_part part = scarce_part(scarce, VARIABLE, values, ELEMENTS);
 
+    part.checksum = 1;
     talk_part(scarce->talk, scarce_push(scarce, 1), &part);
 }
 
@@ -206,15 +188,10 @@ static void add_mean(struct scarce *scarce)
 static void contribute(struct scarce *scarce, uint32_t session)
 {
     const uint64_t stream = scarce_push(scarce, session);
-    const struct talk_part part = {
-        .sequence = scarce->number,
-        .previous = scarce->number - 1,
-        .step = scarce->number,
-        .shard = VARIABLE,
-        .shards = 1,
-        .values = values,
-        .count = ELEMENTS};
+    struct talk_part part = scarce_part(scarce, VARIABLE, values, ELEMENTS);
 
+    part.eager = false;
+    part.step = scarce->number;
     talk_part(scarce->talk, stream, &part);
     talk_commit(scarce->talk, stream, scarce->number, 0, scarce->number - 1);
 }

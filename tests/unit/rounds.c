@@ -117,6 +117,14 @@ static void hear_all(struct desk *desk, uint64_t number)
         rounds_heard(&desk->rounds, find(desk, number), place);
 }
 
+/* Its first participant comes alone, and has heard that the round failed. */
+static void fail_alone(struct desk *desk, uint64_t number)
+{
+    assert_int_equal(come(desk, 0, number), ROUNDS_TAKEN);
+    rounds_end(&desk->rounds, desk->round, &late);
+    rounds_heard(&desk->rounds, desk->round, 0);
+}
+
 /* ---- who comes ---- */
 
 static void a_round_is_whole_when_all_have_come(void **state)
@@ -316,11 +324,8 @@ static void of_one_name_some_that_failed_are_kept_for_the_late(void **state)
     struct desk desk;
 
     begin(&desk);
-    for (uint64_t number = 1; number <= 100000; number++) {
-        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
-        rounds_end(&desk.rounds, desk.round, &late);
-        rounds_heard(&desk.rounds, desk.round, 0);
-    }
+    for (uint64_t number = 1; number <= 100000; number++)
+        fail_alone(&desk, number);
 
     assert_int_equal(desk.rounds.count, ROUNDS_KEPT_OF_NAME_MAX);
     assert_null(find(&desk, 100000 - ROUNDS_KEPT_OF_NAME_MAX));
@@ -335,15 +340,10 @@ static void a_round_for_which_somebody_late_has_come_is_not_one_of_those(void **
     struct desk desk;
 
     begin(&desk);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    rounds_end(&desk.rounds, desk.round, &late);
-    rounds_heard(&desk.rounds, desk.round, 0);
+    fail_alone(&desk, 1);
     assert_int_equal(come(&desk, 1, 1), ROUNDS_OVER);
-    for (uint64_t number = 2; number <= 2 * ROUNDS_KEPT_OF_NAME_MAX; number++) {
-        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
-        rounds_end(&desk.rounds, desk.round, &late);
-        rounds_heard(&desk.rounds, desk.round, 0);
-    }
+    for (uint64_t number = 2; number <= 2 * ROUNDS_KEPT_OF_NAME_MAX; number++)
+        fail_alone(&desk, number);
 
     assert_non_null(find(&desk, 1)); /* its task has not heard yet */
     rounds_heard(&desk.rounds, find(&desk, 1), 1);
@@ -380,9 +380,7 @@ static void who_has_left_and_comes_again_is_told_as_before(void **state)
     struct desk desk;
 
     begin(&desk);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    rounds_end(&desk.rounds, desk.round, &late);
-    rounds_heard(&desk.rounds, desk.round, 0);
+    fail_alone(&desk, 1);
     leave(&desk, 0);
     leave(&desk, 1);
     assert_int_equal(come(&desk, 0, 1), ROUNDS_BACK); /* a later attempt of each */
@@ -452,11 +450,8 @@ static void one_that_gave_way_is_known_to_be_over(void **state)
     struct desk desk;
 
     begin(&desk);
-    for (uint64_t number = 1; number <= ROUNDS_KEPT_OF_NAME_MAX + 3; number++) {
-        assert_int_equal(come(&desk, 0, number), ROUNDS_TAKEN);
-        rounds_end(&desk.rounds, desk.round, &late);
-        rounds_heard(&desk.rounds, desk.round, 0);
-    }
+    for (uint64_t number = 1; number <= ROUNDS_KEPT_OF_NAME_MAX + 3; number++)
+        fail_alone(&desk, number);
 
     assert_true(rounds_are_over(&desk.rounds, "grads", 1));
     assert_true(rounds_are_over(&desk.rounds, "grads", 3));
@@ -659,9 +654,7 @@ static void one_that_never_fits_makes_none_give_way(void **state)
     const struct meeting meeting = meeting_of(0, 2);
 
     begin_with(&desk, 20000);
-    assert_int_equal(come(&desk, 0, 1), ROUNDS_TAKEN);
-    rounds_end(&desk.rounds, desk.round, &late);
-    rounds_heard(&desk.rounds, desk.round, 0);
+    fail_alone(&desk, 1);
 
     assert_null(rounds_ticket(&desk.rounds, &meeting, 20000, &desk.error));
 

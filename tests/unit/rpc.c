@@ -150,7 +150,6 @@ static void an_absent_server_is_said_at_once(void **state)
 {
     struct fixture *fixture = *state;
     struct rpc_channel *channel;
-    struct rpc_call *call;
     char target[64];
     const uint32_t port = rpc_server_port(fixture->server);
 
@@ -158,18 +157,7 @@ static void an_absent_server_is_said_at_once(void **state)
     rpc_server_close(fixture->server);
     fixture->server = NULL;
     assert_int_equal(rpc_channel_open(fixture->poller, target, &channel), SUMAC_OK);
-    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    assert_int_equal(
-        rpc_channel_call(
-            channel,
-            &(struct rpc_start){
-                .service = WIRE_OBSERVE,
-                .method = WIRE_OBSERVE_STATS,
-                .message = &request.base,
-                .handler = &client_handler,
-                .user = fixture},
-            &call),
-        SUMAC_OK);
+    (void)begin_stats_on(channel, (struct rpc_start){.handler = &client_handler, .user = fixture});
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
     rpc_channel_close(channel);
@@ -461,19 +449,8 @@ static void a_draining_server_finishes_what_it_has_and_takes_nothing_new(void **
     assert_int_equal(fixture->client.sequence, 9);
     poll_until(fixture, &fixture->at_server.closed, 1);
     assert_int_equal(rpc_server_calls(fixture->server), 0);
-    struct rpc_call *call;
-    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    assert_int_equal(
-        rpc_channel_call(
-            fixture->channel,
-            &(struct rpc_start){
-                .service = WIRE_OBSERVE,
-                .method = WIRE_OBSERVE_STATS,
-                .message = &request.base,
-                .handler = &client_handler,
-                .user = fixture},
-            &call),
-        SUMAC_OK);
+    (void)begin_stats_on(
+        fixture->channel, (struct rpc_start){.handler = &client_handler, .user = fixture});
     poll_until(fixture, &fixture->client.closed, 2);
     assert_int_equal(fixture->client.error.status, SUMAC_UNAVAILABLE);
 }

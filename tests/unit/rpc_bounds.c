@@ -165,7 +165,6 @@ static void a_request_takes_so_much_memory_to_unpack(void **state)
     static uint8_t nothing;
     static ProtobufCMessageUnknownField unknown[fields];
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    struct rpc_call *call;
 
     for (size_t i = 0; i < fields; i++)
         unknown[i] = (ProtobufCMessageUnknownField){
@@ -173,17 +172,9 @@ static void a_request_takes_so_much_memory_to_unpack(void **state)
     request.base.unknown_fields = unknown;
     request.base.n_unknown_fields = fields;
 
-    assert_int_equal(
-        rpc_channel_call(
-            fixture->channel,
-            &(struct rpc_start){
-                .service = WIRE_OBSERVE,
-                .method = WIRE_OBSERVE_STATS,
-                .message = &request.base,
-                .handler = &client_handler,
-                .user = fixture},
-            &call),
-        SUMAC_OK);
+    (void)begin_stats_on(
+        fixture->channel,
+        (struct rpc_start){.message = &request.base, .handler = &client_handler, .user = fixture});
 
     poll_until(fixture, &fixture->client.closed, 1);
     assert_int_equal(fixture->client.error.status, SUMAC_RESOURCE_EXHAUSTED);

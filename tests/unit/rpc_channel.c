@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rpc.h"
+#include "unit/rpc_stats.h"
 
 #define PATIENCE_US 10000000u
 #define QUICK_US 200000u /* much less than a closed channel goes on connecting */
@@ -90,20 +90,8 @@ static int tear_down(void **state)
 static void begin_call(struct rpc_channel *channel)
 {
     static const struct rpc_handler handler = {.message = NULL};
-    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    struct rpc_call *call;
 
-    assert_int_equal(
-        rpc_channel_call(
-            channel,
-            &(struct rpc_start){
-                .service = WIRE_OBSERVE,
-                .method = WIRE_OBSERVE_STATS,
-                .message = &request.base,
-                .wait_for_ready = true,
-                .handler = &handler},
-            &call),
-        SUMAC_OK);
+    (void)begin_stats_on(channel, (struct rpc_start){.wait_for_ready = true, .handler = &handler});
 }
 
 /* Poll until the client has connected and sent its first bytes. */

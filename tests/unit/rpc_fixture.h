@@ -20,6 +20,7 @@
 
 #include "grpc/health/v1/health.pb-c.h"
 #include "rpc.h"
+#include "unit/rpc_stats.h"
 
 #define PATIENCE_US 120000000u /* of a test that waits for what must come */
 #define ECHO_BYTES (1u << 20)
@@ -283,23 +284,12 @@ static inline int tear_down(void **state)
 
 static inline struct rpc_call *begin_stats(struct fixture *fixture, uint64_t deadline_us)
 {
-    struct rpc_call *call;
-    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-
-    assert_int_equal(
-        rpc_channel_call(
-            fixture->channel,
-            &(struct rpc_start){
-                .service = WIRE_OBSERVE,
-                .method = WIRE_OBSERVE_STATS,
-                .message = &request.base,
-                .deadline_us = deadline_us,
-                .wait_for_ready = true,
-                .handler = &client_handler,
-                .user = fixture},
-            &call),
-        SUMAC_OK);
-    return call;
+    return begin_stats_on(
+        fixture->channel, (struct rpc_start){
+                              .deadline_us = deadline_us,
+                              .wait_for_ready = true,
+                              .handler = &client_handler,
+                              .user = fixture});
 }
 
 static inline struct rpc_call *begin_stream(struct fixture *fixture, unsigned method)

@@ -53,39 +53,6 @@ static void push_large(struct talk *talk, uint64_t token, bool wide)
     talk_push(talk, token, pieces, wide ? 2 : 1);
 }
 
-static void say_resend(struct talk *talk, uint64_t sequence)
-{
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-
-    answer.resend = &sequence;
-    answer.n_resend = 1;
-    talk_answer(talk, 0, &answer);
-}
-
-static void say_give_way(struct talk *talk, uint64_t sequence, uint32_t round)
-{
-    wire_give_way give_way = WIRE_GIVE_WAY_INIT, *list[] = {&give_way};
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-
-    give_way.sequence = sequence;
-    give_way.round = round;
-    answer.give_way = list;
-    answer.n_give_way = 1;
-    talk_answer(talk, 0, &answer);
-}
-
-static void say_staged_in(struct talk *talk, uint64_t sequence, uint32_t round)
-{
-    wire_staged staged = WIRE_STAGED_INIT, *list[] = {&staged};
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-
-    staged.sequence = sequence;
-    staged.round = round;
-    answer.staged = list;
-    answer.n_staged = 1;
-    talk_answer(talk, 0, &answer);
-}
-
 static void assert_asks(const wire_push_request *request, uint64_t sequence)
 {
     assert_non_null(request);
@@ -111,16 +78,17 @@ static void a_part_above_the_floor_asks_and_comes_when_it_is_wanted(void **state
 {
     (void)state;
     struct talk talk;
+    struct said said;
 
     open_two(&talk);
     push_large(&talk, 1, false); /* when */
     assert_asks(talk_request(&talk, 0), 1);
     talk_writable(&talk, 0);
     assert_null(talk_request(&talk, 0)); /* no elements yet */
-    say_resend(&talk, 1);
+    talk_answer(&talk, 0, say_resend(&said, 1));
     assert_elements(talk_request(&talk, 0), 1, 0); /* then */
     talk_writable(&talk, 0);
-    say_resend(&talk, 1); /* said twice, it comes once */
+    talk_answer(&talk, 0, say_resend(&said, 1)); /* said twice, it comes once */
     assert_null(talk_request(&talk, 0));
     talk_close(&talk);
 }
@@ -146,6 +114,7 @@ static void large_parts_ask_one_after_the_other(void **state)
 {
     (void)state;
     struct talk talk;
+    struct said said;
 
     open_two(&talk);
     push_large(&talk, 1, false);
@@ -153,7 +122,7 @@ static void large_parts_ask_one_after_the_other(void **state)
     push_large(&talk, 2, false);
     assert_null(talk_request(&talk, 0));
 
-    say_resend(&talk, 1);
+    talk_answer(&talk, 0, say_resend(&said, 1));
 
     const wire_push_request *request = talk_request(&talk, 0);
     assert_int_equal(request->n_parts, 2);
@@ -166,13 +135,15 @@ static void large_parts_ask_one_after_the_other(void **state)
 /* Pushes 1 to both ps: staged on ps 0, and not on ps 1. */
 static void open_staged(struct talk *talk)
 {
+    struct said said;
+
     open_two(talk);
     push_large(talk, 1, true);
     talk_writable(talk, 0);
     talk_writable(talk, 1);
-    say_resend(talk, 1);
+    talk_answer(talk, 0, say_resend(&said, 1));
     talk_writable(talk, 0);
-    say_staged_in(talk, 1, 0);
+    talk_answer(talk, 0, say_staged(&said, 1, 0));
     talk_writable(talk, 0);
 }
 
@@ -180,9 +151,10 @@ static void a_staged_part_gives_way_and_comes_again(void **state)
 {
     (void)state;
     struct talk talk;
+    struct said said;
 
     open_staged(&talk);
-    say_give_way(&talk, 1, 0); /* when */
+    talk_answer(&talk, 0, say_give_way(&said, 1, 0)); /* when */
 
     const wire_push_request *request = talk_request(&talk, 0); /* then */
     assert_non_null(request);
@@ -192,12 +164,12 @@ static void a_staged_part_gives_way_and_comes_again(void **state)
     talk_writable(&talk, 0);
     talk_staged(&talk, 1, 1); /* on the other ps */
     assert_int_equal(talk_state(&talk).commit_through, 0);
-    say_staged_in(&talk, 1, 0); /* of the round before */
+    talk_answer(&talk, 0, say_staged(&said, 1, 0)); /* of the round before */
     assert_int_equal(talk_state(&talk).commit_through, 0);
-    say_resend(&talk, 1);
+    talk_answer(&talk, 0, say_resend(&said, 1));
     assert_elements(talk_request(&talk, 0), 1, 1);
     talk_writable(&talk, 0);
-    say_staged_in(&talk, 1, 1);
+    talk_answer(&talk, 0, say_staged(&said, 1, 1));
     assert_int_equal(talk_state(&talk).commit_through, 1);
     talk_close(&talk);
 }
@@ -206,13 +178,14 @@ static void what_is_committed_is_not_withdrawn(void **state)
 {
     (void)state;
     struct talk talk;
+    struct said said;
 
     open_staged(&talk);
     talk_staged(&talk, 1, 1);
     talk_writable(&talk, 0); /* the commit is out */
     assert_int_equal(talk_state(&talk).commit_through, 1);
 
-    say_give_way(&talk, 1, 0);
+    talk_answer(&talk, 0, say_give_way(&said, 1, 0));
 
     assert_null(talk_request(&talk, 0));
     talk_close(&talk);
@@ -222,9 +195,10 @@ static void a_withdraw_that_was_lost_is_said_again_on_the_next_stream(void **sta
 {
     (void)state;
     struct talk talk;
+    struct said said;
 
     open_staged(&talk);
-    say_give_way(&talk, 1, 0);
+    talk_answer(&talk, 0, say_give_way(&said, 1, 0));
     talk_lost(&talk, 0, SESSION_PUSH_STREAM); /* when */
     talk_tick_after(&talk, 5000);
     talk_hello(&talk, 0);
@@ -243,6 +217,7 @@ static void a_wait_for_room_says_who_holds_it(void **state)
 {
     (void)state;
     struct talk talk;
+    struct said said;
     wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
 
@@ -258,7 +233,7 @@ static void a_wait_for_room_says_who_holds_it(void **state)
 
     assert_string_equal(session_find_room_wait(talk.session, 1), "push 1 waits for worker 7");
     assert_null(session_find_room_wait(talk.session, 2));
-    say_resend(&talk, 1);
+    talk_answer(&talk, 0, say_resend(&said, 1));
     assert_null(session_find_room_wait(talk.session, 1));
     talk_close(&talk);
 }

@@ -246,8 +246,7 @@ static void stage(struct peers *peers, const struct todo *todo, const struct tol
 {
     struct told_part *const staged = peers->staged[todo->ps];
     uint32_t *const count = &peers->staged_count[todo->ps];
-    wire_staged said = WIRE_STAGED_INIT, *list[] = {&said};
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    struct said said;
     bool known = false;
 
     for (uint32_t i = 0; i < *count; i++)
@@ -255,49 +254,20 @@ static void stage(struct peers *peers, const struct todo *todo, const struct tol
     assert_true(*count < STAGED_MAX);
     if (!known)
         staged[(*count)++] = *part;
-    said.sequence = part->sequence;
-    said.round = part->round;
-    answer.staged = list;
-    answer.n_staged = 1;
-    answer_push(peers, todo, &answer);
-}
-
-static void refuse(struct peers *peers, const struct todo *todo, const struct told_part *part)
-{
-    wire_refused refused = WIRE_REFUSED_INIT, *list[] = {&refused};
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-
-    peers->staged[todo->ps][peers->staged_count[todo->ps]++] = *part;
-    refused.sequence = part->sequence;
-    refused.status = SUMAC_RESOURCE_EXHAUSTED;
-    refused.reason = (Sumac__V1__Reason)SUMAC_REASON_OUT_OF_MEMORY;
-    refused.message = refused.expected = refused.given = "no memory";
-    answer.refused = list;
-    answer.n_refused = 1;
-    answer_push(peers, todo, &answer);
-}
-
-static void resend(struct peers *peers, const struct todo *todo, const struct told_part *part)
-{
-    uint64_t sequence = part->sequence;
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-
-    answer.resend = &sequence;
-    answer.n_resend = 1;
-    answer_push(peers, todo, &answer);
+    answer_push(
+        peers, todo,
+        peers->refuses
+            ? say_refused(
+                  &said, part->sequence, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY)
+            : say_staged(&said, part->sequence, part->round));
 }
 
 static void give_way(struct peers *peers, const struct todo *todo, const struct told_part *part)
 {
-    wire_give_way said = WIRE_GIVE_WAY_INIT, *list[] = {&said};
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    struct said said;
 
     peers->gives_way = false;
-    said.sequence = part->sequence;
-    said.round = part->round;
-    answer.give_way = list;
-    answer.n_give_way = 1;
-    answer_push(peers, todo, &answer);
+    answer_push(peers, todo, say_give_way(&said, part->sequence, part->round));
 }
 
 static void finish(struct peers *peers, const struct todo *todo)
@@ -387,19 +357,16 @@ static void answer_message(struct peers *peers, const struct todo *todo)
 {
     wire_greeting greeting = greeting_of(todo->ps);
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    struct said said;
 
     writable(peers, todo);
     answer.greeting = &greeting;
     if (todo->hello)
         answer_push(peers, todo, &answer);
     for (uint32_t i = 0; i < todo->ask_count; i++)
-        resend(peers, todo, &todo->asks[i]);
-    for (uint32_t i = 0; i < todo->whole_count; i++) {
-        if (peers->refuses)
-            refuse(peers, todo, &todo->whole[i]);
-        else
-            stage(peers, todo, &todo->whole[i]);
-    }
+        answer_push(peers, todo, say_resend(&said, todo->asks[i].sequence));
+    for (uint32_t i = 0; i < todo->whole_count; i++)
+        stage(peers, todo, &todo->whole[i]);
     if (todo->withdrawn != 0)
         peers->staged_count[todo->ps] = 0;
     finish(peers, todo);

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "session.h"
+#include "session_answers.h"
 #include "session_check.h"
 
 #define GRANT 1000000u
@@ -357,14 +358,9 @@ static inline void talk_push_out(struct talk *talk, uint64_t token, uint32_t ps_
 
 static inline void talk_staged(struct talk *talk, uint32_t ps, uint64_t sequence)
 {
-    wire_staged staged = WIRE_STAGED_INIT;
+    struct said said;
 
-    staged.sequence = sequence;
-    wire_staged *list[] = {&staged};
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-    answer.n_staged = 1;
-    answer.staged = list;
-    talk_answer(talk, ps, &answer);
+    talk_answer(talk, ps, say_staged(&said, sequence, 0));
 }
 
 static inline void
@@ -391,19 +387,10 @@ static inline void talk_done(struct talk *talk, uint32_t ps, uint64_t sequence)
 
 static inline void talk_refused(struct talk *talk, uint32_t ps, uint64_t sequence)
 {
-    wire_refused refused = WIRE_REFUSED_INIT;
+    struct said said;
 
-    refused.sequence = sequence;
-    refused.status = SUMAC_INVALID_ARGUMENT;
-    refused.reason = (Sumac__V1__Reason)SUMAC_REASON_NON_FINITE;
-    refused.message = "W1 is not finite";
-    refused.expected = "finite values";
-    refused.given = "nan";
-    wire_refused *list[] = {&refused};
-    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
-    answer.n_refused = 1;
-    answer.refused = list;
-    talk_answer(talk, ps, &answer);
+    talk_answer(
+        talk, ps, say_refused(&said, sequence, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE));
 }
 
 static inline void talk_closed_for(

@@ -14,7 +14,7 @@
 #include "google/protobuf/descriptor.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "split.h"
-#include "wire.h"
+#include "wire_unpack.h"
 
 #define MESSAGE_BYTES_MAX 4096u
 
@@ -74,20 +74,6 @@ static void assert_is_push(const struct wire_received *received)
             assert_int_equal(received->payload[i].data[j], ++at);
     }
     assert_int_equal(at, 100);
-}
-
-/* Unpack bytes that lie in one span, in an arena of their own. */
-static enum sumac_status
-unpack_all(const wire_type *type, const uint8_t *data, size_t bytes, struct sumac_error *error)
-{
-    struct arena arena;
-    struct wire_received received;
-    const struct span span = {.data = data, .bytes = bytes};
-
-    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
-    const enum sumac_status status = wire_unpack(type, &span, 1, &arena, &received, error);
-    arena_deinit(&arena);
-    return status;
 }
 
 static void assert_malformed(const uint8_t *data, size_t bytes)

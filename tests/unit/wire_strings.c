@@ -9,21 +9,7 @@
 
 #include <string.h>
 
-#include "wire.h"
-
-/* Unpack bytes that lie in one span, in an arena of their own. */
-static enum sumac_status
-unpack_all(const wire_type *type, const uint8_t *data, size_t bytes, struct sumac_error *error)
-{
-    struct arena arena;
-    struct wire_received received;
-    const struct span span = {.data = data, .bytes = bytes};
-
-    arena_init(&arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
-    const enum sumac_status status = wire_unpack(type, &span, 1, &arena, &received, error);
-    arena_deinit(&arena);
-    return status;
-}
+#include "wire_unpack.h"
 
 static void a_string_that_is_not_utf8_is_refused_and_named(void **state)
 {
