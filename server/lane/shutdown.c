@@ -129,7 +129,7 @@ static bool in_flight(const struct lane *lane)
 {
     const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
 
-    if (lane_operation_is_any(lane))
+    if (lane_operation_is_any(lane) || lane_rounds_are_used(lane))
         return true;
     if (!lost && some_session_in_flight(lane))
         return true;

@@ -78,14 +78,6 @@ static void the_numbers_of_a_ps_are_those_of_stats(void **state)
 {
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
-    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = talk->now_us,
-        .call = 1,
-        .call_kind = LANE_CALL_STATS,
-        .request = &request.base};
-    struct lane_effects effects;
     struct lane_numbers numbers;
 
     send(talk, stream, 1, 0);
@@ -94,8 +86,7 @@ static void the_numbers_of_a_ps_are_those_of_stats(void **state)
 
     ps_core_numbers(talk->core, &numbers); /* when */
 
-    ps_core_step(talk->core, &call, &effects); /* then */
-    const wire_stats_reply *said = (const wire_stats_reply *)effects.items[0].reply;
+    const wire_stats_reply *said = talk_stats(talk); /* then */
     assert_int_equal(numbers.counts.pushes, 1);
     assert_true(numbers.staged_bytes > 0);
     assert_true(numbers.state_bytes > 0);

@@ -266,18 +266,9 @@ static void statistics_count_the_sessions_that_they_leave_out(void **state)
         talk_order(talk, &order);
     }
     talk_forget(talk);
-    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = talk->now_us,
-        .call = 1,
-        .call_kind = LANE_CALL_STATS,
-        .request = &request.base};
-    struct lane_effects effects;
 
-    ps_core_step(talk->core, &call, &effects);
+    const wire_stats_reply *stats = talk_stats(talk);
 
-    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
     assert_int_equal(stats->n_sessions, 1000);
     assert_int_equal(stats->sessions_left_out, 200);
     assert_int_equal(stats->waits_left_out, 0);
@@ -305,18 +296,9 @@ static void statistics_name_so_many_waits_and_count_the_others(void **state)
         talk_pull(talk, talk_pull_stream(talk, session), 1, 5, 1, 1);
     }
     talk->now_us += 2000000;
-    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = talk->now_us,
-        .call = 1,
-        .call_kind = LANE_CALL_STATS,
-        .request = &request.base};
-    struct lane_effects effects;
 
-    ps_core_step(talk->core, &call, &effects);
+    const wire_stats_reply *stats = talk_stats(talk);
 
-    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
     assert_int_equal(stats->n_waits, 128);
     assert_int_equal(stats->waits_left_out, 69 + 70 - 128);
     assert_non_null(

@@ -37,24 +37,10 @@ static void begin_attempts(struct world *world, struct talk *talk)
 {
     const struct lane_config config = talk_config();
 
-    memset(world, 0, sizeof *world);
-    world->talk = talk;
-    talk_start(talk, &config);
-    for (uint8_t i = 1; i <= 2; i++) {
-        world->tasks[i - 1] = 2 * (uint64_t)i + 1;
+    begin_empty(world, talk, &config);
+    for (uint8_t i = 1; i <= 2; i++)
         open_as(world, i, i, 1);
-    }
-    wire_meeting *meeting = &world->meeting;
-    *meeting = (wire_meeting)WIRE_MEETING_INIT;
-    meeting->name = (wire_bytes){.len = strlen(HERE), .data = (uint8_t *)(uintptr_t)HERE};
-    meeting->tasks = world->tasks;
-    meeting->n_tasks = 2;
-    meeting->operation = SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
-    meeting->data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
-    meeting->shape = world->shape;
-    meeting->n_shape = 1;
     world->shape[0] = 1;
-    world->weight = 1;
     talk_forget(talk);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_meet_waits.c -- what ends each wait for a round of a rendezvous if nothing else happens: a
  * row for each, in which only the ticks come that the lane has asked for. No wait ends before its
- * time.
+ * time. And what a ps that terminates waits for.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,10 +140,84 @@ static void every_wait_for_a_round_ends_in_time_by_the_ticks_that_the_lane_asks_
     }
 }
 
+/* The round was whole before, and its result is vector work. */
+static void a_ps_that_terminates_waits_for_what_it_combines(void **state)
+{
+    struct world world;
+    struct talk *const talk = *state;
+    float values[100] = {1};
+
+    begin(&world, talk); /* given */
+    world.shape[0] = 100;
+    talk->holds_compute = true;
+    come(&world, 1, values, sizeof values);
+    come(&world, 2, values, sizeof values);
+    ask(&world, 1);
+    talk_forget(talk);
+
+    talk_step(talk, &(struct lane_event){.kind = LANE_EVENT_TERMINATE}); /* when */
+    talk_expect(talk, "");
+    talk_compute(talk);
+
+    assert_int_equal(talk->pulled_bytes, sizeof values); /* then */
+    assert_non_null(strstr(talk->text, "exit 143 TERMINATED"));
+}
+
+/* One message of it is out, and the next waits for its reader. */
+static void a_ps_that_terminates_waits_for_a_result_that_is_half_read(void **state)
+{
+    struct world world;
+    struct talk *const talk = *state;
+    float values[100] = {1};
+
+    begin(&world, talk); /* given */
+    world.shape[0] = 100;
+    come(&world, 1, values, sizeof values);
+    come(&world, 2, values, sizeof values);
+    talk->deaf = world.pull[1];
+    ask(&world, 1);
+    talk_forget(talk);
+
+    talk_step(talk, &(struct lane_event){.kind = LANE_EVENT_TERMINATE}); /* when */
+    talk_expect(talk, "");
+    talk->deaf = 0;
+    talk_writable(talk, world.pull[1]);
+
+    assert_int_equal(talk->pulled_bytes, sizeof values); /* then */
+    assert_non_null(strstr(talk->text, "exit 143 TERMINATED"));
+}
+
+/* A round may be large: no step does all of it, also of a ps that terminates. */
+static void a_ps_that_terminates_combines_beside_its_steps(void **state)
+{
+    struct world world;
+    struct talk *const talk = *state;
+    float values[100] = {1};
+
+    begin(&world, talk); /* given */
+    world.shape[0] = 100;
+    world.waits = true;
+    come(&world, 1, values, sizeof values);
+    come(&world, 2, values, sizeof values);
+    talk_step(talk, &(struct lane_event){.kind = LANE_EVENT_TERMINATE});
+    ask(&world, 1);
+    talk_commit(talk, world.push[1], 1, 0, 0);
+    talk_forget(talk);
+
+    talk_commit(talk, world.push[2], 1, 0, 0); /* when */
+
+    assert_int_equal(talk->computes, 1); /* then */
+    assert_int_equal(talk->pulled_bytes, sizeof values);
+    assert_non_null(strstr(talk->text, "exit 143 TERMINATED"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(every_wait_for_a_round_ends_in_time_by_the_ticks_that_the_lane_asks_for),
+        talk_test(a_ps_that_terminates_waits_for_what_it_combines),
+        talk_test(a_ps_that_terminates_waits_for_a_result_that_is_half_read),
+        talk_test(a_ps_that_terminates_combines_beside_its_steps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

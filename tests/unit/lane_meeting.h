@@ -26,18 +26,15 @@ struct world {
     void (*spoil)(wire_part *header, wire_piece *piece); /* NULL: it is as it should be */
 };
 
+/* No worker has joined. The next contributions are to a sum of four elements by workers 1 and 2. */
 static inline void
-begin_with(struct world *world, struct talk *talk, const struct lane_config *config)
+begin_empty(struct world *world, struct talk *talk, const struct lane_config *config)
 {
     memset(world, 0, sizeof *world);
     world->talk = talk;
     talk_start(talk, config);
-    for (uint8_t i = 1; i <= WORKERS; i++) {
-        talk_open(talk, i);
-        world->push[i] = talk_push_stream(talk, i, 1);
-        world->pull[i] = talk_pull_stream(talk, i);
-        world->tasks[i - 1] = 2 * (uint64_t)i + 1;
-    }
+    for (uint64_t i = 1; i <= WORKERS; i++)
+        world->tasks[i - 1] = 2 * i + 1;
     wire_meeting *meeting = &world->meeting;
     *meeting = (wire_meeting)WIRE_MEETING_INIT;
     meeting->name = (wire_bytes){.len = strlen(HERE), .data = (uint8_t *)(uintptr_t)HERE};
@@ -50,6 +47,17 @@ begin_with(struct world *world, struct talk *talk, const struct lane_config *con
     meeting->n_shape = 1;
     world->shape[0] = 4;
     world->weight = 1;
+}
+
+static inline void
+begin_with(struct world *world, struct talk *talk, const struct lane_config *config)
+{
+    begin_empty(world, talk, config);
+    for (uint8_t i = 1; i <= WORKERS; i++) {
+        talk_open(talk, i);
+        world->push[i] = talk_push_stream(talk, i, 1);
+        world->pull[i] = talk_pull_stream(talk, i);
+    }
     talk_forget(talk);
 }
 

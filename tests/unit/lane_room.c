@@ -279,24 +279,13 @@ static void the_statistics_say_who_waits_for_room(void **state)
 {
     struct talk *const talk = *state;
     const struct members members = open_three(talk, ROOM);
-    wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = talk->now_us,
-        .call = 1,
-        .call_kind = LANE_CALL_STATS,
-        .request = &request.base};
-    struct lane_effects effects;
 
     stage(talk, &members, 1, 10);
     ask(talk, &members, 2, 20);
     talk_forget(talk);
 
-    lane_step(talk->lane, &call, &effects);
+    const wire_stats_reply *const reply = talk_stats(talk);
 
-    assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
-    const wire_stats_reply *const reply = (const wire_stats_reply *)effects.items[0].reply;
     assert_int_equal(reply->n_waits, 1);
     assert_non_null(strstr(reply->waits[0], "worker 2: push 1 waits for 0 MiB of the pool"));
 }

@@ -208,6 +208,8 @@ void talk_pull(
     struct talk *talk, uint64_t stream, uint64_t request, uint64_t shard, uint32_t shards,
     uint64_t after_sequence);
 void talk_cancel(struct talk *talk, uint64_t stream, uint64_t request);
+/* The answer to a call of Stats, lent until the next step. */
+const wire_stats_reply *talk_stats(struct talk *talk);
 /* Kept vector work is run, and COMPUTED. */
 void talk_compute(struct talk *talk);
 /* Kept bytes are released. */

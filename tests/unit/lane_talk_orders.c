@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_talk_orders.c -- the conversation's half of ps 0. */
+/* lane_talk_orders.c -- the conversation's half of ps 0, and a call of Stats. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,4 +162,20 @@ void talk_delete(struct talk *talk, uint64_t id)
     deleted.variable_id = id;
     order.delete_ = &deleted;
     talk_order(talk, &order);
+}
+
+const wire_stats_reply *talk_stats(struct talk *talk)
+{
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL,
+        .now_us = talk->now_us,
+        .call = 1,
+        .call_kind = LANE_CALL_STATS,
+        .request = &request.base};
+    struct lane_effects effects;
+
+    ps_core_step(talk->core, &call, &effects);
+    assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
+    return (const wire_stats_reply *)effects.items[0].reply;
 }

@@ -54,19 +54,8 @@ static void call_from_ps_0(struct talk *talk)
  * gives "". */
 static const char *wait_in_stats(struct talk *talk)
 {
-    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
-    const struct lane_event call = {
-        .kind = LANE_EVENT_CALL,
-        .now_us = talk->now_us,
-        .call = 1,
-        .call_kind = LANE_CALL_STATS,
-        .request = &request.base};
-    struct lane_effects effects;
+    const wire_stats_reply *stats = talk_stats(talk);
 
-    ps_core_step(talk->core, &call, &effects);
-
-    assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
-    const wire_stats_reply *stats = (const wire_stats_reply *)effects.items[0].reply;
     assert_in_range(stats->n_waits, 0, 1);
     return stats->n_waits == 0 ? "" : stats->waits[0];
 }

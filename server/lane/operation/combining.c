@@ -145,10 +145,11 @@ void combining_add(struct lane *lane, struct round *round)
     const bool first = combining->line.first == NULL;
 
     assert(round->over && !round->ready);
-    lane_round_use(round);
+    lane_round_use(lane, round);
     if (operation > MEETING_MAX)
         finish(lane, round);
-    else if (!lane->serving || (first && !lane->records && bytes <= lane->config.inline_bytes))
+    else if (
+        lane_reads_records(lane) || (first && !lane->records && bytes <= lane->config.inline_bytes))
         run_here(lane, round);
     else
         LIST_APPEND(&combining->line, round, in_line);

@@ -141,13 +141,6 @@ static bool is_judged_here(const struct lane *lane, const struct round *round)
     return !is_split(lane, round) && !round->for_ps_0;
 }
 
-/* A ps that is about to exit does not serve either, but it has a stream to ps 0. */
-static bool reads_records(const struct lane *lane)
-{
-    assert(!lane->exited || !lane->serving);
-    return !lane->serving && !lane->terminating && !lane->ended;
-}
-
 /* That it passes (SUMAC_OK), or why it fails: the first counts, and is said again until ps 0 has
  * ordered an end. */
 static void propose(struct lane *lane, struct round *round, const struct sumac_error *end)
@@ -158,7 +151,7 @@ static void propose(struct lane *lane, struct round *round, const struct sumac_e
     if (!round->for_ps_0)
         round->end = *end;
     round->for_ps_0 = true;
-    if (reads_records(lane)) { /* ps 0 can hear it after START */
+    if (lane_reads_records(lane)) { /* ps 0 can hear it after START */
         lane->turns->meet_due_us = 0;
         return;
     }
@@ -255,7 +248,7 @@ void lane_meet_end_unwanted(void *context, struct round *round)
     char name[32];
 
     assert(!round->over);
-    if (!lane->serving || round->passes)
+    if (lane_reads_records(lane) || round->passes)
         return;
     while (!round->places[place].came)
         place++;

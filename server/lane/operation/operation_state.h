@@ -181,6 +181,13 @@ struct operation *lane_operation_end_on(struct lane *lane);
 /* It counts as a push that was applied. */
 void operation_count_part(struct lane *lane, const struct lane_part *part);
 
+/* Before START. A ps that is about to exit does not serve either, but it has streams. */
+static inline bool lane_reads_records(const struct lane *lane)
+{
+    assert(!lane->exited || !lane->serving);
+    return !lane->serving && !lane->terminating && !lane->ended;
+}
+
 /* combining.c */
 /* The round is over, and all have come: its result is made, here and now if it is small. */
 void combining_add(struct lane *lane, struct round *round);

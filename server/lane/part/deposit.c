@@ -534,15 +534,20 @@ void lane_deposits_met(struct lane *lane, struct lane_session *session, const wi
     }
 }
 
-void lane_round_use(struct round *round)
+void lane_round_use(struct lane *lane, struct round *round)
 {
     assert(round->over);
     round->uses++;
+    lane->parts->round_uses++;
 }
+
+bool lane_rounds_are_used(const struct lane *lane) { return lane->parts->round_uses > 0; }
 
 void lane_round_let_go(struct lane *lane, struct round *round)
 {
     assert(round->uses > 0);
+    assert(lane->parts->round_uses >= round->uses);
+    lane->parts->round_uses--;
     if (--round->uses > 0)
         return;
     for (struct deposit *deposit = lane->parts->put_aside.first, *next; deposit != NULL;

@@ -51,8 +51,10 @@ void lane_deposits_met(struct lane *lane, struct lane_session *session, const wi
 void lane_deposits_heard(struct lane *lane, struct lane_session *session, uint64_t through);
 
 /* The round stays while it is used. */
-void lane_round_use(struct round *round);
+void lane_round_use(struct lane *lane, struct round *round);
 void lane_round_let_go(struct lane *lane, struct round *round);
+/* Is one being combined, or read? */
+bool lane_rounds_are_used(const struct lane *lane);
 /* Bytes of it are lent, and come back. */
 void lane_deposit_hold(struct deposit *deposit);
 void lane_deposit_released(struct lane *lane, struct deposit *deposit);

@@ -14,6 +14,7 @@ struct parts {
     LIST(struct deposit) lent;      /* of no round any more: bytes of theirs are */
     struct chunk_owner pool_owner;  /* of the chunks that bytes are copied to: lane->bytes */
     LIST(struct chunk) recorded;    /* of parts that are over: records of this step lie in them */
+    uint64_t round_uses;            /* of all rounds */
     uint64_t last;                  /* number of a part */
     uint64_t marking;               /* number of the part whose marks are on its shards (piece.c) */
     uint64_t rows_left;             /* of those that a message may bring */

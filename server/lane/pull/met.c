@@ -177,7 +177,7 @@ void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct la
     if (belongs_to_another(round, &task, &pull->error))
         return;
     met->round = round;
-    lane_round_use(round);
+    lane_round_use(lane, round);
     lay_out(lane, met);
     pull->bytes = met->bytes;
 }
