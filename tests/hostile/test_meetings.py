@@ -194,6 +194,7 @@ class Meetings(Attack):
         self.is_refused("MALFORMED", "names 513 tasks", tasks=range(1, 1027, 2))
         self.is_refused("MALFORMED", "names 0 tasks", tasks=[])
         self.is_refused("MALFORMED", "worker 1 contributes", tasks=[worker(2), worker(3)])
+        self.is_refused("BAD_NAME", "names worker 99, and the cluster lists worker 0, ", tasks=[worker(1), worker(99)])
         self.is_refused("MALFORMED", "worker 1 after worker 1", tasks=[worker(1), worker(1)])
         self.is_refused("MALFORMED", "worker 1 after worker 2", tasks=[worker(2), worker(1)])
         self.is_refused("MALFORMED", "chief 0 after worker 1", tasks=[worker(1), 0])
