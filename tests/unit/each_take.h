@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* each_take.h -- memory that fails once: the n-th take of a core, wherever it takes from.
+/* each_take.h -- memory that fails once: take number n of a core, wherever the core takes from.
  *
- * The linker puts these functions in place of those of pools, arenas and maps: each call is a take,
- * also one that a pool would answer from what it has. What a core got from its pools and has not
- * given back is counted, byte by byte. What takes from memory_heap itself is the test's, and is
- * left alone.
+ * The linker puts these functions in place of those of pools, arenas and maps. Each call is a take,
+ * even if a pool could answer it from what it has. The bytes that a core holds of its pools are
+ * counted. Takes from memory_heap itself are the test's, and never fail.
  */
 #ifndef TESTS_EACH_TAKE_H
 #define TESTS_EACH_TAKE_H
@@ -23,7 +22,7 @@ int64_t each_take_held(void);
 void each_take_reset(void);
 /* From here on the take with that number fails, from 1; 0: none. */
 void each_take_begin(uint64_t failing);
-/* The same, with so many takes that fail one after the other. */
+/* The same, with `run` takes that fail one after the other. */
 void each_take_begin_run(uint64_t failing, uint64_t run);
 /* And from here on none does. Returns the takes since each_take_begin. */
 uint64_t each_take_end(void);

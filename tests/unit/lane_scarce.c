@@ -19,7 +19,7 @@
 #define ORDERS_MAX 3u /* tries of one */
 #define TICKS 8       /* of a second each, for what a lane does again by itself */
 
-/* What a lane holds when its sessions have left. */
+/* The counters of a lane, after its sessions have left. */
 struct kept {
     int64_t out;
     uint64_t staged, claimed, pulls, state, views, rounds, rounds_bytes, beside_bytes;
@@ -99,7 +99,7 @@ static bool meet_ps_0(struct scarce *scarce)
     return ended;
 }
 
-/* True: somebody has lost one. */
+/* True: a client, or ps 0, has lost its stream. */
 static bool end_what_has_ended(struct scarce *scarce)
 {
     bool ended = meet_ps_0(scarce);
@@ -196,7 +196,7 @@ static void expect_answers(
     }
 }
 
-/* Sessions leave, and nobody is left. */
+/* All sessions leave. */
 static void leave(struct scarce *scarce, const struct scarce_conversation *conversation)
 {
     for (uint32_t i = 0; i <= SCARCE_SESSIONS; i++) {

@@ -2,10 +2,9 @@
 /* lane_scarce.h -- one conversation with a lane, held as often as the lane takes memory in it: each
  * time another take fails.
  *
- * Its clients do as clients should. What was answered is over. When a stream ends they open another
- * one and say all of it again. After that the same conversation, with the next number, must succeed
- * without a refusal. At its end sessions leave, and the lane must hold what it holds where no take
- * fails.
+ * The clients do as clients should: when a stream ends, they open another one and say all of it
+ * again. After that the same conversation, with the next number, must succeed without a refusal.
+ * Then the sessions leave. The lane must hold what it holds when no take fails.
  */
 #ifndef TESTS_LANE_SCARCE_H
 #define TESTS_LANE_SCARCE_H
@@ -40,7 +39,8 @@ struct scarce_conversation {
     uint32_t pushes; /* of each session for each number; 0: none */
 };
 
-/* Without records, and with them. Of these another lane is made, in which each take fails once. */
+/* Without records, and with them. Another lane replays the records, and each take of it fails once.
+ */
 void scarce_each_take(const struct scarce_conversation *conversation);
 
 /* The part of that number for one shard, with its own commit. */

@@ -132,7 +132,7 @@ ask(struct scarce *scarce, const struct meets *meets, uint32_t session, uint32_t
     ask_again(scarce, meets, session, timeout_ms);
 }
 
-/* It has heard of the round. */
+/* The session wants no more of the round. */
 static void acknowledge(struct scarce *scarce, uint32_t session)
 {
     wire_commit commit = WIRE_COMMIT_INIT;

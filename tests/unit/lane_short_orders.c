@@ -195,7 +195,7 @@ static void a_function_is_defined_and_applied(void **state)
 
 static const struct lane_event started = {.kind = LANE_EVENT_START, .random = {1, 11}};
 
-/* It knows neither how many ps there are nor where. False: there is no memory for it. */
+/* A ps whose configuration names no ps. False: there is no memory for it. */
 static bool create(struct talk *talk)
 {
     struct lane_config config = talk_config();
@@ -209,7 +209,7 @@ static bool create(struct talk *talk)
     return talk->core != NULL;
 }
 
-/* What its hello says ps 0 takes for known. */
+/* A ps that has answered a hello knows what the hello says. Returns the takes. */
 static uint64_t begin_without(uint64_t failing, uint32_t *not_created)
 {
     void *state;

@@ -173,7 +173,7 @@ static void a_long_pull_beside_a_push_is_answered(void **state)
                 {"pulled #1 [", {"pulled #1 error "}}, {"\npulled #1: ", {"pulled #1 error "}}}});
 }
 
-/* Of a variable that nobody has assigned yet, until its time is over or it is taken back. */
+/* Two pulls of a variable without a value: one runs out of time, the other is cancelled. */
 static void wait_and_cancel(struct scarce *scarce)
 {
     wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};

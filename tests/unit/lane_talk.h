@@ -53,8 +53,8 @@ struct talk {
     char refused[SUMAC_ERROR_TEXT_BYTES]; /* what the last refusal says */
     struct sumac_error end;               /* of the exit */
     struct sumac_error closed;            /* of the last end of a stream */
-    uint64_t ended[TALK_ENDED_MAX];       /* the last streams that the lane has ended, … */
-    uint32_t ended_count;                 /* … of so many */
+    uint64_t ended[TALK_ENDED_MAX];       /* the last streams that the lane has ended */
+    uint32_t ended_count;                 /* all that it has ended */
     /* Of synchronous steps, said in the hello; 0: none is taken. The first so many sessions that
      * are opened begin with step 1. */
     uint32_t step_members, initials;

@@ -441,7 +441,7 @@ static void begin_push(struct peers *peers, const struct session_push *push)
     step(peers, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = push});
 }
 
-/* Of two ps, of several shards on one. */
+/* One push to two ps, with two shards on ps 0, and one to ps 0 alone. */
 static void push_to_both(struct peers *peers, uint64_t first)
 {
     const struct session_piece pieces[] = {
@@ -580,7 +580,7 @@ static void open_session(struct peers *peers)
     settle(peers, 0, 0);
 }
 
-/* What is begun after the end is told of it at once. */
+/* The session refuses at once what begins after its end. */
 static void expect_refused(struct peers *peers, const struct conversation *conversation)
 {
     const uint64_t first = 16;
@@ -594,7 +594,8 @@ static void expect_refused(struct peers *peers, const struct conversation *conve
     assert_int_equal(peers->ended, 1);
 }
 
-/* What is out of its pools when all was said twice: *out. Returns the takes. */
+/* *out: the bytes that the session holds of its pools after all was said twice. Returns the takes.
+ */
 static uint64_t converse(
     const struct conversation *conversation, uint64_t failing, bool opening, int64_t *out,
     uint32_t *ends)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_short.c -- a store of which each take of memory fails once: who asks is told, and the store
- * holds what it held before. */
+/* store_short.c -- a store of which each take of memory fails once: the caller gets an error, and
+ * the store holds what it held before. */
 #include <inttypes.h>
 
 #include "each_take.h"
@@ -33,7 +33,7 @@ static struct held look(const struct store *store)
         .open_views = store->view_count};
 }
 
-/* What leaves, and old blocks that nobody sees, are given back over steps. */
+/* The store gives deleted shards and unused old blocks back over steps. */
 static void reclaim_all(struct store *store)
 {
     while (store_is_leaving(store))
