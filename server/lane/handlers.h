@@ -46,9 +46,13 @@ bool lane_room_is_large(const struct lane *lane, const wire_part *header);
 bool lane_room_is_header_alone(const wire_part *header);
 /* False: the session asks for too much at a time, and the stream was ended. */
 bool lane_room_check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header);
+/* False: it asked for room as another part than it is now, and the stream was ended. */
+bool lane_room_check_same(struct lane *lane, struct lane_stream *stream, const wire_part *header);
 /* Its header alone may always come; its elements, when they were asked for. */
 bool lane_room_is_asked(
     const struct lane *lane, const struct lane_session *session, const wire_part *header);
+/* The claim of an earlier header is the part's, and goes with it if it is refused. */
+void lane_room_take_up(struct lane *lane, struct lane_part *part);
 /* It has its claim, or is refused. */
 void lane_room_claim(struct lane *lane, struct lane_part *part, const wire_part *header);
 /* A header that asks for room is right: it waits. Takes the part. */

@@ -44,8 +44,29 @@ static enum lane_part_state first_state(
     return lane->terminating || lane->ended ? PART_DROPPED : PART_RECEIVING;
 }
 
-/* Has what this part is to follow come and gone, or does a staged one say otherwise? Then its turn
- * would never come. */
+/* Does one that asks for room say otherwise? Gives  *other, which it names. Returns how, or NULL.
+ */
+static const char *find_claim_beside(
+    const struct lane *lane, const struct lane_session *session, const wire_part *header,
+    uint64_t *other)
+{
+    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
+         claim = claim->in_lane.next) {
+        if (claim->session != session || claim->part != NULL)
+            continue;
+        *other = claim->sequence == header->sequence ? claim->previous : claim->sequence;
+        if (claim->sequence == header->sequence && claim->previous != header->previous)
+            return "when it asked for room it followed another";
+        if (header->previous < claim->sequence && claim->sequence < header->sequence)
+            return "and a later one than that asks for room";
+        if (claim->previous < header->sequence && header->sequence < claim->sequence)
+            return "and one that asks for room follows an earlier one than this";
+    }
+    return NULL;
+}
+
+/* Has what this part is to follow come and gone, or does another one that is here say otherwise?
+ * Then its turn would never come. */
 static bool can_follow(
     struct lane *lane, struct lane_stream *stream, const wire_part *header,
     const struct lane_part *before)
@@ -72,6 +93,8 @@ static bool can_follow(
     } else if (after != NULL && after->previous < header->sequence) {
         trouble = "and one that is staged follows an earlier one than this";
         other = after->sequence;
+    } else {
+        trouble = find_claim_beside(lane, session, header, &other);
     }
     if (trouble == NULL)
         return true;
@@ -87,14 +110,39 @@ static bool can_follow(
 
 static void begin_new(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
+    const bool large = lane_room_is_large(lane, header);
+
+    assert(part->claim == NULL);
+    if (large)
+        lane_room_take_up(lane, part);
     if (header->meeting != NULL)
         lane_deposit_begin(lane, part, header);
     else if (header->synchronous)
         lane_contribution_begin(lane, part, header);
-    if (part->state == PART_RECEIVING && lane_room_is_large(lane, header))
+    if (part->state == PART_RECEIVING && large)
         lane_room_claim(lane, part, header);
     if (part->state == PART_RECEIVING)
         lane_part_begin(lane, part, header);
+}
+
+/* May its session have one more? Those that ask for room count, for each may be refused, and a
+ * refused part has a place like any other. */
+static bool check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header)
+{
+    const struct lane_session *session = stream->session;
+    const bool asked = lane_claim_find(lane, session, header->sequence) != NULL;
+    const uint32_t others = session->part_count + lane_claims_count(lane, session) - asked;
+
+    assert(session->part_count <= lane->config.parts_per_session_max || lane->config.broken != 0);
+    if (others < lane->config.parts_per_session_max)
+        return true;
+    lane_stream_fail(
+        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
+        "push %" PRIu64
+        ": session %s has %u parts on ps %u that are not done, the most that are taken: wait "
+        "until some are done, or commit them",
+        header->sequence, session->task, others, lane->index);
+    return false;
 }
 
 static struct lane_part *
@@ -116,17 +164,12 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
         lane_room_withdraw(lane, session, header->sequence, header->round);
     const struct lane_part *before = lane_session_part_before(session, header->sequence);
     const enum lane_part_state state = first_state(lane, session, header, before);
-    if (state == PART_RECEIVING && session->part_count >= lane->config.parts_per_session_max) {
-        /* only what is new counts: a client whose connection was cut sends all again */
-        lane_stream_fail(
-            lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
-            "push %" PRIu64
-            ": session %s has %u parts on ps %u that are not done, the most that are taken: wait "
-            "until some are done, or commit them",
-            header->sequence, session->task, session->part_count, lane->index);
+    /* only what is new counts: a client whose connection was cut sends all again */
+    if (state == PART_RECEIVING && !check_count(lane, stream, header))
         return NULL;
-    }
     if (!can_follow(lane, stream, header, before))
+        return NULL;
+    if (state == PART_RECEIVING && !lane_room_check_same(lane, stream, header))
         return NULL;
     if (state == PART_RECEIVING && !lane_grant_take(lane, session)) {
         lane_grant_fail(lane, stream, header->sequence);

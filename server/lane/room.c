@@ -45,6 +45,25 @@ bool lane_room_check_count(struct lane *lane, struct lane_stream *stream, const 
     return false;
 }
 
+bool lane_room_check_same(struct lane *lane, struct lane_stream *stream, const wire_part *header)
+{
+    const struct lane_session *session = stream->session;
+    const struct claim *claim = lane_claim_find(lane, session, header->sequence);
+    const uint64_t step = header->synchronous ? header->step : 0;
+
+    assert(claim == NULL || claim->part == NULL || lane->config.broken != 0);
+    if (claim == NULL || (lane_room_is_large(lane, header) && claim->step == step))
+        return true;
+    lane_stream_fail(
+        lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " of session %s asked ps %u for %" PRIu64
+        " bytes of room and now has room_bytes %" PRIu64 " and step %" PRIu64
+        ", which was %" PRIu64 "; a part that comes again is the same part",
+        header->sequence, session->task, lane->index, claim->room_bytes, header->room_bytes, step,
+        claim->step);
+    return false;
+}
+
 bool lane_room_is_asked(
     const struct lane *lane, const struct lane_session *session, const wire_part *header)
 {
@@ -193,9 +212,16 @@ static void refuse_step(struct lane *lane, struct lane_part *part, uint64_t room
     lane_part_given(part, "%" PRIu64, room_bytes);
 }
 
+void lane_room_take_up(struct lane *lane, struct lane_part *part)
+{
+    assert(part->state == PART_RECEIVING);
+    assert(part->claim == NULL);
+    part->claim = lane_claim_find(lane, part->session, part->sequence);
+}
+
 void lane_room_claim(struct lane *lane, struct lane_part *part, const wire_part *header)
 {
-    struct claim *claim = lane_claim_find(lane, part->session, part->sequence);
+    struct claim *claim = part->claim;
     const uint64_t most = lane->claims.bytes_max, members = count_members(lane);
     uint64_t largest = largest_contribution(lane);
 

@@ -578,6 +578,92 @@ static void contributions_to_a_later_step_give_way_to_those_of_the_open_one(void
     talk_expect(talk, "give way 2 (round 0)\nroom wait 1\n");
 }
 
+/* ---- a client that contradicts itself */
+
+/* Push 1 waits for room, push 3 asks after it. */
+static void a_part_that_contradicts_one_that_asks_ends_the_stream(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part again = large_contribution(1);
+
+    again.sequence = 3;
+    again.previous = 1;
+    const struct {
+        const char *why;
+        struct talk_part part;
+    } parts[] = {
+        {"it asked for room, and has none", small(3, 1)},
+        {"its number is not that of the asking part's predecessor", small(2, 1)},
+        {"it passes over the asking part", small(4, 1)},
+        {"it asks again after another part", large(3, 2, 10)},
+        {"it asks again as a contribution", again},
+    };
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        void *other = talk;
+        if (i > 0)
+            assert_int_equal(talk_setup(&other), 0);
+        struct talk *const here = other;
+        const struct members members = open_three(here, 3 * ROOM); /* given */
+        const struct talk_part first = small(1, 0), second = large(3, 1, 10);
+        talk_part(here, members.push[1], &first);
+        talk_ask(here, members.push[1], &second);
+        talk_forget(here);
+
+        if (parts[i].part.room != 0) /* when */
+            talk_ask(here, members.push[1], &parts[i].part);
+        else
+            talk_part(here, members.push[1], &parts[i].part);
+
+        if (strcmp(here->text, "end of stream MALFORMED\n") != 0) /* then */
+            fail_msg("%s: %s", parts[i].why, here->text);
+        if (i > 0)
+            assert_int_equal(talk_teardown(&other), 0);
+    }
+}
+
+static void the_room_of_a_contribution_that_is_refused_when_it_comes_again_is_free(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM);
+    struct talk_part part = large_contribution(1);
+
+    talk_ask(talk, members.push[1], &part);
+    talk_expect(talk, "resend 1\n");
+    assert_int_equal(talk->lane->claims.bytes, ROOM);
+
+    part.weight = 1e-30;
+    talk_part(talk, members.push[1], &part);
+
+    talk_expect(talk, "refused 1 MALFORMED\n");
+    assert_int_equal(talk->lane->claims.bytes, 0);
+}
+
+/* Each that asks may be refused, and then has a place among the parts. */
+static void parts_that_ask_count_among_those_that_a_session_may_have(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = config_of(3 * ROOM + 1000);
+
+    config.parts_per_session_max = 3;
+    const struct members members = begin_as(talk, 3, 3, config); /* given */
+    talk->aggregation = SUM;
+    talk_variable(talk, VARIABLE, 2 * COUNT, UPDATE_ASSIGN_ADD);
+    const uint64_t observer = open_observer(talk);
+    struct talk_part asks = large(1, 0, 1);
+    asks.room = 3 * ROOM + 1000;
+    const struct talk_part others[] = {small(2, 1), small(3, 2), small(4, 3)};
+    stage(talk, &members, 2, 10); /* the room that it asks for is taken */
+    talk_ask(talk, observer, &asks);
+    talk_part(talk, observer, &others[0]);
+    talk_part(talk, observer, &others[1]);
+    talk_forget(talk);
+
+    talk_part(talk, observer, &others[2]); /* when */
+
+    talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n"); /* then */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -589,6 +675,9 @@ int main(void)
         talk_test(a_part_of_a_whole_floor_is_not_large),
         talk_test(of_several_each_may_ask_for_as_many),
         talk_test(whoever_asks_for_too_many_at_a_time_has_its_stream_ended),
+        talk_test(a_part_that_contradicts_one_that_asks_ends_the_stream),
+        talk_test(the_room_of_a_contribution_that_is_refused_when_it_comes_again_is_free),
+        talk_test(parts_that_ask_count_among_those_that_a_session_may_have),
         talk_test(a_part_within_its_floor_does_not_wait_behind_large_ones),
         talk_test(the_oldest_gets_the_room_that_becomes_free),
         talk_test(a_wait_names_who_holds_the_room),
