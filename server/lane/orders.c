@@ -523,14 +523,8 @@ static void obey_close(struct lane *lane, struct lane_stream *stream, const wire
     }
     session->cause = wire_close_cause_of(order->close->cause);
     lane_step_closing(lane, session, order->close->lost);
-    if (rule_holds(lane->config.broken, RULE_close_before_settling)) {
-        session->closing = true;
-        if (session->push_stream != NULL && session->push_stream->receiving != NULL) {
-            lane_part_destroy(lane, session->push_stream->receiving);
-            session->push_stream->receiving = NULL;
-        }
-        lane_claims_drop(lane, session);
-    }
+    if (rule_holds(lane->config.broken, RULE_close_before_settling))
+        lane_session_close(lane, session);
     session->closed_record = lane_record_order(lane, RECORD_CLOSE, session, 0, &order->close->base);
     session->close_number = order->number;
     lane_report_close(lane, session);

@@ -48,8 +48,8 @@ static bool
 replay_close(struct lane *lane, struct lane_session *session, const struct record *record)
 {
     session->cause = wire_close_cause_of(((const wire_close_session *)record->message)->cause);
-    session->closing = true;
     assert(session->push_stream == NULL && lane->streams.first == NULL);
+    lane_session_close(lane, session);
     return true;
 }
 

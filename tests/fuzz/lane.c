@@ -322,11 +322,22 @@ static void fill_payload(struct message *message, struct input *input)
         (struct span){.data = message->payload + cut, .bytes = message->payload_bytes - cut};
 }
 
+static void send(struct world *world, const struct world_stream *stream, struct message *message)
+{
+    struct lane_event event = {
+        .kind = LANE_EVENT_PUSH,
+        .stream = stream->id,
+        .push_request = &message->request,
+        .payload = message->spans};
+
+    event.payload_spans = message->spans[0].bytes == 0 ? 0 : message->spans[1].bytes == 0 ? 1 : 2;
+    world_step(world, &event);
+}
+
 static void push(struct world *world, struct input *input)
 {
     static struct message message;
     struct world_stream *stream = pick_stream(world, input);
-    struct lane_event event = {.kind = LANE_EVENT_PUSH};
 
     if (stream == NULL || stream->kind != LANE_STREAM_PUSH)
         return;
@@ -338,11 +349,44 @@ static void push(struct world *world, struct input *input)
     if (pick < 4)
         make_commit(&message, &world->sessions[stream->session], input);
     fill_payload(&message, input);
-    event.stream = stream->id;
-    event.push_request = &message.request;
-    event.payload = message.spans;
-    event.payload_spans = message.spans[0].bytes == 0 ? 0 : message.spans[1].bytes == 0 ? 1 : 2;
-    world_step(world, &event);
+    send(world, stream, &message);
+}
+
+/* Its header alone, and the whole of it, whether the ps asks for it by then or not; a commit, or it
+ * gives its room back. */
+static void push_with_room(struct world *world, struct input *input)
+{
+    static const uint64_t rooms[] = {5000, WORLD_POOL_BYTES, 4097, 3000, 9000, UINT64_MAX};
+    static struct message message;
+    struct world_stream *stream = pick_stream(world, input);
+    wire_withdraw withdraw = WIRE_WITHDRAW_INIT, *withdraws[] = {&withdraw};
+
+    if (stream == NULL || stream->kind != LANE_STREAM_PUSH || stream->remaining > 0)
+        return;
+    memset(&message, 0, sizeof message);
+    message.request = (wire_push_request)WIRE_PUSH_REQUEST_INIT;
+    make_part(&message, world, stream, input);
+    message.part.room_bytes = one_of(input, rooms, 6);
+    message.part.started_at_us = below(input, 4);
+    message.part.round = below(input, 2);
+    const uint32_t pick = next(input);
+    wire_part whole = message.part;
+    message.part.last = true;
+    message.part.n_pieces = message.part.n_functions = 0;
+    send(world, stream, &message);
+    message.part = whole;
+    fill_payload(&message, input);
+    if (pick % 4 != 3)
+        send(world, stream, &message);
+    message.request.n_parts = 0;
+    message.spans[0].bytes = message.spans[1].bytes = 0;
+    if (pick / 4 % 2 == 0)
+        make_commit(&message, &world->sessions[stream->session], input);
+    withdraw.sequence = whole.sequence;
+    withdraw.round = below(input, 3);
+    message.request.withdraws = withdraws;
+    message.request.n_withdraws = pick / 8 % 2;
+    send(world, stream, &message);
 }
 
 /* ---- pulls ---- */
@@ -452,8 +496,13 @@ static void rare(struct world *world, struct input *input)
 static void any_event(struct world *world, struct input *input)
 {
     struct world_stream *stream;
+    const uint8_t pick = next(input);
 
-    switch (below(input, 16)) {
+    if (pick == UINT8_MAX) {
+        push_with_room(world, input);
+        return;
+    }
+    switch (pick % 16) {
     case 0:
     case 1:
     case 2:

@@ -6,8 +6,8 @@
  * answered: reading or writing elsewhere, or later, is what the address sanitizer sees. Every push
  * and every pull is answered once, and all memory comes back. The first letters of each alphabet
  * are what a well-behaved ps says. The first byte says how far the session has come when the input
- * takes over: as a rule it has joined and its streams were greeted; else its ps are found; else it
- * has just begun to look for them, as a member, an observer or a reader.
+ * takes over: as a rule it has joined and its streams were greeted, at times with little room; else
+ * its ps are found; else it has just begun to look for them, as a member, an observer or a reader.
  */
 #include "session.h"
 
@@ -15,6 +15,7 @@
 
 #include "fuzz.h"
 #include "input.h"
+#include "session_asks.h"
 
 #define PS 2u
 #define TOKENS_MAX 128u
@@ -45,6 +46,7 @@ struct peer {
     bool held; /* its streams are not told that they are writable */
     uint64_t sequences[SENT_MAX];
     uint32_t sent, staged, done; /* parts that came whole; how many were answered so far */
+    struct asks asks;
     uint64_t commit_through;
     struct pulled pulls[SENT_MAX];
     uint32_t pull_count;
@@ -59,8 +61,8 @@ struct world {
     struct peer peers[PS];
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the call of each method that is under way; 0: none */
     uint64_t finds[PS];                    /* the calls that ask who is who */
-    uint64_t given_call; /* the last that was made for the caller; 0: none, or it is over */
-    bool ended, scarce;  /* there is no memory to open a stream or make a call */
+    uint64_t given_call;       /* the last that was made for the caller; 0: none, or it is over */
+    bool ended, tight, scarce; /* there is: little room; no memory to open a stream or call */
 };
 
 static void *take(void *context, size_t bytes)
@@ -116,9 +118,10 @@ static void note_push(struct world *world, const struct session_effect *effect)
         const wire_part *part = request->parts[i];
         for (size_t j = 0; j < part->n_pieces; j++)
             named += part->pieces[j]->bytes;
-        if (part->last && peer->sent < SENT_MAX)
+        if (part->last && !asks_is_ask(part) && peer->sent < SENT_MAX)
             peer->sequences[peer->sent++] = part->sequence;
     }
+    asks_note(&peer->asks, request);
     for (uint32_t i = 0; i < effect->payload_count; i++) {
         const struct session_bytes *bytes = &effect->payload[i];
         came += bytes->bytes.bytes;
@@ -192,10 +195,10 @@ static void carry_out(struct world *world, const struct session_effect *effect)
         MUST(peer != NULL);
         peer->generation[effect->stream_kind] = effect->generation;
         peer->writable_due[effect->stream_kind] = true;
-        if (effect->stream_kind == SESSION_PUSH_STREAM)
+        if (effect->stream_kind == SESSION_PUSH_STREAM) {
             peer->staged = peer->done = peer->sent = 0;
-        break;
-    case SESSION_EFFECT_CLOSE_STREAM:
+            peer->asks = (struct asks){0};
+        }
         break;
     case SESSION_EFFECT_SEND_PUSH:
         MUST(peer != NULL && effect->generation == peer->generation[SESSION_PUSH_STREAM]);
@@ -219,6 +222,7 @@ static void carry_out(struct world *world, const struct session_effect *effect)
         if (effect->error.reason == SUMAC_REASON_OUT_OF_MEMORY)
             give_up(world);
         break;
+    case SESSION_EFFECT_CLOSE_STREAM:
     case SESSION_EFFECT_JOINED:
     case SESSION_EFFECT_LOG:
     case SESSION_EFFECT_WAKE:
@@ -279,10 +283,8 @@ static void world_step(struct world *world, struct session_event *event)
 
 static void tick(struct world *world, uint64_t later_us)
 {
-    struct session_event event = {.kind = SESSION_EVENT_TICK};
-
     world->now_us += later_us;
-    world_step(world, &event);
+    world_step(world, &(struct session_event){.kind = SESSION_EVENT_TICK});
 }
 
 /* ---- what the ps say */
@@ -433,12 +435,14 @@ static void greet(struct world *world, struct input *input, uint32_t ps, bool pu
     greeting.epoch = 1;
     greeting.ps_incarnation = 100 + ps;
     greeting.cluster_id = CLUSTER_ID;
-    greeting.staging_grant_bytes = 1000000;
+    greeting.staging_grant_bytes = world->tight ? 1500 : 1000000;
+    greeting.part_bytes_max = 8000;
     if (input != NULL && sometimes(input)) {
         greeting.epoch = below(input, 3);
         greeting.ps_incarnation = 99 + below(input, 3);
         greeting.mark = below(input, 4) * 1000;
         greeting.staging_grant_bytes = below(input, 4) * 60;
+        greeting.part_bytes_max = below(input, 4) * 3000;
     }
     push_answer.greeting = pull_answer.greeting = &greeting;
     event.push_answer = pull ? NULL : &push_answer;
@@ -457,6 +461,7 @@ static void answer(struct world *world, struct input *input)
     wire_refused refused = WIRE_REFUSED_INIT, *all_refused[] = {&refused};
     wire_done done = WIRE_DONE_INIT, *all_done[] = {&done, &done};
     wire_give_way give_way = WIRE_GIVE_WAY_INIT, *all_give_way[] = {&give_way};
+    wire_room_wait room_wait = WIRE_ROOM_WAIT_INIT, *all_room_waits[] = {&room_wait};
     wire_closed closed = WIRE_CLOSED_INIT;
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     struct session_event event = {
@@ -468,8 +473,8 @@ static void answer(struct world *world, struct input *input)
         staged.sequence = one_of(input, odd, 6);
         done.sequence = one_of(input, odd, 6);
     }
-    refused.sequence = give_way.sequence = staged.sequence;
-    resend = done.sequence;
+    refused.sequence = room_wait.sequence = staged.sequence;
+    give_way.sequence = peer->staged > 0 ? peer->sequences[peer->staged - 1] : staged.sequence;
     staged.round = give_way.round = below(input, 2);
     done.versions = versions;
     done.n_versions = sometimes(input) ? below(input, 9) : 1;
@@ -486,7 +491,12 @@ static void answer(struct world *world, struct input *input)
     answer.done = all_done;
     answer.give_way = all_give_way;
     answer.resend = &resend;
-    if (pick < 5 || pick == 12) {
+    answer.room_waits = all_room_waits;
+    if (pick == 4 || pick == 11) {
+        resend = asks_resend(&peer->asks, done.sequence);
+        answer.n_resend = 1;
+        answer.n_give_way = answer.n_room_waits = pick == 11 ? below(input, 2) : 0;
+    } else if (pick < 5 || pick == 12) {
         answer.n_staged = 1;
         peer->staged += peer->staged < peer->sent;
     } else if (pick < 9 || pick == 13) {
@@ -497,9 +507,6 @@ static void answer(struct world *world, struct input *input)
         peer->staged += peer->staged < peer->sent;
     } else if (pick == 10) {
         answer.n_staged = answer.n_done = 2;
-    } else if (pick == 11) {
-        answer.n_resend = below(input, 2);
-        answer.n_give_way = below(input, 2);
     } else if (pick == 14) {
         answer.closed = &closed;
     } else {
@@ -643,8 +650,6 @@ static void caller(struct world *world, struct input *input)
         event.done = below(input, 2) == 1;
         break;
     case 2:
-        called(world, WIRE_SESSIONS_RENEW);
-        return;
     case 3:
         called(world, sometimes(input) ? WIRE_SESSIONS_LEAVE : WIRE_SESSIONS_RENEW);
         return;
@@ -663,21 +668,18 @@ static void turn_a_knob(struct world *world, struct input *input)
 {
     static const uint64_t times_us[] = {1000, 0, 300000, 3000000, 11000000, 61000000};
     struct session_event tick_event = {.kind = SESSION_EVENT_TICK};
+    const uint32_t pick = below(input, 8);
+    struct peer *peer = &world->peers[pick == 4];
 
-    switch (below(input, 8)) {
+    switch (pick) {
     case 0:
-        world->takes_left = next(input);
-        break;
     case 1:
-        world->takes_left = UINT64_MAX;
+        world->takes_left = pick == 0 ? next(input) : UINT64_MAX;
         break;
     case 2:
     case 3:
-        world->peers[0].held = !world->peers[0].held;
-        world_step(world, &tick_event);
-        break;
     case 4:
-        world->peers[1].held = !world->peers[1].held;
+        peer->held = !peer->held;
         world_step(world, &tick_event);
         break;
     case 5:
@@ -784,6 +786,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
     const uint32_t stage = below(&input, 8);
     begin(&world, &input, stage == 6);
+    world.tight = stage == 5;
     if (stage < 6) { /* else the join is the input's as well */
         joined(&world, NULL);
         greet(&world, NULL, 0, false);

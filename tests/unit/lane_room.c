@@ -305,6 +305,25 @@ static void a_session_that_ends_gives_its_room_to_who_waits(void **state)
     talk_forget(talk);
 }
 
+/* As one that is closed before: of a session that is decided nothing is waited for. */
+static void a_session_that_is_decided_gives_its_room_to_who_waits(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+
+    ask(talk, &members, 1, 10); /* its elements never come */
+    ask(talk, &members, 2, 20);
+    ask(talk, &members, 3, 30);
+    talk_expect(talk, "resend 1\nroom wait 1\nroom wait 1\n");
+
+    talk_decide(talk, 3, 0, 0);
+    talk_decide(talk, 1, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "resend 1\n"), 1);
+    assert_int_equal(talk->lane->claims.waiting, 0);
+    talk_forget(talk);
+}
+
 static void on_a_new_stream_the_room_that_is_kept_is_said_again(void **state)
 {
     struct talk *const talk = *state;
@@ -683,6 +702,7 @@ int main(void)
         talk_test(a_wait_names_who_holds_the_room),
         talk_test(the_statistics_say_who_waits_for_room),
         talk_test(a_session_that_ends_gives_its_room_to_who_waits),
+        talk_test(a_session_that_is_decided_gives_its_room_to_who_waits),
         talk_test(on_a_new_stream_the_room_that_is_kept_is_said_again),
         talk_test(the_youngest_that_is_not_committed_gives_way_to_an_older_one),
         talk_test(what_is_committed_is_not_asked_to_give_way),

@@ -135,6 +135,8 @@ void lane_answers_flush(
 struct lane_session *lane_session_find(const struct lane *lane, const uint8_t id[16]);
 struct lane_session *lane_session_open(struct lane *lane, const wire_open_session *open);
 void lane_session_destroy_all(struct lane *lane);
+/* It takes no part any more: a part that is half received and room without elements are dropped. */
+void lane_session_close(struct lane *lane, struct lane_session *session);
 /* It is settled: pushes up to its final count, but for the voided ones, which there is room for. */
 void lane_session_decide(
     struct lane *lane, struct lane_session *session, const wire_decide_session *decided);

@@ -226,6 +226,19 @@ void lane_session_end(struct lane *lane, struct lane_session *session)
     forget_beyond_bounds(lane);
 }
 
+void lane_session_close(struct lane *lane, struct lane_session *session)
+{
+    struct lane_stream *stream = session->push_stream;
+
+    session->closing = true;
+    if (stream != NULL && stream->receiving != NULL) {
+        assert(stream->receiving->session == session);
+        lane_part_destroy(lane, stream->receiving);
+        stream->receiving = NULL;
+    }
+    lane_claims_drop(lane, session);
+}
+
 void lane_session_decide(
     struct lane *lane, struct lane_session *session, const wire_decide_session *decided)
 {
@@ -235,7 +248,8 @@ void lane_session_decide(
     assert(session->voided_capacity >= session->voided_count + decided->n_voided);
     for (size_t i = 0; i < decided->n_voided; i++)
         (void)lane_voided_put(session, decided->voided[i]);
-    session->closing = session->closed = true;
+    lane_session_close(lane, session); /* which ps 0 need not have ordered before */
+    session->closed = true;
     session->close_number = 0;
     session->done = decided->done;
     session->final = decided->final;
