@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Pick `count` different free ports of *host, which is 127.0.0.1, or [::1] on a machine without
- * IPv4. Nothing keeps them free: whoever listens on one later may find it taken.
+ * IPv4. Nothing keeps them free: another process may take one before it is used.
  * False: the system has none; errno says why. */
 bool run_ports_pick(uint16_t *ports, uint32_t count, const char **host);
 

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How wide what goes to standard output may be: the terminal's columns, 120 where it is none. */
+/* How wide standard output may be: the terminal's columns, or 120 without a terminal. */
 uint32_t screen_columns(void);
-/* The terminal's lines; 0 where standard output is none. */
+/* The terminal's lines; 0 if standard output is no terminal. */
 uint32_t screen_lines(void);
 
 /* Take the terminal: its other page, without a cursor. Standard output is one. Before any thread

@@ -160,8 +160,8 @@ static uint64_t largest_contribution(const struct lane *lane)
     return most;
 }
 
-/* One contribution of each member beside this session, while any is due. The session's own comes
- * after what it asks for now. */
+/* One contribution of each member beside this session, while any is due. The session contributes
+ * after the part that it asks for. */
 static uint64_t kept_for_steps(const struct lane *lane, const struct lane_session *session)
 {
     const uint64_t most = lane->claims.bytes_max;
