@@ -45,7 +45,9 @@ const struct command define_command = {
              "refused. What is\n"
              "wrong in the text is said as FILE:line:column. A run has 64 such functions at most, "
              "and keeps them\n"
-             "to its end.",
+             "to its end. Without --ps, standard error says whose run this is, and a run of "
+             "another user is\n"
+             "refused.",
     .examples = "  sumac define lion lion.txt\n"
                 "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
                 "  sumac functions --ps 127.0.0.1:2222\n",
@@ -119,13 +121,14 @@ static uint32_t number_of(struct roster *roster, const char *name)
     return number;
 }
 
-static bool print_defined(const char *name, uint32_t number, bool json)
+static bool print_defined(const char *name, uint32_t number, const struct found_run *run, bool json)
 {
     if (!json)
         return printf("%s is function %" PRIu32 "\n", name, number) > 0;
     struct value *value = value_object();
     value_put(value, "name", value_text(name));
     value_put(value, "number", value_number(number));
+    value_put(value, "run", found_run_to_json(run));
     const bool printed = value_print(value, stdout);
     value_free(value);
     return printed;
@@ -141,6 +144,8 @@ static int define_in_run(
     enum sumac_status status = roster_find(options->ps, &roster, &error);
 
     if (status == SUMAC_OK)
+        status = roster_tell_and_check(&roster, options->json, &error);
+    if (status == SUMAC_OK)
         status = observer_join(&roster, options->timeout_ms, &client, &error);
     if (status == SUMAC_OK)
         status = sumac_client_define(client, name, text->data, text->bytes, &error);
@@ -148,7 +153,7 @@ static int define_in_run(
     int code = EXIT_FINE;
     if (status != SUMAC_OK)
         code = text_failed(command, text, &error);
-    else if (!print_defined(name, number_of(&roster, name), options->json))
+    else if (!print_defined(name, number_of(&roster, name), &roster.run, options->json))
         code = EXIT_FAILED;
     roster_deinit(&roster);
     return code;

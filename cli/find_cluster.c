@@ -8,7 +8,6 @@
 
 #include "address.h"
 #include "error.h"
-#include "run_record.h"
 #include "sumac/cluster.h"
 
 #define REMEDY "name a ps with --ps HOST:PORT, set TF_CONFIG, or start one here with `sumac run`"
@@ -119,6 +118,10 @@ static enum sumac_status from_record(struct ps_list *list, struct sumac_error *e
         status = several(records, count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < records[0].ps_count; i++)
         status = ps_list_add(list, records[0].ps[i], error);
+    if (status == SUMAC_OK) {
+        list->pid = records[0].pid;
+        (void)snprintf(list->program, sizeof list->program, "%s", records[0].program);
+    }
     free(records);
     return status;
 }
@@ -126,7 +129,7 @@ static enum sumac_status from_record(struct ps_list *list, struct sumac_error *e
 enum sumac_status
 find_cluster(const char *ps_option, struct ps_list *list, struct sumac_error *error)
 {
-    struct ps_list found = {0};
+    struct ps_list found = {.named = ps_option != NULL};
     const char *config = getenv("TF_CONFIG");
     enum sumac_status status = SUMAC_OK;
 

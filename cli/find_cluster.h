@@ -4,13 +4,19 @@
 #ifndef CLI_FIND_CLUSTER_H
 #define CLI_FIND_CLUSTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "run_record.h"
 #include "sumac/status.h"
 
 struct ps_list {
     uint32_t count;
     char **addresses; /* "host:port" */
+    bool named;       /* by --ps */
+    pid_t pid;        /* of the `sumac run` whose record has them; 0: no record */
+    char program[RUN_RECORD_PROGRAM_BYTES];
 };
 
 /* The addresses of some ps of the run; one is enough, it knows the others.

@@ -307,6 +307,8 @@ static enum sumac_status ask_run(
     enum sumac_status status = roster_find(options->ps, roster, error);
 
     if (status == SUMAC_OK)
+        roster_tell(roster, false);
+    if (status == SUMAC_OK)
         status = cluster_functions_ask(roster, functions, error);
     if (status == SUMAC_OK || options->ps != NULL)
         return status;

@@ -74,8 +74,8 @@ const struct command get_command = {
              "out of what is\n"
              "printed, standard error says which that is, and the exit code is 128 or more; no "
              "file is written\n"
-             "then. A name that begins with - goes behind --.\n"
-             "\n"
+             "then. A name that begins with - goes behind --. Without --ps, standard error says "
+             "whose run is read.\n\n"
              "JSON: name, dtype, shape, values nested as the axes are, in the fewest digits that "
              "read back as the\n"
              "same; of a slice first_row; NaN and infinities are null. Of several variables, or of "
@@ -370,6 +370,8 @@ static int get(const struct command *command, int argc, char **argv)
         status = row_list_parse(options.rows, &reading.rows, &error);
     if (status == SUMAC_OK)
         status = roster_find(options.ps, &reading.roster, &error);
+    if (status == SUMAC_OK)
+        roster_tell(&reading.roster, false);
     if (status == SUMAC_OK)
         status = wanted_find(&reading.roster, argv, count, options.slice, &reading.list, &error);
     if (status == SUMAC_OK && options.rows != NULL)

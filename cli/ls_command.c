@@ -53,11 +53,14 @@ const struct command ls_command = {
         "of one\n"
         "moment. Of a ps that does not answer within 5 s the versions are left out, standard error "
         "says which\n"
-        "it is, and the exit code is 128 or more.\n\n"
+        "it is, and the exit code is 128 or more. Without --ps, standard error says whose run this "
+        "is.\n\n"
         "JSON: variables (name, dtype, shape, elements, bytes, aggregation, synchronization, "
         "trainable,\n"
         "function, shards with ps, first_row, rows, bytes and, where its ps answers, version and\n"
-        "last_worker), total (variables, elements, bytes), missing (ps, address, error), epoch.",
+        "last_worker), total (variables, elements, bytes), missing (ps, address, error), epoch, "
+        "run (program,\n"
+        "pid, ps, address, uptime_ms, name, host, ps_pid, user; as far as known).",
     .examples = "  sumac ls\n"
                 "  sumac ls W1 W2 --shards\n"
                 "  sumac ls 'layer1/*'\n"
@@ -138,7 +141,7 @@ static void count(void *context, const struct page *page, size_t index)
 
 /* Names alone are asked for as such; for a pattern everything is. */
 static enum sumac_status
-read_listing(const char *ps_option, struct listing *listing, struct sumac_error *error)
+read_listing(const struct ls_options *options, struct listing *listing, struct sumac_error *error)
 {
     bool patterns = false;
 
@@ -147,7 +150,9 @@ read_listing(const char *ps_option, struct listing *listing, struct sumac_error 
     listing->used = calloc(listing->word_count + 1, sizeof *listing->used);
     if (listing->used == NULL)
         return fail(error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory");
-    enum sumac_status status = roster_find(ps_option, &listing->roster, error);
+    enum sumac_status status = roster_find(options->ps, &listing->roster, error);
+    if (status == SUMAC_OK)
+        roster_tell(&listing->roster, options->json);
     if (status == SUMAC_OK)
         status = catalogue_ask(
             &listing->roster, listing->words, patterns ? 0 : listing->word_count,
@@ -454,6 +459,7 @@ static bool print_json(struct listing *listing)
     value_put(total, "variables", value_number(listing->variables));
     value_put(total, "elements", value_number(listing->elements));
     value_put(total, "bytes", value_number(listing->bytes));
+    value_put(json, "run", found_run_to_json(&listing->roster.run));
     value_put(json, "epoch", value_number(page_first(&listing->catalogue.pages[0])->epoch));
     value_put(json, "variables", variables);
     value_put(json, "total", total);
@@ -477,7 +483,7 @@ static int list(const struct command *command, int argc, char **argv)
         .words = argv, .word_count = pattern_drop_repeated(argv, (size_t)word_count)};
     struct sumac_error error = {0};
     int code = EXIT_FINE;
-    if (read_listing(options.ps, &listing, &error) != SUMAC_OK) {
+    if (read_listing(&options, &listing, &error) != SUMAC_OK) {
         unknown_explain(&listing.roster, listing.words, listing.word_count, false, &error);
         code = command_failed(command, &error);
     } else {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ask.h"
 #include "error.h"
@@ -140,9 +141,49 @@ roster_find(const char *ps_option, struct roster *roster, struct sumac_error *er
         status = error->status;
         roster_deinit(roster);
     }
+    if (status == SUMAC_OK) {
+        roster->run.named = list.named;
+        roster->run.pid = list.pid;
+        memcpy(roster->run.program, list.program, sizeof list.program);
+    }
     ps_list_deinit(&list);
     roster_deinit(&some);
     return status;
+}
+
+/* The ps that answered first tells whose run it is. */
+static void ask_whose(struct roster *roster)
+{
+    const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
+    const struct inquiry inquiry = {
+        .service = WIRE_OBSERVE, .method = WIRE_OBSERVE_STATS, .request = &request.base};
+    struct answers answers = {0};
+
+    for (uint32_t i = 0; i < roster->count; i++)
+        roster->ps[i].left_out = i != roster->first;
+    if (ask(roster, &inquiry, &answers, NULL) == SUMAC_OK)
+        found_run_learn(
+            &roster->run, (const wire_stats_reply *)(const void *)answers.replies[answers.first]);
+    answers_deinit(&answers);
+    for (uint32_t i = 0; i < roster->count; i++)
+        roster->ps[i].left_out = false;
+}
+
+void roster_tell(struct roster *roster, bool json)
+{
+    char text[FOUND_RUN_TEXT_BYTES];
+
+    if (roster->run.named && !json)
+        return;
+    ask_whose(roster);
+    if (!roster->run.named && found_run_print(&roster->run, text)[0] != '\0')
+        fprintf(stderr, "%s\n", text);
+}
+
+enum sumac_status roster_tell_and_check(struct roster *roster, bool json, struct sumac_error *error)
+{
+    roster_tell(roster, json);
+    return found_run_check_user(&roster->run, (uint32_t)geteuid(), error);
 }
 
 uint32_t roster_missing(const struct roster *roster)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "command.h"
+#include "found_run.h"
 #include "json.h"
 #include "sumac/status.h"
 
@@ -25,6 +26,7 @@ struct roster {
     uint32_t first;       /* one that answered */
     uint64_t cluster_id;  /* as that one said it; 0: it knows none yet */
     struct roster_ps *ps; /* (count), owned */
+    struct found_run run; /* what is known of it so far */
 };
 
 /* The ps of the run that `ps_option`, the environment or this machine tells of: as the first of
@@ -35,6 +37,15 @@ struct roster {
 enum sumac_status
 roster_find(const char *ps_option, struct roster *roster, struct sumac_error *error);
 void roster_deinit(struct roster *roster);
+
+/* Learn whose run it is, and say it on standard error unless --ps named it. `json`: a document will
+ * have it, too. A ps that does not tell is no failure. */
+void roster_tell(struct roster *roster, bool json);
+
+/* The same for a command that changes the run.
+ * Fails    as found_run_check_user. */
+enum sumac_status
+roster_tell_and_check(struct roster *roster, bool json, struct sumac_error *error);
 
 /* How many do not answer. */
 uint32_t roster_missing(const struct roster *roster);

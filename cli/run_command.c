@@ -22,6 +22,7 @@
 #include "run_keeper.h"
 #include "run_ports.h"
 #include "run_record.h"
+#include "text.h"
 
 #define REPLICAS_MAX                                                                               \
     256u               /* SUMAC_REPLICAS_MAX of sumac/worker.h, which a worker refuses more than */
@@ -219,6 +220,15 @@ static int take_over_signals(void)
     return signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
+/* The command line: of a script, the first word is only its interpreter. */
+static void print_program(char *const *words, char *text, size_t bytes)
+{
+    size_t used = 0;
+
+    for (size_t i = 0; words[i] != NULL; i++)
+        used += text_print_line(text + used, bytes - used, "%s%s", i > 0 ? " " : "", words[i]);
+}
+
 /* Other commands find the run by it; a run without is a run all the same. */
 static void record(const struct run_plan *plan)
 {
@@ -227,7 +237,7 @@ static void record(const struct run_plan *plan)
 
     if (record == NULL)
         return;
-    (void)snprintf(record->program, sizeof record->program, "%s", plan->program[0]);
+    print_program(plan->program, record->program, sizeof record->program);
     for (uint32_t i = 0; i < plan->ps_count; i++)
         (void)snprintf(
             record->ps[record->ps_count++], RUN_RECORD_ADDRESS_BYTES, "%s:%u", plan->host,

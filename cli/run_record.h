@@ -19,11 +19,12 @@
 #define RUN_RECORDS_MAX 64
 #define RUN_RECORD_PS_MAX 256
 #define RUN_RECORD_ADDRESS_BYTES 32
+#define RUN_RECORD_PROGRAM_BYTES 128
 
 struct run_record {
     pid_t pid;
     uint64_t started;
-    char program[128];
+    char program[RUN_RECORD_PROGRAM_BYTES]; /* the command line, cut */
     uint32_t ps_count;
     char ps[RUN_RECORD_PS_MAX][RUN_RECORD_ADDRESS_BYTES];
 };

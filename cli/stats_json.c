@@ -88,6 +88,12 @@ static struct value *ps_to_json(const wire_stats_reply *reply, const struct acti
         value_add(waits, value_text(reply->waits[i]));
     value_put(json, "address", value_text(reply->address));
     value_put(json, "uptime_ms", value_number(reply->uptime_ms));
+    if (reply->identity != NULL && reply->identity->pid != 0) {
+        value_put(json, "run", value_text(reply->identity->run));
+        value_put(json, "host", value_text(reply->identity->host));
+        value_put(json, "pid", value_number(reply->identity->pid));
+        value_put(json, "user", value_number(reply->user));
+    }
     value_put(json, "position", value_number(reply->position));
     value_put(json, "variables", value_number(reply->variables));
     value_put(json, "shards", value_number(reply->shards));
@@ -127,6 +133,7 @@ bool stats_print_json(const struct picture *picture, bool line, FILE *file)
     for (uint32_t i = 0; i < picture->sample->client_count; i++)
         value_add(clients, client_to_json(&picture->sample->clients[i]));
     value_put(json, "time", value_text(stats_time(time_text)));
+    value_put(json, "run", found_run_to_json(&picture->roster->run));
     value_put(json, "ps", ps);
     value_put(json, "clients", clients);
     value_put(json, "missing", roster_to_json(picture->roster));

@@ -342,8 +342,11 @@ static void print_oddities(const struct activity *client, FILE *file)
 static bool print_above(const struct picture *picture, uint32_t width, FILE *file)
 {
     const struct sample *sample = picture->sample;
+    char run[FOUND_RUN_TEXT_BYTES];
     bool printed = true;
 
+    if (found_run_print(&picture->roster->run, run)[0] != '\0')
+        fprintf(file, "%s\n", run);
     print_pace(sample, file);
     for (uint32_t i = 0; i < sample->ps_count; i++) {
         const wire_stats_reply *reply = stats_of(picture->answers, i);

@@ -58,9 +58,11 @@ const struct command update_command = {
              "holds nobody up,\n"
              "and is no part of synchronous steps. Prints the variable's version afterwards, of "
              "shards that differ\n"
-             "the lowest and the highest; in JSON name, function, and versions, of each shard. The "
-             "file is as\n"
-             "`sumac get -o` writes it. NaN and infinity are refused without --non-finite-allowed.",
+             "the lowest and the highest; in JSON name, function, versions of each shard, and run. "
+             "The file is as\n"
+             "`sumac get -o` writes it. NaN and infinity are refused without --non-finite-allowed. "
+             "Without --ps,\n"
+             "standard error says whose run this is, and a run of another user is refused.",
     .examples = "  sumac update W1 assign --value w1.npy\n"
                 "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
                 "  sumac update W1 lion --value - --json < gradient.npy\n",
@@ -141,7 +143,8 @@ static enum sumac_status push(
 
 /* ---- what came of it */
 
-static bool print_json(const struct wanted_update *wanted, const struct page *page)
+static bool
+print_json(const struct wanted_update *wanted, const struct page *page, const struct found_run *run)
 {
     const wire_variable *variable = page_first(page)->variables[0];
     struct value *json = value_object(), *versions = value_array();
@@ -154,6 +157,7 @@ static bool print_json(const struct wanted_update *wanted, const struct page *pa
     value_put(json, "name", value_text(wanted->name));
     value_put(json, "function", value_text(wanted->function.name));
     value_put(json, "versions", versions);
+    value_put(json, "run", found_run_to_json(run));
     const bool printed = value_print(json, stdout);
     value_free(json);
     return printed;
@@ -185,7 +189,7 @@ static enum sumac_status show(
     const enum sumac_status status = catalogue_ask(roster, &name, 1, &catalogue, error);
 
     if (status == SUMAC_OK)
-        *printed = wanted->options->json ? print_json(wanted, &catalogue.pages[0])
+        *printed = wanted->options->json ? print_json(wanted, &catalogue.pages[0], &roster->run)
                                          : print_versions(wanted, &catalogue.pages[0]);
     catalogue_deinit(&catalogue);
     return status;
@@ -202,6 +206,8 @@ static int update_in_run(const struct command *command, const struct wanted_upda
     bool printed = true;
     enum sumac_status status = roster_find(wanted->options->ps, &roster, &error);
 
+    if (status == SUMAC_OK)
+        status = roster_tell_and_check(&roster, wanted->options->json, &error);
     if (status == SUMAC_OK)
         status = observer_join(&roster, wanted->options->timeout_ms, &client, &error);
     if (status == SUMAC_OK)

@@ -13,7 +13,7 @@ bool run_identity_differs(const struct run_identity *a, const struct run_identit
            strcmp(a->run, b->run) != 0;
 }
 
-static const char *source_name(uint32_t source)
+const char *run_source_text(uint32_t source)
 {
     if (source == RUN_SOURCE_ENVIRONMENT)
         return " (SUMAC_RUN)";
@@ -25,7 +25,7 @@ const char *run_identity_print(const struct run_identity *identity, char *text)
     const bool named = identity->run[0] != '\0';
     size_t used = text_print_line(
         text, RUN_IDENTITY_TEXT_BYTES, "%s%.100s%s", named ? "run " : "no run", identity->run,
-        named ? source_name(identity->source) : "");
+        named ? run_source_text(identity->source) : "");
 
     if (identity->pid != 0)
         (void)text_print_line(

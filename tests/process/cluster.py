@@ -53,11 +53,16 @@ def free_ports(count):
 def answered(attempt, by=""):
     """What a command comes to: `attempt()` gives its exit code and what it said. It waits for a ps some seconds, and a busy machine may
     need more for an answer: it is tried again while the ps with the address `by` is named as silent; by default, any ps."""
-    until, silent = time.monotonic() + PATIENCE_S, f" at {by}"
+    until = time.monotonic() + PATIENCE_S
     ended = attempt()
-    while ended[0] == 138 and silent in ended[-1] and time.monotonic() < until:
+    while ended[0] == 138 and names_as_silent(ended[-1], by) and time.monotonic() < until:
         ended = attempt()
     return ended
+
+
+def names_as_silent(text, by):
+    """The line that says whose run it is has an address, too: of a ps that answers."""
+    return any(f" at {by}" in line and ", up " not in line for line in text.splitlines())
 
 
 def children(pid):

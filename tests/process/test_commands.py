@@ -231,6 +231,29 @@ class Finding(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         self.assertIn("adam", output)
 
+    def test_a_run_that_was_found_without_ps_is_named_and_standard_output_stays_as_it_was(self):
+        run = self.start()
+        program = f"{os.path.join(BUILD, 'digits')} --seconds 600"
+        line = rf"run of {re.escape(program)} \(pid {run.child.pid}\), (ps \d) at (127\.0\.0\.1:\d+), up (\d+ s|\d+ min)"
+
+        for arguments in (("ls", "done"), ("ls", "done", "--json"), ("get", "done"), ("get", "done", "--json")):
+            code, output, errors = sumac(*arguments, environment=self.environment)
+            self.assertEqual(code, 0, errors)
+            address = re.fullmatch(f"{line}\n", errors).group(2)
+            quiet = sumac(*arguments, "--ps", address, environment=self.environment)
+            self.assertEqual((quiet[0], quiet[2]), (0, ""))
+            if arguments[0] == "get":
+                self.assertEqual(quiet[1], output)
+        listed = json.loads(sumac("ls", "done", "--json", environment=self.environment)[1])["run"]
+        self.assertEqual((listed["program"], listed["pid"], listed["user"]), (program, run.child.pid, os.geteuid()))
+        self.assertRegex(listed["name"], "^[0-9a-f]{32}$")
+
+        code, output, errors = sumac("stats", "--interval-ms", "10", environment=self.environment)
+        self.assertEqual((code, errors), (0, ""))
+        self.assertRegex(output.splitlines()[0], f"^{line}$")
+        code, output, errors = sumac("stats", "--json", "--interval-ms", "10", environment=self.environment)
+        self.assertEqual((code, errors, json.loads(output)["run"]["pid"]), (0, "", run.child.pid))
+
     def test_of_several_each_is_listed(self):
         self.start()
         self.start()

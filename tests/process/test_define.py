@@ -159,7 +159,9 @@ class Defining(unittest.TestCase):
         self.assertEqual(self.values("t").tobytes(), value.tobytes())
         code, output, errors = self.sumac("update", "t", "sgd", "--value", path, "--set", "learning_rate=0.5", "--json")
         self.assertEqual((code, errors), (0, ""))
-        self.assertEqual(json.loads(output), {"name": "t", "function": "sgd", "versions": [2, 2]})
+        document = json.loads(output)
+        self.assertEqual(document.pop("run")["address"], self.cluster.addresses()[0])
+        self.assertEqual(document, {"name": "t", "function": "sgd", "versions": [2, 2]})
         self.assertEqual(self.values("t").tobytes(), (value / 2).tobytes())
 
         self.assertEqual(self.sumac("define", "fold", "-", stdin="hyperparameters: a = 1, b = 1\nvalue = a * value + b * g")[0], 0)

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two runs with the same addresses, and two processes that are one task."""
+import os
 import re
 import socket
 import subprocess
+import tempfile
 import unittest
 
 from cluster import MEMBER, SUMAC, Cluster, Process
@@ -74,6 +76,46 @@ class Identity(unittest.TestCase):
         self.assertEqual(other.wait(), 2)
         other.wait_for(r"ps 1 is of run blue \(SUMAC_RUN\), .* and ps 0 of run red \(SUMAC_RUN\)")
         cluster.ps[0].wait_for(r"ps 0 waits for ps 1 .*run blue")
+
+    def test_stats_tell_the_run_host_process_and_user_of_each_ps(self):
+        cluster = self.cluster({"SUMAC_RUN": "red"}, ps=2)
+
+        stats = cluster.stats()
+
+        self.assertEqual([(ps["run"], ps["host"], ps["pid"], ps["user"]) for ps in stats["ps"]],
+                         [("red", socket.gethostname()[:64], ps.child.pid, os.geteuid()) for ps in cluster.ps])
+        self.assertEqual((stats["run"]["name"], stats["run"]["ps_pid"]), ("red", cluster.ps[stats["run"]["ps"]].child.pid))
+
+    def test_a_run_of_another_user_is_changed_only_if_ps_names_it(self):
+        if subprocess.run(["unshare", "--user", "true"], check=False).returncode != 0:
+            print("skipped: this machine lets nobody make a user namespace")
+            self.skipTest("no user namespace")
+        cluster = self.cluster({"SUMAC_RUN": "red"}, ps=2, under=["unshare", "--user"])     # given
+        cluster.member().wait_for("^joined$")
+        theirs = cluster.stats()["run"]["user"]
+        self.assertNotEqual(theirs, os.geteuid())
+        config = cluster.environment("worker", 0)
+        text = os.path.join(self.folder(), "text")
+        with open(text, "w", encoding="ascii") as file:
+            file.write("value = g")
+
+        for arguments in (("define", "mine", text), ("update", "w", "assign", "--value", text)):
+            refused = Process([SUMAC, *arguments], config)              # when
+            self.addCleanup(refused.kill)
+            self.assertEqual(refused.wait(), 2)                         # then
+            refused.wait_for(rf"^run red \(SUMAC_RUN\), ps \d at .* \(pid \d+ on .*\), up .*, of user {theirs}( |$)")
+            refused.wait_for(rf"^sumac {arguments[0]}: ps \d at (\S+) is of user {theirs}( .*)?, and this command is of user "
+                             rf"{os.geteuid()}( .*)?; if you mean to change that run, give --ps \1$")
+
+        self.assertEqual(cluster.sumac("define", "mine", text)[0], 0)
+        looking = Process([SUMAC, "ls"], config)
+        self.addCleanup(looking.kill)
+        self.assertEqual(looking.wait(), 0)
+
+    def folder(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return folder.name
 
     def test_a_name_of_a_run_that_is_too_long_ends_the_process(self):
         cluster = self.cluster({})

@@ -141,7 +141,7 @@ class Watching(unittest.TestCase):
         self.addCleanup(self.cluster.stop)
         for index in range(6):
             self.cluster.member(index).wait_for("^joined$")
-        lines = 16
+        lines = 17
         terminal = self.watch(120, lines)
         terminal.read_until(lambda written: any("more …" in line for page in terminal.pages()[:-1] for line in page))
         page = [line.removesuffix("\x1b[J") for line in terminal.pages()[-2]]
@@ -245,7 +245,9 @@ class Watching(unittest.TestCase):
         watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "10", "--ps", self.cluster.addresses()[0]])
         self.addCleanup(watching.kill)
         for _ in range(2):
-            watching.wait_for(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  1 worker: ", after=len(watching.lines))
+            after = len(watching.lines)
+            watching.wait_for(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ  run .*, up \d+ (s|min)$", after=after)
+            watching.wait_for("^1 worker: ", after=after)
         self.assertNotIn("\x1b", watching.text())
 
     def test_each_sample_is_a_line_of_json(self):

@@ -12,5 +12,6 @@ sumac_unit_test(number USES commands)
 sumac_unit_test(array_file USES commands)
 sumac_unit_test(run_record USES commands)
 sumac_unit_test(roster USES commands)
+sumac_unit_test(found_run USES commands)
 sumac_unit_test(wanted USES commands)
 target_link_options(unit_wanted PRIVATE -Wl,--wrap=ask) # answers for two ps
