@@ -466,8 +466,9 @@ void session_end(
         closed = NULL;
     calls_end(session);
     assert(!session->acknowledging);
-    /* ps 0 learns that the replaced process lives. It is said before the caller hears of the end,
-     * and may exit. */
+    /* ps 0 learns that the replaced process lives before ENDED lets the caller exit. A caller that
+     * exits for an error of a call or a pull may be gone before: that replacement does not count.
+     */
     session->acknowledging = session->end.reason == SUMAC_REASON_REPLACED && !session->leave_called;
     if (session->acknowledging)
         call_begin(session, &acknowledge_call, 0, session->now_us + ACKNOWLEDGE_MS * 1000);

@@ -7,6 +7,7 @@ stays within the formula that the ps publishes.
 """
 import json
 import os
+import time
 import unittest
 
 import grpc
@@ -17,7 +18,6 @@ from wire import (DEADLINE_S, Client, Ps, commit, floats, observe_pb2, part, ses
 
 SANITIZED = os.environ.get("SUMAC_SANITIZED") == "1"
 MIB = 1 << 20
-TRIES = 5  # of a stream that gives way to others
 
 # Small bounds, so that a small attack would pass them; a long lease, since the victim says nothing while it is attacked.
 OPTIONS = ["--staging-max", "16M", "--view-max", "4M", "--grpc-memory-max", "32M", "--calls-max", "1024", "--lease-ms", "300000"]
@@ -36,6 +36,17 @@ def memory_bound(memory):
 def resident_bytes(process):
     with open(f"/proc/{process.child.pid}/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) * 1024
+
+
+def later(call):
+    """What the call gives. A ps that has too much to do says so, and to call again."""
+    until = time.monotonic() + DEADLINE_S
+    while True:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED or time.monotonic() > until:
+                raise
 
 
 class Victim:
@@ -62,14 +73,7 @@ class Victim:
 
     def open_stream(self, ps):
         """Opened anew as often as it gives way to streams that say no hello, which is what a ps says to do."""
-        for _ in range(TRIES):
-            try:
-                return self.client.open_push(ps)[0]
-            except grpc.RpcError as error:
-                if error.code() != grpc.StatusCode.RESOURCE_EXHAUSTED:
-                    raise
-                refused = error
-        raise refused
+        return later(lambda: self.client.open_push(ps)[0])
 
     @staticmethod
     def answer_of(stream, number, kind):
@@ -141,7 +145,7 @@ class Attack(unittest.TestCase):
         return client
 
     def stats(self, index=0):
-        return self.victim.client.ps[index].observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S)
+        return later(lambda: self.victim.client.ps[index].observe.Stats(observe_pb2.StatsRequest(), timeout=DEADLINE_S))
 
     def list(self, *names):
         return self.victim.client.ps[0].variables.List(variables_pb2.ListRequest(names=names), timeout=DEADLINE_S)

@@ -140,7 +140,8 @@ class Identity(unittest.TestCase):
             ended.append(present.wait())
             present = newcomer
 
-        self.assertEqual(ended, [2, 2, 2])
+        self.assertEqual(set(ended), {2})
+        self.assertGreaterEqual(len(ended), 3)          # a process that exits at once may be gone before it says that it lived
         self.assertEqual(newcomer.wait(), 2)
         newcomer.wait_for(rf"WRONG_CLUSTER .*worker 0 is process {present.child.pid} on .* and lives")
         cluster.ps[0].wait_for("keeps the present process of worker 0")
