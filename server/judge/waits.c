@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include "listing.h"
 #include "text.h"
 
 #define WAITS_MAX 256u /* sentences in one answer */
@@ -23,26 +24,46 @@ static void say(struct judge_waits *sentences, const char *text)
     sentences->items[sentences->count++] = (char *)text;
 }
 
+static bool settles(const struct judge_session *session)
+{
+    return session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING;
+}
+
+static bool joins(const struct judge_session *session)
+{
+    return session->state < JUDGE_SESSION_OPEN;
+}
+
+/* All sessions that wait for that ps to join, or to be settled, in one sentence. */
+static void say_held_up(
+    const struct judge *judge, struct judge_waits *sentences, const char *what,
+    bool (*waits)(const struct judge_session *session), uint32_t ps)
+{
+    struct listing names = {0};
+
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        if (waits(session))
+            listing_add(&names, session->label);
+    if (names.count > 0 && has_room(sentences))
+        say(sentences,
+            judge_text(
+                judge, "%s%s of %s wait%s for %s", what, names.count == 1 ? "" : "s",
+                listing_end(&names), names.count == 1 ? "s" : "", judge_peer_text(judge, ps)));
+}
+
 static const char *join_wait(const struct judge *judge, const struct judge_session *session)
 {
-    assert(session->state < JUDGE_SESSION_OPEN);
-    const uint32_t missing = judge_peers_missing(judge);
-    if (missing < judge->ps_count)
-        return judge_text(
-            judge, "join of %s waits for %s", session->label, judge_peer_text(judge, missing));
-    if (session->state == JUDGE_SESSION_WAITING)
-        return judge_text(
-            judge, "join of %s waits for its earlier session to be settled", session->label);
-    return judge_text(judge, "join of %s waits for every ps to open it", session->label);
+    assert(joins(session));
+    return judge_text(
+        judge, "join of %s waits for %s", session->label,
+        session->state == JUDGE_SESSION_WAITING ? "its earlier session to be settled"
+                                                : "every ps to open it");
 }
 
 static const char *settle_wait(const struct judge *judge, const struct judge_session *session)
 {
-    assert(session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING);
-    const uint32_t missing = judge_peers_missing(judge);
-    if (missing < judge->ps_count)
-        return judge_text(
-            judge, "settle of %s waits for %s", session->label, judge_peer_text(judge, missing));
+    assert(settles(session));
     const uint32_t short_of_memory = judge_order_short(judge, session);
     if (short_of_memory < judge->ps_count)
         return judge_text(
@@ -53,13 +74,18 @@ static const char *settle_wait(const struct judge *judge, const struct judge_ses
 
 static void say_sessions(const struct judge *judge, struct judge_waits *sentences)
 {
-    for (const struct judge_session *session = judge->sessions.first; session != NULL;
-         session = session->in_judge.next) {
-        const bool settles =
-            session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING;
-        if ((session->state < JUDGE_SESSION_OPEN || settles) && has_room(sentences))
-            say(sentences, settles ? settle_wait(judge, session) : join_wait(judge, session));
+    const uint32_t missing = judge_peers_missing(judge);
+
+    if (missing < judge->ps_count) {
+        say_held_up(judge, sentences, "join", joins, missing);
+        say_held_up(judge, sentences, "settle", settles, missing);
+        return;
     }
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        if ((joins(session) || settles(session)) && has_room(sentences))
+            say(sentences,
+                settles(session) ? settle_wait(judge, session) : join_wait(judge, session));
 }
 
 /* "worker 0, worker 1", or what a configuration that lists nobody leaves open. */

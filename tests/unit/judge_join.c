@@ -459,6 +459,45 @@ static void the_statistics_say_what_is_waited_for(void **state)
     world_free(world);
 }
 
+static void joins_that_wait_for_one_ps_are_one_sentence(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 3); /* given */
+    struct judge_waits waits;
+
+    world_join(world, "worker", 2, 1);
+    world_join(world, "worker", 0, 2);
+
+    judge_list_waits(world->judge, world->now_us, &waits); /* when */
+
+    assert_int_equal(waits.count, 2); /* then */
+    assert_string_equal(
+        waits.items[1], "joins of worker 2, worker 0 wait for ps 1 at h1:1, never heard from");
+    world_free(world);
+}
+
+static void settles_that_wait_for_one_ps_are_one_sentence(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 3); /* given */
+    struct judge_waits waits;
+
+    world_all_up(world);
+    const uint32_t first = world_joined(world, "worker", 0, 1);
+    const uint32_t second = world_joined(world, "worker", 1, 2);
+    world_down(world, 1);
+    world_leave(world, first, true);
+    world_leave(world, second, true);
+
+    judge_list_waits(world->judge, world->now_us, &waits); /* when */
+
+    unsigned settles = 0; /* then */
+    for (uint32_t i = 0; i < waits.count; i++)
+        settles += strstr(waits.items[i], "settles of worker 0, worker 1 wait for ps 1 at") != NULL;
+    assert_int_equal(settles, 1);
+    world_free(world);
+}
+
 static void
 a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it(void **state)
 {
@@ -552,6 +591,8 @@ int main(void)
         cmocka_unit_test(a_join_after_sigterm_is_refused),
         cmocka_unit_test(so_is_one_while_sigterm_waits_for_a_settle),
         cmocka_unit_test(the_statistics_say_what_is_waited_for),
+        cmocka_unit_test(joins_that_wait_for_one_ps_are_one_sentence),
+        cmocka_unit_test(settles_that_wait_for_one_ps_are_one_sentence),
         cmocka_unit_test(
             a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it),
         cmocka_unit_test(who_opens_a_session_is_told_whose_it_is_and_which_members_there_are),
