@@ -41,6 +41,7 @@ static void say_held_up(
 {
     struct listing names = {0};
 
+    assert(ps < judge->ps_count);
     for (const struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next)
         if (waits(session))
@@ -76,6 +77,7 @@ static void say_sessions(const struct judge *judge, struct judge_waits *sentence
 {
     const uint32_t missing = judge_peers_missing(judge);
 
+    assert(sentences->items != NULL);
     if (missing < judge->ps_count) {
         say_held_up(judge, sentences, "join", joins, missing);
         say_held_up(judge, sentences, "settle", settles, missing);

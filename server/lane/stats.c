@@ -147,8 +147,25 @@ static bool is_long_wait(const struct lane *lane, const struct lane_part *part)
     return part->state != PART_APPLYING && lane->now_us >= part->first_us + WAIT_SAID_US_MIN;
 }
 
-/* Parts that have had their place for a while, and not their turn. All contributions to the next
- * synchronous step share one sentence. */
+/* A session's first part that has had its place for a while, and not its turn. NULL: none. */
+static const struct lane_part *
+first_long_wait(struct lane *lane, const struct lane_session *session, uint32_t *behind)
+{
+    const struct lane_part *first = NULL;
+
+    *behind = 0;
+    for (const struct lane_part *part = session->parts.first; part != NULL;
+         part = part->in_session.next) {
+        lane->work++;
+        *behind += first != NULL;
+        if (first == NULL && is_long_wait(lane, part))
+            first = part;
+    }
+    return first;
+}
+
+/* One sentence of each session, since its later parts wait for the first one. All contributions to
+ * the next synchronous step share theirs. */
 static void say_parts(struct lane *lane, wire_stats_reply *reply)
 {
     char text[SUMAC_ERROR_TEXT_BYTES];
@@ -158,27 +175,29 @@ static void say_parts(struct lane *lane, wire_stats_reply *reply)
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next) {
         if (!lane_has_time(lane)) {
-            reply->waits_left_out += session->part_count;
+            reply->waits_left_out += session->part_count > 0;
             continue;
         }
-        for (const struct lane_part *part = session->parts.first; part != NULL;
-             part = part->in_session.next) {
-            const bool for_step = is_long_wait(lane, part) && lane_turn_waits_for_step(lane, part);
-            lane->work++;
-            if (!is_long_wait(lane, part) || (for_step && step_said))
-                continue;
-            if (said == PART_WAITS_MAX) {
-                reply->waits_left_out++;
-                continue;
-            }
-            if (for_step)
-                lane_step_describe_wait(lane, text, sizeof text);
-            else
-                lane_turn_describe_wait(lane, part, text, sizeof text);
-            step_said = step_said || for_step;
-            reply->waits[reply->n_waits++] = out_text(&lane->out, "%s", text);
-            said++;
+        uint32_t behind;
+        const struct lane_part *const part = first_long_wait(lane, session, &behind);
+        const bool for_step = part != NULL && lane_turn_waits_for_step(lane, part);
+        if (part == NULL || (for_step && step_said))
+            continue;
+        if (said == PART_WAITS_MAX) {
+            reply->waits_left_out++;
+            continue;
         }
+        if (for_step)
+            lane_step_describe_wait(lane, text, sizeof text);
+        else
+            lane_turn_describe_wait(lane, part, text, sizeof text);
+        step_said = step_said || for_step;
+        reply->waits[reply->n_waits++] =
+            for_step || behind == 0 ? out_text(&lane->out, "%s", text)
+                                    : out_text(
+                                          &lane->out, "%s; %u later %s for it", text, behind,
+                                          behind == 1 ? "push waits" : "pushes wait");
+        said++;
     }
 }
 
