@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 #include <cuda.h>
@@ -243,6 +244,48 @@ static void why_is_said_of_what_the_driver_refused_alone(void **state)
     device_close(device);
 }
 
+/* The clock of the process: each reading is that much later than the last. */
+static uint64_t leap_s;
+
+int leaping_clock(clockid_t clock, struct timespec *now) __asm__("clock_gettime");
+
+int leaping_clock(clockid_t clock, struct timespec *now)
+{
+    static int (*real)(clockid_t clock, struct timespec * now);
+    static time_t ahead_s;
+
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
+    ahead_s += (time_t)leap_s;
+    const int failed = real(clock, now);
+    now->tv_sec += ahead_s;
+    return failed;
+}
+
+static void memory_that_is_not_zeroed_within_ten_minutes_is_not_given(void **state)
+{
+    (void)state;
+    static struct device *device; /* which the GPU may still use: no leak */
+    struct sumac_buffer *buffer = NULL;
+    struct sumac_error error;
+
+    needs_the_standin();
+    device = opened(0);
+    fail_at("cuStreamQuery", 1, CUDA_ERROR_NOT_READY); /* given */
+    leap_s = 601;
+
+    const enum sumac_status status =
+        device_buffer_create(device, BYTES, &buffer, &error); /* when */
+
+    leap_s = 0;
+    fail_at("", 0, 0);
+    assert_int_equal(status, SUMAC_DEADLINE_EXCEEDED); /* then */
+    assert_non_null(strstr(error.text, "GPU:0 gives no memory for 4096 bytes"));
+    assert_null(buffer);
+    assert_true(device_is_given_up(device));
+    device_close(device);
+}
+
 static void a_device_that_is_full_says_so(void **state)
 {
     (void)state;
@@ -432,6 +475,7 @@ int main(void)
         cmocka_unit_test(a_launch_may_have_all_the_shared_memory_that_a_block_has),
         cmocka_unit_test(a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread),
         cmocka_unit_test(gpus_are_found_with_what_they_are_and_whom_they_reach),
+        cmocka_unit_test(memory_that_is_not_zeroed_within_ten_minutes_is_not_given),
     };
 
     return cmocka_run_group_tests(tests, find_standin, NULL);

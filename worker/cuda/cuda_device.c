@@ -263,8 +263,9 @@ static void free_memory(void *context)
     free(memory);
 }
 
-/* The memory is zero when it is given: whatever queue uses it first need not wait for that. */
-static CUresult take_zeroed(const struct cuda_device *device, uint64_t bytes, CUdeviceptr *address)
+/* The memory is zero when it is given: whatever queue uses it first need not wait for that. A
+ * device that does not come to its end may still write the memory, and is given up. */
+static CUresult take_zeroed(struct cuda_device *device, uint64_t bytes, CUdeviceptr *address)
 {
     const struct cuda_driver *driver = device->driver;
     const uint64_t taken = bytes > 0 ? bytes : 1; /* of nothing there is no address */
@@ -277,7 +278,9 @@ static CUresult take_zeroed(const struct cuda_device *device, uint64_t bytes, CU
         result = driver->cuMemsetD8Async(*address, 0, taken, device->zeroing);
         if (result == CUDA_SUCCESS)
             result = wait_for_stream(driver, device->zeroing, device_until(ZEROED_MS_MAX));
-        if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY) /* then it may be written */
+        if (result == CUDA_ERROR_NOT_READY)
+            device_give_up(&device->base);
+        else if (result != CUDA_SUCCESS)
             (void)driver->cuMemFree(*address);
     }
     cuda_device_leave(device);
