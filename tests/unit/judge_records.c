@@ -335,6 +335,23 @@ static void a_text_that_does_not_fit_or_has_a_nul_is_none(void **state)
     }
 }
 
+static void what_ends_before_its_bytes_do_is_none(void **state)
+{
+    (void)state;
+    const uint8_t written[16] = {1};
+
+    for (size_t left = 0; left <= 9; left++) {
+        struct row_reader number = {.at = written, .left = left};
+        struct row_reader bytes = {.at = written, .left = left};
+
+        (void)row_take_number(&number);
+        (void)row_take_bytes(&bytes, 9);
+
+        assert_int_equal(number.failed, left < 8);
+        assert_int_equal(bytes.failed, left < 9);
+    }
+}
+
 static void a_number_that_does_not_fit_its_field_is_none(void **state)
 {
     (void)state;
@@ -391,6 +408,7 @@ int main(void)
         desk_test(an_answer_is_kept_when_its_step_fails_another_call_after_it),
         desk_test(answers_that_wait_are_kept_within_a_bound),
         cmocka_unit_test(a_text_that_does_not_fit_or_has_a_nul_is_none),
+        cmocka_unit_test(what_ends_before_its_bytes_do_is_none),
         cmocka_unit_test(a_number_that_does_not_fit_its_field_is_none),
     };
 
