@@ -282,7 +282,7 @@ static enum sumac_status check_arrivals(
     for (const struct judge_barrier *barrier = judge->barriers.first; barrier != NULL;
          barrier = barrier->in_judge.next) {
         const struct judge_place *place =
-            barrier->open ? judge_barrier_place(barrier, session->job, session->index) : NULL;
+            judge_barrier_place(barrier, session->job, session->index);
         count += place != NULL && judge_barrier_has(barrier, place);
     }
     assert(count <= JUDGE_ARRIVALS_OF_TASK_MAX);

@@ -45,8 +45,7 @@ find_arrival(const struct judge *judge, const struct judge_place *place)
     for (const struct judge_barrier *barrier = judge->barriers.first;
          barrier != NULL && looked_at < PLACES_LOOKED_AT_MAX; barrier = barrier->in_judge.next) {
         looked_at += barrier->place_count;
-        const struct judge_place *there =
-            barrier->open ? judge_barrier_place(barrier, job, place->index) : NULL;
+        const struct judge_place *there = judge_barrier_place(barrier, job, place->index);
         if (there != NULL && judge_barrier_has(barrier, there))
             return barrier;
     }

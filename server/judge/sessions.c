@@ -286,7 +286,7 @@ void judge_renewed(struct judge *judge, const wire_bytes *id)
     struct judge_session *session = judge_session_find(judge, id->data, id->len);
 
     assert(session == NULL || session->heard_us <= judge->now_us);
-    if (session != NULL && is_open(session))
+    if (session != NULL)
         session->heard_us = judge->now_us;
 }
 

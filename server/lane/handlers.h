@@ -44,8 +44,8 @@ void lane_part_fail_memory(struct lane *lane, struct lane_stream *stream);
 bool lane_room_is_large(const struct lane *lane, const wire_part *header);
 /* Its first message asks, and has no elements. */
 bool lane_room_is_header_alone(const wire_part *header);
-/* False: the session asks for too much at a time, and the stream was ended. */
-bool lane_room_check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header);
+/* False: its elements came before it had ever asked, and the stream was ended. */
+bool lane_room_check_asked(struct lane *lane, struct lane_stream *stream, const wire_part *header);
 /* False: it asked for room as another part than it is now, and the stream was ended. */
 bool lane_room_check_same(struct lane *lane, struct lane_stream *stream, const wire_part *header);
 /* Its header alone may always come; its elements, when they were asked for. */

@@ -126,22 +126,26 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
 }
 
 /* May its session have one more? Those that ask for room count, for each may be refused, and a
- * refused part has a place like any other. */
+ * refused part has a place like any other. Few of them may. */
 static bool check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
     const struct lane_session *session = stream->session;
     const bool asked = lane_claim_find(lane, session, header->sequence) != NULL;
-    const uint32_t others = session->part_count + lane_claims_count(lane, session) - asked;
+    const bool asks = lane_room_is_large(lane, header) && !asked;
+    const uint32_t claims = lane_claims_count(lane, session) - asked;
+    const uint32_t others = session->part_count + claims;
 
     assert(session->part_count <= lane->config.parts_per_session_max || lane->config.broken != 0);
-    if (others < lane->config.parts_per_session_max)
+    const bool too_many = others >= lane->config.parts_per_session_max;
+    if (!too_many && (!asks || claims < CLAIMS_PER_SESSION_MAX))
         return true;
     lane_stream_fail(
         lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
-        "push %" PRIu64
-        ": session %s has %u parts on ps %u that are not done, the most that are taken: wait "
-        "until some are done, or commit them",
-        header->sequence, session->task, others, lane->index);
+        "push %" PRIu64 ": session %s has %u parts on ps %u that %s", header->sequence,
+        session->task, too_many ? others : claims, lane->index,
+        too_many ? "are not done, the most that are taken: wait until some are done, or commit them"
+                 : "wait for their room or their elements, the most that may: ask for room for one "
+                   "after the other");
     return false;
 }
 
@@ -175,7 +179,7 @@ begin(struct lane *lane, struct lane_stream *stream, const wire_part *header)
         lane_grant_fail(lane, stream, header->sequence);
         return NULL;
     }
-    if (large && state == PART_RECEIVING && !lane_room_check_count(lane, stream, header))
+    if (large && state == PART_RECEIVING && !lane_room_check_asked(lane, stream, header))
         return NULL;
     const bool unasked =
         large && state == PART_RECEIVING && !lane_room_is_asked(lane, session, header);

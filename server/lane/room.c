@@ -27,24 +27,6 @@ bool lane_room_is_header_alone(const wire_part *header)
     return header->last && header->n_pieces == 0;
 }
 
-bool lane_room_check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header)
-{
-    const struct lane_session *session = stream->session;
-
-    assert(session != NULL);
-    if (!lane_room_is_header_alone(header) ||
-        lane_claim_find(lane, session, header->sequence) != NULL ||
-        lane_claims_count(lane, session) < CLAIMS_PER_SESSION_MAX)
-        return true;
-    lane_stream_fail(
-        lane, stream, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_TOO_MANY_IN_FLIGHT,
-        "push %" PRIu64
-        " asks for room in the pool of ps %u, where %u parts of session %s wait for their room or "
-        "their elements, the most that may: ask for one after the other",
-        header->sequence, lane->index, CLAIMS_PER_SESSION_MAX, session->task);
-    return false;
-}
-
 bool lane_room_check_same(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
     const struct lane_session *session = stream->session;
@@ -61,6 +43,23 @@ bool lane_room_check_same(struct lane *lane, struct lane_stream *stream, const w
         ", which was %" PRIu64 "; a part that comes again is the same part",
         header->sequence, session->task, lane->index, claim->room_bytes, header->room_bytes, step,
         claim->step);
+    return false;
+}
+
+bool lane_room_check_asked(struct lane *lane, struct lane_stream *stream, const wire_part *header)
+{
+    const struct lane_session *session = stream->session;
+
+    assert(lane_room_is_large(lane, header));
+    if (lane_room_is_header_alone(header) ||
+        lane_claim_find(lane, session, header->sequence) != NULL)
+        return true;
+    lane_stream_fail(
+        lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+        "push %" PRIu64 " of session %s takes %" PRIu64
+        " bytes on ps %u, and its elements came before it had asked for room: above %" PRIu64
+        " bytes send its header alone, and the elements after `resend`",
+        header->sequence, session->task, header->room_bytes, lane->index, lane->grant_bytes);
     return false;
 }
 

@@ -35,6 +35,13 @@ struct played {
     struct rpc_handler sessions[WIRE_SESSIONS_METHODS];
     struct rpc_handler variables[WIRE_VARIABLES_METHODS];
     struct rpc_handler transfers[WIRE_TRANSFER_METHODS];
+    struct rpc_handler observe[WIRE_OBSERVE_METHODS];
+    /* What the next lists answer instead of one scalar, and what they ask: for variables behind
+     * which one. The answer to stats. */
+    const wire_list_reply *pages[ASKED_MAX];
+    uint64_t after[ASKED_MAX];
+    uint32_t lists;
+    const wire_stats_reply *stats;
     struct asked asked[ASKED_MAX];
     uint32_t count; /* of asked */
     void (*look)(const wire_create_request *request, struct check *seen);
@@ -167,10 +174,14 @@ static inline void answer_list(struct rpc_call *call, const struct wire_received
     wire_variable variable = WIRE_VARIABLE_INIT, *all[] = {&variable};
     wire_shard shard, *shards[1];
 
+    if (played->lists < ASKED_MAX && played->pages[played->lists] != NULL) {
+        played->after[played->lists] = request->after_id;
+        reply = *played->pages[played->lists++];
+    }
     reply.cluster_id = 42;
     reply.epoch = 1;
     reply.ps_incarnation = 100;
-    if (request->n_names > 0) {
+    if (request->n_names > 0 && reply.n_variables == 0) {
         add_name(note(played, &(wire_bytes){.len = 0}, 0), request->names[0]);
         make_scalar(&variable, &shard, shards);
         variable.name = request->names[0];
@@ -273,6 +284,14 @@ static inline void answer_functions(struct rpc_call *call, const struct wire_rec
         rpc_call_finish(call, functions->refusal, SUMAC_REASON_MALFORMED, "no");
     else
         rpc_call_send(call, &reply.base, NULL, 0);
+}
+
+static inline void answer_stats(struct rpc_call *call, const struct wire_received *received)
+{
+    const struct played *const played = rpc_call_user(call);
+
+    (void)received;
+    rpc_call_send(call, &played->stats->base, NULL, 0);
 }
 
 static inline void answer_leave(struct rpc_call *call, const struct wire_received *received)
@@ -448,6 +467,7 @@ static inline struct played *play(void)
     played->variables[WIRE_VARIABLES_FUNCTIONS].message = answer_functions;
     played->sessions[WIRE_SESSIONS_LEAVE].message = answer_leave;
     played->sessions[WIRE_SESSIONS_BARRIER].message = answer_barrier;
+    played->observe[WIRE_OBSERVE_STATS].message = answer_stats;
     played->transfers[WIRE_TRANSFER_PUSH].message = answer_push;
     played->transfers[WIRE_TRANSFER_PUSH].writable = say_pushed;
     played->transfers[WIRE_TRANSFER_PULL].message = answer_pull;
@@ -462,7 +482,8 @@ static inline struct played *play(void)
     } services[] = {
         {WIRE_SESSIONS, played->sessions},
         {WIRE_VARIABLES, played->variables},
-        {WIRE_TRANSFER, played->transfers}};
+        {WIRE_TRANSFER, played->transfers},
+        {WIRE_OBSERVE, played->observe}};
     for (size_t i = 0; i < sizeof services / sizeof services[0]; i++)
         assert_int_equal(
             rpc_server_add(

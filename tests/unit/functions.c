@@ -74,7 +74,23 @@ static void a_number_stands_for_one_text(void **state)
         add(functions, first + 1, "mine", "value = g\n", &error), SUMAC_ALREADY_EXISTS);
     assert_int_equal(add(functions, first, "other", "value = g\n", &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+    assert_int_equal(
+        add(functions, first + 2, "other", "value = g\n", &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
     assert_int_equal(functions->count, 1);
+}
+
+static void the_line_that_differs_is_counted(void **state)
+{
+    struct functions *const functions = *state;
+    struct sumac_error error = {0};
+    const uint32_t number = functions_next(functions);
+
+    assert_int_equal(add(functions, number, "mine", "# a\n\nvalue = g\n", &error), SUMAC_OK);
+
+    assert_int_equal(
+        add(functions, number, "mine", "# a\n\nvalue = h\n", &error), SUMAC_ALREADY_EXISTS);
+    assert_non_null(strstr(error.text, "its line 3 is “value = g”"));
 }
 
 static void those_of_the_table_keep_their_numbers(void **state)
@@ -179,6 +195,24 @@ static void plug_ins_are_numbered_by_their_names(void **state)
     }
 }
 
+static void one_without_a_loop_is_refused(void **state)
+{
+    static struct sumac_plugin_function functions[] = {FUNCTION("f")};
+    const struct sumac_plugin plugin = library("empty", functions, 1);
+    struct sumac_error error;
+    struct plugins plugins;
+
+    (void)state;
+    plugins_init(&plugins, &memory_heap);
+    functions[0].loop = NULL;
+
+    assert_int_equal(plugins_add(&plugins, &plugin, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_string_equal(error.text, "f of empty 1 has no loop");
+    assert_int_equal(plugins_count(&plugins), 0);
+    plugins_deinit(&plugins);
+}
+
 static void a_name_twice_or_one_too_many_is_refused(void **state)
 {
     static char names[SUMAC_PLUGIN_FUNCTIONS_MAX][8];
@@ -213,10 +247,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_number_stands_for_one_text, begin, end),
+        cmocka_unit_test_setup_teardown(the_line_that_differs_is_counted, begin, end),
         cmocka_unit_test_setup_teardown(those_of_the_table_keep_their_numbers, begin, end),
         cmocka_unit_test_setup_teardown(there_are_so_many_and_no_more, begin, end),
         cmocka_unit_test_setup_teardown(a_text_that_is_none_takes_no_number, begin, end),
         cmocka_unit_test(plug_ins_are_numbered_by_their_names),
+        cmocka_unit_test(one_without_a_loop_is_refused),
         cmocka_unit_test(a_name_twice_or_one_too_many_is_refused),
     };
 

@@ -374,6 +374,23 @@ static void a_wait_is_a_sentence_of_the_statistics(void **state)
     world_free(world);
 }
 
+/* The session before it has yet to be settled. */
+static void a_wait_says_when_the_newest_attempt_was_heard(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    live(world, 1, 2 * SECOND);
+    world->ps[0].mute = true;
+    (void)world_join(world, "worker", 1, 3);
+
+    assert_true(world_waits(
+        world, "round 1 of barrier \"epoch\" waits for worker 1, last heard from 0 µs ago; 1 of 2 "
+               "tasks have come"));
+    world_free(world);
+}
+
 static void more_tasks_than_may_wait_are_refused_with_both_figures(void **state)
 {
     (void)state;
@@ -651,6 +668,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_is_lost_ends_every_wait),
         cmocka_unit_test(a_wait_says_where_a_task_that_is_missing_waits),
         cmocka_unit_test(a_wait_is_a_sentence_of_the_statistics),
+        cmocka_unit_test(a_wait_says_when_the_newest_attempt_was_heard),
         cmocka_unit_test(more_tasks_than_may_wait_are_refused_with_both_figures),
         cmocka_unit_test(as_many_tasks_as_may_wait_pass_together),
         cmocka_unit_test(who_has_waited_longest_gives_its_place_to_the_next),

@@ -335,6 +335,61 @@ static void a_text_that_does_not_fit_or_has_a_nul_is_none(void **state)
     }
 }
 
+static void what_ends_before_its_bytes_do_is_none(void **state)
+{
+    (void)state;
+    const uint8_t written[16] = {1};
+
+    for (size_t left = 0; left <= 9; left++) {
+        struct row_reader number = {.at = written, .left = left};
+        struct row_reader bytes = {.at = written, .left = left};
+
+        (void)row_take_number(&number);
+        (void)row_take_bytes(&bytes, 9);
+
+        assert_int_equal(number.failed, left < 8);
+        assert_int_equal(bytes.failed, left < 9);
+    }
+}
+
+static void a_number_that_does_not_fit_its_field_is_none(void **state)
+{
+    (void)state;
+    struct object {
+        bool flag;
+        uint32_t word, kind;
+        uint64_t number;
+    };
+    static const struct row_field flag = NUMBER(object, flag), word = NUMBER(object, word),
+                                  number = NUMBER(object, number),
+                                  kind = ENUMERATION(object, kind, 3);
+    static const struct {
+        const struct row_field *field;
+        uint64_t value;
+        bool fits;
+    } rows[] = {
+        {&flag, 1, true},
+        {&flag, 2, false},
+        {&word, UINT32_MAX, true},
+        {&word, UINT64_C(1) << 32, false},
+        {&number, UINT64_MAX, true},
+        {&kind, 3, true},
+        {&kind, 4, false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        uint8_t written[8];
+        struct object object = {0};
+
+        little_endian_put(written, 8, rows[i].value);
+        struct row_reader reader = {.at = written, .left = 8};
+
+        row_take_fields(&reader, rows[i].field, 1, &object);
+
+        assert_int_equal(reader.failed, !rows[i].fits);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +408,8 @@ int main(void)
         desk_test(an_answer_is_kept_when_its_step_fails_another_call_after_it),
         desk_test(answers_that_wait_are_kept_within_a_bound),
         cmocka_unit_test(a_text_that_does_not_fit_or_has_a_nul_is_none),
+        cmocka_unit_test(what_ends_before_its_bytes_do_is_none),
+        cmocka_unit_test(a_number_that_does_not_fit_its_field_is_none),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

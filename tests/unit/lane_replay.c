@@ -13,6 +13,7 @@
 
 #include "part_state.h"
 #include "lane_talk.h"
+#include "little_endian.h"
 #include "records.h"
 
 #define VARIABLE 5u
@@ -390,6 +391,68 @@ static void what_no_lane_wrote_and_what_does_not_follow_is_refused(void **state)
     lane_destroy(again);
 }
 
+/* A record of session 1, with nothing but its head. */
+static void make_head(uint8_t record[RECORD_HEAD_BYTES], enum record_kind kind, uint64_t first)
+{
+    memset(record, 0, RECORD_HEAD_BYTES);
+    record[0] = (uint8_t)kind;
+    little_endian_put(record + 16, 8, first);
+    (void)talk_id(1, record + 32);
+}
+
+static void what_contradicts_the_records_before_it_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part first = part(1, VARIABLE, 4);
+    struct talk_part refused = part(2, VARIABLE, 4);
+    uint8_t record[RECORD_HEAD_BYTES];
+
+    refused.offset = 1;
+    talk_part(talk, stream, &first);
+    talk_commit(talk, stream, 1, 0, 0);
+    talk_commit(talk, stream, 1, 0, 1);
+    talk_part(talk, stream, &refused);
+    struct lane *again = replay_but(talk, 0);
+    assert_int_equal(again->sessions.first->acked_through, 1);
+
+    make_head(record, RECORD_WITHDRAWN, 2); /* it was refused */
+    expect_refused(again, record, sizeof record);
+    make_head(record, RECORD_ACKED, 0); /* before what was acknowledged */
+    expect_refused(again, record, sizeof record);
+    make_head(record, RECORD_ACKED, 2); /* beyond what is applied */
+    expect_refused(again, record, sizeof record);
+    make_head(record, RECORD_MEMBERSHIP, 1); /* which is of no session */
+    expect_refused(again, record, sizeof record);
+    make_head(record, RECORD_ACKED, 1);
+    little_endian_put(record + 4, 4, 16); /* a message that ends beyond the record … */
+    little_endian_put(record + 8, 8, UINT64_MAX - 15); /* … so that the sum is right */
+    expect_refused(again, record, sizeof record);
+    lane_destroy(again);
+}
+
+static void a_part_with_more_bytes_than_its_pieces_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part staged = part(1, VARIABLE, 4);
+    uint8_t record[1024] = {0};
+    size_t bytes;
+
+    const size_t at = talk->journal_bytes;
+    talk_part(talk, stream, &staged);
+    struct lane *again = replay_but(talk, 1);
+    memcpy(&bytes, talk->journal + at, sizeof bytes);
+    assert_in_range(bytes, RECORD_HEAD_BYTES, sizeof record - 4);
+    memcpy(record, talk->journal + at + sizeof bytes, bytes);
+    assert_int_equal(record[0], RECORD_PART);
+
+    little_endian_put(record + 8, 8, little_endian_get(record + 8, 8) + 4);
+    expect_refused(again, record, bytes + 4);
+
+    lane_destroy(again);
+}
+
 /* ---- without memory ---- */
 
 /* Nobody is told what could not be written down, and nothing is written behind it. */
@@ -428,6 +491,8 @@ int main(void)
         talk_test(a_variable_that_goes_while_a_part_names_it_is_recorded),
         talk_test(a_lane_that_starts_again_goes_on_where_its_records_end),
         talk_test(what_no_lane_wrote_and_what_does_not_follow_is_refused),
+        talk_test(what_contradicts_the_records_before_it_is_refused),
+        talk_test(a_part_with_more_bytes_than_its_pieces_is_refused),
         talk_test(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals),
     };
 

@@ -107,9 +107,6 @@ static void elements_that_were_not_asked_for_are_passed_over(void **state)
     const struct members members = open_three(talk, POOL);
     struct talk_part part = large(1, 0, 10);
 
-    talk_part(talk, members.push[1], &part); /* before it asks */
-    talk_expect(talk, "");
-    assert_int_equal(talk->lane->staged_bytes, 0);
     talk_ask(talk, members.push[1], &part);
     talk_withdraw(talk, members.push[1], 1, 1);
     talk_part(talk, members.push[1], &part); /* in the round before */
@@ -119,6 +116,42 @@ static void elements_that_were_not_asked_for_are_passed_over(void **state)
     talk_part(talk, members.push[1], &part);
 
     talk_expect(talk, "staged 1\n");
+}
+
+static void elements_that_wait_for_room_are_passed_over(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    const struct talk_part waits = large(1, 0, 30);
+
+    stage(talk, &members, 1, 10);
+    stage(talk, &members, 2, 20);
+    ask(talk, &members, 3, 30);
+    talk_expect(talk, "room wait 1\n");
+
+    talk_part(talk, members.push[3], &waits); /* when */
+
+    talk_expect(talk, ""); /* then */
+    talk_commit(talk, members.push[1], 1, 0, 0);
+    talk_expect(talk, "done 1 [1]\nresend 1\n");
+    talk_part(talk, members.push[3], &waits);
+    talk_expect(talk, "staged 1\n");
+}
+
+static void elements_of_a_part_that_never_asked_end_the_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    const struct talk_part part = large(1, 0, 10);
+
+    talk_part(talk, members.push[1], &part); /* when */
+
+    talk_expect(talk, "end of stream MALFORMED\n"); /* then */
+    assert_non_null(strstr(
+        talk->closed.text,
+        "push 1 of session worker 1 takes 1891 bytes on ps 1, and its elements came before it had "
+        "asked for room: above 1700 bytes send its header alone"));
+    assert_int_equal(talk->lane->staged_bytes, 0);
 }
 
 static void a_part_that_takes_more_than_it_asked_for_is_refused(void **state)
@@ -688,6 +721,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_large_part_is_taken_when_its_room_is_kept),
         talk_test(elements_that_were_not_asked_for_are_passed_over),
+        talk_test(elements_that_wait_for_room_are_passed_over),
+        talk_test(elements_of_a_part_that_never_asked_end_the_stream),
         talk_test(a_part_that_takes_more_than_it_asked_for_is_refused),
         talk_test(a_part_above_the_pool_is_refused_with_both_figures),
         talk_test(the_pool_has_what_the_floors_leave),

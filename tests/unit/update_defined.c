@@ -56,16 +56,17 @@ static void hyperparameters_have_the_numbers_of_their_names(void **state)
     /* given, when */
     define(
         "mine/of-2.0", "hyperparameters: own = 2, beta_2 = -3, other = 4, clip_value = 5\n"
-                       "slots: s = own, t = -2.5\n"
+                       "slots: s = own, t = -2.5, u = other\n"
                        "s = own + beta_2 + s\n"
                        "t = t + g\n"
+                       "u = u + g\n"
                        "value = clip(value + other + step + s + t, -clip_value, clip_value)\n");
 
     /* then */
     const struct update_function *const function = &defined.function;
     assert_int_equal(function->number, UPDATE_DEFINED_FIRST);
     assert_string_equal(function->name, "mine/of-2.0");
-    assert_int_equal(function->slot_count, 2);
+    assert_int_equal(function->slot_count, 3);
     assert_true(function->counts_steps);
     assert_int_equal(
         update_hyperparameter_find_of(function, "beta_2"), UPDATE_HYPERPARAMETER_BETA_2);
@@ -79,11 +80,13 @@ static void hyperparameters_have_the_numbers_of_their_names(void **state)
     struct update_hyperparameters merged;
     assert_int_equal(update_hyperparameters_read(function, NULL, NULL, &merged, NULL), SUMAC_OK);
     assert_true(merged.value[UPDATE_HYPERPARAMETER_BETA_2] == -3);
-    float slots[2] = {0};
+    float slots[3] = {0};
     update_fill_slot(function, 0, SUMAC_FLOAT32, &merged, 1, &slots[0]);
     update_fill_slot(function, 1, SUMAC_FLOAT32, &merged, 1, &slots[1]);
+    update_fill_slot(function, 2, SUMAC_FLOAT32, &merged, 1, &slots[2]);
     assert_true(slots[0] == 2);
     assert_true(slots[1] == -2.5F);
+    assert_true(slots[2] == 4);
     char list[64];
     assert_string_equal(
         update_hyperparameters_list(function, list, sizeof list), "beta_2, other, own, clip_value");
@@ -108,6 +111,24 @@ static void sixteen_of_its_own_leave_the_rate_alone(void **state)
     assert_int_equal(__builtin_popcount(has), EXPRESSION_HYPERPARAMETERS_MAX);
     assert_int_equal(has >> UPDATE_HYPERPARAMETER_LEARNING_RATE & 1u, 0);
     assert_int_equal(has >> UPDATE_HYPERPARAMETER_CLIP_VALUE & 1u, 0);
+}
+
+/* The slice was used for a function of the table, which clips and counts. */
+static void a_slice_that_was_used_before_is_prepared_anew(void **state)
+{
+    (void)state;
+    const struct expression_plan *const plan = (const struct expression_plan *)state;
+    const struct update_hyperparameters none = {0};
+    struct update_slice slice = {.clip = 1, .flag = true, .step = 9, .plan = plan};
+
+    define("plain", "value = value - g\n"); /* given */
+
+    update_prepare(&defined.function, SUMAC_FLOAT32, &none, 2, &slice); /* when */
+
+    assert_true(slice.clip == 0); /* then */
+    assert_false(slice.flag);
+    assert_int_equal(slice.step, 2);
+    assert_null(slice.plan);
 }
 
 static void names_and_texts_are_refused_with_a_reason(void **state)
@@ -249,9 +270,8 @@ static void a_slot_begins_with_a_number_of_its_type(void **state)
 
     assert_int_equal(status, SUMAC_INVALID_ARGUMENT); /* then */
     assert_string_equal(
-        error.text,
-        "slot s of large starts from 1e+300, which is no number in the "
-        "arithmetic of a bfloat16 variable");
+        error.text, "slot s of large starts from 1e+300, which is no number in the "
+                    "arithmetic of a bfloat16 variable");
     assert_int_equal(
         update_hyperparameters_check(&defined.function, SUMAC_FLOAT64, &merged, NULL), SUMAC_OK);
 }
@@ -285,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hyperparameters_have_the_numbers_of_their_names),
         cmocka_unit_test(sixteen_of_its_own_leave_the_rate_alone),
+        cmocka_unit_test(a_slice_that_was_used_before_is_prepared_anew),
         cmocka_unit_test(names_and_texts_are_refused_with_a_reason),
         cmocka_unit_test(it_does_what_the_tables_function_does),
         cmocka_unit_test(a_slot_begins_with_a_number_of_its_type),

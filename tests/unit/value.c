@@ -210,6 +210,60 @@ static void nests_are_only_so_deep(void **state)
     assert_null(sumac_value_tuple(&value, 1));
 }
 
+/* Wherever the deepest item is. */
+static void a_nest_is_as_deep_as_its_deepest_item(void **state)
+{
+    (void)state;
+
+    for (uint32_t at = 0; at < 2; at++) {
+        struct sumac_value *items[] = {sumac_value_none(), sumac_value_none()};
+        for (uint32_t i = 1; i < SUMAC_VALUE_DEPTH_MAX; i++)
+            items[at] = sumac_value_tuple(&items[at], 1);
+        struct sumac_value *value = two(items[0], items[1]);
+        assert_non_null(value);
+
+        assert_null(sumac_value_tuple(&value, 1));
+    }
+}
+
+static void each_kind_has_a_name(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        [SUMAC_VALUE_NONE] = "none",
+        [SUMAC_VALUE_TENSOR] = "tensor",
+        [SUMAC_VALUE_SLICES] = "slices",
+        [SUMAC_VALUE_LIST] = "list",
+        [SUMAC_VALUE_TUPLE] = "tuple",
+        [SUMAC_VALUE_DICT] = "dict",
+        [SUMAC_VALUE_PER_REPLICA] = "per_replica",
+        [SUMAC_VALUE_MIRRORED] = "mirrored",
+    };
+
+    for (size_t kind = 0; kind < sizeof names / sizeof names[0]; kind++)
+        assert_string_equal(sumac_value_kind_name((enum sumac_value_kind)kind), names[kind]);
+    assert_string_equal(sumac_value_kind_name((enum sumac_value_kind)99), "");
+}
+
+/* The caller has given the item away, whatever becomes of the value. */
+static void a_value_that_is_not_made_gives_its_items_back(void **state)
+{
+    (void)state;
+    struct sumac_value *item = sumac_value_int32(1);
+    struct sumac_value *items[] = {sumac_value_ref(item), NULL};
+
+    assert_null(sumac_value_list(items, 2));
+    assert_null(sumac_value_mirrored(sumac_value_ref(item), 0, 0));
+    assert_null(sumac_value_mirrored(sumac_value_ref(item), SUMAC_VALUE_REPLICAS_MAX + 1, 0));
+    assert_null(sumac_value_mirrored(sumac_value_ref(item), 2, SUMAC_VALUE_REPLICAS_MAX - 1));
+    assert_null(sumac_value_slices(
+        sumac_value_ref(item), sumac_value_ref(item), (struct sumac_shape)SUMAC_SHAPE(4)));
+    assert_null(dict("same", sumac_value_ref(item), "same", sumac_value_ref(item)));
+
+    assert_int_equal(item->references, 1);
+    sumac_value_unref(item);
+}
+
 static void slices_are_rows_and_their_indices(void **state)
 {
     (void)state;
@@ -292,6 +346,45 @@ static void nests_that_differ_are_not_regrouped(void **state)
     sumac_value_unref(items[1]);
 }
 
+/* Whichever of the replicas has nothing. */
+static void nothing_and_something_are_not_one_value(void **state)
+{
+    (void)state;
+    static const char *const printed[] = {
+        "per_replica(0: none, 1: int32[] 1)", "per_replica(0: int32[] 1, 1: none)"};
+
+    for (uint32_t at = 0; at < 2; at++) {
+        struct sumac_value *items[] = {sumac_value_int32(1), sumac_value_int32(1)};
+        struct sumac_value *regrouped = NULL;
+        sumac_value_unref(items[at]);
+        items[at] = sumac_value_none();
+
+        assert_int_equal(sumac_value_regroup(items, 2, 0, &regrouped, NULL), SUMAC_OK);
+
+        expect_printed(regrouped, printed[at]);
+        sumac_value_unref(regrouped);
+        sumac_value_unref(items[0]);
+        sumac_value_unref(items[1]);
+    }
+}
+
+static void a_choice_that_fails_keeps_nothing_of_what_it_has_chosen(void **state)
+{
+    (void)state;
+    struct sumac_value *there = sumac_value_int32(1), *chosen = NULL;
+    struct sumac_value *value =
+        two(sumac_value_ref(there),
+            sumac_value_per_replica(
+                (struct sumac_value *const[]){sumac_value_int32(2)}, 1, 0)); /* not of replica 1 */
+
+    assert_int_equal(sumac_value_select(value, 1, &chosen, NULL), SUMAC_OUT_OF_RANGE);
+
+    assert_null(chosen);
+    sumac_value_unref(value);
+    assert_int_equal(there->references, 1);
+    sumac_value_unref(there);
+}
+
 /* What is shown of them is the same: their first 64 bytes, and '?' for what is not printed. */
 static void keys_that_look_alike_are_told_by_the_byte(void **state)
 {
@@ -335,6 +428,21 @@ static void equal_means_the_same_bits(void **state)
     sumac_value_unref(one);
     sumac_value_unref(same);
     sumac_value_unref(other);
+}
+
+static void equal_slices_are_of_one_dense_shape(void **state)
+{
+    (void)state;
+    struct sumac_value *of[2];
+
+    for (uint32_t i = 0; i < 2; i++)
+        of[i] = sumac_value_slices(
+            sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(1, 1), NULL),
+            sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), NULL), SUMAC_SHAPE(4 + i, 1));
+
+    assert_false(sumac_value_equal(of[0], of[1]));
+    sumac_value_unref(of[0]);
+    sumac_value_unref(of[1]);
 }
 
 static void equal_values_are_of_the_same_replicas(void **state)
@@ -456,9 +564,31 @@ static void a_text_that_is_too_short_is_cut_and_its_length_told(void **state)
 static void of_many_elements_the_first_are_printed(void **state)
 {
     (void)state;
-    struct sumac_value *value = sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(17), NULL);
+    struct sumac_value *many = sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(17), NULL);
+    struct sumac_value *few = sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(16), NULL);
 
-    expect_printed(value, "uint8[17] 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ... (17 elements)");
+    expect_printed(many, "uint8[17] 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 ... (17 elements)");
+    expect_printed(few, "uint8[16] 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0");
+    sumac_value_unref(many);
+    sumac_value_unref(few);
+}
+
+static void replicas_are_printed_with_their_numbers(void **state)
+{
+    (void)state;
+    struct sumac_value *value = sumac_value_mirrored(sumac_value_int32(5), 2, 3);
+
+    expect_printed(value, "mirrored(3: int32[] 5, 4: int32[] 5)");
+    sumac_value_unref(value);
+}
+
+static void a_nest_of_three_has_a_comma_between_its_items(void **state)
+{
+    (void)state;
+    struct sumac_value *items[] = {sumac_value_none(), sumac_value_none(), sumac_value_none()};
+    struct sumac_value *value = sumac_value_list(items, 3);
+
+    expect_printed(value, "[none, none, none]");
     sumac_value_unref(value);
 }
 
@@ -473,19 +603,27 @@ int main(void)
         cmocka_unit_test(a_dict_is_in_the_order_of_its_keys),
         cmocka_unit_test(what_is_made_of_nothing_is_nothing),
         cmocka_unit_test(nests_are_only_so_deep),
+        cmocka_unit_test(a_nest_is_as_deep_as_its_deepest_item),
+        cmocka_unit_test(each_kind_has_a_name),
+        cmocka_unit_test(a_value_that_is_not_made_gives_its_items_back),
         cmocka_unit_test(slices_are_rows_and_their_indices),
         cmocka_unit_test(a_replica_has_its_own_of_each_leaf),
         cmocka_unit_test(of_a_replica_that_it_lacks_it_says_where),
         cmocka_unit_test(what_replicas_have_is_regrouped_leaf_by_leaf),
         cmocka_unit_test(nests_that_differ_are_not_regrouped),
+        cmocka_unit_test(nothing_and_something_are_not_one_value),
+        cmocka_unit_test(a_choice_that_fails_keeps_nothing_of_what_it_has_chosen),
         cmocka_unit_test(keys_that_look_alike_are_told_by_the_byte),
         cmocka_unit_test(equal_means_the_same_bits),
+        cmocka_unit_test(equal_slices_are_of_one_dense_shape),
         cmocka_unit_test(equal_values_are_of_the_same_replicas),
         cmocka_unit_test(a_replicas_own_copy_is_not_one_value_with_anothers),
         cmocka_unit_test(what_another_may_change_is_not_the_same_in_replicas),
         cmocka_unit_test(a_mirrored_value_that_is_brought_here_is_of_the_same_replicas),
         cmocka_unit_test(a_text_that_is_too_short_is_cut_and_its_length_told),
         cmocka_unit_test(of_many_elements_the_first_are_printed),
+        cmocka_unit_test(replicas_are_printed_with_their_numbers),
+        cmocka_unit_test(a_nest_of_three_has_a_comma_between_its_items),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* listing.c -- names in one text that has an end, and lists of addresses. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "listing.h"
+
+#define SHOWN_MAX 128u /* bytes of names, beside which the count has room */
+
+/* A name of so many bytes. */
+static const char *name_of(size_t bytes)
+{
+    static char name[LISTING_BYTES];
+
+    assert_in_range(bytes, 1, sizeof name - 1);
+    memset(name, 'n', bytes);
+    name[bytes] = '\0';
+    return name;
+}
+
+static void names_are_listed_with_commas(void **state)
+{
+    (void)state;
+    struct listing listing = {0};
+
+    listing_add_task(&listing, "worker", 0);
+    listing_add(&listing, "ps 1");
+
+    assert_string_equal(listing_end(&listing), "worker 0, ps 1");
+}
+
+static void a_name_is_shown_if_the_count_has_room_beside_it(void **state)
+{
+    (void)state;
+    struct listing whole = {0}, cut = {0};
+
+    listing_add(&whole, name_of(SHOWN_MAX));
+    listing_add(&cut, name_of(SHOWN_MAX + 1));
+
+    assert_string_equal(listing_end(&whole), name_of(SHOWN_MAX));
+    assert_string_equal(listing_end(&cut), "… 1 in all");
+}
+
+static void names_behind_one_without_room_are_only_counted(void **state)
+{
+    (void)state;
+    struct listing listing = {0};
+
+    listing_add(&listing, "first");
+    listing_add(&listing, name_of(SHOWN_MAX));
+    listing_add(&listing, "third");
+
+    assert_string_equal(listing_end(&listing), "first, … 3 in all");
+}
+
+static void lists_contradict_each_other_by_an_address_under_another_index(void **state)
+{
+    static const struct {
+        const char *ours[2], *theirs[2];
+        size_t their_count;
+        bool same;
+    } rows[] = {
+        {{"a:1", "b:1"}, {"a:1", "b:1"}, 2, true},
+        {{"a:1", "b:1"}, {"a:1", "b:1"}, 1, false},
+        {{"a:1", "b:1"}, {"b:1", "a:1"}, 2, false},
+        {{"a:1", "b:1"}, {"proxy:1", "b:1"}, 2, true},
+        {{"a:1", "b:1"}, {"proxy:1", "a:1"}, 2, false},
+        {{"a:1", "b:1"}, {"b:1", "proxy:1"}, 2, false},
+        {{"a:1", ""}, {NULL, "b:1"}, 2, true}, /* two unknown ones are not one */
+        {{"a:1", NULL}, {"", "b:1"}, 2, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(
+            listing_same_ps(rows[i].ours, 2, rows[i].theirs, rows[i].their_count), rows[i].same);
+}
+
+static void a_list_that_names_an_address_twice_is_told_where(void **state)
+{
+    (void)state;
+    static const char *const twice[] = {"", "a:1", NULL, "b:1", "a:1"};
+    size_t first = 9, second = 9;
+
+    assert_false(listing_names_twice(twice, 4, &first, &second));
+    assert_true(listing_names_twice(twice, 5, &first, &second));
+
+    assert_int_equal(first, 1);
+    assert_int_equal(second, 4);
+}
+
+static void an_address_that_is_not_known_is_said_so(void **state)
+{
+    (void)state;
+    static const char *const addresses[] = {"a:1", "", NULL};
+    struct listing listing = {0};
+
+    listing_add_addresses(&listing, addresses, 3);
+
+    assert_string_equal(listing_end(&listing), "a:1, (unknown), (unknown)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_listed_with_commas),
+        cmocka_unit_test(a_name_is_shown_if_the_count_has_room_beside_it),
+        cmocka_unit_test(names_behind_one_without_room_are_only_counted),
+        cmocka_unit_test(lists_contradict_each_other_by_an_address_under_another_index),
+        cmocka_unit_test(a_list_that_names_an_address_twice_is_told_where),
+        cmocka_unit_test(an_address_that_is_not_known_is_said_so),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
