@@ -83,12 +83,28 @@ bool text_is_utf8(const char *text, size_t bytes)
     return true;
 }
 
+/* Does it end a line, or turn the direction of what follows? U+061C, U+200E and
+ * U+200F, U+2028 to U+202E, U+2066 to U+2069 (Unicode Standard Annex 9, "Directional Formatting
+ * Characters"). */
+static bool is_directional(const uint8_t *character)
+{
+    if (character[0] == 0xd8)
+        return character[1] == 0x9c;
+    if (character[0] != 0xe2)
+        return false;
+    const uint8_t last = character[2];
+    return (character[1] == 0x80 &&
+            (last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae))) ||
+           (character[1] == 0x81 && last >= 0xa6 && last <= 0xa9);
+}
+
 /* Of a whole character. U+0080 to U+009F are c2 80 to c2 9f: some terminals obey them. */
 static bool is_control(const char *character)
 {
     const uint8_t lead = (uint8_t)character[0];
 
-    return lead < ' ' || lead == 0x7f || (lead == 0xc2 && (uint8_t)character[1] < 0xa0);
+    return lead < ' ' || lead == 0x7f || (lead == 0xc2 && (uint8_t)character[1] < 0xa0) ||
+           is_directional((const uint8_t *)character);
 }
 
 bool text_has_control(const char *text, size_t bytes)

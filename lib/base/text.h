@@ -19,7 +19,8 @@ struct arena;
  * above U+10FFFF. A zero byte is a character like any other. Threads  any. */
 bool text_is_utf8(const char *text, size_t bytes);
 
-/* Has it a control character: below a space, DEL, or U+0080 to U+009F? Threads  any. */
+/* Has it a control character: below a space, DEL, U+0080 to U+009F, or one that ends a line or
+ * turns the direction of what follows (U+2028, U+202E and the like)? Threads  any. */
 bool text_has_control(const char *text, size_t bytes);
 
 /* Make one printable line of a NUL-terminated text: every byte of a control character, and bytes

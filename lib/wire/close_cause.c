@@ -59,5 +59,11 @@ const char *wire_close_cause_print(const struct close_cause *cause, char *text)
             text_time_ms(cause->silent_ms).text);
     if (cause->kind == WIRE_CLOSE_NEWER_ATTEMPT)
         print_replaced(cause, text);
+    if (cause->kind == WIRE_CLOSE_STALLED)
+        (void)text_print(
+            text, CLOSE_CAUSE_TEXT_BYTES,
+            ": it kept staging that other pushes waited for, and for two leases it neither sent "
+            "the "
+            "elements that a ps asked for nor gave way");
     return text;
 }

@@ -109,6 +109,25 @@ enum sumac_status judge_join_check(
  * are in the error.
  */
 
+/* It is kept, compared, and put into errors. `whose`: "ps 3". */
+static enum sumac_status
+check_address(const char *whose, size_t index, const char *address, struct sumac_error *error)
+{
+    const size_t bytes = strlen(address);
+
+    assert(bytes <= UINT32_MAX);
+    if (bytes > JUDGE_ADDRESS_BYTES_MAX)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "its address of %s %zu is longer than %u bytes", whose, index, JUDGE_ADDRESS_BYTES_MAX);
+    if (text_has_control(address, bytes))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "its address of %s %zu has a control character, shown here as ?: %s", whose, index,
+            address);
+    return SUMAC_OK;
+}
+
 /* Only a member knows the whole cluster: a command may have been given the address of one ps. */
 static enum sumac_status check_addresses(
     const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
@@ -120,11 +139,11 @@ static enum sumac_status check_addresses(
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "it names %zu ps; a cluster has at most %u", count, LANE_PS_MAX);
-    for (size_t ps = 0; ps < count; ps++)
-        if (strlen(request->ps_addresses[ps]) > JUDGE_ADDRESS_BYTES_MAX)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-                "its address of ps %zu is longer than %u bytes", ps, JUDGE_ADDRESS_BYTES_MAX);
+    for (size_t ps = 0; ps < count; ps++) {
+        const enum sumac_status status = check_address("ps", ps, request->ps_addresses[ps], error);
+        if (status != SUMAC_OK)
+            return status;
+    }
     if (judge->ps_count == 0 && count <= 1 && !member)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
@@ -277,19 +296,41 @@ check_members(struct judge *judge, const wire_join_request *request, struct suma
     return SUMAC_OK;
 }
 
-/* One address of two tasks: the lists have other orders. What differs beyond the first
- * ADDRESSES_LOOKED_AT is not looked for. */
-static enum sumac_status check_member_addresses(
-    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+/* They are in the order of the members. */
+static enum sumac_status
+read_member_addresses(const wire_join_request *request, struct sumac_error *error)
 {
-    uint32_t looked_at = 0;
-
-    assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
     if (request->n_member_addresses != 0 && request->n_member_addresses != request->n_members)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "it names %zu members and %zu addresses of members; give as many, or none",
             request->n_members, request->n_member_addresses);
+    for (size_t i = 0; i < request->n_member_addresses; i++) {
+        const wire_task_name *member = request->members[i];
+        const char *address = request->member_addresses[i];
+        const enum sumac_status status = check_address(member->job, member->index, address, error);
+        if (status != SUMAC_OK)
+            return status;
+        if (address[0] == '\0')
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+                "its address of %s %u is empty: give the addresses of all members, or none",
+                member->job, member->index);
+    }
+    return SUMAC_OK;
+}
+
+/* One address of two tasks: the lists have other orders. What differs beyond the first
+ * ADDRESSES_LOOKED_AT is not looked for. */
+static enum sumac_status check_member_addresses(
+    const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
+{
+    const enum sumac_status status = read_member_addresses(request, error);
+    uint32_t looked_at = 0;
+
+    assert(judge->tasks_pool.used <= JUDGE_TASKS_MAX);
+    if (status != SUMAC_OK)
+        return status;
     for (size_t i = 0; i < request->n_member_addresses && looked_at < ADDRESSES_LOOKED_AT; i++) {
         const char *address = request->member_addresses[i];
         const struct judge_task *own = judge_task_find(judge, request->members[i]);

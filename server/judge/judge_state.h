@@ -191,10 +191,11 @@ struct judge_session {
     uint64_t joined_us;
     bool acknowledged; /* replaced, and its client has said that it knows */
     uint64_t heard_us;
-    uint64_t start_clock; /* the largest of what the ps answered to `open` */
-    uint32_t initial;     /* of the members that begin with synchronous step 1 the i-th; 0: none */
-    uint64_t seen_step;   /* the largest of what the ps answered to `open` */
-    uint64_t first_step;  /* from which on it is a member; 0: it is none, or not known yet */
+    uint64_t room_wait_us; /* when a ps last said that a large part of it waits for room; 0: none */
+    uint64_t start_clock;  /* the largest of what the ps answered to `open` */
+    uint32_t initial;      /* of the members that begin with synchronous step 1 the i-th; 0: none */
+    uint64_t seen_step;    /* the largest of what the ps answered to `open` */
+    uint64_t first_step;   /* from which on it is a member; 0: it is none, or not known yet */
     /* With a quorum. */
     uint64_t come_step; /* the last that it has come to, as far as some ps has said, and … */
     bool come_voided;   /* … whether with nothing that counts */
@@ -203,9 +204,8 @@ struct judge_session {
     uint64_t taken_step;       /* the last that was taken with what it has */
     uint64_t made_step;        /* settled: the last that it has made a contribution to, and … */
     uint64_t made_sequence; /* … which, where its turn was not over; 0: it was, or it is voided */
-    uint64_t join_call;     /* 0: nobody waits */
-    uint64_t leave_call;    /* 0: nobody waits */
-    bool opened;            /* at every ps: its client may have heard of it, and have contributed */
+    uint64_t join_call, leave_call; /* 0: nobody waits */
+    bool opened; /* at every ps: its client may have heard of it, and have contributed */
     bool done;
     bool left;              /* its client's leave settled it, … */
     uint64_t last_sequence; /* … which named this push as its last */
@@ -249,8 +249,7 @@ struct judge_order {
 struct judge_peer {
     struct judge_row row;
     char address[JUDGE_ADDRESS_BYTES_MAX + 1]; /* "": not known yet */
-    char trouble[SUMAC_ERROR_TEXT_BYTES]; /* why there is no stream, as the driver said; "": no idea
-                                           */
+    char trouble[SUMAC_ERROR_TEXT_BYTES];      /* why there is no stream, as the driver said */
     enum sumac_reason trouble_reason;
     bool unreached_since; /* `trouble` is what it said of the configurations, and since then it was
                              not reached */
@@ -710,6 +709,7 @@ bool judge_close_reported(
 void judge_close_complete(struct judge *judge, struct judge_session *session);
 void judge_decide_complete(struct judge *judge, struct judge_session *session);
 void judge_leases_tick(struct judge *judge);
+void judge_room_reported(struct judge *judge, uint32_t ps, const wire_peer_report *report);
 void judge_leaves_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
 

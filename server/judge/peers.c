@@ -559,6 +559,7 @@ void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report 
         judge_renewed(judge, &report->renewed[i]);
     for (size_t i = 0; i < report->n_assigned; i++)
         judge_assigned(judge, ps, report->assigned[i]);
+    judge_room_reported(judge, ps, report);
     judge_steps_reported(judge, ps, report);
     judge_meetings_reported(judge, report);
     if (report->answers != 0 && report->answers == peer->hello) {

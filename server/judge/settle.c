@@ -285,3 +285,42 @@ void judge_leases_tick(struct judge *judge)
                 .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX});
     }
 }
+
+/* ---- room for large parts ---- */
+
+/* Does any other session wait for room, on whatever ps? Reports come every quarter of a lease. */
+static bool others_wait(const struct judge *judge, const struct judge_session *session)
+{
+    const uint64_t while_us = judge_ms(judge->config->lease_ms) / 2;
+
+    for (const struct judge_session *other = judge->sessions.first; other != NULL;
+         other = other->in_judge.next) {
+        assert(other->room_wait_us <= judge->now_us);
+        if (other != session && other->state == JUDGE_SESSION_OPEN && other->room_wait_us != 0 &&
+            judge->now_us - other->room_wait_us <= while_us)
+            return true;
+    }
+    return false;
+}
+
+void judge_room_reported(struct judge *judge, uint32_t ps, const wire_peer_report *report)
+{
+    struct judge_session *session = NULL;
+
+    for (size_t i = 0; i < report->n_waiting; i++) {
+        session = judge_session_find(judge, report->waiting[i].data, report->waiting[i].len);
+        if (session != NULL)
+            session->room_wait_us = judge->now_us;
+    }
+    for (size_t i = 0; i < report->n_stalled; i++) {
+        session = judge_session_find(judge, report->stalled[i].data, report->stalled[i].len);
+        if (session == NULL || session->state != JUDGE_SESSION_OPEN || !others_wait(judge, session))
+            continue;
+        judge_log(
+            judge,
+            "ps 0 closes the session of %s: pushes of others wait for room, and for two leases of "
+            "%s each it neither sent the elements that ps %u asked for nor gave way",
+            session->label, text_time_ms(judge->config->lease_ms).text, ps);
+        judge_settle(judge, session, &(struct close_cause){.kind = WIRE_CLOSE_STALLED});
+    }
+}

@@ -64,6 +64,8 @@ void lane_room_withdraw(
 bool lane_room_replay(struct lane *lane, struct lane_session *session, const wire_part *header);
 /* Some wait: give room to those that come first, or ask for it. */
 void lane_room_share(struct lane *lane);
+/* End the streams of those who do not answer: a new one may go on where the old one hangs. */
+void lane_room_tick(struct lane *lane);
 
 /* orders.c: what ps 0 orders */
 void lane_order_received(struct lane *lane, const struct lane_event *event);

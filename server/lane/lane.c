@@ -321,6 +321,7 @@ static void ticked(struct lane *lane, const struct lane_event *event)
     lane_place_tick(lane);
     lane_turn_retry_stalled(lane);
     lane_meet_tick(lane);
+    lane_room_tick(lane);
     lane_step_watch(lane);
     lane_shutdown_watch(lane);
     lane_reports_renew(lane);

@@ -39,8 +39,8 @@ bool lane_room_check_same(struct lane *lane, struct lane_stream *stream, const w
     lane_stream_fail(
         lane, stream, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
         "push %" PRIu64 " of session %s asked ps %u for %" PRIu64
-        " bytes of room and now has room_bytes %" PRIu64 " and step %" PRIu64
-        ", which was %" PRIu64 "; a part that comes again is the same part",
+        " bytes of room and now has room_bytes %" PRIu64 " and step %" PRIu64 ", which was %" PRIu64
+        "; a part that comes again is the same part",
         header->sequence, session->task, lane->index, claim->room_bytes, header->room_bytes, step,
         claim->step);
     return false;
@@ -340,9 +340,12 @@ static void make_room(struct lane *lane, const struct claim *first)
     }
     if (last == NULL || !rule_holds(lane->config.broken, RULE_youngest_gives_way))
         return;
-    if (!rule_holds(lane->config.broken, RULE_ask_before_dropping))
+    if (!rule_holds(lane->config.broken, RULE_ask_before_dropping)) {
         give_way(lane, last, last->round);
-    else if (!last->way_asked)
+        return;
+    }
+    lane_claim_want(lane, last);
+    if (!last->way_asked)
         last->way_asked = lane_answer_give_way(lane, last);
 }
 
@@ -449,5 +452,24 @@ void lane_room_share(struct lane *lane)
         assert(!claim->session->closing || lane->config.broken != 0);
         claim->wait_said = true;
         lane_answer_room_wait(lane, claim);
+    }
+}
+
+void lane_room_tick(struct lane *lane)
+{
+    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
+         claim = claim->in_lane.next) {
+        struct lane_session *session = claim->session;
+        if (session->silent || session->push_stream == NULL || !lane_claim_is_late(lane, claim, 1))
+            continue;
+        lane_claim_note_silence(claim);
+        lane_stream_fail(
+            lane, session->push_stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
+            "ps %u asked session %s %s push %" PRIu64
+            " and heard nothing of it for a lease: open the stream again and answer, or ps 0 "
+            "closes the session while others wait for room",
+            lane->index, session->task,
+            claim->state == CLAIM_RESERVED ? "for the elements of" : "to withdraw",
+            claim->sequence);
     }
 }

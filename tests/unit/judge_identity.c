@@ -255,7 +255,8 @@ static void workers_in_another_order_are_refused(void **state)
 {
     (void)state;
     static const char *const ours[] = {"h0:1", "h1:1"};
-    char h0[] = "h0:1", h1[] = "h1:1", other[] = "10.0.0.7:1";
+    char h0[] = "h0:1", h1[] = "h1:1", other[] = "10.0.0.7:1", empty[] = "", line[] = "h1:1\n";
+    char turned[] = "\xe2\x80\xaeh1:1", longest[256] = {0}, too_long[257] = {0};
 
     const struct {
         char *addresses[2];
@@ -267,8 +268,15 @@ static void workers_in_another_order_are_refused(void **state)
         {{h0, other}, 2, SUMAC_OK}, /* another name of the same task */
         {{h0, h1}, 2, SUMAC_OK},
         {{h0}, 1, SUMAC_INVALID_ARGUMENT},
+        {{h0, empty}, 2, SUMAC_INVALID_ARGUMENT},
+        {{h0, line}, 2, SUMAC_INVALID_ARGUMENT},
+        {{h0, turned}, 2, SUMAC_INVALID_ARGUMENT},
+        {{h0, longest}, 2, SUMAC_OK},
+        {{h0, too_long}, 2, SUMAC_INVALID_ARGUMENT},
         {{NULL}, 0, SUMAC_OK}};
 
+    memset(longest, 'a', 255);
+    memset(too_long, 'a', 256);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct world *world = world_prepare(1, 2);
         world->config.members_addresses = ours;

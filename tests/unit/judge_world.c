@@ -535,7 +535,7 @@ void world_use_up_orders(struct world *world)
 
 /* ---- calls ---- */
 
-static wire_bytes id_of(struct world *world, uint32_t session)
+wire_bytes world_id(struct world *world, uint32_t session)
 {
     static uint8_t nobodys[16] = {0xee, 0xee};
 
@@ -583,7 +583,7 @@ uint64_t world_renew(struct world *world, uint32_t session)
 {
     wire_renew_request request = WIRE_RENEW_REQUEST_INIT;
 
-    request.session_id = id_of(world, session);
+    request.session_id = world_id(world, session);
     return call(world, LANE_CALL_RENEW, &request.base);
 }
 
@@ -591,7 +591,7 @@ uint64_t world_leave(struct world *world, uint32_t session, bool done)
 {
     wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
 
-    request.session_id = id_of(world, session);
+    request.session_id = world_id(world, session);
     request.done = done;
     return call(world, LANE_CALL_LEAVE, &request.base);
 }
@@ -600,7 +600,7 @@ uint64_t world_leave_after(struct world *world, uint32_t session, uint64_t last_
 {
     wire_leave_request request = WIRE_LEAVE_REQUEST_INIT;
 
-    request.session_id = id_of(world, session);
+    request.session_id = world_id(world, session);
     request.done = true;
     request.last_sequence = last_sequence;
     return call(world, LANE_CALL_LEAVE, &request.base);
@@ -611,7 +611,7 @@ uint64_t world_create(
 {
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
-    request.session_id = id_of(world, session);
+    request.session_id = world_id(world, session);
     request.variable = (wire_variable *)variable;
     request.timeout_ms = timeout_ms;
     return call(world, LANE_CALL_CREATE, &request.base);
@@ -622,7 +622,7 @@ world_create_many(struct world *world, uint32_t session, wire_variable **variabl
 {
     wire_create_request request = WIRE_CREATE_REQUEST_INIT;
 
-    request.session_id = id_of(world, session);
+    request.session_id = world_id(world, session);
     request.variable = (wire_variable *)world->beside;
     request.variables = variables;
     request.n_variables = count;
@@ -633,7 +633,7 @@ uint64_t world_define(struct world *world, uint32_t session, const char *name, c
 {
     wire_define_request request = WIRE_DEFINE_REQUEST_INIT;
 
-    request.session_id = id_of(world, session);
+    request.session_id = world_id(world, session);
     request.name = (char *)(uintptr_t)name;
     request.text = (char *)(uintptr_t)function;
     request.timeout_ms = 5000;
@@ -651,7 +651,7 @@ uint64_t world_delete(struct world *world, uint32_t session, const char *name)
 {
     wire_delete_request request = WIRE_DELETE_REQUEST_INIT;
 
-    request.session_id = id_of(world, session);
+    request.session_id = world_id(world, session);
     request.name = (char *)name;
     return call(world, LANE_CALL_DELETE, &request.base);
 }
@@ -669,7 +669,7 @@ uint64_t world_come(struct world *world, uint32_t session, const struct world_ar
         tasks[request.n_tasks] = &names[request.n_tasks];
         request.n_tasks++;
     }
-    request.session_id = id_of(world, session);
+    request.session_id = world_id(world, session);
     request.name = (char *)(uintptr_t)arrival->name;
     request.round = arrival->round;
     request.tasks = tasks;
@@ -709,7 +709,7 @@ void world_report_come(
     wire_contributed one = WIRE_CONTRIBUTED_INIT;
     wire_contributed *all[] = {&one};
 
-    one.session_id = id_of(world, session);
+    one.session_id = world_id(world, session);
     one.step = step;
     one.voided = voided;
     message.contributed = all;
@@ -737,7 +737,7 @@ void world_report_over(struct world *world, uint32_t ps, uint64_t step)
 void world_report_renewed(struct world *world, uint32_t ps, uint32_t session)
 {
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
-    wire_bytes id = id_of(world, session);
+    wire_bytes id = world_id(world, session);
 
     message.renewed = &id;
     message.n_renewed = 1;

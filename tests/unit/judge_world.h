@@ -216,6 +216,7 @@ void world_report_assigned(struct world *world, uint32_t ps, uint64_t variable_i
 /* A report that answers this order, whether or not it was given. */
 void world_report_answer(struct world *world, uint32_t ps, uint64_t number);
 void world_report_renewed(struct world *world, uint32_t ps, uint32_t session);
+wire_bytes world_id(struct world *world, uint32_t session);
 /* That the session has come to a synchronous step there; that a step is over there. */
 void world_report_come(
     struct world *world, uint32_t ps, uint32_t session, uint64_t step, bool voided);

@@ -287,6 +287,10 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
         if (report->close_report->acked_through != 0)
             say(talk, " acked %" PRIu64, report->close_report->acked_through);
     }
+    for (size_t i = 0; i < report->n_stalled; i++)
+        say(talk, " stalled %u", report->stalled[i].data[0]);
+    for (size_t i = 0; i < report->n_waiting; i++)
+        say(talk, " waiting %u", report->waiting[i].data[0]);
     for (size_t i = 0; i < report->n_meets; i++)
         say(talk, " proposes %.*s %" PRIu64 " %s", (int)report->meets[i]->meeting->name.len,
             (const char *)report->meets[i]->meeting->name.data, report->meets[i]->meeting->round,

@@ -92,11 +92,14 @@ static void a_line_has_no_control_characters_and_no_broken_ones(void **state)
 static void control_characters_are_seen(void **state)
 {
     (void)state;
-    const char *const with[] = {"a\n", "\x1b[2J", "\x7f", "\xc2\x80", "\xc3\xa9\xc2\x9f"};
+    const char *const with[] = {
+        "a\n",           "\x1b[2J",      "\x7f",         "\xc2\x80",     "\xc3\xa9\xc2\x9f",
+        "a\xe2\x80\xae", "\xe2\x80\xa8", "\xe2\x81\xa6", "\xe2\x80\x8f", "\xd8\x9c"};
 
     for (size_t i = 0; i < sizeof with / sizeof *with; i++)
         assert_true(text_has_control(with[i], strlen(with[i])));
-    const char *const without[] = {"", "W1/kernel", "\xc2\xa0", "\xc3\xa9 \xe2\x82\xac"};
+    const char *const without[] = {
+        "", "W1/kernel", "\xc2\xa0", "\xc3\xa9 \xe2\x82\xac", "\xe2\x80\xa6\xe2\x81\xaa\xd8\x9b"};
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         assert_false(text_has_control(without[i], strlen(without[i])));
     assert_true(text_has_control("a\0b", 3));

@@ -61,13 +61,21 @@ void lane_claim_reserve(struct lane *lane, struct claim *claim)
     assert(lane->claims.waiting > 0);
     assert(claim->part == NULL);
     claim->state = CLAIM_RESERVED;
-    claim->used_bytes = 0;
+    claim->used_bytes = claim->most_bytes = 0;
+    claim->since_us = lane->now_us;
     claim->wait_said = false;
     lane->claims.waiting--;
     count(lane, lane->claims.bytes + claim->room_bytes);
 }
 
-void lane_claim_hold(struct claim *claim, struct lane_part *part)
+static void note_progress(const struct lane *lane, struct lane_session *session)
+{
+    session->progress_bytes = 0;
+    session->progress_us = lane->now_us;
+    session->silent = false;
+}
+
+void lane_claim_hold(const struct lane *lane, struct claim *claim, struct lane_part *part)
 {
     assert(claim->state == CLAIM_RESERVED);
     assert(claim->sequence == part->sequence);
@@ -75,6 +83,77 @@ void lane_claim_hold(struct claim *claim, struct lane_part *part)
     claim->state = CLAIM_HELD;
     claim->part = part;
     claim->way_asked = false;
+    note_progress(lane, claim->session);
+}
+
+/* ---- does its client do what it is asked to? ---- */
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static uint64_t lease_us(const struct lane *lane) { return (uint64_t)lane->config.lease_ms * 1000; }
+
+void lane_claim_want(const struct lane *lane, struct claim *claim)
+{
+    assert(claim->state == CLAIM_HELD);
+    assert(claim->wanted_us <= lane->now_us);
+    if (claim->wanted_us == 0 || lane->now_us - claim->wanted_us > lease_us(lane) / 2)
+        claim->wanted_since_us = lane->now_us;
+    claim->wanted_us = lane->now_us;
+}
+
+/* What comes once more, since its stream broke, is no progress. Small parts are sent in order. */
+void lane_claims_note_elements(struct lane *lane, const struct lane_part *part)
+{
+    struct lane_session *session = part->session;
+    const uint64_t bytes = part->claim == NULL ? part->room_bytes : part->claim->used_bytes;
+    uint64_t *most = part->claim == NULL ? &session->newest_bytes : &part->claim->most_bytes;
+
+    if (part->claim == NULL && part->sequence < session->newest)
+        return;
+    if (part->claim == NULL && part->sequence > session->newest) {
+        session->newest = part->sequence;
+        session->newest_bytes = 0;
+    }
+    if (bytes <= *most)
+        return;
+    session->progress_bytes += bytes - *most;
+    *most = bytes;
+    if (session->progress_bytes >= CLAIM_PROGRESS_BYTES)
+        note_progress(lane, session);
+}
+
+/* A contribution that is due holds up its own step alone: others have room beside it. */
+bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint64_t leases)
+{
+    const struct lane_session *session = claim->session;
+    uint64_t since_us = 0;
+
+    if (session->closing || claim->rank.line == CLAIM_LINE_DUE || claim->state == CLAIM_WAITS)
+        return false;
+    if (claim->state == CLAIM_RESERVED)
+        since_us = later(claim->since_us, session->progress_us);
+    else if (
+        claim->wanted_us == 0 || lane->now_us - claim->wanted_us > lease_us(lane) / 2 ||
+        claim->sequence <= session->commit_through)
+        return false;
+    else
+        since_us = claim->wanted_since_us;
+    since_us = later(since_us, lane->resumed_us);
+    assert(since_us <= lane->now_us);
+    return lane->now_us - since_us > leases * lease_us(lane);
+}
+
+void lane_claim_note_silence(const struct claim *claim) { claim->session->silent = true; }
+
+bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim)
+{
+    return lane_claim_is_late(lane, claim, CLAIM_LEASES_MAX);
+}
+
+bool lane_claim_waits(const struct lane *lane, const struct claim *claim)
+{
+    (void)lane;
+    return claim->state == CLAIM_WAITS;
 }
 
 static void give_room(struct lane *lane, const struct claim *claim)
@@ -90,6 +169,7 @@ void lane_claim_give_way(struct lane *lane, struct claim *claim, uint32_t round)
     assert(claim->part == NULL);
     assert(claim->state != CLAIM_WAITS);
     assert(round >= claim->round);
+    claim->session->silent = false;
     give_room(lane, claim);
     claim->state = CLAIM_WAITS;
     claim->round = round;

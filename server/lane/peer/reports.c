@@ -422,6 +422,38 @@ static bool add_renewed(struct lane *lane, wire_peer_report *message)
     return true;
 }
 
+/* The sessions of claims of some kind, into the message. */
+static bool add_claims(
+    struct lane *lane, bool (*is_one)(const struct lane *, const struct claim *), wire_bytes **ids,
+    size_t *id_count)
+{
+    size_t count = 0;
+
+    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
+         claim = claim->in_lane.next)
+        count += is_one(lane, claim);
+    if (count == 0 || (*ids = arena_take(&lane->arena, count * sizeof **ids)) == NULL)
+        return false;
+    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
+         claim = claim->in_lane.next) {
+        if (is_one(lane, claim))
+            (*ids)[(*id_count)++] =
+                (wire_bytes){.len = sizeof claim->session->id, .data = claim->session->id};
+    }
+    assert(*id_count == count);
+    return true;
+}
+
+static bool add_periodic(struct lane *lane, wire_peer_report *message)
+{
+    const bool renewed = add_renewed(lane, message);
+    const bool stalled =
+        add_claims(lane, lane_claim_is_unanswered, &message->stalled, &message->n_stalled);
+    const bool waiting = add_claims(lane, lane_claim_waits, &message->waiting, &message->n_waiting);
+
+    return renewed || stalled || waiting;
+}
+
 static void send(struct lane *lane, struct lane_stream *stream, const wire_peer_report *message)
 {
     struct lane_effect *effect = out_add(&lane->out, LANE_EFFECT_REPORT);
@@ -442,7 +474,7 @@ void lane_reports_renew(struct lane *lane)
         lane->now_us < lane->peers->renew_due_us)
         return;
     wire_peer_report *message = new_message(lane, 0);
-    if (message == NULL || !add_renewed(lane, message))
+    if (message == NULL || !add_periodic(lane, message))
         return;
     lane->peers->renew_due_us = lane->now_us + (uint64_t)lane->config.lease_ms * 1000 / 4;
     stream->due = 0;

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* judge_room.c -- sessions that keep room in a pool and do nothing for it, while others wait. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "judge_world.h"
+
+/* That ps waits for one session's elements in vain, and another one for room there; 0: none. */
+static void report_room(struct world *world, uint32_t ps, uint32_t stalled, uint32_t waiting)
+{
+    wire_peer_report message = WIRE_PEER_REPORT_INIT;
+    wire_bytes stalled_id = stalled == 0 ? (wire_bytes){0} : world_id(world, stalled);
+    wire_bytes waiting_id = waiting == 0 ? (wire_bytes){0} : world_id(world, waiting);
+
+    message.stalled = &stalled_id;
+    message.n_stalled = stalled != 0;
+    message.waiting = &waiting_id;
+    message.n_waiting = waiting != 0;
+    world_report(world, ps, &message);
+}
+
+static void a_session_that_keeps_room_from_another_one_is_closed(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two(); /* given */
+    const uint32_t keeps = world_joined(world, "worker", 0, 1);
+    const uint32_t waits = world_joined(world, "worker", 1, 2);
+
+    world_forget(world);
+    report_room(world, 1, 0, waits); /* when: on whichever ps */
+    world_expect(world, "");
+    report_room(world, 0, keeps, 0);
+    world_settle_down(world);
+
+    world_expect(
+        world, "ps 0, 1: close 1: it kept staging that other pushes waited for, and for two leases "
+               "it neither sent the elements that a ps asked for nor gave way\n"
+               "ps 0, 1: decide 1 at 0\n"); /* then */
+    assert_true(world_logged(world, "ps 0 closes the session of worker 0: pushes of others wait"));
+    world_free(world);
+}
+
+static void while_no_other_one_waits_it_is_not_closed(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two(); /* given */
+    const uint32_t keeps = world_joined(world, "worker", 0, 1);
+    const uint32_t waited = world_joined(world, "worker", 1, 2);
+
+    world_forget(world);
+    report_room(world, 0, keeps, keeps); /* when: it waits for itself */
+    report_room(world, 1, 0, waited);
+    for (uint32_t i = 0; i < 6; i++) {
+        world_pass(world, SECOND);
+        world_report_renewed(world, 0, keeps);
+        world_report_renewed(world, 1, waited);
+    }
+    report_room(world, 0, keeps, 0); /* the other one has its room since then */
+    world_settle_down(world);
+
+    world_expect(world, ""); /* then */
+    world_free(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_that_keeps_room_from_another_one_is_closed),
+        cmocka_unit_test(while_no_other_one_waits_it_is_not_closed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
