@@ -15,11 +15,14 @@ static void count_release(void *context) { ++*(int *)context; }
 static void a_new_buffer_is_zeroed_and_aligned(void **state)
 {
     (void)state;
-    struct sumac_buffer *buffer = NULL;
+    struct sumac_buffer *buffer = NULL, *used[20];
 
-    assert_int_equal(sumac_buffer_create(1000, &buffer), SUMAC_OK); /* given: used memory */
-    memset(sumac_buffer_data(buffer), 0xff, 1000);
-    sumac_buffer_unref(buffer);
+    for (size_t i = 0; i < 20; i++) { /* given: more used memory than the heap sets aside */
+        assert_int_equal(sumac_buffer_create(1000, &used[i]), SUMAC_OK);
+        memset(sumac_buffer_data(used[i]), 0xff, 1000);
+    }
+    for (size_t i = 0; i < 20; i++)
+        sumac_buffer_unref(used[i]);
 
     assert_int_equal(sumac_buffer_create(1000, &buffer), SUMAC_OK);
 

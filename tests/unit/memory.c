@@ -80,6 +80,7 @@ static void a_pool_gives_zeroed_objects_and_uses_them_again(void **state)
     assert_int_equal(counted.takes, 1);
     pool_deinit(&pool);
     assert_int_equal(counted.bytes_out, 0);
+    assert_int_equal(pool.used, 0);
 }
 
 static void a_pool_grows_by_chunks_until_its_source_is_empty(void **state)

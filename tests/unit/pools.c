@@ -105,6 +105,44 @@ static void no_more_than_the_bound_is_kept(void **state)
     sized_pool_deinit(&pool);
 }
 
+static void what_was_trimmed_is_taken_of_the_source_again(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+
+    sized_pool_init(&pool, &fixture->memory, 1u << 20);
+    sized_pool_give(&pool, sized_pool_take(&pool, 100000), 100000);
+    sized_pool_trim(&pool);
+    assert_int_equal(fixture->bytes_taken, 0);
+
+    void *again = sized_pool_take(&pool, 100000);
+
+    assert_int_equal(fixture->bytes_taken, sized_pool_bytes(100000));
+    sized_pool_give(&pool, again, 100000);
+    sized_pool_deinit(&pool);
+}
+
+/* No taker pays for all that is spare. */
+static void each_taker_gives_eight_spare_pieces_back(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    void *pieces[20];
+
+    sized_pool_init(&pool, &fixture->memory, 1u << 20);
+    for (size_t i = 0; i < 20; i++)
+        pieces[i] = sized_pool_take(&pool, 8192);
+    for (size_t i = 0; i < 20; i++)
+        sized_pool_give(&pool, pieces[i], 8192);
+    pool.spare_bytes_max = 0;
+
+    void *fresh = sized_pool_take(&pool, 16384);
+
+    assert_int_equal(fixture->bytes_taken, (20 - 8) * 8192 + 16384);
+    sized_pool_give(&pool, fresh, 16384);
+    sized_pool_deinit(&pool);
+}
+
 /* 1000 objects of every small size, one size after the other. */
 static void what_is_given_back_of_small_sizes_is_given_to_the_source(void **state)
 {
@@ -427,6 +465,33 @@ static void of_two_of_one_key_the_later_is_found_and_each_is_removed_alone(void 
     key_map_deinit(&map);
 }
 
+/* The one in the middle has another before it and another behind it. */
+static void of_three_of_one_key_each_is_removed_alone(void **state)
+{
+    struct fixture *fixture = *state;
+
+    for (size_t removed = 0; removed < 3; removed++) {
+        struct thing things[3] = {0};
+        struct key_map map;
+        key_map_init(&map, &fixture->memory);
+        for (size_t i = 0; i < 3; i++)
+            put(&map, &things[i], "W");
+
+        key_map_remove(&map, &things[removed].by_name);
+
+        assert_int_equal(map.count, 2);
+        for (size_t i = 3; i-- > 0;) {
+            if (i == removed)
+                continue;
+            assert_ptr_equal(get(&map, "W"), &things[i]);
+            key_map_remove(&map, &things[i].by_name);
+        }
+        assert_null(get(&map, "W"));
+        assert_int_equal(map.count, 0);
+        key_map_deinit(&map);
+    }
+}
+
 static void a_key_that_there_is_no_memory_for_changes_nothing(void **state)
 {
     struct fixture *fixture = *state;
@@ -507,6 +572,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(sizes_are_rounded_up_by_an_eighth_at_most, begin, end),
         cmocka_unit_test_setup_teardown(what_is_given_back_is_taken_again, begin, end),
+        cmocka_unit_test_setup_teardown(what_was_trimmed_is_taken_of_the_source_again, begin, end),
+        cmocka_unit_test_setup_teardown(each_taker_gives_eight_spare_pieces_back, begin, end),
         cmocka_unit_test_setup_teardown(no_more_than_the_bound_is_kept, begin, end),
         cmocka_unit_test_setup_teardown(
             what_is_given_back_of_small_sizes_is_given_to_the_source, begin, end),
@@ -527,6 +594,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_key_is_all_of_its_bytes, begin, end),
         cmocka_unit_test_setup_teardown(
             of_two_of_one_key_the_later_is_found_and_each_is_removed_alone, begin, end),
+        cmocka_unit_test_setup_teardown(of_three_of_one_key_each_is_removed_alone, begin, end),
         cmocka_unit_test_setup_teardown(
             a_key_that_there_is_no_memory_for_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(items_are_put_at_both_ends_and_between, begin, end),

@@ -117,6 +117,26 @@ static void a_push_wakes_the_session_when_its_ps_is_lost(void **state)
     talk_close(&talk);
 }
 
+/* The process was suspended for longer than a lease: no ps was silent. */
+static void time_asleep_is_no_silence(void **state)
+{
+    (void)state;
+
+    for (uint32_t beyond = 0; beyond < 2; beyond++) {
+        struct talk talk;
+
+        talk_open(&talk, 2);
+        talk.now_us += (uint64_t)LEASE_MS * 1000 + beyond;
+        talk_tick_after(&talk, 0);
+
+        const struct session_effect *log = talk_find(&talk, SESSION_EFFECT_LOG);
+        assert_int_equal(
+            log != NULL && strstr(log->text, "the session was not attended to for") != NULL,
+            beyond);
+        talk_close(&talk);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +146,7 @@ int main(void)
         cmocka_unit_test(a_session_that_pushes_needs_no_renewal),
         cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
         cmocka_unit_test(a_push_wakes_the_session_when_its_ps_is_lost),
+        cmocka_unit_test(time_asleep_is_no_silence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,6 +238,57 @@ static void a_wait_for_room_says_who_holds_it(void **state)
     talk_close(&talk);
 }
 
+/* The next stream asks for room anew, and the elements go out once more. */
+static void a_part_whose_stream_broke_is_sent_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+
+    open_two(&talk);
+    push_large(&talk, 1, false);
+    talk_writable(&talk, 0);
+    talk_answer(&talk, 0, say_resend(&said, 1));
+    assert_elements(talk_request(&talk, 0), 1, 0);
+    talk_writable(&talk, 0);
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM); /* when */
+    talk_tick_after(&talk, 5000);
+    talk_hello(&talk, 0);
+    greet_with_pool(&talk, 0);
+
+    assert_asks(talk_request(&talk, 0), 1); /* then */
+    talk_writable(&talk, 0);
+    talk_answer(&talk, 0, say_resend(&said, 1));
+    assert_elements(talk_request(&talk, 0), 1, 0);
+    talk_close(&talk);
+}
+
+static void a_wait_for_room_ends_with_its_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    wire_room_wait wait = WIRE_ROOM_WAIT_INIT, *list[] = {&wait};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    open_two(&talk);
+    push_large(&talk, 1, false);
+    wait.sequence = 1;
+    wait.message = (char *)(uintptr_t) "push 1 waits for worker 7";
+    answer.room_waits = list;
+    answer.n_room_waits = 1;
+    talk_answer(&talk, 0, &answer);
+    assert_non_null(session_find_room_wait(talk.session, 1));
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_after(&talk, 5000);
+    talk_hello(&talk, 0);
+    greet_with_pool(&talk, 0);
+
+    assert_null(session_find_room_wait(talk.session, 1));
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,7 +298,9 @@ int main(void)
         cmocka_unit_test(a_staged_part_gives_way_and_comes_again),
         cmocka_unit_test(what_is_committed_is_not_withdrawn),
         cmocka_unit_test(a_withdraw_that_was_lost_is_said_again_on_the_next_stream),
+        cmocka_unit_test(a_part_whose_stream_broke_is_sent_again),
         cmocka_unit_test(a_wait_for_room_says_who_holds_it),
+        cmocka_unit_test(a_wait_for_room_ends_with_its_stream),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "distributed_fixture.h"
+#include "strategy.h"
 
 struct tried;
 typedef enum sumac_status
@@ -383,6 +384,27 @@ static void a_replica_that_applies_to_no_variables_is_told_from_others(void **st
     sumac_strategy_destroy(strategy);
 }
 
+static void options_of_communication_have_bounds(void **state)
+{
+    static const struct {
+        struct sumac_communication_options options;
+        bool fits;
+    } rows[] = {
+        {{.bytes_per_pack = 0}, true},
+        {{.bytes_per_pack = SUMAC_BYTES_PER_PACK_MAX}, true},
+        {{.bytes_per_pack = SUMAC_BYTES_PER_PACK_MAX + 1}, false},
+        {{.implementation = SUMAC_COMMUNICATION_RING}, true},
+        {{.implementation = SUMAC_COMMUNICATION_NCCL}, true},
+        {{.implementation = SUMAC_COMMUNICATION_NCCL + 1}, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(
+            communication_check(&rows[i].options, NULL),
+            rows[i].fits ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +412,7 @@ int main(void)
         cmocka_unit_test(an_update_that_is_none_has_failed_in_all_replicas),
         cmocka_unit_test(a_gradient_of_nothing_has_failed_in_all_replicas),
         cmocka_unit_test(what_a_replica_failed_by_is_told_and_not_who_did_not_come),
+        cmocka_unit_test(options_of_communication_have_bounds),
         cmocka_unit_test(a_replica_that_applies_to_no_variables_is_told_from_others),
     };
 

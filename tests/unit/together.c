@@ -101,6 +101,21 @@ static void each_gets_its_own_gradient_and_all_are_read(void **state)
     end(&model);
 }
 
+static void a_tuple_of_gradients_is_as_good_as_a_list(void **state)
+{
+    (void)state;
+    const struct model model = begin(1);
+    struct sumac_value *const both[] = {vector(10, 20), sumac_value_float32(30)};
+    struct sumac_value *gradients = sumac_value_tuple(both, 2);
+
+    assert_int_equal(
+        sumac_distributed_apply_all(model.variables, 2, NULL, gradients, NULL), SUMAC_OK);
+
+    expect_all(&model, "[float32[2] 11 22, float32[] 33]");
+    sumac_value_unref(gradients);
+    end(&model);
+}
+
 static void of_no_variables_there_is_nothing(void **state)
 {
     (void)state;
@@ -137,6 +152,8 @@ static void variables_of_two_strategies_or_none_are_refused(void **state)
     (void)state;
     const struct model model = begin(1), other = begin(1);
     struct sumac_distributed *const mixed[] = {model.variables[0], other.variables[1]};
+    struct sumac_distributed *const last[] = {
+        model.variables[0], model.variables[1], other.variables[1]};
     struct sumac_distributed *const missing[] = {model.variables[0], NULL};
     struct sumac_distributed **many = calloc(SUMAC_VALUE_ITEMS_MAX + 1, sizeof *many);
     struct sumac_value *values = NULL;
@@ -145,6 +162,8 @@ static void variables_of_two_strategies_or_none_are_refused(void **state)
     assert_int_equal(
         sumac_distributed_read_all(mixed, 2, NULL, &values, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "w and b are of two strategies"));
+    assert_int_equal(
+        sumac_distributed_read_all(last, 3, NULL, &values, &error), SUMAC_FAILED_PRECONDITION);
     assert_int_equal(
         sumac_distributed_read_all(missing, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "variables[1] is NULL"));
@@ -321,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_gets_its_own_gradient_and_all_are_read),
+        cmocka_unit_test(a_tuple_of_gradients_is_as_good_as_a_list),
         cmocka_unit_test(of_no_variables_there_is_nothing),
         cmocka_unit_test(gradients_that_do_not_fit_change_none),
         cmocka_unit_test(variables_of_two_strategies_or_none_are_refused),

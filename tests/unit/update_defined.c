@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* update_defined.c (test) -- a function made of a text does what the table's does, in every way in
  * which a slice may come. */
+#include <float.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,6 +81,11 @@ static void hyperparameters_have_the_numbers_of_their_names(void **state)
     struct update_hyperparameters merged;
     assert_int_equal(update_hyperparameters_read(function, NULL, NULL, &merged, NULL), SUMAC_OK);
     assert_true(merged.value[UPDATE_HYPERPARAMETER_BETA_2] == -3);
+    const struct update_hyperparameter *const own =
+        update_hyperparameter_of(function, UPDATE_HYPERPARAMETER_CLIP_VALUE - 1);
+    assert_string_equal(own->name, "own");
+    assert_true(own->least == -DBL_MAX);
+    assert_true(own->most == DBL_MAX);
     float slots[3] = {0};
     update_fill_slot(function, 0, SUMAC_FLOAT32, &merged, 1, &slots[0]);
     update_fill_slot(function, 1, SUMAC_FLOAT32, &merged, 1, &slots[1]);
@@ -159,6 +165,8 @@ static void names_and_texts_are_refused_with_a_reason(void **state)
     char name[EXPRESSION_NAME_BYTES_MAX + 2] = {0};
     memset(name, 'n', EXPRESSION_NAME_BYTES_MAX);
     assert_int_equal(update_defined_name_check(name, NULL), SUMAC_OK);
+    assert_int_equal(update_defined_name_check("azAZ09_-./", NULL), SUMAC_OK);
+    assert_int_equal(update_defined_name_check("Za", NULL), SUMAC_OK);
     name[EXPRESSION_NAME_BYTES_MAX] = 'n';
     assert_int_equal(update_defined_name_check(name, NULL), SUMAC_INVALID_ARGUMENT);
 }
