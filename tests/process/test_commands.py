@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sumac ls`, `get` and `stats` beside a live cluster of two ps, and how they find it."""
+import http.server
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import shlex
 import socket
 import subprocess
 import tempfile
+import threading
 import unittest
 
 import numpy
@@ -179,6 +181,14 @@ class Reading(unittest.TestCase):
         code, _, errors = sumac_once("ls", "--ps", "127.0.0.1:1")
         self.assertGreaterEqual(code, 128)
         self.assertIn("127.0.0.1:1", errors)
+
+    def test_an_address_where_a_web_server_is(self):
+        with http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            code, _, errors = sumac_once("stats", "--ps", f"127.0.0.1:{server.server_port}")
+            server.shutdown()
+        self.assertEqual(code, 138)
+        self.assertIn("another program listens there: it does not speak HTTP/2", errors)
 
 
 class Staleness(unittest.TestCase):
