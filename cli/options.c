@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "table.h"
 
 #define NAME_BYTES_MAX 64 /* of an option, as it is looked for */
 
@@ -281,7 +282,8 @@ void options_print_help(const struct command *command)
             row->argument ? row->argument : "");
         if (title != NULL)
             printf("\n%s:\n", title);
-        printf("  %-24s ", left);
+        const int padding = HELP_COLUMN - 3 - (int)table_characters(left);
+        printf("  %s%*s ", left, padding > 0 ? padding : 0, "");
         print_wrapped(row->help);
     }
     if (command->row_count == 0 || command->groups != NULL)

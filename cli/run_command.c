@@ -36,9 +36,10 @@ struct run_options {
 };
 
 static const struct option_row rows[] = {
-    {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_options, ps)},
+    {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_options, ps),
+     .max = RUN_RECORD_PS_MAX},
     {"workers", "W", "worker processes (1)", OPTION_COUNT,
-     .offset = offsetof(struct run_options, workers)},
+     .offset = offsetof(struct run_options, workers), .max = RUN_PROCESSES_MAX - 1},
     {"devices", "D",
      "what each worker's replicas run on, told to it as SUMAC_DEVICES: cpu:N, gpu:0,1 for these "
      "GPUs (gpu: all), or auto: GPUs, where there are as many as replicas are asked for, and the "
@@ -192,8 +193,8 @@ static bool check(const struct run_options *options, const struct run_plan *plan
 
     if (plan->program[0] == NULL)
         wrong = "which program? sumac run [options] -- PROGRAM [argument…]";
-    else if (options->ps > RUN_RECORD_PS_MAX || options->workers > RUN_PROCESSES_MAX - options->ps)
-        wrong = "at most 256 ps, and 512 processes altogether";
+    else if (options->workers > RUN_PROCESSES_MAX - options->ps)
+        wrong = "at most 512 processes altogether, ps and workers";
     else if (names_address(options->ps_options))
         wrong = "--ps-options has --port or --index: run picks these for each ps itself; leave "
                 "them out";

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "plural.h"
 #include "ps_state.h"
 #include "text.h"
 
@@ -186,8 +187,6 @@ static void obey_signal(struct ps *ps, int number)
     struct lane_event event = {.kind = LANE_EVENT_TERMINATE};
     ps_step(ps, &event);
 }
-
-static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
 /* Who could not get in; not oftener than every PS_CONNECTIONS_TOLD_MS. */
 static void tell_of_refused(struct ps *ps, uint64_t now_us)

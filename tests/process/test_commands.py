@@ -316,6 +316,11 @@ class Words(unittest.TestCase):
         for word in ("run", "ps", "ls", "get", "stats", "Exit codes"):
             self.assertIn(word, output)
 
+    def test_what_options_do_stands_in_one_column_of_the_help(self):
+        for command in commands():
+            options = [line for line in sumac(command, "--help")[1].split("\n") if line.startswith("  --")]
+            self.assertEqual([line for line in options if "  " in line[2:] and not re.match(r"  --.{22} \S", line)], [], command)
+
     def test_the_help_fits_and_fills_a_hundred_columns(self):
         for command in commands():
             lines = sumac(command, "--help")[1].split("\n")
@@ -492,6 +497,11 @@ class Words(unittest.TestCase):
                                     ("--ps-lost-ms", "499", "500 to 4294967295, not 499"),
                                     ("--rejoin-ms", "99", "100 to 4294967295, not 99"),
                                     ("--rejoin-first-ms", "99", "100 to 4294967295, not 99"),
+    def test_a_number_out_of_range_is_answered_with_the_range(self):
+        for option, most in (("--ps", 256), ("--workers", 511)):
+            code, _, errors = sumac("run", option, str(most + 1), "--", "true")
+            self.assertEqual((code, errors), (2, f"sumac run: {option} wants a whole number, 1 to {most}, not {most + 1}\n"))
+
                                     ("--report-ms", "99", "100 to 4294967295, not 99"),
                                     ("--connections-max", "15", "16 to 4294967295, not 15"),
                                     ("--calls-max", "0", "a whole number, 1 to 4294967295, not 0"),

@@ -212,11 +212,14 @@ class OneVariable(unittest.TestCase):
         self.addCleanup(cluster.stop)
         member = cluster.member()
         member.wait_for("^joined$")
-        ask(member, "create w float32 2 2 1 assign_add", "created w")
-        done = subprocess.run([SUMAC, "get", "--ps", cluster.addresses()[0], "zebra"], capture_output=True, text=True,
-                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("no variable is named zebra; there is 1 other: `sumac ls` lists it\n", done.stderr)
+        ask(member, "create w float32 1 1 1 assign_add", "created w")
+        for arguments, code, said in (
+                (("get", "zebra"), 2, "no variable is named zebra; there is 1 other: `sumac ls` lists it\n"),
+                (("get", "w", "--rows", "1"), 2, "row 1 of w: it has 1 row, from 0 to 0\n"),
+                (("ls",), 0, "1 variable, 1 element, 4 B\n")):
+            done = subprocess.run([SUMAC, *arguments, "--ps", cluster.addresses()[0]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+            self.assertEqual((done.returncode, done.stdout[-len(said):]), (code, said))
 
 
 class OnePsAway(unittest.TestCase):
