@@ -32,8 +32,8 @@ enum sumac_status row_list_parse(const char *text, struct row_list *list, struct
         if (end == at || errno != 0 || (*end != ',' && *end != '\0'))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "--rows is row numbers with commas between them, such as 3,1,7 or -1, not %.100s",
-                at);
+                "--rows is row numbers with commas between them, such as 3,1,7 or -1, not %.100s%s",
+                at, strchr(at, ':') != NULL ? "; --slice FIRST:END is a range" : "");
         list->rows[list->count++] = row;
         if (*end == '\0')
             return SUMAC_OK;

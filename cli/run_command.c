@@ -66,6 +66,8 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct run_options, ps_options)},
 };
 
+static const char *const own_ps_options[] = {"port", "index", NULL};
+
 static int run_cluster(const struct command *command, int argc, char **argv);
 
 const struct command run_command = {
@@ -95,6 +97,9 @@ const struct command run_command = {
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
+    .carrier = "ps-options",
+    .carries_to = &ps_command,
+    .carries_not = own_ps_options,
     .program_follows = true,
     .run = run_cluster,
 };
@@ -173,14 +178,13 @@ static int check_program(const char *name)
 /* What one ps alone may have, whether its value is the next word or the same one's end. */
 static bool names_address(const char *ps_options)
 {
-    static const char *const names[] = {"--port", "--index"};
-
     for (const char *word = ps_options; word != NULL && *word != '\0';) {
         word += strspn(word, " \t");
         const size_t bytes = strcspn(word, " \t");
         const size_t name_bytes = strcspn(word, "= \t");
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            if (strlen(names[i]) == name_bytes && memcmp(word, names[i], name_bytes) == 0)
+        for (const char *const *name = own_ps_options; *name != NULL; name++)
+            if (strlen(*name) + 2 == name_bytes && memcmp(word, "--", 2) == 0 &&
+                memcmp(word + 2, *name, name_bytes - 2) == 0)
                 return true;
         word += bytes;
     }

@@ -420,6 +420,17 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("did you mean --json?", errors)
 
+    def test_an_option_of_another_command_is_said_to_be_its(self):
+        for words, said in (
+                (["run", "--quorum", "3", "--", "true"], "--quorum; `sumac ps` has it: --ps-options '--quorum 3'"),
+                (["run", "--quorum=3", "--", "true"], "--quorum; `sumac ps` has it: --ps-options '--quorum 3'"),
+                (["run", "--quorum", "--", "true"], "--quorum; `sumac ps` has it: --ps-options '--quorum K'"),
+                (["run", "--port", "1", "--", "true"], "--port; `sumac ps` has it"),
+                (["ps", "--workers", "2"], "--workers; `sumac run` has it"),
+                (["ls", "--shard"], "--shard; did you mean --shards?")):
+            code, _, errors = sumac(*words)
+            self.assertEqual((code, errors), (2, f"sumac {words[0]}: unknown option {said}\n"))
+
     def test_a_misspelt_command_is_corrected(self):
         code, _, errors = sumac("stas")
         self.assertEqual(code, 2)
@@ -486,6 +497,11 @@ class Words(unittest.TestCase):
             _, _, errors = sumac("ls", "--ps", first, "--ps", last)
             self.assertIn(f"--ps wants HOST:PORT, not {last}: it has no port\n", errors)
 
+    def test_a_number_out_of_range_is_answered_with_the_range(self):
+        for option, most in (("--ps", 256), ("--workers", 511)):
+            code, _, errors = sumac("run", option, str(most + 1), "--", "true")
+            self.assertEqual((code, errors), (2, f"sumac run: {option} wants a whole number, 1 to {most}, not {most + 1}\n"))
+
     def test_a_size_that_is_none_is_named(self):
         code, _, errors = sumac("ps", "--staging-max", "lots")
         self.assertEqual(code, 2)
@@ -497,11 +513,6 @@ class Words(unittest.TestCase):
                                     ("--ps-lost-ms", "499", "500 to 4294967295, not 499"),
                                     ("--rejoin-ms", "99", "100 to 4294967295, not 99"),
                                     ("--rejoin-first-ms", "99", "100 to 4294967295, not 99"),
-    def test_a_number_out_of_range_is_answered_with_the_range(self):
-        for option, most in (("--ps", 256), ("--workers", 511)):
-            code, _, errors = sumac("run", option, str(most + 1), "--", "true")
-            self.assertEqual((code, errors), (2, f"sumac run: {option} wants a whole number, 1 to {most}, not {most + 1}\n"))
-
                                     ("--report-ms", "99", "100 to 4294967295, not 99"),
                                     ("--connections-max", "15", "16 to 4294967295, not 15"),
                                     ("--calls-max", "0", "a whole number, 1 to 4294967295, not 0"),
