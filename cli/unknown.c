@@ -20,7 +20,7 @@ struct search {
     size_t base_bytes; /* of what is before "[…]" at its end; 0: there is none */
     uint64_t variables;
     size_t shard_base_bytes; /* of what is before "/part_3" at its end; 0: there is none */
-    const char *beside;      /* another of the names that were given; "NAME": there is none */
+    const char *beside;      /* another name of the command line, or "NAME" */
     bool found, base_found, shard_base_found;
     struct nearest nearest;
 };

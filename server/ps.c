@@ -45,7 +45,8 @@ void ps_exit(struct ps *ps, int exit_code)
     if (ps->exiting)
         return;
     ps->exiting = true;
-    ps->exit_code = exit_code;
+    const bool obeys = exit_code == 128 + SIGTERM && ps->signalled != 0;
+    ps->exit_code = obeys ? 128 + ps->signalled : exit_code;
 }
 
 /* ---- set up */

@@ -264,6 +264,23 @@ class Finding(unittest.TestCase):
         code, output, errors = sumac("stats", "--json", "--interval-ms", "10", environment=self.environment)
         self.assertEqual((code, errors, json.loads(output)["run"]["pid"]), (0, "", run.child.pid))
 
+    def test_functions_asks_the_run_for_a_name_that_is_not_built_in(self):
+        code, _, errors = sumac("functions", "nudge", environment=self.environment)
+        self.assertEqual(code, 2)
+        self.assertIn("a run's own functions are left out: no run is going on on this machine; name a ps with --ps", errors)
+        self.assertIn("there is no update function nudge; `sumac functions` lists them", errors)
+        self.start()
+        text = os.path.join(self.folder.name, "nudge.txt")
+        with open(text, "w", encoding="ascii") as file:
+            file.write("value = value - 0.1 * sign(g)")
+        self.assertEqual(sumac("define", "nudge", text, environment=self.environment)[0], 0)
+
+        code, output, errors = sumac("functions", "nudge", environment=self.environment)
+
+        self.assertEqual(code, 0, errors)
+        self.assertIn("value = value - 0.1 * sign(g)", output)
+        self.assertEqual(sumac("functions", "sgd", environment=self.environment)[2], "")
+
     def test_of_several_each_is_listed(self):
         self.start()
         self.start()

@@ -257,6 +257,12 @@ class ParameterServers(unittest.TestCase):
         self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
         self.assertIn("pushed", member.text())
 
+    def test_the_exit_code_of_a_ps_says_which_signal_it_obeyed(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            cluster = self.cluster(ps=1)
+            cluster.ps[0].signal(number)
+            self.assertEqual(cluster.ps[0].wait(), 128 + number)
+
     def test_a_second_signal_ends_a_ps_at_once(self):
         """What is in flight is a part whose commit does not come, and the time for it is long."""
         cluster = self.cluster(ps=1, options=["--terminate-ms", "3600000"])
