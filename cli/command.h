@@ -70,6 +70,11 @@ struct command {
     size_t row_count;
     const struct option_letter *letters; /* NULL: none */
     const struct option_group *groups; /* the last one has no `first`; NULL: one group, "Options" */
+    /* `sumac run` hands options on to `sumac ps` in the text of one of its own: that option's name,
+     * the other command, and the options that it sets itself, NULL at the end. NULL: none. */
+    const char *carrier;
+    const struct command *carries_to;
+    const char *const *carries_not;
     bool program_follows; /* the first word that is no option begins another program's command line
                            */
     /* Returns the exit code. argv[0] is the command's name. */

@@ -81,7 +81,7 @@ const char *found_run_print(const struct found_run *run, char text[FOUND_RUN_TEX
         used = text_print_line(text, bytes, "run of %s (pid %d)", run->program, (int)run->pid);
     else if (run->answered && run->identity.run[0] != '\0')
         used = text_print_line(
-            text, bytes, "run %s%s", run->identity.run, run_source_text(run->identity.source));
+            text, bytes, "run \"%s\"%s", run->identity.run, run_source_text(run->identity.source));
     if (!run->answered)
         return text;
     used += text_print(text + used, bytes - used, "%s", used > 0 ? ", " : "run of ");

@@ -24,7 +24,8 @@ struct functions_options {
 
 static const struct option_row rows[] = {
     {"ps", "HOST:PORT",
-     "one of a run's ps, whose own functions are listed, too (else TF_CONFIG, if there is one)",
+     "one of a run's ps, whose own functions are listed, too (else TF_CONFIG, else the one run on "
+     "this machine)",
      OPTION_TEXT, .offset = offsetof(struct functions_options, ps)},
     {"plugin", "FILE", "a shared library whose functions are listed, too, as a ps would load them",
      OPTION_LIST, .offset = offsetof(struct functions_options, plugins)},
@@ -44,11 +45,11 @@ const struct command functions_command = {
              "with one; a\n"
              "push may name another that needs no slots beyond those. A learning_rate may go by a "
              "schedule:\n"
-             "constant, exponential_decay or cosine_decay, with warm-up. With --ps, or TF_CONFIG, "
-             "those that the\n"
-             "run has beside this release's own come after them: made of a text (`sumac define`), "
-             "with the text,\n"
-             "or of its plug-ins. Else no ps is asked.",
+             "constant, exponential_decay or cosine_decay, with warm-up. With --ps, TF_CONFIG, or "
+             "a NAME that is\n"
+             "not built in, a ps is asked for the functions that the run has beside the built-in "
+             "ones: from a text\n"
+             "(`sumac define`), with the text, or from its plug-ins.",
     .examples = "  sumac functions\n"
                 "  sumac functions adam\n"
                 "  sumac functions --ps 127.0.0.1:2222\n"
@@ -232,8 +233,7 @@ static const char *function_name(const void *context, size_t index)
     return index - known < defined->count ? defined->items[index - known].name : NULL;
 }
 
-static bool
-check_names(int count, char **names, const struct cluster_functions *defined, bool asked)
+static bool check_names(int count, char **names, const struct cluster_functions *defined)
 {
     for (int i = 0; i < count; i++) {
         if (update_find_by_name(names[i]) != NULL ||
@@ -243,8 +243,6 @@ check_names(int count, char **names, const struct cluster_functions *defined, bo
         fprintf(stderr, "sumac functions: there is no update function %s; ", names[i]);
         if (nearest != NULL)
             fprintf(stderr, "did you mean %s?\n", nearest);
-        else if (!asked)
-            fprintf(stderr, "`sumac functions` lists them, and with --ps those of a run, too\n");
         else
             fprintf(stderr, "`sumac functions` lists them\n");
         return false;
@@ -299,7 +297,17 @@ static enum sumac_status load(
     return cluster_functions_of(&files->plugins, functions, error);
 }
 
-/* Of a TF_CONFIG that is in the environment by the way, no ps need be there. */
+/* Only the run can have the others. */
+static bool are_built_in(int count, char **names)
+{
+    bool all = true;
+
+    for (int i = 0; i < count; i++)
+        all = all && update_find_by_name(names[i]) != NULL;
+    return all;
+}
+
+/* Without --ps the built-in functions are listed even if no ps answers. */
 static enum sumac_status ask_run(
     const struct functions_options *options, struct roster *roster,
     struct cluster_functions *functions, struct sumac_error *error)
@@ -312,9 +320,7 @@ static enum sumac_status ask_run(
         status = cluster_functions_ask(roster, functions, error);
     if (status == SUMAC_OK || options->ps != NULL)
         return status;
-    fprintf(
-        stderr, "sumac functions: those of the run of TF_CONFIG are not among them: %s\n",
-        error->text);
+    fprintf(stderr, "sumac functions: a run's own functions are left out: %s\n", error->text);
     return SUMAC_OK;
 }
 
@@ -339,7 +345,8 @@ static int list(const struct command *command, int argc, char **argv)
             stderr);
         return EXIT_MISUSED;
     }
-    const bool asks = !loads && (options.ps != NULL || getenv("TF_CONFIG") != NULL);
+    const bool asks =
+        !loads && (options.ps != NULL || getenv("TF_CONFIG") != NULL || !are_built_in(count, argv));
     enum sumac_status status = SUMAC_OK;
     if (loads)
         status = load(&options.plugins, &files, &defined, &error);
@@ -348,7 +355,7 @@ static int list(const struct command *command, int argc, char **argv)
     int code = EXIT_FINE;
     if (status != SUMAC_OK)
         code = command_failed(command, &error);
-    else if (!check_names(count, argv, &defined, asks))
+    else if (!check_names(count, argv, &defined))
         code = EXIT_MISUSED;
     else if (!print_all(count, argv, &defined, options.json))
         code = EXIT_FAILED;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "catalogue.h"
 #include "cluster_functions.h"
@@ -13,6 +14,8 @@
 #include "names.h"
 #include "options.h"
 #include "pattern.h"
+#include "plural.h"
+#include "screen.h"
 #include "sumac/tensor.h"
 #include "table.h"
 #include "update.h"
@@ -47,7 +50,9 @@ const struct command ls_command = {
         "(updates\n"
         "applied; of shards that differ, the lowest and the highest), bytes of its values, and the "
         "ps that\n"
-        "hold it. In a PATTERN * and ? stand for any characters, / too; quote it, or your shell "
+        "hold it. A terminal that is too narrow lacks columns: aggregation first, then dtype, "
+        "bytes and\n"
+        "function. In a PATTERN * and ? stand for any characters, / too; quote it, or your shell "
         "looks for\n"
         "files. The last line has the sums. Every ps is asked, so versions of different ps are not "
         "of one\n"
@@ -319,11 +324,17 @@ static void add_shards(void *context, const struct page *page, size_t index)
 
 static bool print_table(struct listing *listing, bool shards)
 {
-    static const struct table_column columns[] = {{.title = "NAME"},     {.title = "DTYPE"},
-                                                  {.title = "SHAPE"},    {.title = "AGGREGATION"},
-                                                  {.title = "FUNCTION"}, {.title = ">VERSION"},
-                                                  {.title = ">BYTES"},   {.title = "PS"},
-                                                  {.title = "ROWS"},     {.title = "LAST WORKER"}};
+    static const struct table_column columns[] = {
+        {.title = "NAME"},
+        {.title = "DTYPE", .spare = 3},
+        {.title = "SHAPE"},
+        {.title = "AGGREGATION", .spare = 4},
+        {.title = "FUNCTION", .spare = 1},
+        {.title = ">VERSION"},
+        {.title = ">BYTES", .spare = 2},
+        {.title = "PS"},
+        {.title = "ROWS"},
+        {.title = "LAST WORKER"}};
     const size_t column_count = sizeof columns / sizeof columns[0];
     struct lines lines = {
         .listing = listing,
@@ -331,14 +342,16 @@ static bool print_table(struct listing *listing, bool shards)
     char bytes[32];
 
     each(listing, shards ? add_shards : add_variable, &lines);
-    bool printed = listing->variables == 0 || table_print(&lines.table, 0, stdout);
+    bool printed =
+        listing->variables == 0 ||
+        table_print(&lines.table, isatty(STDOUT_FILENO) == 1 ? screen_columns() : 0, stdout);
     table_deinit(&lines.table);
     if (listing->variables == 0)
         fprintf(stderr, "sumac ls: the run has no variables yet\n");
     else
         printed = printf(
-                      "%" PRIu64 " %s, %" PRIu64 " elements, %s\n", listing->variables,
-                      listing->variables == 1 ? "variable" : "variables", listing->elements,
+                      "%" PRIu64 " variable%s, %" PRIu64 " element%s, %s\n", listing->variables,
+                      plural(listing->variables), listing->elements, plural(listing->elements),
                       table_bytes((double)listing->bytes, bytes, sizeof bytes)) > 0 &&
                   printed;
     return printed;

@@ -39,7 +39,7 @@ static void print_help(FILE *file)
         "  sumac ls                                       what it holds, from another terminal\n"
         "\nExit codes: 0 done; 1 it failed; 2 fix the command line or the configuration;\n"
         "128 and more: starting it again may help (143: stopped by SIGTERM, or all workers are "
-        "gone).\n");
+        "gone; 130: Ctrl-C).\n");
 }
 
 /* The command's exit code, but no success when what it printed is not all written: a disk may be

@@ -102,7 +102,8 @@ static void print_sumac_page(void)
     }
     puts(".SH EXIT STATUS\n"
          "0: done. 1: it failed. 2: fix the command line or the configuration first. 128 and more: "
-         "starting again may help (143: stopped by SIGTERM, or all workers are gone).\n"
+         "starting again may help (143: stopped by SIGTERM, or all workers are gone; "
+         "130: Ctrl-C).\n"
          ".SH ENVIRONMENT\n.TP\n.B TF_CONFIG\nthe cluster and this process's task in it, as "
          "TensorFlow and Kubeflow write it\n"
          ".TP\n.B SUMAC_REPLICAS\nset by sumac run \\-\\-replicas: how many replicas each worker "

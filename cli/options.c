@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "table.h"
 
 #define NAME_BYTES_MAX 64 /* of an option, as it is looked for */
 
@@ -136,13 +137,55 @@ static const char *wanted(const struct option_row *row, char text[WANTED_BYTES])
 
 /* ---- the command line */
 
-static enum options_outcome unknown(const struct command *command, const char *name)
+static const struct option_row *find_row(const struct command *command, const char *name)
 {
-    const char *nearest = nearest_word(name, row_name, command);
+    for (size_t i = 0; i < command->row_count; i++)
+        if (strcmp(command->rows[i].name, name) == 0)
+            return &command->rows[i];
+    return NULL;
+}
+
+/* The option of the command that this one hands options on to; NULL: none is meant. */
+static const struct option_row *find_carried(const struct command *command, const char *name)
+{
+    const char *const *not = command->carries_not;
+
+    if (command->carries_to == NULL)
+        return NULL;
+    while (*not != NULL && strcmp(*not, name) != 0)
+        not ++;
+    return *not != NULL ? NULL : find_row(command->carries_to, name);
+}
+
+static const struct command *find_owner(const char *name)
+{
+    const struct command *owner = NULL;
+
+    for (size_t i = 0; (owner = command_at(i)) != NULL && find_row(owner, name) == NULL;)
+        i++;
+    return owner;
+}
+
+/* `value` NULL: none was given. */
+static enum options_outcome
+unknown(const struct command *command, const char *name, const char *value)
+{
+    const struct option_row *const carried = find_carried(command, name);
+    const char *const nearest = nearest_word(name, row_name, command);
+    const struct command *const owner = find_owner(name);
 
     fprintf(stderr, "sumac %s: unknown option --%s; ", command->name, name);
-    if (nearest != NULL)
+    if (carried != NULL)
+        fprintf(
+            stderr, "`sumac %s` has it: --%s '--%s%s%s'\n", command->carries_to->name,
+            command->carrier, name, carried->argument == NULL ? "" : " ",
+            carried->argument == NULL ? ""
+            : value != NULL           ? value
+                                      : carried->argument);
+    else if (nearest != NULL)
         fprintf(stderr, "did you mean --%s?\n", nearest);
+    else if (owner != NULL)
+        fprintf(stderr, "`sumac %s` has it\n", owner->name);
     else
         fprintf(stderr, "`sumac %s --help` lists them\n", command->name);
     return OPTIONS_BAD;
@@ -186,13 +229,12 @@ take_option(const struct command *command, char **argv, int argc, int *index, vo
         options_print_help(command);
         return OPTIONS_HELP;
     }
-    const struct option_row *row = NULL;
-    for (size_t i = 0; i < command->row_count; i++)
-        if (strcmp(command->rows[i].name, name) == 0)
-            row = &command->rows[i];
-    if (row == NULL)
-        return unknown(command, name);
+    const struct option_row *row = find_row(command, name);
     const char *value = equals ? equals + 1 : NULL;
+    if (row == NULL) {
+        const char *next = *index + 1 < argc ? argv[*index + 1] : NULL;
+        return unknown(command, name, value != NULL || (next && next[0] == '-') ? value : next);
+    }
     if (row->argument == NULL && value != NULL) {
         fprintf(stderr, "sumac %s: --%s takes no value\n", command->name, name);
         return OPTIONS_BAD;
@@ -281,7 +323,8 @@ void options_print_help(const struct command *command)
             row->argument ? row->argument : "");
         if (title != NULL)
             printf("\n%s:\n", title);
-        printf("  %-24s ", left);
+        const int padding = HELP_COLUMN - 3 - (int)table_characters(left);
+        printf("  %s%*s ", left, padding > 0 ? padding : 0, "");
         print_wrapped(row->help);
     }
     if (command->row_count == 0 || command->groups != NULL)

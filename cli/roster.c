@@ -203,37 +203,18 @@ bool roster_has_last_word(const struct roster *roster)
     return false;
 }
 
-/* What the system said is at the end of what gRPC says: "…; last error: UNKNOWN: ipv4:127.0.0.1:1:
- * Failed to connect to remote host: Connection refused". */
-static const char *cause(const struct sumac_error *why)
-{
-    static const char *const before[] = {"last error: ", ": ", ": ", "remote host: "};
-    const char *text = why->text;
-
-    if (why->status == SUMAC_DEADLINE_EXCEEDED || why->status == SUMAC_CANCELLED)
-        return "";
-    if (strstr(text, "SETTINGS frame") != NULL)
-        return "connected, but it does not speak";
-    for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
-        const char *at = strstr(text, before[i]);
-        if (at == NULL)
-            break;
-        text = at + strlen(before[i]);
-    }
-    return text;
-}
-
 const char *roster_silence(const struct roster_ps *ps, char *text, size_t text_bytes)
 {
     const uint64_t silent_us = ps->told_us - ps->silent_us;
-    const char *why = cause(&ps->why);
+    const bool is_late =
+        ps->why.status == SUMAC_DEADLINE_EXCEEDED || ps->why.status == SUMAC_CANCELLED;
     size_t used = text_print_line(text, text_bytes, "no answer");
 
     if (silent_us >= SAID_FROM_US)
         used += text_print_line(
             text + used, text_bytes - used, " for %s", text_time_us(silent_us).text);
-    if (why[0] != '\0')
-        (void)text_print_line(text + used, text_bytes - used, " (%.160s)", why);
+    if (!is_late && ps->why.text[0] != '\0')
+        (void)text_print_line(text + used, text_bytes - used, " (%.160s)", ps->why.text);
     return text;
 }
 

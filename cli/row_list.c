@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "plural.h"
 
 static enum sumac_status no_memory(struct sumac_error *error)
 {
@@ -31,8 +32,8 @@ enum sumac_status row_list_parse(const char *text, struct row_list *list, struct
         if (end == at || errno != 0 || (*end != ',' && *end != '\0'))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "--rows is row numbers with commas between them, such as 3,1,7 or -1, not %.100s",
-                at);
+                "--rows is row numbers with commas between them, such as 3,1,7 or -1, not %.100s%s",
+                at, strchr(at, ':') != NULL ? "; --slice FIRST:END is a range" : "");
         list->rows[list->count++] = row;
         if (*end == '\0')
             return SUMAC_OK;
@@ -56,8 +57,8 @@ static enum sumac_status apply_to(
         if (row >= rows_all || row < -rows_all)
             return fail(
                 error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNSPECIFIED,
-                "row %" PRId64 " of %.300s: it has %" PRId64 " rows, from 0 to %" PRId64, row,
-                item->name, rows_all, rows_all - 1);
+                "row %" PRId64 " of %.300s: it has %" PRId64 " row%s, from 0 to %" PRId64, row,
+                item->name, rows_all, plural((uint64_t)rows_all), rows_all - 1);
         indices[i] = row < 0 ? row + rows_all : row;
     }
     item->shape.extent[0] = list->count;

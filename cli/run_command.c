@@ -36,9 +36,10 @@ struct run_options {
 };
 
 static const struct option_row rows[] = {
-    {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_options, ps)},
+    {"ps", "P", "ps processes (1)", OPTION_COUNT, .offset = offsetof(struct run_options, ps),
+     .max = RUN_RECORD_PS_MAX},
     {"workers", "W", "worker processes (1)", OPTION_COUNT,
-     .offset = offsetof(struct run_options, workers)},
+     .offset = offsetof(struct run_options, workers), .max = RUN_PROCESSES_MAX - 1},
     {"devices", "D",
      "what each worker's replicas run on, told to it as SUMAC_DEVICES: cpu:N, gpu:0,1 for these "
      "GPUs (gpu: all), or auto: GPUs, where there are as many as replicas are asked for, and the "
@@ -64,6 +65,8 @@ static const struct option_row rows[] = {
      "more options for every ps, separated by blanks; run picks --port and --index", OPTION_TEXT,
      .offset = offsetof(struct run_options, ps_options)},
 };
+
+static const char *const own_ps_options[] = {"port", "index", NULL};
 
 static int run_cluster(const struct command *command, int argc, char **argv);
 
@@ -94,6 +97,9 @@ const struct command run_command = {
                 "  sumac run --ps 1 --ps-options '--staging-max 512M' -- python3 my_worker.py\n",
     .rows = rows,
     .row_count = sizeof rows / sizeof rows[0],
+    .carrier = "ps-options",
+    .carries_to = &ps_command,
+    .carries_not = own_ps_options,
     .program_follows = true,
     .run = run_cluster,
 };
@@ -172,14 +178,13 @@ static int check_program(const char *name)
 /* What one ps alone may have, whether its value is the next word or the same one's end. */
 static bool names_address(const char *ps_options)
 {
-    static const char *const names[] = {"--port", "--index"};
-
     for (const char *word = ps_options; word != NULL && *word != '\0';) {
         word += strspn(word, " \t");
         const size_t bytes = strcspn(word, " \t");
         const size_t name_bytes = strcspn(word, "= \t");
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-            if (strlen(names[i]) == name_bytes && memcmp(word, names[i], name_bytes) == 0)
+        for (const char *const *name = own_ps_options; *name != NULL; name++)
+            if (strlen(*name) + 2 == name_bytes && memcmp(word, "--", 2) == 0 &&
+                memcmp(word + 2, *name, name_bytes - 2) == 0)
                 return true;
         word += bytes;
     }
@@ -192,8 +197,8 @@ static bool check(const struct run_options *options, const struct run_plan *plan
 
     if (plan->program[0] == NULL)
         wrong = "which program? sumac run [options] -- PROGRAM [argument…]";
-    else if (options->ps > RUN_RECORD_PS_MAX || options->workers > RUN_PROCESSES_MAX - options->ps)
-        wrong = "at most 256 ps, and 512 processes altogether";
+    else if (options->workers > RUN_PROCESSES_MAX - options->ps)
+        wrong = "at most 512 processes altogether, ps and workers";
     else if (names_address(options->ps_options))
         wrong = "--ps-options has --port or --index: run picks these for each ps itself; leave "
                 "them out";

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "stats.h"
+#include "plural.h"
 #include "table.h"
 #include "text.h"
 
@@ -325,17 +326,18 @@ static void print_oddities(const struct activity *client, FILE *file)
     if (client->refused > 0)
         fprintf(
             file,
-            "%s: %" PRIu64 " parts refused, %" PRIu64 " of them for values that are not finite\n",
-            client->name, client->refused, client->non_finite);
+            "%s: %" PRIu64 " part%s refused, %" PRIu64 " of them for values that are not finite\n",
+            client->name, client->refused, plural(client->refused), client->non_finite);
     if (client->late > 0)
         fprintf(
             file,
-            "%s: %" PRIu64 " contributions came late: a synchronous step was taken without each\n",
-            client->name, client->late);
+            "%s: %" PRIu64 " contribution%s came late: a synchronous step was taken without each\n",
+            client->name, client->late, plural(client->late));
     if (client->duplicates > 0)
         fprintf(
-            file, "%s: %" PRIu64 " parts came again and were passed over\n", client->name,
-            client->duplicates);
+            file, "%s: %" PRIu64 " part%s came again and %s passed over\n", client->name,
+            client->duplicates, plural(client->duplicates),
+            client->duplicates == 1 ? "was" : "were");
 }
 
 /* What stands above the clients. */

@@ -86,7 +86,7 @@ struct layout {
     bool hidden[TABLE_COLUMNS_MAX];
 };
 
-static size_t characters(const char *text)
+size_t table_characters(const char *text)
 {
     size_t count = 0;
 
@@ -134,10 +134,10 @@ measure_group(const struct table *table, const struct layout *layout, size_t col
 static void measure_cells(const struct table *table, struct layout *layout)
 {
     for (size_t i = 0; i < table->column_count; i++)
-        layout->widths[i] = characters(title(table, i));
+        layout->widths[i] = table_characters(title(table, i));
     for (size_t i = 0; i < table->cell_count; i++) {
         const struct table_cell *cell = &table->cells[i];
-        const size_t wide = cell->text == NULL || cell->goes_on ? 0 : characters(cell->text);
+        const size_t wide = cell->text == NULL || cell->goes_on ? 0 : table_characters(cell->text);
         if (wide > layout->widths[i % table->column_count])
             layout->widths[i % table->column_count] = wide;
     }
@@ -174,7 +174,7 @@ static void make_room_for_names(const struct table *table, struct layout *layout
     for (size_t i = next_shown(table, layout, 0); i < table->column_count; i = next) {
         const size_t width = measure_group(table, layout, i, &next);
         const size_t named =
-            table->columns[i].group != NULL ? characters(table->columns[i].group) : 0;
+            table->columns[i].group != NULL ? table_characters(table->columns[i].group) : 0;
         if (named > width)
             layout->widths[i] += named - width;
     }
@@ -201,7 +201,7 @@ static void print_times(const char *text, size_t times, FILE *file)
  * its middle. Returns the blanks that are left to be printed. */
 static size_t print_group(const char *name, size_t width, FILE *file)
 {
-    const size_t letters = characters(name);
+    const size_t letters = table_characters(name);
     const size_t left = (width - letters) / 2, right = width - letters - left;
 
     if (left < 2) {
@@ -241,7 +241,7 @@ static void print_cell(
 {
     const bool right = table->columns[column].title[0] == '>';
     const bool last = next_shown(table, layout, column + 1) == table->column_count;
-    const int padding = (int)(layout->widths[column] - characters(text));
+    const int padding = (int)(layout->widths[column] - table_characters(text));
 
     if (right)
         fprintf(file, "%*s%s", padding, "", text);

@@ -44,6 +44,9 @@ void table_add_rest(struct table *table, const char *format, ...)
 bool table_print(const struct table *table, uint32_t width, FILE *file);
 void table_deinit(struct table *table);
 
+/* Characters of a UTF-8 text: the columns that it takes. */
+size_t table_characters(const char *text);
+
 /* 1536 as "1.5 KiB", into `text`. Lends  text. */
 const char *table_bytes(double bytes, char *text, size_t text_bytes);
 /* 1536 as "1.5K", in at most five characters, as options are written. */

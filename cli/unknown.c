@@ -20,6 +20,7 @@ struct search {
     size_t base_bytes; /* of what is before "[…]" at its end; 0: there is none */
     uint64_t variables;
     size_t shard_base_bytes; /* of what is before "/part_3" at its end; 0: there is none */
+    const char *beside;      /* another name of the command line, or "NAME" */
     bool found, base_found, shard_base_found;
     struct nearest nearest;
 };
@@ -104,6 +105,25 @@ static void say_shard(const struct search *search, struct sumac_error *error)
         search->name, base, search->name, base, search->name);
 }
 
+static bool is_rows(const char *name)
+{
+    return name[strspn(name, "[]0123456789:,-")] == '\0' && strpbrk(name, "0123456789:") != NULL;
+}
+
+/* "0:4" beside W1 is meant as W1[0:4], and "3" or "3,1" as --rows. */
+static void say_apart(const struct search *search, struct sumac_error *error)
+{
+    const int base = (int)strnlen(search->beside, NAME_SAID_MAX);
+    const char *const rows = search->name + (search->name[0] == '[');
+    const int bytes = (int)strnlen(rows, NAME_SAID_MAX) - (strchr(rows, ']') != NULL);
+
+    (void)fail(
+        error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
+        strchr(rows, ':') != NULL ? "no variable is named %.*s; its rows are %.*s[%.*s]"
+                                  : "no variable is named %.*s; its rows are %.*s --rows %.*s",
+        NAME_SAID_MAX, search->name, base, search->beside, bytes, rows);
+}
+
 static void say(const struct search *search, bool takes_rows, struct sumac_error *error)
 {
     char near[NEAREST_MAX * (NAME_SAID_MAX / 2)];
@@ -121,6 +141,8 @@ static void say(const struct search *search, bool takes_rows, struct sumac_error
         (void)fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
             "no variable %s %.*s: there are no variables yet", verb, NAME_SAID_MAX, search->name);
+    else if (takes_rows && search->nearest.count == 0 && is_rows(search->name))
+        say_apart(search, error);
     else if (search->base_found && takes_rows)
         say_rows(search, error);
     else if (search->base_found)
@@ -156,6 +178,7 @@ void unknown_explain(
     for (size_t i = 0; i < count; i++) {
         struct search search = {
             .name = names[i],
+            .beside = count == 1 ? "NAME" : names[i > 0 ? i - 1 : 1],
             .base_bytes = base_of(names[i]),
             .shard_base_bytes = shard_base_of(names[i])};
         look(&search, &catalogue);

@@ -16,6 +16,7 @@
 #include "observer.h"
 #include "options.h"
 #include "sumac/client.h"
+#include "unknown.h"
 #include "update.h"
 
 #define PATIENCE_MS 10000u
@@ -212,6 +213,7 @@ static int update_in_run(const struct command *command, const struct wanted_upda
         status = observer_join(&roster, wanted->options->timeout_ms, &client, &error);
     if (status == SUMAC_OK)
         status = push(client, wanted, &value, &error);
+    unknown_explain(&roster, (char *[]){(char *)(uintptr_t)wanted->name}, 1, false, &error);
     observer_leave(client);
     sumac_buffer_unref(value.buffer);
     if (status == SUMAC_OK)

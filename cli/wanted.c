@@ -48,7 +48,8 @@ enum sumac_status wanted_parse_slice(
         !parse_side(colon + 1, strlen(colon + 1), rows_all, rows_all, &end))
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "a slice is FIRST:END, such as 0:4 or -3:, not %.100s", text);
+            "a slice is FIRST:END, such as 0:4 or -3:, not %.100s%s", text,
+            strchr(text, ',') != NULL ? "; --rows I,J has single rows of the first axis" : "");
     if (end <= first)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,

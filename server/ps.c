@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "plural.h"
 #include "ps_state.h"
 #include "text.h"
 
@@ -44,7 +45,8 @@ void ps_exit(struct ps *ps, int exit_code)
     if (ps->exiting)
         return;
     ps->exiting = true;
-    ps->exit_code = exit_code;
+    const bool obeys = exit_code == 128 + SIGTERM && ps->signalled != 0;
+    ps->exit_code = obeys ? 128 + ps->signalled : exit_code;
 }
 
 /* ---- set up */
@@ -186,8 +188,6 @@ static void obey_signal(struct ps *ps, int number)
     struct lane_event event = {.kind = LANE_EVENT_TERMINATE};
     ps_step(ps, &event);
 }
-
-static const char *plural(uint64_t count) { return count == 1 ? "" : "s"; }
 
 /* Who could not get in; not oftener than every PS_CONNECTIONS_TOLD_MS. */
 static void tell_of_refused(struct ps *ps, uint64_t now_us)

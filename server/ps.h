@@ -15,8 +15,8 @@
 
 struct plugins;
 
-/* Exit codes beside those of the lane (0, 143, …). Below 128 a scheduler need not try again, from
- * 128 on it may. */
+/* Exit codes beside those of the lane (0, 143, …) and 130 after SIGINT. Below 128 a scheduler need
+ * not try again, from 128 on it may. */
 enum {
     PS_EXIT_MISUSED = 2,      /* the cluster's description or an option must be changed */
     PS_EXIT_NO_MEMORY = 137,  /* as of a process that the system killed for want of memory */

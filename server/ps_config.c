@@ -9,6 +9,7 @@
 #include "error.h"
 #include "member_jobs.h"
 #include "own_identity.h"
+#include "plural.h"
 #include "rpc.h"
 #include "ps_state.h"
 
@@ -175,8 +176,8 @@ static enum sumac_status check_quorum(
     if (members != 0 && options->quorum > members)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "--quorum %u, and a synchronous step has %u members; give at most as many",
-            options->quorum, members);
+            "--quorum %u, and a synchronous step has %u member%s; give at most as many",
+            options->quorum, members, plural(members));
     return SUMAC_OK;
 }
 

@@ -24,8 +24,8 @@ const char *run_identity_print(const struct run_identity *identity, char *text)
 {
     const bool named = identity->run[0] != '\0';
     size_t used = text_print_line(
-        text, RUN_IDENTITY_TEXT_BYTES, "%s%.100s%s", named ? "run " : "no run", identity->run,
-        named ? run_source_text(identity->source) : "");
+        text, RUN_IDENTITY_TEXT_BYTES, named ? "run \"%.100s\"%s" : "no run", identity->run,
+        run_source_text(identity->source));
 
     if (identity->pid != 0)
         (void)text_print_line(

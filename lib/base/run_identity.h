@@ -29,7 +29,7 @@ bool run_identity_differs(const struct run_identity *a, const struct run_identit
 /* " (SLURM_JOB_ID)", behind the name of a run; "": a source of a later release, or none. */
 const char *run_source_text(uint32_t source);
 
-/* "run 4711 (SLURM_JOB_ID), process 12 on node3". Lends  `text`, of RUN_IDENTITY_TEXT_BYTES. */
+/* run "4711" (SLURM_JOB_ID), process 12 on node3. Lends  `text`, of RUN_IDENTITY_TEXT_BYTES. */
 const char *run_identity_print(const struct run_identity *identity, char *text);
 
 #endif

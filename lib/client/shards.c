@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "plural.h"
 #include "text.h"
 #include "update.h"
 
@@ -181,8 +182,9 @@ static enum sumac_status check_rows(
     if (rows->first > variable->rows || rows->count > variable->rows - rows->first)
         return fail(
             error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_WRONG_SHAPE,
-            "%s of %" PRIu64 " rows from row %" PRIu64 " on of %s, which has %" PRIu64 " rows",
-            selection->verb, rows->count, rows->first, variable->name, variable->rows);
+            "%s of %" PRIu64 " row%s from row %" PRIu64 " on of %s, which has %" PRIu64 " row%s",
+            selection->verb, rows->count, plural(rows->count), rows->first, variable->name,
+            variable->rows, plural(variable->rows));
     return SUMAC_OK;
 }
 

@@ -341,7 +341,7 @@ static void do_ended(struct sumac_client *client, const struct sumac_error *erro
             transfer_fail(transfer, error);
     client_fail_calls(client, error);
     if (client->joined) /* else the open, or the join, that comes to nothing says so */
-        client_log(client, "the session ended: %s", error->text);
+        client_log(client, "the session ended; the program's next call fails and says why");
 }
 
 /* False: it could not be begun. */

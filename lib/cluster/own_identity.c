@@ -37,12 +37,16 @@ enum sumac_status own_identity(struct run_identity *identity, struct sumac_error
         own.source = RUN_SOURCE_SLURM;
     }
     const size_t bytes = strlen(run);
-    if (bytes > RUN_NAME_BYTES_MAX || text_has_control(run, bytes))
+    const char *const name = own.source == RUN_SOURCE_SLURM ? "SLURM_JOB_ID" : "SUMAC_RUN";
+    if (bytes > RUN_NAME_BYTES_MAX)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "%s has %zu bytes: give at most %d bytes without control characters",
-            own.source == RUN_SOURCE_SLURM ? "SLURM_JOB_ID" : "SUMAC_RUN", bytes,
-            RUN_NAME_BYTES_MAX);
+            "%s has %zu bytes: give at most %d", name, bytes, RUN_NAME_BYTES_MAX);
+    if (!text_is_utf8(run, bytes) || text_has_control(run, bytes))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "%s, shown here with ?, %s: %s", name,
+            text_is_utf8(run, bytes) ? "has a control character" : "is not UTF-8", run);
     if (bytes == 0)
         own.source = RUN_SOURCE_NONE;
     memcpy(own.run, run, bytes + 1);

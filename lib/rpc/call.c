@@ -10,8 +10,8 @@
 #include <grpc/slice.h>
 #include <grpc/support/alloc.h>
 
+#include "core_text.h"
 #include "error.h"
-#include "text.h"
 
 #define TO(state) (1u << (state))
 
@@ -98,36 +98,6 @@ static enum sumac_reason read_reason(const grpc_metadata_array *trailing)
     return SUMAC_REASON_UNSPECIFIED;
 }
 
-/* gRPC says "DNS resolution failed for h0:2222: UNKNOWN: Temporary failure in name resolution",
- * which is the system's word for a nameserver that is silent, refuses, or is not configured. */
-static void say_unresolved(struct sumac_error *error)
-{
-    static const char begins[] = "DNS resolution failed for ",
-                      silent[] = "Temporary failure in name";
-    char text[SUMAC_ERROR_TEXT_BYTES];
-
-    if (strncmp(error->text, begins, sizeof begins - 1) != 0)
-        return;
-    (void)text_print(text, sizeof text, "%s", error->text + sizeof begins - 1);
-    char *const end = strstr(text, ": "); /* of the target */
-    if (end == NULL)
-        return;
-    *end = '\0';
-    const char *cause = strrchr(end + 1, ':');
-    cause = cause == NULL ? end + 2 : cause + 2;
-    char *const port = strrchr(text, ':');
-    if (port != NULL)
-        *port = '\0';
-    if (strncmp(cause, silent, sizeof silent - 1) == 0)
-        (void)fail(
-            error, error->status, error->reason,
-            "DNS did not answer for %.255s, and /etc/hosts does not have it", text);
-    else
-        (void)fail(
-            error, error->status, error->reason, "no host is known by the name %.255s (%.100s)",
-            text, cause);
-}
-
 static void tell_closed(struct rpc_call *call)
 {
     struct sumac_error error = {.status = SUMAC_OK};
@@ -145,7 +115,7 @@ static void tell_closed(struct rpc_call *call)
         (void)fail(
             &error, (enum sumac_status)call->status, read_reason(&call->trailing), "%.*s", shown,
             (const char *)GRPC_SLICE_START_PTR(call->details));
-        say_unresolved(&error);
+        core_text_make_plain(&error);
     }
     if (call->handler->closed != NULL)
         call->handler->closed(call, &error);

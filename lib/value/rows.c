@@ -11,6 +11,7 @@
 #include "dtype.h"
 #include "error.h"
 #include "half.h"
+#include "plural.h"
 #include "text.h"
 
 /* What is asked of which tensor. */
@@ -91,8 +92,8 @@ static enum sumac_status find_row(
     if (id < 0 || (uint64_t)id >= table->rows)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE,
-            "%s: there is no row %" PRId64 "; the value has %" PRIu64 " rows", table->call, id,
-            table->rows);
+            "%s: there is no row %" PRId64 "; the value has %" PRIu64 " row%s", table->call, id,
+            table->rows, plural(table->rows));
     *row = (const uint8_t *)sumac_tensor_data(table->tensor) + (uint64_t)id * table->row_bytes;
     return SUMAC_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "dtype.h"
 #include "error.h"
+#include "plural.h"
 
 /* One axis of what is read: elements first, first + step, …, `count` of them. */
 struct walked {
@@ -41,8 +42,8 @@ static enum sumac_status take_index(
     if (index < 0 || index >= size)
         return fail(
             error, SUMAC_OUT_OF_RANGE, SUMAC_REASON_UNSPECIFIED,
-            "slice: entry %" PRIu32 " is %" PRId64 ", and its axis has %" PRIu64 " elements", entry,
-            slice->index, extent);
+            "slice: entry %" PRIu32 " is %" PRId64 ", and its axis has %" PRIu64 " element%s",
+            entry, slice->index, extent, plural(extent));
     *axis = (struct walked){.first = (uint64_t)index, .count = 1, .step = 1, .dropped = true};
     return SUMAC_OK;
 }

@@ -17,11 +17,14 @@ copy(const char *what, const char *text, char *into, size_t bytes, struct sumac_
 {
     const size_t length = strlen(text);
 
-    if (length >= bytes || text_has_control(text, length))
+    if (length >= bytes)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "its identity has a %s of %zu bytes: give at most %zu bytes without control characters",
-            what, length, bytes - 1);
+            "its identity has a %s of %zu bytes: give at most %zu", what, length, bytes - 1);
+    if (text_has_control(text, length))
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
+            "its identity has a %s with a control character, shown here as ?: %s", what, text);
     memcpy(into, text, length + 1);
     return SUMAC_OK;
 }

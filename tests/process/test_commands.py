@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sumac ls`, `get` and `stats` beside a live cluster of two ps, and how they find it."""
+import http.server
 import json
 import os
 import re
@@ -7,6 +8,7 @@ import shlex
 import socket
 import subprocess
 import tempfile
+import threading
 import unittest
 
 import numpy
@@ -180,6 +182,14 @@ class Reading(unittest.TestCase):
         self.assertGreaterEqual(code, 128)
         self.assertIn("127.0.0.1:1", errors)
 
+    def test_an_address_where_a_web_server_is(self):
+        with http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            code, _, errors = sumac_once("stats", "--ps", f"127.0.0.1:{server.server_port}")
+            server.shutdown()
+        self.assertEqual(code, 138)
+        self.assertIn("another program listens there: it does not speak HTTP/2", errors)
+
 
 class Staleness(unittest.TestCase):
     def test_it_counts_the_updates_between_a_pull_and_the_push_that_was_computed_from_it(self):
@@ -254,6 +264,23 @@ class Finding(unittest.TestCase):
         code, output, errors = sumac("stats", "--json", "--interval-ms", "10", environment=self.environment)
         self.assertEqual((code, errors, json.loads(output)["run"]["pid"]), (0, "", run.child.pid))
 
+    def test_functions_asks_the_run_for_a_name_that_is_not_built_in(self):
+        code, _, errors = sumac("functions", "nudge", environment=self.environment)
+        self.assertEqual(code, 2)
+        self.assertIn("a run's own functions are left out: no run is going on on this machine; name a ps with --ps", errors)
+        self.assertIn("there is no update function nudge; `sumac functions` lists them", errors)
+        self.start()
+        text = os.path.join(self.folder.name, "nudge.txt")
+        with open(text, "w", encoding="ascii") as file:
+            file.write("value = value - 0.1 * sign(g)")
+        self.assertEqual(sumac("define", "nudge", text, environment=self.environment)[0], 0)
+
+        code, output, errors = sumac("functions", "nudge", environment=self.environment)
+
+        self.assertEqual(code, 0, errors)
+        self.assertIn("value = value - 0.1 * sign(g)", output)
+        self.assertEqual(sumac("functions", "sgd", environment=self.environment)[2], "")
+
     def test_of_several_each_is_listed(self):
         self.start()
         self.start()
@@ -305,6 +332,11 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 0)
         for word in ("run", "ps", "ls", "get", "stats", "Exit codes"):
             self.assertIn(word, output)
+
+    def test_what_options_do_stands_in_one_column_of_the_help(self):
+        for command in commands():
+            options = [line for line in sumac(command, "--help")[1].split("\n") if line.startswith("  --")]
+            self.assertEqual([line for line in options if "  " in line[2:] and not re.match(r"  --.{22} \S", line)], [], command)
 
     def test_the_help_fits_and_fills_a_hundred_columns(self):
         for command in commands():
@@ -405,6 +437,17 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("did you mean --json?", errors)
 
+    def test_an_option_of_another_command_is_said_to_be_its(self):
+        for words, said in (
+                (["run", "--quorum", "3", "--", "true"], "--quorum; `sumac ps` has it: --ps-options '--quorum 3'"),
+                (["run", "--quorum=3", "--", "true"], "--quorum; `sumac ps` has it: --ps-options '--quorum 3'"),
+                (["run", "--quorum", "--", "true"], "--quorum; `sumac ps` has it: --ps-options '--quorum K'"),
+                (["run", "--port", "1", "--", "true"], "--port; `sumac ps` has it"),
+                (["ps", "--workers", "2"], "--workers; `sumac run` has it"),
+                (["ls", "--shard"], "--shard; did you mean --shards?")):
+            code, _, errors = sumac(*words)
+            self.assertEqual((code, errors), (2, f"sumac {words[0]}: unknown option {said}\n"))
+
     def test_a_misspelt_command_is_corrected(self):
         code, _, errors = sumac("stas")
         self.assertEqual(code, 2)
@@ -470,6 +513,11 @@ class Words(unittest.TestCase):
         for first, last in (("x", "y"), ("y", "x")):
             _, _, errors = sumac("ls", "--ps", first, "--ps", last)
             self.assertIn(f"--ps wants HOST:PORT, not {last}: it has no port\n", errors)
+
+    def test_a_number_out_of_range_is_answered_with_the_range(self):
+        for option, most in (("--ps", 256), ("--workers", 511)):
+            code, _, errors = sumac("run", option, str(most + 1), "--", "true")
+            self.assertEqual((code, errors), (2, f"sumac run: {option} wants a whole number, 1 to {most}, not {most + 1}\n"))
 
     def test_a_size_that_is_none_is_named(self):
         code, _, errors = sumac("ps", "--staging-max", "lots")

@@ -196,7 +196,11 @@ class Defining(unittest.TestCase):
         self.assertNotEqual(code, 0)
         self.assertIn("adam", errors)
         self.assertIn("NAME FUNCTION --value FILE", self.sumac("update", "r", "sgd")[2])
-        self.assertEqual(self.sumac("update", "nothing", "sgd", "--value", good)[0], 2)
+        for name, said in (("nothing", "no variable is named nothing; there"), ("R", "no variable is named R; did you mean r?\n"),
+                           ("r[0:2]", "no variable is named r[0:2]; did you mean r?\n")):
+            code, _, errors = self.sumac("update", name, "sgd", "--value", good)
+            self.assertEqual(code, 2)
+            self.assertIn(said, errors)
         self.assertTrue((self.values("r") == 0).all())
 
 

@@ -171,6 +171,17 @@ class Getting(unittest.TestCase):
             self.assertEqual(code, 2)
             self.assertIn(f"no variable is named {word}; rows are given as FIRST:END, such as {meant}\n", errors)
 
+    def test_rows_apart_from_their_variable_are_answered_with_how_they_are_given(self):
+        for words, meant in ((["w", "0:4"], "0:4; its rows are w[0:4]"), (["0:4", "w"], "0:4; its rows are w[0:4]"),
+                             (["w", "[1:]"], "[1:]; its rows are w[1:]"), (["w", "3,1"], "3,1; its rows are w --rows 3,1"),
+                             (["w", "3"], "3; its rows are w --rows 3"), (["0:4"], "0:4; its rows are NAME[0:4]")):
+            code, _, errors = self.get(*words)
+            self.assertEqual((code, errors), (2, f"sumac get: no variable is named {meant}\n"))
+        for words, meant in ((["w", "--rows", "0:4"], "not 0:4; --slice FIRST:END is a range\n"),
+                             (["w", "--slice", "3,1"], "not 3,1; --rows I,J has single rows of the first axis\n")):
+            code, _, errors = self.get(*words)
+            self.assertEqual((code, errors[-len(meant):]), (2, meant))
+
     def test_a_name_that_is_nearly_one_is_corrected(self):
         for words, said in ((["W"], "no variable is named W; did you mean w?"), (["w", "layer/c"], "did you mean layer/a or layer/b?"),
                             (["lrge[0:2]"], "no variable is named lrge; did you mean large?"),
@@ -212,11 +223,14 @@ class OneVariable(unittest.TestCase):
         self.addCleanup(cluster.stop)
         member = cluster.member()
         member.wait_for("^joined$")
-        ask(member, "create w float32 2 2 1 assign_add", "created w")
-        done = subprocess.run([SUMAC, "get", "--ps", cluster.addresses()[0], "zebra"], capture_output=True, text=True,
-                              timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("no variable is named zebra; there is 1 other: `sumac ls` lists it\n", done.stderr)
+        ask(member, "create w float32 1 1 1 assign_add", "created w")
+        for arguments, code, said in (
+                (("get", "zebra"), 2, "no variable is named zebra; there is 1 other: `sumac ls` lists it\n"),
+                (("get", "w", "--rows", "1"), 2, "row 1 of w: it has 1 row, from 0 to 0\n"),
+                (("ls",), 0, "1 variable, 1 element, 4 B\n")):
+            done = subprocess.run([SUMAC, *arguments, "--ps", cluster.addresses()[0]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+            self.assertEqual((done.returncode, done.stdout[-len(said):]), (code, said))
 
 
 class OnePsAway(unittest.TestCase):

@@ -41,8 +41,8 @@ class Identity(unittest.TestCase):
         second = cluster.other({"SUMAC_RUN": "blue"})                   # when
 
         self.assertEqual(second.wait(), 2)                              # then
-        second.wait_for(rf"^refused FAILED_PRECONDITION WRONG_CLUSTER .*run blue \(SUMAC_RUN\), process {second.child.pid} on "
-                        rf".*run red \(SUMAC_RUN\), process {cluster.ps[0].child.pid} on .*SUMAC_RUN")
+        second.wait_for(rf'^refused FAILED_PRECONDITION WRONG_CLUSTER .*run "blue" \(SUMAC_RUN\), process {second.child.pid} on '
+                        rf'.*run "red" \(SUMAC_RUN\), process {cluster.ps[0].child.pid} on .*SUMAC_RUN')
         first.say("create w float32 4 2 2 sgd")
         first.wait_for("^created w$")
 
@@ -74,8 +74,8 @@ class Identity(unittest.TestCase):
         other = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1"], environment))
 
         self.assertEqual(other.wait(), 2)
-        other.wait_for(r"ps 1 is of run blue \(SUMAC_RUN\), .* and ps 0 of run red \(SUMAC_RUN\)")
-        cluster.ps[0].wait_for(r"ps 0 waits for ps 1 .*run blue")
+        other.wait_for(r'ps 1 is of run "blue" \(SUMAC_RUN\), .* and ps 0 of run "red" \(SUMAC_RUN\)')
+        cluster.ps[0].wait_for(r'ps 0 waits for ps 1 .*run "blue"')
 
     def test_stats_tell_the_run_host_process_and_user_of_each_ps(self):
         cluster = self.cluster({"SUMAC_RUN": "red"}, ps=2)
@@ -103,7 +103,7 @@ class Identity(unittest.TestCase):
             refused = Process([SUMAC, *arguments], config)              # when
             self.addCleanup(refused.kill)
             self.assertEqual(refused.wait(), 2)                         # then
-            refused.wait_for(rf"^run red \(SUMAC_RUN\), ps \d at .* \(pid \d+ on .*\), up .*, of user {theirs}( |$)")
+            refused.wait_for(rf'^run "red" \(SUMAC_RUN\), ps \d at .* \(pid \d+ on .*\), up .*, of user {theirs}( |$)')
             refused.wait_for(rf"^sumac {arguments[0]}: ps \d at (\S+) is of user {theirs}( .*)?, and this command is of user "
                              rf"{os.geteuid()}( .*)?; if you mean to change that run, give --ps \1$")
 
@@ -125,6 +125,15 @@ class Identity(unittest.TestCase):
         self.assertEqual(long.wait(), 2)
         long.wait_for("SUMAC_RUN has 129 bytes: give at most 128")
         cluster.other({"SUMAC_RUN": "x" * 128}).wait_for("^joined$")
+
+    def test_a_name_of_a_run_that_cannot_be_printed_ends_the_process_and_says_why(self):
+        cluster = self.cluster({})
+
+        for name, said in (("a\nb", r"SUMAC_RUN, shown here with \?, has a control character: a\?b$"),
+                           ("\udcffb", r"SUMAC_RUN, shown here with \?, is not UTF-8: \?b$")):
+            other = cluster.other({"SUMAC_RUN": name})
+            self.assertEqual(other.wait(), 2)
+            other.wait_for(said)
 
     def test_two_supervised_processes_of_one_task_stop_replacing_each_other(self):
         cluster = self.cluster({})

@@ -44,8 +44,9 @@ class Terminal:
         self.written = b""
         self.child, self.terminal = pty.fork()
         if self.child == 0:
+            self.terminal = 0
+            self.resize(columns, lines)
             be_its_shell(command)
-        self.resize(columns, lines)
 
     def resize(self, columns, lines=40):
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -125,6 +126,19 @@ class Watching(unittest.TestCase):
                 page = terminal.pages()[3]
                 self.assertLessEqual(max(len(line.removesuffix("\x1b[J")) for line in page), columns)
                 self.assertLessEqual(len(page), lines)
+
+    def test_ls_leaves_columns_out_that_have_no_room(self):
+        self.member.say(f"create {'long/' * 5}name float32 4 2 2 assign_add")
+        self.member.wait_for("^created long")
+        for columns, left_out in ((120, []), (80, ["AGGREGATION"]), (60, ["DTYPE", "AGGREGATION", "FUNCTION", "BYTES"])):
+            with self.subTest(columns=columns):
+                terminal = Terminal(SUMAC, "ls", "--ps", self.cluster.addresses()[0], columns=columns)
+                self.addCleanup(terminal.close)
+                self.assertEqual(terminal.wait(), 0)
+                titles, *lines = [line for line in terminal.written.decode().split("\r\n") if line]
+                self.assertEqual([title for title in ("NAME", "DTYPE", "SHAPE", "AGGREGATION", "FUNCTION", "VERSION", "BYTES", "PS")
+                                  if title not in titles], left_out)
+                self.assertLessEqual(max(map(len, [titles, *lines])), columns)
 
     def test_at_80_columns_what_matters_is_whole(self):
         terminal = self.watch(80)

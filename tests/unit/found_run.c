@@ -52,7 +52,8 @@ static void a_run_is_said_by_its_record_else_by_its_name_else_by_a_ps(void **sta
     strcpy(recorded.program, "./digits");
     assert_said(&recorded, "run of ./digits (pid 9), ps 1 at h1:2222, up 3 min");
     assert_said(
-        &named, "run 4711 (SLURM_JOB_ID), ps 1 at h1:2222 (pid 812 on another.host), up 3 min");
+        &named,
+        "run \"4711\" (SLURM_JOB_ID), ps 1 at h1:2222 (pid 812 on another.host), up 3 min");
     assert_said(&nameless, "run of ps 1 at h1:2222 (pid 812 on another.host), up 0 s");
     assert_said(&silent, "run of ./digits (pid 9)");
     assert_said(&unknown, "");

@@ -73,8 +73,8 @@ static void a_member_of_another_run_is_refused_and_both_runs_are_named(void **st
 
     assert_int_equal(answer->status, SUMAC_FAILED_PRECONDITION); /* then */
     assert_int_equal(answer->reason, SUMAC_REASON_WRONG_CLUSTER);
-    assert_non_null(strstr(answer->text, "run blue (SUMAC_RUN), process 5 on node4"));
-    assert_non_null(strstr(answer->text, "run red (SUMAC_RUN), process 12 on node3"));
+    assert_non_null(strstr(answer->text, "run \"blue\" (SUMAC_RUN), process 5 on node4"));
+    assert_non_null(strstr(answer->text, "run \"red\" (SUMAC_RUN), process 12 on node3"));
     world_free(world);
 }
 

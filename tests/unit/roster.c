@@ -39,23 +39,15 @@ assert_silence(uint64_t silent_us, enum sumac_status status, const char *why, co
     assert_string_equal(roster_silence(&ps, text, sizeof text), said);
 }
 
-/* What gRPC says is long, and has the system's word for it at its end. */
-static void a_silence_is_as_long_as_it_lasted_with_the_systems_word_for_it(void **state)
+static void a_silence_is_as_long_as_it_lasted_with_its_cause(void **state)
 {
     (void)state;
-    static const char refused[] =
-        "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to "
-        "connect to remote host: Connection refused";
+    static const char refused[] = "Connection refused";
 
     assert_silence(999999, SUMAC_UNAVAILABLE, refused, "no answer (Connection refused)");
     assert_silence(1000000, SUMAC_UNAVAILABLE, refused, "no answer for 1 s (Connection refused)");
     assert_silence(5500000, SUMAC_DEADLINE_EXCEEDED, "Deadline Exceeded", "no answer for 5.5 s");
     assert_silence(0, SUMAC_CANCELLED, "CANCELLED", "no answer");
-    assert_silence(
-        0, SUMAC_UNAVAILABLE, "no SETTINGS frame in time",
-        "no answer (connected, but it does not speak)");
-    assert_silence(
-        0, SUMAC_UNAVAILABLE, "its address is not known", "no answer (its address is not known)");
 }
 
 static void of_a_roster_the_missing_are_counted_and_decide_the_exit_code(void **state)
@@ -90,7 +82,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ps_that_exits_says_one_of_five_reasons),
-        cmocka_unit_test(a_silence_is_as_long_as_it_lasted_with_the_systems_word_for_it),
+        cmocka_unit_test(a_silence_is_as_long_as_it_lasted_with_its_cause),
         cmocka_unit_test(of_a_roster_the_missing_are_counted_and_decide_the_exit_code),
     };
 

@@ -6,6 +6,7 @@ sumac_unit_test(rpc_bounds USES rpc)
 sumac_unit_test(rpc_channel USES rpc)
 target_link_options(unit_rpc_channel PRIVATE -Wl,--wrap=grpc_channel_create) # its arguments
 sumac_unit_test(rpc_bare USES rpc)
+sumac_unit_test(rpc_core_text USES rpc)
 sumac_unit_test(rpc_standard USES rpc)
 sumac_unit_test(rpc_connections USES rpc)
 sumac_unit_test(rpc_greeting USES rpc)

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_text.c -- what is left of gRPC's sentences about connections that were not made. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core_text.h"
+#include "text.h"
+
+#define ADDRESSES "failed to connect to all addresses; last error: "
+#define FOREIGN "another program listens there: it does not speak HTTP/2"
+
+static void assert_plain(const char *core, const char *plain)
+{
+    struct sumac_error error = {.status = SUMAC_UNAVAILABLE};
+
+    (void)text_print(error.text, sizeof error.text, "%s", core);
+    core_text_make_plain(&error);
+    assert_string_equal(error.text, plain);
+    assert_int_equal(error.status, SUMAC_UNAVAILABLE);
+}
+
+static void a_connection_that_was_not_made_has_the_systems_cause_alone(void **state)
+{
+    (void)state;
+
+    assert_plain(
+        ADDRESSES "UNKNOWN: ipv4:127.0.0.1:1: Failed to connect to remote host: Connection refused",
+        "Connection refused");
+    assert_plain(
+        ADDRESSES "UNKNOWN: ipv6:%5B::1%5D:1: Failed to connect to remote host: Connection refused",
+        "Connection refused");
+    assert_plain(
+        ADDRESSES "UNAVAILABLE: ipv4:127.0.0.1:1: recvmsg:Connection reset by peer",
+        "Connection reset by peer");
+}
+
+static void another_program_at_the_address_is_called_one(void **state)
+{
+    (void)state;
+
+    assert_plain(
+        ADDRESSES "INTERNAL: ipv4:127.0.0.1:1: Trying to connect an http1.x server", FOREIGN);
+    assert_plain(ADDRESSES "INTERNAL: ipv4:127.0.0.1:1: Failed parsing HTTP/2", FOREIGN);
+    assert_plain(
+        ADDRESSES "UNAVAILABLE: ipv4:127.0.0.1:1: connection attempt timed out before receiving "
+                  "SETTINGS frame",
+        "connected, but it does not speak");
+}
+
+static void a_ps_own_words_stay(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "the run is over", "Socket closed", "a: b: c", "its last error: none", "SETTINGS frame"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        assert_plain(texts[i], texts[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_that_was_not_made_has_the_systems_cause_alone),
+        cmocka_unit_test(another_program_at_the_address_is_called_one),
+        cmocka_unit_test(a_ps_own_words_stay),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
