@@ -152,17 +152,37 @@ static enum sumac_status read_attempts(
         own->attempt);
 }
 
+/* Above 0: the meeting knows an earlier attempt of that task; 0: one of both knows none. */
+static int32_t compare_attempts(const struct meeting *meeting, const struct meeting_task *task)
+{
+    const uint32_t place = task->attempt == 0 ? UINT32_MAX : meeting_place(meeting, task);
+    const uint64_t known = place == UINT32_MAX ? 0 : meeting->tasks[place].attempt;
+
+    return known == 0 ? 0 : (task->attempt > known) - (task->attempt < known);
+}
+
 uint32_t meeting_other_attempt(const struct meeting *one, const struct meeting *given)
 {
+    uint32_t i = 0;
+
     if (!one->of_attempts || !given->of_attempts)
         return UINT32_MAX;
+    while (i < given->task_count && compare_attempts(one, &given->tasks[i]) == 0)
+        i++;
+    return i < given->task_count ? i : UINT32_MAX;
+}
+
+bool meeting_is_later(const struct meeting *given, const struct meeting *other)
+{
+    bool is_later = false;
+
     for (uint32_t i = 0; i < given->task_count; i++) {
-        const uint32_t place = meeting_place(one, &given->tasks[i]);
-        const uint64_t known = place == UINT32_MAX ? 0 : one->tasks[place].attempt;
-        if (known != 0 && given->tasks[i].attempt != 0 && known != given->tasks[i].attempt)
-            return i;
+        const int32_t order = compare_attempts(other, &given->tasks[i]);
+        if (order < 0)
+            return false;
+        is_later = is_later || order > 0;
     }
-    return UINT32_MAX;
+    return is_later;
 }
 
 void meeting_learn_attempts(struct meeting *copy, const struct meeting *given)
@@ -170,10 +190,13 @@ void meeting_learn_attempts(struct meeting *copy, const struct meeting *given)
     struct meeting_task *tasks = (struct meeting_task *)(void *)(copy + 1);
 
     assert(copy->tasks == tasks);
-    assert(copy->task_count == given->task_count);
-    for (uint32_t i = 0; i < copy->task_count; i++)
-        if (given->tasks[i].attempt != 0)
-            tasks[i].attempt = given->tasks[i].attempt;
+    if (!copy->of_attempts)
+        return;
+    for (uint32_t i = 0; i < given->task_count; i++) {
+        const uint32_t place = meeting_place(copy, &given->tasks[i]);
+        if (place != UINT32_MAX && given->tasks[i].attempt != 0)
+            tasks[place].attempt = given->tasks[i].attempt;
+    }
 }
 
 /* ---- what is contributed ---- */

@@ -116,7 +116,10 @@ bool meeting_task_equal(const struct meeting_task *a, const struct meeting_task 
 /* The first task that rounds of one name belong to different attempts of, by its place in `given`;
  * UINT32_MAX: none is known. */
 uint32_t meeting_other_attempt(const struct meeting *one, const struct meeting *given);
-/* `copy`, which meeting_copy made, has the same tasks, and knows from here on what `given` does. */
+/* Does `given` name a later attempt of a task than `other`, and an earlier attempt of no task? */
+bool meeting_is_later(const struct meeting *given, const struct meeting *other);
+/* Copy the attempts that `given` names to `copy`, which meeting_copy made, if its round belongs to
+ * attempts. */
 void meeting_learn_attempts(struct meeting *copy, const struct meeting *given);
 /* Its place among the tasks; UINT32_MAX: it takes no part. */
 uint32_t meeting_place(const struct meeting *meeting, const struct meeting_task *task);

@@ -29,7 +29,8 @@ static struct judge_meeting *find(const struct judge *judge, const struct meetin
 
     assert(meeting->round > 0);
     while (known != NULL && (known->meeting->round != meeting->round ||
-                             strcmp(known->meeting->name, meeting->name) != 0))
+                             strcmp(known->meeting->name, meeting->name) != 0 ||
+                             meeting_other_attempt(known->meeting, meeting) != UINT32_MAX))
         known = known->in_judge.next;
     return known;
 }

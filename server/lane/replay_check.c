@@ -375,7 +375,7 @@ static void same_rounds(const struct pair *pair, const struct round *first, bool
         if (was->uses != 0)
             continue;
         const char *const whom = was->meeting->name;
-        const struct round *is = rounds_find(&pair->again->rounds, whom, was->meeting->round);
+        const struct round *is = rounds_find(&pair->again->rounds, was->meeting);
         if (one_only(pair, was, is, whom))
             return;
         same(pair, over, is->over && !is->kept, "that a round is over", whom);

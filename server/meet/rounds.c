@@ -41,13 +41,47 @@ static struct round *first_of_name(const struct rounds *rounds, const char *name
     return next_of_name(rounds->buckets[bucket_of(name)].rounds.first, name);
 }
 
-struct round *rounds_find(const struct rounds *rounds, const char *name, uint64_t number)
+static bool is_of_other_attempts(const struct round *round, const struct meeting *given)
 {
-    struct round *round = first_of_name(rounds, name);
+    return meeting_other_attempt(round->meeting, given) != UINT32_MAX;
+}
 
-    while (round != NULL && round->meeting->round != number)
-        round = next_of_name(round->in_bucket.next, name);
-    return round;
+struct round *rounds_find(const struct rounds *rounds, const struct meeting *given)
+{
+    struct round *found = NULL; /* the last: what knows fewer attempts is older */
+
+    for (struct round *round = first_of_name(rounds, given->name); round != NULL;
+         round = next_of_name(round->in_bucket.next, given->name))
+        if (round->meeting->round == given->round && !is_of_other_attempts(round, given))
+            found = round;
+    return found;
+}
+
+/* May it be that attempt's, as long as no round names the attempt? It may come to an open one. */
+static bool may_be_for(const struct round *round, uint32_t place)
+{
+    if (!round->meeting->of_attempts || place == UINT32_MAX)
+        return true;
+    return round->meeting->tasks[place].attempt == 0 && (!round->over || round->places[place].came);
+}
+
+struct round *rounds_find_for(
+    const struct rounds *rounds, const char *name, uint64_t number, const struct meeting_task *task)
+{
+    struct round *found = NULL;
+
+    for (struct round *round = first_of_name(rounds, name); round != NULL;
+         round = next_of_name(round->in_bucket.next, name)) {
+        if (round->meeting->round != number)
+            continue;
+        const uint32_t place = meeting_place(round->meeting, task);
+        if (place != UINT32_MAX && round->meeting->of_attempts &&
+            round->meeting->tasks[place].attempt == task->attempt)
+            return round;
+        if (may_be_for(round, place))
+            found = round;
+    }
+    return found;
 }
 
 static uint32_t count_of_name(const struct rounds *rounds, const char *name, bool kept)
@@ -68,13 +102,21 @@ bool round_is_whole(const struct round *round)
     return round->came_count == round->meeting->task_count;
 }
 
+static bool keeps_back(const struct round *round, const struct meeting *given)
+{
+    const bool failed = round->over && round->end.status != SUMAC_OK;
+
+    return is_of_other_attempts(round, given) &&
+           !(failed && meeting_is_later(given, round->meeting));
+}
+
 struct round *
 rounds_other_attempt(const struct rounds *rounds, const struct meeting *given, struct round *after)
 {
     struct round *round = after == NULL ? first_of_name(rounds, given->name)
                                         : next_of_name(after->in_bucket.next, given->name);
 
-    while (round != NULL && meeting_other_attempt(round->meeting, given) == UINT32_MAX)
+    while (round != NULL && !keeps_back(round, given))
         round = next_of_name(round->in_bucket.next, given->name);
     return round;
 }
@@ -101,12 +143,13 @@ bool round_is_deserted(const struct round *round)
     return round->came_count > 0;
 }
 
-bool rounds_are_over(const struct rounds *rounds, const char *name, uint64_t number)
+bool rounds_are_over(const struct rounds *rounds, const struct meeting *given)
 {
-    const struct round *round = first_of_name(rounds, name);
+    struct round *round = first_of_name(rounds, given->name);
 
-    while (round != NULL && round->over_through < number)
-        round = next_of_name(round->in_bucket.next, name);
+    while (round != NULL &&
+           (round->over_through < given->round || is_of_other_attempts(round, given)))
+        round = next_of_name(round->in_bucket.next, given->name);
     return round != NULL;
 }
 
@@ -176,7 +219,8 @@ static void forget(struct rounds *rounds, struct round *round)
     give_block(rounds, round);
 }
 
-/* One that is kept is forgotten before its time. Another round of its name remembers its number. */
+/* One that is kept is forgotten before its time. Another round of its name, and of no other
+ * attempts, remembers its number. */
 static void give_way(struct rounds *rounds, struct round *round)
 {
     const char *const name = round->meeting->name;
@@ -186,8 +230,8 @@ static void give_way(struct rounds *rounds, struct round *round)
     assert(round->kept);
     if (through < round->meeting->round)
         through = round->meeting->round;
-    if (heir == round)
-        heir = next_of_name(round->in_bucket.next, name);
+    while (heir != NULL && (heir == round || is_of_other_attempts(heir, round->meeting)))
+        heir = next_of_name(heir->in_bucket.next, name);
     if (heir != NULL && heir->over_through < through)
         heir->over_through = through;
     forget(rounds, round);
@@ -311,7 +355,7 @@ struct round *rounds_ticket(
     struct rounds *rounds, const struct meeting *meeting, uint64_t bytes, struct sumac_error *error)
 {
     const uint64_t room_bytes = room_of(sized_pool_bytes(block_bytes_of(meeting)), bytes);
-    struct round *const known = rounds_find(rounds, meeting->name, meeting->round);
+    struct round *const known = rounds_find(rounds, meeting);
 
     if (known != NULL) /* it does not give way to its own participant */
         set_unwanted(rounds, known, false);
@@ -501,13 +545,14 @@ enum rounds_came rounds_come(
     struct round *const ticket = arrival->ticket;
     const struct meeting *given = ticket->meeting;
     const uint64_t extent = given->shape.rank == 0 ? 1 : given->shape.extent[given->axis];
-    struct round *round = rounds_find(rounds, given->name, given->round);
+    struct round *round = rounds_find(rounds, given);
 
     if (round == NULL) {
         enter(rounds, ticket);
         round = ticket;
     }
     *found = round;
+    meeting_learn_attempts(round->meeting, given); /* of one that is over: who was told */
     const uint32_t place = meeting_place(round->meeting, &given->tasks[given->own]);
     if (place != UINT32_MAX)
         set_left(round, place, false);
@@ -529,7 +574,6 @@ enum rounds_came rounds_come(
                 tear(round, error);
             return pass_over(rounds, arrival, ROUNDS_DIFFERS);
         }
-        meeting_learn_attempts(round->meeting, given);
         join(rounds, ticket, round);
     }
     assert(place != UINT32_MAX); /* the lists are the same */
@@ -552,12 +596,13 @@ struct round *
 rounds_ordered(struct rounds *rounds, struct round *ticket, const struct sumac_error *end)
 {
     const struct meeting *const meeting = ticket->meeting;
-    struct round *round = rounds_find(rounds, meeting->name, meeting->round);
+    struct round *round = rounds_find(rounds, meeting);
 
     if (round == NULL) {
         enter(rounds, ticket);
         round = ticket;
     } else {
+        meeting_learn_attempts(round->meeting, meeting);
         give_block(rounds, ticket);
     }
     if (round->over)

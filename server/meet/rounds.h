@@ -122,10 +122,17 @@ enum rounds_came rounds_come(
     struct rounds *rounds, const struct round_arrival *arrival, struct round **round,
     struct sumac_error *error);
 
-/* NULL: none that anybody may ask for. */
-struct round *rounds_find(const struct rounds *rounds, const char *name, uint64_t number);
-/* The next round of the name that belongs to another attempt of a task than `given` says. NULL: no
- * more. */
+/* The round of that name and number that belongs to no other attempt of a task. There may be others
+ * of that number: attempts that are started again count from 1. NULL: no such round. */
+struct round *rounds_find(const struct rounds *rounds, const struct meeting *given);
+/* The round that this attempt of a task may ask for: its own, where rounds belong to attempts, or
+ * an open one that it may come to. NULL: no such round. */
+struct round *rounds_find_for(
+    const struct rounds *rounds, const char *name, uint64_t number,
+    const struct meeting_task *task);
+/* The next round of the name that keeps the round `given` from passing, since they belong to
+ * different attempts of a task. One that failed does not keep back later attempts. NULL: no more.
+ */
 struct round *
 rounds_other_attempt(const struct rounds *rounds, const struct meeting *given, struct round *after);
 /* Have all come? */
@@ -157,7 +164,8 @@ void rounds_heard(struct rounds *rounds, struct round *round, uint32_t place);
 void round_left(struct rounds *rounds, struct round *round, const struct meeting_task *task);
 /* round_left, of every round that is over. */
 void rounds_left(struct rounds *rounds, const struct meeting_task *task);
-/* Was a round of that name with this number, or a larger one, forgotten though it was kept? */
-bool rounds_are_over(const struct rounds *rounds, const char *name, uint64_t number);
+/* Was a round of that name with this number, or a larger one, and of no other attempt, forgotten
+ * though it was kept? */
+bool rounds_are_over(const struct rounds *rounds, const struct meeting *given);
 
 #endif

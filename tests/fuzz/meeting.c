@@ -153,7 +153,7 @@ static void check_list(
             !round->over || round->end.status != SUMAC_OK ||
             (round_is_whole(round) && heard < round->meeting->task_count));
         MUST(!round->kept || (round->over && round->end.status != SUMAC_OK));
-        MUST(rounds_find(rounds, round->meeting->name, round->meeting->round) == round);
+        MUST(rounds_find(rounds, round->meeting) == round);
         *room_bytes += round->room_bytes;
         (*count)++;
     }
@@ -216,7 +216,7 @@ static void end_one(struct world *world, struct input *input, const struct meeti
     const struct sumac_error *const end = sometimes(input) ? &late : &passed;
     struct sumac_error error;
 
-    struct round *round = rounds_find(&world->rounds, meeting->name, meeting->round);
+    struct round *round = rounds_find(&world->rounds, meeting);
     if (below(input, 2) == 0) {
         if (round != NULL && (end == &late || round_is_whole(round)))
             rounds_end(&world->rounds, round, end);
@@ -231,7 +231,7 @@ static void end_one(struct world *world, struct input *input, const struct meeti
 
 static void hear(struct world *world, const struct meeting *meeting)
 {
-    struct round *round = rounds_find(&world->rounds, meeting->name, meeting->round);
+    struct round *round = rounds_find(&world->rounds, meeting);
     const uint32_t place =
         round == NULL ? UINT32_MAX : meeting_place(round->meeting, &tasks[meeting->own]);
 

@@ -58,17 +58,20 @@ come_as(struct world *world, uint8_t session, uint64_t round, uint64_t one, uint
     world->meeting.attempts = NULL;
 }
 
-/* Another attempt of worker 2 joins: its session is settled with that. */
-static void replace(struct world *world)
+/* Another attempt of a task joins: the session of the one before is settled with that. */
+static void
+replace_by(struct world *world, uint8_t session, uint8_t next, uint32_t index, uint64_t attempt)
 {
     wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
 
     cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
-    cause.attempt = 2;
-    talk_close_for(world->talk, 2, &cause);
-    talk_decide(world->talk, 2, world->last[2], 0);
-    open_as(world, AGAIN, 2, 2);
+    cause.attempt = attempt;
+    talk_close_for(world->talk, session, &cause);
+    talk_decide(world->talk, session, world->last[session], 0);
+    open_as(world, next, index, attempt);
 }
+
+static void replace(struct world *world) { replace_by(world, 2, AGAIN, 2, 2); }
 
 #define heard(world, text) assert_int_equal(talk_times_said((world).talk, text), 1)
 
@@ -84,7 +87,7 @@ static void a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it(
 
     heard(world, "pulled 1 error MEMBER_GONE"); /* then */
     heard(
-        world, "goes on without worker 2, which has not contributed and whose session is over: "
+        world, "has failed: worker 2 has not contributed, and its session is over: "
                "another attempt of its task has joined, attempt 2: a later attempt cannot take its "
                "place, since what the tasks keep in step is lost with it; start all of them again");
 }
@@ -105,22 +108,35 @@ static void a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet(void *
     heard(world, "met 4 float32 [1] 5");
 }
 
-static void a_later_attempt_is_told_at_its_first_round_while_the_others_wait(void **state)
+static void a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told(void **state)
 {
     struct world world;
 
     begin_attempts(&world, *state); /* given */
-    come_as(&world, 1, 73, 1, 1);
+    come_as(&world, 1, 73, 1, 0);
     replace(&world);
     world.talk->shows_logs = true;
     talk_forget(world.talk);
+    come_as(&world, AGAIN, 1, 0, 2);
 
-    come_as(&world, AGAIN, 1, 0, 2); /* when */
+    come_as(&world, 1, 74, 1, 1); /* when */
 
     heard(world, "pulled 4 error MEMBER_GONE"); /* then */
-    heard(
-        world, "round 1 of rendezvous h names attempt 2 of worker 2, and round 73 belongs to "
-               "attempt 1: a later attempt cannot take its place");
+    heard(world, "pulled 1 error MEMBER_GONE");
+    assert_in_range(
+        talk_times_said(
+            world.talk, "round 74 of rendezvous h names attempt 1 of worker 2, and round 1 belongs "
+                        "to attempt 2: a later attempt cannot take its place"),
+        1, 2); /* in the log, for each round */
+}
+
+/* Each attempt has its own session: worker 1's second is session 3. */
+static void begin_after_a_failure(struct world *world, struct talk *talk)
+{
+    begin_attempts(world, talk);
+    come_as(world, 1, 1, 1, 1);
+    replace(world);
+    heard(*world, "pulled 1 error MEMBER_GONE");
 }
 
 static void a_later_attempt_that_came_first_is_told_when_the_others_come(void **state)
@@ -175,6 +191,101 @@ static void what_failed_is_forgotten_when_all_that_it_belongs_to_are_over(void *
     heard(world, "met 3 float32 [1] 7");
 }
 
+static void what_failed_does_not_keep_back_later_attempts_while_a_session_is_open(void **state)
+{
+    struct world world;
+
+    begin_after_a_failure(&world, *state); /* given: the session of worker 1 is open */
+    come_as(&world, AGAIN, 1, 0, 2);
+    assert_int_equal(talk_times_said(world.talk, "pulled 4"), 0);
+    replace_by(&world, 1, 3, 1, 2);
+
+    come_as(&world, 3, 1, 2, 0); /* when */
+
+    heard(world, "met 3 float32 [1] 7"); /* then: of sessions 3 and 4 */
+    heard(world, "met 4 float32 [1] 7");
+}
+
+/* It fails with attempt 2 of worker 2 alone: attempt 2 of worker 1 hears that, attempt 3 waits. */
+static void each_attempt_is_told_once_how_a_first_round_failed(void **state)
+{
+    struct world world;
+
+    begin_after_a_failure(&world, *state); /* given */
+    come_as(&world, AGAIN, 1, 0, 2);
+    come_as(&world, 1, 2, 1, 1);
+    heard(world, "pulled 4 error MEMBER_GONE");
+    replace_by(&world, 1, 3, 1, 2);
+    come_as(&world, 3, 1, 2, 0);
+    heard(world, "pulled 3 error MEMBER_GONE");
+    replace_by(&world, 3, 5, 1, 3);
+    talk_forget(world.talk);
+
+    come_as(&world, 5, 1, 3, 0); /* when: the session of worker 2 is open still */
+
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0); /* then */
+    replace_by(&world, AGAIN, 6, 2, 3);
+    come_as(&world, 6, 1, 0, 3);
+    heard(world, "met 5 float32 [1] 11");
+}
+
+static void an_attempt_hears_how_its_own_round_ended_when_a_later_one_has_begun(void **state)
+{
+    struct world world;
+
+    begin_after_a_failure(&world, *state); /* given */
+    come_as(&world, AGAIN, 1, 0, 2);
+    talk_forget(world.talk);
+
+    ask(&world, 1); /* when */
+
+    heard(world, "pulled 1 error MEMBER_GONE"); /* then */
+    assert_int_equal(talk_times_said(world.talk, "pulled 4"), 0);
+}
+
+static void what_was_forgotten_of_earlier_attempts_does_not_end_rounds_of_later_ones(void **state)
+{
+    struct world world;
+
+    begin_after_a_failure(&world, *state); /* given */
+    for (uint64_t round = 2; round <= ROUNDS_KEPT_OF_NAME_MAX + 2; round++)
+        come_as(&world, 1, round, 1, 1);
+    acknowledge(&world, 1);
+    expect_ends_kept(&world, ROUNDS_KEPT_OF_NAME_MAX);
+    talk_forget(world.talk);
+
+    come_as(&world, AGAIN, 1, 0, 2); /* when */
+
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0); /* then */
+}
+
+static void an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones(void **state)
+{
+    struct world world;
+    wire_meeting_end end = WIRE_MEETING_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    uint64_t attempts[] = {1, 1};
+
+    begin_attempts(&world, *state); /* given */
+    replace(&world);
+    world.meeting.split = true;
+    come_as(&world, AGAIN, 2, 1, 2);
+    world.meeting.attempts = attempts;
+    world.meeting.n_attempts = 2;
+    end.meeting = &world.meeting;
+    end.status = SUMAC_ABORTED;
+    end.reason = SUMAC__V1__REASON__REASON_MEMBER_GONE;
+    end.message = (char *)(uintptr_t) "worker 2 is gone";
+    order.meet = &end;
+
+    talk_order(world.talk, &order); /* when */
+
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0); /* then */
+    attempts[1] = 2;
+    talk_order(world.talk, &order);
+    heard(world, "pulled 4 error MEMBER_GONE");
+}
+
 static void who_names_another_attempt_as_its_own_is_refused(void **state)
 {
     struct world world;
@@ -191,7 +302,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it),
         talk_test(a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet),
-        talk_test(a_later_attempt_is_told_at_its_first_round_while_the_others_wait),
+        talk_test(a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told),
+        talk_test(what_failed_does_not_keep_back_later_attempts_while_a_session_is_open),
+        talk_test(each_attempt_is_told_once_how_a_first_round_failed),
+        talk_test(an_attempt_hears_how_its_own_round_ended_when_a_later_one_has_begun),
+        talk_test(what_was_forgotten_of_earlier_attempts_does_not_end_rounds_of_later_ones),
+        talk_test(an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones),
         talk_test(a_later_attempt_that_came_first_is_told_when_the_others_come),
         talk_test(a_later_attempt_does_not_take_the_place_of_the_one_that_came),
         talk_test(what_failed_is_forgotten_when_all_that_it_belongs_to_are_over),

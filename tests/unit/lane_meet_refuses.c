@@ -254,7 +254,8 @@ static void a_round_that_nobody_who_came_waits_for_gives_way(void **state)
                     "it, of worker 2 first, waits for its result, and another contribution needs "
                     "its room (--meet-max)\n"
                     "staged 1\ndone 1 []\n");
-    assert_false(rounds_find(&world.talk->lane->rounds, HERE, 2)->over);
+    const struct meeting second = {.name = HERE, .round = 2};
+    assert_false(rounds_find(&world.talk->lane->rounds, &second)->over);
 }
 
 static void a_stranger_hears_nothing(void **state)

@@ -12,13 +12,14 @@
 
 #define HERE "h" /* at home on ps 1 of 2 */
 #define WORKERS 3u
+#define SESSIONS 6u
 
 struct world {
     struct talk *talk;
-    /* Streams, by session, of which there may be one more. */
-    uint64_t push[WORKERS + 2], pull[WORKERS + 2];
-    uint64_t last[WORKERS + 2]; /* sequences */
-    wire_meeting meeting;       /* that the next contributions are to */
+    /* Streams, by session, of which there may be some more. */
+    uint64_t push[SESSIONS + 1], pull[SESSIONS + 1];
+    uint64_t last[SESSIONS + 1]; /* sequences */
+    wire_meeting meeting;        /* that the next contributions are to */
     uint64_t tasks[WORKERS], shape[8];
     double weight;
     bool asks_beside;                                    /* the result, with the contribution */

@@ -104,9 +104,25 @@ static void end_late(void *context, struct round *round)
     rounds_end(&((struct desk *)context)->rounds, round, &late);
 }
 
+static struct round *find_named(struct desk *desk, const char *name, uint64_t number)
+{
+    struct meeting meeting = meeting_of(0, number);
+
+    meeting.name = name;
+    return rounds_find(&desk->rounds, &meeting);
+}
+
 static struct round *find(struct desk *desk, uint64_t number)
 {
-    return rounds_find(&desk->rounds, "grads", number);
+    return find_named(desk, "grads", number);
+}
+
+static bool is_over(struct desk *desk, const char *name, uint64_t number)
+{
+    struct meeting meeting = meeting_of(0, number);
+
+    meeting.name = name;
+    return rounds_are_over(&desk->rounds, &meeting);
 }
 
 static void leave(struct desk *desk, uint32_t place) { rounds_left(&desk->rounds, &tasks[place]); }
@@ -162,7 +178,7 @@ static void rounds_and_names_are_apart(void **state)
     assert_int_equal(come_as(&desk, &other, 0), ROUNDS_TAKEN);
 
     assert_ptr_not_equal(find(&desk, 1), find(&desk, 2));
-    assert_ptr_equal(rounds_find(&desk.rounds, "more", 1), desk.round);
+    assert_ptr_equal(find_named(&desk, "more", 1), desk.round);
     end(&desk);
 }
 
@@ -437,8 +453,8 @@ static void of_all_names_so_many_that_failed_are_kept(void **state)
 
     assert_int_equal(desk.rounds.count, ROUNDS_KEPT_MAX);
     assert_int_equal(desk.rounds.kept_count, ROUNDS_KEPT_MAX);
-    assert_null(rounds_find(&desk.rounds, "name 0", 1));
-    assert_non_null(rounds_find(&desk.rounds, "name 1", 1));
+    assert_null(find_named(&desk, "name 0", 1));
+    assert_non_null(find_named(&desk, "name 1", 1));
     end(&desk);
     assert_int_equal(desk.rounds.kept_count, 0);
 }
@@ -453,10 +469,10 @@ static void one_that_gave_way_is_known_to_be_over(void **state)
     for (uint64_t number = 1; number <= ROUNDS_KEPT_OF_NAME_MAX + 3; number++)
         fail_alone(&desk, number);
 
-    assert_true(rounds_are_over(&desk.rounds, "grads", 1));
-    assert_true(rounds_are_over(&desk.rounds, "grads", 3));
-    assert_false(rounds_are_over(&desk.rounds, "grads", 4));
-    assert_false(rounds_are_over(&desk.rounds, "others", 1));
+    assert_true(is_over(&desk, "grads", 1));
+    assert_true(is_over(&desk, "grads", 3));
+    assert_false(is_over(&desk, "grads", 4));
+    assert_false(is_over(&desk, "others", 1));
     end(&desk);
 }
 
@@ -680,8 +696,8 @@ static void what_is_kept_gives_way(void **state)
         assert_true(desk.rounds.room_bytes <= 20000);
     }
 
-    assert_non_null(rounds_find(&desk.rounds, "name 999", 1));
-    assert_null(rounds_find(&desk.rounds, "name 0", 1));
+    assert_non_null(find_named(&desk, "name 999", 1));
+    assert_null(find_named(&desk, "name 0", 1));
     end(&desk);
 }
 

@@ -85,14 +85,18 @@ static void tell(struct lane *lane)
 
 static void record_end(struct lane *lane, const struct round *round, const struct sumac_error *end)
 {
-    wire_meeting meeting = WIRE_MEETING_INIT;
+    wire_meeting named = WIRE_MEETING_INIT, *whole = NULL;
     wire_meeting_end message = WIRE_MEETING_END_INIT;
 
     assert(end->status != SUMAC_OK);
-    meeting.name = (wire_bytes){
+    named.name = (wire_bytes){
         .len = strlen(round->meeting->name), .data = (uint8_t *)(uintptr_t)round->meeting->name};
-    meeting.round = round->meeting->round;
-    message.meeting = &meeting;
+    named.round = round->meeting->round;
+    message.meeting = &named;
+    if (round->meeting->of_attempts)
+        whole = meeting_write(round->meeting, &lane->arena);
+    if (whole != NULL)
+        message.meeting = whole;
     message.status = (uint32_t)end->status;
     message.reason = (Sumac__V1__Reason)end->reason;
     message.message = (char *)(uintptr_t)end->text;
@@ -214,8 +218,8 @@ static void end_without(struct lane *lane, struct round *round, const struct lan
     assert(session->closed);
     (void)fail(
         &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64 " of rendezvous %.100s goes on without %s, which has not contributed and "
-        "whose session is over%s%s",
+        "round %" PRIu64
+        " of rendezvous %.100s has failed: %s has not contributed, and its session is over%s%s",
         round->meeting->round, round->meeting->name, session->task,
         wire_close_cause_print(&session->cause, cause),
         (int)session->cause.kind == WIRE_CLOSE_NEWER_ATTEMPT ? MEETING_START_ALL_AGAIN : "");
@@ -372,7 +376,7 @@ static void look_for_gone(struct lane *lane, struct round *round)
 
 static bool was_forgotten(const struct lane *lane, const struct round *round)
 {
-    return rounds_are_over(&lane->rounds, round->meeting->name, round->meeting->round);
+    return rounds_are_over(&lane->rounds, round->meeting);
 }
 
 /* Its participants were told how it ended, and do not come again. */
@@ -553,27 +557,34 @@ void lane_meet_excuse(struct lane *lane, uint64_t slept_us)
 
 /* ---- as ps 0 orders it, or a record says */
 
-/* One that is named by its header, whether or not somebody has come to it here. */
-static enum sumac_status obey_whole(
-    struct lane *lane, const wire_meeting *said, const struct sumac_error *end,
-    struct sumac_error *error)
+static enum sumac_status read_header(
+    struct lane *lane, const wire_meeting *said, struct meeting *meeting, struct sumac_error *error)
 {
     const struct meeting_task first = meeting_task_of(said->n_tasks == 0 ? 0 : said->tasks[0]);
     struct meeting_texts *texts = arena_take(&lane->arena, sizeof *texts);
-    struct meeting meeting;
 
     if (texts == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for the end of a round", lane->index);
-    if (meeting_read(said, &first, texts, &meeting, error) != SUMAC_OK)
+    return meeting_read(said, &first, texts, meeting, error);
+}
+
+/* End the round of that header, whether or not a participant has come to it here. */
+static enum sumac_status obey_whole(
+    struct lane *lane, const wire_meeting *said, const struct sumac_error *end,
+    struct sumac_error *error)
+{
+    struct meeting meeting;
+
+    if (read_header(lane, said, &meeting, error) != SUMAC_OK)
         return error->status;
     struct round *ticket = rounds_order_ticket(&lane->rounds, &meeting);
     if (ticket == NULL)
         return fail(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for the end of a round", lane->index);
-    struct round *round = rounds_find(&lane->rounds, meeting.name, meeting.round);
+    struct round *round = rounds_find(&lane->rounds, &meeting);
     if (round != NULL)
         lane_report_meet_forget(lane, round);
     round = rounds_ordered(&lane->rounds, ticket, end);
@@ -589,15 +600,21 @@ static enum sumac_status obey_whole(
     return SUMAC_OK;
 }
 
-/* One that this ps has judged, by its name and number. It failed, or had before with another
- * record. */
+/* One that this ps has judged, by its name and number, or by its header where it belongs to
+ * attempts. It failed, or had before with another record. */
 static void obey_own(struct lane *lane, const wire_meeting *said, const struct sumac_error *end)
 {
     char name[MEETING_NAME_BYTES_MAX + 1];
+    struct meeting meeting;
+    struct sumac_error error;
 
     assert(!lane->serving);
     (void)text_print(name, sizeof name, "%.*s", (int)said->name.len, (const char *)said->name.data);
-    struct round *round = rounds_find(&lane->rounds, name, said->round);
+    if (said->n_attempts == 0)
+        meeting = (struct meeting){.name = name, .round = said->round};
+    else if (read_header(lane, said, &meeting, &error) != SUMAC_OK)
+        return;
+    struct round *round = rounds_find(&lane->rounds, &meeting);
     if (round != NULL && !round->over)
         end_failed(lane, round, end);
 }

@@ -54,9 +54,11 @@ void lane_met_check(
     (void)lane;
 }
 
-void lane_met_begin(struct met *met, const wire_meeting_round *asked)
+void lane_met_begin(
+    struct met *met, const struct lane_session *session, const wire_meeting_round *asked)
 {
     assert(asked->name.len > 0 && asked->name.len <= MEETING_NAME_BYTES_MAX);
+    (void)lane_session_task(session, &met->task);
     met->number = asked->round;
     memcpy(met->name, asked->name.data, asked->name.len);
     met->name[asked->name.len] = '\0';
@@ -64,7 +66,7 @@ void lane_met_begin(struct met *met, const wire_meeting_round *asked)
 
 static struct round *find(const struct lane *lane, const struct met *met)
 {
-    return rounds_find(&lane->rounds, met->name, met->number);
+    return rounds_find_for(&lane->rounds, met->name, met->number, &met->task);
 }
 
 bool lane_met_is_ready(const struct lane *lane, const struct lane_pull *pull)
@@ -129,33 +131,11 @@ static void lay_out(const struct lane *lane, struct met *met)
     met->bytes = met->index_bytes + met->outer * extent * met->unit;
 }
 
-/* Another attempt of the task has the place in a round that passed. */
-static bool belongs_to_another(
-    const struct round *round, const struct meeting_task *task, struct sumac_error *error)
-{
-    const struct meeting *const meeting = round->meeting;
-    const uint64_t attempt = meeting->tasks[meeting_place(meeting, task)].attempt;
-    char name[32];
-
-    assert(round->over && round->end.status == SUMAC_OK);
-    if (attempt == 0 || attempt == task->attempt)
-        return false;
-    assert(meeting->of_attempts);
-    (void)fail(
-        error, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
-        "round %" PRIu64 " of rendezvous %.100s passed with attempt %" PRIu64
-        " of %s, and this is attempt %" PRIu64 MEETING_START_ALL_AGAIN,
-        meeting->round, meeting->name, attempt, meeting_task_print(task, name, sizeof name),
-        task->attempt);
-    return true;
-}
-
 /* It is of the session's task, too? Then its result stays until it is read. */
 void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull)
 {
     struct met *met = pull->met;
     struct round *round = find(lane, met);
-    struct meeting_task task;
 
     assert(round != NULL && round->over);
     pull->fixed = true;
@@ -165,8 +145,7 @@ void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct la
         pull->error = round->end;
         return;
     }
-    if (!lane_session_task(stream->session, &task) ||
-        meeting_place(round->meeting, &task) == UINT32_MAX) {
+    if (meeting_place(round->meeting, &met->task) == UINT32_MAX) {
         (void)fail(
             &pull->error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
             "pull %" PRIu64 " is of round %" PRIu64
@@ -174,8 +153,6 @@ void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct la
             pull->request, met->number, met->name, stream->session->task);
         return;
     }
-    if (belongs_to_another(round, &task, &pull->error))
-        return;
     met->round = round;
     lane_round_use(lane, round);
     lay_out(lane, met);

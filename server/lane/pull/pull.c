@@ -481,7 +481,7 @@ static bool read_request(
         return true;
     }
     if (pull->met != NULL)
-        lane_met_begin(pull->met, request->meeting);
+        lane_met_begin(pull->met, stream->session, request->meeting);
     copy_indices(lane, pull);
     lane->work += pull->index_count / PIECES_PER_WORK;
     if (request->n_pieces > PIECES_READ_AT_ONCE) {

@@ -34,13 +34,14 @@ struct pull_piece {
 /* What a pull of a round of a rendezvous keeps: its name, and where its answer has come to. */
 struct met {
     uint64_t number;
-    struct round *round;  /* once it is fixed, of one that passed: it is used */
-    uint64_t bytes;       /* of the result here, … */
-    uint64_t index_bytes; /* … of which these are row indices */
-    uint64_t outer, unit; /* of what is joined (met.c) */
-    uint64_t at;          /* what has been said, … */
-    uint32_t place;       /* … the participant whose bytes are next, … */
-    uint64_t place_begin; /* … and where these begin in the result */
+    struct meeting_task task; /* who asks */
+    struct round *round;      /* once it is fixed, of one that passed: it is used */
+    uint64_t bytes;           /* of the result here, … */
+    uint64_t index_bytes;     /* … of which these are row indices */
+    uint64_t outer, unit;     /* of what is joined (met.c) */
+    uint64_t at;              /* what has been said, … */
+    uint32_t place;           /* … the participant whose bytes are next, … */
+    uint64_t place_begin;     /* … and where these begin in the result */
     char name[];
 };
 
@@ -206,7 +207,8 @@ size_t lane_met_bytes(const wire_meeting_round *asked);
 void lane_met_check(
     struct lane *lane, const struct lane_stream *stream, const wire_pull_request *request,
     struct sumac_error *error);
-void lane_met_begin(struct met *met, const wire_meeting_round *asked);
+void lane_met_begin(
+    struct met *met, const struct lane_session *session, const wire_meeting_round *asked);
 bool lane_met_is_ready(const struct lane *lane, const struct lane_pull *pull);
 /* The round is over: what is answered is chosen, or the pull's error set. */
 void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull);
