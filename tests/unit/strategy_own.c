@@ -216,6 +216,49 @@ static void what_a_collective_gave_may_be_assigned_and_applied_across(void **sta
     sumac_strategy_destroy(strategy);
 }
 
+/* Replica r has gathered 2 + r of 5 along the axis that `context` is. */
+static enum sumac_status take_part_of_gradient(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    static const float elements[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    const int64_t axis = *(const int64_t *)context;
+    const uint64_t own = 2 + sumac_replica_id(replica);
+    struct sumac_value *upstream = sumac_value_tensor(
+        SUMAC_FLOAT32, axis == 0 ? SUMAC_SHAPE(5, 2) : SUMAC_SHAPE(2, 5), elements);
+    struct sumac_value *local = sumac_value_tensor(
+        SUMAC_FLOAT32, axis == 0 ? SUMAC_SHAPE(own, 2) : SUMAC_SHAPE(2, own), NULL);
+
+    (void)args, (void)kwargs;
+    const enum sumac_status status =
+        sumac_replica_all_gather_gradient(replica, upstream, local, axis, result, error);
+    sumac_value_unref(upstream);
+    sumac_value_unref(local);
+    return status;
+}
+
+static void a_gradient_is_the_replicas_own_part_of_the_sum(void **state)
+{
+    static const char *const parts[2] = {
+        "per_replica(0: float32[2, 2] 0 2 4 6, 1: float32[3, 2] 8 10 12 14 16 18)",
+        "per_replica(0: float32[2, 2] 0 2 10 12, 1: float32[2, 3] 4 6 8 14 16 18)"};
+    struct sumac_strategy *strategy = mirrored(2);
+
+    (void)state;
+    for (int64_t axis = 0; axis < 2; axis++) {
+        struct sumac_value *result = NULL;
+        const struct sumac_step step = {.function = take_part_of_gradient, .context = &axis};
+        char text[256];
+
+        assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
+
+        (void)sumac_value_print(result, text, sizeof text);
+        assert_string_equal(text, parts[axis]);
+        sumac_value_unref(result);
+    }
+    sumac_strategy_destroy(strategy);
+}
+
 static void a_gradient_has_as_many_rows_as_were_gathered(void **state)
 {
     (void)state;
@@ -393,6 +436,7 @@ int main(void)
         cmocka_unit_test(what_a_collective_gave_leaves_run_as_each_replicas_own),
         cmocka_unit_test(what_a_collective_gave_is_reduced_as_each_replicas_own),
         cmocka_unit_test(what_a_collective_gave_may_be_assigned_and_applied_across),
+        cmocka_unit_test(a_gradient_is_the_replicas_own_part_of_the_sum),
         cmocka_unit_test(a_gradient_has_as_many_rows_as_were_gathered),
         cmocka_unit_test(equal_values_of_replicas_are_not_known_to_be_the_same),
         cmocka_unit_test(what_replicas_read_is_each_ones_own),

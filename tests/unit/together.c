@@ -172,6 +172,10 @@ static void variables_of_two_strategies_or_none_are_refused(void **state)
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "1048577 variables, and a list has 1048576 items at most"));
     assert_int_equal(
+        sumac_distributed_read_all(many, SUMAC_VALUE_ITEMS_MAX, NULL, &values, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "variables[0] is NULL"));
+    assert_int_equal(
         sumac_distributed_read_all(NULL, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
     free(many);
     assert_int_equal(
