@@ -35,7 +35,7 @@ void found_run_learn(struct found_run *run, const wire_stats_reply *stats);
  * Lends  text. */
 const char *found_run_print(const struct found_run *run, char text[FOUND_RUN_TEXT_BYTES]);
 
-/* The same as an object. What is not known is left out. Gives  a value. */
+/* The same as an object, with the fields that are known. Gives  a value. */
 struct value *found_run_to_json(const struct found_run *run);
 
 /* May a command change this run?

@@ -195,7 +195,7 @@ struct judge_session {
     uint64_t start_clock;  /* the largest of what the ps answered to `open` */
     uint32_t initial;      /* of the members that begin with synchronous step 1 the i-th; 0: none */
     uint64_t seen_step;    /* the largest of what the ps answered to `open` */
-    uint64_t first_step;   /* from which on it is a member; 0: it is none, or not known yet */
+    uint64_t first_step;   /* the first that it is a member of; 0: no step, or not known yet */
     /* With a quorum. */
     uint64_t come_step; /* the last that it has come to, as far as some ps has said, and … */
     bool come_voided;   /* … whether with nothing that counts */
@@ -205,7 +205,7 @@ struct judge_session {
     uint64_t made_step;        /* settled: the last that it has made a contribution to, and … */
     uint64_t made_sequence; /* … which, where its turn was not over; 0: it was, or it is voided */
     uint64_t join_call, leave_call; /* 0: nobody waits */
-    bool opened; /* at every ps: its client may have heard of it, and have contributed */
+    bool opened; /* at every ps: its client may know that, and have contributed */
     bool done;
     bool left;              /* its client's leave settled it, … */
     uint64_t last_sequence; /* … which named this push as its last */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* client_describe.c -- what a client is told of variables and of a ps: every field arrives. */
+/* client_describe.c -- every field of a variable and of a ps reaches the client. */
 #include "client_played.h"
 #include "update.h"
 

@@ -52,8 +52,7 @@ static void a_run_is_said_by_its_record_else_by_its_name_else_by_a_ps(void **sta
     strcpy(recorded.program, "./digits");
     assert_said(&recorded, "run of ./digits (pid 9), ps 1 at h1:2222, up 3 min");
     assert_said(
-        &named,
-        "run \"4711\" (SLURM_JOB_ID), ps 1 at h1:2222 (pid 812 on another.host), up 3 min");
+        &named, "run \"4711\" (SLURM_JOB_ID), ps 1 at h1:2222 (pid 812 on another.host), up 3 min");
     assert_said(&nameless, "run of ps 1 at h1:2222 (pid 812 on another.host), up 0 s");
     assert_said(&silent, "run of ./digits (pid 9)");
     assert_said(&unknown, "");
@@ -100,7 +99,7 @@ static void another_users_run_is_changed_only_if_it_is_named(void **state)
     assert_int_equal(found_run_check_user(&run, user, &error), SUMAC_OK);
 }
 
-/* An identity that breaks the bounds is none. */
+/* An identity beyond the bounds is ignored. */
 static void what_a_ps_tells_is_not_trusted(void **state)
 {
     (void)state;

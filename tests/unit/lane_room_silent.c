@@ -56,7 +56,7 @@ static void a_staged_part_that_does_not_give_way_is_reported(void **state)
     talk_forget(talk);
 }
 
-/* It waits for its other parts, and nobody who comes before it wants that room. */
+/* It waits for its other parts, and only younger ones want its room. */
 static void an_older_staged_part_is_not_reported(void **state)
 {
     struct talk *const talk = *state;

@@ -11,7 +11,7 @@
 
 #define SHOWN_MAX 128u /* bytes of names, beside which the count has room */
 
-/* A name of so many bytes. */
+/* A name with that number of bytes. */
 static const char *name_of(size_t bytes)
 {
     static char name[LISTING_BYTES];

@@ -266,7 +266,7 @@ static void the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is(void 
         bool drains;
         uint32_t looks; /* for signals, once all are told of the end, until it drains */
     } cases[] = {{{15}, LANE_EVENT_TERMINATE, 0, 143, true, 0},
-                 {{2}, LANE_EVENT_TERMINATE, 0, 143, true, 0},
+                 {{2}, LANE_EVENT_TERMINATE, 0, 130, true, 0},
                  {{15, 2}, LANE_EVENT_RUN_OVER, 0, 130, false, 0}, /* the core takes its time */
                  {{15, 15}, LANE_EVENT_RUN_OVER, 0, 143, false, 0},
                  {{15, 2}, LANE_EVENT_TERMINATE, 0, 130, true, 0},

@@ -68,7 +68,7 @@ void lane_claim_hold(const struct lane *lane, struct claim *claim, struct lane_p
 void lane_claim_want(const struct lane *lane, struct claim *claim);
 /* Elements of the part were taken. */
 void lane_claims_note_elements(struct lane *lane, const struct lane_part *part);
-/* Its client has not done what it was asked to, for that number of leases. */
+/* Has its client failed to answer for that number of leases? */
 bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint64_t leases);
 /* Its stream ends for that. */
 void lane_claim_note_silence(const struct claim *claim);
