@@ -95,7 +95,7 @@ static void withdraw(struct session *session, struct part *part)
 /* Committed parts never give way: they leave the staging soon. */
 void room_give_way(struct session *session, struct part *part, uint32_t round)
 {
-    if (!part->large || !part->staged || part->push->refused || part->round != round ||
+    if (!part->large || !part->staged || part->round != round ||
         part->push->sequence <= session->commit_through)
         return;
     assert(part->push->staged_count > 0);

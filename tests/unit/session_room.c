@@ -174,6 +174,35 @@ static void a_staged_part_gives_way_and_comes_again(void **state)
     talk_close(&talk);
 }
 
+/* Push 2 is staged on ps 0 and refused on ps 1, and is not committed, as push 1 is not. */
+static void a_staged_part_of_a_refused_push_gives_way(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+
+    open_two(&talk); /* given */
+    talk_push_out(&talk, 1, 2);
+    push_large(&talk, 2, true);
+    talk_writable(&talk, 0);
+    talk_writable(&talk, 1);
+    talk_answer(&talk, 0, say_resend(&said, 2));
+    talk_writable(&talk, 0);
+    talk_staged(&talk, 0, 2);
+    talk_refused(&talk, 1, 2);
+    talk_writable(&talk, 0);
+    talk_writable(&talk, 1);
+    assert_int_equal(talk_state(&talk).commit_through, 0);
+
+    talk_answer(&talk, 0, say_give_way(&said, 2, 0)); /* when */
+
+    const wire_push_request *request = talk_request(&talk, 0); /* then */
+    assert_non_null(request);
+    assert_int_equal(request->n_withdraws, 1);
+    assert_int_equal(request->withdraws[0]->sequence, 2);
+    talk_close(&talk);
+}
+
 static void what_is_committed_is_not_withdrawn(void **state)
 {
     (void)state;
@@ -296,6 +325,7 @@ int main(void)
         cmocka_unit_test(small_parts_go_beside_one_that_waits_for_room),
         cmocka_unit_test(large_parts_ask_one_after_the_other),
         cmocka_unit_test(a_staged_part_gives_way_and_comes_again),
+        cmocka_unit_test(a_staged_part_of_a_refused_push_gives_way),
         cmocka_unit_test(what_is_committed_is_not_withdrawn),
         cmocka_unit_test(a_withdraw_that_was_lost_is_said_again_on_the_next_stream),
         cmocka_unit_test(a_part_whose_stream_broke_is_sent_again),
