@@ -51,11 +51,15 @@ static const struct {
  * the end. */
 static void say_unconnected(struct sumac_error *error)
 {
+    static const char core[] = "failed to connect to all addresses";
     static const char *const before[] = {"last error: ", ": ", ": "};
     static const char *const may_follow[] = {"Failed to connect to remote host: ", "recvmsg:"};
     char text[SUMAC_ERROR_TEXT_BYTES];
     const char *cause = text;
 
+    if (error->reason != SUMAC_REASON_UNSPECIFIED ||
+        strncmp(error->text, core, sizeof core - 1) != 0)
+        return;
     (void)text_print(text, sizeof text, "%s", error->text);
     for (size_t i = 0; i < sizeof before / sizeof before[0]; i++) {
         const char *const at = strstr(cause, before[i]);
