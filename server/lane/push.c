@@ -220,6 +220,7 @@ static void take_piece(
         lane_staging_skip(payload, piece->bytes);
         return;
     }
+    lane_claims_note_elements(lane, part, piece->bytes);
     if (part->deposit != NULL) {
         lane_deposit_take(lane, part, piece, payload);
         return;

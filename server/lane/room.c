@@ -457,17 +457,16 @@ void lane_room_share(struct lane *lane)
 
 void lane_room_tick(struct lane *lane)
 {
-    for (const struct claim *claim = lane->claims.all.first; claim != NULL;
-         claim = claim->in_lane.next) {
-        struct lane_session *session = claim->session;
+    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+        const struct lane_session *session = claim->session;
         if (session->silent || session->push_stream == NULL || !lane_claim_is_late(lane, claim, 1))
             continue;
         lane_claim_note_silence(claim);
         lane_stream_fail(
             lane, session->push_stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
             "ps %u asked session %s %s push %" PRIu64
-            " and heard nothing of it for a lease: open the stream again and answer, or ps 0 "
-            "closes the session while others wait for room",
+            ", and too little came for a lease: open the stream again and answer, or ps 0 closes "
+            "the session while others wait for room",
             lane->index, session->task,
             claim->state == CLAIM_RESERVED ? "for the elements of" : "to withdraw",
             claim->sequence);

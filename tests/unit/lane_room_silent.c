@@ -94,20 +94,95 @@ static void whoever_answers_on_a_new_stream_goes_on(void **state)
     talk_forget(talk);
 }
 
-static void a_contribution_that_is_due_is_not_reported(void **state)
+static void a_contribution_whose_elements_do_not_come_is_reported(void **state)
 {
     struct talk *const talk = *state;
     const struct members members = open_three(talk, 3 * ROOM);
     struct talk_part part = large(1, 0, 10);
 
-    part.step = 1;
+    part.step = 1; /* given */
     talk_ask(talk, members.push[1], &part);
     talk_forget(talk);
 
-    pass_half_leases(talk, 6);
+    pass_half_leases(talk, 6); /* when */
+
+    assert_true(talk_times_said(talk, "stalled 1\n") > 0); /* then */
+    assert_int_equal(talk_times_said(talk, "end of stream"), 1);
+    talk_forget(talk);
+}
+
+#define MANY 1100000u /* elements of a part that takes longer than a lease to send */
+#define SMALL_COUNT                                                                                \
+    132000u /* elements of a part that is progress by itself, and no more than a floor */
+
+static float many[MANY];
+
+/* A pool that a part of MANY fills, which session 1 has and session 2 waits for. */
+static struct members open_slow(struct talk *talk, struct talk_part *part)
+{
+    struct lane_config config = talk_config();
+
+    config.block_bytes = 1u << 16;
+    config.pool_bytes_max = wire_part_cost(sizeof many, 1, 0);
+    config.staging_bytes_max =
+        config.sessions_max * (wire_part_cost(SMALL_COUNT * sizeof(float), 1, 0) + 1000) +
+        config.pool_bytes_max;
+    const struct members members = begin_as(talk, 3, 3, config);
+    talk->aggregation = SUM;
+    talk_variable(talk, VARIABLE, MANY, UPDATE_ASSIGN_ADD);
+    for (int i = 0; i < 400; i++) /* its memory is made step by step */
+        talk_tick(talk, 5);
+    *part = large(1000, 999, 10);
+    part->values = many;
+    part->count = MANY;
+    part->room = config.pool_bytes_max;
+    talk_ask(talk, members.push[1], part);
+    part->started = 20;
+    talk_ask(talk, members.push[2], part);
+    assert_int_equal(talk_times_said(talk, "resend 1000\n"), 1);
+    talk_forget(talk);
+    return members;
+}
+
+static void a_large_part_may_take_longer_than_a_lease_to_send(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part part;
+    struct members members = open_slow(talk, &part); /* given */
+    const uint32_t step = MANY / 20;
+
+    for (uint32_t stream = 2; stream < 4; stream++) { /* when: the first stream breaks */
+        for (uint32_t at = 0; at < 19 * step; at += step) {
+            talk_part_step(talk, members.push[1], &part, at, step);
+            talk_tick(talk, talk_config().lease_ms / 4);
+        }
+        assert_false(talk_has_ended(talk, members.push[1])); /* then */
+        members.push[1] = talk_push_stream(talk, 1, stream);
+    }
 
     assert_int_equal(talk_times_said(talk, "stalled"), 0);
-    assert_int_equal(talk_times_said(talk, "end of stream"), 0);
+    talk_forget(talk);
+}
+
+static void small_parts_are_no_answer_without_end(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part part;
+    const struct members members = open_slow(talk, &part); /* given */
+    bool has_ended = false;
+
+    for (uint64_t n = 1; n < 12 && !has_ended; n++) { /* when */
+        struct talk_part before = small(n, n - 1);
+        before.values = many;
+        before.count = SMALL_COUNT;
+        before.eager = true;
+        talk_part(talk, members.push[1], &before);
+        pass_half_leases(talk, 1);
+        has_ended = talk_has_ended(talk, members.push[1]);
+    }
+
+    assert_true(has_ended); /* then */
+    assert_int_equal(talk->closed.reason, SUMAC_REASON_BUSY);
     talk_forget(talk);
 }
 
@@ -118,7 +193,9 @@ int main(void)
         talk_test(a_staged_part_that_does_not_give_way_is_reported),
         talk_test(an_older_staged_part_is_not_reported),
         talk_test(whoever_answers_on_a_new_stream_goes_on),
-        talk_test(a_contribution_that_is_due_is_not_reported),
+        talk_test(a_contribution_whose_elements_do_not_come_is_reported),
+        talk_test(a_large_part_may_take_longer_than_a_lease_to_send),
+        talk_test(small_parts_are_no_answer_without_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -570,7 +570,7 @@ static enum sumac_status read_header(
     return meeting_read(said, &first, texts, meeting, error);
 }
 
-/* End the round of that header, even when no participant has come to it on this ps. */
+/* End the round of that header, even if this ps has no contribution to it. */
 static enum sumac_status obey_whole(
     struct lane *lane, const wire_meeting *said, const struct sumac_error *end,
     struct sumac_error *error)

@@ -61,21 +61,14 @@ void lane_claim_reserve(struct lane *lane, struct claim *claim)
     assert(lane->claims.waiting > 0);
     assert(claim->part == NULL);
     claim->state = CLAIM_RESERVED;
-    claim->used_bytes = claim->most_bytes = 0;
+    claim->used_bytes = claim->progress_bytes = claim->before_bytes = 0;
     claim->since_us = lane->now_us;
     claim->wait_said = false;
     lane->claims.waiting--;
     count(lane, lane->claims.bytes + claim->room_bytes);
 }
 
-static void note_progress(const struct lane *lane, struct lane_session *session)
-{
-    session->progress_bytes = 0;
-    session->progress_us = lane->now_us;
-    session->silent = false;
-}
-
-void lane_claim_hold(const struct lane *lane, struct claim *claim, struct lane_part *part)
+void lane_claim_hold(struct claim *claim, struct lane_part *part)
 {
     assert(claim->state == CLAIM_RESERVED);
     assert(claim->sequence == part->sequence);
@@ -83,7 +76,7 @@ void lane_claim_hold(const struct lane *lane, struct claim *claim, struct lane_p
     claim->state = CLAIM_HELD;
     claim->part = part;
     claim->way_asked = false;
-    note_progress(lane, claim->session);
+    claim->session->silent = false;
 }
 
 /* ---- does its client do what it is asked to? ---- */
@@ -101,49 +94,43 @@ void lane_claim_want(const struct lane *lane, struct claim *claim)
     claim->wanted_us = lane->now_us;
 }
 
-/* What comes once more, since its stream broke, is no progress. Small parts are sent in order. */
-void lane_claims_note_elements(struct lane *lane, const struct lane_part *part)
+/* Parts before it may be on the wire when its room is kept, but no more of them than a floor. */
+void lane_claims_note_elements(struct lane *lane, const struct lane_part *part, uint64_t bytes)
 {
-    struct lane_session *session = part->session;
-    const uint64_t bytes = part->claim == NULL ? part->room_bytes : part->claim->used_bytes;
-    uint64_t *most = part->claim == NULL ? &session->newest_bytes : &part->claim->most_bytes;
-
-    if (part->claim == NULL && part->sequence < session->newest)
-        return;
-    if (part->claim == NULL && part->sequence > session->newest) {
-        session->newest = part->sequence;
-        session->newest_bytes = 0;
+    for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
+        if (claim->session != part->session || claim->state != CLAIM_RESERVED ||
+            claim->sequence < part->sequence || claim->before_bytes > lane->grant_bytes)
+            continue;
+        if (claim->sequence != part->sequence)
+            claim->before_bytes += bytes;
+        claim->progress_bytes += bytes;
+        if (claim->progress_bytes < CLAIM_PROGRESS_BYTES)
+            continue;
+        claim->progress_bytes = 0;
+        claim->since_us = lane->now_us;
+        claim->session->silent = false;
     }
-    if (bytes <= *most)
-        return;
-    session->progress_bytes += bytes - *most;
-    *most = bytes;
-    if (session->progress_bytes >= CLAIM_PROGRESS_BYTES)
-        note_progress(lane, session);
 }
 
-/* A contribution that is due holds up its own step alone: others have room beside it. */
 bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint64_t leases)
 {
     const struct lane_session *session = claim->session;
-    uint64_t since_us = 0;
+    uint64_t since_us = claim->since_us;
 
-    if (session->closing || claim->rank.line == CLAIM_LINE_DUE || claim->state == CLAIM_WAITS)
+    if (session->closing || claim->state == CLAIM_WAITS)
         return false;
-    if (claim->state == CLAIM_RESERVED)
-        since_us = later(claim->since_us, session->progress_us);
-    else if (
-        claim->wanted_us == 0 || lane->now_us - claim->wanted_us > lease_us(lane) / 2 ||
-        claim->sequence <= session->commit_through)
-        return false;
-    else
+    if (claim->state == CLAIM_HELD) {
+        if (claim->wanted_us == 0 || lane->now_us - claim->wanted_us > lease_us(lane) / 2 ||
+            claim->sequence <= session->commit_through)
+            return false;
         since_us = claim->wanted_since_us;
+    }
     since_us = later(since_us, lane->resumed_us);
     assert(since_us <= lane->now_us);
     return lane->now_us - since_us > leases * lease_us(lane);
 }
 
-void lane_claim_note_silence(const struct claim *claim) { claim->session->silent = true; }
+void lane_claim_note_silence(struct claim *claim) { claim->session->silent = true; }
 
 bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim)
 {

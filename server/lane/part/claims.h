@@ -15,7 +15,7 @@
 
 #include "step.h"
 
-/* New bytes that a client must bring in each lease, if it does not end a part. */
+/* A client sends as many bytes in each lease, or ends a part. */
 #define CLAIM_PROGRESS_BYTES 262144u
 #define CLAIM_LEASES_MAX 2u       /* the stream ends after one, the session after all of them */
 #define CLAIMS_PER_SESSION_MAX 4u /* that no part holds: a client asks for one after the other */
@@ -45,8 +45,9 @@ struct claim {
     uint64_t sequence, previous, step; /* of a contribution; 0: of no step */
     uint64_t started_us;               /* wall clock, as the client stamped it */
     uint64_t room_bytes, used_bytes;
-    uint64_t most_bytes;      /* that were used since its room is kept, on whatever stream */
-    uint64_t since_us;        /* since when its room is kept */
+    uint64_t since_us;        /* when its room was kept, or CLAIM_PROGRESS_BYTES of it came, … */
+    uint64_t progress_bytes;  /* … and what has come since then */
+    uint64_t before_bytes;    /* of parts before it, since its room is kept */
     uint64_t wanted_us;       /* when its part was last to give way, and … */
     uint64_t wanted_since_us; /* … since when it is */
     bool way_asked;           /* its part was asked to give way */
@@ -63,16 +64,16 @@ lane_claim_create(struct lane *lane, struct lane_session *session, const wire_pa
 /* Keep its room. */
 void lane_claim_reserve(struct lane *lane, struct claim *claim);
 /* Its part took its place. */
-void lane_claim_hold(const struct lane *lane, struct claim *claim, struct lane_part *part);
+void lane_claim_hold(struct claim *claim, struct lane_part *part);
 /* It is to give way, asked or not: its client may have no stream. */
 void lane_claim_want(const struct lane *lane, struct claim *claim);
-/* Elements of the part were taken. */
-void lane_claims_note_elements(struct lane *lane, const struct lane_part *part);
+/* That many bytes of elements of the part have come. */
+void lane_claims_note_elements(struct lane *lane, const struct lane_part *part, uint64_t bytes);
 /* Has its client failed to answer for that number of leases? */
 bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint64_t leases);
 /* Its stream ends for that. */
-void lane_claim_note_silence(const struct claim *claim);
-/* The same for as long as CLAIM_LEASES_MAX. */
+void lane_claim_note_silence(struct claim *claim);
+/* … for CLAIM_LEASES_MAX. */
 bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim);
 bool lane_claim_waits(const struct lane *lane, const struct claim *claim);
 /* It has no room any more, and waits. */

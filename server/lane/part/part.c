@@ -187,7 +187,6 @@ bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t byt
         if (bytes > part->claim->room_bytes - part->claim->used_bytes)
             return false;
         part->claim->used_bytes += bytes;
-        lane_claims_note_elements(lane, part);
         return true;
     }
     if (bytes > grant || session->staged_bytes + bytes > grant ||
@@ -196,7 +195,6 @@ bool lane_part_take_room(struct lane *lane, struct lane_part *part, uint64_t byt
     session->staged_bytes += bytes;
     part->room_bytes += bytes;
     lane_staging_count(lane, lane->staged_bytes + bytes);
-    lane_claims_note_elements(lane, part);
     assert(session->staged_bytes >= part->room_bytes);
     assert(lane->staged_bytes >= session->staged_bytes);
     return true;

@@ -113,10 +113,7 @@ struct lane_session {
     uint32_t deposit_count;        /* … so many: above … */
     uint64_t met_through;          /* … this */
     uint64_t contributed_step;     /* the largest that a contribution of it took its place for */
-    uint64_t progress_us;          /* when it last sent enough of what it was asked for, … */
-    uint64_t progress_bytes;       /* … and what has come since then */
-    bool silent; /* its stream was ended for want of progress, and none has come since */
-    uint64_t newest, newest_bytes; /* the last part that took no room in the pool, and of it */
+    bool silent; /* its stream was ended since it did not answer, and it still does not */
     /* operation/ changes */
     struct lane_part *applying; /* of its parts, the one whose turn it is */
     uint64_t mark;
