@@ -148,13 +148,13 @@ static const struct option_row *find_row(const struct command *command, const ch
 /* The option of the command that this one hands options on to; NULL: none is meant. */
 static const struct option_row *find_carried(const struct command *command, const char *name)
 {
-    const char *const *not = command->carries_not;
+    const char *const *own = command->carries_not;
 
     if (command->carries_to == NULL)
         return NULL;
-    while (*not != NULL && strcmp(*not, name) != 0)
-        not ++;
-    return *not != NULL ? NULL : find_row(command->carries_to, name);
+    while (*own != NULL && strcmp(*own, name) != 0)
+        own++;
+    return *own != NULL ? NULL : find_row(command->carries_to, name);
 }
 
 static const struct command *find_owner(const char *name)
