@@ -63,7 +63,6 @@ const char *wire_close_cause_print(const struct close_cause *cause, char *text)
         (void)text_print(
             text, CLOSE_CAUSE_TEXT_BYTES,
             ": it kept staging that other pushes waited for, and for two leases it neither sent "
-            "the "
-            "elements that a ps asked for nor gave way");
+            "the elements that a ps asked for nor gave way");
     return text;
 }
