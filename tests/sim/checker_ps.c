@@ -168,10 +168,12 @@ void checker_replied(
 
 /* ---- answers and records */
 
+/* What a client sent before it was killed may still come. */
 static const struct sim_session *session_of(const struct world *world, const struct stream *stream)
 {
-    return stream->kind == LANE_STREAM_PEER ? NULL
-                                            : world->clients[stream->caller - SIM_PS_MAX]->life;
+    return stream->kind == LANE_STREAM_PEER
+               ? NULL
+               : checker_life_of(world, stream->caller, stream->caller_life);
 }
 
 static struct sim_push *
@@ -383,9 +385,7 @@ static void note_decided(struct world *world, const wire_decide_session *decide)
 /* Its client says nothing more. */
 static void note_told(const struct world *world, const struct stream *stream)
 {
-    struct sim_session *life = world->clients[stream->caller - SIM_PS_MAX]->life;
-
-    life->told_closed = true;
+    checker_life_of(world, stream->caller, stream->caller_life)->told_closed = true;
 }
 
 /* Or is that of an open session. */
