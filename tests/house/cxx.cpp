@@ -20,11 +20,15 @@ int main()
     sumac_worker *worker = nullptr;
     const sumac_client_options nowhere{};
     const sumac_worker_options nothing{};
+    sumac_worker_options some{}; // README's way: a member that is not set has its default
+    some.reduce = SUMAC_REDUCE_MEAN;
+    some.step = [](sumac_replica *) { return SUMAC_OK; };
 
     const bool opened =
         refused_for_want_of("cluster", sumac_client_open(&nowhere, &client, &error), error);
     const bool created =
-        refused_for_want_of("client", sumac_worker_create(&nothing, &worker, &error), error);
+        refused_for_want_of("client", sumac_worker_create(&nothing, &worker, &error), error) &&
+        refused_for_want_of("client", sumac_worker_create(&some, &worker, &error), error);
     double values[2][3] = {};
     const sumac_tensor tensor = sumac_tensor_over(values, SUMAC_FLOAT64, SUMAC_SHAPE(2, 3));
     static_assert(SUMAC_SHAPE(2, 3).rank == 2 && SUMAC_SCALAR.rank == 0, "a shape is a constant");
