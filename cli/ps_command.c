@@ -234,6 +234,17 @@ static bool check(const struct ps_options *options)
     return false;
 }
 
+/* An IPv6 address has two colons at least. */
+static bool check_bind(const char *host)
+{
+    const char *const colon = host == NULL ? NULL : strchr(host, ':');
+
+    if (colon == NULL || strchr(colon + 1, ':') != NULL)
+        return true;
+    fprintf(stderr, "sumac ps: --bind wants a host alone, not %s; its port is --port's\n", host);
+    return false;
+}
+
 static bool take_placement(struct ps_words *words)
 {
     const char *const given = words->placement == NULL ? "round-robin" : words->placement;
@@ -309,8 +320,8 @@ static int serve(const struct command *command, int argc, char **argv)
         fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
         return EXIT_MISUSED;
     }
-    if (!check(&words.server) || !take_placement(&words) || !take_on_loss(&words) ||
-        !take_step_deadline(&words))
+    if (!check(&words.server) || !check_bind(words.server.bind_host) || !take_placement(&words) ||
+        !take_on_loss(&words) || !take_step_deadline(&words))
         return EXIT_MISUSED;
     struct sumac_cluster cluster;
     struct sumac_error error = {0};
