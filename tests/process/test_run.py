@@ -83,6 +83,10 @@ class Run(unittest.TestCase):
         for option, code, shown in (("--help", 0, ("usage: digits", "")), ("--nothing", 2, ("", "usage: digits"))):
             done = subprocess.run([DIGITS, option], capture_output=True, text=True, timeout=PATIENCE_S)
             self.assertEqual((done.returncode, done.stdout[:13], done.stderr[:13]), (code, *shown))
+        for words in (["--step", "3"], ["--steps"], ["--steps", "three"], ["--curve", "/nowhere/curve"]):
+            done = subprocess.run([os.path.join(BUILD, "strategies"), *words], capture_output=True, text=True, timeout=PATIENCE_S)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("usage: ", done.stderr)
 
     def test_two_workers_learn_the_digits_through_two_ps(self):
         run = self.run_program("--replicas", "2", "--", DIGITS)
