@@ -166,12 +166,25 @@ static const struct command *find_owner(const char *name)
     return owner;
 }
 
+/* "sessions-max" for "sessions". */
+static const char *find_longer(const struct command *command, const char *name)
+{
+    const size_t bytes = strlen(name);
+    const char *longer = NULL;
+
+    for (size_t i = 0; (longer = row_name(command, i)) != NULL; i++)
+        if (strncmp(longer, name, bytes) == 0 && longer[bytes] == '-')
+            return longer;
+    return NULL;
+}
+
 /* `value` NULL: none was given. */
 static enum options_outcome
 unknown(const struct command *command, const char *name, const char *value)
 {
     const struct option_row *const carried = find_carried(command, name);
-    const char *const nearest = nearest_word(name, row_name, command);
+    const char *const near = nearest_word(name, row_name, command);
+    const char *const meant = near != NULL ? near : find_longer(command, name);
     const struct command *const owner = find_owner(name);
 
     fprintf(stderr, "sumac %s: unknown option --%s; ", command->name, name);
@@ -182,8 +195,8 @@ unknown(const struct command *command, const char *name, const char *value)
             carried->argument == NULL ? ""
             : value != NULL           ? value
                                       : carried->argument);
-    else if (nearest != NULL)
-        fprintf(stderr, "did you mean --%s?\n", nearest);
+    else if (meant != NULL)
+        fprintf(stderr, "did you mean --%s?\n", meant);
     else if (owner != NULL)
         fprintf(stderr, "`sumac %s` has it\n", owner->name);
     else

@@ -8,7 +8,6 @@
 #include "command.h"
 #include "descriptors.h"
 #include "error.h"
-#include "nearest.h"
 #include "options.h"
 #include "plugin_files.h"
 #include "ps.h"
@@ -176,29 +175,6 @@ const struct command ps_command = {
     .run = serve,
 };
 
-static const char *known_job(const void *context, size_t index)
-{
-    static const char *const jobs[] = {"ps", "worker", "chief"};
-    (void)context;
-
-    return index < sizeof jobs / sizeof jobs[0] ? jobs[index] : NULL;
-}
-
-/* Nobody waits for the tasks of a job wroker: where there is no job worker, that is what it was to
- * be. Beside a job worker, a name that is near to it is a job of its own. */
-static enum sumac_status check_jobs(const struct sumac_cluster *cluster, struct sumac_error *error)
-{
-    for (uint32_t i = 0; i < cluster->job_count; i++) {
-        const char *const name = cluster->jobs[i].name;
-        const char *const meant = nearest_word(name, known_job, NULL);
-        if (meant != NULL && sumac_cluster_job(cluster, meant) == NULL)
-            return fail(
-                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-                "TF_CONFIG has a job %s, and no job %s: did you mean %s?", name, meant, meant);
-    }
-    return SUMAC_OK;
-}
-
 /* The cluster, with this process as one of its ps. */
 static enum sumac_status
 resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct sumac_error *error)
@@ -215,9 +191,7 @@ resolve(const struct ps_words *words, struct sumac_cluster *cluster, struct suma
 
     if (status != SUMAC_OK)
         return status;
-    status = check_jobs(cluster, error);
-    if (status == SUMAC_OK)
-        status = sumac_cluster_check_task(cluster, error);
+    status = sumac_cluster_check_task(cluster, error);
     if (status == SUMAC_OK && strcmp(cluster->task_type, "ps") != 0) {
         (void)snprintf(
             error->text, sizeof error->text,
@@ -257,6 +231,17 @@ static bool check(const struct ps_options *options)
             options->grpc_memory_bytes_max);
     else
         return true;
+    return false;
+}
+
+/* An IPv6 address has two colons at least. */
+static bool check_bind(const char *host)
+{
+    const char *const colon = host == NULL ? NULL : strchr(host, ':');
+
+    if (colon == NULL || strchr(colon + 1, ':') != NULL)
+        return true;
+    fprintf(stderr, "sumac ps: --bind wants a host alone, not %s; its port is --port's\n", host);
     return false;
 }
 
@@ -335,8 +320,8 @@ static int serve(const struct command *command, int argc, char **argv)
         fprintf(stderr, "sumac ps: %s is no option; `sumac ps --help` lists them\n", argv[0]);
         return EXIT_MISUSED;
     }
-    if (!check(&words.server) || !take_placement(&words) || !take_on_loss(&words) ||
-        !take_step_deadline(&words))
+    if (!check(&words.server) || !check_bind(words.server.bind_host) || !take_placement(&words) ||
+        !take_on_loss(&words) || !take_step_deadline(&words))
         return EXIT_MISUSED;
     struct sumac_cluster cluster;
     struct sumac_error error = {0};

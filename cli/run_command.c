@@ -170,7 +170,11 @@ static int check_program(const char *name)
 {
     const int why = look_for_program(name);
 
-    if (why != 0)
+    if (why == ENOENT && strchr(name, '/') == NULL && look_at_file(name) == 0)
+        fprintf(
+            stderr, "sumac run: %s is not in PATH; write ./%s for the one in this folder\n", name,
+            name);
+    else if (why != 0)
         fprintf(stderr, "sumac run: %s: %s\n", name, strerror(why));
     return why == 0 ? 0 : why == ENOENT ? 127 : 126;
 }

@@ -15,6 +15,7 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,6 +133,21 @@ static double train(struct sumac_strategy *strategy, struct job *job)
     return mean;
 }
 
+/* The value of the option at argv[i] as *steps or *curve; false: there is no such option, or no
+ * value that it can have. */
+static bool read_option(char **argv, int i, uint64_t *steps, FILE **curve)
+{
+    const char *const value = argv[i + 1];
+    char *end = NULL;
+
+    if (value != NULL && strcmp(argv[i], "--curve") == 0)
+        return (*curve = fopen(value, "w")) != NULL;
+    if (value == NULL || strcmp(argv[i], "--steps") != 0)
+        return false;
+    *steps = strtoull(value, &end, 10);
+    return end != value && *end == '\0';
+}
+
 int main(int argc, char **argv)
 {
     struct job job = {.variables = {NULL}};
@@ -140,12 +156,11 @@ int main(int argc, char **argv)
     uint64_t steps = 400;
     FILE *curve = NULL;
 
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (strcmp(argv[i], "--steps") == 0)
-            steps = strtoull(argv[i + 1], NULL, 10);
-        else if (strcmp(argv[i], "--curve") == 0)
-            curve = fopen(argv[i + 1], "w");
-    }
+    for (int i = 1; i < argc; i += 2)
+        if (!read_option(argv, i, &steps, &curve)) {
+            fprintf(stderr, "usage: %s [--steps N] [--curve FILE]\n", argv[0]);
+            return 2;
+        }
     if (!digits_data_read(DIGITS_DATA, &job.data) ||
         !digits_order_init(&job.order, job.data.training_count, 1))
         return EXIT_FAILURE;

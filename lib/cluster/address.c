@@ -137,6 +137,8 @@ const char *address_flaw(const char *address, size_t bytes)
 {
     size_t end = bytes; /* just past the last colon */
 
+    if (memchr(address, ',', bytes) != NULL)
+        return "it has a comma: give each address by itself";
     while (end > 0 && address[end - 1] != ':')
         end--;
     if (end == 0)

@@ -8,6 +8,7 @@
 
 #include "error.h"
 #include "member_jobs.h"
+#include "nearest.h"
 #include "text.h"
 
 static void free_job(struct sumac_job *job)
@@ -131,6 +132,39 @@ sumac_cluster_master(const struct sumac_cluster *cluster, char **master, struct 
     return give_text(layer, layer[0] != '\0' ? "://" : "", address, master, error);
 }
 
+static const char *known_job(const void *context, size_t index)
+{
+    static const char *const jobs[] = {"ps", "worker", "chief"};
+    (void)context;
+
+    return index < sizeof jobs / sizeof jobs[0] ? jobs[index] : NULL;
+}
+
+/* No process waits for the tasks of a job wroker. Where there is no job worker, wroker is a
+ * misspelt worker. Beside a job worker, it is a job of its own. */
+static enum sumac_status check_names(const struct sumac_cluster *cluster, struct sumac_error *error)
+{
+    for (uint32_t i = 0; i < cluster->job_count; i++) {
+        const char *const name = cluster->jobs[i].name;
+        const char *const meant = nearest_word(name, known_job, NULL);
+        if (meant != NULL && sumac_cluster_job(cluster, meant) == NULL)
+            return fail(
+                error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+                "TF_CONFIG has a job %s, and no job %s: did you mean %s?", name, meant, meant);
+    }
+    return SUMAC_OK;
+}
+
+char *cluster_print_jobs(const struct sumac_cluster *cluster, char *text, size_t text_bytes)
+{
+    size_t used = text_print(text, text_bytes, "%s", "");
+
+    for (uint32_t i = 0; i < cluster->job_count; i++)
+        used += text_print(
+            text + used, text_bytes - used, "%s%s", i == 0 ? "" : ", ", cluster->jobs[i].name);
+    return text;
+}
+
 /* Refuse a text with parts that would be ignored. */
 static enum sumac_status
 check_understood(const struct sumac_cluster *cluster, struct sumac_error *error)
@@ -153,7 +187,7 @@ check_understood(const struct sumac_cluster *cluster, struct sumac_error *error)
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "TF_CONFIG's rpc_layer is %.64s, and tasks talk over grpc: say that, or leave it out",
             layer);
-    return SUMAC_OK;
+    return check_names(cluster, error);
 }
 
 enum sumac_status
@@ -189,6 +223,7 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
     if (cluster == NULL)
         return fail_for_null(error, "sumac_cluster_check_task", "cluster");
     const enum sumac_status status = check_understood(cluster, error);
+    char jobs[JOBS_BYTES];
 
     if (status != SUMAC_OK)
         return status;
@@ -206,7 +241,15 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
     if (sumac_cluster_job(cluster, "ps") == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-            "the cluster in TF_CONFIG has no ps: add \"ps\": [\"HOST:PORT\"] to its \"cluster\"");
+            "the cluster in TF_CONFIG has no ps: add \"ps\": [\"HOST:PORT\"] to its \"cluster\", "
+            "which has %s",
+            cluster_print_jobs(cluster, jobs, sizeof jobs));
+    if (cluster->task_type == NULL && cluster->task_index_given)
+        return fail(
+            error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+            "TF_CONFIG does not say of which job this process is task %u: add \"type\": \"ps\" or "
+            "\"worker\" to its \"task\"",
+            cluster->task_index);
     if (cluster->task_type == NULL)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
@@ -221,6 +264,7 @@ sumac_cluster_check_task(const struct sumac_cluster *cluster, struct sumac_error
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "the cluster in TF_CONFIG has no worker and no chief: add \"worker\": [\"HOST:PORT\"] "
-            "to its \"cluster\"");
+            "to its \"cluster\", which has %s",
+            cluster_print_jobs(cluster, jobs, sizeof jobs));
     return SUMAC_OK;
 }

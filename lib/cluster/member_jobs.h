@@ -6,6 +6,8 @@
 
 #include "sumac/cluster.h"
 
+#define JOBS_BYTES 160 /* of the jobs' names in an error */
+
 /* "chief" or "worker"; NULL: no task of that job is a member. Lends  it. Threads  any. */
 const char *cluster_member_job(const char *name);
 
@@ -18,6 +20,9 @@ const struct sumac_job *cluster_members(const struct sumac_cluster *cluster, con
  * naming the key. Threads  any. */
 enum sumac_status
 cluster_check_member(const struct sumac_cluster *cluster, struct sumac_error *error);
+
+/* "ps, worker": as much of the jobs' names as there is room for. Returns `text`. Threads  any. */
+char *cluster_print_jobs(const struct sumac_cluster *cluster, char *text, size_t text_bytes);
 
 /* How many members are listed. */
 uint32_t cluster_member_count(const struct sumac_cluster *cluster);

@@ -29,6 +29,7 @@
 
 #include "address.h"
 #include "error.h"
+#include "member_jobs.h"
 #include "sumac/cluster.h"
 #include "text.h"
 
@@ -271,7 +272,9 @@ read_index(const json_t *value, struct sumac_cluster *cluster, struct sumac_erro
     }
     if (!valid)
         return REFUSE(
-            "TF_CONFIG: \"index\" of \"task\" is not a whole number from 0 to %d", INDEX_MAX);
+            "TF_CONFIG: \"index\" of \"task\" is not a whole number from 0 to %d%s%.64s", INDEX_MAX,
+            json_is_string(value) ? ": " : "",
+            json_is_string(value) ? json_string_value(value) : "");
     cluster->task_index_given = true;
     return SUMAC_OK;
 }
@@ -330,6 +333,40 @@ static bool depth_is_valid(json_t *value, unsigned depth)
     return true;
 }
 
+/* Does `text` begin with these characters, whatever blanks are before or between them? */
+static bool begins_with(const char *text, const char *characters)
+{
+    for (; *characters != '\0'; characters++) {
+        text += strspn(text, " \t\r\n");
+        if (*text++ != *characters)
+            return false;
+    }
+    return true;
+}
+
+/* The remedy for a text that is not JSON, behind a semicolon; "": none is known. */
+static const char *remedy(const char *text)
+{
+    static const struct {
+        const char *beginning, *remedy;
+    } rows[] = {
+        {"{'", "; JSON has double quotes, and this text has single ones: write it with Python's "
+               "json.dumps"},
+        {"'{", "; leave out the quotes around it"}, /* `docker run --env-file` keeps them */
+        {"\"{", "; leave out the quotes around it"},
+        {"{\\", "; leave out each backslash before a quote"},
+        {"{\xe2\x80", "; JSON has straight double quotes, and this text has typographic ones"},
+        {"TF_CONFIG", "; leave out the name at its beginning"},
+        {"/", "; it is the text itself, not the name of a file"},
+        {"./", "; it is the text itself, not the name of a file"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (begins_with(text, rows[i].beginning))
+            return rows[i].remedy;
+    return "";
+}
+
 static enum sumac_status load(const char *text, json_t **root, struct sumac_error *error)
 {
     if (strncmp(text, "\xef\xbb\xbf", 3) == 0)
@@ -339,10 +376,7 @@ static enum sumac_status load(const char *text, json_t **root, struct sumac_erro
     if (*root == NULL)
         return REFUSE(
             "TF_CONFIG is not JSON: line %d, column %d: %s%s", where.line, where.column, where.text,
-            strchr(text, '"') == NULL && strchr(text, '\'') != NULL
-                ? "; JSON has double quotes, and this text has single ones: write it with Python's "
-                  "json.dumps"
-                : "");
+            remedy(text));
     if (json_is_string(*root))
         return REFUSE("TF_CONFIG is a JSON string, not an object: it is quoted twice");
     if (!json_is_object(*root))
@@ -437,10 +471,11 @@ place_task(const json_t *root, struct sumac_cluster *cluster, struct sumac_error
         if (strcmp(cluster->jobs[i].name, cluster->task_type) == 0)
             own = &cluster->jobs[i];
     }
+    char jobs[JOBS_BYTES];
     if (own == NULL && strcmp(cluster->task_type, "evaluator") != 0)
         return REFUSE(
-            "TF_CONFIG: \"cluster\" has no job for this process's task type: \"%s\"",
-            cluster->task_type);
+            "TF_CONFIG: \"cluster\" has no job for this process's task type: \"%.64s\"; it has %s",
+            cluster->task_type, cluster_print_jobs(cluster, jobs, sizeof jobs));
     if (own == NULL || !cluster->task_index_given)
         return SUMAC_OK;
     cluster->told_only_itself = !own->sparse && own->task_count == 1 && some_job_is_a_map(root);

@@ -444,6 +444,8 @@ class Words(unittest.TestCase):
                 (["run", "--quorum", "--", "true"], "--quorum; `sumac ps` has it: --ps-options '--quorum K'"),
                 (["run", "--port", "1", "--", "true"], "--port; `sumac ps` has it"),
                 (["ps", "--workers", "2"], "--workers; `sumac run` has it"),
+                (["ps", "--sessions", "3"], "--sessions; did you mean --sessions-max?"),
+                (["stats", "--interval", "1"], "--interval; did you mean --interval-ms?"),
                 (["ls", "--shard"], "--shard; did you mean --shards?")):
             code, _, errors = sumac(*words)
             self.assertEqual((code, errors), (2, f"sumac {words[0]}: unknown option {said}\n"))
@@ -523,6 +525,11 @@ class Words(unittest.TestCase):
         code, _, errors = sumac("ps", "--staging-max", "lots")
         self.assertEqual(code, 2)
         self.assertIn("--staging-max wants a size such as", errors)
+
+    def test_a_host_with_a_port_is_no_place_to_listen(self):
+        for host in ("localhost:5", "http://h", "127.0.0.1:2222"):
+            code, _, errors = sumac("ps", "--bind", host)
+            self.assertEqual((code, errors), (2, f"sumac ps: --bind wants a host alone, not {host}; its port is --port's\n"))
 
     def test_a_bound_that_serves_nobody_is_refused(self):
         for option, value, said in (("--sessions-max", "0", "a whole number, 1 to 4294967295, not 0"),

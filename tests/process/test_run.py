@@ -83,6 +83,10 @@ class Run(unittest.TestCase):
         for option, code, shown in (("--help", 0, ("usage: digits", "")), ("--nothing", 2, ("", "usage: digits"))):
             done = subprocess.run([DIGITS, option], capture_output=True, text=True, timeout=PATIENCE_S)
             self.assertEqual((done.returncode, done.stdout[:13], done.stderr[:13]), (code, *shown))
+        for words in (["--step", "3"], ["--steps"], ["--steps", "three"], ["--curve", "/nowhere/curve"]):
+            done = subprocess.run([os.path.join(BUILD, "strategies"), *words], capture_output=True, text=True, timeout=PATIENCE_S)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn("usage: ", done.stderr)
 
     def test_two_workers_learn_the_digits_through_two_ps(self):
         run = self.run_program("--replicas", "2", "--", DIGITS)
@@ -154,6 +158,14 @@ class Run(unittest.TestCase):
             self.assertNotIn("ps 0", run.text())
         told = subprocess.run([SUMAC, "run", "--help"], capture_output=True, text=True, timeout=PATIENCE_S).stdout
         self.assertIn("126: PROGRAM cannot be executed; 127: it is not there", " ".join(told.split()))
+
+    def test_a_program_of_this_folder_that_is_not_in_path_is_answered_with_how_to_name_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.open(os.path.join(folder, "mine"), os.O_WRONLY | os.O_CREAT, 0o700), "w"):
+                pass
+            told = subprocess.run([SUMAC, "run", "--", "mine"], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual((told.returncode, told.stderr),
+                         (127, "sumac run: mine is not in PATH; write ./mine for the one in this folder\n"))
 
     def test_a_ps_that_is_killed_ends_the_run(self):
         run = self.run_program("--", "sh", "-c", "echo up; sleep 1000")

@@ -74,6 +74,7 @@ class NoJob(unittest.TestCase):
                 ({"PS": "08"}, "PS is '08'; it is the number of ps, 1 or more"),
                 ({"PS": "a[$(date)]"}, "PS is 'a[$(date)]'; it is the number of ps, 1 or more"),
                 ({"PS": "3"}, "the job has 3 tasks, and PS=3 of them are ps: no task is left for a worker; ask for more (--ntasks)"),
+                ({"SLURM_NTASKS": ""}, "the job has no number of tasks; ask for one (--ntasks)"),
                 ({"PORT": "ssh"}, "PORT is 'ssh'; it is the first of 3 ports, from 1 to 65533"),
                 ({"PORT": "0"}, "PORT is '0'; it is the first of 3 ports, from 1 to 65533"),
                 ({"PORT": "65534"}, "PORT is '65534'; it is the first of 3 ports, from 1 to 65533"),

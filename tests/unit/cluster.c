@@ -271,6 +271,12 @@ static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void 
         "has no \"cluster\", but \"clutser\"");
     assert_check("{\"ps\": {\"count\": 1}}", "has no \"cluster\", but \"ps\"");
     assert_check(
+        "{\"cluster\": {\"server\": [\"a:1\"], \"trainer\": [\"b:1\"]}}",
+        "to its \"cluster\", which has server, trainer");
+    assert_check(
+        "{\"cluster\": {\"PS\": [\"a:1\"], \"Worker\": [\"b:1\"]}}",
+        "has a job PS, and no job ps: did you mean ps?");
+    assert_check(
         "{" TWO_OF_EACH
         ", \"task\": {\"type\": \"ps\", \"index\": 0}, \"rpc_layer\": \"grpc+verbs\"}",
         "rpc_layer is grpc+verbs");
@@ -285,6 +291,10 @@ static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state
     (void)state;
     assert_check("{" TWO_OF_EACH "}", "add \"task\"");
     assert_check("{" TWO_OF_EACH ", \"task\": {\"type\": \"ps\"}}", "add \"index\"");
+    assert_check("{" TWO_OF_EACH ", \"task\": {\"index\": 1}}", "is task 1: add \"type\"");
+    assert_refused(
+        "{" TWO_OF_EACH ", \"task\": {\"type\": \"worker-0\"}}", "\"worker-0\"; it has ps, worker");
+    assert_refused("{\"task\": {\"index\": \"$RANK\"}}", "2147483647: $RANK");
 }
 
 static void an_address_is_a_host_and_a_port(void **state)
@@ -335,7 +345,8 @@ static void what_no_host_has_is_no_address(void **state)
         {"no value", {"None:1", "null:1"}},
         {"letters, digits",
          {"a b:1", "a\t:1", "a\x7f:1", "alice@h:1", "*:1", "h;rm:1", "'127.0.0.1':1",
-          "127.0.0.1#:1", "h%C3:1", "h\xc3\xb6st:1", "task=0:1", "a,b:1"}},
+          "127.0.0.1#:1", "h%C3:1", "h\xc3\xb6st:1", "task=0:1"}},
+        {"a comma", {"a,b:1", "a:1,b:1", "10.0.0.1:1,10.0.0.2:1", "a:1,"}},
         {"each part", {"a..b:1", ".:1", "..:1", ".a:1", "-h:1", "h-:1", "a.-b:1"}},
         {"no IPv4 address", {"256.256.256.256:1", "1.2.3.4.5:1", "10.0.0.999:1", "300.1:1"}},
         {"no single host",
@@ -512,7 +523,7 @@ static void a_text_that_no_strategy_understands_is_refused_with_its_key(void **s
          "\"index\": "
          "1}}",
          "task is trainer"},
-        {"{\"cluster\": {\"workers\": [\"a:1\"]}}", "task is none"},
+        {"{\"cluster\": {\"workers\": [\"a:1\"]}}", "has a job workers, and no job worker"},
         {"{\"cluster\": {\"worker\": [\"a:1\", \"b:1\"]}}", "task is none"},
         {"{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {\"type\": \"worker\", \"index\": 0}, "
          "\"rpc_layer\": \"grpc+verbs\"}",
@@ -544,6 +555,15 @@ static void text_that_is_no_object_is_told_what_it_is(void **state)
     assert_refused("null", "TF_CONFIG is null");
     assert_refused("\"{\\\"cluster\\\": {}}\"", "a JSON string, not an object: it is quoted twice");
     assert_refused("{'cluster': {}}", "single ones: write it with Python's json.dumps");
+    assert_refused("'{\"cluster\": {}}'", "leave out the quotes around it");
+    assert_refused("\"{\"cluster\": {}}\"", "leave out the quotes around it");
+    assert_refused(" {\n \\\"cluster\\\": {}}", "leave out each backslash");
+    assert_refused(
+        "{\xe2\x80\x9c"
+        "cluster\xe2\x80\x9d: {}}",
+        "typographic ones");
+    assert_refused("TF_CONFIG={}", "leave out the name at its beginning");
+    assert_refused("/etc/tf_config.json", "not the name of a file");
     assert_refused("7", "a number");
 }
 
