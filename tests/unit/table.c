@@ -95,6 +95,10 @@ static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
         text, "      ─ push ──  pull\n"
               "PS    /S    P50    /S\n"
               "ps 0   7  31 µs     8\n");
+    add_ps(&table); /* as wide as that: nothing more gives way */
+    char *const same = printed(&table, 21);
+    assert_string_equal(same, text);
+    free(same);
     free(text);
 }
 
