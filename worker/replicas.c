@@ -96,14 +96,6 @@ enum sumac_status replicas_complete(
     return wait_for_each(replicas, count, device_complete, until_us, failed);
 }
 
-enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count)
-{
-    const enum sumac_status settled = replicas_settle(replicas, count, NULL);
-    const enum sumac_status completed = replicas_complete(replicas, count, DEVICE_NO_LIMIT, NULL);
-
-    return settled != SUMAC_OK ? settled : completed;
-}
-
 void replicas_give_up(const struct replicas *replicas)
 {
     for (uint32_t i = 0; replicas->devices != NULL && i < replicas->count; i++)

@@ -26,13 +26,10 @@ void replicas_begin(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
 void replicas_issue(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
-/* Wait until the first `count` have done all that was begun. Fails  as the first replica's that
- * failed. */
-enum sumac_status replicas_join(const struct replicas *replicas, uint32_t count);
-/* The same until their functions have returned, what these began may still be under way; and until
- * that is over, too. *failed (NULL: not wanted) is which failed; or, DEADLINE_EXCEEDED, is not
- * over.
- */
+/* Wait until the functions of the first `count` have returned: what these began may still be under
+ * way. The other waits until that is over, too. *failed (NULL: not wanted) is which failed; or,
+ * DEADLINE_EXCEEDED, is not over.
+ * Fails    as the first replica's that failed. */
 enum sumac_status
 replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed);
 enum sumac_status replicas_complete(

@@ -214,8 +214,8 @@ static void fuse_one(struct planner *planner, struct fate *fate)
     const bool adds = fate->operation == EXPRESSION_ADD;
     uint16_t of_left[2], of_right[2];
 
-    if (adds && left != right && is_fusable(left) && is_fusable(right) &&
-        take_factors(planner, left, of_left) && take_factors(planner, right, of_right)) {
+    if (adds && is_fusable(left) && is_fusable(right) && take_factors(planner, left, of_left) &&
+        take_factors(planner, right, of_right)) {
         const uint16_t in[4] = {of_left[0], of_left[1], of_right[0], of_right[1]};
         memcpy(fate->in, in, sizeof in);
         fate->operation = EXPRESSION_COMBINE;

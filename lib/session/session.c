@@ -171,8 +171,7 @@ static void note_undone(struct session *session)
         if (effect->kind == SESSION_EFFECT_CALL)
             call_undone(session, effect->call);
         else
-            session->links[effect->ps].streams[effect->stream_kind].undone =
-                session->phase != PHASE_OVER;
+            session->links[effect->ps].streams[effect->stream_kind].undone = true;
     }
 }
 

@@ -49,6 +49,7 @@ struct played {
     uint32_t answered_max; /* of one create of many, in its answer */
     enum sumac_status refusal;
     bool unpublished, renames, assigns, mute; /* of a push, and a pull, it says nothing */
+    bool stages;                              /* of a push it says that it is staged, and no more */
     char address[32];
     /* What the join said, with a space behind each member. */
     char task[32], members[128];
@@ -90,6 +91,7 @@ struct played {
     uint64_t done[ASKED_MAX];
     size_t done_pieces[ASKED_MAX];
     uint32_t done_count;
+    uint64_t staged;
     /* Likewise of pulls; they come one at a time. */
     bool greets_pulls;
     uint64_t asked_pull;
@@ -347,9 +349,11 @@ static inline void say_pushed(struct rpc_call *call)
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
     wire_greeting greeting = WIRE_GREETING_INIT;
     wire_done done[ASKED_MAX], *dones[ASKED_MAX];
+    wire_staged staged = WIRE_STAGED_INIT, *stagings[] = {&staged};
     uint64_t versions[] = {30, 30};
 
-    if (!rpc_call_writable(call) || (!played->greets && played->done_count == 0))
+    if (!rpc_call_writable(call) ||
+        (!played->greets && played->done_count == 0 && played->staged == 0))
         return;
     greeting.epoch = 1;
     greeting.ps_incarnation = 100;
@@ -365,6 +369,10 @@ static inline void say_pushed(struct rpc_call *call)
     }
     answer.done = dones;
     answer.n_done = played->done_count;
+    staged.sequence = played->staged;
+    answer.staged = stagings;
+    answer.n_staged = played->staged != 0;
+    played->staged = 0;
     played->greets = false;
     played->done_count = 0;
     rpc_call_send(call, &answer.base, NULL, 0);
@@ -391,7 +399,9 @@ static inline void answer_push(struct rpc_call *call, const struct wire_received
         played->hyperparameter = part->n_functions > 0 && part->functions[0]->n_hyperparameters > 0
                                      ? (int)part->functions[0]->hyperparameters[0]->name
                                      : 0;
-        if (!played->mute && played->done_count < ASKED_MAX) {
+        if (played->stages) {
+            played->staged = part->sequence;
+        } else if (!played->mute && played->done_count < ASKED_MAX) {
             played->done_pieces[played->done_count] = part->n_pieces;
             played->done[played->done_count++] = part->sequence;
         }

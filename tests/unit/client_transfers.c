@@ -365,6 +365,32 @@ static void every_answer_is_heard(void **state)
     assert_true(*heard_us > 0);
 }
 
+/* A ps that waits for other members names them when it is asked. If the ps does not answer, the
+ * push waits for the ps itself. */
+static void a_ps_that_does_not_say_who_is_missing_is_named(void **state)
+{
+    struct played *const played = *state;
+    float read = 0;
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    const struct sumac_fetch fetch = {
+        .variable = delta.variable, .into = {.memory = &read, .dtype = SUMAC_FLOAT32}};
+    const struct sumac_push_options options = {.synchronous = true};
+    struct sumac_push *made = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(/* given: both streams are greeted */
+                     sumac_client_pull_and_wait(&played->client, &fetch, 1, NULL, NULL),
+                     SUMAC_NOT_FOUND);
+    played->stages = played->mute = true;
+    assert_int_equal(
+        sumac_client_push(&played->client, &delta, 1, &options, &made, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_push_wait(made, 1000, &error), SUMAC_DEADLINE_EXCEEDED); /* when */
+
+    assert_non_null(strstr(error.text, "the push was not over within 1 s; it waits for ps 0 at "));
+    assert_null(strstr(error.text, "pull"));
+}
+
 /* What it was to carry is given back, and the error says why. */
 static void what_is_refused_at_once_leaves_nothing_under_way(void **state)
 {
@@ -675,6 +701,7 @@ int main(void)
         played_test(a_push_beyond_the_most_waits_for_one_to_be_over),
         played_test(a_push_says_when_it_was_made),
         played_test(every_answer_is_heard),
+        played_test(a_ps_that_does_not_say_who_is_missing_is_named),
         played_test(a_wait_for_a_push_lasts_as_long_as_it_was_told_to),
         played_test(what_is_refused_at_once_leaves_nothing_under_way),
         played_test(of_many_items_the_wrong_one_is_named),

@@ -129,6 +129,7 @@ static void what_is_wrong_is_told_with_line_column_and_word(void **state)
     assert_refused("value = value - rat * g", "line 1, column 17: rat: nothing has this name here");
     assert_refused(
         "t = 1\n  value = t + # θ\n", "line 2, column 18: the end of the line: expected");
+    assert_refused("value = (g +\n  2 @ g)", "line 2, column 5: @: expected");
     assert_refused("value = (g + 1", "line 1, column 15: the end of the text: expected ) here");
     assert_refused("value = g )", "line 1, column 11: ): expected an operator, or the end");
     assert_refused("value = g g", "line 1, column 11: g: expected an operator, or the end");

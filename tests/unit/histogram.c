@@ -30,6 +30,19 @@ static void counts_of_several_ps_add_up(void **state)
     assert_true(histogram_mean(&histogram) == 4.0 / 6);
 }
 
+static void every_bucket_is_merged(void **state)
+{
+    (void)state;
+    struct histogram other = {.count = HISTOGRAM_BUCKETS, .sum = 7}, merged = {0};
+
+    for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+        other.counts[i] = 1;
+
+    histogram_merge(&merged, &other);
+
+    assert_memory_equal(&merged, &other, sizeof merged);
+}
+
 static void a_percentile_lies_within_its_bucket(void **state)
 {
     (void)state;
@@ -68,6 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_of_several_ps_add_up),
+        cmocka_unit_test(every_bucket_is_merged),
         cmocka_unit_test(a_percentile_lies_within_its_bucket),
         cmocka_unit_test(of_nothing_everything_is_0),
         cmocka_unit_test(more_buckets_than_there_can_be_are_left_out),

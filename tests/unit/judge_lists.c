@@ -223,17 +223,32 @@ static void a_worker_that_tries_again_and_again_has_a_line_a_minute(void **state
 
     for (int i = 0; i < 20; i++)
         join_configured(world, (struct configured){.workers = 1});
+    world_pass(world, 59 * SECOND);
+    join_configured(world, (struct configured){.workers = 1});
     assert_int_equal(count_lines(world, refused), 1);
 
-    world_pass(world, 61 * SECOND);
+    world_pass(world, 2 * SECOND);
     join_configured(world, (struct configured){.workers = 1});
 
     assert_int_equal(count_lines(world, refused), 2);
-    assert_true(world_logged(world, " (19 more joins were refused since the last such line)\n"));
+    assert_true(world_logged(world, " (20 more joins were refused since the last such line)\n"));
     world_pass(world, 61 * SECOND); /* they were said */
     join_configured(world, (struct configured){.workers = 1});
     assert_int_equal(count_lines(world, refused), 3);
     assert_int_equal(count_lines(world, "more joins were refused"), 1);
+    world_free(world);
+}
+
+/* The reason is part of the line. */
+static void a_worker_that_is_refused_for_another_reason_has_another_line(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 2);
+
+    join_configured(world, (struct configured){.workers = 1});
+    join_configured(world, (struct configured){.workers = 3});
+
+    assert_int_equal(count_lines(world, "ps 0 refused the join of worker 0: "), 2);
     world_free(world);
 }
 
@@ -275,6 +290,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2),
         cmocka_unit_test(who_is_refused_has_a_line_with_both_lists),
         cmocka_unit_test(a_worker_that_tries_again_and_again_has_a_line_a_minute),
+        cmocka_unit_test(a_worker_that_is_refused_for_another_reason_has_another_line),
         cmocka_unit_test(one_that_tries_again_and_again_does_not_hide_another),
         cmocka_unit_test(there_are_at_most_16_different_lines_a_minute),
     };

@@ -245,6 +245,26 @@ static void a_task_more_than_may_be_known_is_refused_while_none_has_left(void **
     world_free(world);
 }
 
+/* Worker 7 gave up its join before ps 0 opened a session. */
+static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 0); /* given */
+
+    world_cancel(world, world_join(world, "worker", 7, 1));
+    world_pass(world, 12 * SECOND); /* its lease is over */
+    world_up(world, 1);
+    come_and_go(world, 0, false);
+
+    world_pass(world, 4 * SECOND); /* when */
+
+    assert_true(world_waits(/* then */
+                            world, "the end of the run waits for worker 0 to come back; no member "
+                                   "is open, it gives up "
+                                   "in 6 s"));
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +276,7 @@ int main(void)
         cmocka_unit_test(a_run_that_has_forgotten_who_was_done_ends_well),
         cmocka_unit_test(a_task_that_somebody_lists_is_not_forgotten),
         cmocka_unit_test(a_task_more_than_may_be_known_is_refused_while_none_has_left),
+        cmocka_unit_test(a_task_that_never_joined_is_not_named_as_one_to_come_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

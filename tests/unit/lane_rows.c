@@ -613,32 +613,45 @@ static void pieces_that_are_no_pairs_are_refused(void **state)
     }
 }
 
-/* More than a step can put in order. */
-static void a_message_has_so_many_rows_at_most(void **state)
+/* `count` rows in one message: a list of two pairs, the first of `first` rows. */
+static void
+send_pairs(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t count, uint32_t first)
 {
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
-    const uint32_t count = UPDATE_ROWS_TOGETHER_MAX + 1;
+    const uint32_t rest = count - first;
     wire_piece pieces[] = {
-        piece(WIRE_PIECE_ROW_INDICES, OTHER, 0, count * sizeof(int64_t)),
-        piece(WIRE_PIECE_VALUES, OTHER, 0, count * sizeof(float))};
-    wire_piece *pointers[] = {&pieces[0], &pieces[1]};
+        piece(WIRE_PIECE_ROW_INDICES, OTHER, 0, first * sizeof(int64_t)),
+        piece(WIRE_PIECE_VALUES, OTHER, 0, first * sizeof(float)),
+        piece(WIRE_PIECE_ROW_INDICES, OTHER, first * sizeof(int64_t), rest * sizeof(int64_t)),
+        piece(WIRE_PIECE_VALUES, OTHER, first * sizeof(float), rest * sizeof(float))};
+    wire_piece *pointers[] = {&pieces[0], &pieces[1], &pieces[2], &pieces[3]};
     wire_part part = WIRE_PART_INIT;
     wire_part *parts[] = {&part};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
     uint8_t *payload = calloc(count, sizeof(int64_t) + sizeof(float));
 
-    part.sequence = 1;
+    part.sequence = sequence;
+    part.previous = sequence - 1;
     part.first = part.last = part.eager = true;
     part.bytes = count * (sizeof(int64_t) + sizeof(float));
     part.pieces = pointers;
-    part.n_pieces = 2;
+    part.n_pieces = rest == 0 ? 2 : 4;
     request.parts = parts;
     request.n_parts = 1;
     talk_push(talk, stream, &request, payload, part.bytes);
     free(payload);
+}
 
+/* More than a step can put in order, at once or together. */
+static void a_message_has_so_many_rows_at_most(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
+    const uint32_t count = UPDATE_ROWS_TOGETHER_MAX + 1;
+
+    send_pairs(talk, stream, 1, count, count);
     talk_expect(talk, "refused 1 TOO_MANY_PIECES\ndone 1 voided\n");
+    send_pairs(talk, stream, 2, count, count / 2);
+    talk_expect(talk, "refused 2 TOO_MANY_PIECES\ndone 2 voided\n");
 }
 
 static void a_row_wider_than_a_block_is_refused(void **state)
@@ -655,6 +668,14 @@ static void a_row_wider_than_a_block_is_refused(void **state)
 
     talk_expect(talk, "refused 1 WRONG_SHAPE\ndone 1 voided\n");
     assert_non_null(strstr(talk->refused, "has rows of 36 bytes, and those of at most 32"));
+    talk_add(talk, 10, 4, 8, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_forget(talk);
+    send_odd(
+        talk, stream, 2,
+        (wire_piece[]){
+            piece(WIRE_PIECE_ROW_INDICES, 10, 0, 8), piece(WIRE_PIECE_VALUES, 10, 0, 32)},
+        2);
+    talk_expect(talk, "staged 2\ndone 2 [1]\n"); /* a row as wide as a block is none */
 }
 
 static void a_table_without_columns_has_rows_all_the_same(void **state)

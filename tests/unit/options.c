@@ -151,8 +151,14 @@ static void sizes_are_powers_of_two(void **state)
     static const struct {
         const char *text;
         uint64_t bytes;
-    } sizes[] = {{"0", 0},           {"4096", 4096},       {"64K", 65536},
-                 {"256m", 1u << 28}, {"2GiB", 2ull << 30}, {"1TB", 1ull << 40}};
+    } sizes[] = {
+        {"0", 0},
+        {"4096", 4096},
+        {"64K", 65536},
+        {"256m", 1u << 28},
+        {"2GiB", 2ull << 30},
+        {"1TB", 1ull << 40},
+        {"16777215T", 16777215ull << 40}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         uint64_t bytes = 1;
         assert_true(options_parse_size(sizes[i].text, &bytes));

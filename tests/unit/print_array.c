@@ -55,6 +55,14 @@ static void floats_have_the_fewest_digits_that_tell_them_apart(void **state)
     prints(thirds, sizeof thirds, SUMAC_FLOAT64, VECTOR(2), "[0.33333333 2.        ]\n");
 }
 
+static void numbers_of_a_column_have_their_points_below_each_other(void **state)
+{
+    (void)state;
+    float values[] = {1.25f, 2, 1.25f, 2};
+
+    prints(values, sizeof values, SUMAC_FLOAT32, MATRIX(2, 2), "[[1.25 2.  ]\n [1.25 2.  ]]\n");
+}
+
 static void a_wide_range_is_written_with_exponents(void **state)
 {
     (void)state;
@@ -173,6 +181,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floats_have_the_fewest_digits_that_tell_them_apart),
+        cmocka_unit_test(numbers_of_a_column_have_their_points_below_each_other),
         cmocka_unit_test(a_wide_range_is_written_with_exponents),
         cmocka_unit_test(what_is_not_finite_has_a_name),
         cmocka_unit_test(integers_and_bools_are_aligned),

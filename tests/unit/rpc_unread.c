@@ -36,6 +36,18 @@ static void what_is_taken_counts_no_more(void **state)
     assert_int_equal(unread->bytes + unread->held_bytes + unread->count, 0);
 }
 
+static void what_is_sent_to_a_connection_that_was_cut_counts_only_as_held(void **state)
+{
+    struct unread *unread = *state;
+
+    unread_add(unread, &one, 10);
+    unread_note_cut(unread, unread_find_greedy(unread, 0, 0));
+    unread_add(unread, &one, 5);
+
+    assert_int_equal(unread->bytes, 0);
+    assert_int_equal(unread->held_bytes, 15);
+}
+
 static void what_was_cancelled_counts_until_a_later_answer_is_taken(void **state)
 {
     struct unread *unread = *state;
@@ -131,6 +143,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_taken_counts_no_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            what_is_sent_to_a_connection_that_was_cut_counts_only_as_held, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_was_cancelled_counts_until_a_later_answer_is_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

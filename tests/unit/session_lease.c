@@ -137,6 +137,28 @@ static void time_asleep_is_no_silence(void **state)
     }
 }
 
+/* Each answer comes before the ps would count as lost. */
+static void a_ps_that_answers_slowly_is_not_lost(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    for (uint64_t token = 1; token <= 4; token++)
+        talk_push_out(&talk, token, 1);
+    for (uint64_t sequence = 1; sequence <= 3; sequence++) {
+        for (uint32_t ms = 0; ms < LOST_MS / 2; ms += LEASE_MS / 3) {
+            talk_tick_after(&talk, LEASE_MS / 3);
+            if (talk_called(&talk, WIRE_SESSIONS_RENEW) != NULL)
+                talk_renewed(&talk);
+        }
+        assert_false(talk_state(&talk).ended);
+        talk_done(&talk, 0, sequence);
+    }
+    assert_int_equal(talk_state(&talk).pushes_in_flight, 1);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +169,7 @@ int main(void)
         cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
         cmocka_unit_test(a_push_wakes_the_session_when_its_ps_is_lost),
         cmocka_unit_test(time_asleep_is_no_silence),
+        cmocka_unit_test(a_ps_that_answers_slowly_is_not_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,17 +31,22 @@ static void greet_with_pool(struct talk *talk, uint32_t ps)
     talk_answer(talk, ps, &answer);
 }
 
-static void open_two(struct talk *talk)
+static void open_with(struct talk *talk, const struct session_config *config)
 {
-    const struct session_config config = talk_member(2);
-
-    talk_config(talk, &config);
+    talk_config(talk, config);
     talk_start(talk);
     talk_joined(talk, 2);
     for (uint32_t ps = 0; ps < 2; ps++) {
         talk_hello(talk, ps);
         greet_with_pool(talk, ps);
     }
+}
+
+static void open_two(struct talk *talk)
+{
+    const struct session_config config = talk_member(2);
+
+    open_with(talk, &config);
 }
 
 /* LARGE_BYTES to ps 0, and, if `wide`, 8 bytes to ps 1. */
@@ -318,6 +323,55 @@ static void a_wait_for_room_ends_with_its_stream(void **state)
     talk_close(&talk);
 }
 
+/* The part goes out in chunks. The ps says RESEND again after the first chunk. */
+static void a_part_that_is_on_its_way_is_not_begun_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+    struct session_config config = talk_member(2);
+    uint64_t bytes = 0;
+
+    config.chunk_bytes = 1024; /* given */
+    open_with(&talk, &config);
+    push_large(&talk, 1, false);
+    talk_writable(&talk, 0);
+    talk_answer(&talk, 0, say_resend(&said, 1));
+    const wire_push_request *request = talk_request(&talk, 0);
+    assert_non_null(request);
+    assert_false(request->parts[0]->last);
+
+    talk_answer(&talk, 0, say_resend(&said, 1)); /* when */
+
+    for (; request != NULL; request = talk_request(&talk, 0)) { /* then */
+        assert_int_equal(request->n_parts, 1);
+        assert_int_equal(request->parts[0]->first, bytes == 0);
+        bytes += request->parts[0]->pieces[0]->bytes;
+        talk_writable(&talk, 0);
+    }
+    assert_int_equal(bytes, LARGE_BYTES);
+    talk_close(&talk);
+}
+
+/* The ps voided the part before the withdrawal went out. */
+static void the_withdrawal_of_a_part_that_is_over_is_not_sent(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+
+    open_staged(&talk);
+    push_large(&talk, 2, false); /* it asks for room: the stream takes no more for now */
+    assert_asks(talk_request(&talk, 0), 2);
+    talk_answer(&talk, 0, say_give_way(&said, 1, 0));
+
+    talk_done_with(&talk, 0, 1, 0, true); /* when */
+    talk_writable(&talk, 0);
+
+    assert_null(talk_request(&talk, 0)); /* then */
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +385,8 @@ int main(void)
         cmocka_unit_test(a_part_whose_stream_broke_is_sent_again),
         cmocka_unit_test(a_wait_for_room_says_who_holds_it),
         cmocka_unit_test(a_wait_for_room_ends_with_its_stream),
+        cmocka_unit_test(a_part_that_is_on_its_way_is_not_begun_again),
+        cmocka_unit_test(the_withdrawal_of_a_part_that_is_over_is_not_sent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

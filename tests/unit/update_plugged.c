@@ -540,10 +540,10 @@ static void whatever_differs_makes_another_digest(void **state)
 {
     static struct sumac_plugin_hyperparameter takes[2];
     static struct sumac_plugin_slot keeps;
-    uint64_t digests[14];
+    uint64_t digests[15];
 
     (void)state;
-    for (int i = 0; i < 14; i++) {
+    for (int i = 0; i < 15; i++) {
         struct sumac_plugin_function given = row(); /* given */
         memcpy(takes, hyperparameters, sizeof takes);
         keeps = slots[0];
@@ -574,6 +574,10 @@ static void whatever_differs_makes_another_digest(void **state)
             keeps.initial = 1;
         if (i == 13)
             keeps.initial_from = "own";
+        if (i == 14) { /* as 7, with the other end left out */
+            takes[1].default_value = 0.5;
+            takes[1].flags = SUMAC_PLUGIN_ABOVE_LEAST;
+        }
 
         assert_int_equal(
             update_plug(UPDATE_PLUGGED_FIRST, plugin, &given, &plugged, NULL), SUMAC_OK); /* when */

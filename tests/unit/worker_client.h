@@ -64,7 +64,8 @@ struct sumac_client {
     size_t last_count;
     /* Of the last push, each delta's variable, and its last row. */
     const struct sumac_variable *last_variables[2];
-    float last_values[2];
+    float last_values[2]; /* read as float32 */
+    enum sumac_dtype last_dtypes[2];
     enum sumac_status push_status; /* what the next wait for a push says */
     enum sumac_status pull_status;
     uint32_t member_count; /* of its cluster */
@@ -126,6 +127,7 @@ enum sumac_status sumac_client_push(
     client->last_count = count;
     for (size_t i = 0; i < count && i < 2; i++) {
         client->last_variables[i] = deltas[i].variable;
+        client->last_dtypes[i] = deltas[i].value.dtype;
         client->last_values[i] = ((const float *)sumac_tensor_data(&deltas[i].value))[ROWS - 1];
     }
     client->pushed_from = deltas[0].value.buffer;

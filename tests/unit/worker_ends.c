@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker_ends.c -- what a worker is made of and what it tells, which of several failures counts,
  * and what it leaves behind. */
+#include "half.h"
 #include "worker_client.h"
 
 #include <pthread.h>
@@ -394,6 +395,38 @@ static void a_pull_that_fails_beside_a_replica_is_what_is_told(void **state)
     sumac_worker_destroy(worker);
 }
 
+/* Of variable 1, a bfloat16: its gradient is 1.5 for replica 0 and 2.5 for
+ * replica 1. */
+static enum sumac_status step_of_half(struct sumac_replica *replica)
+{
+    uint16_t *const half = sumac_tensor_data(&replica->gradients[1]);
+
+    for (uint32_t row = 0; row < ROWS; row++)
+        half[row] = bfloat16_of_float32(1.5f + (float)replica->id);
+    return observed_step(replica);
+}
+
+static void a_synchronous_contribution_of_a_half_type_is_float32(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 2);
+    fixture.options.synchronous = SUMAC_SYNCHRONOUS_YES;
+    fixture.options.variable_count = 2;
+    fixture.options.step = step_of_half;
+    fixture.options.reduce = SUMAC_REDUCE_SUM;
+    fixture.client.variables[1].dtype = SUMAC_BFLOAT16;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    assert_int_equal(fixture.client.last_dtypes[1], SUMAC_FLOAT32); /* then */
+    assert_true(fixture.client.last_values[1] == 4);
+    assert_true(fixture.client.last_values[0] == 11 + 12);
+    sumac_worker_destroy(worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -412,6 +445,7 @@ int main(void)
         cmocka_unit_test(of_several_replicas_that_fail_the_first_is_told),
         cmocka_unit_test(what_a_step_failed_by_is_not_told_of_the_next),
         cmocka_unit_test(a_pull_that_fails_beside_a_replica_is_what_is_told),
+        cmocka_unit_test(a_synchronous_contribution_of_a_half_type_is_float32),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
