@@ -220,7 +220,6 @@ static void take_piece(
         lane_staging_skip(payload, piece->bytes);
         return;
     }
-    lane_claims_note_elements(lane, part, piece->bytes);
     if (part->deposit != NULL) {
         lane_deposit_take(lane, part, piece, payload);
         return;
@@ -375,6 +374,7 @@ static bool receive(
         return false;
     }
     assert(part->session == stream->session);
+    uint64_t bytes = 0;
     lane_piece_mark(lane, part);
     lane->work += WORK_OF_A_PIECE * header->n_pieces;
     for (size_t i = 0; i < header->n_pieces; i++) {
@@ -383,7 +383,10 @@ static bool receive(
         if (header->n_pieces - i > STORE_SHARDS_AHEAD)
             store_shard_comes(&lane->store, header->pieces[i + STORE_SHARDS_AHEAD]->shard_id);
         take_piece(lane, part, header->pieces[i], payload);
+        bytes += header->pieces[i]->bytes;
     }
+    if (part->state == PART_RECEIVING)
+        lane_claims_note_elements(lane, part, bytes);
     if (part->row_open != NULL)
         lane_rows_check_message(lane, part);
     if (header->last)

@@ -15,7 +15,7 @@
 
 #include "step.h"
 
-/* A client sends as many bytes in each lease, or ends a part. */
+/* Of a part that was asked for, a client sends so many bytes in each lease, or all the rest. */
 #define CLAIM_PROGRESS_BYTES 262144u
 #define CLAIM_LEASES_MAX 2u       /* the stream ends after one, the session after all of them */
 #define CLAIMS_PER_SESSION_MAX 4u /* that no part holds: a client asks for one after the other */
@@ -67,13 +67,13 @@ void lane_claim_reserve(struct lane *lane, struct claim *claim);
 void lane_claim_hold(struct claim *claim, struct lane_part *part);
 /* It is to give way, asked or not: its client may have no stream. */
 void lane_claim_want(const struct lane *lane, struct claim *claim);
-/* That many bytes of elements of the part have come. */
+/* A message had that many bytes of the part's elements. */
 void lane_claims_note_elements(struct lane *lane, const struct lane_part *part, uint64_t bytes);
 /* Has its client failed to answer for that number of leases? */
 bool lane_claim_is_late(const struct lane *lane, const struct claim *claim, uint64_t leases);
 /* Its stream ends for that. */
 void lane_claim_note_silence(struct claim *claim);
-/* … for CLAIM_LEASES_MAX. */
+/* Has it failed to answer for CLAIM_LEASES_MAX? */
 bool lane_claim_is_unanswered(const struct lane *lane, const struct claim *claim);
 bool lane_claim_waits(const struct lane *lane, const struct claim *claim);
 /* It has no room any more, and waits. */

@@ -113,7 +113,7 @@ struct lane_session {
     uint32_t deposit_count;        /* … so many: above … */
     uint64_t met_through;          /* … this */
     uint64_t contributed_step;     /* the largest that a contribution of it took its place for */
-    bool silent; /* its stream was ended since it did not answer, and it still does not */
+    bool silent; /* its stream was ended because it did not answer, and it still does not */
     /* operation/ changes */
     struct lane_part *applying; /* of its parts, the one whose turn it is */
     uint64_t mark;
