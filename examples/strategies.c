@@ -140,8 +140,12 @@ static bool read_option(char **argv, int i, uint64_t *steps, FILE **curve)
     const char *const value = argv[i + 1];
     char *end = NULL;
 
-    if (value != NULL && strcmp(argv[i], "--curve") == 0)
-        return (*curve = fopen(value, "w")) != NULL;
+    if (value != NULL && strcmp(argv[i], "--curve") == 0) {
+        *curve = fopen(value, "w");
+        if (*curve == NULL)
+            perror(value);
+        return *curve != NULL;
+    }
     if (value == NULL || strcmp(argv[i], "--steps") != 0)
         return false;
     *steps = strtoull(value, &end, 10);
