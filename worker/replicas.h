@@ -26,9 +26,9 @@ void replicas_begin(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
 void replicas_issue(
     const struct replicas *replicas, uint32_t index, device_work *work, void *context);
-/* Wait until the functions of the first `count` have returned: what these began may still be under
- * way. The other waits until that is over, too. *failed (NULL: not wanted) is which failed; or,
- * DEADLINE_EXCEEDED, is not over.
+/* Wait for the first `count`: until their functions have returned (replicas_settle), or until the
+ * device's work that these began is over, too (replicas_complete). *failed (NULL: not wanted) is
+ * which one failed, or was not over in time (DEADLINE_EXCEEDED).
  * Fails    as the first replica's that failed. */
 enum sumac_status
 replicas_settle(const struct replicas *replicas, uint32_t count, uint32_t *failed);

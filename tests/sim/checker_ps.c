@@ -168,7 +168,7 @@ void checker_replied(
 
 /* ---- answers and records */
 
-/* What a client sent before it was killed may still come. */
+/* Messages of a killed client may still come. */
 static const struct sim_session *session_of(const struct world *world, const struct stream *stream)
 {
     return stream->kind == LANE_STREAM_PEER

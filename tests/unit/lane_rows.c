@@ -675,7 +675,7 @@ static void a_row_wider_than_a_block_is_refused(void **state)
         (wire_piece[]){
             piece(WIRE_PIECE_ROW_INDICES, 10, 0, 8), piece(WIRE_PIECE_VALUES, 10, 0, 32)},
         2);
-    talk_expect(talk, "staged 2\ndone 2 [1]\n"); /* a row as wide as a block is none */
+    talk_expect(talk, "staged 2\ndone 2 [1]\n"); /* as wide as a block is allowed */
 }
 
 static void a_table_without_columns_has_rows_all_the_same(void **state)

@@ -15,7 +15,7 @@
 
 #include "step.h"
 
-/* Of a part that was asked for, a client sends so many bytes in each lease, or all the rest. */
+/* In each lease, a client sends so many bytes of what it was asked for, or all the rest. */
 #define CLAIM_PROGRESS_BYTES 262144u
 #define CLAIM_LEASES_MAX 2u       /* the stream ends after one, the session after all of them */
 #define CLAIMS_PER_SESSION_MAX 4u /* that no part holds: a client asks for one after the other */
