@@ -56,7 +56,7 @@ void lane_part_take_place(struct lane *lane, struct lane_session *session, struc
     assert(part->refusal == NULL);
     lane_part_move(part, refused ? PART_VOID : PART_STAGED);
     if (part->claim != NULL)
-        lane_claim_hold(part->claim, part);
+        lane_claim_hold(lane, part->claim, part);
     lane_session_insert(lane, session, part);
     if (lane->records)
         part->record = refused ? lane_record_refused(

@@ -465,10 +465,9 @@ void lane_room_tick(struct lane *lane)
         lane_stream_fail(
             lane, session->push_stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
             "ps %u asked session %s %s push %" PRIu64
-            ", and too little came for a lease: open the stream again and answer, or ps 0 closes "
-            "the session while others wait for room",
-            lane->index, session->task,
-            claim->state == CLAIM_RESERVED ? "for the elements of" : "to withdraw",
-            claim->sequence);
+            ", and %s came in a lease: open the stream again and answer, or ps 0 closes the "
+            "session while others wait for room",
+            lane->index, session->task, claim->state == CLAIM_HELD ? "to withdraw" : "for all of",
+            claim->sequence, claim->state == CLAIM_HELD ? "no answer" : "too little");
     }
 }

@@ -117,13 +117,13 @@ static void a_contribution_whose_elements_do_not_come_is_reported(void **state)
 
 static float many[MANY];
 
-/* A pool that a part of MANY fills, which session 1 has and session 2 waits for. */
-static struct members open_slow(struct talk *talk, struct talk_part *part)
+/* A pool that `count` parts of MANY fill; *part is such a part. */
+static struct members open_many(struct talk *talk, uint32_t count, struct talk_part *part)
 {
     struct lane_config config = talk_config();
 
     config.block_bytes = 1u << 16;
-    config.pool_bytes_max = wire_part_cost(sizeof many, 1, 0);
+    config.pool_bytes_max = count * wire_part_cost(sizeof many, 1, 0);
     config.staging_bytes_max =
         config.sessions_max * (wire_part_cost(SMALL_COUNT * sizeof(float), 1, 0) + 1000) +
         config.pool_bytes_max;
@@ -135,7 +135,16 @@ static struct members open_slow(struct talk *talk, struct talk_part *part)
     *part = large(1000, 999, 10);
     part->values = many;
     part->count = MANY;
-    part->room = config.pool_bytes_max;
+    part->room = config.pool_bytes_max / count;
+    talk_forget(talk);
+    return members;
+}
+
+/* The same of one part, which session 1 has room for and session 2 waits for. */
+static struct members open_slow(struct talk *talk, struct talk_part *part)
+{
+    const struct members members = open_many(talk, 1, part);
+
     talk_ask(talk, members.push[1], part);
     part->started = 20;
     talk_ask(talk, members.push[2], part);
@@ -161,6 +170,119 @@ static void a_large_part_may_take_longer_than_a_lease_to_send(void **state)
     }
 
     assert_int_equal(talk_times_said(talk, "stalled"), 0);
+    talk_forget(talk);
+}
+
+/* More than 256 KiB in each lease, for two and a half leases. */
+static void send_slowly(struct talk *talk, uint64_t stream, const struct talk_part *part)
+{
+    const uint32_t step = MANY / 20;
+
+    for (uint32_t at = 0; at < MANY; at += step) {
+        talk_part_step(talk, stream, part, at, step);
+        talk_tick(talk, talk_config().lease_ms / 8);
+        assert_false(talk_has_ended(talk, stream));
+    }
+}
+
+static void the_second_of_two_large_parts_comes_when_the_first_is_whole(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part one;
+    const struct members members = open_many(talk, 2, &one); /* given */
+
+    one.sequence = 1;
+    one.previous = 0;
+    struct talk_part two = one;
+    two.sequence = 2;
+    two.previous = 1;
+    talk_ask(talk, members.push[1], &one);
+    talk_ask(talk, members.push[1], &two);
+    talk_ask(talk, members.push[2], &one);
+    assert_int_equal(talk_times_said(talk, "resend 2\n"), 1);
+
+    send_slowly(talk, members.push[1], &one); /* when */
+    send_slowly(talk, members.push[1], &two);
+
+    assert_int_equal(talk_times_said(talk, "staged 2\n"), 1); /* then */
+    assert_int_equal(talk_times_said(talk, "stalled"), 0);
+    talk_forget(talk);
+}
+
+/* Part 1 gives way and has its room again while part 2 is on its way. */
+static void a_part_that_gave_way_may_come_behind_the_next_one(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part one;
+    const struct members members = open_many(talk, 2, &one); /* given */
+
+    one.sequence = 1;
+    one.previous = 0;
+    one.started = 20;
+    struct talk_part two = one, older = one;
+    two.sequence = 2;
+    two.previous = 1;
+    two.started = 30;
+    older.started = 10;
+    older.eager = true;
+    talk_ask(talk, members.push[1], &one);
+    talk_part(talk, members.push[1], &one);
+    talk_ask(talk, members.push[1], &two);
+    talk_ask(talk, members.push[2], &older);
+    talk_withdraw(talk, members.push[1], 1, 1);
+    talk_part(talk, members.push[2], &older);
+    for (uint32_t tick = 0; tick < 20; tick++)
+        talk_tick(talk, 5);
+    assert_int_equal(talk_times_said(talk, "resend 1\n"), 3); /* two of session 1 */
+
+    send_slowly(talk, members.push[1], &two); /* when, then */
+    talk_forget(talk);
+}
+
+static void a_large_part_comes_slowly_behind_more_small_ones_than_a_floor(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part part;
+    const struct members members = open_slow(talk, &part);
+
+    for (uint64_t n = 1; n < 4; n++) { /* given */
+        struct talk_part before = small(n, n - 1);
+        before.values = many;
+        before.count = SMALL_COUNT;
+        before.eager = true;
+        talk_part(talk, members.push[1], &before);
+    }
+
+    send_slowly(talk, members.push[1], &part); /* when, then */
+    talk_forget(talk);
+}
+
+static void other_large_parts_are_no_answer_without_end(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part part;
+    const struct members members = open_many(talk, 2, &part); /* given */
+    bool has_ended = false;
+    uint64_t n = 1;
+
+    talk_ask(talk, members.push[1], &part);
+
+    for (; n < 26 && !has_ended; n++) { /* when */
+        struct talk_part other = part;
+        other.sequence = n;
+        other.previous = n - 1;
+        other.eager = true;
+        talk_ask(talk, members.push[1], &other);
+        talk_part(talk, members.push[1], &other);
+        if (n <= 16)
+            talk_tick(talk, talk_config().lease_ms / 16);
+        else
+            pass_half_leases(talk, 1);
+        has_ended = talk_has_ended(talk, members.push[1]);
+    }
+
+    assert_true(has_ended && n > 16); /* then */
+    assert_int_equal(talk->closed.reason, SUMAC_REASON_BUSY);
     talk_forget(talk);
 }
 
@@ -195,6 +317,10 @@ int main(void)
         talk_test(whoever_answers_on_a_new_stream_goes_on),
         talk_test(a_contribution_whose_elements_do_not_come_is_reported),
         talk_test(a_large_part_may_take_longer_than_a_lease_to_send),
+        talk_test(the_second_of_two_large_parts_comes_when_the_first_is_whole),
+        talk_test(a_part_that_gave_way_may_come_behind_the_next_one),
+        talk_test(a_large_part_comes_slowly_behind_more_small_ones_than_a_floor),
+        talk_test(other_large_parts_are_no_answer_without_end),
         talk_test(small_parts_are_no_answer_without_end),
     };
 

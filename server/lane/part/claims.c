@@ -61,14 +61,24 @@ void lane_claim_reserve(struct lane *lane, struct claim *claim)
     assert(lane->claims.waiting > 0);
     assert(claim->part == NULL);
     claim->state = CLAIM_RESERVED;
-    claim->used_bytes = claim->progress_bytes = claim->before_bytes = 0;
+    claim->used_bytes = claim->progress_bytes = claim->small_bytes = 0;
+    claim->other_count = 0;
     claim->since_us = lane->now_us;
     claim->wait_said = false;
     lane->claims.waiting--;
     count(lane, lane->claims.bytes + claim->room_bytes);
 }
 
-void lane_claim_hold(struct claim *claim, struct lane_part *part)
+static void note_answer(const struct lane *lane, struct claim *claim)
+{
+    assert(claim->state == CLAIM_RESERVED);
+    assert(claim->since_us <= lane->now_us);
+    claim->progress_bytes = 0;
+    claim->since_us = lane->now_us;
+    claim->session->silent = false;
+}
+
+void lane_claim_hold(struct lane *lane, struct claim *claim, struct lane_part *part)
 {
     assert(claim->state == CLAIM_RESERVED);
     assert(claim->sequence == part->sequence);
@@ -77,6 +87,12 @@ void lane_claim_hold(struct claim *claim, struct lane_part *part)
     claim->part = part;
     claim->way_asked = false;
     claim->session->silent = false;
+    for (struct claim *other = lane->claims.all.first; other != NULL; other = other->in_lane.next)
+        if (other->session == claim->session && other->state == CLAIM_RESERVED &&
+            other->other_count < CLAIM_OTHERS_MAX) {
+            other->other_count++;
+            note_answer(lane, other);
+        }
 }
 
 /* ---- does its client do what it is asked to? ---- */
@@ -94,21 +110,29 @@ void lane_claim_want(const struct lane *lane, struct claim *claim)
     claim->wanted_us = lane->now_us;
 }
 
-/* Parts before it may be on the wire when its room is kept, but no more of them than a floor. */
+/* A client sends one part at a time. What it sends of another part counts within bounds, or a
+ * client could keep room for a part that it never sends. */
+static bool is_answer(
+    const struct lane *lane, const struct claim *claim, const struct lane_part *part)
+{
+    assert(claim->session == part->session);
+    assert(claim->other_count <= CLAIM_OTHERS_MAX);
+    if (part->claim == NULL)
+        return claim->small_bytes <= lane->grant_bytes;
+    return part->claim == claim || claim->other_count < CLAIM_OTHERS_MAX;
+}
+
 void lane_claims_note_elements(struct lane *lane, const struct lane_part *part, uint64_t bytes)
 {
     for (struct claim *claim = lane->claims.all.first; claim != NULL; claim = claim->in_lane.next) {
         if (claim->session != part->session || claim->state != CLAIM_RESERVED ||
-            claim->sequence < part->sequence || claim->before_bytes > lane->grant_bytes)
+            !is_answer(lane, claim, part))
             continue;
-        if (claim->sequence != part->sequence)
-            claim->before_bytes += bytes;
+        if (part->claim == NULL)
+            claim->small_bytes += bytes;
         claim->progress_bytes += bytes;
-        if (claim->progress_bytes < CLAIM_PROGRESS_BYTES)
-            continue;
-        claim->progress_bytes = 0;
-        claim->since_us = lane->now_us;
-        claim->session->silent = false;
+        if (claim->progress_bytes >= CLAIM_PROGRESS_BYTES)
+            note_answer(lane, claim);
     }
 }
 

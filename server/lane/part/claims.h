@@ -18,6 +18,7 @@
 /* In each lease, a client sends so many bytes of what it was asked for, or all the rest. */
 #define CLAIM_PROGRESS_BYTES 262144u
 #define CLAIM_LEASES_MAX 2u       /* the stream ends after one, the session after all of them */
+#define CLAIM_OTHERS_MAX 16u /* large parts that may be sent before one that was asked for */
 #define CLAIMS_PER_SESSION_MAX 4u /* that no part holds: a client asks for one after the other */
 
 enum claim_state {
@@ -47,7 +48,8 @@ struct claim {
     uint64_t room_bytes, used_bytes;
     uint64_t since_us;        /* when its room was kept, or CLAIM_PROGRESS_BYTES of it came, … */
     uint64_t progress_bytes;  /* … and what has come since then */
-    uint64_t before_bytes;    /* of parts before it, since its room is kept */
+    uint64_t small_bytes;     /* of small parts, since its room is kept, … */
+    uint32_t other_count;     /* … and so many other large parts of its session became whole */
     uint64_t wanted_us;       /* when its part was last to give way, and … */
     uint64_t wanted_since_us; /* … since when it is */
     bool way_asked;           /* its part was asked to give way */
@@ -64,7 +66,7 @@ lane_claim_create(struct lane *lane, struct lane_session *session, const wire_pa
 /* Keep its room. */
 void lane_claim_reserve(struct lane *lane, struct claim *claim);
 /* Its part took its place. */
-void lane_claim_hold(struct claim *claim, struct lane_part *part);
+void lane_claim_hold(struct lane *lane, struct claim *claim, struct lane_part *part);
 /* It is to give way, asked or not: its client may have no stream. */
 void lane_claim_want(const struct lane *lane, struct claim *claim);
 /* A message had that many bytes of the part's elements. */
