@@ -62,7 +62,7 @@ const char *wire_close_cause_print(const struct close_cause *cause, char *text)
     if (cause->kind == WIRE_CLOSE_STALLED)
         (void)text_print(
             text, CLOSE_CAUSE_TEXT_BYTES,
-            ": it kept staging that other pushes waited for, and for two leases it neither sent "
-            "the elements that a ps asked for nor gave way");
+            ": it kept staging that other pushes waited for, and for two leases it "
+            "neither sent enough of what a ps asked for nor gave way");
     return text;
 }

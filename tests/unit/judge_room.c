@@ -39,7 +39,7 @@ static void a_session_that_keeps_room_from_another_one_is_closed(void **state)
 
     world_expect(
         world, "ps 0, 1: close 1: it kept staging that other pushes waited for, and for two leases "
-               "it neither sent the elements that a ps asked for nor gave way\n"
+               "it neither sent enough of what a ps asked for nor gave way\n"
                "ps 0, 1: decide 1 at 0\n"); /* then */
     assert_true(world_logged(world, "ps 0 closes the session of worker 0: pushes of others wait"));
     world_free(world);
