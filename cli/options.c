@@ -184,8 +184,8 @@ unknown(const struct command *command, const char *name, const char *value)
 {
     const struct option_row *const carried = find_carried(command, name);
     const char *const near = nearest_word(name, row_name, command);
-    const char *const meant = near != NULL ? near : find_longer(command, name);
     const struct command *const owner = find_owner(name);
+    const char *const meant = near != NULL || owner != NULL ? near : find_longer(command, name);
 
     fprintf(stderr, "sumac %s: unknown option --%s; ", command->name, name);
     if (carried != NULL)

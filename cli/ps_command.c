@@ -234,12 +234,14 @@ static bool check(const struct ps_options *options)
     return false;
 }
 
-/* An IPv6 address has two colons at least. */
+/* An IPv6 address has two colons at least, and may be in brackets. */
 static bool check_bind(const char *host)
 {
     const char *const colon = host == NULL ? NULL : strchr(host, ':');
+    const char *const bracket = host == NULL ? NULL : strchr(host, ']');
 
-    if (colon == NULL || strchr(colon + 1, ':') != NULL)
+    if (colon == NULL || (strchr(colon + 1, ':') != NULL && strchr(host, '/') == NULL &&
+                          (bracket == NULL || bracket[1] == '\0')))
         return true;
     fprintf(stderr, "sumac ps: --bind wants a host alone, not %s; its port is --port's\n", host);
     return false;

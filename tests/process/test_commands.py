@@ -445,6 +445,7 @@ class Words(unittest.TestCase):
                 (["run", "--port", "1", "--", "true"], "--port; `sumac ps` has it"),
                 (["ps", "--workers", "2"], "--workers; `sumac run` has it"),
                 (["ps", "--sessions", "3"], "--sessions; did you mean --sessions-max?"),
+                (["ps", "--ps", "h:1"], "--ps; `sumac run` has it"),
                 (["stats", "--interval", "1"], "--interval; did you mean --interval-ms?"),
                 (["ls", "--shard"], "--shard; did you mean --shards?")):
             code, _, errors = sumac(*words)
@@ -527,7 +528,7 @@ class Words(unittest.TestCase):
         self.assertIn("--staging-max wants a size such as", errors)
 
     def test_a_host_with_a_port_is_no_place_to_listen(self):
-        for host in ("localhost:5", "http://h", "127.0.0.1:2222"):
+        for host in ("localhost:5", "http://h", "http://h:80", "127.0.0.1:2222", "[::1]:5"):
             code, _, errors = sumac("ps", "--bind", host)
             self.assertEqual((code, errors), (2, f"sumac ps: --bind wants a host alone, not {host}; its port is --port's\n"))
 
