@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "error.h"
 #include "member_jobs.h"
@@ -140,6 +141,12 @@ static const char *known_job(const void *context, size_t index)
     return index < sizeof jobs / sizeof jobs[0] ? jobs[index] : NULL;
 }
 
+/* Most names of two letters are near to "ps". */
+static bool may_be_own(const char *name)
+{
+    return strlen(name) == 2 && strcasecmp(name, "ps") != 0;
+}
+
 /* No process waits for the tasks of a job wroker. Where there is no job worker, wroker is a
  * misspelt worker. Beside a job worker, it is a job of its own. */
 static enum sumac_status check_names(const struct sumac_cluster *cluster, struct sumac_error *error)
@@ -147,7 +154,7 @@ static enum sumac_status check_names(const struct sumac_cluster *cluster, struct
     for (uint32_t i = 0; i < cluster->job_count; i++) {
         const char *const name = cluster->jobs[i].name;
         const char *const meant = nearest_word(name, known_job, NULL);
-        if (meant != NULL && sumac_cluster_job(cluster, meant) == NULL)
+        if (meant != NULL && sumac_cluster_job(cluster, meant) == NULL && !may_be_own(name))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
                 "TF_CONFIG has a job %s, and no job %s: did you mean %s?", name, meant, meant);

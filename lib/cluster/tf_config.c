@@ -272,9 +272,10 @@ read_index(const json_t *value, struct sumac_cluster *cluster, struct sumac_erro
     }
     if (!valid)
         return REFUSE(
-            "TF_CONFIG: \"index\" of \"task\" is not a whole number from 0 to %d%s%.64s", INDEX_MAX,
-            json_is_string(value) ? ": " : "",
-            json_is_string(value) ? json_string_value(value) : "");
+            "TF_CONFIG: \"index\" of \"task\" is not a whole number from 0 to %d%s%.64s%s",
+            INDEX_MAX, json_is_string(value) ? ": \"" : "",
+            json_is_string(value) ? json_string_value(value) : "",
+            json_is_string(value) ? "\"" : "");
     cluster->task_index_given = true;
     return SUMAC_OK;
 }
@@ -355,7 +356,8 @@ static const char *remedy(const char *text)
         {"'{", "; leave out the quotes around it"}, /* `docker run --env-file` keeps them */
         {"\"{", "; leave out the quotes around it"},
         {"{\\", "; leave out each backslash before a quote"},
-        {"{\xe2\x80", "; JSON has straight double quotes, and this text has typographic ones"},
+        {"{\xe2\x80\x9c", "; JSON has straight double quotes, and this text has typographic ones"},
+        {"{\xe2\x80\x9d", "; JSON has straight double quotes, and this text has typographic ones"},
         {"TF_CONFIG", "; leave out the name at its beginning"},
         {"/", "; it is the text itself, not the name of a file"},
         {"./", "; it is the text itself, not the name of a file"},

@@ -276,6 +276,7 @@ static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void 
     assert_check(
         "{\"cluster\": {\"PS\": [\"a:1\"], \"Worker\": [\"b:1\"]}}",
         "has a job PS, and no job ps: did you mean ps?");
+    assert_check("{\"cluster\": {\"ds\": [\"a:1\"], \"worker\": [\"b:1\"]}}", "has no ps: add");
     assert_check(
         "{" TWO_OF_EACH
         ", \"task\": {\"type\": \"ps\", \"index\": 0}, \"rpc_layer\": \"grpc+verbs\"}",
@@ -294,7 +295,7 @@ static void a_process_that_is_not_told_its_task_is_told_what_to_add(void **state
     assert_check("{" TWO_OF_EACH ", \"task\": {\"index\": 1}}", "is task 1: add \"type\"");
     assert_refused(
         "{" TWO_OF_EACH ", \"task\": {\"type\": \"worker-0\"}}", "\"worker-0\"; it has ps, worker");
-    assert_refused("{\"task\": {\"index\": \"$RANK\"}}", "2147483647: $RANK");
+    assert_refused("{\"task\": {\"index\": \"$RANK\"}}", "2147483647: \"$RANK\"");
 }
 
 static void an_address_is_a_host_and_a_port(void **state)
