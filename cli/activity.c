@@ -17,8 +17,10 @@ static void add_session(struct activity *client, const wire_session_stats *sessi
     total_add(&client->pull_bytes, session->pull_bytes);
     total_add(&client->refused, session->refused);
     total_add(&client->non_finite, session->non_finite);
-    total_add(&client->late, session->late);
     total_add(&client->duplicates, session->duplicates);
+    /* A contribution and a step concern every ps: the largest figure, not the sum. The client
+     * withdraws the other parts of a contribution that is late, so some ps do not count it. */
+    client->late = session->late > client->late ? session->late : client->late;
     client->steps = session->clock > client->steps ? session->clock : client->steps;
     client->weight = session->weight > client->weight ? session->weight : client->weight;
     if (session->last_heard_ms < client->heard_ms)

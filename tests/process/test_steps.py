@@ -132,7 +132,7 @@ class Steps(Members):
         self.order(three, "pull w", "^pulled w 12 12 same$")
         code, output = self.cluster.sumac("stats", "--interval-ms", "10")
         self.assertEqual(code, 0, output)
-        self.assertRegex(output, "worker 2: 2 contributions came late: a synchronous step was taken without each")
+        self.assertRegex(output, "worker 2: 1 contribution came late: a synchronous step was taken without each")
 
     def test_a_step_waits_for_more_until_its_deadline(self):
         one, two, three = self.members("--quorum", "2", "--step-deadline", "600000", workers=3)
