@@ -113,7 +113,7 @@ holds_up(const struct world *world, const struct sim_session *life, const struct
 {
     return life->joined && life->joined_us < pull->began_us &&
            world->clients[life->client]->member && !life->ended && !life->left && !life->dead &&
-           !life->rivalled && !life->told_closed && life->closing == 0 &&
+           !life->rivalled && !life->told_closed && !life->leave_heard && life->closing == 0 &&
            !checker_may_be_closed(world, life);
 }
 

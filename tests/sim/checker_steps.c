@@ -35,13 +35,26 @@ bool checker_is_awaited(const struct world *world, const struct client *client)
     return true;
 }
 
+/* A member is open, or has left. Steps without contributions wait until one joins. */
+static bool some_member_stayed(const struct world *world)
+{
+    const struct checker *checker = world->checker;
+
+    for (uint32_t i = 0; i < checker->life_count; i++) {
+        const struct sim_session *life = checker->lives[i];
+        if (life->joined && world->clients[life->client]->member && !life->ended && !life->dead)
+            return true;
+    }
+    return false;
+}
+
 bool checker_may_take_steps(const struct world *world)
 {
     bool awaited = false;
 
     for (uint32_t i = 0; i < world->client_count; i++)
         awaited = awaited || checker_is_awaited(world, world->clients[i]);
-    return !awaited && !world->loss_fails;
+    return !awaited && !world->loss_fails && some_member_stayed(world);
 }
 
 bool checker_is_counted(
