@@ -124,10 +124,14 @@ finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac
     if (link == NULL || link->finished)
         return;
     link->finished = true;
-    if (reply == NULL)
+    if (reply == NULL) {
+        const char *const address = lane_ps0_address(ps_core_lane(ps->core));
+        if (error->reason == SUMAC_REASON_NOT_COORDINATOR && address != NULL)
+            rpc_call_set_ps0_address(link->call, address);
         rpc_call_finish(link->call, error->status, error->reason, error->text);
-    else if (rpc_call_writable(link->call))
+    } else if (rpc_call_writable(link->call)) {
         rpc_call_send(link->call, reply, NULL, 0);
+    }
 }
 
 static void close_stream(struct ps *ps, const struct lane_effect *effect)

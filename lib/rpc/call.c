@@ -51,6 +51,7 @@ struct rpc_call *call_create(struct rpc_poller *poller, grpc_call *core)
     call->poller = poller;
     call->core = core;
     call->details = grpc_empty_slice();
+    call->ps0_address = grpc_empty_slice();
     call->outgoing = grpc_raw_byte_buffer_create(NULL, 0);
     grpc_metadata_array_init(&call->initial);
     grpc_metadata_array_init(&call->trailing);
@@ -69,6 +70,7 @@ static void destroy(struct rpc_call *call)
     if (call->held != NULL)
         grpc_byte_buffer_destroy(call->held);
     grpc_slice_unref(call->details);
+    grpc_slice_unref(call->ps0_address);
     grpc_metadata_array_destroy(&call->initial);
     grpc_metadata_array_destroy(&call->trailing);
     memory_give(&memory_heap, call->refused, sizeof *call->refused);

@@ -24,7 +24,10 @@
 #include "schema.h"
 #include "unread.h"
 
-#define REASON_KEY "sumac-reason" /* trailing metadata of an error: enum Reason in decimal */
+/* Trailing metadata of an error. */
+#define REASON_KEY "sumac-reason"           /* enum Reason in decimal */
+#define PS0_ADDRESS_KEY "sumac-ps0-address" /* of REASON_NOT_COORDINATOR: host:port */
+#define TRAILING_MAX 2u
 
 /* What gRPC hands back with an event. */
 struct tag {
@@ -111,6 +114,7 @@ struct rpc_call {
     grpc_status_code status; /* client: received; server: to send */
     enum sumac_reason reason;
     grpc_slice details;
+    grpc_slice ps0_address; /* server: to send; empty: none */
     grpc_metadata_array initial, trailing;
 };
 

@@ -209,6 +209,10 @@ void rpc_call_send(
  */
 void rpc_call_finish(
     struct rpc_call *call, enum sumac_status status, enum sumac_reason reason, const char *text);
+/* Server: send the address of ps 0 with the status, in the trailing metadata `sumac-ps0-address`.
+ * Call it at most once, before rpc_call_finish. Metadata carries printable ASCII only: an address
+ * with another character is left out. */
+void rpc_call_set_ps0_address(struct rpc_call *call, const char *address);
 /* Client: no more will be sent, after the message under way, if any. */
 void rpc_call_end(struct rpc_call *call);
 /* End it at once, from either end; `closed` follows. */

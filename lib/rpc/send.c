@@ -97,23 +97,27 @@ void call_fill(
 
 static grpc_op greeting(void) { return (grpc_op){.op = GRPC_OP_SEND_INITIAL_METADATA}; }
 
-/* The status, with its reason when there is one; `trailing` must live until the batch has started.
- */
+/* The status, with its reason and the address of ps 0 when there are; `trailing` has TRAILING_MAX
+ * places and must live until the batch has started. */
 static grpc_op status_op(struct rpc_call *call, grpc_metadata *trailing)
 {
     grpc_op op = {.op = GRPC_OP_SEND_STATUS_FROM_SERVER};
+    size_t count = 0;
 
     op.data.send_status_from_server.status = call->status;
     op.data.send_status_from_server.status_details = &call->details;
     if (call->reason != SUMAC_REASON_UNSPECIFIED) {
         char number[16];
         (void)text_print(number, sizeof number, "%d", (int)call->reason);
-        *trailing = (grpc_metadata){
+        trailing[count++] = (grpc_metadata){
             .key = grpc_slice_from_static_string(REASON_KEY),
             .value = grpc_slice_from_copied_string(number)}; /* so short a slice owns no memory */
-        op.data.send_status_from_server.trailing_metadata = trailing;
-        op.data.send_status_from_server.trailing_metadata_count = 1;
     }
+    if (GRPC_SLICE_LENGTH(call->ps0_address) > 0)
+        trailing[count++] = (grpc_metadata){
+            .key = grpc_slice_from_static_string(PS0_ADDRESS_KEY), .value = call->ps0_address};
+    op.data.send_status_from_server.trailing_metadata = trailing;
+    op.data.send_status_from_server.trailing_metadata_count = count;
     return op;
 }
 
@@ -138,7 +142,7 @@ void rpc_call_send(
     assert(rpc_call_writable(call));
     grpc_op ops[3];
     size_t count = 0;
-    grpc_metadata trailing;
+    grpc_metadata trailing[TRAILING_MAX];
     call_fill(call, message, payload, payload_count);
     if ((call->answers_once || call->own) &&
         !server_note_unread(call->server, call, grpc_byte_buffer_length(call->outgoing))) {
@@ -153,7 +157,7 @@ void rpc_call_send(
     if (call->answers_once) {
         call_hear(call, HEARS_NOTHING);
         server_note_ending(call->server, call);
-        ops[count++] = status_op(call, &trailing);
+        ops[count++] = status_op(call, trailing);
     }
     call->greeted = true;
     call_start(call, ops, count, &call->sent);
@@ -186,7 +190,7 @@ void call_send_ending(struct rpc_call *call)
         return;
     grpc_op ops[2];
     size_t count = 0;
-    grpc_metadata trailing;
+    grpc_metadata trailing[TRAILING_MAX];
     call_say(call, SAYS_LAST);
     call->finished = (struct tag){.done = finish_done, .owner = call};
     if (call->server == NULL) {
@@ -195,7 +199,7 @@ void call_send_ending(struct rpc_call *call)
         if (!call->greeted)
             ops[count++] = greeting();
         call->greeted = true;
-        ops[count++] = status_op(call, &trailing);
+        ops[count++] = status_op(call, trailing);
     }
     call_start(call, ops, count, &call->finished);
 }
@@ -217,6 +221,17 @@ void rpc_call_finish(
         call->details = grpc_slice_from_copied_string(text);
     if (nothing_before)
         call_send_ending(call);
+}
+
+void rpc_call_set_ps0_address(struct rpc_call *call, const char *address)
+{
+    const grpc_slice value = grpc_slice_from_copied_string(address);
+
+    assert(call->server != NULL && GRPC_SLICE_LENGTH(call->ps0_address) == 0);
+    if (grpc_header_nonbin_value_is_legal(value))
+        call->ps0_address = value;
+    else
+        grpc_slice_unref(value);
 }
 
 void rpc_call_end(struct rpc_call *call)

@@ -257,7 +257,7 @@ static void refuse_other_ps(struct lane *lane, const struct lane_event *event)
 /* A call that ps 0 answers. On ps 0 it goes to the judge, and does not come here. */
 static void refuse_call(struct lane *lane, const struct lane_event *event)
 {
-    const char *address = lane->ps_count > 0 ? lane->ps_addresses[0] : NULL;
+    const char *address = lane_ps0_address(lane);
 
     assert(lane->index != 0);
     if (has_other_ps(lane, event))

@@ -269,6 +269,8 @@ lane_replay(struct lane *lane, const struct span *record, struct sumac_error *er
 
 /* 0: ps 0, which mints it, has not called yet. */
 uint64_t lane_cluster_id(const struct lane *lane);
+/* host:port; NULL: this ps does not know the address. Lent until the next step. */
+const char *lane_ps0_address(const struct lane *lane);
 /* Lent for the lane's life, with the strings. */
 const struct lane_config *lane_config(const struct lane *lane);
 

@@ -215,6 +215,13 @@ static void list_after(struct lane *lane, uint64_t id, struct page *page)
 
 /* ---- the call ---- */
 
+const char *lane_ps0_address(const struct lane *lane)
+{
+    const char *const address = lane->ps_count > 0 ? lane->ps_addresses[0] : NULL;
+
+    return address != NULL && address[0] != '\0' ? address : NULL;
+}
+
 /* NULL: no memory. */
 static wire_list_reply *begin(struct lane *lane)
 {

@@ -219,8 +219,9 @@ static const char *expected_members(struct lane *lane)
 
 static const char *coordinator_address(const struct lane *lane)
 {
-    return lane->ps_count > 0 && lane->ps_addresses[0] != NULL ? lane->ps_addresses[0]
-                                                               : "an address that it was not told";
+    const char *const address = lane_ps0_address(lane);
+
+    return address != NULL ? address : "an address that it was not told";
 }
 
 /* Before that no sign of life of ps 0 is late enough to speak of. */

@@ -390,6 +390,7 @@ class Refusals(unittest.TestCase):
             self.client.ps[1].sessions.Join(sessions_pb2.JoinRequest(protocol_version=1, nonce=bytes(16)), timeout=DEADLINE_S)
         self.assertEqual(raised.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
         self.assertIn(("sumac-reason", str(types_pb2.REASON_NOT_COORDINATOR)), raised.exception.trailing_metadata())
+        self.assertIn(("sumac-ps0-address", self.cluster.addresses()[0]), raised.exception.trailing_metadata())
 
     def test_another_protocol_version(self):
         with self.assertRaises(grpc.RpcError) as raised:

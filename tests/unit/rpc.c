@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lib/rpc promises both ends of a call: statuses, deadlines, bounds, the order in which a
  * server ends. */
+#include "call.h"
+#include "text.h"
 #include "unit/rpc_fixture.h"
 
 #include <arpa/inet.h>
@@ -472,6 +474,63 @@ static void what_comes_after_a_stream_was_ended_is_not_handled(void **state)
     assert_int_equal(fixture->at_server.messages, 0);
 }
 
+static char ps0_address[64]; /* of the last call that closed; empty: its status had none */
+
+static void note_ps0_address(struct rpc_call *call, const struct sumac_error *error)
+{
+    ps0_address[0] = '\0';
+    for (size_t i = 0; i < call->trailing.count; i++) {
+        const grpc_slice value = call->trailing.metadata[i].value;
+        if (grpc_slice_str_cmp(call->trailing.metadata[i].key, PS0_ADDRESS_KEY) == 0)
+            (void)text_print(
+                ps0_address, sizeof ps0_address, "%.*s", (int)GRPC_SLICE_LENGTH(value),
+                (const char *)GRPC_SLICE_START_PTR(value));
+    }
+    client_closed(call, error);
+}
+
+static void refuse_and_name_ps_0(struct fixture *fixture, const char *address)
+{
+    static const struct rpc_handler handler = {.closed = note_ps0_address};
+    const unsigned calls = fixture->at_server.messages, closed = fixture->client.closed;
+
+    fixture->parks = true;
+    (void)begin_stats_on(
+        fixture->channel,
+        (struct rpc_start){.wait_for_ready = true, .handler = &handler, .user = fixture});
+    poll_until(fixture, &fixture->at_server.messages, calls + 1);
+    rpc_call_set_ps0_address(fixture->parked, address);
+    rpc_call_finish(
+        fixture->parked, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_COORDINATOR, "ask ps 0");
+    poll_until(fixture, &fixture->client.closed, closed + 1);
+    poll_until(fixture, &fixture->at_server.closed, closed + 1);
+}
+
+static void a_status_carries_the_address_of_ps_0_beside_its_reason(void **state)
+{
+    struct fixture *fixture = *state;
+
+    refuse_and_name_ps_0(fixture, "ps0.training:2222");
+
+    assert_string_equal(ps0_address, "ps0.training:2222");
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_NOT_COORDINATOR);
+}
+
+static void an_address_that_metadata_cannot_carry_is_left_out(void **state)
+{
+    struct fixture *fixture = *state;
+
+    refuse_and_name_ps_0(
+        fixture, "b\xc3\xbc"
+                 "cher:2222");
+    assert_string_equal(ps0_address, "");
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_NOT_COORDINATOR);
+
+    refuse_and_name_ps_0(fixture, "h0:1\n");
+    assert_string_equal(ps0_address, "");
+    assert_string_equal(fixture->client.error.text, "ask ps 0");
+}
+
 /* Whoever finds nobody there goes elsewhere; whoever was let in would wait in vain. */
 static void a_draining_server_lets_nobody_in(void **state)
 {
@@ -621,6 +680,10 @@ int main(void)
             a_draining_server_finishes_what_it_has_and_takes_nothing_new, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             what_comes_after_a_stream_was_ended_is_not_handled, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_status_carries_the_address_of_ps_0_beside_its_reason, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            an_address_that_metadata_cannot_carry_is_left_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_draining_server_lets_nobody_in, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_stream_that_is_ended_before_it_is_open_is_half_closed_when_it_is, set_up, tear_down),
