@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,9 +20,21 @@
 #include <cmocka.h>
 
 #include "array_file.h"
+#include "array_input.h"
 #include "npy.h"
 
 #define FILE_BYTES_MAX 4096
+
+/* The linker calls this write(2), which may take fewer bytes than it was given. */
+static size_t written_at_once = SIZE_MAX;
+
+ssize_t __real_write(int file, const void *bytes, size_t count);
+ssize_t __wrap_write(int file, const void *bytes, size_t count);
+
+ssize_t __wrap_write(int file, const void *bytes, size_t count)
+{
+    return __real_write(file, bytes, count < written_at_once ? count : written_at_once);
+}
 
 struct folder {
     char path[64];
@@ -288,6 +301,27 @@ static void a_link_stays_and_what_it_leads_to_is_replaced(void **state)
     sumac_buffer_unref(tensor.buffer);
 }
 
+static void a_slow_pipe_gets_every_byte_in_order(void **state)
+{
+    const struct folder *folder = *state;
+    const float values[6] = {1, 2, 3, 4, 5, 6};
+    const struct sumac_tensor tensor =
+        tensor_of(SUMAC_FLOAT32, (struct sumac_shape){.extent = {6}, .rank = 1}, values);
+    char content[FILE_BYTES_MAX];
+
+    assert_int_equal(mkfifo(folder->file, 0600), 0);
+    const int pipe = open(folder->file, O_RDWR);
+    written_at_once = 100;
+    const enum sumac_status status = npy_save(folder->file, &tensor, NULL);
+    written_at_once = SIZE_MAX;
+
+    assert_int_equal(status, SUMAC_OK);
+    assert_int_equal(read(pipe, content, sizeof content), 128 + sizeof values);
+    assert_memory_equal(content + 128, values, sizeof values);
+    close(pipe);
+    sumac_buffer_unref(tensor.buffer);
+}
+
 static void a_full_disk_is_told_with_the_path_and_the_reason(void **state)
 {
     (void)state;
@@ -489,6 +523,53 @@ static void a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else(v
     sumac_buffer_unref(tensor.buffer);
 }
 
+/* ---- array_input */
+
+/* Read a .npy file of this version: two elements are expected, and the file has `bytes`. */
+static enum sumac_status read_version(uint8_t version, size_t bytes, struct sumac_tensor *tensor)
+{
+    static const char dictionary[] = "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n";
+    const size_t length = sizeof dictionary - 1;
+    char content[FILE_BYTES_MAX] = "\x93NUMPY";
+    size_t at = 6;
+
+    content[at++] = (char)version;
+    content[at++] = 0;
+    content[at++] = (char)length;
+    at += version == 1 ? 1 : 3; /* version 1 has two bytes of length, later ones four */
+    memcpy(content + at, dictionary, length);
+    memcpy(content + at + length, "abc", 3);
+    FILE *file = fmemopen(content, at + length + bytes, "rb");
+    const struct sumac_shape shape = {.extent = {2}, .rank = 1};
+    const enum sumac_status status = array_input_read(file, "w", SUMAC_UINT8, &shape, tensor, NULL);
+    fclose(file);
+    return status;
+}
+
+static void every_npy_version_is_read(void **state)
+{
+    (void)state;
+    for (uint8_t version = 1; version <= 3; version++) {
+        struct sumac_tensor tensor = {.buffer = NULL};
+        assert_int_equal(read_version(version, 2, &tensor), SUMAC_OK);
+        assert_memory_equal(sumac_tensor_data(&tensor), "ab", 2);
+        sumac_buffer_unref(tensor.buffer);
+    }
+    struct sumac_tensor none = {.buffer = NULL};
+    assert_int_equal(read_version(0, 2, &none), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(read_version(4, 2, &none), SUMAC_INVALID_ARGUMENT);
+}
+
+static void an_array_with_missing_or_trailing_bytes_is_refused(void **state)
+{
+    (void)state;
+    struct sumac_tensor tensor = {.buffer = NULL};
+
+    assert_int_equal(read_version(1, 1, &tensor), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(read_version(1, 3, &tensor), SUMAC_INVALID_ARGUMENT);
+    assert_null(tensor.buffer);
+}
+
 static void a_folder_that_is_not_there_is_not_found(void **state)
 {
     (void)state;
@@ -553,6 +634,7 @@ int main(void)
         IN_A_FOLDER(a_file_that_is_replaced_stays_its_owners_and_its_groups),
         IN_A_FOLDER(what_another_group_could_do_with_a_file_the_savers_group_can_not),
         IN_A_FOLDER(a_link_stays_and_what_it_leads_to_is_replaced),
+        IN_A_FOLDER(a_slow_pipe_gets_every_byte_in_order),
         IN_A_FOLDER(a_full_disk_is_told_with_the_path_and_the_reason),
         IN_A_FOLDER(an_archive_has_each_array_and_a_directory),
         IN_A_FOLDER(sizes_that_are_2_to_the_64th_together_are_too_large),
@@ -563,6 +645,8 @@ int main(void)
         IN_A_FOLDER(a_file_that_is_dropped_was_never_there),
         IN_A_FOLDER(what_no_disk_has_is_told_at_once),
         IN_A_FOLDER(a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else),
+        cmocka_unit_test(every_npy_version_is_read),
+        cmocka_unit_test(an_array_with_missing_or_trailing_bytes_is_refused),
         IN_A_FOLDER(a_folder_that_is_not_there_is_not_found),
         IN_A_FOLDER(a_folder_that_may_not_be_written_to_is_permission_denied),
         IN_A_FOLDER(a_folder_instead_of_a_file_is_refused),

@@ -10,8 +10,11 @@ sumac_unit_test(stats USES commands)
 sumac_unit_test(table USES commands)
 sumac_unit_test(number USES commands)
 sumac_unit_test(array_file USES commands)
+target_link_options(unit_array_file PRIVATE -Wl,--wrap=write) # writes some bytes at a time
 sumac_unit_test(run_record USES commands)
 sumac_unit_test(roster USES commands)
 sumac_unit_test(found_run USES commands)
+sumac_unit_test(catalogue USES commands)
+target_link_options(unit_catalogue PRIVATE -Wl,--wrap=ask) # answers for two ps
 sumac_unit_test(wanted USES commands)
 target_link_options(unit_wanted PRIVATE -Wl,--wrap=ask) # answers for two ps

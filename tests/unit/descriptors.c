@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "descriptors.h"
 
@@ -38,12 +40,36 @@ static void this_process_has_what_it_may_have(void **state)
     assert_int_equal(after.rlim_max, before.rlim_max);
 }
 
+/* Otherwise the next open file gets the number of standard error, and messages go into it. */
+static void closed_standard_descriptors_become_dev_null(void **state)
+{
+    (void)state;
+    int saved[3], modes[3];
+
+    for (int i = 0; i < 3; i++) {
+        saved[i] = fcntl(i, F_DUPFD, 3);
+        close(i);
+    }
+    descriptors_keep_standard();
+    for (int i = 0; i < 3; i++) {
+        const int flags = fcntl(i, F_GETFL);
+        modes[i] = flags < 0 ? -1 : flags & O_ACCMODE;
+        dup2(saved[i], i);
+        close(saved[i]);
+    }
+
+    assert_int_equal(modes[0], O_RDONLY);
+    assert_int_equal(modes[1], O_RDONLY); /* printing fails, and the command says so */
+    assert_int_equal(modes[2], O_WRONLY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_soft_limit_becomes_the_hard_one),
         cmocka_unit_test(a_limit_without_end_is_not_walked_over),
         cmocka_unit_test(this_process_has_what_it_may_have),
+        cmocka_unit_test(closed_standard_descriptors_become_dev_null),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

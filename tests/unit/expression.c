@@ -319,6 +319,11 @@ static void as_many_names_as_there_may_be(void **state)
         sprintf(text + strlen(text), "t%u = t%u + g\n", i, i - 1);
     assert_refused(text, "line 33, column 1: t32: there are at most 32 temporaries");
     strcpy(text, "");
+    fill(text, "n", EXPRESSION_NAME_BYTES_MAX);
+    strcat(text, " = g\nvalue = ");
+    fill(text, "n", EXPRESSION_NAME_BYTES_MAX);
+    assert_read(text);
+    strcpy(text, "");
     fill(text, "n", EXPRESSION_NAME_BYTES_MAX + 1);
     strcat(text, " = g");
     assert_refused(text, "line 1, column 1: nnnnnnnn");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rpc_acceptor.c -- the thread that lets clients in looks again and again whether it is to stop.
+/* rpc_acceptor.c -- the thread that lets clients in, and the addresses that they connect to.
  *
  * The linker hands its poll and what it gives to gRPC to this program.
  */
@@ -17,11 +17,13 @@
 #include <unistd.h>
 
 #include "acceptor.h"
+#include "listener.h"
 
 #define CLIENTS (ACCEPTED_AT_ONCE + 8u)
 
 static sem_t accepted;
 static atomic_uint since_poll, most_since_poll; /* clients let in */
+static atomic_uint polls;
 
 int __real_poll(struct pollfd *polled, nfds_t count, int timeout_ms);
 int __wrap_poll(struct pollfd *polled, nfds_t count, int timeout_ms);
@@ -31,8 +33,10 @@ void __wrap_grpc_server_add_channel_from_fd(
 /* Of more than one is the thread's that accepts. */
 int __wrap_poll(struct pollfd *polled, nfds_t count, int timeout_ms)
 {
-    if (count > 1)
+    if (count > 1) {
         since_poll = 0;
+        polls++;
+    }
     return __real_poll(polled, count, timeout_ms);
 }
 
@@ -48,12 +52,8 @@ void __wrap_grpc_server_add_channel_from_fd(
     sem_post(&accepted);
 }
 
-/* A client that has acknowledged the settings. */
 static int connect_to(uint32_t port)
 {
-    static const char greeting[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-                                   "\0\0\0\4\0\0\0\0\0"  /* SETTINGS */
-                                   "\0\0\0\4\1\0\0\0\0"; /* its acknowledgement */
     const struct sockaddr_in address = {
         .sin_family = AF_INET,
         .sin_port = htons((uint16_t)port),
@@ -62,8 +62,17 @@ static int connect_to(uint32_t port)
 
     assert_true(made >= 0);
     assert_int_equal(connect(made, (const struct sockaddr *)&address, sizeof address), 0);
-    assert_int_equal(send(made, greeting, sizeof greeting - 1, 0), sizeof greeting - 1);
     return made;
+}
+
+/* The client greets, and acknowledges the settings. */
+static void greet(int client)
+{
+    static const char greeting[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                                   "\0\0\0\4\0\0\0\0\0"  /* SETTINGS */
+                                   "\0\0\0\4\1\0\0\0\0"; /* its acknowledgement */
+
+    assert_int_equal(send(client, greeting, sizeof greeting - 1, 0), sizeof greeting - 1);
 }
 
 /* Else a flood of them would hold up the end of the server. */
@@ -79,8 +88,10 @@ static void clients_without_end_do_not_keep_it_from_looking_whether_to_stop(void
     rpc_init();
     assert_int_equal(sem_init(&accepted, 0, 0), 0);
     assert_int_equal(acceptor_open(&options, &acceptor, &error), SUMAC_OK);
-    for (unsigned i = 0; i < CLIENTS; i++) /* given: they wait */
+    for (unsigned i = 0; i < CLIENTS; i++) { /* given: they wait */
         clients[i] = connect_to(acceptor_port(acceptor));
+        greet(clients[i]);
+    }
 
     assert_true(acceptor_start(acceptor, NULL, &reader)); /* when */
     for (unsigned i = 0; i < CLIENTS; i++)
@@ -95,10 +106,61 @@ static void clients_without_end_do_not_keep_it_from_looking_whether_to_stop(void
     rpc_deinit();
 }
 
+/* The thread sleeps in poll(2) until the client sends its greeting. It must not spin until then. */
+static void a_client_that_greets_later_is_accepted_at_once(void **state)
+{
+    (void)state;
+    const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
+    struct acceptor *acceptor = NULL;
+    struct reader reader = {0};
+    struct sumac_error error = {0};
+    char byte;
+
+    rpc_init();
+    assert_int_equal(sem_init(&accepted, 0, 0), 0);
+    assert_int_equal(acceptor_open(&options, &acceptor, &error), SUMAC_OK);
+    assert_true(acceptor_start(acceptor, NULL, &reader));
+    const int client = connect_to(acceptor_port(acceptor));
+    assert_int_equal(recv(client, &byte, 1, 0), 1); /* given: the server has sent its settings */
+
+    polls = 0;
+    greet(client); /* when */
+    assert_int_equal(sem_wait(&accepted), 0);
+
+    assert_in_range(polls, 0, 8); /* then */
+    acceptor_stop(acceptor);
+    acceptor_close(acceptor);
+    close(client);
+    sem_destroy(&accepted);
+    rpc_deinit();
+}
+
+/* A socket on "::" accepts IPv4 clients, too. */
+static void a_server_listens_on_all_addresses_and_on_one_in_brackets(void **state)
+{
+    (void)state;
+    static const char *const hosts[] = {"::", "[::]", "0.0.0.0", "[::1]"};
+    struct sumac_error error = {0};
+    struct listener listener;
+
+    if (listener_open("::1", 0, &listener, &error) != SUMAC_OK)
+        skip(); /* a machine may have no IPv6 */
+    listener_close(&listener);
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        if (listener_open(hosts[i], 0, &listener, &error) != SUMAC_OK)
+            fail_msg("%s: %s", hosts[i], error.text);
+        if (i < 3)
+            close(connect_to(listener.port));
+        listener_close(&listener);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clients_without_end_do_not_keep_it_from_looking_whether_to_stop),
+        cmocka_unit_test(a_client_that_greets_later_is_accepted_at_once),
+        cmocka_unit_test(a_server_listens_on_all_addresses_and_on_one_in_brackets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

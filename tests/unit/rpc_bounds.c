@@ -2,6 +2,8 @@
 /* rpc_bounds.c -- what a server takes at most, and that nobody is shut out by others' calls. */
 #include "unit/rpc_fixture.h"
 
+#include "call.h"
+
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -181,6 +183,7 @@ static void a_request_takes_so_much_memory_to_unpack(void **state)
     assert_int_equal(fixture->client.error.reason, SUMAC_REASON_MESSAGE_TOO_LARGE);
     assert_non_null(strstr(fixture->client.error.text, "takes more than 4194304 bytes of memory"));
     assert_int_equal(fixture->at_server.messages, 0);
+    assert_null(fixture->poller->arena.first); /* the poller frees the memory afterwards */
 }
 
 static void health_takes_the_name_of_a_service_and_no_more(void **state)

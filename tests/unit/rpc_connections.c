@@ -169,6 +169,32 @@ static void of_many_that_are_read_from_one_may_be_ended_alone(void **state)
     connections_deinit(&connections);
 }
 
+/* The thread also reads small requests of honest clients while a greedy one holds it. */
+static void a_client_that_sends_less_than_4096_bytes_is_not_greedy(void **state)
+{
+    (void)state;
+    struct connections connections;
+    const struct connection_host host = host_named("127.0.0.1");
+    char bytes[4095] = {0};
+    int ends[2];
+
+    assert_true(connections_init(&connections, MAX));
+    connect_both(ends);
+    connections_add(&connections, ends[1], &host);
+    connections_note_read(&connections);
+    assert_int_equal(send(ends[0], bytes, sizeof bytes, 0), sizeof bytes);
+    assert_int_equal(recv(ends[1], bytes, sizeof bytes, MSG_WAITALL), sizeof bytes);
+    assert_int_equal(connections_end_greedy(&connections), 0);
+
+    assert_int_equal(send(ends[0], bytes, 1, 0), 1);
+    assert_int_equal(recv(ends[1], bytes, 1, MSG_WAITALL), 1);
+    assert_int_equal(connections_end_greedy(&connections), 1);
+
+    close(ends[0]);
+    close(ends[1]);
+    connections_deinit(&connections);
+}
+
 /* A ps that is held up reads nothing: who sent much meanwhile has taken none of its memory. */
 static void bytes_that_wait_unread_end_no_connection(void **state)
 {
@@ -285,6 +311,7 @@ int main(void)
         cmocka_unit_test(one_that_was_closed_is_forgotten_though_its_number_is_anothers),
         cmocka_unit_test(one_whose_calls_are_cancelled_without_end_is_ended),
         cmocka_unit_test(of_many_that_are_read_from_one_may_be_ended_alone),
+        cmocka_unit_test(a_client_that_sends_less_than_4096_bytes_is_not_greedy),
         cmocka_unit_test(bytes_that_wait_unread_end_no_connection),
         cmocka_unit_test(what_leaks_between_two_looks_is_not_lost),
     };

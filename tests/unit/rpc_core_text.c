@@ -51,6 +51,18 @@ static void another_program_at_the_address_is_called_one(void **state)
         "connected, but it does not speak");
 }
 
+static void an_unresolved_host_is_named_without_its_port(void **state)
+{
+    (void)state;
+
+    assert_plain(
+        "DNS resolution failed for h0:2222: UNKNOWN: Temporary failure in name resolution",
+        "DNS did not answer for h0, and /etc/hosts does not have it");
+    assert_plain(
+        "DNS resolution failed for h0:2222: UNKNOWN: Name or service not known",
+        "no host is known by the name h0 (Name or service not known)");
+}
+
 static void a_ps_own_words_stay(void **state)
 {
     (void)state;
@@ -66,6 +78,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_that_was_not_made_has_the_systems_cause_alone),
         cmocka_unit_test(another_program_at_the_address_is_called_one),
+        cmocka_unit_test(an_unresolved_host_is_named_without_its_port),
         cmocka_unit_test(a_ps_own_words_stay),
     };
 

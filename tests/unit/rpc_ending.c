@@ -231,12 +231,14 @@ static void connections_that_are_gone_hold_nothing(void **state)
     }
 }
 
+static const char *peer = "fd:7";
+
 char *__wrap_grpc_call_get_peer(grpc_call *call);
 
 char *__wrap_grpc_call_get_peer(grpc_call *call)
 {
     (void)call;
-    return gpr_strdup("fd:7");
+    return gpr_strdup(peer);
 }
 
 /* While it drains each call is told why it ends. */
@@ -258,6 +260,24 @@ static void so_many_last_words_wait_and_while_a_server_drains_any_number(void **
         assert_int_equal(server.ending.count, draining == 1 ? 3 : 2);
         assert_int_equal(calls[0].waits, draining == 1 ? WAITS_FOR_READER : WAITS_FOR_NOTHING);
     }
+}
+
+static void each_connection_has_its_own_call_count(void **state)
+{
+    (void)state;
+    static const char *const peers[] = {"fd:7", "fd:17", "fd:27", "fd:7"};
+    struct rpc_server server = {.ending_max = 4};
+    struct rpc_call calls[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        peer = peers[i];
+        calls[i] = (struct rpc_call){.server = &server, .says = SAYS_LAST_SOON};
+        server_note_ending(&server, &calls[i]);
+    }
+
+    assert_int_not_equal(calls[0].connection, calls[1].connection);
+    assert_int_not_equal(calls[1].connection, calls[2].connection);
+    assert_int_equal(calls[0].connection, calls[3].connection);
 }
 
 static void a_small_answer_goes_out_though_others_do_not_read_theirs(void **state)
@@ -334,6 +354,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_takes_none_of_too_many_bytes_is_cut_and_counted),
         cmocka_unit_test(connections_that_are_gone_hold_nothing),
         cmocka_unit_test(so_many_last_words_wait_and_while_a_server_drains_any_number),
+        cmocka_unit_test(each_connection_has_its_own_call_count),
         cmocka_unit_test(a_small_answer_goes_out_though_others_do_not_read_theirs),
         cmocka_unit_test(answers_are_held_up_to_their_bound),
         cmocka_unit_test(on_a_call_that_is_over_nothing_is_written),

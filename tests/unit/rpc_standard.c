@@ -305,6 +305,21 @@ static void reflection_v1alpha_is_the_same(void **state)
     reflect_under(*state, &alpha);
 }
 
+/* Reflection answers which extensions a message has, and refuses other names. */
+static void a_field_or_enumeration_is_not_a_message(void **state)
+{
+    (void)state;
+    struct schema *const schema = schema_create();
+
+    assert_non_null(schema);
+    assert_true(schema_has_message(schema, "sumac.v1.Piece"));
+    assert_true(schema_find_symbol(schema, "sumac.v1.Piece.kind") >= 0);
+    assert_false(schema_has_message(schema, "sumac.v1.Piece.kind"));
+    assert_true(schema_find_symbol(schema, "sumac.v1.Piece.Kind") >= 0);
+    assert_false(schema_has_message(schema, "sumac.v1.Piece.Kind"));
+    schema_destroy(schema);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -326,6 +341,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(
             reflection_v1_lists_services_and_gives_files, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reflection_v1alpha_is_the_same, set_up, tear_down),
+        cmocka_unit_test(a_field_or_enumeration_is_not_a_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "assert_number.h"
+#include "json.h"
 #include "stats.h"
 
 #define AS_JSON UINT32_MAX
@@ -627,6 +628,23 @@ static void a_rate_that_is_not_known_is_a_dash_and_null(void **state)
     sample_deinit(&now);
 }
 
+static void infinity_and_nan_are_null_in_json(void **state)
+{
+    (void)state;
+    const double numbers[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    struct value *const json = value_array();
+    char text[64] = "";
+    FILE *file = fmemopen(text, sizeof text, "w");
+
+    for (size_t i = 0; i < 3; i++)
+        value_add(json, value_real(numbers[i]));
+    assert_true(value_print_line(json, file));
+    fclose(file);
+
+    assert_string_equal(text, "[null, null, null]\n");
+    value_free(json);
+}
+
 static void json_has_all_of_it(void **state)
 {
     struct told *const told = *state;
@@ -700,6 +718,7 @@ int main(void)
         told_test(tables_have_each_ps_and_its_memory),
         told_test(a_ps_without_a_bound_has_none_in_the_table),
         told_test(a_rate_that_is_not_known_is_a_dash_and_null),
+        cmocka_unit_test(infinity_and_nan_are_null_in_json),
         told_test(json_has_all_of_it),
     };
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "catalogue.h"
+#include "row_list.h"
 #include "wanted.h"
 
 static void assert_slice(const char *text, uint64_t first, uint64_t count)
@@ -273,6 +274,33 @@ static void words_are_names_rows_or_patterns(void **state)
     }
 }
 
+static void assert_rows(const char *text, enum sumac_status wanted_status, const int64_t *rows)
+{
+    struct wanted table = {
+        .name = (char[]){"t"},
+        .dtype = SUMAC_UINT8,
+        .shape = (struct sumac_shape){.extent = {6}, .rank = 1}};
+    struct wanted_list wanted = {.count = 1, .items = &table};
+    struct row_list list;
+    struct sumac_error error = {0};
+
+    assert_int_equal(row_list_parse(text, &list, &error), SUMAC_OK);
+    assert_int_equal(row_list_apply(&list, &wanted, &error), wanted_status);
+    for (size_t i = 0; wanted_status == SUMAC_OK && i < list.count; i++)
+        assert_int_equal(list.indices[i], rows[i]);
+    row_list_deinit(&list);
+}
+
+static void rows_by_number_count_from_either_end(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {0, 5, 5, 0};
+
+    assert_rows("0,5,-1,-6", SUMAC_OK, rows);
+    assert_rows("6", SUMAC_OUT_OF_RANGE, NULL);
+    assert_rows("-7", SUMAC_OUT_OF_RANGE, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +312,7 @@ int main(void)
         cmocka_unit_test(those_alone_are_missing_who_hold_rows_that_are_wanted),
         cmocka_unit_test(words_are_names_rows_or_patterns),
         cmocka_unit_test(of_a_slice_the_shape_and_bytes_are_those_of_its_rows),
+        cmocka_unit_test(rows_by_number_count_from_either_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
