@@ -225,7 +225,7 @@ static void a_wrong_pull_is_found(void **state)
     wrong(pull->requests.first->pull, pull->in_session.next, "is in another pull's list");
     wrong(pull->open_requests, 1, "requests of a pull");
     pull->open_requests = 0;
-    wrong(pull->requests.first, NULL, "a pull waits, and asks nobody");
+    wrong(pull->requests.first, NULL, "a pull waits");
     pull->open_requests = 2;
     pull->open_requests = 1;
     wrong(pull->requests.first, pull->requests.last, "requests of pulls of all ps");
@@ -282,11 +282,11 @@ static void a_wrong_request_beside_a_push_is_found(void **state)
     assert_false(link->beside_due);
 
     wrong(request->link, NULL, "ps 0: request 1 is another's");
-    wrong(request->beside, false, "ps 0: request 1 is beside pushes, and nobody sends it");
-    wrong(request->sent, false, "ps 0: request 1 is beside pushes, and nobody sends it");
+    wrong(request->beside, false, "ps 0: request 1 is beside pushes");
+    wrong(request->sent, false, "ps 0: request 1 is beside pushes");
     struct pull *pull = request->pull;
     request->pull = NULL;
-    wrong(request->cancelled, true, "ps 0: request 1 is beside pushes, and nobody sends it");
+    wrong(request->cancelled, true, "ps 0: request 1 is beside pushes");
     request->pull = pull;
     wrong(link->streams[SESSION_PUSH_STREAM].greeted, false, "requests wait for no push stream");
     wrong(link->beside_count, 2, "requests beside pushes of ps 0");
