@@ -124,8 +124,7 @@ static void check_parts(struct sums *sums, const struct link *link)
                 part->push->sequence);
             return;
         }
-        if (before != NULL && part->previous != before->push->sequence && !before->done &&
-            part->previous < before->push->sequence)
+        if (before != NULL && part->previous < before->push->sequence)
             check_object(
                 sums->check,
                 "%s: push %" PRIu64 " follows push %" PRIu64 ", and push %" PRIu64 " is between",
