@@ -377,9 +377,22 @@ static void a_copy_outlives_what_was_read(void **state)
     free(block);
 }
 
+/* PROTOCOL.md gives these numbers to the authors of clients. */
+static void a_name_is_at_home_where_the_protocol_says(void **state)
+{
+    const uint32_t prime = UINT32_C(4294967291);
+    (void)state;
+
+    assert_int_equal(wire_meeting_home("A", 1, 5), 3);
+    assert_int_equal(wire_meeting_home("A", 1, prime), UINT64_C(0xaf63fc4c860222ec) % prime);
+    assert_int_equal(wire_meeting_home("grads", 5, 3), 2);
+    assert_int_equal(wire_meeting_home("grads", 5, prime), UINT64_C(0x32a8892977c46c3e) % prime);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_is_at_home_where_the_protocol_says),
         cmocka_unit_test(all_that_is_said_is_read),
         cmocka_unit_test(a_name_is_a_printable_line_and_a_round_counts_from_one),
         cmocka_unit_test(tasks_are_named_in_their_order_each_once_and_the_own_among_them),

@@ -16,7 +16,9 @@
  * to all replicas of the call, by the strategy's timeout at the latest, that names it. A kernel on
  * a GPU has step_timeout_ms. A program's own function on a CPU may take as long as it likes. What
  * is called across the replicas in a child of the process that made the strategy, whose threads it
- * has not, is FAILED_PRECONDITION: make one in the child.
+ * has not, is FAILED_PRECONDITION: make one in the child. A program of several workers makes its
+ * calls across replicas from one thread: those of two threads come in another order in each worker,
+ * and a call then waits for the other thread's until the time of that call is over.
  *
  * Contexts. Outside of everything one is in the *default replica context*; within a scope, or a
  * merge_call, in the *cross-replica context* of its strategy; within run in a *replica context*.
