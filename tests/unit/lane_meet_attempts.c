@@ -99,8 +99,8 @@ static void a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it(
     heard(world, "pulled 1 error MEMBER_GONE"); /* then */
     heard(
         world, "has failed: worker 2 has not contributed, and its session is over: "
-               "another attempt of its task has joined, attempt 2: a later attempt cannot take its "
-               "place, since what the tasks keep in step is lost with it; start all of them again");
+               "another attempt of its task has joined, attempt 2: a later attempt cannot take the "
+               "place of an earlier one, whose state is lost; start all of them again");
 }
 
 /* An attempt is known to the others from its first contribution on. */
@@ -166,8 +166,8 @@ static void a_round_ends_when_the_attempt_that_it_waits_for_is_lost(void **state
 
     heard(world, "pulled 1 error MEMBER_GONE"); /* then */
     heard(
-        world, ": a later attempt cannot take its place, since what the tasks keep in step is lost "
-               "with it; start all of them again");
+        world, ": a later attempt cannot take the place of an earlier one, whose state is lost; "
+               "start all of them again");
 }
 
 static void a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told(void **state)
@@ -188,7 +188,7 @@ static void a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told
     assert_in_range(
         talk_times_said(
             world.talk, "round 74 of rendezvous h names attempt 1 of worker 2, and round 1 belongs "
-                        "to attempt 2: a later attempt cannot take its place"),
+                        "to attempt 2: a later attempt cannot take the place of an earlier one"),
         1, 2); /* in the log, for each round */
 }
 
