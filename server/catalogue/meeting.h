@@ -24,7 +24,7 @@
 
 /* The end of an error about a later attempt of a task: the reason and the remedy. */
 #define MEETING_START_ALL_AGAIN                                                                    \
-    ": a later attempt cannot take its place, since what the tasks keep in step is lost with it; " \
+    ": a later attempt cannot take the place of an earlier one, whose state is lost; "             \
     "start all of them again"
 
 enum meeting_operation {

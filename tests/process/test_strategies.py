@@ -265,10 +265,13 @@ class Strategies(unittest.TestCase):
         self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
 
     def test_a_worker_that_is_gone_is_named(self):
-        workers = self.workers(options=("--lease-ms", "2000"))
+        workers = self.workers(options=("--lease-ms", "2000"))                  # given
+        self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
         after = self.say(workers[0], "all_reduce 4 1")
-        workers[1].kill()
-        workers[0].wait_for("^refused UNAVAILABLE all_reduce: .*worker 1", after)
+
+        workers[1].kill()                                                       # when
+
+        workers[0].wait_for("^refused UNAVAILABLE all_reduce: .*worker 1.*its lease ran out.*start all of them again$", after)  # then
 
     def again(self, index):
         worker = self.cluster.add(Process([os.path.join(BUILD, "strategist"), "1", "60000"], self.cluster.environment("worker", index),
@@ -355,6 +358,24 @@ class Strategies(unittest.TestCase):
 
             first.wait_for("^came to 11 11$", after)
             second.wait_for("^came to 11 11$", after_second)
+
+    def test_workers_that_are_started_again_more_slowly_than_the_lease_meet(self):
+        """Each is lost before the next attempt of the other comes. Whoever comes first waits."""
+        workers = self.workers(options=("--lease-ms", "2000", "--rejoin-ms", str(LONG_MS)))     # given
+        self.all_say(workers, "all_reduce 300000 1", "all_reduce 300000 10", answer="^came to 11 11$")
+        for first in (0, 1):
+            self.until_all_have_heard()
+            for worker in workers:
+                worker.kill()
+            workers[first] = self.again(first)
+
+            after = self.say(workers[first], f"all_reduce 300000 {1 + 9 * first}")      # when
+            self.cluster.wait_for_wait(rf"worker {1 - first} \(which has no session\)")
+            workers[1 - first] = self.again(1 - first)
+            after_second = self.say(workers[1 - first], f"all_reduce 300000 {10 - 9 * first}")
+
+            workers[first].wait_for("^came to 11 11$", after)                   # then
+            workers[1 - first].wait_for("^came to 11 11$", after_second)
 
     def test_the_sums_of_a_first_call_begin_after_its_block(self):
         """A later attempt of a worker could have a part in sums that begin before this worker knows the attempts."""

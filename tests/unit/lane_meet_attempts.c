@@ -58,16 +58,27 @@ come_as(struct world *world, uint8_t session, uint64_t round, uint64_t one, uint
     world->meeting.attempts = NULL;
 }
 
+/* Settle a session. `attempt` is the one that has joined; 0: none has. */
+static void settle_for(struct world *world, uint8_t session, int kind, uint64_t attempt)
+{
+    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
+
+    cause.kind = (Sumac__V1__CloseCause__Kind)kind;
+    cause.attempt = attempt;
+    talk_close_for(world->talk, session, &cause);
+    talk_decide(world->talk, session, world->last[session], 0);
+}
+
+static void lose(struct world *world, uint8_t session)
+{
+    settle_for(world, session, WIRE_CLOSE_LEASE_OVER, 0);
+}
+
 /* Another attempt of a task joins: the session of the one before is settled with that. */
 static void
 replace_by(struct world *world, uint8_t session, uint8_t next, uint32_t index, uint64_t attempt)
 {
-    wire_close_cause cause = WIRE_CLOSE_CAUSE_INIT;
-
-    cause.kind = (Sumac__V1__CloseCause__Kind)WIRE_CLOSE_NEWER_ATTEMPT;
-    cause.attempt = attempt;
-    talk_close_for(world->talk, session, &cause);
-    talk_decide(world->talk, session, world->last[session], 0);
+    settle_for(world, session, WIRE_CLOSE_NEWER_ATTEMPT, attempt);
     open_as(world, next, index, attempt);
 }
 
@@ -88,8 +99,8 @@ static void a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it(
     heard(world, "pulled 1 error MEMBER_GONE"); /* then */
     heard(
         world, "has failed: worker 2 has not contributed, and its session is over: "
-               "another attempt of its task has joined, attempt 2: a later attempt cannot take its "
-               "place, since what the tasks keep in step is lost with it; start all of them again");
+               "another attempt of its task has joined, attempt 2: a later attempt cannot take the "
+               "place of an earlier one, whose state is lost; start all of them again");
 }
 
 /* An attempt is known to the others from its first contribution on. */
@@ -106,6 +117,57 @@ static void a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet(void *
 
     heard(world, "met 1 float32 [1] 5"); /* then */
     heard(world, "met 4 float32 [1] 5");
+}
+
+/* Tasks that were all lost are started again one after the other. */
+static void a_first_round_awaits_a_task_that_was_lost_before_and_one_that_is_lost(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    lose(&world, 1);
+    lose(&world, 2);
+    open_as(&world, 3, 1, 2);
+    talk_forget(world.talk);
+    come_as(&world, 3, 1, 2, 0);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
+    open_as(&world, AGAIN, 2, 2);
+    lose(&world, AGAIN);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
+    open_as(&world, 5, 2, 3);
+
+    come_as(&world, 5, 1, 0, 3); /* when */
+
+    heard(world, "met 3 float32 [1] 8"); /* then */
+    heard(world, "met 5 float32 [1] 8");
+}
+
+static void a_first_round_ends_when_a_task_has_left(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 1, 1, 1, 0);
+
+    settle_for(&world, 2, WIRE_CLOSE_LEFT, 0); /* when */
+
+    heard(world, "pulled 1 error MEMBER_GONE"); /* then */
+}
+
+static void a_round_ends_when_the_attempt_that_it_waits_for_is_lost(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    world.talk->shows_logs = true;
+    come_as(&world, 1, 2, 1, 1);
+
+    lose(&world, 2); /* when */
+
+    heard(world, "pulled 1 error MEMBER_GONE"); /* then */
+    heard(
+        world, ": a later attempt cannot take the place of an earlier one, whose state is lost; "
+               "start all of them again");
 }
 
 static void a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told(void **state)
@@ -126,7 +188,7 @@ static void a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told
     assert_in_range(
         talk_times_said(
             world.talk, "round 74 of rendezvous h names attempt 1 of worker 2, and round 1 belongs "
-                        "to attempt 2: a later attempt cannot take its place"),
+                        "to attempt 2: a later attempt cannot take the place of an earlier one"),
         1, 2); /* in the log, for each round */
 }
 
@@ -302,6 +364,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it),
         talk_test(a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet),
+        talk_test(a_first_round_awaits_a_task_that_was_lost_before_and_one_that_is_lost),
+        talk_test(a_first_round_ends_when_a_task_has_left),
+        talk_test(a_round_ends_when_the_attempt_that_it_waits_for_is_lost),
         talk_test(a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told),
         talk_test(what_failed_does_not_keep_back_later_attempts_while_a_session_is_open),
         talk_test(each_attempt_is_told_once_how_a_first_round_failed),

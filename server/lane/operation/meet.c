@@ -74,6 +74,23 @@ static const struct lane_session *find_gone(struct lane *lane, const struct meet
     return NULL;
 }
 
+/* Is that task started again, at some time? So it is for a round of attempts, unless it left. */
+static bool is_lost(const struct round *round, const struct lane_session *gone)
+{
+    return round->meeting->of_attempts && (int)gone->cause.kind != WIRE_CLOSE_LEFT;
+}
+
+/* The session without which the round ends. A round that knows no attempt of a lost task awaits the
+ * next one: tasks that are started again one after the other would else never meet. */
+static const struct lane_session *
+find_missed(struct lane *lane, const struct round *round, uint32_t place)
+{
+    const struct meeting_task *const task = &round->meeting->tasks[place];
+    const struct lane_session *const gone = find_gone(lane, task);
+
+    return gone != NULL && task->attempt == 0 && is_lost(round, gone) ? NULL : gone;
+}
+
 /* ---- its end */
 
 /* Those who wait for it look at it. */
@@ -222,7 +239,7 @@ static void end_without(struct lane *lane, struct round *round, const struct lan
         " of rendezvous %.100s has failed: %s has not contributed, and its session is over%s%s",
         round->meeting->round, round->meeting->name, session->task,
         wire_close_cause_print(&session->cause, cause),
-        (int)session->cause.kind == WIRE_CLOSE_NEWER_ATTEMPT ? MEETING_START_ALL_AGAIN : "");
+        is_lost(round, session) ? MEETING_START_ALL_AGAIN : "");
     end_or_propose(lane, round, &end);
 }
 
@@ -366,7 +383,7 @@ static void look_for_gone(struct lane *lane, struct round *round)
         return;
     for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
          place = round_missing(round, place + 1)) {
-        const struct lane_session *gone = find_gone(lane, &round->meeting->tasks[place]);
+        const struct lane_session *gone = find_missed(lane, round, place);
         if (gone == NULL)
             continue;
         end_without(lane, round, gone);
@@ -478,7 +495,7 @@ static bool leaves(struct lane *lane, const struct round *round, const struct la
         return false;
     const struct meeting_task *const bound = &round->meeting->tasks[place];
     return (bound->attempt == 0 || bound->attempt == task.attempt) &&
-           find_gone(lane, bound) != NULL;
+           find_missed(lane, round, place) != NULL;
 }
 
 void lane_meet_settled(struct lane *lane, struct lane_session *session)
