@@ -18,7 +18,7 @@ class Ending(variables_pb2_grpc.VariablesServicer):
     """A ps in the last instant of its run, which is over before a test could ask a real one."""
 
     def List(self, request, context):
-        context.set_trailing_metadata([("sumac-reason", str(types_pb2.REASON_RUN_ENDED))])
+        context.set_trailing_metadata([("a-proxy", "7"), ("sumac-reason", str(types_pb2.REASON_RUN_ENDED))])
         context.abort(grpc.StatusCode.FAILED_PRECONDITION, "every listed member has left as done")
 
 

@@ -94,6 +94,12 @@ class Hyperparameters(Talk):
         self.put("again", ONES)
         self.assertEqual(self.value("again"), -3)
 
+    def test_a_list_says_what_each_schedule_has(self):
+        self.make("warms", "float32", (4, 2), 2, "sgd,schedule=exponential_decay,decay_steps=3,decay_rate=0.25,warmup_steps=4,warmup_target=2")
+        self.assertEqual(self.listed("warms")["function"]["schedule"],
+                         {"name": "exponential_decay", "decay_steps": 3, "decay_rate": 0.25, "staircase": False, "warmup_steps": 4,
+                          "warmup_target": 2.0, "first_version": 0})
+
 
 if __name__ == "__main__":
     unittest.main()

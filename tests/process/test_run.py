@@ -184,13 +184,24 @@ class Run(unittest.TestCase):
         run.wait_for(r"worker 0 \| told")
         self.assert_nothing_is_left()
 
-    def test_a_worker_that_is_deaf_to_sigterm_is_killed_and_named(self):
-        run = self.run_program("--", "sh", "-c", "trap '' INT TERM; sleep 1000 & echo up; while :; do wait; done", workers=1)
+    def test_a_signal_reaches_what_a_worker_has_started(self):
+        child = "(trap 'echo child told; exit' TERM; echo up; sleep 1000 & wait)"
+        run = self.run_program("--", "sh", "-c", f"trap wait TERM; {child} & wait", workers=1)
         run.wait_for(r"worker 0 \| up")
         run.signal(signal.SIGTERM)
-        run.wait_for("^sumac run: worker 0 did not end within 10 s of being told to, and is killed$")
         self.assertEqual(run.wait(), 128 + signal.SIGTERM)
-        self.assertEqual(run.text().count("sumac run: worker 0 did not end"), 1)      # a ps on a busy machine may be as slow
+        run.wait_for(r"worker 0 \| child told")
+        self.assert_nothing_is_left()
+
+    def test_a_worker_and_a_ps_that_are_deaf_to_sigterm_are_killed_and_named(self):
+        run = self.run_program("--", "sh", "-c", "trap '' INT TERM; sleep 1000 & echo up; while :; do wait; done", ps=1, workers=1)
+        run.wait_for(r"worker 0 \| up")
+        os.kill(children(run.child.pid)[0], signal.SIGSTOP)
+        run.signal(signal.SIGTERM)
+        for name in ("worker 0", "ps 0"):
+            run.wait_for(f"^sumac run: {name} did not end within 10 s of being told to, and is killed$")
+        self.assertEqual(run.wait(), 128 + signal.SIGTERM)
+        self.assertEqual(run.text().count("did not end within"), 2)
         self.assert_nothing_is_left()
 
     def test_a_second_signal_ends_what_is_deaf_to_the_first(self):

@@ -158,7 +158,9 @@ class Steps(Members):
                 (("--quorum", "1", "--members", "3"), "--members 3, and TF_CONFIG lists 2"),
                 (("--quorum", "1", "--on-loss", "fail"), "--quorum 1 does without a worker that is lost"),
                 (("--step-deadline", "5"), "--step-deadline 5 is of steps with a quorum; give --quorum"),
-                (("--quorum", "1", "--step-deadline", "soon"), "--step-deadline soon is neither auto nor a whole number")):
+                (("--quorum", "1", "--step-deadline", "soon"), "--step-deadline soon is neither auto nor a whole number"),
+                (("--quorum", "1", "--step-deadline", "86400001"), "--step-deadline 86400001 is neither auto nor .* 0 to 86400000"),
+                (("--quorum", "3", "--step-deadline", "86400000"), "--quorum 3, and a synchronous step has 2 members")):
             with self.subTest(options=options):
                 ps = Process([SUMAC, "ps", "--port", "0", *options], {"TF_CONFIG": two_workers})
                 self.addCleanup(ps.kill)
