@@ -184,7 +184,7 @@ static void a_wrong_barrier_is_found(void **state)
     expect_right(judge);
 
     wrong(barrier->name, "x", "barrier x is not found by its name");
-    wrong(barrier->places[0].round, 2, "worker 0 has come to a round of both that is none");
+    wrong(barrier->places[0].round, 2, "worker 0 has come to a round of both");
     wrong(waiting->barrier, NULL, "a call waits at both that is not its");
     wrong(waiting->session, &session, "a call waits at both that is not its");
     wrong(waiting->session, judge->sessions.first, "a call waits at both that is not its");

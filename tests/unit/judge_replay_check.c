@@ -33,7 +33,7 @@ static void a_difference_of_the_cluster_is_found(void **state)
     wrong(again->last_record, 1, "the last record of the judge");
     differs(again->cluster_id, "the number of the cluster");
     differs(again->secret, "the secret of the cluster");
-    differs(again->beginnings, "how often it began of the cluster");
+    differs(again->beginnings, "it began of the cluster");
     differs(again->membership_epoch, "the membership epoch of the cluster");
     differs(again->membership_told, "the membership that was told of the cluster");
     differs(again->member_joined, "that a member has joined of the cluster");
@@ -41,9 +41,9 @@ static void a_difference_of_the_cluster_is_found(void **state)
     differs(again->initials, "members that begin with step 1 of the cluster");
     differs(again->step_taken, "the last step that was taken of the cluster");
     differs(again->some_left_done, "that one has left as done of the cluster");
-    differs(again->observers, "how many observers of the cluster");
+    differs(again->observers, "observers of the cluster");
     differs(again->attempts_forgotten, "the attempts forgotten of the cluster");
-    differs(again->ps_count, "how many ps of the cluster");
+    differs(again->ps_count, "ps of the cluster");
     differs(again->peers[0].incarnation, "the incarnation of h0:1");
     text_differs(again->peers[0].address, "address of h0:1");
     wrong(again->phase, JUDGE_ENDED, "the phase of the run's end");
@@ -76,7 +76,7 @@ static void a_difference_of_a_task_is_found(void **state)
     differs(task->attempts, "the attempts of task worker 0");
     differs(task->final, "final of task worker 0");
     differs(task->acked_through, "acked_through of task worker 0");
-    wrong(task->voided, NULL, "how many voided pushes of task worker 0");
+    wrong(task->voided, NULL, "voided pushes of task worker 0");
     wrong(task->voided->sequence[1], 6, "a voided push of task worker 0");
     expect_right(judge, again);
 
@@ -120,7 +120,7 @@ static void a_difference_of_a_session_is_found(void **state)
     differs(settled->made_sequence, "its last contribution of worker 0");
     differs(settled->final, "final of worker 0");
     differs(settled->acked_through, "acked_through of worker 0");
-    wrong(settled->voided, again->tasks.first->voided, "how many voided pushes of worker 0");
+    wrong(settled->voided, again->tasks.first->voided, "voided pushes of worker 0");
     differs(open->start_clock, "the clock that it starts at of worker 0");
     expect_right(judge, again);
 
@@ -163,7 +163,7 @@ static void a_difference_of_a_variable_is_found(void **state)
     wrong(variable->definition.dtype, SUMAC_FLOAT64, "by the judge's records: ");
     differs(variable->shards_before, "the numbers of the shards of v");
     differs(variable->turns, "the turns of the ps of v");
-    differs(variable->shard_count, "how many shards of v");
+    differs(variable->shard_count, "shards of v");
     differs(variable->places[1], "where its shards are of v");
     expect_right(judge, again);
 
@@ -178,7 +178,7 @@ static void a_difference_of_a_function_is_found(void **state)
 
     expect_right(judge, again);
 
-    differs(again->functions.count, "how many functions of the judge");
+    differs(again->functions.count, "functions of the judge");
     wrong(again->defined[0].state, JUDGE_FUNCTION_DEFINED, "the state of a function of mine");
     text_differs(again->functions.known[0].row.name, "a function's name of it");
     differs(again->functions.known[0].text_bytes, "a function's text of it");
@@ -203,12 +203,12 @@ static void a_difference_of_a_barrier_is_found(void **state)
     differs(barrier->open, "that a round is open of both");
     differs(barrier->round, "the round of both");
     differs(barrier->timeout_ms, "the time that it waits of both");
-    differs(barrier->come_count, "how many have come of both");
+    differs(barrier->come_count, "have come of both");
     differs(barrier->end_known, "that its last end is known of both");
     wrong(barrier->end.status, SUMAC_ABORTED, "its last end of both");
     wrong(barrier->end.reason, SUMAC_REASON_TIMED_OUT, "why it ended of both");
     text_differs(barrier->end.text, "last end of both");
-    differs(barrier->place_count, "how many tasks of both");
+    differs(barrier->place_count, "tasks of both");
     differs(barrier->places[1].chief, "the job of a task of both");
     differs(barrier->places[1].index, "the index of a task of both");
     differs(barrier->places[1].round, "the round that a task has come to of both");
