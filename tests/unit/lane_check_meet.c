@@ -51,8 +51,8 @@ static void a_wrong_contribution_is_found(void **state)
     expect_right(lane);
 }
 
-/* Two workers differ, and a third one has not come. Before they acknowledge it, their
- * contributions have no bytes. After that the end is kept for the third one. */
+/* Two of three workers differ. Before they acknowledge the end, their contributions have no bytes.
+ * After that the end is kept for the third worker. */
 static void a_wrong_count_of_rounds_that_failed_is_found(void **state)
 {
     struct world world;
