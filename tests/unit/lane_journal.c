@@ -46,10 +46,9 @@ void talk_recorded(struct talk *talk)
         talk_recorded_up_to(talk, talk->last_record);
 }
 
-static void replay(const struct talk *talk)
+struct lane *talk_replayed(const struct talk *talk)
 {
     struct lane *again = lane_create(lane_config(talk->lane), &memory_heap);
-    struct check check = {.text = ""};
 
     assert_non_null(again);
     for (size_t at = 0; at < talk->journal_bytes;) {
@@ -60,6 +59,14 @@ static void replay(const struct talk *talk)
         if (lane_replay(again, &record, &error) != SUMAC_OK)
             fail_msg("%s", error.text);
     }
+    return again;
+}
+
+static void replay(const struct talk *talk)
+{
+    struct lane *again = talk_replayed(talk);
+    struct check check = {.text = ""};
+
     lane_replay_check(talk->lane, again, &check);
     lane_destroy(again);
     if (!check_is_good(&check))

@@ -423,6 +423,37 @@ static void a_row_may_be_repeated_thousands_of_times(void **state)
     expect_values(talk, OTHER, expected, ROWS);
 }
 
+/* A part is staged in chunks of 1 MiB. The indices of the last message begin in the first chunk. */
+static void indices_go_on_in_the_next_chunk(void **state)
+{
+    enum { TOGETHER = 7300, COUNT = 8 * TOGETHER };
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
+    static int64_t rows[COUNT];
+    static float values[COUNT * COLUMNS];
+    float expected[ROWS * COLUMNS] = {0};
+
+    for (uint32_t i = 0; i < COUNT; i++) {
+        rows[i] = i / (COUNT / ROWS);
+        values[i * COLUMNS] = 1;
+        expected[rows[i] * COLUMNS]++;
+    }
+
+    send(
+        talk, stream,
+        &(struct rows_push){
+            .sequence = 1,
+            .table = TABLE,
+            .columns = COLUMNS,
+            .count = COUNT,
+            .rows = rows,
+            .values = values,
+            .together = TOGETHER});
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    expect_values(talk, TABLE, expected, ROWS * COLUMNS);
+}
+
 /* ---- refused ---- */
 
 static void expect_refused(
@@ -613,6 +644,28 @@ static void pieces_that_are_no_pairs_are_refused(void **state)
     }
 }
 
+/* They would begin a list of their own. */
+static void indices_that_go_on_for_another_function_are_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk, UPDATE_ASSIGN_ADD);
+    struct rows_push push = {
+        .sequence = 1,
+        .table = TABLE,
+        .columns = COLUMNS,
+        .count = 2,
+        .rows = (int64_t[]){1, 2},
+        .values = (float[2 * COLUMNS]){1},
+        .function = UPDATE_ASSIGN_SUB};
+
+    send_some(talk, stream, &push, 0, 1);
+    push.function = 0; /* the table's own */
+    send_some(talk, stream, &push, 1, 1);
+
+    talk_expect(talk, "refused 1 WRONG_SHAPE\ndone 1 voided\n");
+    assert_non_null(strstr(talk->refused, "row indices at 8 of their list, and those before end"));
+}
+
 /* `count` rows in one message: a list of two pairs, the first of `first` rows. */
 static void
 send_pairs(struct talk *talk, uint64_t stream, uint64_t sequence, uint32_t count, uint32_t first)
@@ -704,11 +757,13 @@ int main(void)
         talk_test(any_pushes_are_what_a_plain_loop_makes_of_them),
         talk_test(and_so_are_those_that_are_applied_at_once),
         talk_test(a_row_may_be_repeated_thousands_of_times),
+        talk_test(indices_go_on_in_the_next_chunk),
         talk_test(a_row_outside_is_refused_with_both_values_and_nothing_changes),
         talk_test(values_of_other_rows_than_were_named_are_refused),
         talk_test(scaled_rows_of_integers_are_refused),
         talk_test(what_is_not_finite_is_refused),
         talk_test(pieces_that_are_no_pairs_are_refused),
+        talk_test(indices_that_go_on_for_another_function_are_refused),
         talk_test(a_message_has_so_many_rows_at_most),
         talk_test(a_row_wider_than_a_block_is_refused),
         talk_test(a_table_without_columns_has_rows_all_the_same),

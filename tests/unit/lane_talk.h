@@ -129,6 +129,8 @@ void talk_recorded_up_to(struct talk *talk, uint64_t record);
 /* A record of the lane, and, at the end, another lane that they make what this one is. */
 void talk_keep_record(struct talk *talk, const struct lane_effect *effect);
 void talk_end_journal(struct talk *talk);
+/* Another lane that the records so far make; the caller destroys it. */
+struct lane *talk_replayed(const struct talk *talk);
 
 /* Sixteen times that byte. */
 wire_bytes talk_id(uint8_t session, uint8_t id[16]);

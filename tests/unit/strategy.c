@@ -672,6 +672,58 @@ static void options_that_are_null_are_the_defaults(void **state)
     sumac_strategy_destroy(two);
 }
 
+#define TASK ",\"task\":{\"type\":\"worker\",\"index\":0}}"
+#define ALONE "{\"cluster\":{\"worker\":[\"h0:1\"]}" TASK
+#define TWO "{\"cluster\":{\"worker\":[\"h0:1\",\"h1:1\"]}" TASK
+#define NO_PS "/nowhere/sumac cannot be started"
+
+/* `name`: of the strategy; NULL: it fails as `error` says. A strategy of two workers fails here,
+ * as there is no program to start its ps with. */
+static const struct environment {
+    const char *config, *strategy, *synchronous, *replicas, *devices, *name, *error;
+} environments[] = {
+    {ALONE, "", "", "", "", "default", NULL},
+    {ALONE, "mirrored", "1", "2", "", "mirrored", NULL},
+    {TWO, "", "", "", "", NULL, NO_PS},
+    {TWO, "multi_worker", "1", "", "", NULL, NO_PS},
+    {TWO, "mirrored", "1", "", "", NULL, "a mirrored strategy trains in its own process alone"},
+    {TWO, "mirrored", "", "2", "", "mirrored", NULL},
+    {"", "default", "", "1", "cpu", "default", NULL},
+    {"", "default", "", "", "cpu:2", NULL, "SUMAC_DEVICES is cpu:2"},
+    {"", "one_device", "", "", "cpu", "one_device", NULL},
+    {"", "one_device", "", "2", "", NULL, "SUMAC_REPLICAS is 2"},
+};
+
+static void the_environment_says_which_strategy_it_is(void **state)
+{
+    static const char *const names[] = {
+        "TF_CONFIG", "SUMAC_STRATEGY", "SUMAC_SYNCHRONOUS", "SUMAC_REPLICAS", "SUMAC_DEVICES"};
+
+    (void)state;
+    setenv("SUMAC_PROGRAM", "/nowhere/sumac", 1);
+    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++) {
+        const struct environment *given = &environments[i];
+        const char *const values[] = {
+            given->config, given->strategy, given->synchronous, given->replicas, given->devices};
+        struct sumac_strategy *strategy = NULL;
+        struct sumac_error error = {.status = SUMAC_OK};
+        for (size_t at = 0; at < sizeof names / sizeof *names; at++)
+            setenv(names[at], values[at], 1);
+
+        const enum sumac_status status = sumac_strategy_from_environment(&strategy, &error);
+
+        assert_int_equal(status == SUMAC_OK, given->name != NULL);
+        const char *name = strategy == NULL ? "" : sumac_strategy_name(strategy);
+        if (strcmp(name, given->name == NULL ? "" : given->name) != 0 ||
+            (given->error != NULL && strstr(error.text, given->error) == NULL))
+            fail_msg("environment %zu: %s strategy, %s", i, name, error.text);
+        sumac_strategy_destroy(strategy);
+    }
+    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
+        unsetenv(names[at]);
+    unsetenv("SUMAC_PROGRAM");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -694,6 +746,7 @@ int main(void)
         cmocka_unit_test(a_strategy_on_the_ps_refuses_to_be_synchronous),
         cmocka_unit_test(an_absent_time_is_the_strategys),
         cmocka_unit_test(options_that_are_null_are_the_defaults),
+        cmocka_unit_test(the_environment_says_which_strategy_it_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

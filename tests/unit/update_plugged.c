@@ -488,16 +488,19 @@ static void a_row_that_was_said_is_the_same_row(void **state)
         {.name = "z", .default_value = 3, .least = 1, .most = 7, .flags = SUMAC_PLUGIN_WHOLE},
         {.name = "beta_1", .default_value = 0.5, .most = 1, .flags = SUMAC_PLUGIN_ABOVE_LEAST},
         {.name = "a", .default_value = -2, .least = -INFINITY, .most = -1},
+        {.name = "learning_rate", .default_value = 0.1, .most = INFINITY}, /* number 1 */
     };
     static const struct sumac_plugin_slot kept[] = {
-        {.name = "s", .initial = 0.25}, {.name = "t", .initial_from = "a"}};
+        {.name = "s", .initial = 0.25},
+        {.name = "t", .initial_from = "a"},
+        {.name = "u", .initial_from = "learning_rate"}};
     struct sumac_plugin_function given = row(); /* given */
 
     (void)state;
     given.hyperparameters = many;
-    given.hyperparameter_count = 3;
+    given.hyperparameter_count = 4;
     given.slots = kept;
-    given.slot_count = 2;
+    given.slot_count = 3;
     given.repeats = SUMAC_PLUGIN_REPEATS_LAST_WINS;
     assert_int_equal(plug(&given, NULL), SUMAC_OK);
 
@@ -510,7 +513,7 @@ static void a_row_that_was_said_is_the_same_row(void **state)
 
     assert_same_row(&read.function, &plugged.function); /* then */
     assert_string_equal(read.plugin, "lib 1.0");
-    said->hyperparameters[0]->number = 5;
+    said->hyperparameters[1]->number = 5;
     assert_int_equal(update_read_described(said, &read, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "use the release of the ps"));
     arena_deinit(&arena);
