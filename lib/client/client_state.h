@@ -133,8 +133,9 @@ struct sumac_client {
     uint64_t used_us; /* when the last of them left */
     struct rpc_poller *poller;
     struct session *session;
-    bool stepping;    /* its effects are being carried out, which live until its next step */
-    uint64_t wake_us; /* when the session wants its tick */
+    bool acknowledging; /* session_is_acknowledging, after its last step */
+    bool stepping;      /* its effects are being carried out, which live until its next step */
+    uint64_t wake_us;   /* when the session wants its tick */
     uint64_t random_state;
     bool joined, left, ended;
     struct sumac_error end;
@@ -207,7 +208,8 @@ enum sumac_status
 client_check_process(const struct sumac_client *client, struct sumac_error *error);
 
 /* poll.c -- all with the lock held */
-/* Poll until done(context) or the time; true: done. */
+/* Poll until done(context) or the time; true: done. A replaced client waits until ps 0 knows that
+ * it lives, too. */
 bool client_wait(
     struct sumac_client *client, bool (*done)(void *context), void *context, uint64_t until_us);
 /* Whatever has come, without waiting. */

@@ -72,7 +72,7 @@ bool client_wait(
     assert(client_is_here(client)); /* a child of its process has its connections, too */
     bool is_done = done(context);
     client->waiters++;
-    while (!is_done) {
+    while (!is_done || client->acknowledging) {
         const uint64_t now_us = client_now_us();
         if (now_us >= until_us)
             break;

@@ -410,6 +410,7 @@ void client_step(struct sumac_client *client, struct session_event *event)
     event->random[0] = random_bits(client);
     event->random[1] = random_bits(client);
     session_step(client->session, event, &effects);
+    client->acknowledging = session_is_acknowledging(client->session);
     bool undone = false;
     for (uint32_t i = 0; i < effects.count; i++) {
         effects.items[i].undone = !do_effect(client, &effects.items[i]);

@@ -267,6 +267,7 @@ static void
 has_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
     answer(session, &call->wanted, NULL, error);
+    session_heard(session, error);
     if (error->reason == SUMAC_REASON_STATE_LOST && session->phase == PHASE_OPEN)
         session_end(session, error, NULL);
 }

@@ -244,6 +244,65 @@ static const struct call_kind leave_call = {
     .failed = leave_failed,
     .is_made_again = is_to_leave_again};
 
+/* ---- replaced by another process of its task */
+
+static void say_ended(struct session *session)
+{
+    assert(session->phase == PHASE_OVER);
+    effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
+}
+
+static void acknowledged(struct session *session)
+{
+    session->acknowledging = false;
+    if (session->phase == PHASE_OVER)
+        say_ended(session);
+}
+
+static void
+acknowledge_answered(struct session *session, const struct call *call, const wire_message *message)
+{
+    (void)call;
+    (void)message;
+    acknowledged(session);
+}
+
+static void acknowledge_failed(
+    struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    (void)call;
+    (void)error;
+    acknowledged(session);
+}
+
+static bool is_never_made_again(
+    const struct session *session, const struct call *call, const struct sumac_error *error)
+{
+    (void)session;
+    (void)call;
+    (void)error;
+    return false;
+}
+
+static const struct call_kind acknowledge_call = {
+    .service = WIRE_SESSIONS,
+    .method = WIRE_SESSIONS_LEAVE,
+    .compose = compose_leave,
+    .answered = acknowledge_answered,
+    .failed = acknowledge_failed,
+    .is_made_again = is_never_made_again};
+
+/* ps 0 learns that the replaced process lives before its program hears of the replacement: the
+ * program may exit at once. */
+static void acknowledge(struct session *session)
+{
+    session->acknowledging = !session->leave_called;
+    if (session->acknowledging)
+        call_begin(session, &acknowledge_call, 0, session->now_us + ACKNOWLEDGE_MS * 1000);
+}
+
+/* ---- the lease */
+
 static uint64_t third_of_lease_us(const struct session *session)
 {
     assert(!session->config.reader);
@@ -271,6 +330,14 @@ static void closed_without_end(struct session *session, const struct sumac_error
     (void)fail(
         &session->end, error->status, error->reason,
         "%.300s (which of the pushes under way count was not said)", error->text);
+    if (error->reason == SUMAC_REASON_REPLACED)
+        acknowledge(session);
+}
+
+void session_heard(struct session *session, const struct sumac_error *error)
+{
+    if (session->phase == PHASE_OPEN && error->reason == SUMAC_REASON_REPLACED)
+        closed_without_end(session, error);
 }
 
 /* The next renewal is due a third of the lease after this one was said. */
@@ -406,6 +473,8 @@ void session_closed(struct session *session, const wire_closed *closed)
         return;
     session->phase = PHASE_SETTLING;
     session->settling_us = session->now_us;
+    if (replaced)
+        acknowledge(session);
     (void)fail(
         &session->end, status, reason,
         "ps 0 closed this session%s, and did not say which of the pushes under way count; %s",
@@ -414,46 +483,6 @@ void session_closed(struct session *session, const wire_closed *closed)
 }
 
 /* ---- the end */
-
-static void say_ended(struct session *session)
-{
-    assert(session->phase == PHASE_OVER);
-    session->acknowledging = false;
-    effect_add(session, SESSION_EFFECT_ENDED)->error = session->end;
-}
-
-static void
-acknowledge_answered(struct session *session, const struct call *call, const wire_message *message)
-{
-    (void)call;
-    (void)message;
-    say_ended(session);
-}
-
-static void acknowledge_failed(
-    struct session *session, const struct call *call, const struct sumac_error *error)
-{
-    (void)call;
-    (void)error;
-    say_ended(session);
-}
-
-static bool is_never_made_again(
-    const struct session *session, const struct call *call, const struct sumac_error *error)
-{
-    (void)session;
-    (void)call;
-    (void)error;
-    return false;
-}
-
-static const struct call_kind acknowledge_call = {
-    .service = WIRE_SESSIONS,
-    .method = WIRE_SESSIONS_LEAVE,
-    .compose = compose_leave,
-    .answered = acknowledge_answered,
-    .failed = acknowledge_failed,
-    .is_made_again = is_never_made_again};
 
 void session_end(
     struct session *session, const struct sumac_error *error, const wire_closed *closed)
@@ -465,13 +494,9 @@ void session_end(
     if (session->config.reader || session->link_count == 0)
         closed = NULL;
     calls_end(session);
-    assert(!session->acknowledging);
-    /* ps 0 learns that the replaced process lives before ENDED lets the caller exit. A caller that
-     * exits for an error of a call or a pull may be gone before: that replacement does not count.
-     */
-    session->acknowledging = session->end.reason == SUMAC_REASON_REPLACED && !session->leave_called;
-    if (session->acknowledging)
-        call_begin(session, &acknowledge_call, 0, session->now_us + ACKNOWLEDGE_MS * 1000);
+    session->acknowledging = false;
+    if (session->end.reason == SUMAC_REASON_REPLACED)
+        acknowledge(session);
     pushes_end(session, closed);
     pulls_end(session);
     streams_close(session);

@@ -68,6 +68,8 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
     LIST_APPEND(&session->over_pulls, pull, in_session);
     assert(session->pull_count > 0);
     session->pull_count--;
+    if (error != NULL)
+        session_heard(session, error);
 }
 
 static bool take_block(struct session *session, struct pull *pull)

@@ -323,6 +323,8 @@ void session_step(
     effects->count = session->effect_count;
 }
 
+bool session_is_acknowledging(const struct session *session) { return session->acknowledging; }
+
 void session_read(const struct session *session, struct session_state *state)
 {
     *state = (struct session_state){

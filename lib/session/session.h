@@ -264,6 +264,10 @@ void session_step(
 
 void session_read(const struct session *session, struct session_state *state);
 
+/* Another process has the task. A call tells ps 0 that this process lives, and has no answer yet.
+ * The caller waits, a second at most, before it reports an error to its program. */
+bool session_is_acknowledging(const struct session *session);
+
 /* Why a stream that a push or a pull waits for ended: its ps has accepted nothing since, though it
  * may have greeted. */
 struct session_trouble {

@@ -289,7 +289,7 @@ struct session {
     uint32_t given_calls; /* of them, the caller's */
     uint64_t last_call;   /* the number of the last try */
     bool renewing;
-    bool acknowledging; /* the session is over, and ENDED waits until ps 0 has heard that */
+    bool acknowledging; /* a call tells ps 0 that this replaced process lives; ENDED waits */
     bool leave_wanted, leave_done, leave_called;
     bool leave_heard; /* by ps 0, or the run ended well without it: its answer is not needed */
     uint64_t settling_us;
@@ -547,6 +547,9 @@ uint64_t patience_us(const struct session *session);
 void lease_check(struct session *session);
 void leave_when_done(struct session *session);
 void session_closed(struct session *session, const wire_closed *closed);
+/* A call or a pull of this session has failed. It may say first that another process has the task.
+ */
+void session_heard(struct session *session, const struct sumac_error *error);
 /* The session is over: pushes and pulls end with this error, or as `closed` says. */
 void session_end(
     struct session *session, const struct sumac_error *error, const wire_closed *closed);

@@ -157,6 +157,22 @@ class Identity(unittest.TestCase):
         present.say("create w float32 4 2 2 sgd")
         present.wait_for("^created w$")
 
+    def test_two_supervised_processes_that_wait_for_another_task_stop_replacing_each_other(self):
+        cluster = self.cluster({}, workers=2)
+        present = cluster.member()
+        present.wait_for("^joined$")
+
+        for _ in range(10):
+            present.say("come go")                      # a call to ps 0, whose failure is the first that it hears
+            newcomer = cluster.member()
+            if newcomer.wait_for("^(joined|refused)").group(1) == "refused":
+                break
+            self.assertEqual(present.wait(), 2)
+            present = newcomer
+
+        self.assertEqual(newcomer.wait(), 2)
+        cluster.ps[0].wait_for("keeps the present process of worker 0")
+
     def test_a_process_that_is_killed_and_started_again_is_never_refused(self):
         cluster = self.cluster({})
 

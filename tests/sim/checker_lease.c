@@ -88,9 +88,14 @@ void checker_client_says(
     struct world *world, const struct client *client, const struct session_effect *effect)
 {
     struct sim_session *life = client->life;
-    const bool renews = effect->kind == SESSION_EFFECT_CALL &&
-                        effect->request->descriptor == &sumac__v1__renew_request__descriptor;
+    const bool calls = effect->kind == SESSION_EFFECT_CALL;
+    const bool renews =
+        calls && effect->request->descriptor == &sumac__v1__renew_request__descriptor;
 
+    /* An error of a call or a pull has said that another process has its task. */
+    if (calls && client->phase != PHASE_LEAVING &&
+        effect->request->descriptor == &sumac__v1__leave_request__descriptor)
+        life->told_closed = true;
     if (!renews && effect->kind != SESSION_EFFECT_SEND_PUSH &&
         effect->kind != SESSION_EFFECT_SEND_PULL)
         return;

@@ -172,6 +172,21 @@ static void a_ps_that_says_nothing_is_named_when_the_time_is_over(void **state)
         fail_msg("%s", error.text);
 }
 
+/* Its program may exit for that error. */
+static void a_replaced_client_returns_when_ps_0_has_heard_that_it_lives(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    played->barrier.refusal = SUMAC_FAILED_PRECONDITION;
+    played->barrier.reason = SUMAC_REASON_REPLACED;
+
+    assert_int_equal(come(played, NULL, &error), SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(error.reason, SUMAC_REASON_REPLACED);
+    assert_int_equal(played->leaves, 1);
+}
+
 /* ---- two threads */
 
 static void *come_beside(void *context)
@@ -218,6 +233,7 @@ int main(void)
         played_test(tasks_are_sorted),
         played_test(the_time_is_the_calls_own_or_the_clients),
         played_test(a_ps_that_says_nothing_is_named_when_the_time_is_over),
+        played_test(a_replaced_client_returns_when_ps_0_has_heard_that_it_lives),
         played_test(a_second_thread_at_the_same_name_is_refused),
     };
 

@@ -336,7 +336,9 @@ static inline void answer_barrier(struct rpc_call *call, const struct wire_recei
         barrier->breaks--;
         rpc_call_finish(call, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED, "Socket closed");
     } else if (barrier->refusal != SUMAC_OK) {
-        rpc_call_finish(call, barrier->refusal, SUMAC_REASON_MALFORMED, "no");
+        rpc_call_finish(
+            call, barrier->refusal, barrier->reason == 0 ? SUMAC_REASON_MALFORMED : barrier->reason,
+            "no");
     } else if (!barrier->mute) {
         rpc_call_send(call, &reply.base, NULL, 0);
     }
