@@ -185,7 +185,7 @@ static void obey_signal(struct ps *ps, int number)
         return;
     }
     ps->signalled = number;
-    struct lane_event event = {.kind = LANE_EVENT_TERMINATE};
+    struct lane_event event = {.kind = LANE_EVENT_TERMINATE, .interrupted = number == SIGINT};
     ps_step(ps, &event);
 }
 
