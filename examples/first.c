@@ -16,10 +16,14 @@ static void check(enum sumac_status status)
     exit(sumac_exit_code(&error));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct sumac_client *client;
 
+    if (argc > 1) {
+        fprintf(stderr, "usage: %s\n", argv[0]);
+        return 2;
+    }
     check(sumac_client_open(NULL, &client, &error)); /* as TF_CONFIG says */
 
     struct sumac_variable *w;

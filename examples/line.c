@@ -54,10 +54,14 @@ static enum sumac_status step(struct sumac_replica *replica)
     return SUMAC_OK;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct sumac_client *client;
 
+    if (argc > 1) {
+        fprintf(stderr, "usage: %s\n", argv[0]);
+        return 2;
+    }
     check(sumac_client_open(NULL, &client, &error)); /* the task that TF_CONFIG says this is */
     struct sumac_client_facts facts;
     sumac_client_describe(client, &facts);

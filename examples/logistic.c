@@ -51,12 +51,16 @@ static enum sumac_status step(
     return SUMAC_OK;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct sumac_shape shapes[] = {SUMAC_SHAPE(PIXELS), {.rank = 0}};
     struct sumac_strategy *strategy;
     struct sumac_error error;
 
+    if (argc > 1) {
+        fprintf(stderr, "usage: %s\n", argv[0]);
+        return 2;
+    }
     if (!digits_data_read(DIGITS_DATA, &digits))
         return 1;
     sumac_check(sumac_strategy_from_environment(&strategy, &error), &error);

@@ -108,6 +108,8 @@ static void say_begun(const struct ps *ps)
         ps_log(
             ps->index, "ps %u listens on %s:%u, version %s, cluster %016" PRIx64, ps->index, host,
             rpc_server_port(ps->server), sumac_version(), cluster_id);
+    if (rpc_server_lacks_ipv6(ps->server))
+        ps_log(ps->index, "ps %u listens on IPv4 only: this host has no IPv6 address", ps->index);
 }
 
 static bool take_resources(struct ps *ps)
@@ -185,7 +187,7 @@ static void obey_signal(struct ps *ps, int number)
         return;
     }
     ps->signalled = number;
-    struct lane_event event = {.kind = LANE_EVENT_TERMINATE};
+    struct lane_event event = {.kind = LANE_EVENT_TERMINATE, .interrupted = number == SIGINT};
     ps_step(ps, &event);
 }
 

@@ -397,7 +397,9 @@ static void give(struct ps_core *core, const struct lane_event *event)
         break;
     case LANE_EVENT_TERMINATE:
         give_lane(core, event);
-        give_judge(core, &(struct judge_event){.kind = JUDGE_EVENT_TERMINATE});
+        give_judge(
+            core, &(struct judge_event){
+                      .kind = JUDGE_EVENT_TERMINATE, .interrupted = event->interrupted});
         break;
     case LANE_EVENT_RECORDED:
         give_recorded(core, event);

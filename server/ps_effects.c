@@ -116,6 +116,14 @@ static void send(struct ps *ps, const struct lane_effect *effect, const wire_mes
     rpc_call_send(link->call, message, ps->payload, effect->payload_count);
 }
 
+static void name_ps0(const struct ps *ps, const struct ps_link *link)
+{
+    const char *const address = lane_ps0_address(ps_core_lane(ps->core));
+
+    if (address != NULL)
+        rpc_call_set_ps0_address(link->call, address);
+}
+
 static void
 finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac_error *error)
 {
@@ -125,9 +133,8 @@ finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac
         return;
     link->finished = true;
     if (reply == NULL) {
-        const char *const address = lane_ps0_address(ps_core_lane(ps->core));
-        if (error->reason == SUMAC_REASON_NOT_COORDINATOR && address != NULL)
-            rpc_call_set_ps0_address(link->call, address);
+        if (error->reason == SUMAC_REASON_NOT_COORDINATOR)
+            name_ps0(ps, link);
         rpc_call_finish(link->call, error->status, error->reason, error->text);
     } else if (rpc_call_writable(link->call)) {
         rpc_call_send(link->call, reply, NULL, 0);

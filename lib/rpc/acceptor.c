@@ -328,6 +328,8 @@ enum sumac_status acceptor_open(
 
 uint32_t acceptor_port(const struct acceptor *acceptor) { return acceptor->listener.port; }
 
+bool acceptor_lacks_ipv6(const struct acceptor *acceptor) { return acceptor->listener.lacks_ipv6; }
+
 bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader *poller)
 {
     sigset_t all, before;

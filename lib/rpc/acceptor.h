@@ -29,6 +29,7 @@ enum sumac_status acceptor_open(
     const struct rpc_server_options *options, struct acceptor **acceptor,
     struct sumac_error *error);
 uint32_t acceptor_port(const struct acceptor *acceptor);
+bool acceptor_lacks_ipv6(const struct acceptor *acceptor);
 /* Let them in. Borrows core, which was started, and poller, which the calling thread polls. False:
  * no thread to be had. */
 bool acceptor_start(struct acceptor *acceptor, grpc_server *core, struct reader *poller);

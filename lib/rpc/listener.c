@@ -3,9 +3,9 @@
 #include "listener.h"
 
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -100,6 +100,20 @@ static bool add_any(struct listener *listener)
     return add(listener, &at);
 }
 
+/* The socket for all addresses opens on such a host, too, unless its kernel has no IPv6. */
+static bool has_ipv6_address(void)
+{
+    struct ifaddrs *addresses = NULL;
+
+    if (getifaddrs(&addresses) != 0)
+        return true; /* not known */
+    const struct ifaddrs *at = addresses;
+    while (at != NULL && (at->ifa_addr == NULL || at->ifa_addr->sa_family != AF_INET6))
+        at = at->ifa_next;
+    freeifaddrs(addresses);
+    return at != NULL;
+}
+
 static enum sumac_status
 fail_to_listen(const char *host, uint32_t port, int why, struct sumac_error *error)
 {
@@ -148,6 +162,7 @@ listener_open(const char *host, uint32_t port, struct listener *listener, struct
         why = EADDRINUSE;
     if (listener->count == 0)
         return fail_to_listen(host, port, why, error);
+    listener->lacks_ipv6 = all && !has_ipv6_address();
     return SUMAC_OK;
 }
 

@@ -3,6 +3,7 @@
 #ifndef RPC_LISTENER_H
 #define RPC_LISTENER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sumac/status.h"
@@ -13,6 +14,7 @@ struct listener {
     int sockets[LISTENER_SOCKETS_MAX]; /* that do not block */
     unsigned count;
     uint32_t port;
+    bool lacks_ipv6; /* all addresses were asked for, and this host has none of IPv6 */
 };
 
 /* Listen on every address that `host` is ("[::1]", "0.0.0.0": all there are, IPv6's too); port 0:

@@ -135,6 +135,8 @@ enum sumac_status rpc_server_add(
 /* Health and reflection (v1 and v1alpha) of all that was added are served from here on, too. */
 enum sumac_status rpc_server_start(struct rpc_server *server, struct sumac_error *error);
 uint32_t rpc_server_port(const struct rpc_server *server);
+/* Its options asked for all addresses, and this host has none of IPv6. */
+bool rpc_server_lacks_ipv6(const struct rpc_server *server);
 /* Who is connected, and who could not be. */
 struct rpc_connections {
     uint32_t open;

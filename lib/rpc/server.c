@@ -128,6 +128,11 @@ uint32_t rpc_server_port(const struct rpc_server *server)
     return acceptor_port(server->acceptor);
 }
 
+bool rpc_server_lacks_ipv6(const struct rpc_server *server)
+{
+    return acceptor_lacks_ipv6(server->acceptor);
+}
+
 static enum sumac_status add_method(
     struct rpc_server *server, const wire_service *service, struct method *method,
     struct sumac_error *error)

@@ -143,7 +143,7 @@ static enum sumac_status check(
     if (judge->terminating)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-            "ps 0 was told to stop (SIGTERM), and nobody comes to a barrier any more");
+            "ps 0 was told to stop and ends every barrier");
     if (session->task == NULL)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,

@@ -334,7 +334,7 @@ bool judge_may_change_catalogue(struct judge *judge, uint64_t call)
     if (judge->terminating)
         judge_fail(
             judge, call, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-            "ps 0 was told to stop (SIGTERM) and changes the catalogue no more");
+            "ps 0 was told to stop and changes the catalogue no more");
     else if (judge->orders_pool.used >= JUDGE_ORDERS_MAX)
         judge_fail(
             judge, call, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_BUSY,

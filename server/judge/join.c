@@ -246,7 +246,7 @@ static enum sumac_status check_phase(const struct judge *judge, struct sumac_err
     if (judge->terminating)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-            "ps 0 was told to stop (SIGTERM) and takes no more joins");
+            "ps 0 was told to stop and takes no more joins");
     return SUMAC_OK;
 }
 

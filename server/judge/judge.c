@@ -280,21 +280,22 @@ static void ticked(struct judge *judge, const struct judge_event *event)
     want_tick(judge);
 }
 
-static void terminated(struct judge *judge)
+static void terminated(struct judge *judge, bool interrupted)
 {
     if (judge->terminating)
         return;
     judge->terminating = true;
+    judge->interrupted = interrupted;
     judge->end_by_us = judge->last_event_us + judge_ms(judge->config->terminate_ms);
     judge_joins_fail(
         judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-        "ps 0 was told to stop (SIGTERM) and takes no more joins");
+        "ps 0 was told to stop and takes no more joins");
     judge_calls_fail(
         judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-        "ps 0 was told to stop (SIGTERM) and changes the catalogue no more");
+        "ps 0 was told to stop and changes the catalogue no more");
     judge_barriers_fail(
         judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
-        "ps 0 was told to stop (SIGTERM), and nobody comes to a barrier any more");
+        "ps 0 was told to stop and ends every barrier");
     judge_run_check(judge);
 }
 
@@ -332,7 +333,7 @@ static void take(struct judge *judge, const struct judge_event *event)
         ticked(judge, event);
         break;
     case JUDGE_EVENT_TERMINATE:
-        terminated(judge);
+        terminated(judge, event->interrupted);
         break;
     }
 }

@@ -44,7 +44,7 @@ enum judge_event_kind {
     JUDGE_EVENT_REPORT,    /* ps, report */
     JUDGE_EVENT_RECORDED,  /* record: it, and all before it, are on disk */
     JUDGE_EVENT_TICK,      /* cpu_us */
-    JUDGE_EVENT_TERMINATE, /* SIGTERM: no more joins or creates */
+    JUDGE_EVENT_TERMINATE, /* interrupted (by SIGINT): no more joins or creates */
 };
 
 struct judge_event {
@@ -60,7 +60,8 @@ struct judge_event {
     const char *text;
     enum sumac_reason reason;
     uint64_t record;
-    uint64_t cpu_us; /* what the thread has worked since the last tick; 0: not known */
+    uint64_t cpu_us;  /* what the thread has worked since the last tick; 0: not known */
+    bool interrupted; /* with TERMINATE: by SIGINT, not SIGTERM */
 };
 
 enum judge_effect_kind {

@@ -389,7 +389,7 @@ struct judge {
     struct refused_joins refused_joins;
 
     enum judge_phase phase;
-    bool terminating;
+    bool terminating, interrupted; /* by SIGTERM; by SIGINT */
     uint64_t end_by_us; /* with terminating: ps 0 waits no longer for what is in flight; as events
                            say it */
     int exit_code;

@@ -12,6 +12,7 @@
 #include "text.h"
 
 #define EXIT_TERMINATED 143       /* as a shell says of SIGTERM */
+#define EXIT_INTERRUPTED 130      /* of SIGINT */
 #define EXIT_CODE_NOBODY_DONE 143 /* likewise: a scheduler may try again */
 
 static void tell_self(struct judge *judge)
@@ -145,9 +146,13 @@ static const struct judge_session *find_settling(const struct judge *judge)
 
 static void terminated(struct judge *judge)
 {
+    const char *text = judge_text(
+        judge, "ps 0 was %s before the run ended, and its state goes with it",
+        judge->interrupted ? "interrupted (SIGINT)" : "terminated");
+
     end_run(
-        judge, EXIT_TERMINATED, SUMAC_REASON_TERMINATED,
-        "ps 0 was terminated before the run ended, and its state goes with it");
+        judge, judge->interrupted ? EXIT_INTERRUPTED : EXIT_TERMINATED, SUMAC_REASON_TERMINATED,
+        text);
     fail_all(judge, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, judge->end_text);
 }
 

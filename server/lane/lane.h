@@ -137,7 +137,7 @@ enum lane_event_kind {
     LANE_EVENT_RELEASED,       /* hold: gRPC has let go of bytes that were lent */
     LANE_EVENT_COMPUTED,       /* job */
     LANE_EVENT_RECORDED,       /* journal, record: it, and all before it, are on disk */
-    LANE_EVENT_TERMINATE,      /* SIGTERM */
+    LANE_EVENT_TERMINATE,      /* SIGTERM; interrupted: SIGINT */
     LANE_EVENT_RUN_OVER,       /* ps_core's, on ps 0: the other ps are being told to end */
     LANE_EVENT_TICK,
 };
@@ -162,6 +162,7 @@ struct lane_event {
     uint64_t cpu_us; /* with TICK: what the thread has worked since the last one; 0: not known */
     uint64_t resident_bytes;                   /* with TICK and CALL_STATS, for Stats */
     uint64_t connections, connections_refused; /* likewise */
+    bool interrupted;                          /* with TERMINATE: by SIGINT, not SIGTERM */
     const char *text;
     enum sumac_reason reason;
     const wire_message *request; /* of a call: wire_join_request … */

@@ -58,7 +58,6 @@ void lane_shutdown_misconfigured(struct lane *lane, const struct sumac_error *er
 
 void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
 {
-    (void)event;
     if (lane->terminating)
         return;
     lane->terminating = true;
@@ -67,8 +66,8 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
         lane->exit_code = EXIT_TERMINATED;
         lane->exit_reason = SUMAC_REASON_TERMINATED;
         (void)text_print_line(
-            lane->exit_text, sizeof lane->exit_text, "ps %u was terminated before the run ended",
-            lane->index);
+            lane->exit_text, sizeof lane->exit_text, "ps %u was %s before the run ended",
+            lane->index, event->interrupted ? "interrupted (SIGINT, exit code 130)" : "terminated");
     }
     out_log(&lane->out, "ps %u was told to terminate: it finishes what is in flight", lane->index);
     stop_serving(lane);

@@ -263,6 +263,15 @@ class ParameterServers(unittest.TestCase):
             cluster.ps[0].signal(number)
             self.assertEqual(cluster.ps[0].wait(), 128 + number)
 
+    def test_ps_0_says_with_which_code_each_ps_exits_after_ctrl_c(self):
+        for of, codes, said in ((0, [130, 130], r"run ends with code 130: ps 0 was interrupted \(SIGINT\)"),
+                                (1, [143, 130], r"run ends with code 143: ps 1 at .* was interrupted \(SIGINT, exit code 130\)")):
+            cluster = self.cluster(ps=2)
+            cluster.member().wait_for("^joined$")
+            cluster.ps[of].signal(signal.SIGINT)
+            cluster.ps[0].wait_for(said)
+            self.assertEqual([ps.wait() for ps in cluster.ps], codes)
+
     def test_a_second_signal_ends_a_ps_at_once(self):
         """What is in flight is a part whose commit does not come, and the time for it is long."""
         cluster = self.cluster(ps=1, options=["--terminate-ms", "3600000"])

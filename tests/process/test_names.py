@@ -2,6 +2,7 @@
 """Names of hosts: what the system finds is found at once, whatever becomes of DNS. Hosts of their own, with /etc/hosts and nameserver."""
 import json
 import os
+import signal
 import tempfile
 import time
 import unittest
@@ -36,7 +37,7 @@ class Names(unittest.TestCase):
 
     @staticmethod
     def start(host, job, name, *command):
-        config = {"cluster": {"ps": [f"{name}:{PORT}"], "worker": ["w:1"]}, "task": {"type": job, "index": 0}}
+        config = {"cluster": {"ps": [name if ":" in name else f"{name}:{PORT}"], "worker": ["w:1"]}, "task": {"type": job, "index": 0}}
         return host.start(*command, environment={"TF_CONFIG": json.dumps(config)})
 
     def test_a_name_of_etc_hosts_is_found_whatever_the_nameserver_does(self):
@@ -62,6 +63,21 @@ class Names(unittest.TestCase):
                 command.wait_for(said)
         worker = self.start(host, "worker", "nowhere", os.path.join(BUILD, "first"))
         worker.wait_for(f"waiting for ps 0 at nowhere:{PORT}: {said}; gives up in", patience_s=PATIENCE_S)
+
+    def test_a_ps_that_was_to_listen_on_all_addresses_says_that_its_host_has_no_ipv6(self):
+        host = self.host("")
+        said = "ps 0 listens on IPv4 only: this host has no IPv6 address"
+        ps = self.start(host, "ps", "h0", SUMAC, "ps", "--bind", "::")
+        ps.wait_for(r"listens on \[::\]:")
+        host.run("sh", "-c", "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6")       # given
+
+        self.start(host, "ps", "h0:1", SUMAC, "ps").wait_for(said)                      # when, then
+        one = self.start(host, "ps", "h0:2", SUMAC, "ps", "--bind", "127.0.1.1")
+        one.wait_for("listens on 127.0.1.1")
+        for process in (ps, one):
+            process.signal(signal.SIGTERM)
+            process.wait()
+            self.assertNotIn("IPv4 only", process.text())
 
     def test_a_host_without_ipv4_runs_all(self):
         host = self.host("")

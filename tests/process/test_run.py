@@ -83,8 +83,9 @@ class Run(unittest.TestCase):
         for option, code, shown in (("--help", 0, ("usage: digits", "")), ("--nothing", 2, ("", "usage: digits"))):
             done = subprocess.run([DIGITS, option], capture_output=True, text=True, timeout=PATIENCE_S)
             self.assertEqual((done.returncode, done.stdout[:13], done.stderr[:13]), (code, *shown))
-        for words in (["--step", "3"], ["--steps"], ["--steps", "three"], ["--curve", "/nowhere/curve"]):
-            done = subprocess.run([os.path.join(BUILD, "strategies"), *words], capture_output=True, text=True, timeout=PATIENCE_S)
+        for program, *words in (["strategies", "--step", "3"], ["strategies", "--steps"], ["strategies", "--steps", "three"],
+                                ["strategies", "--curve", "/nowhere/curve"], ["first", "3"], ["line", "3"], ["logistic", "--steps", "3"]):
+            done = subprocess.run([os.path.join(BUILD, program), *words], capture_output=True, text=True, timeout=PATIENCE_S)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn("usage: ", done.stderr)
 

@@ -315,8 +315,7 @@ static void the_end_of_the_run_ends_every_wait(void **state)
     come(world, 1, 0);
     world_terminate(world);
     world_expect(
-        world, "3: UNAVAILABLE TERMINATED ps 0 was told to stop (SIGTERM), and nobody comes to a "
-               "barrier any more\n"
+        world, "3: UNAVAILABLE TERMINATED ps 0 was told to stop and ends every barrier\n"
                "ps 0: end 143 TERMINATED …\n");
     come(world, 2, 0);
     world_expect_answer(world, "UNAVAILABLE TERMINATED the run is over: …");

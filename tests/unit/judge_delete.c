@@ -123,7 +123,7 @@ static void while_ps_0_ends_it_says_so_to_a_create_and_a_delete(void **state)
     world_expect(
         two.world, "ps 0, 1: close 2: it has left\n"
                    "5: UNAVAILABLE TERMINATED ps 0 was told to stop "
-                   "(SIGTERM) and changes the catalogue no more\n"
+                   "and changes the catalogue no more\n"
                    "6: UNAVAILABLE TERMINATED …\n");
     world_free(two.world);
 }

@@ -406,7 +406,7 @@ static void a_join_after_sigterm_is_refused(void **state)
     world_terminate(world);
 
     world_expect(
-        world, "1: UNAVAILABLE TERMINATED ps 0 was told to stop (SIGTERM) and takes no more joins\n"
+        world, "1: UNAVAILABLE TERMINATED ps 0 was told to stop and takes no more joins\n"
                "ps 0: end 143 TERMINATED ps 0 was terminated before the "
                "run ended, and its state goes with it\n");
     world_join(world, "worker", 0, 2);
@@ -434,9 +434,8 @@ static void so_is_one_while_sigterm_waits_for_a_settle(void **state)
     world_join(world, "worker", 1, 2);
 
     world_expect(
-        world,
-        "ps 0, 1: close 1: it has left\n"
-        "3: UNAVAILABLE TERMINATED ps 0 was told to stop (SIGTERM) and takes no more joins\n");
+        world, "ps 0, 1: close 1: it has left\n"
+               "3: UNAVAILABLE TERMINATED ps 0 was told to stop and takes no more joins\n");
     world_free(world);
 }
 

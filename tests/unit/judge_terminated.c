@@ -41,6 +41,22 @@ static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
     world_free(world);
 }
 
+static void sigint_of_ps_0_ends_the_run_with_130(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_all_up(world);
+    world_forget(world);
+    world_interrupt(world);
+
+    assert_true(world_logged(world, "run ends with code 130: ps 0 was interrupted (SIGINT)"));
+    world_expect(
+        world, "ps 1: end 130 TERMINATED ps 0 was interrupted (SIGINT) before the run ended, and "
+               "its state goes with it\n");
+    world_free(world);
+}
+
 /* No settle is through without it. */
 static void sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended(void **state)
 {
@@ -92,6 +108,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sigterm_lets_a_settle_that_is_decided_be_through),
+        cmocka_unit_test(sigint_of_ps_0_ends_the_run_with_130),
         cmocka_unit_test(sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended),
         cmocka_unit_test(a_leave_after_the_end_of_the_run_is_told_how_it_ended),
     };

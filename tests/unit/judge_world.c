@@ -522,6 +522,14 @@ void world_terminate(struct world *world)
     step(world, &event);
 }
 
+void world_interrupt(struct world *world)
+{
+    struct judge_event event = event_of(world, JUDGE_EVENT_TERMINATE);
+
+    event.interrupted = true;
+    step(world, &event);
+}
+
 void world_use_up_orders(struct world *world)
 {
     world->ps[1].mute = true;

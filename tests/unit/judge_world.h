@@ -176,7 +176,8 @@ void world_pass(struct world *world, uint64_t us);
 void world_sleep(struct world *world, uint64_t us);
 /* One tick, when the judge has asked for it, with nothing in between. False: none by until_us. */
 bool world_tick_as_asked(struct world *world, uint64_t until_us);
-void world_terminate(struct world *world);
+void world_terminate(struct world *world); /* SIGTERM */
+void world_interrupt(struct world *world); /* SIGINT */
 
 /* ps 1 answers none of so many joins of observers that the judge has no order left, and its pools
  * get no more memory. The configuration has room for 64 observers. */
