@@ -42,9 +42,9 @@ static void print_help(FILE *file)
         "gone; 130: Ctrl-C).\n");
 }
 
-/* The command's exit code, but no success when what it printed is not all written: a disk may be
- * full. The reason of an earlier write that failed is lost: writing a line's end meets with it
- * again, and spoils nothing, since what is there is not whole anyway. */
+/* The command's exit code, or EXIT_FAILED when its output was not written: a disk may be full. The
+ * reason of an earlier failed write is lost. One more line end fails for the same reason, and the
+ * output is not whole anyway. */
 static int printed(int code, const char *name)
 {
     const bool failed_before = ferror(stdout) != 0;
@@ -59,7 +59,7 @@ static int printed(int code, const char *name)
     fprintf(
         stderr, "sumac %s: standard output cannot be written%s%s\n", name, why != 0 ? ": " : "",
         why != 0 ? strerror(why) : "");
-    return code == EXIT_FINE ? EXIT_FAILED : code;
+    return EXIT_FAILED;
 }
 
 static int unknown_command(const char *word)

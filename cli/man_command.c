@@ -24,21 +24,16 @@ const struct command man_command = {
     .run = print,
 };
 
-/* roff takes a line's first point or quote, every backslash, and a bare hyphen for its own. */
+/* roff interprets backslashes and hyphens. No line of a text may begin with a point or a quote. */
 static void print_text(const char *text)
 {
-    bool first = true;
-
     for (; *text != '\0'; text++) {
-        if (first && (*text == '.' || *text == '\''))
-            fputs("\\&", stdout);
         if (*text == '\\')
             fputs("\\e", stdout);
         else if (*text == '-')
             fputs("\\-", stdout);
         else
             putchar(*text);
-        first = *text == '\n';
     }
 }
 

@@ -385,6 +385,7 @@ class Words(unittest.TestCase):
             self.assertIn("--help", options)
             for option in options:
                 self.assertIn(option.replace("-", "\\-") + "\\fR", page)
+            self.assertRegex(page, r"\A((\.(TH|SH|SS|TP|B|I|nf|fi)\b|[^.'\n]).*\n|\n)+\Z")     # roff hides other lines
         for words, said in ((["nothing"], "there is no command nothing; `sumac --help` lists them"),
                             (["stas"], "there is no command stas; did you mean `sumac man stats`?"),
                             (["ps", "run"], "name one command; `sumac --help` lists them")):
@@ -416,6 +417,7 @@ class Words(unittest.TestCase):
         self.assertIn("/etc/passwd", self.completed("get", "--output", "/etc/pass"))
         self.assertIn("/etc/passwd", self.completed("define", "lion", "/etc/pass"))
         self.assertIn("/bin/sh", self.completed("run", "--", "/bin/s"))
+        self.assertIn("--workers", self.completed("run", "--"))
         code, _, errors = sumac("completion", "tcsh")
         self.assertEqual(code, 2)
         self.assertIn("say for which shell: sumac completion bash", errors)

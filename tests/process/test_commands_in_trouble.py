@@ -5,13 +5,14 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import unittest
 from concurrent import futures
 
 import grpc
 
 from cluster import GONE, PATIENCE_S, SILENT, SUMAC, Cluster, answered
-from wire import types_pb2, variables_pb2_grpc
+from wire import observe_pb2, observe_pb2_grpc, transfer_pb2_grpc, types_pb2, variables_pb2, variables_pb2_grpc
 
 
 class Ending(variables_pb2_grpc.VariablesServicer):
@@ -22,7 +23,44 @@ class Ending(variables_pb2_grpc.VariablesServicer):
         context.abort(grpc.StatusCode.FAILED_PRECONDITION, "every listed member has left as done")
 
 
+class GoneBeforeItsWord(variables_pb2_grpc.VariablesServicer, observe_pb2_grpc.ObserveServicer, transfer_pb2_grpc.TransferServicer):
+    """A ps that answers twice, and says a little later why it is gone."""
+
+    def __init__(self):
+        self.looks = 0
+        self.gone = threading.Event()
+
+    def List(self, request, context):
+        return variables_pb2.ListReply(cluster_id=7, epoch=1, position=1, ps_incarnation=9, ps_addresses=[self.address])
+
+    def Stats(self, request, context):
+        self.looks += 1
+        if self.looks > 2:
+            self.gone.set()
+            context.abort(grpc.StatusCode.UNAVAILABLE, "gone")
+        return observe_pb2.StatsReply(cluster_id=7, epoch=1, ps_incarnation=9)
+
+    def Pull(self, requests, context):
+        self.gone.wait(PATIENCE_S)
+        threading.Event().wait(0.3)         # nobody sets it: the word is late
+        context.set_trailing_metadata([("sumac-reason", str(types_pb2.REASON_RUN_ENDED))])
+        context.abort(grpc.StatusCode.FAILED_PRECONDITION, "every listed member has left as done")
+        yield
+
+
 class AtTheEnd(unittest.TestCase):
+    def test_a_watch_waits_for_the_last_word_of_a_ps_that_is_gone(self):
+        server = grpc.server(futures.ThreadPoolExecutor(4))
+        ps = GoneBeforeItsWord()
+        variables_pb2_grpc.add_VariablesServicer_to_server(ps, server)
+        observe_pb2_grpc.add_ObserveServicer_to_server(ps, server)
+        transfer_pb2_grpc.add_TransferServicer_to_server(ps, server)
+        ps.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        server.start()
+        self.addCleanup(server.stop, None)
+        self.assertEqual(self.ended("stats", "--watch", "--interval-ms", "10", "--ps", ps.address),
+                         (0, "sumac stats: the run has ended: every listed member has left as done\n"))
+
     def test_that_the_run_has_ended_is_a_whole_sentence(self):
         server = grpc.server(futures.ThreadPoolExecutor(1))
         variables_pb2_grpc.add_VariablesServicer_to_server(Ending(), server)
@@ -98,6 +136,15 @@ class Trouble(unittest.TestCase):
                 self.assertRegex(stats[1], rf"(?m)^ps 1  {silence} at {address}$")
                 self.assertRegex(stats[1], f"sumac stats: ps 1 at {address}: {silence}")
                 self.assertIn(address, whole[1])
+
+    def test_a_command_that_changes_a_run_waits_as_long_as_it_was_told(self):
+        path = os.path.join(self.folder.name, "f.txt")
+        with open(path, "w", encoding="ascii") as file:
+            file.write("value = value - g")
+        self.cluster.ps[1].kill()
+        code, _, errors = self.run_command("define", "f", path, "--timeout-ms", "300", by=self.cluster.addresses()[0])
+        self.assertEqual(code, 138, errors)
+        self.assertRegex(errors, r"ps 1 at .* did not appear within (\d+ ms|\d\.\d+ s) ")       # 10 s are the default
 
     def test_who_is_missing_is_in_the_json_too(self):
         self.cluster.ps[1].kill()

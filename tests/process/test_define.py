@@ -132,6 +132,9 @@ class Defining(unittest.TestCase):
         code, _, errors = self.sumac("functions", "liste")
         self.assertEqual(code, 2)
         self.assertIn("did you mean listed?", errors)
+        named = subprocess.run([SUMAC, "functions"], stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=True,
+                               env={**os.environ, **self.cluster.environment("worker", 0)})
+        self.assertIn("\nlisted, function ", named.stdout)
         done = subprocess.run([SUMAC, "functions"], stdout=subprocess.PIPE, text=True, timeout=PATIENCE_S,
                               env={name: value for name, value in os.environ.items() if name != "TF_CONFIG"}, check=True)
         self.assertNotIn("listed", done.stdout)

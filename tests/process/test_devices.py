@@ -33,6 +33,12 @@ class Anywhere(unittest.TestCase):
         self.assertEqual(cpu["cores"], len(os.sched_getaffinity(0)))
         self.assertEqual(cpu["memory_bytes"], os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
+    def test_the_cores_are_those_that_the_process_may_use(self):
+        cores = os.sched_getaffinity(0)
+        self.addCleanup(os.sched_setaffinity, 0, cores)
+        os.sched_setaffinity(0, {min(cores)})
+        self.assertIn("  1 core ", devices(standins=False)[1])
+
     def test_no_cuda_library_is_linked(self):
         needed = subprocess.run(["readelf", "--dynamic", SUMAC], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
         self.assertIn("libgrpc", needed)

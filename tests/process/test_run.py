@@ -160,6 +160,27 @@ class Run(unittest.TestCase):
         told = subprocess.run([SUMAC, "run", "--help"], capture_output=True, text=True, timeout=PATIENCE_S).stdout
         self.assertIn("126: PROGRAM cannot be executed; 127: it is not there", " ".join(told.split()))
 
+    def test_a_program_is_looked_for_as_a_shell_does(self):
+        """An earlier folder of PATH decides why it cannot be run, and an empty one is this folder."""
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            for where, mode in ((folder, 0o600), (other, 0o700)):
+                with open(os.open(os.path.join(where, "mine"), os.O_WRONLY | os.O_CREAT, mode), "w") as file:
+                    file.write("#!/bin/sh\nexit 3\n")
+            for path, code in ((f"{folder}:/usr/bin", 126), (f":{os.defpath}", 3)):
+                with self.subTest(path):
+                    done = subprocess.run([SUMAC, "run", "--", "mine"], cwd=other, capture_output=True, text=True, timeout=PATIENCE_S,
+                                          env={**os.environ, **self.environment, "PATH": path})
+                    self.assertEqual(done.returncode, code, done.stderr)
+
+    def test_options_for_the_ps_override_those_of_the_run(self):
+        run = self.run_program("--ps-options", "--terminate-ms 5000", "--", "sh", "-c", "echo up; sleep 1000", ps=1, workers=1)
+        run.wait_for("ps 0 .* listens on")
+        with open(f"/proc/{children(run.child.pid)[0]}/cmdline", encoding="utf-8") as file:
+            words = file.read().split("\0")
+        self.assertEqual([words[i + 1] for i, word in enumerate(words) if word == "--terminate-ms"], ["1000", "5000"])
+        run.signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 128 + signal.SIGINT)
+
     def test_a_program_of_this_folder_that_is_not_in_path_is_answered_with_how_to_name_it(self):
         with tempfile.TemporaryDirectory() as folder:
             with open(os.open(os.path.join(folder, "mine"), os.O_WRONLY | os.O_CREAT, 0o700), "w"):
@@ -468,11 +489,16 @@ class Misuse(unittest.TestCase):
     def test_too_many(self):
         self.assertIn("--workers wants a whole number, 1 to 511, not 100000", self.refused("--workers", "100000", "--", "true"))
         self.assertIn("--replicas wants a whole number, 1 to 256, not 257", self.refused("--replicas", "257", "--", "true"))
+        self.assertIn("at most 512 processes altogether", self.refused("--ps", "256", "--workers", "257", "--", "true"))
+        done = subprocess.run([SUMAC, "run", "--ps", "256", "--workers", "256", "--", "./there-is-none"], stderr=subprocess.PIPE, text=True,
+                              timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, done.stderr), (127, "sumac run: ./there-is-none: No such file or directory\n"))
 
     def test_a_port_for_all_ps(self):
         for words in ("--port 1234", "--threads 1 --port=1234", "\t--index 1"):
             with self.subTest(words):
                 self.assertIn("run picks these for each ps itself", self.refused("--ps-options", words, "--", "true"))
+        self.assertNotIn("run picks these", self.refused("--ps-options", "--por 1", "--", "true"))
 
 
 if __name__ == "__main__":

@@ -249,6 +249,21 @@ class Watching(unittest.TestCase):
                 self.assertIn(f"ps {restarted[0]} at {cluster.addresses()[restarted[0]]} was started again: the run that was watched is over",
                               watching.lines[-1])
 
+    def test_a_ps_that_is_started_again_before_it_joins_a_run_ends_no_watch(self):
+        cluster = Cluster(ps=2, workers=1, start=False)
+        self.addCleanup(cluster.stop)
+        cluster.start_ps(1).wait_for("listens on")
+        watching = Process([SUMAC, "stats", "--watch", "--interval-ms", "2000", "--ps", cluster.addresses()[1]])
+        self.addCleanup(watching.kill)
+        watching.wait_for("^MEMORY ")
+        watching.signal(signal.SIGSTOP)
+        cluster.ps[1].kill()
+        cluster.start_ps(1).wait_for("listens on")
+        after = len(watching.lines)
+        watching.signal(signal.SIGCONT)
+        watching.wait_for("^ps 1 ", after=after)
+        self.assertNotIn("was started again", watching.text())
+
     def test_ps_that_are_gone_without_a_word_end_the_watch_with_128_or_more(self):
         watching = self.begin("--interval-ms", "100")
         for ps in self.cluster.ps:

@@ -12,6 +12,7 @@ sumac_unit_test(number USES commands)
 sumac_unit_test(array_file USES commands)
 target_link_options(unit_array_file PRIVATE -Wl,--wrap=write) # writes some bytes at a time
 sumac_unit_test(run_record USES commands)
+sumac_unit_test(names USES commands)
 sumac_unit_test(roster USES commands)
 sumac_unit_test(found_run USES commands)
 sumac_unit_test(catalogue USES commands)
