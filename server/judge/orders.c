@@ -422,7 +422,7 @@ void judge_order_answered(
     complete(judge, &done);
 }
 
-/* Like `return`, a body makes its submessage or gives up: the arena is full, and out says so. */
+/* Each of these makes its submessage. False: no memory, which `out` says. */
 static bool
 pack_open(struct judge *judge, const struct judge_session *session, wire_peer_order *message)
 {

@@ -131,9 +131,9 @@ static void a_variable_is_used_as_soon_as_it_is_created(void **state)
 }
 
 static void expect_difference(
-    struct sumac_distributed_options one, struct sumac_distributed_options other, const char *words)
+    struct sumac_strategy *strategy, struct sumac_distributed_options one,
+    struct sumac_distributed_options other, const char *words)
 {
-    struct sumac_strategy *strategy = mirrored(REPLICAS);
     struct sumac_value *initial = vector(1, 2);
     struct creating creating = {.options = one, .others = other};
 
@@ -143,7 +143,6 @@ static void expect_difference(
     run_creating(strategy, &creating);
     expect_refused(&creating, SUMAC_INVALID_ARGUMENT, words);
     sumac_value_unref(initial);
-    sumac_strategy_destroy(strategy);
 }
 
 /* Every option but the initial elements. */
@@ -154,7 +153,14 @@ static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void 
     const uint64_t rows[] = {1, 1};
     struct sumac_value *longer = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), three);
     const struct sumac_distributed_options w = {.name = "w"};
+    struct sumac_strategy *strategy = mirrored(REPLICAS);
+    struct sumac_distributed *base = NULL;
 
+    assert_int_equal(
+        sumac_distributed_create(
+            strategy, &(struct sumac_distributed_options){.name = "base", .initial = longer}, &base,
+            NULL),
+        SUMAC_OK);
     const struct {
         struct sumac_distributed_options other;
         const char *words;
@@ -169,11 +175,19 @@ static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void 
         {{.name = "w", .function = {.name = "sgd"}}, "sgd"},
         {{.name = "w", .partitioner = {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 2}},
          "partitioner 1 of 2"},
+        {{.name = "w",
+          .partitioner = {.kind = SUMAC_PARTITIONER_MIN_SIZE, .min_shard_bytes = 4, .max_shards = 3}},
+         "partitioner 2 of 0 4 3 0"},
+        {{.name = "w", .partitioner = {.kind = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 8}},
+         "partitioner 3 of 0 0 0 8"},
         {{.name = "w", .shard_rows = rows, .shard_count = 2}, "shards of 1 1"},
+        {{.name = "w", .colocate_with = base}, "beside base"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        expect_difference(w, cases[i].other, cases[i].words);
+        expect_difference(strategy, w, cases[i].other, cases[i].words);
+    sumac_distributed_destroy(base);
+    sumac_strategy_destroy(strategy);
     sumac_value_unref(longer);
 }
 

@@ -85,14 +85,6 @@ static void a_push_stream_of_a_session_that_is_closed(struct talk *talk)
     talk_decide(talk, 1, 0, 0);
 }
 
-static void a_reader_that_takes_nothing(struct talk *talk)
-{
-    const struct members members = begin_patiently(talk);
-
-    talk->deaf = members.pull;
-    talk_pull(talk, members.pull, 1, LONG, 1, 0);
-}
-
 /* ---- pulls */
 
 /* Its number is 1 and its time short, unless it says otherwise. */
@@ -108,6 +100,16 @@ static void pull(struct talk *talk, uint64_t stream, wire_pull_request *request,
     request->pieces = pieces;
     request->n_pieces = shard != 0;
     talk_step(talk, &event);
+}
+
+static void a_reader_that_takes_nothing(struct talk *talk)
+{
+    const struct members members = begin_patiently(talk);
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+
+    talk->deaf = members.pull;
+    request.timeout_ms = 120000; /* longer than a reader may take nothing, which is to end it */
+    pull(talk, members.pull, &request, LONG);
 }
 
 static void a_pull_after_a_push(struct talk *talk)
