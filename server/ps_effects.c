@@ -116,12 +116,13 @@ static void send(struct ps *ps, const struct lane_effect *effect, const wire_mes
     rpc_call_send(link->call, message, ps->payload, effect->payload_count);
 }
 
-static void name_ps0(const struct ps *ps, const struct ps_link *link)
+/* A client of another program may know one ps only. */
+static void name_ps0(const struct ps *ps, struct rpc_call *call)
 {
     const char *const address = lane_ps0_address(ps_core_lane(ps->core));
 
     if (address != NULL)
-        rpc_call_set_ps0_address(link->call, address);
+        rpc_call_set_ps0_address(call, address);
 }
 
 static void
@@ -132,13 +133,12 @@ finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac
     if (link == NULL || link->finished)
         return;
     link->finished = true;
-    if (reply == NULL) {
-        if (error->reason == SUMAC_REASON_NOT_COORDINATOR)
-            name_ps0(ps, link);
+    if (reply == NULL && error->reason == SUMAC_REASON_NOT_COORDINATOR)
+        name_ps0(ps, link->call);
+    if (reply == NULL)
         rpc_call_finish(link->call, error->status, error->reason, error->text);
-    } else if (rpc_call_writable(link->call)) {
+    else if (rpc_call_writable(link->call))
         rpc_call_send(link->call, reply, NULL, 0);
-    }
 }
 
 static void close_stream(struct ps *ps, const struct lane_effect *effect)

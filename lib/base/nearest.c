@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nearest.c -- words a few letters away, by Levenshtein's distance. */
+/* nearest.c -- words a few letters away, by Levenshtein's distance. Two adjacent letters
+ * that have changed places count as one edit. */
 #include "nearest.h"
 
 #include <stdbool.h>
@@ -13,28 +14,32 @@
 #define CONTAINED_BYTES_MIN 3u /* a shorter word is in too many others */
 #define NOT_NEAR (DISTANCE_MAX + 2u)
 
-/* Both words are shorter than WORD_BYTES_MAX. */
+/* Both words are shorter than WORD_BYTES_MAX. Row i has the edits from i letters of a. */
 static size_t distance(const char *a, const char *b)
 {
-    size_t row[WORD_BYTES_MAX + 1];
+    size_t rows[3][WORD_BYTES_MAX + 1];
     const size_t columns = strlen(b);
+    size_t i = 1;
 
     for (size_t j = 0; j <= columns; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
+        rows[0][j] = j;
+    for (; a[i - 1] != '\0'; i++) {
+        size_t *row = rows[i % 3];
+        const size_t *one = rows[(i - 1) % 3], *two = rows[(i + 1) % 3]; /* above */
         row[0] = i;
         for (size_t j = 1; j <= columns; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
+            size_t best = one[j - 1] + (a[i - 1] != b[j - 1]);
+            if (one[j] + 1 < best)
+                best = one[j] + 1;
             if (row[j - 1] + 1 < best)
                 best = row[j - 1] + 1;
-            diagonal = row[j];
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                two[j - 2] + 1 < best)
+                best = two[j - 2] + 1;
             row[j] = best;
         }
     }
-    return row[columns];
+    return rows[(i - 1) % 3][columns];
 }
 
 /* A short word is near to all other short ones: a third of its letters may be wrong, and one

@@ -3,9 +3,10 @@
 #include "sumac/cluster.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "error.h"
 #include "member_jobs.h"
@@ -141,20 +142,34 @@ static const char *known_job(const void *context, size_t index)
     return index < sizeof jobs / sizeof jobs[0] ? jobs[index] : NULL;
 }
 
-/* Most names of two letters are near to "ps". */
-static bool may_be_own(const char *name)
+/* A misspelt job lacks letters of the other one, or has more, or has them in another order. A job
+ * that lacks a letter and has another instead is another word, as thief beside chief. */
+static bool is_other_word(const char *name, const char *meant)
 {
-    return strlen(name) == 2 && strcasecmp(name, "ps") != 0;
+    int counts[UCHAR_MAX + 1] = {0};
+    bool more = false, fewer = false;
+
+    for (; *name != '\0'; name++)
+        counts[tolower((unsigned char)*name)]++;
+    for (; *meant != '\0'; meant++)
+        counts[tolower((unsigned char)*meant)]--;
+    for (size_t i = 0; i <= UCHAR_MAX; i++) {
+        more = more || counts[i] > 0;
+        fewer = fewer || counts[i] < 0;
+    }
+    return more && fewer;
 }
 
 /* No process waits for the tasks of a job wroker. Where there is no job worker, wroker is a
- * misspelt worker. Beside a job worker, it is a job of its own. */
+ * misspelt worker. Beside a job worker, it is a job of its own. Without any member a ps would wait
+ * for ever, so another word is taken for a misspelt job there. */
 static enum sumac_status check_names(const struct sumac_cluster *cluster, struct sumac_error *error)
 {
     for (uint32_t i = 0; i < cluster->job_count; i++) {
         const char *const name = cluster->jobs[i].name;
         const char *const meant = nearest_word(name, known_job, NULL);
-        if (meant != NULL && sumac_cluster_job(cluster, meant) == NULL && !may_be_own(name))
+        if (meant != NULL && sumac_cluster_job(cluster, meant) == NULL &&
+            (cluster_member_count(cluster) == 0 || !is_other_word(name, meant)))
             return fail(
                 error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
                 "TF_CONFIG has a job %s, and no job %s: did you mean %s?", name, meant, meant);

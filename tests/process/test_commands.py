@@ -496,12 +496,13 @@ class Words(unittest.TestCase):
         self.assertIn("no cluster is configured: set TF_CONFIG", errors)
 
     def test_a_misspelt_job_is_corrected_and_one_of_another_name_is_nobodys(self):
-        for jobs, job, meant in (((), "wroker", "worker"), ((), "workers", "worker"), ((), "WORKER", "worker"), (("worker",), "chef", "chief")):
+        for jobs, job, meant in (((), "wroker", "worker"), ((), "workers", "worker"), ((), "WORKER", "worker"), (("worker",), "chef", "chief"),
+                                 (("worker",), "cheif", "chief"), (("worker",), "cheifs", "chief")):
             with self.subTest(job=job):
                 code, _, errors = self.ps_beside(*jobs, job)
                 self.assertEqual((code, errors), (2, f"sumac ps: TF_CONFIG has a job {job}, and no job {meant}: did you mean {meant}?\n"))
         for jobs in (("worker",), ("chief",), ("evaluator",), ("master",), ("tpu_worker",), ("validator",), ("tester",), ("router",),
-                     ("worker", "walker"), ("worker", "worker2")):
+                     ("worker", "walker"), ("worker", "worker2"), ("chief", "walker"), ("worker", "thief")):
             with self.subTest(jobs=jobs):
                 code, _, errors = self.ps_beside(*jobs)
                 self.assertEqual(code, 226, errors)

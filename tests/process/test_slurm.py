@@ -175,6 +175,17 @@ class Slurm(unittest.TestCase):
             for task in (2, 3, 4):
                 self.assertIn(f"{task}: y = 3.00 x + 2.00", printed)
 
+    def test_a_step_of_srun_is_refused_in_a_sentence_and_salloc_runs(self):
+        step = self.host.start("srun", "--ntasks", "4", "bash", SBATCH, os.path.join(BUILD, "first"), environment=self.environment)
+        self.assertEqual(step.wait(PATIENCE_S * 3), 2, step.text())
+        self.assertEqual(step.text().count("sumac.sbatch: srun has started this as a step, and it starts its own: use sbatch --ntasks N "), 1)
+        within = self.host.start("salloc", "--ntasks", "3", "bash", SBATCH, os.path.join(BUILD, "first"),
+                                 environment={**self.environment, "PORT": "8870"})
+        self.assertEqual(within.wait(PATIENCE_S * 3), 0, within.text())
+        inner = f"sbatch --wait --ntasks 3 --output {self.folder.name}/inner {SBATCH} {BUILD}/first; exit $?"
+        nested = self.host.start("srun", "--ntasks", "1", "bash", "-c", inner, environment={**self.environment, "PORT": "8880"})
+        self.assertEqual(nested.wait(PATIENCE_S * 3), 0, nested.text())
+
     def test_the_digits_are_learnt_and_exit_codes_are_the_workers(self):
         """All at a time: Slurm looks for ended jobs every few seconds only."""
         jobs = {

@@ -277,6 +277,12 @@ static void a_cluster_without_a_ps_or_without_a_worker_is_told_what_to_add(void 
         "{\"cluster\": {\"PS\": [\"a:1\"], \"Worker\": [\"b:1\"]}}",
         "has a job PS, and no job ps: did you mean ps?");
     assert_check("{\"cluster\": {\"ds\": [\"a:1\"], \"worker\": [\"b:1\"]}}", "has no ps: add");
+    assert_check("{\"cluster\": {\"ps\": [\"a:1\"], \"walker\": [\"b:1\"]}}", "mean worker?");
+    assert_check("{\"cluster\": {\"ps\": [\"a:1\"], \"cheif\": [\"b:1\"]}}", "mean chief?");
+    assert_check(
+        "{\"cluster\": {\"ps\": [\"a:1\"], \"worker\": [\"b:1\"], \"thief\": [\"c:1\"]}, \"task\": "
+        "{\"type\": \"ps\", \"index\": 0}}",
+        NULL);
     assert_check(
         "{" TWO_OF_EACH
         ", \"task\": {\"type\": \"ps\", \"index\": 0}, \"rpc_layer\": \"grpc+verbs\"}",
