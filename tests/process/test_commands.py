@@ -256,7 +256,7 @@ class Finding(unittest.TestCase):
                 self.assertEqual(quiet[1], output)
         listed = json.loads(sumac("ls", "done", "--json", environment=self.environment)[1])["run"]
         self.assertEqual((listed["program"], listed["pid"], listed["user"]), (program, run.child.pid, os.geteuid()))
-        self.assertRegex(listed["name"], "^[0-9a-f]{32}$")
+        self.assertRegex(listed["name"], "^([0-9a-f]{16})(?!\\1)[0-9a-f]{16}$")
 
         code, output, errors = sumac("stats", "--interval-ms", "10", environment=self.environment)
         self.assertEqual((code, errors), (0, ""))
@@ -371,6 +371,8 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("beta_1", output)
         self.assertNotIn("nesterov", output)
+        self.assertIn("\n  slots: rms, momentum, mean_gradient (with centered) (zeros at first)\n", sumac("functions", "rmsprop")[1])
+        self.assertIn("\n  slots: accumulator (initial_accumulator_value at first), linear\n", sumac("functions", "ftrl")[1])
         code, _, errors = sumac("functions", "adan")
         self.assertEqual(code, 2)
         self.assertIn("did you mean adam?", errors)
@@ -380,7 +382,9 @@ class Words(unittest.TestCase):
         for command in commands():
             code, page, _ = sumac("man", command)
             self.assertEqual(code, 0)
+            self.assertTrue(page.startswith(f'.TH "SUMAC-{command.upper()}" 1 '))
             self.assertIn(f".SH NAME\nsumac\\-{command} \\- ", page)
+            self.assertEqual("\n.SS Patience\n" in page, command == "ps")
             options = re.findall(r"^  (--[\w-]+)", sumac(command, "--help")[1], re.M)
             self.assertIn("--help", options)
             for option in options:
@@ -410,7 +414,8 @@ class Words(unittest.TestCase):
         self.assertEqual(self.completed("ps", "--sta"), ["--staging-max", "--state-max"])
         self.assertEqual(self.completed("ps", "--port", ""), [])
         self.assertEqual(self.completed("functions", "assign"), ["assign", "assign_add", "assign_sub"])
-        self.assertEqual(self.completed("functions", "adam"), ["adam", "adamw", "adamax"])
+        for words in (("functions",), ("update", "w")):
+            self.assertEqual(self.completed(*words, "adam"), ["adam", "adamw", "adamax"])
         for command in ("man", "help"):
             self.assertEqual(self.completed(command, "st"), ["stats"])
         self.assertEqual(self.completed("completion", ""), ["bash", "--help"])
@@ -466,6 +471,7 @@ class Words(unittest.TestCase):
 
     def test_help_and_a_command_is_that_commands_help(self):
         self.assertEqual(sumac("help", "stats"), sumac("stats", "--help"))
+        self.assertEqual(sumac("help", "help"), sumac("--help"))
         for word, said in (("stas", "there is no command stas; did you mean `sumac stats`?"),
                            ("nope", "there is no command nope; `sumac --help` lists them")):
             code, output, errors = sumac("help", word)
