@@ -236,10 +236,14 @@ class Finding(unittest.TestCase):
         return run
 
     def test_the_one_run_is_found(self):
-        self.start()
+        run = self.start()
         code, output, errors = sumac("ls", environment=self.environment)
         self.assertEqual(code, 0, errors)
         self.assertIn("adam", output)
+        code, output, errors = sumac("stats", "--json", "--interval-ms", "10", environment=self.environment)
+        self.assertEqual(code, 0, errors)
+        with open(os.path.join(self.folder.name, "sumac", f"run-{run.child.pid}.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["ps"], [ps["address"] for ps in json.loads(output)["ps"]])
 
     def test_a_run_that_was_found_without_ps_is_named_and_standard_output_stays_as_it_was(self):
         run = self.start()
@@ -490,6 +494,9 @@ class Words(unittest.TestCase):
             self.assertEqual(code, 2)
             self.assertEqual(errors, f"sumac ls: --ps wants HOST:PORT, not {url}: "
                                      "leave out what is before the host, and every /\n")
+
+    def test_a_word_that_stats_does_not_take_is_named(self):
+        self.assertEqual(sumac("stats", "w"), (2, "", "sumac stats: w means nothing here; see `sumac stats --help`\n"))
 
     def test_rates_of_no_time_are_refused(self):
         code, _, errors = sumac("stats", "--interval-ms", "0")

@@ -197,6 +197,13 @@ class Watching(unittest.TestCase):
         self.assertIn("MEMORY", after)
         self.assertIn(ENDED_WELL, after)
 
+    def test_json_on_a_terminal_is_lines(self):
+        terminal = Terminal(SUMAC, "stats", "--watch", "--json", "--interval-ms", "50", "--ps", self.cluster.addresses()[0], columns=120)
+        self.addCleanup(terminal.close)
+        terminal.read_until(lambda written: written.count(b"\n") > 2)
+        self.assertNotIn(b"\x1b", terminal.written)
+        self.assertEqual(json.loads(terminal.written.split(b"\r")[0])["missing"], [])
+
     def test_a_watch_on_a_terminal_ends_with_the_run_and_not_with_its_interval(self):
         terminal = self.watch(120, interval_ms=8000)
         terminal.read_until(lambda written: HOME in written)        # which is after the first interval
