@@ -236,10 +236,14 @@ class Finding(unittest.TestCase):
         return run
 
     def test_the_one_run_is_found(self):
-        self.start()
+        run = self.start()
         code, output, errors = sumac("ls", environment=self.environment)
         self.assertEqual(code, 0, errors)
         self.assertIn("adam", output)
+        code, output, errors = sumac("stats", "--json", "--interval-ms", "10", environment=self.environment)
+        self.assertEqual(code, 0, errors)
+        with open(os.path.join(self.folder.name, "sumac", f"run-{run.child.pid}.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["ps"], [ps["address"] for ps in json.loads(output)["ps"]])
 
     def test_a_run_that_was_found_without_ps_is_named_and_standard_output_stays_as_it_was(self):
         run = self.start()
@@ -256,7 +260,7 @@ class Finding(unittest.TestCase):
                 self.assertEqual(quiet[1], output)
         listed = json.loads(sumac("ls", "done", "--json", environment=self.environment)[1])["run"]
         self.assertEqual((listed["program"], listed["pid"], listed["user"]), (program, run.child.pid, os.geteuid()))
-        self.assertRegex(listed["name"], "^[0-9a-f]{32}$")
+        self.assertRegex(listed["name"], "^([0-9a-f]{16})(?!\\1)[0-9a-f]{16}$")
 
         code, output, errors = sumac("stats", "--interval-ms", "10", environment=self.environment)
         self.assertEqual((code, errors), (0, ""))
@@ -371,6 +375,8 @@ class Words(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("beta_1", output)
         self.assertNotIn("nesterov", output)
+        self.assertIn("\n  slots: rms, momentum, mean_gradient (with centered) (zeros at first)\n", sumac("functions", "rmsprop")[1])
+        self.assertIn("\n  slots: accumulator (initial_accumulator_value at first), linear\n", sumac("functions", "ftrl")[1])
         code, _, errors = sumac("functions", "adan")
         self.assertEqual(code, 2)
         self.assertIn("did you mean adam?", errors)
@@ -380,7 +386,9 @@ class Words(unittest.TestCase):
         for command in commands():
             code, page, _ = sumac("man", command)
             self.assertEqual(code, 0)
+            self.assertTrue(page.startswith(f'.TH "SUMAC-{command.upper()}" 1 '))
             self.assertIn(f".SH NAME\nsumac\\-{command} \\- ", page)
+            self.assertEqual("\n.SS Patience\n" in page, command == "ps")
             options = re.findall(r"^  (--[\w-]+)", sumac(command, "--help")[1], re.M)
             self.assertIn("--help", options)
             for option in options:
@@ -410,7 +418,8 @@ class Words(unittest.TestCase):
         self.assertEqual(self.completed("ps", "--sta"), ["--staging-max", "--state-max"])
         self.assertEqual(self.completed("ps", "--port", ""), [])
         self.assertEqual(self.completed("functions", "assign"), ["assign", "assign_add", "assign_sub"])
-        self.assertEqual(self.completed("functions", "adam"), ["adam", "adamw", "adamax"])
+        for words in (("functions",), ("update", "w")):
+            self.assertEqual(self.completed(*words, "adam"), ["adam", "adamw", "adamax"])
         for command in ("man", "help"):
             self.assertEqual(self.completed(command, "st"), ["stats"])
         self.assertEqual(self.completed("completion", ""), ["bash", "--help"])
@@ -466,6 +475,7 @@ class Words(unittest.TestCase):
 
     def test_help_and_a_command_is_that_commands_help(self):
         self.assertEqual(sumac("help", "stats"), sumac("stats", "--help"))
+        self.assertEqual(sumac("help", "help"), sumac("--help"))
         for word, said in (("stas", "there is no command stas; did you mean `sumac stats`?"),
                            ("nope", "there is no command nope; `sumac --help` lists them")):
             code, output, errors = sumac("help", word)
@@ -484,6 +494,9 @@ class Words(unittest.TestCase):
             self.assertEqual(code, 2)
             self.assertEqual(errors, f"sumac ls: --ps wants HOST:PORT, not {url}: "
                                      "leave out what is before the host, and every /\n")
+
+    def test_a_word_that_stats_does_not_take_is_named(self):
+        self.assertEqual(sumac("stats", "w"), (2, "", "sumac stats: w means nothing here; see `sumac stats --help`\n"))
 
     def test_rates_of_no_time_are_refused(self):
         code, _, errors = sumac("stats", "--interval-ms", "0")

@@ -105,7 +105,7 @@ class Defining(unittest.TestCase):
         self.assertNotIn("\nbad,", self.sumac("functions")[1])
 
     def test_the_functions_of_a_run_are_listed_with_their_texts(self):
-        text = "hyperparameters: learning_rate = 0.5, gain = 2\nslots: m = 0.25, v = gain\n\n" \
+        text = "hyperparameters: learning_rate = 0.123456789, gain = 2\nslots: m = 0.25, v = gain\n\n" \
                "m = m + g  # a sum\nv = v + m\nvalue = value - learning_rate * v\n"
         code, output, errors = self.sumac("define", "listed", "-", "--json", stdin=text)
         self.assertEqual(code, 0, errors)
@@ -124,10 +124,11 @@ class Defining(unittest.TestCase):
         self.assertIn("\nlion\n", output)
         said = output[output.index("\nlisted, function "):]
         self.assertTrue(said.startswith(
-            f"\nlisted, function {number} of the run\n  hyperparameters: learning_rate = 0.5, gain = 2\n  slots: m = 0.25, v = gain\n\n"
+            f"\nlisted, function {number} of the run\n  hyperparameters: learning_rate = 0.123456789, gain = 2\n  slots: m = 0.25, v = gain\n\n"
             "  m = m + g  # a sum\n"), said)
         self.assertIn("  slots: m (0.25 at first), v (gain at first)\n", said)
         self.assertIn("  gain: 2 by default, finite\n", said)
+        self.assertIn("learning_rate: 0.123456789 by default", said)
 
         code, _, errors = self.sumac("functions", "liste")
         self.assertEqual(code, 2)

@@ -80,6 +80,7 @@ class WithStandIns(unittest.TestCase):
                                            "reaches": [0]})
         self.assertEqual((told["cuda"], told["missing"]), (NEEDED, []))
         self.assertRegex(told["nccl"], r"^2\.\d+\.\d+$")
+        self.assertNotIn("nccl", json.loads(devices("--json", SUMAC_NCCL_LIBRARY=NOWHERE)[1]))
 
     def test_only_gpus_that_reach_each_other_say_so(self):
         *gpus, _ = self.lines(SUMAC_STANDIN_DEVICES="3")

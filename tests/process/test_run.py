@@ -173,7 +173,7 @@ class Run(unittest.TestCase):
                     self.assertEqual(done.returncode, code, done.stderr)
 
     def test_options_for_the_ps_override_those_of_the_run(self):
-        run = self.run_program("--ps-options", "--terminate-ms 5000", "--", "sh", "-c", "echo up; sleep 1000", ps=1, workers=1)
+        run = self.run_program("--ps-options", "--terminate-ms\t5000", "--", "sh", "-c", "echo up; sleep 1000", ps=1, workers=1)
         run.wait_for("ps 0 .* listens on")
         with open(f"/proc/{children(run.child.pid)[0]}/cmdline", encoding="utf-8") as file:
             words = file.read().split("\0")

@@ -101,8 +101,8 @@ class Watching(unittest.TestCase):
         member.say("push w 1")
         member.wait_for("^pushed")
 
-    def watch(self, columns, lines=40):
-        terminal = Terminal(SUMAC, "stats", "--watch", "--interval-ms", "50", "--ps", self.cluster.addresses()[0],
+    def watch(self, columns, lines=40, interval_ms=50):
+        terminal = Terminal(SUMAC, "stats", "--watch", "--interval-ms", str(interval_ms), "--ps", self.cluster.addresses()[0],
                             columns=columns, lines=lines)
         self.addCleanup(terminal.close)
         return terminal
@@ -196,6 +196,21 @@ class Watching(unittest.TestCase):
         after = terminal.written[terminal.written.index(LEAVE):].decode()
         self.assertIn("MEMORY", after)
         self.assertIn(ENDED_WELL, after)
+
+    def test_json_on_a_terminal_is_lines(self):
+        terminal = Terminal(SUMAC, "stats", "--watch", "--json", "--interval-ms", "50", "--ps", self.cluster.addresses()[0], columns=120)
+        self.addCleanup(terminal.close)
+        terminal.read_until(lambda written: written.count(b"\n") > 2)
+        self.assertNotIn(b"\x1b", terminal.written)
+        self.assertEqual(json.loads(terminal.written.split(b"\r")[0])["missing"], [])
+
+    def test_a_watch_on_a_terminal_ends_with_the_run_and_not_with_its_interval(self):
+        terminal = self.watch(120, interval_ms=8000)
+        terminal.read_until(lambda written: HOME in written)        # which is after the first interval
+        begun = time.monotonic()
+        self.member.say("leave done")
+        self.assertEqual(terminal.wait(), 0)
+        self.assertLess(time.monotonic() - begun, 6)
 
     def test_a_run_that_ends_well_ends_the_watch_well(self):
         """However long ago the latest sample is: the ps says so between two of them."""
