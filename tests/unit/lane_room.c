@@ -337,6 +337,24 @@ static void the_youngest_that_is_not_committed_gives_way_to_an_older_one(void **
     talk_expect(talk, "staged 1\ndone 1 [2]\n");
 }
 
+static void the_largest_part_is_named_where_one_waits_for_room(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part larger = large(1, 0, 20);
+
+    larger.room = POOL - ROOM;
+    ask(talk, &members, 1, 10);
+    talk_ask(talk, members.push[2], &larger);
+    ask(talk, &members, 3, 30);
+
+    const wire_stats_reply *stats = talk_stats(talk);
+
+    assert_int_equal(stats->n_waits, 1);
+    assert_non_null(strstr(stats->waits[0], "most of them by push 1 of worker 2"));
+    talk_forget(talk);
+}
+
 static void what_is_committed_is_not_asked_to_give_way(void **state)
 {
     struct talk *const talk = *state;
@@ -669,6 +687,7 @@ int main(void)
         talk_test(a_session_that_is_decided_gives_its_room_to_who_waits),
         talk_test(on_a_new_stream_the_room_that_is_kept_is_said_again),
         talk_test(the_youngest_that_is_not_committed_gives_way_to_an_older_one),
+        talk_test(the_largest_part_is_named_where_one_waits_for_room),
         talk_test(what_is_committed_is_not_asked_to_give_way),
         talk_test(a_contribution_is_refused_when_those_of_all_members_do_not_fit),
         talk_test(contributions_of_all_members_may_fill_the_pool),

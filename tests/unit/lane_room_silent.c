@@ -56,6 +56,50 @@ static void a_staged_part_that_does_not_give_way_is_reported(void **state)
     talk_forget(talk);
 }
 
+/* The commit was under way when the part was asked to give way. Its push 1 never comes. */
+static void a_staged_part_that_is_committed_need_not_give_way(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+    const struct talk_part second = large(2, 1, 20);
+
+    talk_ask(talk, members.push[1], &second); /* given */
+    talk_part(talk, members.push[1], &second);
+    ask(talk, &members, 2, 10);
+    assert_int_equal(talk_times_said(talk, "give way 2"), 1);
+    for (uint32_t i = 0; i < 7; i++)
+        talk_tick(talk, talk_config().lease_ms / 8);
+
+    talk_commit(talk, members.push[1], 2, 0, 0); /* when */
+    for (uint32_t i = 0; i < 2; i++)
+        talk_tick(talk, talk_config().lease_ms / 8);
+
+    assert_false(talk_has_ended(talk, members.push[1])); /* then */
+    talk_forget(talk);
+}
+
+/* The one that wanted its room first has left long ago. */
+static void a_staged_part_has_a_lease_each_time_that_its_room_is_wanted(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+
+    stage(talk, &members, 1, 20); /* given */
+    ask(talk, &members, 2, 10);
+    pass_half_leases(talk, 1);
+    talk_close(talk, 2);
+    talk_decide(talk, 2, 0, 0);
+    pass_half_leases(talk, 3);
+
+    ask(talk, &members, 3, 5); /* when */
+    talk_tick(talk, talk_config().lease_ms / 8);
+
+    assert_false(talk_has_ended(talk, members.push[1])); /* then */
+    pass_half_leases(talk, 3);
+    assert_true(talk_has_ended(talk, members.push[1]));
+    talk_forget(talk);
+}
+
 /* It waits for its other parts, and only younger ones want its room. */
 static void an_older_staged_part_is_not_reported(void **state)
 {
@@ -313,6 +357,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(elements_that_do_not_come_end_the_stream_and_are_reported),
         talk_test(a_staged_part_that_does_not_give_way_is_reported),
+        talk_test(a_staged_part_that_is_committed_need_not_give_way),
+        talk_test(a_staged_part_has_a_lease_each_time_that_its_room_is_wanted),
         talk_test(an_older_staged_part_is_not_reported),
         talk_test(whoever_answers_on_a_new_stream_goes_on),
         talk_test(a_contribution_whose_elements_do_not_come_is_reported),

@@ -131,6 +131,23 @@ static void expect_refused(struct talk *talk, const char *reason)
     assert_int_equal(store_shard(&talk->lane->store, TABLE)->users, 0);
 }
 
+static void indices_take_room_while_their_pull_waits(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    int64_t indices[INDICES_MAX] = {0};
+
+    talk->deaf = stream;
+    pull_rows(talk, stream, indices, INDICES_MAX);
+    const uint64_t first = talk->lane->pull_bytes;
+    pull_rows(talk, stream, indices, 1);
+    const uint64_t second = talk->lane->pull_bytes - first;
+
+    assert_true(first >= sizeof indices);
+    assert_true(first - second >= sizeof indices - 64);
+    talk_forget(talk);
+}
+
 static void what_is_no_row_of_the_shard_is_refused(void **state)
 {
     struct talk *const talk = *state;
@@ -220,6 +237,7 @@ int main(void)
         talk_test(rows_come_in_the_order_asked_for),
         talk_test(many_rows_come_in_several_messages),
         talk_test(rows_too_large_to_be_copied_are_lent_one_by_one),
+        talk_test(indices_take_room_while_their_pull_waits),
         talk_test(what_is_no_row_of_the_shard_is_refused),
         talk_test(a_pull_names_so_many_rows_at_most),
         talk_test(an_answer_has_so_many_rows_at_most),

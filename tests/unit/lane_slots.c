@@ -11,6 +11,8 @@
 #include "lane_talk.h"
 
 #define MOMENTUM 7u /* 40 float32; each list is more than one message of 48 bytes */
+#define TABLE 8u    /* 40 rows of 4 bfloat16, whose slot is float32 */
+#define ROW 37u
 
 /* A gradient of ones. */
 static void push(struct talk *talk, uint64_t stream, uint64_t sequence)
@@ -31,8 +33,8 @@ static void push(struct talk *talk, uint64_t stream, uint64_t sequence)
             .count = 40});
 }
 
-/* The value of MOMENTUM, and its one slot. */
-static void pull_both(struct talk *talk, uint64_t stream)
+/* A value, and its one slot. */
+static void pull_both_of(struct talk *talk, uint64_t stream, uint64_t shard)
 {
     wire_piece value = WIRE_PIECE_INIT, slot = WIRE_PIECE_INIT;
     wire_piece *pieces[] = {&value, &slot};
@@ -40,7 +42,7 @@ static void pull_both(struct talk *talk, uint64_t stream)
     const struct lane_event event = {
         .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
 
-    value.shard_id = slot.shard_id = MOMENTUM;
+    value.shard_id = slot.shard_id = shard;
     slot.kind = (Sumac__V1__Piece__Kind)WIRE_PIECE_SLOT_VALUE;
     pull.request = 7;
     pull.pieces = pieces;
@@ -60,7 +62,7 @@ static void a_value_and_its_slot_are_of_one_moment(void **state)
     const uint64_t stream = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 1);
     push(talk, stream, 1);
     talk->deaf = reader;
-    pull_both(talk, reader); /* given: a reader that stops after one message */
+    pull_both_of(talk, reader, MOMENTUM); /* given: a reader that stops after one message */
 
     push(talk, stream, 2); /* when others push */
     push(talk, stream, 3);
@@ -74,10 +76,75 @@ static void a_value_and_its_slot_are_of_one_moment(void **state)
     }
 }
 
+/* A gradient for one row of the table. */
+static void push_row(struct talk *talk, uint64_t stream)
+{
+    const struct {
+        int64_t row;
+        uint16_t values[4];
+    } payload = {ROW, {0x3f80, 0x3f80, 0x3f80, 0x3f80}}; /* 1 */
+    wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&indices, &values};
+    wire_part part = WIRE_PART_INIT;
+    wire_part *parts[] = {&part};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    indices.shard_id = values.shard_id = TABLE;
+    indices.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    indices.bytes = sizeof payload.row;
+    values.bytes = sizeof payload.values;
+    part.sequence = 1;
+    part.first = part.last = part.eager = true;
+    part.bytes = sizeof payload;
+    part.weight = 1;
+    part.pieces = pieces;
+    part.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, &payload, sizeof payload);
+}
+
+/* The table has zeros until the row is pushed. `both`: the reader reads the slot, too. */
+static void read_while_a_row_is_written(struct talk *talk, bool both)
+{
+    struct lane_config config = talk_config();
+    uint32_t others = 0;
+
+    config.kept_row_bytes_min = 1;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_add(talk, TABLE, 40, 4, SUMAC_BFLOAT16, UPDATE_MOMENTUM, WIRE_INITIALIZER_ZEROS);
+    const uint64_t stream = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 1);
+    talk->deaf = reader;
+    if (both)
+        pull_both_of(talk, reader, TABLE);
+    else
+        talk_pull(talk, reader, 7, TABLE, 1, 0);
+
+    push_row(talk, stream);
+    assert_non_null(strstr(talk->text, "done 1 [1]"));
+    talk->deaf = 0;
+    talk_writable(talk, reader);
+
+    assert_int_equal(talk->pulled_bytes, 40 * 4 * (both ? 2 + 4 : 2));
+    for (size_t i = 0; i < talk->pulled_bytes; i++)
+        others += talk->pulled[i] != 0;
+    assert_int_equal(others, 0);
+}
+
+static void a_row_is_read_as_it_was(void **state) { read_while_a_row_is_written(*state, false); }
+
+static void the_slot_of_a_row_is_read_as_it_was(void **state)
+{
+    read_while_a_row_is_written(*state, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_value_and_its_slot_are_of_one_moment),
+        talk_test(a_row_is_read_as_it_was),
+        talk_test(the_slot_of_a_row_is_read_as_it_was),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -391,6 +391,44 @@ static void a_shard_leaves_for_itself(void **state)
     assert_int_equal(store->deleted_count, 0);
 }
 
+static void a_shard_that_is_used_keeps_its_variable_when_another_has_left(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    uint64_t shape[] = {ELEMENTS};
+    wire_shard halves[2] = {WIRE_SHARD_INIT, WIRE_SHARD_INIT};
+    wire_shard *shards[] = {&halves[0], &halves[1]};
+    wire_variable given = WIRE_VARIABLE_INIT;
+    struct variable *variable = NULL;
+    struct sumac_error error;
+
+    for (uint64_t i = 0; i < 2; i++) {
+        halves[i].shard_id = 10 + i;
+        halves[i].first_row = i * ELEMENTS / 2;
+        halves[i].rows = ELEMENTS / 2;
+        halves[i].bytes = ELEMENTS / 2 * sizeof(float);
+    }
+    given.name = "split";
+    given.variable_id = 1;
+    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.shape = shape;
+    given.n_shape = 1;
+    given.shards = shards;
+    given.n_shards = 2;
+    assert_int_equal(store_add(store, &given, 0, &variable, &error), SUMAC_OK);
+    assert_int_equal(fill(store, variable, &error), SUMAC_OK);
+    struct shard *used = store_shard(store, 11);
+    store_use(used);
+
+    delete_wholly(store, variable);
+
+    assert_ptr_equal(used->variable, variable);
+    assert_int_equal(variable->here_count, 1);
+    assert_int_equal(store->own_bytes, variable->own_bytes);
+    assert_int_equal(store->leaving_bytes, 0);
+    store_let_go(store, used);
+}
+
 /* The next that are taken of so many bytes have bits everywhere. */
 static void leave_ones_behind(struct store *store, size_t bytes)
 {
@@ -620,6 +658,7 @@ int main(void)
         store_test(what_is_deleted_is_given_back_a_block_at_a_time),
         store_test(what_leaves_is_beside_the_bound_of_the_state),
         store_test(a_shard_leaves_for_itself),
+        store_test(a_shard_that_is_used_keeps_its_variable_when_another_has_left),
         store_test(a_shard_is_assigned_when_all_its_elements_are),
         store_test(what_is_never_assigned_leaves_nothing_behind),
         store_test(what_is_half_made_leaves_nothing_behind),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strategy_large.c (test) -- results of many bytes: whoever computes which piece, and into whatever
  * memory, they have the bits of the plain loop. */
+#define _GNU_SOURCE /* sched_setaffinity */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -314,6 +316,25 @@ static enum sumac_status count_on(
 }
 
 /* Some are in the next call while others have yet to hear of this one. */
+static void no_more_threads_help_than_there_are_cores(void **state)
+{
+    cpu_set_t all, one;
+
+    (void)state;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(shares_helpers(1), 0);
+    CPU_ZERO(&one);
+    for (size_t core = 0; CPU_COUNT(&one) == 0; core++)
+        if (CPU_ISSET(core, &all))
+            CPU_SET(core, &one);
+
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    const uint32_t helpers = shares_helpers(8);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+
+    assert_int_equal(helpers, 0);
+}
+
 static void each_call_has_its_own_result(void **state)
 {
     (void)state;
@@ -413,6 +434,7 @@ int main(void)
         cmocka_unit_test(rows_are_joined_from_wherever_one_begins),
         cmocka_unit_test(large_results_are_right_whoever_computes_them),
         cmocka_unit_test(long_rows_are_summed_whole),
+        cmocka_unit_test(no_more_threads_help_than_there_are_cores),
         cmocka_unit_test(each_call_has_its_own_result),
         cmocka_unit_test(a_result_has_the_memory_of_one_that_nobody_has),
         cmocka_unit_test(what_is_kept_is_bounded_by_count_and_by_bytes),

@@ -85,7 +85,6 @@ void lane_claim_hold(struct lane *lane, struct claim *claim, struct lane_part *p
     assert(claim->used_bytes <= claim->room_bytes);
     claim->state = CLAIM_HELD;
     claim->part = part;
-    claim->way_asked = false;
     claim->session->silent = false;
     for (struct claim *other = lane->claims.all.first; other != NULL; other = other->in_lane.next)
         if (other->session == claim->session && other->state == CLAIM_RESERVED &&

@@ -629,8 +629,7 @@ void lane_pull_disown(struct lane *lane, struct lane_session *session)
     const uint64_t readers_max = lane->pulls->bounds.readers_max;
     struct lane_stream *stream = lane->streams.first;
 
-    if (lane_pull_disown_session(lane, session))
-        return;
+    lane_pull_disown_session(lane, session);
     for (; stream != NULL && lane->pulls->reader_bytes > readers_max;
          stream = stream->in_lane.next) {
         if (stream->session != session || stream->pulls.first == NULL)

@@ -214,10 +214,9 @@ void lane_pull_disown_room(struct lane *lane, struct lane_session *session, stru
     lane->pulls->reader_bytes += pull->room_bytes;
 }
 
-bool lane_pull_disown_session(struct lane *lane, struct lane_session *session)
+void lane_pull_disown_session(struct lane *lane, struct lane_session *session)
 {
     assert(session->closed);
     lane->pulls->reader_bytes += session->pull_bytes;
     change_session(lane, session, 0);
-    return lane->pulls->reader_bytes <= lane->pulls->bounds.readers_max;
 }

@@ -195,8 +195,8 @@ bool lane_pull_take_room(
 /* For one that is refused, until its answer is read. False: there is no room for that either. */
 bool lane_pull_take_last_room(struct lane *lane, struct lane_pull *pull);
 void lane_pull_give_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
-/* The session is closed: what its pulls take is readers'. False: it is more than these may. */
-bool lane_pull_disown_session(struct lane *lane, struct lane_session *session);
+/* The session is closed: its pulls take the room of readers, maybe more than there is. */
+void lane_pull_disown_session(struct lane *lane, struct lane_session *session);
 /* From here on a reader's, whosever it was. */
 void lane_pull_disown_room(struct lane *lane, struct lane_session *session, struct lane_pull *pull);
 
