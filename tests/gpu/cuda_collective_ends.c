@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_collective_ends.c -- what becomes of a group of GPUs when a rank does not come, when NCCL or
  * the driver fails, when it is aborted; and who makes no group. */
-#define _GNU_SOURCE /* sched_yield */
+#define _GNU_SOURCE /* sched_yield, pthread_timedjoin_np */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include "gpu_world.h"
 #include "kernels.h"
@@ -174,6 +175,67 @@ static void an_abort_at_any_time_ends_it(void **state)
         gpu_world_drop(&held);
         for (uint32_t i = 0; i < GPU_REPLICAS; i++)
             assert_int_equal(device_wait(world->queues[i]), SUMAC_OK);
+        collective_close(world->group);
+        assert_int_equal(
+            collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
+            SUMAC_OK);
+    }
+}
+
+#define ABORT_S_MAX 10 /* far beyond what it takes */
+
+struct blocked {
+    struct collective_group *group;
+    pthread_t thread;
+    bool is_aborted; /* before the call went on */
+};
+
+/* Within a call of the driver or of NCCL, which goes on when another thread has aborted the group.
+ */
+static void abort_meanwhile(void *context)
+{
+    struct blocked *blocked = context;
+    struct timespec until;
+
+    assert_int_equal(pthread_create(&blocked->thread, NULL, abort_it, blocked->group), 0);
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ABORT_S_MAX;
+    blocked->is_aborted = pthread_timedjoin_np(blocked->thread, NULL, &until) == 0;
+}
+
+static const struct {
+    const char *name;
+    bool waits; /* the thread that waits for the group calls it, not a queue's */
+} blocking[] = {
+    {"ncclAllReduce", false}, {"ncclCommGetAsyncError", false}, {"cuEventRecord", false},
+    {"cuEventQuery", true},   {"ncclCommGetAsyncError", true},
+};
+
+static void a_call_that_blocks_holds_up_nobody_who_aborts_the_group(void **state)
+{
+    struct gpu_world *world = *state;
+
+    for (size_t i = 0; i < sizeof blocking / sizeof blocking[0]; i++) {
+        struct gpu_held held = three(world); /* given */
+        struct blocked blocked = {.group = world->group};
+
+        add_three(world, &held);
+        if (!blocking[i].waits)
+            gpu_world_call_at(blocking[i].name, 1, abort_meanwhile, &blocked);
+        collective_start(world->group); /* when */
+        for (uint32_t j = 0; j < GPU_REPLICAS; j++)
+            assert_int_equal(device_wait(world->queues[j]), SUMAC_OK);
+        if (blocking[i].waits)
+            gpu_world_call_at(blocking[i].name, 1, abort_meanwhile, &blocked);
+        const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL);
+
+        gpu_world_fail_at("", 0, 0);
+        if (!blocked.is_aborted) {
+            (void)pthread_join(blocked.thread, NULL);
+            fail_msg("%s was called with the group's mutex", blocking[i].name); /* then */
+        }
+        assert_int_equal(status, SUMAC_ABORTED);
+        gpu_world_drop(&held);
         collective_close(world->group);
         assert_int_equal(
             collective_open(world->queues, GPU_REPLICAS, GPU_CALLS_MAX, &world->group, NULL),
@@ -487,6 +549,7 @@ int main(void)
         group_test(an_event_of_an_aborted_start_holds_nobody_up),
         group_test(an_abort_ends_the_wait_and_touches_nothing_more),
         group_test(an_abort_at_any_time_ends_it),
+        group_test(a_call_that_blocks_holds_up_nobody_who_aborts_the_group),
         group_test(a_rank_that_stalls_is_waited_for_until_the_deadline_and_aborted),
         group_test(a_rank_that_fails_ends_the_group_with_its_name),
         group_test(a_rank_that_fails_when_all_have_begun_does_so_too),

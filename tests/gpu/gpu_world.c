@@ -19,6 +19,7 @@ const uint64_t gpu_world_ones[GPU_REPLICAS] = {1, 1, 1};
 
 static void (*nccl_fault)(const char *what, int rank, uint64_t number);
 static void (*fail_at)(const char *function, uint64_t nth, int result);
+static void (*call_at)(const char *function, uint64_t nth, void (*call)(void *), void *context);
 static uint64_t (*calls)(void);
 
 /* Leave the function's pointer at `function`; NULL: the library has none of that name. */
@@ -49,6 +50,13 @@ void gpu_world_fail_at(const char *function, uint64_t nth, int result)
     fail_at(function, nth, result);
 }
 
+void gpu_world_call_at(const char *function, uint64_t nth, void (*call)(void *), void *context)
+{
+    if (call_at == NULL)
+        skip();
+    call_at(function, nth, call, context);
+}
+
 void gpu_world_count(const char *function)
 {
     if (calls == NULL)
@@ -74,6 +82,7 @@ bool gpu_world_is_there(void)
     gpus_find(&gpus);
     find("libnccl.so.2", "standin_nccl_fault", &nccl_fault);
     find("libcuda.so.1", "standin_fail_at", &fail_at);
+    find("libcuda.so.1", "standin_call_at", &call_at);
     find("libcuda.so.1", "standin_calls", &calls);
     if (gpus.count >= GPU_REPLICAS && gpus.nccl_missing.status == SUMAC_OK)
         return true;

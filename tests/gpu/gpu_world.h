@@ -34,6 +34,8 @@ void gpu_world_nccl_fault(const char *what, int rank, uint64_t number);
 /* None of NCCL's any more. */
 void gpu_world_nccl_forget(void);
 void gpu_world_fail_at(const char *function, uint64_t nth, int result);
+/* The N-th call of a function calls `call` first. */
+void gpu_world_call_at(const char *function, uint64_t nth, void (*call)(void *), void *context);
 /* From here on a driver's function is counted; how often it was called since then. */
 void gpu_world_count(const char *function);
 uint64_t gpu_world_counted(void);

@@ -82,6 +82,21 @@ static void a_nccl_that_fails_ends_this_call_and_all_that_follow(void **state)
     }
 }
 
+static void the_remedy_for_a_gpu_that_nccl_finds_failed_is_the_end_of_the_process(void **state)
+{
+    const struct step step = {.op = SUMAC_REDUCE_SUM, EVERYBODY};
+
+    (void)state;
+    enough(3);
+    gpu_world_nccl_fault("cuda", 2, 1); /* given */
+    struct sumac_strategy *strategy = on("gpu", 0);
+    assert_fails(
+        strategy, &step, SUMAC_ABORTED,
+        "the strategy takes no more calls: end the process, which alone frees the GPU");
+    gpu_world_nccl_forget();
+    sumac_strategy_destroy(strategy);
+}
+
 /* What the function leaves in its stream fails when it has returned. */
 static enum sumac_status leave_a_copy(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
@@ -395,6 +410,7 @@ int main(void)
         pair_test(a_replica_that_makes_no_call_is_named_and_the_next_run_is_well),
         cmocka_unit_test(a_rank_that_stalls_ends_this_call_and_all_that_follow),
         cmocka_unit_test(a_nccl_that_fails_ends_this_call_and_all_that_follow),
+        cmocka_unit_test(the_remedy_for_a_gpu_that_nccl_finds_failed_is_the_end_of_the_process),
         cmocka_unit_test(what_fails_behind_a_function_is_the_runs_error),
         pair_test(memory_that_is_not_given_is_an_error_and_no_more),
         cmocka_unit_test(a_driver_that_fails_is_an_error_and_the_next_strategy_is_well),

@@ -12,11 +12,12 @@
 
 #define TEST_S_MAX 60 /* of one that hangs */
 
-static sem_t released[3];            /* of each worker */
-static uint32_t which;               /* of them it is */
-static uint32_t held;                /* the replica whose stream is held up */
-static bool waits;                   /* does its function wait for that? */
-static struct sumac_worker *left[3]; /* which a kernel may still use: no leak */
+static sem_t released[3];             /* of each worker */
+static uint32_t which;                /* of them it is */
+static uint32_t held;                 /* the replica whose stream is held up */
+static bool waits;                    /* does its function wait for that? */
+static struct sumac_worker *left[3];  /* which a kernel may still use: no leak */
+static struct sumac_buffer *gradient; /* the held replica's, of the step */
 
 static void CUDA_CB wait_for_release(void *context)
 {
@@ -30,6 +31,7 @@ static enum sumac_status step_that_never_ends(struct sumac_replica *replica)
 
     if (replica->id != held)
         return SUMAC_OK;
+    gradient = sumac_buffer_ref(replica->gradients[0].buffer);
     if (cuda_driver_open(&driver, NULL) != SUMAC_OK ||
         driver->cuLaunchHostFunc(
             sumac_device_stream(replica->device), wait_for_release, &released[which]) !=
@@ -50,6 +52,16 @@ static struct sumac_worker *begun(struct fixture *far, uint32_t replicas)
     return worker;
 }
 
+/* The kernel ends after that, and may have written the gradient until then. */
+static void assert_destroying_keeps_memory(struct sumac_worker *worker)
+{
+    sumac_worker_destroy(worker);
+
+    assert_false(sumac_buffer_is_unique(gradient)); /* the worker has it, too */
+    sumac_buffer_unref(gradient);
+    assert_int_equal(sem_post(&released[which]), 0);
+}
+
 /* The step, and each after it; whoever destroys the worker goes on. */
 static void assert_given_up(struct sumac_worker *worker, struct fixture *far, const char *why)
 {
@@ -63,8 +75,7 @@ static void assert_given_up(struct sumac_worker *worker, struct fixture *far, co
     assert_int_equal(sumac_worker_step(worker, &far->error), SUMAC_DEADLINE_EXCEEDED);
     assert_string_equal(far->error.text, first.text);
     assert_int_equal(far->client.pushed, 0);
-    sumac_worker_destroy(worker);
-    assert_int_equal(sem_post(&released[which]), 0);
+    assert_destroying_keeps_memory(worker);
 }
 
 static void a_kernel_that_never_ends_on_one_gpu_ends_the_step(void **state)
@@ -122,8 +133,7 @@ static void a_step_that_waits_in_its_stream_waits_as_long_as_a_step_may_take(voi
     if (strstr(far.error.text, "GPU:0 has not done what is in the stream in 50 ms") == NULL &&
         strstr(far.error.text, "has begun for more than 50 ms") == NULL)
         fail_msg("%s", far.error.text); /* then */
-    sumac_worker_destroy(left[which]);
-    assert_int_equal(sem_post(&released[which]), 0);
+    assert_destroying_keeps_memory(left[which]);
     waits = false;
     (void)alarm(0);
 }

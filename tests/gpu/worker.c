@@ -164,19 +164,28 @@ static void a_replica_that_fails_is_named_with_its_gpu(void **state)
     sumac_worker_destroy(worker);
 }
 
+/* Leave the function's pointer at `function`. The test is skipped if the library has none of that
+ * name: it is no stand-in then. */
+static void find(const char *library, const char *name, void *function)
+{
+    void *opened = dlopen(library, RTLD_NOW), *symbol = opened == NULL ? NULL : dlsym(opened, name);
+
+    if (symbol == NULL)
+        skip();
+    memcpy(function, &symbol, sizeof symbol);
+}
+
 /* A rank that stalls ends the reduction on all, when the step's time is over, and each step after
  * that; what the devices have is not pushed. */
 static void a_reduction_that_takes_too_long_is_ended_and_told(void **state)
 {
     void (*fault)(const char *what, int rank, uint64_t number) = NULL;
-    void *library = dlopen("libnccl.so.2", RTLD_NOW);
     struct fixture far;
     struct sumac_worker *worker = NULL;
 
     (void)state;
-    if (library != NULL)
-        *(void **)&fault = dlsym(library, "standin_nccl_fault");
-    if (fault == NULL || gpus.count < 2)
+    find("libnccl.so.2", "standin_nccl_fault", &fault);
+    if (gpus.count < 2)
         skip();
     prepare(&far, 2); /* given */
     far.options.cuda_step = step_there;
@@ -196,6 +205,85 @@ static void a_reduction_that_takes_too_long_is_ended_and_told(void **state)
     assert_string_equal(far.error.text, first.text);
     fault("", 0, 0);
     give_staged_back();
+    sumac_worker_destroy(worker);
+}
+
+/* ---- a GPU that has failed */
+
+#define ILLEGAL_ADDRESS "CUDA_ERROR_ILLEGAL_ADDRESS (as the test wants it)"
+#define ILLEGAL_ADDRESS_NUMBER 700
+
+static void (*fail_at)(const char *function, uint64_t nth, int result);
+
+/* The copy is still under way when the function returns. */
+static enum sumac_status step_whose_copy_fails(struct sumac_replica *replica)
+{
+    const struct sumac_copy copy = {
+        .to = replica->gradients[0].buffer, .from = replica->values[0].buffer, .bytes = BYTES};
+
+    fail_at("stream", 1, ILLEGAL_ADDRESS_NUMBER);
+    replica->weight = 1;
+    return sumac_device_copy(replica->device, &copy, NULL);
+}
+
+static void the_end_of_the_process_is_the_remedy_for_a_gpu_that_has_failed(void **state)
+{
+    struct fixture far;
+    struct sumac_worker *worker = NULL;
+
+    (void)state;
+    find("libcuda.so.1", "standin_fail_at", &fail_at);
+    prepare(&far, 1); /* given */
+    far.options.cuda_step = step_whose_copy_fails;
+    assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
+
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_ABORTED); /* when */
+
+    assert_string_equal(
+        far.error.text, "replica 0 (device GPU:0) ended step 0 with ABORTED: " ILLEGAL_ADDRESS
+                        "; end the process, which alone frees the GPU"); /* then */
+    fail_at("", 0, 0);
+    sumac_worker_destroy(worker);
+}
+
+static enum sumac_status step_that_leaves_zeros(struct sumac_replica *replica)
+{
+    replica->weight = 1;
+    return SUMAC_OK;
+}
+
+/* NCCL blames replica 1. The driver says at the end of the step alone that GPU:0 has failed. */
+static void the_failed_gpu_of_another_replica_is_told_beside_nccls_error(void **state)
+{
+    void (*fault)(const char *what, int rank, uint64_t number) = NULL;
+    struct fixture far;
+    struct sumac_worker *worker = NULL;
+
+    (void)state;
+    find("libcuda.so.1", "standin_fail_at", &fail_at);
+    find("libnccl.so.2", "standin_nccl_fault", &fault);
+    if (gpus.count < 2)
+        skip();
+    prepare(&far, 2); /* given */
+    far.options.cuda_step = step_that_leaves_zeros;
+    assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
+    fault("fail", 1, 1);
+    fail_at("cuStreamQuery", 1, ILLEGAL_ADDRESS_NUMBER); /* which asks for a step's end alone */
+
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_ABORTED); /* when */
+
+    assert_string_equal(
+        far.error.text,
+        "start 1 (reduce) of a group of 2 replicas failed at replica 1 (GPU:1): NCCL says: remote "
+        "process exited or there was a network error; replica 0 (GPU:0) has "
+        "failed: " ILLEGAL_ADDRESS
+        "; the worker takes no more steps: end the process, which alone frees the "
+        "GPU"); /* then */
+    const struct sumac_error first = far.error;
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_ABORTED);
+    assert_string_equal(far.error.text, first.text);
+    fault("", 0, 0);
+    fail_at("", 0, 0);
     sumac_worker_destroy(worker);
 }
 
@@ -252,6 +340,8 @@ int main(void)
         cmocka_unit_test(what_devices_do_is_traced_by_their_own_time),
         cmocka_unit_test(a_replica_that_fails_is_named_with_its_gpu),
         cmocka_unit_test(a_reduction_that_takes_too_long_is_ended_and_told),
+        cmocka_unit_test(the_end_of_the_process_is_the_remedy_for_a_gpu_that_has_failed),
+        cmocka_unit_test(the_failed_gpu_of_another_replica_is_told_beside_nccls_error),
         cmocka_unit_test(what_a_step_says_of_its_failure_is_told),
         cmocka_unit_test(a_gpu_that_is_not_there_makes_no_worker),
     };

@@ -19,6 +19,8 @@ static struct CUctx_st contexts[STANDIN_DEVICES_MAX];
 static char failing[64]; /* the function */
 static uint64_t failing_at, calls;
 static CUresult failing_with;
+static void (*hook)(void *context); /* NULL: none */
+static void *hook_context;
 
 static _Thread_local struct CUctx_st *stack[CONTEXTS_MAX];
 static _Thread_local int depth;
@@ -73,15 +75,28 @@ static void begin(void)
     failing_with = (CUresult)result;
 }
 
-void standin_fail_at(const char *function, uint64_t nth, int result)
+static void
+arrange(const char *function, uint64_t nth, int result, void (*call)(void *), void *context)
 {
     (void)pthread_once(&begun, begin);
     pthread_mutex_lock(&mutex);
     (void)snprintf(failing, sizeof failing, "%s", function);
     failing_at = nth;
     failing_with = (CUresult)result;
+    hook = call;
+    hook_context = context;
     calls = 0;
     pthread_mutex_unlock(&mutex);
+}
+
+void standin_fail_at(const char *function, uint64_t nth, int result)
+{
+    arrange(function, nth, result, NULL, NULL);
+}
+
+void standin_call_at(const char *function, uint64_t nth, void (*call)(void *), void *context)
+{
+    arrange(function, nth, CUDA_SUCCESS, call, context);
 }
 
 uint64_t standin_calls(void)
@@ -95,10 +110,15 @@ uint64_t standin_calls(void)
 CUresult standin_enter(const char *function, bool needs_context)
 {
     CUresult result = CUDA_SUCCESS;
+    void (*call)(void *context) = NULL;
 
     (void)pthread_once(&begun, begin);
     pthread_mutex_lock(&mutex);
-    if (strcmp(function, failing) == 0 && ++calls == failing_at)
+    void *const context = hook_context;
+    const bool is_chosen = strcmp(function, failing) == 0 && ++calls == failing_at;
+    if (is_chosen)
+        call = hook;
+    if (is_chosen && call == NULL)
         result = failing_with;
     else if (needs_context && !initialised)
         result = CUDA_ERROR_NOT_INITIALIZED;
@@ -107,6 +127,8 @@ CUresult standin_enter(const char *function, bool needs_context)
     else if (needs_context)
         result = (CUresult)atomic_load(&standin_current()->failed);
     pthread_mutex_unlock(&mutex);
+    if (call != NULL)
+        call(context);
     return result;
 }
 

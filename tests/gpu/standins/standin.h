@@ -43,6 +43,8 @@ CUresult standin_enter(const char *function, bool needs_context);
 /* The N-th call from now on of that function, "cuMemAlloc_v2", comes to `result`. For a test that
  * opens the library itself. */
 void standin_fail_at(const char *function, uint64_t nth, int result);
+/* The N-th call from now on of that function calls `call` first, which may take its time. */
+void standin_call_at(const char *function, uint64_t nth, void (*call)(void *), void *context);
 /* How often it was called since then. */
 uint64_t standin_calls(void);
 /* Has a call come to what it was to come to? Then something may be left of it. */
