@@ -109,6 +109,7 @@ class NoJob(unittest.TestCase):
                 self.assertEqual(code, 0, said)
                 ports = set(re.findall(r"h1:(\d+)", said))
                 self.assertEqual((len(ports), ports & taken), (3, set()))
+                self.assertRegex(said, rf"look at this run with: sumac stats --ps h1:{min(ports)}\n")
                 self.assertLess(max(int(port) for port in ports), 32768)
                 taken |= ports
         self.assertIn('"h1:2000", "h1:2001"', self.become(PORT="2000")[1])
@@ -187,6 +188,7 @@ class Slurm(unittest.TestCase):
             with open(os.path.join(clone, f"slurm-{number}.out"), encoding="utf-8") as file:
                 printed = file.read()
             self.assertEqual(code, 0, printed)
+            self.assertRegex(printed, r"0: sumac\.sbatch: look at this run with: sumac stats --ps localhost:\d+\n")
             for task in (2, 3, 4):
                 self.assertIn(f"{task}: y = 3.00 x + 2.00", printed)
 
