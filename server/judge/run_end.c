@@ -148,8 +148,8 @@ static void terminated(struct judge *judge)
 {
     const char *text = judge_text(
         judge,
-        "ps 0 was %s before the run ended, and its state goes with it; start the whole run again, "
-        "ps and workers",
+        "ps 0 was %s before the run ended, and its state goes with it; to go on, start the "
+        "whole run again, ps and workers",
         judge->interrupted ? "interrupted (SIGINT)" : "terminated");
 
     end_run(

@@ -67,7 +67,8 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
         lane->exit_reason = SUMAC_REASON_TERMINATED;
         (void)text_print_line(
             lane->exit_text, sizeof lane->exit_text,
-            "ps %u was %s before the run ended; start the whole run again, ps and workers",
+            "ps %u was %s before the run ended; to go on, start the whole run again, ps and "
+            "workers",
             lane->index, event->interrupted ? "interrupted (SIGINT, exit code 130)" : "terminated");
     }
     out_log(&lane->out, "ps %u was told to terminate: it finishes what is in flight", lane->index);

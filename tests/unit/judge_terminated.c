@@ -38,7 +38,7 @@ static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
         world, "2: left at 0\n"
                "ps 1: end 143 TERMINATED ps 0 was terminated before the "
                "run ended, and its state goes with it; "
-               "start the whole run again, ps and workers\n");
+               "to go on, start the whole run again, ps and workers\n");
     world_free(world);
 }
 
@@ -55,7 +55,7 @@ static void sigint_of_ps_0_ends_the_run_with_130(void **state)
     world_expect(
         world, "ps 1: end 130 TERMINATED ps 0 was interrupted (SIGINT) before the run ended, and "
                "its state goes with it; "
-               "start the whole run again, ps and workers\n");
+               "to go on, start the whole run again, ps and workers\n");
     world_free(world);
 }
 
@@ -80,7 +80,7 @@ static void sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended(void **state)
     world_expect(
         world, "2: UNAVAILABLE TERMINATED ps 0 was terminated before the run ended, and its state "
                "goes with it; "
-               "start the whole run again, ps and workers\n"
+               "to go on, start the whole run again, ps and workers\n"
                "ps 0: end 143 TERMINATED …\n"
                "exit 143 TERMINATED …\n");
     world_free(world);
@@ -104,7 +104,7 @@ static void a_leave_after_the_end_of_the_run_is_told_how_it_ended(void **state)
     world_expect_answer(
         world, "UNAVAILABLE TERMINATED the run is over: ps 0 was terminated before the run ended, "
                "and its state goes with it; "
-               "start the whole run again, ps and workers");
+               "to go on, start the whole run again, ps and workers");
     world_free(world);
 }
 

@@ -388,8 +388,8 @@ static void sigterm_finishes_what_is_in_flight(void **state)
 
     talk_expect(talk, "done 1 [1]\nexit 143 TERMINATED\n");
     assert_non_null(strstr(
-        talk->end.text,
-        "ps 1 was terminated before the run ended; start the whole run again, ps and workers"));
+        talk->end.text, "ps 1 was terminated before the run ended; to go on, start the whole run "
+                        "again, ps and workers"));
 }
 
 static void sigterm_lets_a_part_that_has_begun_to_arrive_be_whole(void **state)
