@@ -113,7 +113,7 @@ static enum sumac_status from_record(struct ps_list *list, struct sumac_error *e
     if (status == SUMAC_OK && count == 0)
         status = fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-            "no run is going on on this machine; " REMEDY);
+            "no run started by `sumac run` is going on on this machine; " REMEDY);
     if (status == SUMAC_OK && count > 1)
         status = several(records, count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < records[0].ps_count; i++)

@@ -317,6 +317,16 @@ static void reading_deinit(struct reading *reading)
 
 /* ---- the command */
 
+/* Has the name of the file an ending, and not a NumPy file's? */
+static bool is_other_file(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    const char *const name = slash == NULL ? path : slash + 1;
+    const char *const end = name[0] == '\0' ? NULL : strrchr(name + 1, '.');
+
+    return end != NULL && strcmp(end, ".npy") != 0 && strcmp(end, ".npz") != 0;
+}
+
 /* What contradicts itself is refused before anything is asked. */
 static bool check(const struct get_options *options, size_t word_count, bool many)
 {
@@ -344,6 +354,10 @@ static bool check(const struct get_options *options, size_t word_count, bool man
         fprintf(
             stderr, "sumac get: several variables are a .npz file: call it %.*s.npz\n",
             (int)(bytes - (bytes > 4 && strcmp(output + bytes - 4, ".npy") == 0 ? 4 : 0)), output);
+    else if (output != NULL && is_other_file(output))
+        fprintf(
+            stderr, "sumac get: --output writes a NumPy file: let the name %s end with .npy\n",
+            output);
     else
         return true;
     return false;

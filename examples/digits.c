@@ -416,6 +416,17 @@ static bool tell_usage(FILE *file)
     return false;
 }
 
+static bool takes_value(const char *option)
+{
+    static const char *const options[] = {"--data",    "--result", "--target",
+                                          "--seconds", "--steps",  "--lag-max"};
+
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (strcmp(option, options[i]) == 0)
+            return true;
+    return false;
+}
+
 /* False: something is wrong with them, and was said. */
 static bool read_settings(int argc, char **argv, struct settings *settings)
 {
@@ -431,8 +442,12 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             settings->synchronous = true;
             continue;
         }
-        if (value == NULL)
+        if (!takes_value(argv[i]) || value == NULL) {
+            fprintf(
+                stderr, "digits: %s %s\n", argv[i],
+                takes_value(argv[i]) ? "wants a value" : "is no option of it");
             return tell_usage(stderr);
+        }
         bool read = true;
         if (strcmp(argv[i], "--data") == 0)
             settings->data = value;
@@ -444,10 +459,8 @@ static bool read_settings(int argc, char **argv, struct settings *settings)
             read = read_number(argv[i], value, 1e9, &settings->seconds);
         else if (strcmp(argv[i], "--steps") == 0)
             read = read_number(argv[i], value, 1e15, &steps);
-        else if (strcmp(argv[i], "--lag-max") == 0)
-            read = settings->bounded = read_number(argv[i], value, 1e15, &lag_max);
         else
-            read = tell_usage(stderr);
+            read = settings->bounded = read_number(argv[i], value, 1e15, &lag_max);
         if (!read)
             return false;
         i++;

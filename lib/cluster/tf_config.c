@@ -30,11 +30,13 @@
 #include "address.h"
 #include "error.h"
 #include "member_jobs.h"
+#include "nearest.h"
 #include "sumac/cluster.h"
 #include "text.h"
 
 #define DEPTH_MAX 100
 #define INDEX_MAX 2147483647
+#define SHOWN_DIGITS JSON_REAL_PRECISION(6)
 
 #define REFUSE(...) fail(error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED, __VA_ARGS__)
 
@@ -270,12 +272,14 @@ read_index(const json_t *value, struct sumac_cluster *cluster, struct sumac_erro
     } else if (json_is_string(value) && !holds_nul(value)) {
         valid = read_digits(json_string_value(value), &cluster->task_index);
     }
-    if (!valid)
-        return REFUSE(
-            "TF_CONFIG: \"index\" of \"task\" is not a whole number from 0 to %d%s%.64s%s",
-            INDEX_MAX, json_is_string(value) ? ": \"" : "",
-            json_is_string(value) ? json_string_value(value) : "",
-            json_is_string(value) ? "\"" : "");
+    if (!valid) {
+        char *const shown = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | SHOWN_DIGITS);
+        (void)REFUSE(
+            "TF_CONFIG: \"index\" of \"task\" is not a whole number from 0 to %d: %.64s", INDEX_MAX,
+            shown == NULL ? "?" : shown);
+        free(shown);
+        return SUMAC_INVALID_ARGUMENT;
+    }
     cluster->task_index_given = true;
     return SUMAC_OK;
 }
@@ -283,8 +287,6 @@ read_index(const json_t *value, struct sumac_cluster *cluster, struct sumac_erro
 static enum sumac_status
 read_task(const json_t *value, struct sumac_cluster *cluster, struct sumac_error *error)
 {
-    if (value == NULL)
-        return SUMAC_OK;
     if (!json_is_object(value))
         return REFUSE("TF_CONFIG: \"task\" is not an object with \"type\" and \"index\"");
     const json_t *type = json_object_get(value, "type");
@@ -298,6 +300,26 @@ read_task(const json_t *value, struct sumac_cluster *cluster, struct sumac_error
 }
 
 /* ---- the whole */
+
+static const char *the_task(const void *context, size_t index)
+{
+    (void)context;
+    return index == 0 ? "task" : NULL;
+}
+
+/* Without a task, commands ask the cluster's ps. A key that is nearly "task" was meant as one. */
+static enum sumac_status check_no_task(json_t *root, struct sumac_error *error)
+{
+    const char *key = NULL;
+    json_t *value = NULL;
+
+    json_object_foreach(root, key, value)
+    {
+        if (nearest_word(key, the_task, NULL) != NULL)
+            return REFUSE("TF_CONFIG has \"%.64s\", and no \"task\": did you mean \"task\"?", key);
+    }
+    return SUMAC_OK;
+}
 
 static enum sumac_status
 read_text(const json_t *root, const char *key, char **text, struct sumac_error *error)
@@ -345,8 +367,18 @@ static bool begins_with(const char *text, const char *characters)
     return true;
 }
 
+/* Is a ']' or '}' the last character that was read, and a comma the one before it? */
+static bool ends_with_comma(const char *text, size_t read_bytes)
+{
+    if (read_bytes == 0 || strchr("]}", text[--read_bytes]) == NULL)
+        return false;
+    while (read_bytes > 0 && strchr(" \t\r\n", text[read_bytes - 1]) != NULL)
+        read_bytes--;
+    return read_bytes > 0 && text[read_bytes - 1] == ',';
+}
+
 /* The remedy for a text that is not JSON, behind a semicolon; "": none is known. */
-static const char *remedy(const char *text)
+static const char *remedy(const char *text, size_t read_bytes)
 {
     static const struct {
         const char *beginning, *remedy;
@@ -366,7 +398,7 @@ static const char *remedy(const char *text)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (begins_with(text, rows[i].beginning))
             return rows[i].remedy;
-    return "";
+    return ends_with_comma(text, read_bytes) ? "; leave out the comma before it" : "";
 }
 
 static enum sumac_status load(const char *text, json_t **root, struct sumac_error *error)
@@ -378,7 +410,7 @@ static enum sumac_status load(const char *text, json_t **root, struct sumac_erro
     if (*root == NULL)
         return REFUSE(
             "TF_CONFIG is not JSON: line %d, column %d: %s%s", where.line, where.column, where.text,
-            remedy(text));
+            remedy(text, (size_t)where.position));
     if (json_is_string(*root))
         return REFUSE("TF_CONFIG is a JSON string, not an object: it is quoted twice");
     if (!json_is_object(*root))
@@ -496,13 +528,13 @@ static enum sumac_status read_root(
     json_t *root, const struct sumac_cluster_overrides *overrides, struct sumac_cluster *cluster,
     struct sumac_error *error)
 {
-    json_t *const jobs = find_jobs(root);
+    json_t *const jobs = find_jobs(root), *const task = json_object_get(root, "task");
     enum sumac_status status =
         jobs == NULL ? keep_unread_key(root, cluster, error) : read_cluster(jobs, cluster, error);
 
     cluster->empty = jobs != NULL && json_object_size(jobs) == 0;
     if (status == SUMAC_OK)
-        status = read_task(json_object_get(root, "task"), cluster, error);
+        status = task == NULL ? check_no_task(root, error) : read_task(task, cluster, error);
     if (status == SUMAC_OK)
         status = read_text(root, "rpc_layer", &cluster->rpc_layer, error);
     if (status == SUMAC_OK)

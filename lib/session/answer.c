@@ -255,7 +255,7 @@ void push_answer(struct session *session, struct link *link, const wire_push_ans
         struct sumac_error error;
         (void)fail(
             &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,
-            "ps %" PRIu32 " does not know this session; join again", link->ps);
+            "ps %" PRIu32 " does not know this session; start this process again", link->ps);
         session_end(session, &error, NULL);
     }
 }

@@ -459,7 +459,7 @@ void session_closed(struct session *session, const wire_closed *closed)
     const enum sumac_reason reason = wire_close_cause_reason(&cause);
     const bool replaced = reason == SUMAC_REASON_REPLACED;
     const enum sumac_status status = replaced ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED;
-    const char *remedy = replaced ? "end one of the two" : "join again";
+    const char *remedy = wire_close_cause_remedy(&cause);
     struct sumac_error error;
     char text[CLOSE_CAUSE_TEXT_BYTES];
     if (closed->decided) {

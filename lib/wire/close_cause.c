@@ -66,3 +66,9 @@ const char *wire_close_cause_print(const struct close_cause *cause, char *text)
             "neither sent enough of what a ps asked for nor gave way");
     return text;
 }
+
+const char *wire_close_cause_remedy(const struct close_cause *cause)
+{
+    return cause->kind == WIRE_CLOSE_NEWER_ATTEMPT ? CLOSE_CAUSE_REPLACED_REMEDY
+                                                   : "start this process again";
+}

@@ -34,4 +34,9 @@ enum sumac_reason wire_close_cause_reason(const struct close_cause *cause);
  */
 const char *wire_close_cause_print(const struct close_cause *cause, char *text);
 
+/* The remedy, to be put after the cause. */
+#define CLOSE_CAUSE_REPLACED_REMEDY                                                                \
+    "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)"
+const char *wire_close_cause_remedy(const struct close_cause *cause);
+
 #endif

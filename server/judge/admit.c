@@ -386,7 +386,7 @@ check_contested(struct judge *judge, const wire_join_request *request, struct su
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
         "%s is process %" PRIu32 " on %s, which joined %s and lives; processes of this task have "
-        "replaced each other %u times: end one of the two",
+        "replaced each other %u times: " CLOSE_CAUSE_REPLACED_REMEDY,
         present->label, present->pid, present->host[0] != '\0' ? present->host : "an unknown host",
         judge_ago(judge, present->joined_us), JUDGE_FLAPS_MAX);
 }

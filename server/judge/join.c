@@ -353,7 +353,9 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
         (void)wire_close_cause_print(&cause, text);
         refuse(
             judge, other, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_REPLACED,
-            judge_text(judge, "the join of %s is over%s; end one of the two", other->label, text));
+            judge_text(
+                judge, "the join of %s is over%s; %s", other->label, text,
+                wire_close_cause_remedy(&cause)));
         if (other->state == JUDGE_SESSION_WAITING) {
             judge_session_forget(judge, other);
         } else if (other->state < JUDGE_SESSION_CLOSING) {

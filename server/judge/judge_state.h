@@ -630,7 +630,6 @@ struct judge_session *judge_session_add(struct judge *judge, const void *id, con
 void judge_session_forget(struct judge *judge, struct judge_session *session);
 void judge_sessions_forget_oldest(struct judge *judge);
 void judge_renewed(struct judge *judge, const wire_bytes *id);
-const char *judge_closed_remedy(const struct judge_session *session);
 /* Fail a call of a session that is closed, with the cause. */
 void judge_fail_closed(struct judge *judge, uint64_t call, const struct judge_session *session);
 /* An open session, heard of now; else the call fails with SESSION_UNKNOWN, SESSION_CLOSED or

@@ -388,7 +388,9 @@ void judge_peers_tick(struct judge *judge)
             judge_state_lost(
                 judge,
                 judge_text(
-                    judge, "%s, is lost with its state: not reached for %s",
+                    judge,
+                    "%s, is lost with its state: not reached for %s; start the whole run "
+                    "again, ps and workers",
                     judge_peer_text(judge, ps), text_time_ms(judge->config->ps_lost_ms).text));
         else if (is_missing_too_long(judge, ps) && is_misconfigured(judge, ps))
             judge_ps_misconfigured(
@@ -494,9 +496,9 @@ static bool take_incarnation(struct judge *judge, uint32_t ps, uint64_t incarnat
     judge_state_lost(
         judge, judge_text(
                    judge,
-                   "ps %u at %s came back without its state: incarnation "
-                   "%016" PRIx64 " was known, %016" PRIx64 " answers",
-                   ps, peer->address, peer->incarnation, incarnation));
+                   "ps %u at %s came back without its state; start the whole run again, ps and "
+                   "workers",
+                   ps, peer->address));
     return false;
 }
 

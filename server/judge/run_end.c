@@ -147,7 +147,9 @@ static const struct judge_session *find_settling(const struct judge *judge)
 static void terminated(struct judge *judge)
 {
     const char *text = judge_text(
-        judge, "ps 0 was %s before the run ended, and its state goes with it",
+        judge,
+        "ps 0 was %s before the run ended, and its state goes with it; to go on, start the "
+        "whole run again, ps and workers",
         judge->interrupted ? "interrupted (SIGINT)" : "terminated");
 
     end_run(
@@ -171,7 +173,7 @@ void judge_ps_ended(struct judge *judge, uint32_t ps, enum sumac_reason reason, 
     }
     const char *why = judge_text(
         judge, "ps %u at %s has ended and its state with it: %s", ps, judge->peers[ps].address,
-        text == NULL ? "it did not say why" : text);
+        text == NULL ? "it did not say why; start the whole run again, ps and workers" : text);
     const bool by_signal = reason == SUMAC_REASON_TERMINATED;
     end_run(judge, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, reason, why);
     fail_all(judge, SUMAC_UNAVAILABLE, reason, judge->end_text);

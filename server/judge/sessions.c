@@ -290,11 +290,6 @@ void judge_renewed(struct judge *judge, const wire_bytes *id)
         session->heard_us = judge->now_us;
 }
 
-const char *judge_closed_remedy(const struct judge_session *session)
-{
-    return session->cause.kind == WIRE_CLOSE_NEWER_ATTEMPT ? "end one of the two" : "join again";
-}
-
 void judge_fail_closed(struct judge *judge, uint64_t call, const struct judge_session *session)
 {
     char cause[CLOSE_CAUSE_TEXT_BYTES];
@@ -303,7 +298,7 @@ void judge_fail_closed(struct judge *judge, uint64_t call, const struct judge_se
     judge_fail(
         judge, call, SUMAC_FAILED_PRECONDITION, wire_close_cause_reason(&session->cause),
         "the session of %s is closed%s; %s", session->label,
-        wire_close_cause_print(&session->cause, cause), judge_closed_remedy(session));
+        wire_close_cause_print(&session->cause, cause), wire_close_cause_remedy(&session->cause));
 }
 
 struct judge_session *

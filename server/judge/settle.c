@@ -93,7 +93,7 @@ static void answer_leave(struct judge *judge, struct judge_session *session)
             "%s: it does not count as done; %s",
             session->label, session->last_sequence, session->final,
             session->last_sequence > session->final ? ", pushes after that were dropped" : "",
-            judge_closed_remedy(session));
+            wire_close_cause_remedy(&session->cause));
         session->leave_call = 0;
         return;
     }

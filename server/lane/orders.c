@@ -73,10 +73,7 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
             lane_meet_epoch(lane, hello->epoch);
         lane_shutdown_lost(
             lane, SUMAC_REASON_STATE_LOST,
-            "ps 0 came back without its state: it was incarnation %016" PRIx64 ", epoch %" PRIu64
-            ", and is %016" PRIx64 ", epoch %" PRIu64,
-            lane->coordinator_incarnation, lane->epoch, hello->coordinator_incarnation,
-            hello->epoch);
+            "ps 0 came back without its state; start the whole run again, ps and workers");
         return true;
     }
     for (uint32_t i = 0; i < hello->n_ps_incarnations && i < LANE_PS_MAX; i++) {
@@ -86,9 +83,7 @@ static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
         if (known != 0 && known != told) {
             lane_shutdown_lost(
                 lane, SUMAC_REASON_STATE_LOST,
-                "ps %u came back without its state: it was incarnation %016" PRIx64
-                " and is %016" PRIx64,
-                i, known, told);
+                "ps %u came back without its state; start the whole run again, ps and workers", i);
             return true;
         }
     }
@@ -122,9 +117,8 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
         hello->expected_incarnation != lane->config.incarnation) {
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STATE_LOST,
-            "ps 0 expects incarnation %016" PRIx64 ", this is %016" PRIx64
-            ", without the state of the other",
-            hello->expected_incarnation, lane->config.incarnation);
+            "ps %u came back without its state; start the whole run again, ps and workers",
+            lane->index);
         return true;
     }
     return false;

@@ -66,7 +66,9 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event)
         lane->exit_code = EXIT_TERMINATED;
         lane->exit_reason = SUMAC_REASON_TERMINATED;
         (void)text_print_line(
-            lane->exit_text, sizeof lane->exit_text, "ps %u was %s before the run ended",
+            lane->exit_text, sizeof lane->exit_text,
+            "ps %u was %s before the run ended; to go on, start the whole run again, ps and "
+            "workers",
             lane->index, event->interrupted ? "interrupted (SIGINT, exit code 130)" : "terminated");
     }
     out_log(&lane->out, "ps %u was told to terminate: it finishes what is in flight", lane->index);
@@ -239,7 +241,8 @@ static void give_up(struct lane *lane, uint64_t silent_ms)
     if (lane->any_hello)
         lane_shutdown_lost(
             lane, SUMAC_REASON_STATE_LOST,
-            "ps 0 at %s is lost with its state: ps %u has not heard from it for %s",
+            "ps 0 at %s is lost with its state: ps %u heard nothing from ps 0 for %s; start the "
+            "whole run again, ps and workers",
             coordinator_address(lane), lane->index, text_time_ms(silent_ms).text);
     else
         lane_shutdown_lost(

@@ -271,7 +271,7 @@ class Finding(unittest.TestCase):
     def test_functions_asks_the_run_for_a_name_that_is_not_built_in(self):
         code, _, errors = sumac("functions", "nudge", environment=self.environment)
         self.assertEqual(code, 2)
-        self.assertIn("a run's own functions are left out: no run is going on on this machine; name a ps with --ps", errors)
+        self.assertIn("a run's own functions are left out: no run started by `sumac run` is going on on this machine; name a ps with --ps", errors)
         self.assertIn("there is no update function nudge; `sumac functions` lists them", errors)
         self.start()
         text = os.path.join(self.folder.name, "nudge.txt")
@@ -305,7 +305,7 @@ class Finding(unittest.TestCase):
         run.wait()
         code, _, errors = sumac("ls", environment=self.environment)
         self.assertEqual(code, 2)
-        self.assertIn("no run is going on", errors)
+        self.assertIn("no run started by `sumac run` is going on on this machine; name a ps with --ps HOST:PORT, set TF_CONFIG", errors)
 
     def test_a_folder_that_others_may_open_is_refused(self):
         folder = os.path.join(self.folder.name, "sumac")

@@ -142,6 +142,17 @@ class Getting(unittest.TestCase):
         self.assertIn(f"call it {self.path('x.npz')}\n", errors)
         self.assertFalse(os.path.exists(self.path("x.npy")))
 
+    def test_another_ending_than_numpys_is_refused(self):
+        for name in ("x.txt", "w.npy.gz"):
+            code, output, errors = self.get("w", "-o", self.path(name))
+            self.assertEqual((code, output), (2, ""))
+            self.assertIn(f"--output writes a NumPy file: let the name {self.path(name)} end with .npy\n", errors)
+            self.assertFalse(os.path.exists(self.path(name)))
+        os.mkdir(self.path("a.folder"))
+        for name in ("plain", ".hidden", "a.folder/plain"):
+            self.assertEqual(self.get("w", "-o", self.path(name))[0], 0)
+            self.assertEqual(numpy.load(self.path(name)).shape, (ROWS, COLUMNS))
+
     def test_a_dash_is_standard_output(self):
         code, output, errors = self.get("w", "-o", "-", text=False)
         self.assertEqual(code, 0, errors)

@@ -80,9 +80,12 @@ class Run(unittest.TestCase):
         self.assertIn("worker 0 ended with 138 (starting again may help)", run.text())
 
     def test_an_example_says_how_it_is_called(self):
-        for option, code, shown in (("--help", 0, ("usage: digits", "")), ("--nothing", 2, ("", "usage: digits"))):
-            done = subprocess.run([DIGITS, option], capture_output=True, text=True, timeout=PATIENCE_S)
-            self.assertEqual((done.returncode, done.stdout[:13], done.stderr[:13]), (code, *shown))
+        for words, code, shown, errors in ((["--help"], 0, "usage: digits ", ""),
+                                           (["--nothing", "9"], 2, "", "digits: --nothing is no option of it\nusage: digits "),
+                                           (["--json", "--nothing"], 2, "", "digits: --nothing is no option of it\nusage: digits "),
+                                           (["--steps"], 2, "", "digits: --steps wants a value\nusage: digits ")):
+            done = subprocess.run([DIGITS, *words], capture_output=True, text=True, timeout=PATIENCE_S)
+            self.assertEqual((done.returncode, done.stdout.split("[")[0], done.stderr.split("[")[0]), (code, shown, errors))
         for program, *words in (["strategies", "--step", "3"], ["strategies", "--steps"], ["strategies", "--steps", "three"],
                                 ["strategies", "--curve", "/nowhere/curve"], ["first", "3"], ["line", "3"], ["logistic", "--steps", "3"]):
             done = subprocess.run([os.path.join(BUILD, program), *words], capture_output=True, text=True, timeout=PATIENCE_S)

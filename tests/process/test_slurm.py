@@ -52,10 +52,10 @@ SCONTROL = """[ -z "$3" ] || echo h1 """
 
 
 class NoJob(unittest.TestCase):
-    def become(self, program=("sh", "-c", "echo $TF_CONFIG"), **environment):
+    def become(self, program=("sh", "-c", "echo $TF_CONFIG"), has_sumac=True, **environment):
         """The first task of a job with these variables; its exit code and what it says."""
         with tempfile.TemporaryDirectory() as folder:
-            for name, script in (("srun", SRUN), ("scontrol", SCONTROL), ("sumac", "echo $TF_CONFIG")):
+            for name, script in (("srun", SRUN), ("scontrol", SCONTROL), ("sumac", "echo $TF_CONFIG"))[:3 if has_sumac else 2]:
                 path = os.path.join(folder, name)
                 with open(path, "w", encoding="ascii") as file:
                     file.write(f"#!/bin/bash\n{script}\n")
@@ -86,6 +86,21 @@ class NoJob(unittest.TestCase):
                 self.assertEqual((code, said.count("\n")), (2, 1), said)
                 self.assertIn(f"sumac.sbatch: {text}", said)
 
+    def test_a_program_that_a_node_cannot_start_is_named_with_the_remedy(self):
+        with tempfile.NamedTemporaryFile() as plain:
+            for program, ended_with, text in (
+                    ("no_such_program", 127, "has no no_such_program in its PATH: install it there, or export PATH before sbatch"),
+                    ("./no_such_program", 127, "has no file ./no_such_program: give a path that is on every node"),
+                    (plain.name, 126, f"cannot execute {plain.name}: make it executable (chmod +x)")):
+                with self.subTest(program):
+                    code, said = self.become((program,), SLURM_PROCID="2", SLURMD_NODENAME="h1")
+                    self.assertEqual((code, said), (ended_with, f"sumac.sbatch: node h1 {text}\n"))
+
+    def test_a_ps_without_sumac_is_named_with_the_remedy(self):
+        code, said = self.become(has_sumac=False, SLURMD_NODENAME="h1")
+        self.assertEqual((code, said), (127, "sumac.sbatch: node h1 has no sumac in its PATH: install it there, or export PATH "
+                                             "before sbatch\n"))
+
     def test_two_jobs_share_no_port(self):
         taken = set()
         for job in range(41, 45):
@@ -94,6 +109,7 @@ class NoJob(unittest.TestCase):
                 self.assertEqual(code, 0, said)
                 ports = set(re.findall(r"h1:(\d+)", said))
                 self.assertEqual((len(ports), ports & taken), (3, set()))
+                self.assertRegex(said, rf"look at this run with: sumac stats --ps h1:{min(ports)}\n")
                 self.assertLess(max(int(port) for port in ports), 32768)
                 taken |= ports
         self.assertIn('"h1:2000", "h1:2001"', self.become(PORT="2000")[1])
@@ -172,19 +188,9 @@ class Slurm(unittest.TestCase):
             with open(os.path.join(clone, f"slurm-{number}.out"), encoding="utf-8") as file:
                 printed = file.read()
             self.assertEqual(code, 0, printed)
+            self.assertRegex(printed, r"0: sumac\.sbatch: look at this run with: sumac stats --ps localhost:\d+\n")
             for task in (2, 3, 4):
                 self.assertIn(f"{task}: y = 3.00 x + 2.00", printed)
-
-    def test_a_step_of_srun_is_refused_in_a_sentence_and_salloc_runs(self):
-        step = self.host.start("srun", "--ntasks", "4", "bash", SBATCH, os.path.join(BUILD, "first"), environment=self.environment)
-        self.assertEqual(step.wait(PATIENCE_S * 3), 2, step.text())
-        self.assertEqual(step.text().count("sumac.sbatch: srun has started this as a step, and it starts its own: use sbatch --ntasks N "), 1)
-        within = self.host.start("salloc", "--ntasks", "3", "bash", SBATCH, os.path.join(BUILD, "first"),
-                                 environment={**self.environment, "PORT": "8870"})
-        self.assertEqual(within.wait(PATIENCE_S * 3), 0, within.text())
-        inner = f"sbatch --wait --ntasks 3 --output {self.folder.name}/inner {SBATCH} {BUILD}/first; exit $?"
-        nested = self.host.start("srun", "--ntasks", "1", "bash", "-c", inner, environment={**self.environment, "PORT": "8880"})
-        self.assertEqual(nested.wait(PATIENCE_S * 3), 0, nested.text())
 
     def test_the_digits_are_learnt_and_exit_codes_are_the_workers(self):
         """All at a time: Slurm looks for ended jobs every few seconds only."""
@@ -209,6 +215,26 @@ class Slurm(unittest.TestCase):
         self.assertIn("w is 3 6 9 12", printed["one ps"])
         self.assertRegex(printed["a worker's error"], r"ps \d was told to terminate")       # whose 143 would mask the worker's code
         self.assertIn("the job has 4 tasks, and PS=4 of them are ps", printed["no worker's place"])
+
+    def test_srun_in_place_of_sbatch_is_refused(self):
+        """Each of its tasks would run the script, and the srun of the script would wait for a place without limit."""
+        for words in (("bash", SBATCH, "true"), (SBATCH, "true")):      # by its own mode, too
+            with self.subTest(words):
+                srun = self.host.start("srun", "--ntasks", "4", *words, environment=self.environment)
+                self.assertEqual(srun.wait(PATIENCE_S), 2, srun.lines)
+                self.assertEqual("\n".join(srun.lines).count("sumac.sbatch: srun has started this script in each of its tasks"), 1, srun.lines)
+
+    def test_sbatch_from_within_a_step_and_salloc_are_served(self):
+        """Both hand variables of a step on to a script that is in none. salloc's shell may be in a step of its own kind."""
+        output = os.path.join(self.folder.name, "nested")
+        first = os.path.join(BUILD, "first")
+        for words in (("srun", "--ntasks", "4", "bash", "-c", 'test $SLURM_PROCID != 0 || exec "$@"', "bash",
+                       "sbatch", "--wait", "--ntasks", "4", "--output", output, SBATCH, first),
+                      ("salloc", "--ntasks", "4", "bash", SBATCH, first),
+                      ("salloc", "--ntasks", "4", "srun", "--interactive", "--preserve-env", "bash", SBATCH, first)):
+            with self.subTest(words):
+                job = self.host.start(*words, environment=self.environment)
+                self.assertEqual(job.wait(PATIENCE_S * 3), 0, job.lines)
 
 
 if __name__ == "__main__":

@@ -562,6 +562,10 @@ static void text_that_is_no_object_is_told_what_it_is(void **state)
     assert_refused("null", "TF_CONFIG is null");
     assert_refused("\"{\\\"cluster\\\": {}}\"", "a JSON string, not an object: it is quoted twice");
     assert_refused("{'cluster': {}}", "single ones: write it with Python's json.dumps");
+    assert_refused(
+        "{\"cluster\": {\"ps\": [\"h:1\", ]}}", "near ']'; leave out the comma before it");
+    assert_refused(
+        "{\"cluster\": {\"ps\": [\"h:1\"],\n}}", "near '}'; leave out the comma before it");
     assert_refused("'{\"cluster\": {}}'", "leave out the quotes around it");
     assert_refused("\"{\"cluster\": {}}\"", "leave out the quotes around it");
     assert_refused(" {\n \\\"cluster\\\": {}}", "leave out each backslash");
@@ -574,9 +578,32 @@ static void text_that_is_no_object_is_told_what_it_is(void **state)
     assert_refused("7", "a number");
 }
 
+static void an_index_that_is_no_number_is_shown(void **state)
+{
+    (void)state;
+    assert_refused("{\"task\": {\"index\": -1}}", "from 0 to 2147483647: -1");
+    assert_refused("{\"task\": {\"index\": 1.5}}", "from 0 to 2147483647: 1.5");
+    assert_refused("{\"task\": {\"index\": \"zero\"}}", "from 0 to 2147483647: \"zero\"");
+    assert_refused("{\"task\": {\"index\": [0]}}", "from 0 to 2147483647: [0]");
+    assert_refused("{\"task\": {\"index\": null}}", "from 0 to 2147483647: null");
+}
+
+static void a_misspelt_task_is_told_so(void **state)
+{
+    (void)state;
+    assert_refused(
+        "{" TWO_OF_EACH ", \"tasks\": {\"type\": \"ps\", \"index\": 1}}",
+        "TF_CONFIG has \"tasks\", and no \"task\": did you mean \"task\"?");
+    assert_refused("{" TWO_OF_EACH ", \"Task\": {}}", "did you mean \"task\"?");
+    struct sumac_cluster cluster = parse("{" TWO_OF_EACH ", \"environment\": \"cloud\"}");
+    sumac_cluster_deinit(&cluster);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_index_that_is_no_number_is_shown),
+        cmocka_unit_test(a_misspelt_task_is_told_so),
         cmocka_unit_test(a_text_that_no_strategy_understands_is_refused_with_its_key),
         cmocka_unit_test(a_master_is_a_chief_among_the_members),
         cmocka_unit_test(text_that_is_no_object_is_told_what_it_is),

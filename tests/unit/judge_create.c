@@ -472,7 +472,7 @@ static void a_settled_session_waits_for_no_create(void **state)
                    "ps 0, 1: publish 1\n"
                    "3: created 1 shard 1 on ps 0 shard 2 on ps 1 rate 0.01 published assign\n"
                    "4: FAILED_PRECONDITION SESSION_CLOSED the session of worker 1 is closed: it "
-                   "has left; join again\n"
+                   "has left; start this process again\n"
                    "ps 0, 1: close 2: it has left\n");
     world_free(two.world);
 }

@@ -102,7 +102,7 @@ static void a_retry_of_a_join_whose_session_was_closed_is_told_so(void **state)
         world, "ps 0: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
                "ps 0: decide 1 at 0\n"
                "2: FAILED_PRECONDITION SESSION_CLOSED the session of worker 0 is closed: its "
-               "lease ran out, no ps had heard from it for 10.2 s; join again\n");
+               "lease ran out, no ps had heard from it for 10.2 s; start this process again\n");
     world_free(world);
 }
 
@@ -408,11 +408,13 @@ static void a_join_after_sigterm_is_refused(void **state)
     world_expect(
         world, "1: UNAVAILABLE TERMINATED ps 0 was told to stop and takes no more joins\n"
                "ps 0: end 143 TERMINATED ps 0 was terminated before the "
-               "run ended, and its state goes with it\n");
+               "run ended, and its state goes with it; "
+               "to go on, start the whole run again, ps and workers\n");
     world_join(world, "worker", 0, 2);
     world_expect(
         world, "2: UNAVAILABLE TERMINATED the run is over: ps 0 was terminated "
-               "before the run ended, and its state goes with it\n");
+               "before the run ended, and its state goes with it; "
+               "to go on, start the whole run again, ps and workers\n");
     world_free(world);
 }
 

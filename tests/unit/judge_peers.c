@@ -223,8 +223,8 @@ static void another_incarnation_of_a_ps_ends_the_run_and_everybody_hears_which(v
     world_expect(
         world, "ps 0, 1, 2: open 2\n"
                "ps 2: hello 72 of 3 ps\n"
-               "2: DATA_LOSS STATE_LOST ps 2 at h2:1 came back without its state: "
-               "incarnation 0000000000000048 was known, 00000000000003e7 answers\n"
+               "2: DATA_LOSS STATE_LOST ps 2 at h2:1 came back without its state; "
+               "start the whole run again, ps and workers\n"
                "ps 1, 0: end 138 STATE_LOST …\n"
                "exit 138 STATE_LOST …\n");
     world_free(world);
@@ -250,7 +250,8 @@ static void a_ps_that_is_not_reached_for_too_long_ends_the_run(void **state)
 
     world_expect(
         world, "ps 1, 0: end 138 STATE_LOST ps 2 at h2:1, last heard from 60 s ago "
-               "(connection refused), is lost with its state: not reached for 60 s\n"
+               "(connection refused), is lost with its state: not reached for 60 s; "
+               "start the whole run again, ps and workers\n"
                "exit 138 STATE_LOST …\n");
     world_free(world);
 }
@@ -278,7 +279,8 @@ static void a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over(void **stat
 
     world_expect(
         world, "ps 1, 0: end 138 STATE_LOST ps 2 at h2:1, last heard from 60 s "
-               "ago, is lost with its state: not reached for 60 s\n"
+               "ago, is lost with its state: not reached for 60 s; "
+               "start the whole run again, ps and workers\n"
                "exit 138 STATE_LOST …\n");
     world_free(world);
 }
@@ -311,7 +313,8 @@ static void a_stream_that_breaks_late_does_not_begin_the_wait_anew(void **state)
     world_expect(
         world, "61: renewed\n"
                "ps 0: end 138 STATE_LOST ps 1 at h1:1, last heard from 60 s ago "
-               "(connection refused), is lost with its state: not reached for 60 s\n"
+               "(connection refused), is lost with its state: not reached for 60 s; "
+               "start the whole run again, ps and workers\n"
                "exit 138 STATE_LOST …\n");
     world_free(world);
 }
@@ -503,7 +506,8 @@ static void a_ps_that_takes_orders_and_answers_none_is_lost_too(void **state)
         world, "ps 0, 1: members 1 epoch 1\n"
                "ps 0, 1: open 1\n"
                "1: DATA_LOSS STATE_LOST ps 1 at h1:1, last heard from 60 s ago, "
-               "is lost with its state: not reached for 60 s\n"
+               "is lost with its state: not reached for 60 s; "
+               "start the whole run again, ps and workers\n"
                "ps 0: end 138 STATE_LOST …\n"
                "exit 138 STATE_LOST …\n");
     world_pass(world, 6 * SECOND); /* it does not answer the end either */
@@ -527,7 +531,8 @@ static void a_ps_that_leaves_one_order_unanswered_is_lost_too(void **state)
         world, "ps 0, 1: members 1 epoch 1\n"
                "ps 0, 1: open 1\n"
                "1: DATA_LOSS STATE_LOST ps 1 at h1:1, last heard from 750 ms "
-               "ago, is lost with its state: not reached for 60 s\n"
+               "ago, is lost with its state: not reached for 60 s; "
+               "start the whole run again, ps and workers\n"
                "ps 0: end 138 STATE_LOST …\n"
                "exit 138 STATE_LOST …\n");
     world_free(world);

@@ -178,7 +178,7 @@ static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **sta
                "ps 0, 1: decide 1 at 5\n"
                "2: FAILED_PRECONDITION SESSION_CLOSED worker 0 leaves as done after "
                "push 7, and its session was settled at push 5, pushes after that were "
-               "dropped: it does not count as done; join again\n");
+               "dropped: it does not count as done; start this process again\n");
     world_pass(world, 12 * SECOND);
     world_expect(
         world,
@@ -207,7 +207,7 @@ static void who_has_lost_pushes_is_not_done_by_naming_an_earlier_one(void **stat
                "ps 0, 1: decide 1 at 5\n"
                "2: FAILED_PRECONDITION SESSION_CLOSED worker 0 leaves as done after "
                "push 7, and its session was settled at push 5, pushes after that were "
-               "dropped: it does not count as done; join again\n"
+               "dropped: it does not count as done; start this process again\n"
                "3: FAILED_PRECONDITION SESSION_CLOSED …\n"
                "4: FAILED_PRECONDITION SESSION_CLOSED …\n");
     world_pass(world, 12 * SECOND);
@@ -270,10 +270,10 @@ static void a_session_that_its_lease_has_settled_must_name_its_last_push_to_be_d
         "ps 0, 1: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
         "ps 0, 1: decide 1 at 5\n"
         "2: FAILED_PRECONDITION SESSION_CLOSED worker 0 leaves as done after push 0, and its "
-        "session was settled at push 5: it does not count as done; join again\n"
+        "session was settled at push 5: it does not count as done; start this process again\n"
         "3: FAILED_PRECONDITION SESSION_CLOSED worker 0 leaves as done after "
         "push 6, and its session was settled at push 5, pushes after that were "
-        "dropped: it does not count as done; join again\n"
+        "dropped: it does not count as done; start this process again\n"
         "4: left at 5\n");
     world_free(world);
 }
@@ -304,7 +304,7 @@ a_leave_that_comes_while_the_lease_settles_its_session_must_name_its_last_push(v
         "ps 1: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
         "ps 0, 1: decide 1 at 5\n"
         "2: FAILED_PRECONDITION SESSION_CLOSED worker 0 leaves as done after push 0, and its "
-        "session was settled at push 5: it does not count as done; join again\n");
+        "session was settled at push 5: it does not count as done; start this process again\n");
     world_free(world);
 }
 
@@ -439,7 +439,8 @@ static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
 
     world_expect(
         world, "1: FAILED_PRECONDITION REPLACED the join of worker 0 is over: another "
-               "attempt of its task has joined, attempt 2; end one of the two\n"
+               "attempt of its task has joined, attempt 2; "
+               "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)\n"
                "ps 1: hello 0 of 2 ps\n"
                "ps 0, 1: members 1 epoch 1\n"
                "ps 0, 1: open 1\n"
@@ -540,7 +541,7 @@ a_closed_session_is_told_to_join_again_and_an_unknown_one_that_it_is_unknown(voi
 
     world_expect(
         world, "2: FAILED_PRECONDITION SESSION_CLOSED the session of worker 0 is closed: its "
-               "lease ran out, no ps had heard from it for 10.2 s; join again\n"
+               "lease ran out, no ps had heard from it for 10.2 s; start this process again\n"
                "3: NOT_FOUND SESSION_UNKNOWN ps 0 knows no such session: it was "
                "restarted since the join and its state is lost, or the session ended "
                "long ago, or no join has given this id; join anew\n");
@@ -564,7 +565,8 @@ static void a_session_that_closes_while_it_opens_is_settled_in_order(void **stat
     world_expect(
         world, "ps 0, 1: members 2 epoch 1\n"
                "1: FAILED_PRECONDITION REPLACED the join of worker 0 is over: another "
-               "attempt of its task has joined, attempt 2; end one of the two\n"
+               "attempt of its task has joined, attempt 2; "
+               "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)\n"
                "ps 0, 1: open 1\n"
                "ps 0, 1: close 1: another attempt of its task has joined, attempt 2\n"
                "ps 0, 1: decide 1 at 0\n"

@@ -127,7 +127,8 @@ static void sigterm_leaves_a_settle_its_time_though_ps_0_has_slept(void **state)
 
     world_expect(
         world, "2: UNAVAILABLE TERMINATED ps 0 was terminated before the "
-               "run ended, and its state goes with it\n"
+               "run ended, and its state goes with it; "
+               "to go on, start the whole run again, ps and workers\n"
                "ps 0: end 143 TERMINATED …\n"
                "exit 143 TERMINATED …\n");
     world_free(world);

@@ -37,7 +37,8 @@ static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
     world_expect(
         world, "2: left at 0\n"
                "ps 1: end 143 TERMINATED ps 0 was terminated before the "
-               "run ended, and its state goes with it\n");
+               "run ended, and its state goes with it; "
+               "to go on, start the whole run again, ps and workers\n");
     world_free(world);
 }
 
@@ -53,7 +54,8 @@ static void sigint_of_ps_0_ends_the_run_with_130(void **state)
     assert_true(world_logged(world, "run ends with code 130: ps 0 was interrupted (SIGINT)"));
     world_expect(
         world, "ps 1: end 130 TERMINATED ps 0 was interrupted (SIGINT) before the run ended, and "
-               "its state goes with it\n");
+               "its state goes with it; "
+               "to go on, start the whole run again, ps and workers\n");
     world_free(world);
 }
 
@@ -77,7 +79,8 @@ static void sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended(void **state)
 
     world_expect(
         world, "2: UNAVAILABLE TERMINATED ps 0 was terminated before the run ended, and its state "
-               "goes with it\n"
+               "goes with it; "
+               "to go on, start the whole run again, ps and workers\n"
                "ps 0: end 143 TERMINATED …\n"
                "exit 143 TERMINATED …\n");
     world_free(world);
@@ -100,7 +103,8 @@ static void a_leave_after_the_end_of_the_run_is_told_how_it_ended(void **state)
 
     world_expect_answer(
         world, "UNAVAILABLE TERMINATED the run is over: ps 0 was terminated before the run ended, "
-               "and its state goes with it");
+               "and its state goes with it; "
+               "to go on, start the whole run again, ps and workers");
     world_free(world);
 }
 

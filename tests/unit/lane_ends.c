@@ -182,6 +182,9 @@ static void another_ps_0_means_that_the_state_is_lost(void **state)
     hello(talk, 0x2000, 0x1001);
 
     talk_expect(talk, "exit 138 STATE_LOST\n");
+    assert_non_null(strstr(
+        talk->end.text,
+        "ps 0 came back without its state; start the whole run again, ps and workers"));
 }
 
 /* Suspended it is silent, and its stream lives. */
@@ -384,6 +387,9 @@ static void sigterm_finishes_what_is_in_flight(void **state)
     talk_commit(talk, stream, 1, 0, 0);
 
     talk_expect(talk, "done 1 [1]\nexit 143 TERMINATED\n");
+    assert_non_null(strstr(
+        talk->end.text, "ps 1 was terminated before the run ended; to go on, start the whole run "
+                        "again, ps and workers"));
 }
 
 static void sigterm_lets_a_part_that_has_begun_to_arrive_be_whole(void **state)

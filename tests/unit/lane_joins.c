@@ -63,7 +63,9 @@ static void another_ps_that_came_back_without_its_state_ends_this_one(void **sta
     hello_with(talk, 0x2002);
 
     assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
-    assert_non_null(strstr(talk->end.text, "ps 2 came back without its state"));
+    assert_non_null(strstr(
+        talk->end.text,
+        "ps 2 came back without its state; start the whole run again, ps and workers"));
 }
 
 int main(void)

@@ -717,7 +717,9 @@ static void a_ps_that_came_back_empty_is_found_behind_one_that_is_not_known(void
     greet(talk, &greeting);
 
     assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
-    assert_non_null(strstr(talk->end.text, "ps 3 came back without its state"));
+    assert_non_null(strstr(
+        talk->end.text,
+        "ps 3 came back without its state; start the whole run again, ps and workers"));
 }
 
 static void a_ps_that_was_not_known_for_a_while_is_still_compared(void **state)

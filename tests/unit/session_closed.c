@@ -9,12 +9,17 @@ static void the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said(void 
         wire_close_cause cause;
         const char *text;
     } cases[] = {
-        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0; join again"},
-        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: it has left; join again"},
+        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0; "
+                                "start this process again"},
+        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: it has left; "
+                                "start this process again"},
         {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: its lease ran out, no ps had "
-                                "heard from it for 10.2 s; join again"},
-        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: process 12 on node3 has "
-                                "joined as its task, attempt 5; end one of the two"},
+                                "heard from it for 10.2 s; "
+                                "start this process again"},
+        {WIRE_CLOSE_CAUSE_INIT,
+         "ps 0 closed this session at push 0: process 12 on node3 has "
+         "joined as its task, attempt 5; "
+         "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)"},
     };
     for (int i = 0; i < 4; i++) {
         cases[i].cause.kind = (Sumac__V1__CloseCause__Kind)i;

@@ -102,7 +102,7 @@ static void what_begins_when_the_session_is_over_ends_as_it_did(void **state)
 {
     (void)state;
     struct talk talk;
-    const char *text = "ps 0 closed this session at push 0; join again";
+    const char *text = "ps 0 closed this session at push 0; start this process again";
 
     talk_open(&talk, 2);
     talk_closed(&talk, 0, true, 0, 0);

@@ -608,17 +608,19 @@ void lane_pull_end_session(struct lane *lane, struct lane_session *session)
                     wire_close_cause_reason(&session->cause),
                     "pull %" PRIu64
                     " waited for a round of a rendezvous, and session %s was closed "
-                    "on ps %u%s",
+                    "on ps %u%s; %s",
                     pull->request, session->task, lane->index,
-                    wire_close_cause_print(&session->cause, cause));
+                    wire_close_cause_print(&session->cause, cause),
+                    wire_close_cause_remedy(&session->cause));
             else
                 (void)fail(
                     &pull->error, SUMAC_FAILED_PRECONDITION,
                     wire_close_cause_reason(&session->cause),
                     "pull %" PRIu64 " waited for push %" PRIu64
-                    " of session %s, which was closed on ps %u%s",
+                    " of session %s, which was closed on ps %u%s; %s",
                     pull->request, pull->after_sequence, session->task, lane->index,
-                    wire_close_cause_print(&session->cause, cause));
+                    wire_close_cause_print(&session->cause, cause),
+                    wire_close_cause_remedy(&session->cause));
             lane_pull_note_failed(lane, stream, pull);
         }
     }
