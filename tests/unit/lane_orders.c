@@ -361,6 +361,7 @@ static void pulls_of_a_settled_session_do_not_wait_on(void **state)
     talk_decide(talk, 1, 0, 0);
 
     assert_non_null(strstr(talk->text, "pulled 4 error SESSION_CLOSED\n"));
+    assert_non_null(strstr(talk->refused, "was closed on ps 1; start this process again"));
 }
 
 static void a_pull_for_a_push_of_a_closed_session_fails_at_once(void **state)

@@ -179,6 +179,7 @@ static void say_pulled(struct talk *talk, const struct lane_effect *effect)
     if (answer->request == 0)
         return;
     if (answer->status != 0) {
+        (void)snprintf(talk->refused, sizeof talk->refused, "%s", answer->message);
         say(talk, "pulled %" PRIu64 " error %s\n", answer->request,
             sumac_reason_name((enum sumac_reason)answer->reason));
         return;
