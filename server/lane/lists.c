@@ -11,6 +11,20 @@
 #include "identity.h"
 #include "listing.h"
 
+enum sumac_status lane_order_fail_other_index(
+    const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
+{
+    const bool known = hello->index < hello->n_ps_addresses;
+    const char *address = known ? hello->ps_addresses[hello->index] : "";
+
+    assert(error != NULL);
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "ps %u answers at %.200s, which the configuration of ps 0 calls ps %u: correct the index "
+        "of that ps, or the order of the ps addresses",
+        lane->index, address[0] == '\0' ? "an unknown address" : address, hello->index);
+}
+
 static bool names_member(const wire_peer_hello *hello, const char *job, uint32_t index, size_t from)
 {
     for (size_t i = 0; i < hello->n_members; i++) {
@@ -139,6 +153,8 @@ enum sumac_status lane_order_check_lists(
     if (lane->any_hello)
         return SUMAC_OK;
     enum sumac_status status = check_run(lane, hello, error);
+    if (status == SUMAC_OK && hello->index != lane->index)
+        status = lane_order_fail_other_index(lane, hello, error);
     if (status == SUMAC_OK)
         status = check_ps(lane, hello, error);
     if (status == SUMAC_OK)

@@ -20,6 +20,7 @@ struct greeting {
     uint32_t worker; /* the only member that is listed; 0: none is */
     bool partial;    /* that list is not whole */
     bool of_no_cluster, of_no_epoch;
+    bool for_ps_0; /* it takes this ps, ps 1, for ps 0 */
 };
 
 /* On the stream that there is. */
@@ -37,7 +38,7 @@ static void greet_again(struct talk *talk, const struct greeting *greeting)
     said.epoch = greeting->of_no_epoch ? 0 : 1;
     said.coordinator_incarnation = greeting->coordinator;
     said.coordinator_secret = greeting->secret;
-    said.index = 1;
+    said.index = greeting->for_ps_0 ? 0 : 1;
     said.ps_addresses = greeting->swapped ? swapped : addresses;
     said.n_ps_addresses = 2;
     if (greeting->doubled)
@@ -95,6 +96,22 @@ static void a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend(v
     assert_string_equal(
         talk->end.text, "the configuration of ps 1 has the ps h0:1, h1:1, that of ps 0 h1:1, h0:1; "
                         "give every task the same, in the same order");
+}
+
+static void a_ps_0_that_takes_this_for_another_ps_is_a_configuration_to_mend(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting other = {0x1000, TALK_SECRET, 0, .for_ps_0 = true, .worker = 3};
+
+    begin_configured(talk);
+
+    greet(talk, &other);
+
+    talk_expect(talk, "exit 2 WRONG_CLUSTER\n");
+    assert_string_equal(
+        talk->end.text,
+        "ps 1 answers at h0:1, which the configuration of ps 0 calls ps 0: correct the index of "
+        "that ps, or the order of the ps addresses");
 }
 
 static void a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend(void **state)
@@ -169,6 +186,20 @@ static void a_ps_that_has_its_ps_0_compares_no_more(void **state)
     greet(talk, &other);
 
     assert_null(strstr(talk->text, "exit"));
+}
+
+/* That of another run, while the stream of this run's ps 0 is broken. */
+static void another_ps_0_that_takes_this_for_another_ps_ends_nobody(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting other = {0x2000, TALK_SECRET, 0, .for_ps_0 = true};
+
+    (void)begin(talk);
+    talk_hang_up(talk, talk->coordinator);
+
+    greet(talk, &other);
+
+    talk_expect(talk, "end of stream BUSY\n");
 }
 
 /* Its own stream was lost with it. */
@@ -715,11 +746,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend),
+        talk_test(a_ps_0_that_takes_this_for_another_ps_is_a_configuration_to_mend),
         talk_test(a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend),
         talk_test(a_ps_has_the_id_of_the_cluster_from_ps_0s_hello),
         talk_test(a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong),
         talk_test(a_ps_0_that_lists_other_members_is_a_configuration_to_mend),
         talk_test(a_ps_that_has_its_ps_0_compares_no_more),
+        talk_test(another_ps_0_that_takes_this_for_another_ps_ends_nobody),
         talk_test(another_ps_0_means_that_the_state_is_lost),
         talk_test(another_ps_0_is_refused_while_the_stream_of_the_present_one_lives),
         talk_test(who_does_not_know_the_secret_of_ps_0_is_not_ps_0),
