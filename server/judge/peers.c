@@ -421,7 +421,7 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
 }
 
 /* A ps that was never met, and refuses this configuration or this release, ends the run soon: no
- * wait mends a configuration. Whoever starts beside it has until then to hear why. */
+ * wait mends a configuration. Processes that start beside it can reach ps 0 until then. */
 static void
 note_trouble(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {

@@ -58,7 +58,7 @@ check_ps(const struct lane *lane, const wire_peer_hello *hello, struct sumac_err
     struct listing ours = {0}, theirs = {0};
     const char *const *addresses = (const char *const *)hello->ps_addresses;
     const size_t count = hello->n_ps_addresses;
-    size_t first, second;
+    size_t first, second, index;
 
     if (count > LANE_PS_MAX) /* no list of a cluster's, and not learnt */
         return SUMAC_OK;
@@ -71,6 +71,13 @@ check_ps(const struct lane *lane, const wire_peer_hello *hello, struct sumac_err
     if (lane->config.ps_count == 0 ||
         listing_same_ps(lane->config.ps_addresses, lane->config.ps_count, addresses, count))
         return SUMAC_OK;
+    if (count == lane->config.ps_count &&
+        listing_other_port(lane->config.ps_addresses, addresses, count, &index))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "the configuration of ps %u has ps %zu at %.200s, that of ps 0 at %.200s; give every "
+            "task the same",
+            lane->index, index, lane->config.ps_addresses[index], addresses[index]);
     listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
     listing_add_addresses(&theirs, addresses, count);
     return fail(
