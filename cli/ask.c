@@ -2,6 +2,7 @@
 /* ask.c -- unary calls over lib/rpc, all under way together. */
 #include "ask.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -166,6 +167,21 @@ static void note(struct question *question)
             "it answered nothing that can be read");
 }
 
+/* Is the ps that answered the one that the roster lists there? Not every answer tells. */
+static enum sumac_status check_index(
+    const struct roster *roster, uint32_t index, const wire_message *reply,
+    struct sumac_error *error)
+{
+    assert(index < roster->count);
+    if (reply->descriptor == &sumac__v1__list_reply__descriptor)
+        return roster_check_index(
+            roster, index, ((const wire_list_reply *)(const void *)reply)->ps, error);
+    if (reply->descriptor == &sumac__v1__stats_reply__descriptor)
+        return roster_check_index(
+            roster, index, ((const wire_stats_reply *)(const void *)reply)->ps, error);
+    return SUMAC_OK;
+}
+
 /* What the answers come to, when it is no matter of who is missing. */
 static enum sumac_status conclude(
     struct question *questions, const struct roster *roster, struct answers *answers,
@@ -183,7 +199,12 @@ static enum sumac_status conclude(
         if (answers->replies[i] == NULL && (silent == NULL || (last_word_is(&question->ps->why) &&
                                                                !last_word_is(&silent->ps->why))))
             silent = question; /* the first, or the first that said why it ends */
-        if (answers->replies[i] != NULL && answers->first == roster->count)
+        if (answers->replies[i] == NULL)
+            continue;
+        const enum sumac_status status = check_index(roster, i, answers->replies[i], error);
+        if (status != SUMAC_OK)
+            return status;
+        if (answers->first == roster->count)
             answers->first = i;
     }
     if (answers->first < roster->count)

@@ -26,8 +26,9 @@ struct inquiry {
  * is missing from then on, and has half a second the next time.
  *
  * Gives    *answers, one at least; release with answers_deinit.
- * Fails    with what a ps answered, NOT_FOUND and INVALID_ARGUMENT alone; or when nobody answers,
- *          with why the first one does not. The text names the ps, and says what to do. */
+ * Fails    with what a ps answered, NOT_FOUND and INVALID_ARGUMENT alone; as roster_check_index; or
+ *          when nobody answers, with why the first one does not. The text names the ps, and says
+ *          what to do. */
 enum sumac_status
 ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
     struct sumac_error *error);

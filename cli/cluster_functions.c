@@ -20,7 +20,14 @@ ask_ps_0(const struct roster *roster, struct answers *answers, struct sumac_erro
     struct roster alone = {.count = 1, .cluster_id = roster->cluster_id, .ps = &first};
 
     first.left_out = false;
-    return ask(&alone, &inquiry, answers, error);
+    const enum sumac_status status = ask(&alone, &inquiry, answers, error);
+    if (status == SUMAC_OK || error == NULL || error->reason != SUMAC_REASON_NOT_COORDINATOR)
+        return status;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "another ps than ps 0 answers at %.200s, which the list of the ps calls ps 0: correct the "
+        "index of that ps, or the order of the ps addresses",
+        first.address);
 }
 
 static bool take_items(struct cluster_functions *functions, size_t count, struct sumac_error *error)

@@ -2,6 +2,7 @@
 /* roster.c -- the ps of a run, and who of them does not answer. */
 #include "roster.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +43,31 @@ make(struct roster *roster, char *const *addresses, size_t count, struct sumac_e
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a list of ps");
 }
 
+enum sumac_status roster_check_index(
+    const struct roster *roster, uint32_t index, uint32_t said, struct sumac_error *error)
+{
+    assert(index < roster->count);
+    if (!roster->by_index || said == index)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "ps %u answers at %.200s, which the list of the ps calls ps %u: correct the index of that "
+        "ps, or the order of the ps addresses",
+        said, roster->ps[index].address, index);
+}
+
+/* The ps that answered may list itself under another index. */
+static enum sumac_status check_own_index(
+    const struct roster *all, const char *address, uint32_t said, struct sumac_error *error)
+{
+    enum sumac_status status = SUMAC_OK;
+
+    for (uint32_t i = 0; i < all->count && status == SUMAC_OK; i++)
+        if (strcmp(all->ps[i].address, address) == 0)
+            status = roster_check_index(all, i, said, error);
+    return status;
+}
+
 /* Whoever of `some` answers first knows all. */
 static enum sumac_status learn(struct roster *some, struct roster *all, struct sumac_error *error)
 {
@@ -69,7 +95,11 @@ static enum sumac_status learn(struct roster *some, struct roster *all, struct s
     if (status == SUMAC_OK) {
         all->first = reply->ps;
         all->cluster_id = reply->cluster_id;
+        all->by_index = true;
         some->first = answers.first;
+        status = check_own_index(all, some->ps[answers.first].address, reply->ps, error);
+        if (status != SUMAC_OK)
+            roster_deinit(all);
     }
     answers_deinit(&answers);
     return status;

@@ -25,6 +25,7 @@ struct roster {
     uint32_t count;
     uint32_t first;       /* one that answered */
     uint64_t cluster_id;  /* as that one said it; 0: it knows none yet */
+    bool by_index;        /* the i-th is listed as ps i: who answers there as another is refused */
     struct roster_ps *ps; /* (count), owned */
     struct found_run run; /* what is known of it so far */
 };
@@ -46,6 +47,11 @@ void roster_tell(struct roster *roster, bool json);
  * Fails    as found_run_check_user. */
 enum sumac_status
 roster_tell_and_check(struct roster *roster, bool json, struct sumac_error *error);
+
+/* Fails    FAILED_PRECONDITION (WRONG_CLUSTER): the roster has that ps by its index, and what
+ *          answered there is ps number `said`. */
+enum sumac_status roster_check_index(
+    const struct roster *roster, uint32_t index, uint32_t said, struct sumac_error *error);
 
 /* How many do not answer. */
 uint32_t roster_missing(const struct roster *roster);

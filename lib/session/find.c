@@ -192,6 +192,19 @@ static const wire_message *compose(struct session *session, const struct call *c
     return &list->base;
 }
 
+static bool is_member(const struct session *session)
+{
+    return !session->config.reader && session->config.role == WIRE_ROLE_MEMBER;
+}
+
+/* The single address of a client that is no member may be that of any ps. */
+static bool
+is_another_ps(const struct session *session, uint32_t ps, const wire_list_reply *reply)
+{
+    assert(ps < session->link_count);
+    return reply->ps != ps && (is_member(session) || session->link_count > 1);
+}
+
 /* While a cluster is started again, some of its ps may be of the new one and some of the old. What
  * counts is the cluster that ps 0 is of. */
 static bool is_of_one_cluster(
@@ -199,10 +212,11 @@ static bool is_of_one_cluster(
     struct sumac_error *why)
 {
     const struct link *first = &session->links[0];
-    const uint64_t its = ((const wire_list_reply *)message)->cluster_id;
+    const wire_list_reply *reply = (const wire_list_reply *)message;
+    const uint64_t its = reply->cluster_id;
 
     if (call->wanted.ps == 0 || !first->found || first->cluster_id == 0 || its == 0 ||
-        its == first->cluster_id)
+        its == first->cluster_id || is_another_ps(session, call->wanted.ps, reply))
         return true;
     (void)fail(
         why, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
@@ -240,8 +254,7 @@ static bool is_enough(const struct session *session)
 /* A member keeps the list of its configuration: ps 0 compares it. */
 static bool names_more(const struct session *session, const wire_list_reply *reply)
 {
-    return session->phase == PHASE_FINDING &&
-           (session->config.reader || session->config.role != WIRE_ROLE_MEMBER) &&
+    return session->phase == PHASE_FINDING && !is_member(session) &&
            reply->n_ps_addresses > session->link_count && reply->n_ps_addresses <= SESSION_PS_MAX;
 }
 
@@ -266,6 +279,12 @@ static void found(struct session *session, const struct call *call, const wire_m
     }
     struct link *link = &session->links[call->wanted.ps];
     assert(!link->found); /* nobody else asks */
+    if (is_another_ps(session, link->ps, reply)) {
+        struct sumac_error error;
+        fail_another_ps(session, link, reply->ps, &error);
+        session_end(session, &error, NULL);
+        return;
+    }
     link->found = true;
     link->incarnation = reply->ps_incarnation;
     link->cluster_id = reply->cluster_id;

@@ -425,6 +425,9 @@ bool link_is_same(
 /* This ps was restarted, and its state is lost. */
 void fail_restarted(
     const struct session *session, const struct link *link, struct sumac_error *error);
+/* At the address of this ps, ps number `ps` answers. */
+void fail_another_ps(
+    const struct session *session, const struct link *link, uint32_t ps, struct sumac_error *error);
 /* A ps was terminated: the session ends when the others have answered what is done there. */
 void stopping_check(struct session *session);
 void links_check(struct session *session);

@@ -105,6 +105,17 @@ void fail_restarted(
         ps_address(session, link->ps));
 }
 
+void fail_another_ps(
+    const struct session *session, const struct link *link, uint32_t ps, struct sumac_error *error)
+{
+    assert(ps != link->ps);
+    (void)fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "ps %" PRIu32 " answers at %s, which this configuration calls ps %" PRIu32
+        ": correct the index of that ps, or the order of the ps addresses",
+        ps, ps_address(session, link->ps), link->ps);
+}
+
 /* A ps ends its streams with PS_MISSING only as it exits. */
 static bool is_reason_to_stop(enum sumac_reason reason)
 {
@@ -322,6 +333,16 @@ void stream_hello(
     }
 }
 
+/* Which ps has that incarnation; NULL: none that is known. */
+static const struct link *find_incarnation(const struct session *session, uint64_t incarnation)
+{
+    assert(session->link_count > 0);
+    for (uint32_t i = 0; incarnation != 0 && i < session->link_count; i++)
+        if (session->links[i].incarnation == incarnation)
+            return &session->links[i];
+    return NULL;
+}
+
 bool link_is_same(
     const struct session *session, const struct link *link, const struct ps_identity *it,
     struct sumac_error *error)
@@ -329,8 +350,12 @@ bool link_is_same(
     const bool other_cluster =
         session->cluster_id != 0 && it->cluster_id != 0 && it->cluster_id != session->cluster_id;
 
+    const struct link *other = find_incarnation(session, it->incarnation);
+
     assert(link->ps < session->link_count);
-    if (other_cluster && !is_known(session, link)) {
+    if (other != NULL && other != link) {
+        fail_another_ps(session, link, other->ps, error);
+    } else if (other_cluster && !is_known(session, link)) {
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps %" PRIu32 " at %s belongs to another cluster, %016" PRIx64 " instead of %016" PRIx64

@@ -159,13 +159,20 @@ static enum sumac_status
 refuse_ps(const struct judge *judge, const wire_join_request *request, struct sumac_error *error)
 {
     assert(judge->ps_count > 0);
-    const char *ours[LANE_PS_MAX];
+    const char *ours[LANE_PS_MAX], *const *theirs = (const char *const *)request->ps_addresses;
     struct listing known = {0}, given = {0};
+    size_t index;
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         ours[ps] = judge->peers[ps].address;
+    if (request->n_ps_addresses == judge->ps_count &&
+        listing_other_port(ours, theirs, judge->ps_count, &index))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "its configuration has ps %zu at %.200s, that of ps 0 at %.200s; give every task the "
+            "same",
+            index, theirs[index], ours[index]);
     listing_add_addresses(&known, ours, judge->ps_count);
-    listing_add_addresses(
-        &given, (const char *const *)request->ps_addresses, request->n_ps_addresses);
+    listing_add_addresses(&given, theirs, request->n_ps_addresses);
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
         "its configuration has the ps %s, that of ps 0 %s; give every task the same, in the same "

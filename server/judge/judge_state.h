@@ -67,6 +67,7 @@
 #define JUDGE_AGAIN_MS 1000u   /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
+#define JUDGE_REFUSED_MS 5000u /* from the refusal of a ps to the end of the run */
 #define JUDGE_STEPS_MAX (UINT64_MAX / 2) /* no run comes so far: what says so is no step */
 #define JUDGE_STEP_TIMES 16u     /* of the last steps, by which the next one's deadline goes */
 #define JUDGE_FLAPS_MAX 3u       /* replacements of a task's living processes in … */
@@ -251,10 +252,7 @@ struct judge_peer {
     char address[JUDGE_ADDRESS_BYTES_MAX + 1]; /* "": not known yet */
     char trouble[SUMAC_ERROR_TEXT_BYTES];      /* why there is no stream, as the driver said */
     enum sumac_reason trouble_reason;
-    bool unreached_since; /* `trouble` is what it said of the configurations, and since then it was
-                             not reached */
-    uint64_t refused_us;  /* since when it refuses this configuration each time it is reached; 0: it
-                             does not */
+    uint64_t refused_us; /* since when it refuses this configuration; 0: it does not */
     bool dialled;
     bool up;        /* a stream is open */
     bool writable;  /* and its last order is out */

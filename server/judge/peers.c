@@ -134,13 +134,11 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps)
     const bool troubled = !peer->greeted && peer->trouble[0] != '\0';
     const bool heard = peer->heard_us != 0;
     return judge_text(
-        judge, "ps %u at %s, %s%s%s%s%s%s", ps,
+        judge, "ps %u at %s, %s%s%s%s%s", ps,
         peer->address[0] == '\0' ? "an unknown address" : peer->address,
         heard ? "last heard from " : "never heard from",
         heard ? judge_ago(judge, peer->heard_us) : "", troubled ? " (" : "",
-        troubled ? peer->trouble : "",
-        troubled && peer->unreached_since ? "; it has not been reached since" : "",
-        troubled ? ")" : "");
+        troubled ? peer->trouble : "", troubled ? ")" : "");
 }
 
 /* ---- giving ---- */
@@ -334,27 +332,19 @@ bool judge_peer_is_late(const struct judge *judge, uint32_t ps)
     return overdue_us(judge, ps) >= judge_ms(half_ms < LANE_QUIET_MS ? half_ms : LANE_QUIET_MS);
 }
 
-/* Since when the wait for a ps that was never met counts: since the first join, or since it refuses
- * ps 0, whatever joins. 0: not yet. */
-static uint64_t missing_us(const struct judge *judge, uint32_t ps)
-{
-    const uint64_t refused_us = judge->peers[ps].refused_us, joined_us = judge->first_join_us;
-
-    return refused_us == 0 || (joined_us != 0 && joined_us < refused_us) ? joined_us : refused_us;
-}
-
 static bool is_missing_too_long(const struct judge *judge, uint32_t ps)
 {
-    return !judge->peers[ps].met && missing_us(judge, ps) != 0 &&
-           judge->now_us - missing_us(judge, ps) >= judge_ms(judge->config->ps_lost_ms);
+    const struct judge_peer *peer = &judge->peers[ps];
+
+    return !peer->met && peer->refused_us == 0 && judge->first_join_us != 0 &&
+           judge->now_us - judge->first_join_us >= judge_ms(judge->config->ps_lost_ms);
 }
 
-/* Was the last that was heard of it that its configuration, or its release, is another one? */
-static bool is_misconfigured(const struct judge *judge, uint32_t ps)
+static bool is_refused_long_enough(const struct judge *judge, uint32_t ps)
 {
-    const enum sumac_reason reason = judge->peers[ps].trouble_reason;
+    const uint64_t refused_us = judge->peers[ps].refused_us;
 
-    return reason == SUMAC_REASON_WRONG_CLUSTER || reason == SUMAC_REASON_PROTOCOL_VERSION;
+    return refused_us != 0 && judge->now_us - refused_us >= judge_ms(JUDGE_REFUSED_MS);
 }
 
 static const char *peer_limit(const struct judge *judge, uint32_t ps)
@@ -362,10 +352,12 @@ static const char *peer_limit(const struct judge *judge, uint32_t ps)
     const uint64_t patience_us = judge_ms(judge->config->ps_lost_ms);
     uint64_t waited_us = overdue_us(judge, ps);
 
-    if (!judge->peers[ps].met && missing_us(judge, ps) == 0)
+    if (judge->peers[ps].refused_us != 0)
+        return "the run ends for it";
+    if (!judge->peers[ps].met && judge->first_join_us == 0)
         return "until somebody joins this wait has no limit";
     if (!judge->peers[ps].met)
-        waited_us = judge->now_us - missing_us(judge, ps);
+        waited_us = judge->now_us - judge->first_join_us;
     return judge_text(
         judge, "gives up in %s",
         text_time_left(patience_us > waited_us ? patience_us - waited_us : 0).text);
@@ -392,7 +384,7 @@ void judge_peers_tick(struct judge *judge)
                     "%s, is lost with its state: not reached for %s; start the whole run "
                     "again, ps and workers",
                     judge_peer_text(judge, ps), text_time_ms(judge->config->ps_lost_ms).text));
-        else if (is_missing_too_long(judge, ps) && is_misconfigured(judge, ps))
+        else if (is_refused_long_enough(judge, ps))
             judge_ps_misconfigured(
                 judge, judge_text(
                            judge, "ps %u at %s refuses ps 0: %s", ps, judge->peers[ps].address,
@@ -430,31 +422,25 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
     peer->writable = true;
 }
 
-/* Since when it refuses this configuration, by what was last heard of it. */
-static void note_refusal(struct judge *judge, uint32_t ps)
-{
-    struct judge_peer *peer = &judge->peers[ps];
-
-    if (!is_misconfigured(judge, ps))
-        peer->refused_us = 0;
-    else if (peer->refused_us == 0)
-        peer->refused_us = judge->now_us;
-}
-
-/* A configuration that was refused is to be mended whether or not that ps is reached now. */
+/* A ps that was never met, and refuses this configuration or this release, ends the run soon: no
+ * wait mends a configuration. Processes that start beside it can reach ps 0 until then. */
 static void
 note_trouble(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
 {
     struct judge_peer *peer = &judge->peers[ps];
+    const bool refused =
+        reason == SUMAC_REASON_WRONG_CLUSTER || reason == SUMAC_REASON_PROTOCOL_VERSION;
 
-    peer->unreached_since = is_misconfigured(judge, ps) && reason == SUMAC_REASON_UNSPECIFIED;
-    if (peer->unreached_since) {
-        peer->refused_us = 0; /* another one may be on its way to that address */
-        return;
-    }
+    if (peer->refused_us != 0 && !refused)
+        return; /* it ended after its refusal */
     set_text(peer->trouble, sizeof peer->trouble, text);
     peer->trouble_reason = reason;
-    note_refusal(judge, ps);
+    if (peer->met || !refused || peer->refused_us != 0)
+        return;
+    peer->refused_us = judge->now_us;
+    judge_log(
+        judge, "ps %u at %s refuses ps 0, which ends the run in %s: %s", ps, peer->address,
+        text_time_ms(JUDGE_REFUSED_MS).text, peer->trouble);
 }
 
 void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum sumac_reason reason)
@@ -511,21 +497,18 @@ static void greeted(struct judge *judge, uint32_t ps)
     peer->greeted = peer->met = true;
     peer->trouble[0] = '\0';
     peer->trouble_reason = SUMAC_REASON_UNSPECIFIED;
-    peer->unreached_since = false;
-    note_refusal(judge, ps);
+    peer->refused_us = 0;
 }
 
 /* A ps that will not have ps 0 is as good as not there. */
 static void refused(struct judge *judge, uint32_t ps, enum sumac_reason reason, const char *text)
 {
     struct judge_peer *peer = &judge->peers[ps];
+    const bool new = strcmp(peer->trouble, text) != 0;
 
-    if (strcmp(peer->trouble, text) != 0)
+    note_trouble(judge, ps, text, reason);
+    if (new && peer->refused_us == 0)
         judge_log(judge, "ps %u at %s refuses ps 0: %s", ps, peer->address, text);
-    set_text(peer->trouble, sizeof peer->trouble, text);
-    peer->trouble_reason = reason;
-    peer->unreached_since = false;
-    note_refusal(judge, ps);
 }
 
 static void hear(struct judge *judge, struct judge_peer *peer, bool answers)

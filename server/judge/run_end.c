@@ -27,15 +27,19 @@ static void tell_self(struct judge *judge)
 }
 
 /* Everyone but ps 0; where a ps is lost or was told to stop only those who can hear it at once. An
- * incarnation that was never greeted is in no cluster, and waits for the next one's ps 0. */
-static struct judge_mask others_to_tell(const struct judge *judge)
+ * incarnation that was never greeted is in no cluster, and waits for the next one's ps 0. Where the
+ * configurations contradict each other there is no next one: whoever is reached is told. */
+static struct judge_mask others_to_tell(const struct judge *judge, enum sumac_reason reason)
 {
     assert(judge->phase == JUDGE_RUNNING);
     struct judge_mask others = {{0}};
-    for (uint32_t ps = 0; ps < judge->ps_count; ps++)
+    for (uint32_t ps = 0; ps < judge->ps_count; ps++) {
+        const struct judge_peer *peer = &judge->peers[ps];
+        const bool hears = reason == SUMAC_REASON_WRONG_CLUSTER ? peer->up : peer->greeted;
         if (ps != judge->config->index &&
-            (judge->ends_of_itself || (judge->peers[ps].greeted && !judge_peer_is_lost(judge, ps))))
+            (judge->ends_of_itself || (hears && !judge_peer_is_lost(judge, ps))))
             judge_mask_add(&others, ps);
+    }
     assert(!judge_mask_has(&others, judge->config->index)); /* it is told last, and then exits */
     return others;
 }
@@ -70,7 +74,7 @@ static void end_run(struct judge *judge, int exit_code, enum sumac_reason reason
     assert(reason != SUMAC_REASON_UNSPECIFIED);
     assert((exit_code == 0) == (reason == SUMAC_REASON_RUN_ENDED)); /* to clients it means: well */
     const bool lost = !judge->ends_of_itself;
-    const struct judge_mask others = others_to_tell(judge);
+    const struct judge_mask others = others_to_tell(judge, reason);
     judge->phase = JUDGE_ENDING;
     judge_cluster_changed(judge);
     judge->exit_code = exit_code;

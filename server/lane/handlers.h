@@ -23,6 +23,10 @@ bool lane_push_replay_refused(
 enum sumac_status lane_order_check_lists(
     const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error);
 
+/* ps 0 takes this ps for another one. */
+enum sumac_status lane_order_fail_other_index(
+    const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error);
+
 /* grants.c: which sessions may stage parts */
 /* False: the session has no grant yet. */
 bool lane_grant_take(struct lane *lane, struct lane_session *session);

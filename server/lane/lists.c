@@ -11,6 +11,20 @@
 #include "identity.h"
 #include "listing.h"
 
+enum sumac_status lane_order_fail_other_index(
+    const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
+{
+    const bool known = hello->index < hello->n_ps_addresses;
+    const char *address = known ? hello->ps_addresses[hello->index] : "";
+
+    assert(error != NULL);
+    return fail(
+        error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "ps %u answers at %.200s, which the configuration of ps 0 calls ps %u: correct the index "
+        "of that ps, or the order of the ps addresses",
+        lane->index, address[0] == '\0' ? "an unknown address" : address, hello->index);
+}
+
 static bool names_member(const wire_peer_hello *hello, const char *job, uint32_t index, size_t from)
 {
     for (size_t i = 0; i < hello->n_members; i++) {
@@ -44,7 +58,7 @@ check_ps(const struct lane *lane, const wire_peer_hello *hello, struct sumac_err
     struct listing ours = {0}, theirs = {0};
     const char *const *addresses = (const char *const *)hello->ps_addresses;
     const size_t count = hello->n_ps_addresses;
-    size_t first, second;
+    size_t first, second, index;
 
     if (count > LANE_PS_MAX) /* no list of a cluster's, and not learnt */
         return SUMAC_OK;
@@ -57,6 +71,13 @@ check_ps(const struct lane *lane, const wire_peer_hello *hello, struct sumac_err
     if (lane->config.ps_count == 0 ||
         listing_same_ps(lane->config.ps_addresses, lane->config.ps_count, addresses, count))
         return SUMAC_OK;
+    if (count == lane->config.ps_count &&
+        listing_other_port(lane->config.ps_addresses, addresses, count, &index))
+        return fail(
+            error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "the configuration of ps %u has ps %zu at %.200s, that of ps 0 at %.200s; give every "
+            "task the same",
+            lane->index, index, lane->config.ps_addresses[index], addresses[index]);
     listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
     listing_add_addresses(&theirs, addresses, count);
     return fail(
@@ -139,6 +160,8 @@ enum sumac_status lane_order_check_lists(
     if (lane->any_hello)
         return SUMAC_OK;
     enum sumac_status status = check_run(lane, hello, error);
+    if (status == SUMAC_OK && hello->index != lane->index)
+        status = lane_order_fail_other_index(lane, hello, error);
     if (status == SUMAC_OK)
         status = check_ps(lane, hello, error);
     if (status == SUMAC_OK)

@@ -99,7 +99,7 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
             lane->index, WIRE_PROTOCOL_VERSION);
         return true;
     }
-    if (hello->index != lane->index) {
+    if (lane->any_hello && hello->index != lane->index) {
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
             "ps 0 takes this for ps %u, it was configured as ps %u", hello->index, lane->index);
@@ -152,7 +152,7 @@ check_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer
             order->number, lane->coordinator_hello);
         return false;
     }
-    if (!same && lane->coordinator != NULL) {
+    if (!same && (lane->coordinator != NULL || hello->index != lane->index)) {
         lane_stream_fail(
             lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
             "ps %u obeys the ps 0 of incarnation %016" PRIx64
@@ -659,28 +659,33 @@ static void obey(struct lane *lane, struct lane_stream *stream, const wire_peer_
         lane_report_alive(lane, stream);
 }
 
-/* Two ps that are each the first of their own list, or one that calls itself under another name. */
+/* Two ps that are each the first of their own list, or have index 0 in one list; or one that calls
+ * itself under another name. */
 static void
 refuse_another_ps_0(struct lane *lane, struct lane_stream *stream, const wire_peer_hello *hello)
 {
     struct listing ours = {0}, theirs = {0};
+    struct sumac_error error;
 
     assert(lane->index == 0);
-    if (hello == NULL || hello->n_ps_addresses > LANE_PS_MAX ||
-        listing_same_ps(
-            lane->config.ps_addresses, lane->config.ps_count,
-            (const char *const *)hello->ps_addresses, hello->n_ps_addresses)) {
-        lane_stream_fail(
-            lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-            "this is ps 0, which gives orders and takes none; correct the addresses of the ps");
-        return;
+    if (hello == NULL || hello->n_ps_addresses > LANE_PS_MAX) {
+        (void)fail(
+            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "this is ps 0, which gives orders and takes none");
+    } else if (listing_same_ps(
+                   lane->config.ps_addresses, lane->config.ps_count,
+                   (const char *const *)hello->ps_addresses, hello->n_ps_addresses)) {
+        (void)lane_order_fail_other_index(lane, hello, &error);
+    } else {
+        listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
+        listing_add_addresses(
+            &theirs, (const char *const *)hello->ps_addresses, hello->n_ps_addresses);
+        (void)fail(
+            &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+            "this is ps 0 of %s, called by ps 0 of %s; give every task the same, in the same order",
+            listing_end(&ours), listing_end(&theirs));
     }
-    listing_add_addresses(&ours, lane->config.ps_addresses, lane->config.ps_count);
-    listing_add_addresses(&theirs, (const char *const *)hello->ps_addresses, hello->n_ps_addresses);
-    lane_stream_fail(
-        lane, stream, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "this is ps 0 of %s, called by ps 0 of %s; give every task the same, in the same order",
-        listing_end(&ours), listing_end(&theirs));
+    lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
 }
 
 void lane_order_received(struct lane *lane, const struct lane_event *event)

@@ -66,17 +66,6 @@ class Identity(unittest.TestCase):
 
         cluster.other({"SUMAC_RUN": "blue"}, observer=True).wait_for("^joined$")
 
-    def test_a_ps_of_another_run_does_not_obey_ps_0(self):
-        cluster = self.cluster({"SUMAC_RUN": "red"}, ps=2, start=False)
-        cluster.start_ps(0)
-
-        environment = {**cluster.environment("ps", 1), "SUMAC_RUN": "blue"}
-        other = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1"], environment))
-
-        self.assertEqual(other.wait(), 2)
-        other.wait_for(r'ps 1 is of run "blue" \(SUMAC_RUN\), .* and ps 0 of run "red" \(SUMAC_RUN\)')
-        cluster.ps[0].wait_for(r'ps 0 waits for ps 1 .*run "blue"')
-
     def test_stats_tell_the_run_host_process_and_user_of_each_ps(self):
         cluster = self.cluster({"SUMAC_RUN": "red"}, ps=2)
 

@@ -87,6 +87,29 @@ class Names(unittest.TestCase):
         self.assertEqual(run.wait(), 0, run.text())
         run.wait_for(r"listens on \[::1\]:")
 
+    def test_two_ports_of_one_host_for_one_ps_are_a_contradiction(self):
+        host = self.host("")
+        ports = {"ps": [f"h0:{PORT}", f"h0:{PORT + 1}"]}
+
+        def start(job, index, ps, *command):
+            config = {"cluster": {**ports, **({"ps": ps} if ps else {}), "worker": ["w:1"]}, "task": {"type": job, "index": index}}
+            return host.start(*command, environment={"TF_CONFIG": json.dumps(config)})
+
+        right = [start("ps", index, None, SUMAC, "ps") for index in range(2)]               # given
+        right[0].wait_for("ps 0 met ps 1")
+        worker = start("worker", 0, [f"h0:{PORT}", f"h0:{PORT + 9}"], os.path.join(BUILD, "first"))     # when
+        self.assertEqual(worker.wait(), 2, worker.text())                                   # then
+        worker.wait_for(f"its configuration has ps 1 at h0:{PORT + 9}, that of ps 0 at h0:{PORT + 1}; give every task the same")
+        for process in right:
+            process.signal(signal.SIGTERM)
+            process.wait()
+
+        wrong = [start("ps", index, [f"h0:{PORT + 9 * (1 - index)}", f"h0:{PORT + 1}"], SUMAC, "ps", "--port", str(PORT + index))
+                 for index in range(2)]
+        for process in wrong:
+            self.assertEqual(process.wait(), 2, process.text())
+            process.wait_for(f"the configuration of ps 1 has ps 0 at h0:{PORT}, that of ps 0 at h0:{PORT + 9}; give every task the same")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -131,6 +131,10 @@ static void a_list_of_the_ps_in_another_order_or_length_is_refused_with_both(voi
         world, (struct configured){.ps = {"h0:1", "h1:1", "h2:1"}, .ps_count = 3, .observer = true},
         "join of an observer: its configuration has the ps h0:1, h1:1, h2:1, that of ps 0 h0:1, "
         "h1:1; give every task the same, in the same order");
+    refused_with(
+        world, (struct configured){.ps = {"h0:1", "h1:2"}, .ps_count = 2},
+        "join of worker 0: its configuration has ps 1 at h1:2, that of ps 0 at h1:1; give every "
+        "task the same");
     const struct configured named = {.ps = {"h0:1", "proxy-of-h1:7"}, .ps_count = 2};
     assert_int_equal(join_configured(world, named)->status, SUMAC_OK);
     world_free(world);
@@ -180,8 +184,7 @@ static void a_ps_that_was_configured_otherwise_ends_those_who_wait_with_2(void *
     world_join(world, "worker", 0, 1);
 
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "the configuration of ps 1 has the ps h1:1");
-
-    world_pass(world, 61 * SECOND);
+    world_pass(world, 6 * SECOND);
 
     world_expect(
         world, "1: FAILED_PRECONDITION WRONG_CLUSTER ps 1 at h1:1 refuses ps "

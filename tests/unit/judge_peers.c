@@ -410,64 +410,61 @@ static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
     world_free(world);
 }
 
-static void a_configuration_that_was_refused_is_named_until_it_is_mended(void **state)
+/* No worker has to ask first, and every ps that is reached hears of it. */
+static void a_ps_that_refuses_the_configuration_ends_the_run_soon(void **state)
 {
     (void)state;
-    struct world *world = world_new(2, 1);
+    struct world *world = world_new(3, 1); /* given: no member has joined */
 
-    world_join(world, "worker", 0, 1);
-    world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "the configuration of ps 1 is another one");
-
-    world_down(world, 1);
-    world_down(world, 1);
-
-    assert_true(world_waits(
-        world, "(the configuration of ps 1 is another one; it has not been reached since); "));
-    world_up(world, 1);
-    world_settle_down(world);
-    world_down(world, 1);
-    assert_false(world_waits(world, "another one"));
-    world_free(world);
-}
-
-/* Two ps that are each the first of their own list would wait for each other, with no worker to end
- * it. */
-static void a_ps_that_refuses_the_configuration_is_not_waited_for_without_limit(void **state)
-{
-    (void)state;
-    struct world *world = world_new(2, 1); /* given: nobody has joined */
-
+    world->ps[2].silent = true;
+    world_up(world, 2); /* its hello is not answered yet */
     world_forget(world);
 
-    for (int i = 0; i < 59; i++) {
-        world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
-        world_pass(world, SECOND);
-    }
-    world_expect(world, "");
-    assert_true(world_waits(world, "gives up in 1 s"));
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
+    world_down(world, 1); /* it has ended */
+    world_pass(world, 4 * SECOND);
+    world_expect(world, "");
     world_pass(world, 2 * SECOND);
+    world->ps[2].silent = false;
+    world_settle_down(world);
 
     world_expect(
-        world, "ps 0: end 2 WRONG_CLUSTER ps 1 at h1:1 refuses ps 0: this is ps 0 of h1:1, h0:1\n"
+        world, "ps 2, 0: end 2 WRONG_CLUSTER ps 1 at h1:1 refuses ps 0: this is ps 0 of h1:1, "
+               "h0:1\n"
                "exit 2 WRONG_CLUSTER …\n");
     world_free(world);
 }
 
-/* Another one may be on its way to its address. */
-static void a_ps_that_refused_and_is_gone_is_waited_for_without_limit(void **state)
+/* It was met: who has its address now is no matter of the configuration. */
+static void a_ps_that_was_met_refuses_no_configuration(void **state)
 {
     (void)state;
-    struct world *world = world_new(2, 1); /* given: nobody has joined */
+    struct world *world = world_new(2, 1);
 
+    world_all_up(world);
+    world_down(world, 1);
     world_forget(world);
 
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
+    world_pass(world, 6 * SECOND);
 
-    for (int i = 0; i < 200; i++) {
-        world_down(world, 1);
-        world_pass(world, SECOND);
-    }
+    world_expect(world, "");
+    world_free(world);
+}
+
+/* A corrected one was started in its place. */
+static void a_ps_that_is_corrected_soon_ends_no_run(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
+    world_pass(world, 2 * SECOND);
+    world_up(world, 1);
+    world_settle_down(world);
+    world_forget(world);
+
+    world_pass(world, 6 * SECOND);
 
     world_expect(world, "");
     world_free(world);
@@ -689,9 +686,9 @@ int main(void)
         cmocka_unit_test(a_ps_that_was_terminated_ends_the_run_at_once),
         cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),
         cmocka_unit_test(a_wait_names_what_keeps_it_waiting_at_present),
-        cmocka_unit_test(a_configuration_that_was_refused_is_named_until_it_is_mended),
-        cmocka_unit_test(a_ps_that_refuses_the_configuration_is_not_waited_for_without_limit),
-        cmocka_unit_test(a_ps_that_refused_and_is_gone_is_waited_for_without_limit),
+        cmocka_unit_test(a_ps_that_refuses_the_configuration_ends_the_run_soon),
+        cmocka_unit_test(a_ps_that_was_met_refuses_no_configuration),
+        cmocka_unit_test(a_ps_that_is_corrected_soon_ends_no_run),
         cmocka_unit_test(a_wait_for_a_ps_says_what_it_is_to_do),
         cmocka_unit_test(a_ps_that_takes_orders_and_answers_none_is_lost_too),
         cmocka_unit_test(a_ps_that_leaves_one_order_unanswered_is_lost_too),

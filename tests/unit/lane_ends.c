@@ -16,10 +16,12 @@ struct greeting {
     uint64_t expected;            /* the incarnation of this ps */
     wire_end *end;
     bool swapped;    /* the ps are in another order than this one knows */
+    bool other_port; /* ps 0 has another port than this one knows */
     bool doubled;    /* ps 1 has the address of ps 0 */
     uint32_t worker; /* the only member that is listed; 0: none is */
     bool partial;    /* that list is not whole */
     bool of_no_cluster, of_no_epoch;
+    bool for_ps_0; /* it takes this ps, ps 1, for ps 0 */
 };
 
 /* On the stream that there is. */
@@ -37,9 +39,11 @@ static void greet_again(struct talk *talk, const struct greeting *greeting)
     said.epoch = greeting->of_no_epoch ? 0 : 1;
     said.coordinator_incarnation = greeting->coordinator;
     said.coordinator_secret = greeting->secret;
-    said.index = 1;
+    said.index = greeting->for_ps_0 ? 0 : 1;
     said.ps_addresses = greeting->swapped ? swapped : addresses;
     said.n_ps_addresses = 2;
+    if (greeting->other_port)
+        addresses[0] = "h0:2";
     if (greeting->doubled)
         addresses[1] = addresses[0];
     worker.job = "worker";
@@ -82,34 +86,38 @@ static void begin_configured(struct talk *talk)
     talk_make(talk, &config);
 }
 
-static void a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend(void **state)
+static void a_ps_0_whose_ps_contradict_this_configuration_ends_this_ps_with_both(void **state)
 {
-    struct talk *const talk = *state;
-    const struct greeting other = {0x1000, TALK_SECRET, 0, .swapped = true, .worker = 3};
+    static const struct {
+        struct greeting other;
+        const char *text;
+    } rows[] = {
+        {{0x1000, TALK_SECRET, 0, .swapped = true, .worker = 3},
+         "the configuration of ps 1 has the ps h0:1, h1:1, that of ps 0 h1:1, h0:1; give every "
+         "task the same, in the same order"},
+        {{0x1000, TALK_SECRET, 0, .other_port = true, .worker = 3},
+         "the configuration of ps 1 has ps 0 at h0:1, that of ps 0 at h0:2; give every task the "
+         "same"},
+        {{0x1000, TALK_SECRET, 0, .for_ps_0 = true, .worker = 3},
+         "ps 1 answers at h0:1, which the configuration of ps 0 calls ps 0: correct the index of "
+         "that ps, or the order of the ps addresses"},
+        {{0x1000, TALK_SECRET, 0, .doubled = true, .worker = 3},
+         "the configuration of ps 0 has h0:1 as ps 0 and as ps 1; give each ps its own address"},
+    };
 
-    begin_configured(talk);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (i > 0) {
+            assert_int_equal(talk_teardown(state), 0);
+            assert_int_equal(talk_setup(state), 0);
+        }
+        struct talk *const talk = *state;
+        begin_configured(talk);
 
-    greet(talk, &other);
+        greet(talk, &rows[i].other);
 
-    talk_expect(talk, "exit 2 WRONG_CLUSTER\n");
-    assert_string_equal(
-        talk->end.text, "the configuration of ps 1 has the ps h0:1, h1:1, that of ps 0 h1:1, h0:1; "
-                        "give every task the same, in the same order");
-}
-
-static void a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend(void **state)
-{
-    struct talk *const talk = *state;
-    const struct greeting other = {0x1000, TALK_SECRET, 0, .doubled = true, .worker = 3};
-
-    begin_configured(talk);
-
-    greet(talk, &other);
-
-    talk_expect(talk, "exit 2 WRONG_CLUSTER\n");
-    assert_string_equal(
-        talk->end.text,
-        "the configuration of ps 0 has h0:1 as ps 0 and as ps 1; give each ps its own address");
+        talk_expect(talk, "exit 2 WRONG_CLUSTER\n");
+        assert_string_equal(talk->end.text, rows[i].text);
+    }
 }
 
 static void a_ps_has_the_id_of_the_cluster_from_ps_0s_hello(void **state)
@@ -169,6 +177,20 @@ static void a_ps_that_has_its_ps_0_compares_no_more(void **state)
     greet(talk, &other);
 
     assert_null(strstr(talk->text, "exit"));
+}
+
+/* That of another run, while the stream of this run's ps 0 is broken. */
+static void another_ps_0_that_takes_this_for_another_ps_ends_nobody(void **state)
+{
+    struct talk *const talk = *state;
+    const struct greeting other = {0x2000, TALK_SECRET, 0, .for_ps_0 = true};
+
+    (void)begin(talk);
+    talk_hang_up(talk, talk->coordinator);
+
+    greet(talk, &other);
+
+    talk_expect(talk, "end of stream BUSY\n");
 }
 
 /* Its own stream was lost with it. */
@@ -720,12 +742,12 @@ static void a_session_that_was_silent_is_heard_of_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        talk_test(a_ps_0_that_has_the_ps_in_another_order_is_a_configuration_to_mend),
-        talk_test(a_ps_0_that_has_one_address_for_two_ps_is_a_configuration_to_mend),
+        talk_test(a_ps_0_whose_ps_contradict_this_configuration_ends_this_ps_with_both),
         talk_test(a_ps_has_the_id_of_the_cluster_from_ps_0s_hello),
         talk_test(a_ps_0_that_is_given_orders_says_that_the_addresses_are_wrong),
         talk_test(a_ps_0_that_lists_other_members_is_a_configuration_to_mend),
         talk_test(a_ps_that_has_its_ps_0_compares_no_more),
+        talk_test(another_ps_0_that_takes_this_for_another_ps_ends_nobody),
         talk_test(another_ps_0_means_that_the_state_is_lost),
         talk_test(another_ps_0_is_refused_while_the_stream_of_the_present_one_lives),
         talk_test(who_does_not_know_the_secret_of_ps_0_is_not_ps_0),

@@ -245,8 +245,9 @@ static void ps_0_that_another_ps_0_calls_names_both_lists(void **state)
     struct talk *const talk = *state;
     static const char *const ours[] = {"h0:1", "h1:1"};
     static char *others[] = {"h1:1", "h0:1"};
-    static const char none[] =
-        "this is ps 0, which gives orders and takes none; correct the addresses of the ps";
+    static const char none[] = "this is ps 0, which gives orders and takes none";
+    static const char index[] = "ps 0 answers at h1:1, which the configuration of ps 0 calls ps 1: "
+                                "correct the index of that ps, or the order of the ps addresses";
     static const char both[] = "this is ps 0 of h0:1, h1:1, called by ps 0 of h1:1, h0:1; give "
                                "every task the same, in the same order";
     struct lane_config config = talk_config();
@@ -267,7 +268,7 @@ static void ps_0_that_another_ps_0_calls_names_both_lists(void **state)
         talk_order(talk, &order);
 
         talk_expect(talk, "end of stream WRONG_CLUSTER\n");
-        assert_string_equal(talk->closed.text, i < 2 ? none : both);
+        assert_string_equal(talk->closed.text, i == 0 ? none : i == 1 ? index : both);
     }
 }
 

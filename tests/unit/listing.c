@@ -57,7 +57,7 @@ static void names_behind_one_without_room_are_only_counted(void **state)
     assert_string_equal(listing_end(&listing), "first, … 3 in all");
 }
 
-static void lists_contradict_each_other_by_an_address_under_another_index(void **state)
+static void lists_contradict_each_other_by_the_index_or_the_port_of_a_ps(void **state)
 {
     static const struct {
         const char *ours[2], *theirs[2];
@@ -70,6 +70,16 @@ static void lists_contradict_each_other_by_an_address_under_another_index(void *
         {{"a:1", "b:1"}, {"proxy:1", "b:1"}, 2, true},
         {{"a:1", "b:1"}, {"proxy:1", "a:1"}, 2, false},
         {{"a:1", "b:1"}, {"b:1", "proxy:1"}, 2, false},
+        {{"a:1", "b:1"}, {"a:1", "b:2"}, 2, false},
+        {{"a:1", "b:1"}, {"a:1", "b.example:2"}, 2, true}, /* another name of the host */
+        {{"a:1", "b.example:1"}, {"a:1", "b:2"}, 2, true},
+        {{"a:1", "[fd00::1]:1"}, {"a:1", "[fd00::1]:2"}, 2, false},
+        {{"a:1", "[fd00::1]:1"}, {"a:1", "[fd00::2]:2"}, 2, true},
+        {{"a:1", "localhost:1"}, {"a:1", "localhost:2"}, 2, true}, /* it may be forwarded */
+        {{"a:1", "127.0.0.2:1"}, {"a:1", "127.0.0.2:2"}, 2, true},
+        {{"a:1", "[::1]:1"}, {"a:1", "[::1]:2"}, 2, true},
+        {{"a:1", "localhost.example:1"}, {"a:1", "localhost.example:2"}, 2, false},
+        {{"a:1", "b"}, {"a:1", "b:2"}, 2, true}, /* no port */
         {{"a:1", ""}, {NULL, "b:1"}, 2, true}, /* two unknown ones are not one */
         {{"a:1", NULL}, {"", "b:1"}, 2, true},
     };
@@ -78,6 +88,19 @@ static void lists_contradict_each_other_by_an_address_under_another_index(void *
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(
             listing_same_ps(rows[i].ours, 2, rows[i].theirs, rows[i].their_count), rows[i].same);
+}
+
+static void the_ps_on_another_port_of_its_host_is_found(void **state)
+{
+    (void)state;
+    static const char *const ours[] = {"a:1", "b:1", "c:1"};
+    static const char *const theirs[] = {"x:1", "b:1", "c:2"};
+    size_t index = 9;
+
+    assert_false(listing_other_port(ours, theirs, 2, &index));
+    assert_true(listing_other_port(ours, theirs, 3, &index));
+
+    assert_int_equal(index, 2);
 }
 
 static void a_list_that_names_an_address_twice_is_told_where(void **state)
@@ -110,7 +133,8 @@ int main(void)
         cmocka_unit_test(names_are_listed_with_commas),
         cmocka_unit_test(a_name_is_shown_if_the_count_has_room_beside_it),
         cmocka_unit_test(names_behind_one_without_room_are_only_counted),
-        cmocka_unit_test(lists_contradict_each_other_by_an_address_under_another_index),
+        cmocka_unit_test(lists_contradict_each_other_by_the_index_or_the_port_of_a_ps),
+        cmocka_unit_test(the_ps_on_another_port_of_its_host_is_found),
         cmocka_unit_test(a_list_that_names_an_address_twice_is_told_where),
         cmocka_unit_test(an_address_that_is_not_known_is_said_so),
     };

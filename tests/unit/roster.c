@@ -78,11 +78,29 @@ static void of_a_roster_the_missing_are_counted_and_decide_the_exit_code(void **
     assert_int_equal(roster_report(&stats, &roster, "all else is shown"), 2);
 }
 
+static void a_ps_that_has_another_index_than_its_place_in_the_list_is_refused(void **state)
+{
+    (void)state;
+    struct roster_ps ps[2] = {{.address = (char[]){"a:1"}}, {.address = (char[]){"b:1"}}};
+    struct roster roster = {.count = 2, .ps = ps, .by_index = true};
+    struct sumac_error error;
+
+    assert_int_equal(roster_check_index(&roster, 1, 1, &error), SUMAC_OK);
+    assert_int_equal(roster_check_index(&roster, 0, 1, &error), SUMAC_FAILED_PRECONDITION);
+    assert_int_equal(error.reason, SUMAC_REASON_WRONG_CLUSTER);
+    assert_string_equal(
+        error.text, "ps 1 answers at a:1, which the list of the ps calls ps 0: correct the index "
+                    "of that ps, or the order of the ps addresses");
+    roster.by_index = false; /* as --ps gives them: in any order */
+    assert_int_equal(roster_check_index(&roster, 0, 1, &error), SUMAC_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ps_that_exits_says_one_of_five_reasons),
         cmocka_unit_test(a_silence_is_as_long_as_it_lasted_with_its_cause),
+        cmocka_unit_test(a_ps_that_has_another_index_than_its_place_in_the_list_is_refused),
         cmocka_unit_test(of_a_roster_the_missing_are_counted_and_decide_the_exit_code),
     };
 

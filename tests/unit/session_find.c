@@ -64,6 +64,17 @@ static void says(struct talk *talk, uint32_t ps, uint64_t cluster_id, uint32_t c
     talk_said(talk, ps, &reply);
 }
 
+/* At the address of `ps`, ps number `index` of that cluster answers. */
+static void says_as(struct talk *talk, uint32_t ps, uint32_t index, uint64_t cluster_id)
+{
+    wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+
+    reply.cluster_id = cluster_id;
+    reply.ps = index;
+    reply.ps_incarnation = 100 + index;
+    talk_said(talk, ps, &reply);
+}
+
 /* The n-th line of the last event; NULL: there is none. */
 static const char *line(const struct talk *talk, uint32_t n)
 {
@@ -438,6 +449,67 @@ static void a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_he
 
 /* ---- who answers otherwise */
 
+static void a_ps_that_has_another_index_than_its_address_is_a_configuration_to_mend(void **state)
+{
+    const struct {
+        struct session_config config;
+        uint64_t cluster_id; /* of the ps that answers */
+    } rows[] = {
+        {of_role(WIRE_ROLE_MEMBER, 2), 42},
+        {of_role(WIRE_ROLE_MEMBER, 2), 0},
+        {of_role(WIRE_ROLE_MEMBER, 2), 41}, /* each is ps 0 of its own cluster */
+        {of_role(WIRE_ROLE_OBSERVER, 2), 42},
+        {reader(2, false), 0},
+        {reader(2, true), 42},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct talk talk;
+        start(&talk, &rows[i].config); /* given */
+        if (!rows[i].config.any_ps)
+            says(&talk, 0, 42, 2);
+
+        says_as(&talk, 1, 0, rows[i].cluster_id); /* when */
+
+        assert_int_equal(ended(&talk)->reason, SUMAC_REASON_WRONG_CLUSTER); /* then */
+        assert_string_equal(
+            ended(&talk)->text,
+            "ps 0 answers at h1:2222, which this configuration calls ps 1: correct the index of "
+            "that ps, or the order of the ps addresses");
+        talk_close(&talk);
+    }
+}
+
+static void a_member_that_lists_one_ps_calls_it_ps_0(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    start(&talk, &config);
+
+    says_as(&talk, 0, 1, 42);
+
+    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_WRONG_CLUSTER);
+    talk_close(&talk);
+}
+
+/* The ps was told only its own address, and ps 0 has not called it. */
+static void the_single_address_of_a_reader_is_that_of_any_ps(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(1, false);
+
+    (void)state;
+    start(&talk, &config);
+
+    says_as(&talk, 0, 1, 0);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    talk_close(&talk);
+}
+
 static void what_is_no_ps_is_said(void **state)
 {
     struct talk talk;
@@ -546,6 +618,9 @@ int main(void)
         cmocka_unit_test(a_ps_whose_address_nobody_knows_is_given_up_in_time),
         cmocka_unit_test(
             a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too),
+        cmocka_unit_test(a_ps_that_has_another_index_than_its_address_is_a_configuration_to_mend),
+        cmocka_unit_test(a_member_that_lists_one_ps_calls_it_ps_0),
+        cmocka_unit_test(the_single_address_of_a_reader_is_that_of_any_ps),
         cmocka_unit_test(what_is_no_ps_is_said),
         cmocka_unit_test(a_ps_that_exits_is_waited_for),
         cmocka_unit_test(a_ps_that_refuses_the_call_ends_it_with_its_reason),

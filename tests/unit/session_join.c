@@ -370,6 +370,24 @@ static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
     talk_close(&talk);
 }
 
+/* Before ps 0 answered the join, that address did not. */
+static void a_stream_to_another_ps_than_the_address_is_of_is_a_configuration_to_mend(void **state)
+{
+    struct talk talk;
+
+    (void)state;
+    talk_join_member(&talk, 2);
+
+    talk_writable(&talk, 1);
+    talk_greet_as(&talk, 1, 1, 100, GRANT); /* the incarnation of ps 0 */
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_WRONG_CLUSTER);
+    assert_non_null(strstr(
+        ended->error.text, "ps 0 answers at h1:2222, which this configuration calls ps 1: "));
+    talk_close(&talk);
+}
+
 static void lost_with(struct talk *talk, enum sumac_reason reason)
 {
     const struct sumac_error error = {
@@ -733,6 +751,7 @@ static void a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stream_to_another_ps_than_the_address_is_of_is_a_configuration_to_mend),
         cmocka_unit_test(a_member_joins_with_its_task_and_all_it_knows),
         cmocka_unit_test(a_join_is_tried_again_with_the_same_nonce),
         cmocka_unit_test(a_join_that_there_was_no_memory_for_is_made_later),

@@ -56,10 +56,40 @@ static bool is_equal(const char *ours, const char *theirs)
     return is_known(ours) && is_known(theirs) && strcmp(ours, theirs) == 0;
 }
 
+static bool is_loopback(const char *host, size_t bytes)
+{
+    return (bytes == strlen("localhost") && memcmp(host, "localhost", bytes) == 0) ||
+           (bytes == strlen("[::1]") && memcmp(host, "[::1]", bytes) == 0) ||
+           (bytes > strlen("127.") && memcmp(host, "127.", strlen("127.")) == 0);
+}
+
+/* A port of loopback may be forwarded, to a container or through a tunnel. */
+static bool is_other_port(const char *ours, const char *theirs)
+{
+    const char *colon = is_known(ours) && is_known(theirs) ? strrchr(ours, ':') : NULL;
+    const size_t bytes = colon == NULL ? 0 : (size_t)(colon - ours);
+
+    return colon != NULL && strncmp(ours, theirs, bytes + 1) == 0 &&
+           strchr(theirs + bytes + 1, ':') == NULL && strcmp(ours, theirs) != 0 &&
+           !is_loopback(ours, bytes);
+}
+
+bool listing_other_port(
+    const char *const *ours, const char *const *theirs, size_t count, size_t *index)
+{
+    assert(index != NULL);
+    for (*index = 0; *index < count; ++*index)
+        if (is_other_port(ours[*index], theirs[*index]))
+            return true;
+    return false;
+}
+
 bool listing_same_ps(
     const char *const *ours, size_t our_count, const char *const *theirs, size_t their_count)
 {
-    if (our_count != their_count)
+    size_t index;
+
+    if (our_count != their_count || listing_other_port(ours, theirs, our_count, &index))
         return false;
     for (size_t i = 0; i < our_count; i++)
         for (size_t j = 0; j < their_count && !is_equal(ours[i], theirs[i]); j++)

@@ -27,10 +27,15 @@ const char *listing_end(struct listing *listing);
 /* The names of ps, in their order; NULL and "" are unknown. */
 void listing_add_addresses(struct listing *listing, const char *const *addresses, size_t count);
 
-/* Are there as many ps here as there, and none under another index? An address that only one of the
- * two has is another name of the same ps, as a proxy's or a resolver's. */
+/* Are there as many ps here as there, none under another index, and none on another port of its
+ * host? Another host is another name of the same ps, as a proxy's or a resolver's. */
 bool listing_same_ps(
     const char *const *ours, size_t our_count, const char *const *theirs, size_t their_count);
+
+/* Has some ps the same host in both lists, and another port? Then *index is the first such ps. A
+ * host of loopback may have several ports. */
+bool listing_other_port(
+    const char *const *ours, const char *const *theirs, size_t count, size_t *index);
 
 /* Has the list one address under two indexes? Then *first and *second are those indexes. */
 bool listing_names_twice(const char *const *addresses, size_t count, size_t *first, size_t *second);
