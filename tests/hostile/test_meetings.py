@@ -201,6 +201,48 @@ class Meetings(Attack):
         self.is_refused("MALFORMED", "a task of no index", tasks=[worker(1), HUGE])
         self.nothing_is_kept()
 
+    def test_lists_of_attempts_that_do_not_fit_are_refused(self):
+        own, pair = self.attacker.client.joined.attempt, [worker(1), worker(2)]
+        fate, error = self.attacker.contribute(self.home(), floats(1, 2), self.attacker.header(attempts=[own] * 1_000_000))
+        self.assertEqual((fate, error.code()), ("ended", grpc.StatusCode.RESOURCE_EXHAUSTED))    # no header is so large
+        for count in (2, 3, 513, 100_000):
+            self.is_refused("MALFORMED", f"names {count} attempts of 1 tasks", attempts=[own] * count)
+        for count in (1, 3):
+            self.is_refused("MALFORMED", f"names {count} attempts of 2 tasks", tasks=pair, attempts=[own] * count)
+        for number in (0, own + 1, 1 << 63, HUGE):
+            self.is_refused("MALFORMED", f"names itself as attempt {number}", attempts=[number])
+            self.is_refused("MALFORMED", f"names itself as attempt {number}", tasks=pair, attempts=[number, own])
+        self.nothing_is_kept()
+
+    def test_attempts_of_another_that_are_none_fail_the_rounds_that_name_them(self):
+        ps, tasks = self.home(), [worker(1), worker(2)]
+        own, others = (participant.client.joined.attempt for participant in (self.attacker, self.honest[0]))
+        names = (name for name in (b"name %d" % number for number in itertools.count()) if home_of(name, self.ps_count) == ps)
+        for wrong in (others + 1, 1 << 63, HUGE, 0):        # 0: not known
+            name, result = next(names), "MEMBER_GONE" if wrong else floats(2, 4)
+            for participant, attempts in ((self.attacker, [own, wrong]), (self.honest[0], [own, others])):
+                meeting = participant.header(name, tasks=tasks, attempts=attempts)
+                self.assertEqual(participant.contribute(ps, floats(1, 2), meeting), ("done", ""))
+            for participant in (self.attacker, self.honest[0]):
+                self.assertEqual(participant.pull(ps, name), result)
+                participant.acknowledge(ps)
+        self.nothing_is_kept(but=6 * END_BYTES)
+
+    def test_rounds_of_many_attempts_of_another_stay_within_the_bound(self):
+        ps, own, fates = self.home(), self.attacker.client.joined.attempt, set()
+        for number, attempt in enumerate([*range(1, 101), *range(HUGE, HUGE - 100, -1), *[7, HUGE] * 20]):
+            for round_number in (1, number + 2):
+                meeting = self.attacker.header(number=round_number, tasks=[worker(1), worker(4)], shape=(8192,), timeout_ms=0xffffffff,
+                                               attempts=[own, attempt])
+                fates.add(self.attacker.contribute(ps, bytes(32_768), meeting)[0])
+            self.attacker.commit(ps, acked_through=self.attacker.sequence)
+        self.assertLessEqual(fates, {"done", "BUSY", "ALREADY_EXISTS"})
+        self.assertLessEqual(self.meet_bytes(ps), 64 * 33_000 + MIB)
+        self.nobody_was_harmed()
+        self.late.leave()
+        self.attacker.leave()
+        self.nothing_is_kept()
+
     def test_names_and_rounds_that_are_none_are_refused(self):
         self.is_refused("MALFORMED", "no round 0", number=0)
         self.is_refused("MALFORMED", "no round 18446744073709551615", number=HUGE)
@@ -456,6 +498,47 @@ class Meetings(Attack):
             meeting = self.attacker.header(number=number)
             self.assertEqual(self.attacker.contribute(ps, floats(1, 2), meeting), ("done", ""))
         self.nothing_is_kept()      # it wanted nothing of any of them
+
+    def test_pushes_in_waiting_that_are_none_do_nothing(self):
+        ps = self.home()
+        odd = ([0], [HUGE], [0] * 256, [HUGE] * 256, range(256, 0, -1), [5, 1, 5], [HUGE, 0], range(HUGE - 255, HUGE + 1))
+        for number, (waiting, through) in enumerate(itertools.product(odd, (0, 3, HUGE)), 1):
+            self.attacker.commit(ps, met_through=through, waiting=waiting)
+            self.assertEqual(self.attacker.contribute(ps, floats(1, 2), self.attacker.header(number=number)), ("done", ""))
+        self.nobody_was_harmed()
+        self.attacker.acknowledge(ps)
+        self.attacker.commit(ps, met_through=HUGE)
+        self.nothing_is_kept()
+
+    def test_more_pushes_in_waiting_than_a_commit_may_name_end_the_stream(self):
+        ps = self.home()
+        for number, count in enumerate((257, 512, 100_000, 1_000_000), 1):
+            self.attacker.commit(ps, met_through=1, waiting=range(1, count + 1))
+            self.assertIsNone(self.attacker.pushes[ps].next())
+            self.assertEqual(self.attacker.pushes[ps].ended[-1].code(), grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertEqual(self.attacker.contribute(ps, floats(1, 2), self.attacker.header(number=number)), ("done", ""))
+            self.attacker.acknowledge(ps)
+        self.nothing_is_kept()
+
+    def test_rounds_that_are_said_to_be_waited_for_stay_within_the_bound(self):
+        ps = self.home()
+        self.fill_with_rounds(timeout_ms=0xffffffff)
+        everything = range(1, self.attacker.sequence + 1)
+
+        def one_more():
+            meeting = self.attacker.header(tasks=[worker(1), worker(4)], shape=(MIB // 4,), timeout_ms=0xffffffff)
+            return self.attacker.contribute(ps, bytes(MIB), meeting)[0]
+
+        for waiting in (everything, [*everything, HUGE]):
+            for _ in range(20):
+                self.attacker.commit(ps, met_through=HUGE, waiting=waiting)
+            self.assertEqual(one_more(), "OUT_OF_MEMORY")
+            self.nobody_was_harmed()
+        self.attacker.commit(ps, met_through=HUGE, waiting=[*reversed(everything)])     # out of order: most are not found
+        self.assertEqual(one_more(), "done")
+        self.late.leave()
+        self.attacker.leave()
+        self.nothing_is_kept()
 
     # ---- what is left behind
 
