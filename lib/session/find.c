@@ -70,7 +70,9 @@ bool links_learn(struct session *session, char *const *addresses, size_t count)
         merged[i] = configured ? config->ps_addresses[i] : addresses[i];
     }
     const char *const *kept = session_keep_texts(session, merged, (uint32_t)count);
-    if (kept == NULL) {
+    session->told_addresses =
+        session_keep_texts(session, (const char *const *)addresses, (uint32_t)count);
+    if (kept == NULL || session->told_addresses == NULL) {
         session->exhausted = true;
         return false;
     }

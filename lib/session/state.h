@@ -294,6 +294,7 @@ struct session {
     bool leave_heard; /* by ps 0, or the run ended well without it: its answer is not needed */
     uint64_t settling_us;
 
+    const char *const *told_addresses; /* of the ps, as ps 0 has them; NULL: not told yet */
     struct link *links;
     uint32_t link_count;
     struct link *touched; /* something may go out there */

@@ -4,18 +4,36 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "error.h"
 #include "text.h"
 
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
 #define CHUNK_BYTES_MIN 64u
+#define TOLD_BYTES 280u
 
 const char *ps_address(const struct session *session, uint32_t ps)
 {
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
 
     return address[0] == '\0' ? "an unknown address" : address;
+}
+
+struct told_address {
+    char text[TOLD_BYTES];
+};
+
+/* " (at h1:2222 for ps 0)": ps 0 may have another address than this configuration. */
+static struct told_address told_address(const struct session *session, uint32_t ps)
+{
+    const char *told = session->told_addresses == NULL ? "" : session->told_addresses[ps];
+    struct told_address address = {""};
+
+    assert(ps < session->link_count);
+    if (told[0] != '\0' && strcmp(told, ps_address(session, ps)) != 0)
+        (void)text_print_line(address.text, sizeof address.text, " (at %s for ps 0)", told);
+    return address;
 }
 
 /* The next one: what the one before it still delivers is dropped from now on. */
@@ -215,8 +233,8 @@ static void break_stream(
         if (link->unreached_us == NEVER)
             link->unreached_us = session->now_us;
         effect_log(
-            session, "ps %" PRIu32 " at %s: the push stream broke: %s", link->ps,
-            ps_address(session, link->ps), why);
+            session, "ps %" PRIu32 " at %s%s: the push stream broke: %s", link->ps,
+            ps_address(session, link->ps), told_address(session, link->ps).text, why);
     }
     rewind_pushes(session, link);
     requests_leave_beside(session, link);
@@ -520,10 +538,10 @@ void links_check(struct session *session)
     else
         (void)fail(
             &error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "ps %" PRIu32 " at %s never answered this session's pushes, for %s: it is lost with "
+            "ps %" PRIu32 " at %s%s never answered this session's pushes, for %s: it is lost with "
             "its state, or is not reached from here; start the run again, or "
             "look at its address and at the network between",
-            ps, ps_address(session, ps), silent.text);
+            ps, ps_address(session, ps), told_address(session, ps).text, silent.text);
     session_end(session, &error, NULL);
 }
 

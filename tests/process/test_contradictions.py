@@ -39,7 +39,7 @@ class Indices(unittest.TestCase):
             with self.subTest(words):
                 command = cluster.add(Process([SUMAC, *words, "--ps", ",".join(cluster.addresses())]))
                 self.assertEqual(command.wait(), 2, command.text())
-                command.wait_for(f"ps .*answers at {address}, which the list of the ps calls ps 0: {ORDER}")
+                command.wait_for(f"ps .*answers at {address}, which (the list of the ps|this configuration) calls ps 0: {ORDER}")
                 self.assertNotIn("no variables", command.text())
 
     def test_a_ps_at_the_address_of_another_one_ends_the_run_at_once(self):

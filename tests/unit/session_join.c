@@ -329,9 +329,14 @@ static void a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted(
 static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
 {
     (void)state;
+    static const char *const addresses[] = {"h0:2222", "proxy:7"};
     struct talk talk;
+    struct session_config config = talk_member(2);
 
-    talk_join_member(&talk, 2);
+    config.ps_addresses = addresses; /* ps 0 has another name for the host of ps 1 */
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    talk_joined(&talk, 2);
     talk_hello(&talk, 0);
     talk_greet(&talk, 0);
 
@@ -343,7 +348,8 @@ static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
 
     assert_int_equal(ended->error.reason, SUMAC_REASON_PS_MISSING);
     assert_non_null(strstr(
-        ended->error.text, "ps 1 at h1:2222 never answered this session's pushes, for 60 s"));
+        ended->error.text, "ps 1 at proxy:7 (at h1:2222 for ps 0) never answered this session's "
+                           "pushes, for 60 s"));
     talk_close(&talk);
 }
 
@@ -370,14 +376,12 @@ static void another_incarnation_ends_the_session_and_names_the_ps(void **state)
     talk_close(&talk);
 }
 
-/* Before ps 0 answered the join, that address did not. */
 static void a_stream_to_another_ps_than_the_address_is_of_is_a_configuration_to_mend(void **state)
 {
     struct talk talk;
 
     (void)state;
     talk_join_member(&talk, 2);
-
     talk_writable(&talk, 1);
     talk_greet_as(&talk, 1, 1, 100, GRANT); /* the incarnation of ps 0 */
 
