@@ -87,6 +87,7 @@ struct message {
     wire_hyperparameter hyperparameter, *hyperparameters[1];
     wire_commit commit;
     uint64_t voided[3];
+    uint64_t waiting[WIRE_COMMIT_WAITING_MAX + 1];
     uint64_t payload_bytes;
     struct named_rows named[PIECES_MAX];
     uint32_t named_count;
@@ -283,6 +284,22 @@ static void make_part(
     message->request.n_parts = 1;
 }
 
+/* Ascending or not, and perhaps more than a commit may name. */
+static void
+make_waiting(struct message *message, const struct world_session *session, struct input *input)
+{
+    static const uint64_t counts[] = {1, 2, WIRE_COMMIT_WAITING_MAX, WIRE_COMMIT_WAITING_MAX + 1};
+    const uint64_t numbers[] = {session->last, session->previous, 0, 1, UINT64_MAX};
+
+    message->commit.met_through = one_of(input, numbers, 5);
+    message->commit.n_waiting = one_of(input, counts, 4);
+    message->commit.waiting = message->waiting;
+    for (uint32_t i = 0; i < 2; i++)
+        message->waiting[i] = one_of(input, numbers, 5);
+    for (uint32_t i = 2; i < message->commit.n_waiting; i++)
+        message->waiting[i] = i;
+}
+
 static void
 make_commit(struct message *message, const struct world_session *session, struct input *input)
 {
@@ -301,6 +318,8 @@ make_commit(struct message *message, const struct world_session *session, struct
         message->commit.acked_through = UINT64_MAX;
     }
     message->commit.clock = pick / 16 == 14 ? 3 : 0;
+    if (pick / 16 == 13)
+        make_waiting(message, session, input);
     message->request.commit = &message->commit;
 }
 

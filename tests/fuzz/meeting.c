@@ -65,9 +65,9 @@ static void read_header(struct input *input)
     static const char *const texts[] = {"a", "", "\xff", "two\nlines", "é"};
     static struct meeting_texts read;
     wire_meeting message = WIRE_MEETING_INIT;
-    uint64_t named[TASKS + 2];
+    uint64_t named[TASKS + 2], attempts[TASKS + 3];
     uint64_t shape[SUMAC_RANK_MAX + 2];
-    const struct meeting_task own = {.chief = sometimes(input), .index = below(input, 3)};
+    struct meeting_task own = {.chief = sometimes(input), .index = below(input, 3)};
     struct meeting meeting;
     struct sumac_error error;
 
@@ -86,13 +86,25 @@ static void read_header(struct input *input)
     message.shape = shape;
     message.axis = (uint32_t)number(input);
     message.root = (uint32_t)number(input);
-    message.split = sometimes(input);
+    const uint32_t split = next(input);
+    message.split = split % 8 == 7;
+    message.attempts = attempts;
+    if (split >= 128) { /* as many as tasks, or one more or less */
+        own.attempt = below(input, 3);
+        message.n_attempts = message.n_tasks + (split % 16 == 1) - (split % 16 == 2);
+        message.n_attempts = message.n_attempts > TASKS + 3 ? 0 : message.n_attempts;
+        for (size_t i = 0; i < message.n_attempts; i++)
+            attempts[i] = sometimes(input) ? number(input) : own.attempt;
+    }
     if (meeting_read(&message, &own, &read, &meeting, &error) != SUMAC_OK) {
         must_be_a_sentence(&error);
         return;
     }
     MUST(meeting_task_equal(&meeting.tasks[meeting.own], &own));
     MUST(meeting.root < meeting.task_count);
+    MUST(meeting.of_attempts == (message.n_attempts > 0));
+    MUST(!meeting.of_attempts || message.n_attempts == meeting.task_count);
+    MUST(meeting_other_attempt(&meeting, &meeting) == UINT32_MAX);
     MUST(meeting_compare(&meeting, &meeting, &error) == SUMAC_OK);
     uint64_t bytes = 0;
     for (uint32_t ps = 0; ps < 3; ps++) {
@@ -112,10 +124,13 @@ static void read_header(struct input *input)
 
 static struct meeting meeting_of(struct input *input)
 {
+    static struct meeting_task known[TASKS]; /* until the next one */
+
+    memcpy(known, tasks, sizeof known);
     struct meeting meeting = {
         .name = names[below(input, NAMES)],
         .round = 1 + below(input, 4),
-        .tasks = tasks,
+        .tasks = known,
         .task_count = TASKS,
         .own = below(input, TASKS),
         .operation = MEETING_SUM,
@@ -130,6 +145,10 @@ static struct meeting meeting_of(struct input *input)
         meeting.task_count = TASKS - 1;
         meeting.own %= TASKS - 1;
     }
+    const uint32_t of = next(input);
+    meeting.of_attempts = of >= 192;
+    for (uint32_t i = 0; i < TASKS; i++) /* of each: not known, the first or the second */
+        known[i].attempt = of >= 192 ? (i == meeting.own ? 1 + of % 2 : of / 2 % 3) : 0;
     return meeting;
 }
 
