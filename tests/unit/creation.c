@@ -176,7 +176,8 @@ static void replicas_that_ask_for_another_variable_are_told_how_it_differs(void 
         {{.name = "w", .partitioner = {.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 2}},
          "partitioner 1 of 2"},
         {{.name = "w",
-          .partitioner = {.kind = SUMAC_PARTITIONER_MIN_SIZE, .min_shard_bytes = 4, .max_shards = 3}},
+          .partitioner =
+              {.kind = SUMAC_PARTITIONER_MIN_SIZE, .min_shard_bytes = 4, .max_shards = 3}},
          "partitioner 2 of 0 4 3 0"},
         {{.name = "w", .partitioner = {.kind = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 8}},
          "partitioner 3 of 0 0 0 8"},

@@ -495,7 +495,7 @@ static void a_member_that_lists_one_ps_calls_it_ps_0(void **state)
     talk_close(&talk);
 }
 
-/* The ps was told only its own address, and ps 0 has not called it. */
+/* The ps knows only its own address as long as ps 0 does not call it. */
 static void the_single_address_of_a_reader_is_that_of_any_ps(void **state)
 {
     struct talk talk;
