@@ -124,6 +124,29 @@ static void more_calls_than_a_batch_may_have_are_several(void **state)
     assert_int_equal(batches, 3);
 }
 
+static void a_batch_that_is_full_of_bytes_gets_no_more_calls(void **state)
+{
+    (void)state;
+    void *at[4][REPLICAS]; /* apart */
+    const uint64_t few[REPLICAS] = {1, 1}, many[REPLICAS] = {NCCL_BATCH_BYTES, NCCL_BATCH_BYTES};
+    struct nccl_call calls[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t j = 0; j < REPLICAS; j++)
+            at[i][j] = (void *)((uintptr_t)(i + 1) << 40);
+        calls[i] = (struct nccl_call){
+            .kind = NCCL_CALL_ALL_REDUCE,
+            .op = SUMAC_REDUCE_SUM,
+            .values = {SUMAC_INT8, (const void *const *)at[i], at[i], i == 1 ? many : few, NULL},
+        };
+    }
+
+    nccl_call_divide(calls, 4, REPLICAS);
+
+    assert_true(calls[0].begins && !calls[1].begins);
+    assert_true(calls[2].begins && !calls[3].begins);
+}
+
 /* How a call's scratch comes behind that of others. */
 static void a_batch_has_no_more_calls_than_it_has_scratch_for(void **state)
 {
@@ -173,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_call_that_touches_what_another_writes_begins_a_batch),
         cmocka_unit_test(what_no_replica_reads_or_writes_is_not_touched),
         cmocka_unit_test(more_calls_than_a_batch_may_have_are_several),
+        cmocka_unit_test(a_batch_that_is_full_of_bytes_gets_no_more_calls),
         cmocka_unit_test(a_batch_has_no_more_calls_than_it_has_scratch_for),
         cmocka_unit_test(a_pause_is_a_small_part_of_the_wait),
     };

@@ -99,6 +99,19 @@ static void a_round_that_ended_badly_is_over_and_its_sentence_is_the_error(void 
     assert_int_equal(played->barrier.asked_round, 3);
 }
 
+static void a_status_that_there_is_none_of_is_unknown(void **state)
+{
+    struct played *const played = *state;
+
+    played->barrier.round = 2;
+    played->barrier.reason = SUMAC_REASON_MEMBER_GONE;
+
+    played->barrier.status = SUMAC_UNAUTHENTICATED; /* the last */
+    assert_int_equal(come(played, NULL, NULL), SUMAC_UNAUTHENTICATED);
+    played->barrier.status = SUMAC_UNAUTHENTICATED + 1;
+    assert_int_equal(come(played, NULL, NULL), SUMAC_UNKNOWN);
+}
+
 static void an_error_of_the_call_says_nothing_of_the_round(void **state)
 {
     struct played *const played = *state;
@@ -228,6 +241,7 @@ int main(void)
         played_test(a_call_whose_answer_is_lost_names_the_same_round),
         played_test(a_first_round_whose_answer_is_lost_is_asked_for_by_its_number),
         played_test(a_round_that_ended_badly_is_over_and_its_sentence_is_the_error),
+        played_test(a_status_that_there_is_none_of_is_unknown),
         played_test(an_error_of_the_call_says_nothing_of_the_round),
         played_test(an_answer_without_a_round_is_none),
         played_test(tasks_are_sorted),

@@ -158,6 +158,30 @@ static void a_call_that_reached_nobody_is_made_again(void **state)
     stop_serving(&served);
 }
 
+/* The session ends before the thread that waits has looked. */
+static void end_behind_the_answer(void *context, const wire_message *message)
+{
+    struct served *const served = context;
+    const struct sumac_error end = {
+        .status = SUMAC_DATA_LOSS, .reason = SUMAC_REASON_STATE_LOST, .text = "it was restarted"};
+
+    (void)message;
+    served->client.ended = true;
+    client_fail_calls(&served->client, &end);
+}
+
+static void a_call_that_was_answered_stays_so_when_the_session_ends(void **state)
+{
+    (void)state;
+    struct served served;
+
+    serve(&served, answer_the_second_call);
+
+    assert_int_equal(call_delete(&served, end_behind_the_answer, NULL), SUMAC_OK);
+
+    stop_serving(&served);
+}
+
 static void refuse_all_calls(struct rpc_call *call, const struct wire_received *received)
 {
     struct served *const served = rpc_call_user(call);
@@ -475,6 +499,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_call_that_ends_well_without_an_answer_has_failed),
         cmocka_unit_test(a_call_that_reached_nobody_is_made_again),
+        cmocka_unit_test(a_call_that_was_answered_stays_so_when_the_session_ends),
         cmocka_unit_test(a_call_that_a_ps_refused_is_not_made_again),
         cmocka_unit_test(a_call_of_a_session_that_ends_for_want_of_memory_is_over),
         cmocka_unit_test(a_call_that_there_was_no_memory_for_is_made_when_there_is_some),

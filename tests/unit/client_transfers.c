@@ -306,6 +306,31 @@ static void a_push_beyond_the_most_waits_for_one_to_be_over(void **state)
     assert_non_null(strstr(error.text, " pushes are under way, and none was over within 200 ms"));
 }
 
+static void lose_state(struct rpc_call *call, const struct wire_received *received)
+{
+    (void)received;
+    rpc_call_finish(call, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "a ps was restarted");
+}
+
+static void a_push_that_waits_for_room_fails_when_the_session_ends(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = one_value()};
+    struct sumac_push *made = NULL, *extra = NULL;
+    struct sumac_error error = {0};
+
+    played->transfers[WIRE_TRANSFER_PUSH].message = lose_state; /* given */
+    for (int i = 0; i < SESSION_PUSHES_IN_FLIGHT_MAX; i++)
+        assert_int_equal(
+            sumac_client_push(&played->client, &delta, 1, NULL, &made, NULL), SUMAC_OK);
+
+    assert_int_equal( /* when, then */
+        sumac_client_push(&played->client, &delta, 1, NULL, &extra, &error), SUMAC_DATA_LOSS);
+
+    assert_int_equal(error.reason, SUMAC_REASON_STATE_LOST);
+    assert_null(extra);
+}
+
 static uint64_t wall_us(void)
 {
     struct timespec now;
@@ -699,6 +724,7 @@ int main(void)
         played_test(scales_and_norms_that_make_no_sense_are_refused),
         played_test(a_norm_is_that_of_every_float_type),
         played_test(a_push_beyond_the_most_waits_for_one_to_be_over),
+        played_test(a_push_that_waits_for_room_fails_when_the_session_ends),
         played_test(a_push_says_when_it_was_made),
         played_test(every_answer_is_heard),
         played_test(a_ps_that_does_not_say_who_is_missing_is_named),

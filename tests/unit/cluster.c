@@ -380,6 +380,8 @@ static void a_hosts_name_is_as_long_as_dns_has_it(void **state)
             address[dot] = '.';
         strcpy(address + length, ":1");
         assert_int_equal(address_flaw(address, length + 2) == NULL, length <= 253);
+        strcpy(address + length, ".:1"); /* the dot that ends a name does not count */
+        assert_int_equal(address_flaw(address, length + 3) == NULL, length <= 253);
     }
     memset(address, 'x', 63);
     strcpy(address + 63, ":1");

@@ -195,6 +195,35 @@ static void a_wait_that_is_well_tells_no_reason_of_the_one_before(void **state)
     device_close(device);
 }
 
+/* Wait for the test. */
+static enum sumac_status be_held(void *context)
+{
+    (void)pthread_barrier_wait(context);
+    return SUMAC_OK;
+}
+
+static void a_wait_that_is_too_short_tells_no_reason_of_the_one_before(void **state)
+{
+    (void)state;
+    struct device *device = opened(0); /* given */
+    struct device_queue *queue = queue_of(device);
+    pthread_barrier_t held;
+
+    assert_int_equal(pthread_barrier_init(&held, NULL, 2), 0);
+    device_run(queue, end_thread, NULL);
+    assert_int_equal(device_wait(queue), SUMAC_ABORTED);
+    device_run(queue, be_held, &held);
+
+    assert_int_equal(device_settle(queue, 0), SUMAC_DEADLINE_EXCEEDED); /* when */
+
+    assert_string_equal(device_why(queue), ""); /* then */
+    (void)pthread_barrier_wait(&held);
+    assert_int_equal(device_wait(queue), SUMAC_OK);
+    pthread_barrier_destroy(&held);
+    device_queue_close(queue);
+    device_close(device);
+}
+
 static void closing_a_queue_finishes_what_is_in_it(void **state)
 {
     (void)state;
@@ -725,6 +754,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_put_into_a_queue_runs_in_that_order_however_much_it_is),
         cmocka_unit_test(the_first_failure_is_told_by_the_next_wait_and_only_by_that),
         cmocka_unit_test(a_wait_that_is_well_tells_no_reason_of_the_one_before),
+        cmocka_unit_test(a_wait_that_is_too_short_tells_no_reason_of_the_one_before),
         cmocka_unit_test(closing_a_queue_finishes_what_is_in_it),
         cmocka_unit_test(an_empty_queue_need_not_be_waited_for),
         cmocka_unit_test(a_devices_memory_is_zeroed_and_copied_in_the_order_of_the_queue),

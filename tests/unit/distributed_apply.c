@@ -92,6 +92,27 @@ static void slots_are_read_of_each_component(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static void an_assignment_leaves_slots_that_somebody_else_has(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(1); /* given */
+    struct sumac_value *gradient = vector(2, 4), *assigned = vector(5, 6), *before = NULL;
+    struct sumac_distributed *variable = variable_of(
+        strategy, (struct sumac_distributed_options){.function = SUMAC_FUNCTION("momentum")});
+
+    assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
+    assert_int_equal(sumac_distributed_slots(variable, &before, NULL), SUMAC_OK);
+
+    assert_int_equal( /* when */
+        sumac_distributed_assign(variable, NULL, assigned, NULL, NULL), SUMAC_OK);
+
+    expect_slots(variable, "({\"momentum\": float32[2] 2 4},)"); /* then */
+    expect_printed(before, "({\"momentum\": float32[2] 2 4},)");
+    sumac_value_unref(gradient);
+    sumac_value_unref(assigned);
+    sumac_strategy_destroy(strategy);
+}
+
 /* rmsprop has a third slot where it is centered; slots of half types are float32. */
 static void slots_are_those_that_the_variable_has(void **state)
 {
@@ -367,6 +388,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_component_has_its_slots),
         cmocka_unit_test(slots_are_read_of_each_component),
+        cmocka_unit_test(an_assignment_leaves_slots_that_somebody_else_has),
         cmocka_unit_test(slots_are_those_that_the_variable_has),
         cmocka_unit_test(each_slot_begins_as_its_function_says),
         cmocka_unit_test(functions_are_those_of_the_variable),

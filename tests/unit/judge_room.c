@@ -67,11 +67,31 @@ static void while_no_other_one_waits_it_is_not_closed(void **state)
     world_free(world);
 }
 
+static void while_the_other_one_that_waited_is_closed_it_is_not_closed(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two(); /* given */
+    const uint32_t keeps = world_joined(world, "worker", 0, 1);
+    const uint32_t left = world_joined(world, "worker", 1, 2);
+
+    report_room(world, 1, 0, left);
+    world_leave(world, left, true);
+    world_settle_down(world);
+    world_forget(world);
+
+    report_room(world, 0, keeps, 0); /* when */
+    world_settle_down(world);
+
+    world_expect(world, ""); /* then */
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_that_keeps_room_from_another_one_is_closed),
         cmocka_unit_test(while_no_other_one_waits_it_is_not_closed),
+        cmocka_unit_test(while_the_other_one_that_waited_is_closed_it_is_not_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

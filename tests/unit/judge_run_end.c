@@ -309,6 +309,7 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
 
     world_pass(world, 12 * SECOND);
     assert_true(world_waits(world, waits));
+    assert_false(world_waits(world, "after the first join")); /* once is enough */
     assert_true(
         world_logged(world, "the end of the run waits for worker 1, worker 2, never joined"));
     world_pass(world, 50 * SECOND);

@@ -315,10 +315,11 @@ static void pulls_that_wait_for_the_same_share_a_sentence(void **state)
     talk_tick(talk, 1000);
     pull_at(talk, members.pull[3], 8, 6, 0);
     pull_at(talk, members.pull[1], 9, 7, 0);
+    pull_at(talk, members.pull[1], 10, 7, 1);
 
     assert_string_equal(
         waits(talk),
-        "2 pulls have waited up to 2 s for step 6 of worker 2, which has finished 5 (no push or "
+        "3 pulls have waited up to 2 s for step 6 of worker 2, which has finished 5 (no push or "
         "pull on ps 1 for 2 s)\n"
         "pull 9 has waited 1 s for step 7 of worker 2, which has finished 5 (no push or pull on ps "
         "1 for 2 s); worker 3, which has finished 6 (no push or pull on ps 1 for 1 s)\n");

@@ -538,6 +538,52 @@ static void a_members_ordinary_part_that_others_contributions_leave_no_room_is_r
     assert_non_null(strstr(talk->refused, "keeps 3782 for the contributions of members"));
 }
 
+static void a_part_that_is_refused_beside_steps_has_its_turn(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM);
+    const struct talk_part contribution = large_contribution(1);
+    struct talk_part small = {
+        .sequence = 1, .eager = true, .shard = VARIABLE, .shards = 1, .values = ones, .count = 1};
+    struct talk_part ordinary = large(2, 1, 1);
+
+    talk_part(talk, members.push[3], &small); /* given */
+    talk_ask(talk, members.push[1], &contribution);
+    talk_expect(talk, "staged 1\ndone 1 [1]\nresend 1\n");
+    ordinary.room = ROOM + 1;
+    talk_ask(talk, members.push[3], &ordinary);
+    talk_expect(talk, "refused 2 PART_TOO_LARGE\n");
+
+    talk_commit(talk, members.push[3], 2, 2, 0); /* when */
+    small.sequence = 3;
+    small.previous = 2;
+    talk_part(talk, members.push[3], &small);
+
+    talk_expect(talk, "done 2 voided\nstaged 3\ndone 3 [2]\n"); /* then */
+}
+
+static void a_contribution_behind_a_part_that_is_committed_is_due(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, 3 * ROOM);
+    const uint64_t observer = open_observer(talk);
+    const struct talk_part before = large(2, 1, 20); /* its push 1 never comes here */
+    const struct talk_part other = large(1, 0, 30);
+    struct talk_part contribution = large_contribution(1);
+
+    talk_ask(talk, members.push[3], &before); /* given */
+    talk_part(talk, members.push[3], &before);
+    talk_commit(talk, members.push[3], 2, 0, 0);
+    contribution.sequence = 3;
+    contribution.previous = 2;
+    talk_ask(talk, members.push[3], &contribution);
+    talk_expect(talk, "resend 2\nstaged 2\nresend 3\n");
+
+    talk_ask(talk, observer, &other); /* when */
+
+    talk_expect(talk, "refused 1 PART_TOO_LARGE\n"); /* then */
+}
+
 static void an_ordinary_part_gives_way_to_a_contribution_however_old_it_is(void **state)
 {
     struct talk *const talk = *state;
@@ -697,6 +743,8 @@ int main(void)
         talk_test(ordinary_parts_leave_room_for_a_step),
         talk_test(a_members_ordinary_part_takes_the_room_of_its_own_contribution),
         talk_test(a_members_ordinary_part_that_others_contributions_leave_no_room_is_refused),
+        talk_test(a_part_that_is_refused_beside_steps_has_its_turn),
+        talk_test(a_contribution_behind_a_part_that_is_committed_is_due),
         talk_test(an_ordinary_part_gives_way_to_a_contribution_however_old_it_is),
         talk_test(contributions_to_a_later_step_give_way_to_those_of_the_open_one),
     };

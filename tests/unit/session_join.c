@@ -326,6 +326,21 @@ static void a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted(
     talk_close(&talk);
 }
 
+static void a_ps_0_that_forgot_the_session_on_an_open_stream_was_not_restarted(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    talk_tick_after(&talk, LEASE_MS / 3);
+
+    talk_call_failed(&talk, WIRE_SESSIONS_RENEW, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN);
+
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_ENDED)->error.reason, SUMAC_REASON_SESSION_UNKNOWN);
+    talk_close(&talk);
+}
+
 static void a_ps_that_was_never_reached_has_lost_no_state(void **state)
 {
     (void)state;
@@ -772,6 +787,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_does_not_know_the_session_ends_it),
         cmocka_unit_test(a_ps_that_has_forgotten_a_session_that_leaves_does_not_end_it),
         cmocka_unit_test(a_ps_0_that_forgot_the_session_and_whose_stream_broke_was_restarted),
+        cmocka_unit_test(a_ps_0_that_forgot_the_session_on_an_open_stream_was_not_restarted),
         cmocka_unit_test(a_ps_that_was_never_reached_has_lost_no_state),
         cmocka_unit_test(another_incarnation_ends_the_session_and_names_the_ps),
         cmocka_unit_test(a_ps_that_comes_back_in_another_cluster_has_lost_its_state),

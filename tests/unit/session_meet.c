@@ -419,6 +419,28 @@ static void a_round_that_waits_is_named_beside_later_ones_that_are_over(void **s
     talk_close(&talk);
 }
 
+static void a_round_that_is_over_is_told_once(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meets[3];
+
+    talk_open(&talk, 1); /* given */
+    for (uint64_t i = 0; i < 2; i++)
+        contribute_next(&talk, &meets[i], TOKEN + 2 * i);
+    hear_of(&talk, TOKEN + 2);
+    talk_tick_after(&talk, TELL_MS);
+    assert_non_null(talk_request(&talk, 0)->commit);
+    talk_writable(&talk, 0);
+
+    meets[2].pushed = meets[1].pushed;
+    contribute_as(&talk, &meets[2], TOKEN + 4, false, meets[1].pulled); /* when */
+
+    assert_int_equal(talk_request(&talk, 0)->n_parts, 1); /* then */
+    assert_null(talk_request(&talk, 0)->commit);
+    talk_close(&talk);
+}
+
 static void a_commit_names_no_more_rounds_that_wait_than_a_ps_takes(void **state)
 {
     (void)state;
@@ -633,6 +655,7 @@ int main(void)
         cmocka_unit_test(or_after_a_while),
         cmocka_unit_test(not_what_is_still_waited_for),
         cmocka_unit_test(a_round_that_waits_is_named_beside_later_ones_that_are_over),
+        cmocka_unit_test(a_round_that_is_over_is_told_once),
         cmocka_unit_test(a_commit_names_no_more_rounds_that_wait_than_a_ps_takes),
         cmocka_unit_test(rows_come_with_their_indices_and_extents),
         cmocka_unit_test(several_results_in_one_answer_are_lent_together),

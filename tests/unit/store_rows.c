@@ -190,6 +190,26 @@ static void the_oldest_view_is_ended_when_rows_take_too_much(void **state)
     store_let_go(store, shard);
 }
 
+static void a_view_is_ended_when_the_list_of_the_first_row_takes_too_much(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct shard *const shard = make(store);
+    struct view view;
+
+    store->view_bytes_max = row_bytes(1) - 1; /* given */
+    open_view(store, &view, VIEW_OF_VALUES, shard);
+    store->position++;
+
+    assert_false(write_row(store, shard, 0, 10)); /* when */
+
+    assert_true(view.ended); /* then */
+    assert_int_equal(store->view_bytes, 0);
+    expect_consistent(store);
+    store_view_uncover(&view, shard);
+    store_let_go(store, shard);
+}
+
 /* ---- whatever happens ---- */
 
 struct seen {
@@ -269,6 +289,8 @@ int main(void)
             a_block_that_is_lent_or_of_small_rows_is_copied_whole, begin, end),
         cmocka_unit_test_setup_teardown(
             the_oldest_view_is_ended_when_rows_take_too_much, begin, end),
+        cmocka_unit_test_setup_teardown(
+            a_view_is_ended_when_the_list_of_the_first_row_takes_too_much, begin, end),
         cmocka_unit_test_setup_teardown(every_view_reads_what_was_there, begin, end),
     };
 

@@ -547,6 +547,44 @@ static void a_mirrored_value_that_is_brought_here_is_of_the_same_replicas(void *
     sumac_value_unref(mirrored);
 }
 
+static enum sumac_status read_nothing(
+    struct sumac_place place, const void *there, void *here, uint64_t bytes,
+    struct sumac_error *error)
+{
+    (void)place, (void)there, (void)here, (void)bytes, (void)error;
+    return SUMAC_ABORTED;
+}
+
+static void count_free(void *count) { ++*(uint32_t *)count; }
+
+static void slices_whose_indices_cannot_be_brought_here_give_back_their_rows(void **state)
+{
+    (void)state;
+    static const struct reach way = {.read = read_nothing, .write = write_far};
+    const struct sumac_place near = {SUMAC_PLACE_HOST, 0}, far = {SUMAC_PLACE_CUDA, 0};
+    struct sumac_tensor rows = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(1)};
+    struct sumac_tensor indices = {.dtype = SUMAC_INT64, .shape = SUMAC_SHAPE(1)};
+    float row = 5;
+    int64_t index = 0;
+    uint32_t freed = 0;
+
+    assert_int_equal(
+        buffer_own(&row, sizeof row, near, count_free, &freed, &rows.buffer), SUMAC_OK);
+    assert_int_equal(
+        buffer_own(&index, sizeof index, far, count_free, &freed, &indices.buffer), SUMAC_OK);
+    struct sumac_value *here = NULL;
+    struct sumac_value *slices =
+        sumac_value_slices(sumac_value_of(&rows), sumac_value_of(&indices), SUMAC_SHAPE(3));
+    sumac_buffer_unref(rows.buffer);
+    sumac_buffer_unref(indices.buffer);
+
+    reach_set(&way);
+    assert_int_equal(sumac_value_to_host(slices, &here, NULL), SUMAC_ABORTED); /* when */
+
+    sumac_value_unref(slices); /* then */
+    assert_int_equal(freed, 2);
+}
+
 static void a_text_that_is_too_short_is_cut_and_its_length_told(void **state)
 {
     (void)state;
@@ -620,6 +658,7 @@ int main(void)
         cmocka_unit_test(a_replicas_own_copy_is_not_one_value_with_anothers),
         cmocka_unit_test(what_another_may_change_is_not_the_same_in_replicas),
         cmocka_unit_test(a_mirrored_value_that_is_brought_here_is_of_the_same_replicas),
+        cmocka_unit_test(slices_whose_indices_cannot_be_brought_here_give_back_their_rows),
         cmocka_unit_test(a_text_that_is_too_short_is_cut_and_its_length_told),
         cmocka_unit_test(of_many_elements_the_first_are_printed),
         cmocka_unit_test(replicas_are_printed_with_their_numbers),
