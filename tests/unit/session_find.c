@@ -596,10 +596,36 @@ static void a_list_of_more_ps_than_there_may_be_is_not_followed(void **state)
     talk_close(&talk);
 }
 
+static void an_address_that_was_configured_is_kept(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint8_t id[16] = {7};
+    char *addresses[] = {"10.0.0.1:2222", "10.0.0.2:2222"};
+    const struct session_config config = talk_member(1); /* given: h0 alone */
+    wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
+
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    reply.session_id = (wire_bytes){.data = id, .len = sizeof id};
+    reply.lease_ms = LEASE_MS;
+    reply.n_ps_addresses = 2;
+    reply.ps_addresses = addresses;
+
+    talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
+
+    const struct session_effect *learnt = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
+    assert_int_equal(learnt->address_count, 2);
+    assert_string_equal(learnt->addresses[0], "h0:2222");
+    assert_string_equal(learnt->addresses[1], "10.0.0.2:2222");
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_ps_is_asked_who_it_is_and_for_no_variables),
+        cmocka_unit_test(an_address_that_was_configured_is_kept),
         cmocka_unit_test(a_ps_that_is_not_up_is_asked_again_after_a_while),
         cmocka_unit_test(who_joins_waits_for_ps_0_alone_and_asks_the_others_until_it_has_joined),
         cmocka_unit_test(a_reader_is_open_when_every_ps_has_answered),

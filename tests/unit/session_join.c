@@ -701,30 +701,6 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
     talk_close(&talk);
 }
 
-static void an_address_that_was_configured_is_kept(void **state)
-{
-    (void)state;
-    struct talk talk;
-    uint8_t id[16] = {7};
-    char *addresses[] = {"10.0.0.1:2222", "10.0.0.2:2222"};
-    const struct session_config config = talk_member(1); /* given: h0 alone */
-    wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
-
-    start(&talk, &config);
-    reply.session_id = (wire_bytes){.data = id, .len = sizeof id};
-    reply.lease_ms = LEASE_MS;
-    reply.n_ps_addresses = 2;
-    reply.ps_addresses = addresses;
-
-    talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
-
-    const struct session_effect *learnt = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
-    assert_int_equal(learnt->address_count, 2);
-    assert_string_equal(learnt->addresses[0], "h0:2222");
-    assert_string_equal(learnt->addresses[1], "10.0.0.2:2222");
-    talk_close(&talk);
-}
-
 static void a_settle_that_is_said_again_is_waited_for_no_longer(void **state)
 {
     (void)state;
@@ -806,7 +782,6 @@ int main(void)
         cmocka_unit_test(a_ps_that_was_terminated_does_not_make_a_leave_good),
         cmocka_unit_test(a_run_that_ends_with_the_leave_is_no_error),
         cmocka_unit_test(a_process_that_slept_holds_it_against_no_ps),
-        cmocka_unit_test(an_address_that_was_configured_is_kept),
         cmocka_unit_test(a_settle_that_is_said_again_is_waited_for_no_longer),
         cmocka_unit_test(a_second_ps_that_was_terminated_leaves_no_more_time_than_the_first),
     };
