@@ -205,12 +205,12 @@ class Watching(unittest.TestCase):
         self.assertEqual(json.loads(terminal.written.split(b"\r")[0])["missing"], [])
 
     def test_a_watch_on_a_terminal_ends_with_the_run_and_not_with_its_interval(self):
-        terminal = self.watch(120, interval_ms=8000)
+        terminal = self.watch(120, interval_ms=20000)
         terminal.read_until(lambda written: HOME in written)        # which is after the first interval
         begun = time.monotonic()
         self.member.say("leave done")
         self.assertEqual(terminal.wait(), 0)
-        self.assertLess(time.monotonic() - begun, 6)
+        self.assertLess(time.monotonic() - begun, 15)
 
     def test_a_run_that_ends_well_ends_the_watch_well(self):
         """However long ago the latest sample is: the ps says so between two of them."""
