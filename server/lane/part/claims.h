@@ -48,8 +48,8 @@ struct claim {
     uint64_t room_bytes, used_bytes;
     uint64_t since_us;        /* when its room was kept, or CLAIM_PROGRESS_BYTES of it came, … */
     uint64_t progress_bytes;  /* … and what has come since then */
-    uint64_t small_bytes;     /* of small parts, since its room is kept, … */
-    uint32_t other_count;     /* … and so many other large parts of its session became whole */
+    uint64_t small_bytes;     /* of small parts that came since its room was kept */
+    uint32_t other_count;     /* large parts of its session that became whole since then */
     uint64_t wanted_us;       /* when its part was last to give way, and … */
     uint64_t wanted_since_us; /* … since when it is */
     bool way_asked;           /* its part was asked to give way */
