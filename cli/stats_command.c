@@ -229,10 +229,11 @@ static bool pause_and_draw(struct sight *sight, uint64_t until_us)
     bool drawn = true;
 
     for (uint64_t now = now_us(); drawn && now < until_us; now = now_us()) {
-        if (screen_wait(now + LISTEN_US < until_us ? now + LISTEN_US : until_us))
-            drawn = draw(sight);
-        if (last_word_listen(&sight->word, now_us() + 1))
+        const uint64_t due_us = now + LISTEN_US < until_us ? now + LISTEN_US : until_us;
+        if (last_word_listen(&sight->word, due_us))
             break;
+        if (screen_wait(due_us)) /* no longer, unless there is no stream to listen to */
+            drawn = draw(sight);
     }
     return drawn;
 }
