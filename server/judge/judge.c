@@ -177,8 +177,10 @@ static void begin_again(struct judge *judge)
     judge->orders_given = judge->beginnings << JUDGE_ORDERS_OF_BEGINNING_BITS;
     judge->first_join_us = judge->memberless_since_us = judge->member_joined ? judge->now_us : 0;
     for (struct judge_session *session = judge->sessions.first; session != NULL;
-         session = session->in_judge.next)
+         session = session->in_judge.next) {
         session->heard_us = judge->now_us;
+        session->joined_us = session->settling_us = judge->now_us;
+    }
     judge_barriers_begin_again(judge);
     if (judge->phase == JUDGE_RUNNING)
         judge_orders_begin_again(judge);

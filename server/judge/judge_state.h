@@ -213,6 +213,7 @@ struct judge_session {
     uint64_t final;
     uint64_t acked_through;      /* the largest that a ps has: above it `voided` lacks none */
     struct close_cause cause;    /* from CLOSING on */
+    uint64_t settling_us;        /* when CLOSING began */
     struct judge_voided *voided; /* NULL: none */
     uint32_t orders;             /* in the list that name it */
 };

@@ -355,7 +355,9 @@ static const char *peer_limit(const struct judge *judge, uint32_t ps)
     if (judge->peers[ps].refused_us != 0)
         return "the run ends for it";
     if (!judge->peers[ps].met && judge->first_join_us == 0)
-        return "until somebody joins this wait has no limit";
+        return judge_text(
+            judge, "until a member joins this wait has no limit, so far %s",
+            text_time_us(judge->now_us - judge->config->started_us).text);
     if (!judge->peers[ps].met)
         waited_us = judge->now_us - judge->first_join_us;
     return judge_text(

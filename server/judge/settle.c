@@ -25,6 +25,7 @@ void judge_settle(
     assert(session->voided == NULL); /* nobody has reported it yet */
     session->state = JUDGE_SESSION_CLOSING;
     session->cause = *cause;
+    session->settling_us = judge->now_us;
     session->final = session->acked_through = session->made_step = session->made_sequence = 0;
     judge_session_changed(judge, session);
     judge_calls_of_session_fail(judge, session);

@@ -24,6 +24,13 @@ static void say(struct judge_waits *sentences, const char *text)
     sentences->items[sentences->count++] = (char *)text;
 }
 
+/* "25 s" */
+static const char *so_far(const struct judge *judge, uint64_t since_us)
+{
+    assert(since_us <= judge->now_us);
+    return judge_text(judge, "%s", text_time_us(judge->now_us - since_us).text);
+}
+
 static bool settles(const struct judge_session *session)
 {
     return session->state == JUDGE_SESSION_CLOSING || session->state == JUDGE_SESSION_DECIDING;
@@ -39,27 +46,34 @@ static void say_held_up(
     const struct judge *judge, struct judge_waits *sentences, const char *what,
     bool (*waits)(const struct judge_session *session), uint32_t ps)
 {
+    uint64_t since_us = judge->now_us;
     struct listing names = {0};
 
     assert(ps < judge->ps_count);
     for (const struct judge_session *session = judge->sessions.first; session != NULL;
-         session = session->in_judge.next)
-        if (waits(session))
-            listing_add(&names, session->label);
+         session = session->in_judge.next) {
+        if (!waits(session))
+            continue;
+        listing_add(&names, session->label);
+        const uint64_t began_us = joins(session) ? session->joined_us : session->settling_us;
+        since_us = began_us < since_us ? began_us : since_us;
+    }
     if (names.count > 0 && has_room(sentences))
         say(sentences,
             judge_text(
-                judge, "%s%s of %s wait%s for %s", what, names.count == 1 ? "" : "s",
-                listing_end(&names), names.count == 1 ? "s" : "", judge_peer_text(judge, ps)));
+                judge, "%s%s of %s wait%s for %s; so far %s", what, names.count == 1 ? "" : "s",
+                listing_end(&names), names.count == 1 ? "s" : "", judge_peer_text(judge, ps),
+                so_far(judge, since_us)));
 }
 
 static const char *join_wait(const struct judge *judge, const struct judge_session *session)
 {
     assert(joins(session));
     return judge_text(
-        judge, "join of %s waits for %s", session->label,
+        judge, "join of %s waits for %s; so far %s", session->label,
         session->state == JUDGE_SESSION_WAITING ? "its earlier session to be settled"
-                                                : "every ps to open it");
+                                                : "every ps to open it",
+        so_far(judge, session->joined_us));
 }
 
 static const char *settle_wait(const struct judge *judge, const struct judge_session *session)
@@ -68,9 +82,12 @@ static const char *settle_wait(const struct judge *judge, const struct judge_ses
     const uint32_t short_of_memory = judge_order_short(judge, session);
     if (short_of_memory < judge->ps_count)
         return judge_text(
-            judge, "settle of %s waits for memory for what was refused, as %s has it",
-            session->label, judge_peer_text(judge, short_of_memory));
-    return judge_text(judge, "settle of %s is under way", session->label);
+            judge, "settle of %s waits for memory for what was refused, as %s has it; so far %s",
+            session->label, judge_peer_text(judge, short_of_memory),
+            so_far(judge, session->settling_us));
+    return judge_text(
+        judge, "settle of %s is under way; so far %s", session->label,
+        so_far(judge, session->settling_us));
 }
 
 static void say_sessions(const struct judge *judge, struct judge_waits *sentences)
@@ -102,7 +119,8 @@ static const char *expected(const struct judge *judge)
 static const char *first_join_wait(const struct judge *judge)
 {
     return judge_text(
-        judge, "ps 0 waits for the first join, of %s; this wait has no limit", expected(judge));
+        judge, "ps 0 waits for the first join, of %s; this wait has no limit, so far %s",
+        expected(judge), so_far(judge, judge->config->started_us));
 }
 
 static bool is_waited_for(const struct judge *judge, uint32_t ps)
@@ -151,6 +169,14 @@ static void say_own(struct judge *judge, struct judge_waits *sentences)
         say(sentences, missing);
 }
 
+static const char *call_wait(const struct judge *judge, const struct judge_call *call)
+{
+    const uint64_t left_us = call->until_us > judge->now_us ? call->until_us - judge->now_us : 0;
+
+    return judge_text(
+        judge, "%s; gives up in %s", judge_call_wait(judge, call), text_time_left(left_us).text);
+}
+
 void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *waits)
 {
     *waits = (struct judge_waits){.items = NULL};
@@ -163,7 +189,7 @@ void judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *
     for (const struct judge_call *call = judge->calls.first; call != NULL;
          call = call->in_judge.next)
         if (has_room(waits))
-            say(waits, judge_call_wait(judge, call));
+            say(waits, call_wait(judge, call));
     for (const struct judge_barrier *barrier = judge->barriers.first; barrier != NULL;
          barrier = barrier->in_judge.next)
         if (barrier->open && has_room(waits))

@@ -276,16 +276,18 @@ char *lane_shutdown_wait(struct lane *lane)
             lane->index, coordinator_address(lane), time_left(lane).text);
     if (!lane->any_hello)
         return out_text(
-            &lane->out, "ps %u waits for its first call from ps 0 at %s; this wait has no limit",
-            lane->index, coordinator_address(lane));
+            &lane->out,
+            "ps %u waits for its first call from ps 0 at %s; this wait has no limit, so far %s",
+            lane->index, coordinator_address(lane), text_time_ms(silent_ms).text);
     if (silent)
         return out_text(
             &lane->out, "ps %u waits for ps 0 at %s, last heard from %s ago; gives up in %s",
             lane->index, coordinator_address(lane), text_time_ms(silent_ms).text,
             time_left(lane).text);
     return out_text(
-        &lane->out, "ps %u waits for the first join, of %s; this wait has no limit", lane->index,
-        expected_members(lane));
+        &lane->out, "ps %u waits for the first join, of %s; this wait has no limit, so far %s",
+        lane->index, expected_members(lane),
+        text_time_us(lane->now_us - lane->config.started_us).text);
 }
 
 void lane_shutdown_watch(struct lane *lane)

@@ -169,14 +169,14 @@ static void before_the_first_join_a_ps_waits_without_limit_and_names_the_members
     world_pass(world, 300 * SECOND);
     world_expect(world, "");
     assert_true(world_logged(
-        world, "ps 0 waits for ps 1 at h1:1, never heard from; until somebody joins this wait has "
-               "no limit"));
+        world, "ps 0 waits for ps 1 at h1:1, never heard from; until a member joins this wait has "
+               "no limit, so far 255 s"));
     assert_true(world_logged(
         world, "ps 0 waits for the first join, of worker 0, worker 1, worker 2; this wait has no "
-               "limit"));
+               "limit, so far 255 s"));
     assert_true(world_waits(
         world, "ps 0 waits for the first join, of worker 0, worker 1, worker 2; this wait has no "
-               "limit"));
+               "limit, so far 300 s"));
 
     world_all_up(world);
     world_joined(world, "worker", 0, 1);
@@ -448,15 +448,16 @@ static void the_statistics_say_what_is_waited_for(void **state)
     struct judge_waits waits;
 
     world_join(world, "worker", 1, 1);
+    world_pass(world, 2 * SECOND);
 
     judge_list_waits(world->judge, world->now_us, &waits);
 
     assert_int_equal(waits.count, 2);
     assert_int_equal(waits.left_out, 0);
     assert_string_equal(
-        waits.items[0], "ps 0 waits for ps 1 at h1:1, never heard from; gives up in 60 s");
+        waits.items[0], "ps 0 waits for ps 1 at h1:1, never heard from; gives up in 58 s");
     assert_string_equal(
-        waits.items[1], "join of worker 1 waits for ps 1 at h1:1, never heard from");
+        waits.items[1], "join of worker 1 waits for ps 1 at h1:1, never heard from; so far 2 s");
     world_free(world);
 }
 
@@ -467,13 +468,37 @@ static void joins_that_wait_for_one_ps_are_one_sentence(void **state)
     struct judge_waits waits;
 
     world_join(world, "worker", 2, 1);
+    world_pass(world, 3 * SECOND);
     world_join(world, "worker", 0, 2);
 
     judge_list_waits(world->judge, world->now_us, &waits); /* when */
 
     assert_int_equal(waits.count, 2); /* then */
     assert_string_equal(
-        waits.items[1], "joins of worker 2, worker 0 wait for ps 1 at h1:1, never heard from");
+        waits.items[1],
+        "joins of worker 2, worker 0 wait for ps 1 at h1:1, never heard from; so far 3 s");
+    world_free(world);
+}
+
+static void a_join_and_a_settle_say_how_long_they_have_waited(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 3); /* given */
+
+    world_all_up(world);
+    const uint32_t joined = world_joined(world, "worker", 0, 1);
+    world->ps[1].silent = true;
+
+    world_join(world, "worker", 1, 2); /* when */
+    world_pass(world, SECOND);
+    world_leave(world, joined, true);
+    world_pass(world, SECOND);
+
+    assert_true(world_waits(/* then */
+                            world, "join of worker 1 waits for ps 1 at h1:1, last heard from 2 s "
+                                   "ago; so far 2 s"));
+    assert_true(world_waits(
+        world, "settle of worker 0 waits for ps 1 at h1:1, last heard from 2 s ago; so far 1 s"));
     world_free(world);
 }
 
@@ -593,6 +618,7 @@ int main(void)
         cmocka_unit_test(so_is_one_while_sigterm_waits_for_a_settle),
         cmocka_unit_test(the_statistics_say_what_is_waited_for),
         cmocka_unit_test(joins_that_wait_for_one_ps_are_one_sentence),
+        cmocka_unit_test(a_join_and_a_settle_say_how_long_they_have_waited),
         cmocka_unit_test(settles_that_wait_for_one_ps_are_one_sentence),
         cmocka_unit_test(
             a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it),

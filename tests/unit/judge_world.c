@@ -306,6 +306,7 @@ struct world *world_prepare(uint32_t ps_count, uint32_t workers)
         .members_indices = indices,
         .member_count = workers,
         .incarnation = 70,
+        .started_us = 100 * SECOND,
         .lease_ms = 10000,
         .rejoin_ms = 10000,
         .rejoin_first_ms = 60000,
@@ -787,10 +788,9 @@ bool world_waits(struct world *world, const char *text)
     struct judge_waits waits;
 
     judge_list_waits(world->judge, world->now_us, &waits);
-    bool found = false;
-    for (uint32_t i = 0; i < waits.count; i++)
-        found = found || strstr(waits.items[i], text) != NULL;
-    return found;
+    while (waits.count > 0 && strstr(waits.items[waits.count - 1], text) == NULL)
+        waits.count--;
+    return waits.count > 0;
 }
 
 bool world_logged(const struct world *world, const char *text)

@@ -612,7 +612,8 @@ static void statistics_are_readable_while_the_judge_goes_on(void **state)
 
     for (uint32_t asked = 0; asked < 4; asked++)
         assert_string_equal(
-            ask_for_waits(&ps), "create of v0 waits for ps 0 at h0:1, last heard from 0 µs ago");
+            ask_for_waits(&ps),
+            "create of v0 waits for ps 0 at h0:1, last heard from 0 µs ago; gives up in 60 s");
 }
 
 static void statistics_are_asked_as_often_as_one_likes(void **state)
@@ -621,9 +622,9 @@ static void statistics_are_asked_as_often_as_one_likes(void **state)
     uint64_t bytes = 0;
 
     for (uint32_t asked = 0; asked < 500; asked++) {
-        assert_string_equal(
+        assert_non_null(strstr(
             ask_for_waits(&ps), "ps 0 waits for the first join, of any chief or worker, its "
-                                "configuration lists none; this wait has no limit");
+                                "configuration lists none; this wait has no limit, so far "));
         bytes = bytes == 0 ? ps.talk->bytes_taken : bytes;
     }
 
