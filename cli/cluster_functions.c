@@ -25,9 +25,8 @@ ask_ps_0(const struct roster *roster, struct answers *answers, struct sumac_erro
         return status;
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "another ps than ps 0 answers at %.200s, which the list of the ps calls ps 0: correct the "
-        "index of that ps, or the order of the ps addresses",
-        first.address);
+        "another ps than ps 0 answers at %.200s, which the list of the ps calls ps 0: %s",
+        first.address, roster_remedy(roster, 0));
 }
 
 static bool take_items(struct cluster_functions *functions, size_t count, struct sumac_error *error)

@@ -13,6 +13,7 @@
 #include "error.h"
 #include "find_cluster.h"
 #include "last_word.h"
+#include "loopback.h"
 #include "sumac/client.h"
 #include "text.h"
 
@@ -43,6 +44,16 @@ make(struct roster *roster, char *const *addresses, size_t count, struct sumac_e
         error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory for a list of ps");
 }
 
+const char *roster_remedy(const struct roster *roster, uint32_t index)
+{
+    bool beside_others = false;
+
+    for (size_t i = 0; i < roster->count; i++)
+        beside_others |= !loopback_is(roster->ps[i].address);
+    return beside_others && loopback_is(roster->ps[index].address) ? LOOPBACK_REMEDY
+                                                                   : OTHER_PS_REMEDY;
+}
+
 enum sumac_status roster_check_index(
     const struct roster *roster, uint32_t index, uint32_t said, struct sumac_error *error)
 {
@@ -51,9 +62,8 @@ enum sumac_status roster_check_index(
         return SUMAC_OK;
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "ps %u answers at %.200s, which the list of the ps calls ps %u: correct the index of that "
-        "ps, or the order of the ps addresses",
-        said, roster->ps[index].address, index);
+        "ps %u answers at %.200s, which the list of the ps calls ps %u: %s", said,
+        roster->ps[index].address, index, roster_remedy(roster, index));
 }
 
 /* The ps that answered may list itself under another index. */

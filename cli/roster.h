@@ -48,6 +48,9 @@ void roster_tell(struct roster *roster, bool json);
 enum sumac_status
 roster_tell_and_check(struct roster *roster, bool json, struct sumac_error *error);
 
+/* What to do about the address of that ps, at which another ps answers. */
+const char *roster_remedy(const struct roster *roster, uint32_t index);
+
 /* Fails    FAILED_PRECONDITION (WRONG_CLUSTER): the roster has that ps by its index, and what
  *          answered there is ps number `said`. */
 enum sumac_status roster_check_index(

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "loopback.h"
 #include "text.h"
 
 #define REPORT_US 5000000u
@@ -102,14 +103,24 @@ static uint32_t first_missing(const struct session *session)
     return ps;
 }
 
+const char *ps_remedy(const struct session *session, uint32_t ps, const char *otherwise)
+{
+    const struct session_config *config = &session->config;
+
+    return loopback_remedy(
+        ps_address(session, ps), (struct address_list){config->ps_addresses, config->ps_count},
+        (struct address_list){config->members_addresses, config->member_count}, otherwise);
+}
+
 static void
 fail_missing(const struct session *session, uint32_t ps, const char *why, struct sumac_error *error)
 {
     assert(!session->links[ps].found);
     (void)fail(
         error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-        "ps %" PRIu32 " at %s did not appear within %s (%.300s); start it, or correct its address",
-        ps, ps_address(session, ps), text_time_us(session->now_us - session->began_us).text, why);
+        "ps %" PRIu32 " at %s did not appear within %s (%.300s); %s", ps, ps_address(session, ps),
+        text_time_us(session->now_us - session->began_us).text, why,
+        ps_remedy(session, ps, "start it, or correct its address"));
 }
 
 bool find_missing(const struct session *session, struct sumac_error *error)
@@ -200,8 +211,7 @@ static bool is_member(const struct session *session)
 }
 
 /* The single address of a client that is no member may be that of any ps. */
-static bool
-is_another_ps(const struct session *session, uint32_t ps, const wire_list_reply *reply)
+static bool is_another_ps(const struct session *session, uint32_t ps, const wire_list_reply *reply)
 {
     assert(ps < session->link_count);
     return reply->ps != ps && (is_member(session) || session->link_count > 1);

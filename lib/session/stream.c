@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "loopback.h"
 #include "text.h"
 
 #define STOPPING_MS 2000u /* how long the others may answer after a ps was terminated */
@@ -129,9 +130,8 @@ void fail_another_ps(
     assert(ps != link->ps);
     (void)fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "ps %" PRIu32 " answers at %s, which this configuration calls ps %" PRIu32
-        ": correct the index of that ps, or the order of the ps addresses",
-        ps, ps_address(session, link->ps), link->ps);
+        "ps %" PRIu32 " answers at %s, which this configuration calls ps %" PRIu32 ": %s", ps,
+        ps_address(session, link->ps), link->ps, ps_remedy(session, link->ps, OTHER_PS_REMEDY));
 }
 
 /* A ps ends its streams with PS_MISSING only as it exits. */

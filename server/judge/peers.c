@@ -15,6 +15,7 @@
 
 #include "error.h"
 #include "identity.h"
+#include "loopback.h"
 #include "text.h"
 
 static bool is_self(const struct judge *judge, uint32_t ps) { return ps == judge->config->index; }
@@ -393,9 +394,16 @@ void judge_peers_tick(struct judge *judge)
                            judge->peers[ps].trouble));
         else if (is_missing_too_long(judge, ps))
             judge_ps_missing(
-                judge, judge_text(
-                           judge, "%s, has not appeared for %s", judge_peer_text(judge, ps),
-                           text_time_ms(judge->config->ps_lost_ms).text));
+                judge,
+                judge_text(
+                    judge, "%s, did not appear within %s; %s", judge_peer_text(judge, ps),
+                    text_time_ms(judge->config->ps_lost_ms).text,
+                    loopback_remedy(
+                        judge->peers[ps].address,
+                        (struct address_list){judge->config->ps_addresses, judge->config->ps_count},
+                        (struct address_list){
+                            judge->config->members_addresses, judge->config->member_count},
+                        "start it, or correct its address")));
     }
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         give_alive(judge, ps);

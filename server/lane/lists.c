@@ -10,6 +10,7 @@
 #include "error.h"
 #include "identity.h"
 #include "listing.h"
+#include "loopback.h"
 
 enum sumac_status lane_order_fail_other_index(
     const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
@@ -20,9 +21,13 @@ enum sumac_status lane_order_fail_other_index(
     assert(error != NULL);
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "ps %u answers at %.200s, which the configuration of ps 0 calls ps %u: correct the index "
-        "of that ps, or the order of the ps addresses",
-        lane->index, address[0] == '\0' ? "an unknown address" : address, hello->index);
+        "ps %u answers at %.200s, which the configuration of ps 0 calls ps %u: %s", lane->index,
+        address[0] == '\0' ? "an unknown address" : address, hello->index,
+        loopback_remedy(
+            address,
+            (struct address_list){(const char *const *)hello->ps_addresses, hello->n_ps_addresses},
+            (struct address_list){lane->config.members_addresses, lane->config.member_count},
+            OTHER_PS_REMEDY));
 }
 
 static bool names_member(const wire_peer_hello *hello, const char *job, uint32_t index, size_t from)

@@ -276,10 +276,11 @@ static void a_ps_that_never_appears_ends_those_who_wait_for_it(void **state)
     world_pass(world, 2 * SECOND);
 
     world_expect(
-        world,
-        "1: UNAVAILABLE PS_MISSING ps 1 at h1:1, never heard from, has not appeared for 60 s\n"
-        "ps 0: end 138 PS_MISSING …\n"
-        "exit 138 PS_MISSING …\n");
+        world, "1: UNAVAILABLE PS_MISSING ps 1 at h1:1, never heard from, did not appear within 60 "
+               "s; start it, "
+               "or correct its address\n"
+               "ps 0: end 138 PS_MISSING …\n"
+               "exit 138 PS_MISSING …\n");
     world_free(world);
 }
 

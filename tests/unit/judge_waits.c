@@ -242,9 +242,9 @@ static const struct wait {
     uint32_t ms;
 } waits[] = {
     {"a line for the first join", wait_for_the_first_join, "waits for the first join", 5000},
-    {"a member's join without a ps", join_without_a_ps, "has not appeared for 60 s", 60000},
+    {"a member's join without a ps", join_without_a_ps, "did not appear within 60 s", 60000},
     {"an observer's join without a ps", observe_without_a_ps, "UNAVAILABLE PS_MISSING", 60000},
-    {"a ps that refuses its hello", be_refused_by_a_ps, "has not appeared for 60 s", 60000},
+    {"a ps that refuses its hello", be_refused_by_a_ps, "did not appear within 60 s", 60000},
     {"a stream that is gone", lose_a_stream, "is lost with its state", 60000},
     {"orders without an answer", have_orders_unanswered, "is lost with its state", 60000},
     {"a member's lease", join_one_of_two, "close 1: its lease ran out", 10000},

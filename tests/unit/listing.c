@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "listing.h"
+#include "loopback.h"
 
 #define SHOWN_MAX 128u /* bytes of names, beside which the count has room */
 
@@ -80,7 +81,7 @@ static void lists_contradict_each_other_by_the_index_or_the_port_of_a_ps(void **
         {{"a:1", "[::1]:1"}, {"a:1", "[::1]:2"}, 2, true},
         {{"a:1", "localhost.example:1"}, {"a:1", "localhost.example:2"}, 2, false},
         {{"a:1", "b"}, {"a:1", "b:2"}, 2, true}, /* no port */
-        {{"a:1", ""}, {NULL, "b:1"}, 2, true}, /* two unknown ones are not one */
+        {{"a:1", ""}, {NULL, "b:1"}, 2, true},   /* two unknown ones are not one */
         {{"a:1", NULL}, {"", "b:1"}, 2, true},
     };
 
@@ -127,6 +128,35 @@ static void an_address_that_is_not_known_is_said_so(void **state)
     assert_string_equal(listing_end(&listing), "a:1, (unknown), (unknown)");
 }
 
+static void loopback_is_a_remedy_only_beside_other_hosts(void **state)
+{
+    (void)state;
+    static const char *const own[] = {"localhost:1", "127.0.0.2:1", NULL, "[::1]:2"};
+    static const char *const mixed[] = {"127.0.0.1:1", "", "h1:1"};
+    const struct address_list none = {NULL, 0};
+    const struct {
+        const char *address;
+        struct address_list ps, members;
+        bool remedy;
+    } rows[] = {
+        {"localhost:1", {own, 4}, none, false},
+        {"localhost:1", {own, 4}, {own, 4}, false},
+        {"localhost:1", {own, 4}, {mixed, 2}, false},
+        {"localhost:1", {own, 4}, {mixed, 3}, true},
+        {"127.0.0.1:1", {mixed, 3}, none, true},
+        {"[::1]:2", {mixed, 3}, none, true},
+        {"h1:1", {mixed, 3}, none, false},
+        {"localhost.net:1", {mixed, 3}, none, false},
+        {"an unknown address", {mixed, 3}, none, false},
+        {NULL, {mixed, 3}, none, false},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_string_equal(
+            loopback_remedy(rows[i].address, rows[i].ps, rows[i].members, "otherwise"),
+            rows[i].remedy ? LOOPBACK_REMEDY : "otherwise");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -137,6 +167,7 @@ int main(void)
         cmocka_unit_test(the_ps_on_another_port_of_its_host_is_found),
         cmocka_unit_test(a_list_that_names_an_address_twice_is_told_where),
         cmocka_unit_test(an_address_that_is_not_known_is_said_so),
+        cmocka_unit_test(loopback_is_a_remedy_only_beside_other_hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "loopback.h"
 #include "text.h"
 
 #define NAME_BYTES 128u
@@ -56,13 +57,6 @@ static bool is_equal(const char *ours, const char *theirs)
     return is_known(ours) && is_known(theirs) && strcmp(ours, theirs) == 0;
 }
 
-static bool is_loopback(const char *host, size_t bytes)
-{
-    return (bytes == strlen("localhost") && memcmp(host, "localhost", bytes) == 0) ||
-           (bytes == strlen("[::1]") && memcmp(host, "[::1]", bytes) == 0) ||
-           (bytes > strlen("127.") && memcmp(host, "127.", strlen("127.")) == 0);
-}
-
 /* A port of loopback may be forwarded, to a container or through a tunnel. */
 static bool is_other_port(const char *ours, const char *theirs)
 {
@@ -71,7 +65,7 @@ static bool is_other_port(const char *ours, const char *theirs)
 
     return colon != NULL && strncmp(ours, theirs, bytes + 1) == 0 &&
            strchr(theirs + bytes + 1, ':') == NULL && strcmp(ours, theirs) != 0 &&
-           !is_loopback(ours, bytes);
+           !loopback_is(ours);
 }
 
 bool listing_other_port(
