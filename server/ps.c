@@ -108,6 +108,13 @@ static void say_begun(const struct ps *ps)
         ps_log(
             ps->index, "ps %u listens on %s:%u, version %s, cluster %016" PRIx64, ps->index, host,
             rpc_server_port(ps->server), sumac_version(), cluster_id);
+    const uint32_t port = rpc_server_port(ps->server);
+    if (ps_config_listens_elsewhere(&ps->options, port))
+        ps_log(
+            ps->index,
+            "ps %u listens on %s:%u, and its listed address is %s: the other processes look for it "
+            "there; unless that address is forwarded here, correct --port, --bind or the list",
+            ps->index, host, port, sumac_cluster_address(ps->options.cluster, "ps", ps->index));
     if (rpc_server_lacks_ipv6(ps->server))
         ps_log(ps->index, "ps %u listens on IPv4 only: this host has no IPv6 address", ps->index);
 }
@@ -281,6 +288,7 @@ static void tick(struct ps *ps, uint64_t now_us)
     if (now_us - ps->looked_round_us >= (uint64_t)PS_LOOK_ROUND_MS * 1000u)
         look_round(ps, now_us);
     ps_services_tick(ps, now_us);
+    ps_probe_tick(ps, now_us);
     trim_heap(ps);
     ps->ticked_us = now_us;
     ps->wake_us = UINT64_MAX;
@@ -403,6 +411,7 @@ static void drain(struct ps *ps)
 {
     int number = 0;
 
+    ps_probe_end(ps);
     if (ps_services_end(ps) > 0)
         number = linger(ps);
     rpc_server_drain(ps->server);
@@ -434,6 +443,7 @@ static void give_resources(struct ps *ps)
 {
     finish_computing(ps);
     ps_peers_close(ps);
+    ps_probe_end(ps);
     rpc_server_close(ps->server);
     rpc_poller_destroy(ps->poller);
     compute_pool_destroy(ps->pool);

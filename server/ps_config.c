@@ -7,11 +7,15 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "loopback.h"
 #include "member_jobs.h"
 #include "own_identity.h"
 #include "plural.h"
 #include "rpc.h"
 #include "ps_state.h"
+#include "text.h"
+
+#define HOST_BYTES 272u
 
 static uint32_t either_ms(uint32_t given, uint32_t otherwise)
 {
@@ -237,6 +241,36 @@ static enum sumac_status take_port(
             "TF_CONFIG has no address for ps %u; add it to cluster.ps", index);
     config->port = (uint32_t)strtoul(colon + 1, NULL, 10);
     return SUMAC_OK;
+}
+
+static bool is_any_host(const char *host)
+{
+    return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 || strcmp(host, "[::]") == 0;
+}
+
+/* A name would have to be looked up. */
+static bool is_number(const char *host, size_t bytes)
+{
+    return host[0] == '[' || strspn(host, "0123456789.") >= bytes;
+}
+
+bool ps_config_listens_elsewhere(const struct ps_options *options, uint32_t port)
+{
+    const struct sumac_cluster *const cluster = options->cluster;
+    const char *const listed = sumac_cluster_address(cluster, "ps", cluster->task_index);
+    const char *const bind = options->bind_host;
+    char own[HOST_BYTES];
+
+    if (listed == NULL)
+        return false;
+    const size_t bytes = host_bytes(listed);
+    const bool bare = strchr(bind, ':') != NULL && bind[0] != '[';
+    (void)text_print(own, sizeof own, bare ? "[%s]:%u" : "%s:%u", bind, port);
+    if (strtoul(listed + bytes + (listed[bytes] == ':'), NULL, 10) != port)
+        return true;
+    if (is_any_host(bind) || strcmp(own, listed) == 0)
+        return false;
+    return is_number(listed, bytes) || (loopback_is(own) && !loopback_is(listed));
 }
 
 /* That may wait at a time. */

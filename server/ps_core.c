@@ -413,6 +413,7 @@ static void give(struct ps_core *core, const struct lane_event *event)
     case LANE_EVENT_RELEASED:
     case LANE_EVENT_COMPUTED:
     case LANE_EVENT_RUN_OVER:
+    case LANE_EVENT_PS0_PROBED:
         give_lane(core, event);
         break;
     }

@@ -3,6 +3,7 @@
  *
  *   ps ─┬─ links ── link ── the serving end of a stream or a call, by the lane's number for it
  *       ├─ peers ── peer ── ps 0's end of the stream to another ps, and when to dial it again
+ *       ├─ probe            another ps's question at ps 0's listed address
  *       ├─ pool             vector work that is out
  *       └─ released ─ held  bytes that gRPC has let go of, from whatever thread
  *
@@ -101,6 +102,13 @@ struct ps_peer {
     uint64_t redial_us; /* with call NULL */
 };
 
+/* Of another ps than ps 0, before the first join. */
+struct ps_probe {
+    struct rpc_channel *channel;
+    struct rpc_call *call; /* NULL: between two tries */
+    uint64_t due_us;       /* with call NULL: the next one */
+};
+
 struct ps_held {
     struct release_node node; /* first: a node is its held */
     struct release_queue *released;
@@ -139,6 +147,7 @@ struct ps {
     struct ps_turns turns;
     uint64_t unheard_us; /* of work, about, since a look at the network has found nothing */
     struct ps_peer peers[LANE_PS_MAX];
+    struct ps_probe probe;
     struct release_queue released;
     struct pool helds;
     struct rpc_payload *payload; /* of the message that is being sent */
@@ -172,6 +181,9 @@ void ps_options_fill(struct ps_options *options);
 enum sumac_status ps_config_make(
     const struct ps_options *options, struct ps_lane_config *config, struct sumac_error *error);
 void ps_config_free(struct ps_lane_config *config);
+/* Does this ps listen where its listed address may not lead: at another port, or at another address
+ * of its host? */
+bool ps_config_listens_elsewhere(const struct ps_options *options, uint32_t port);
 
 /* ps_links.c */
 bool ps_links_init(struct ps_links *links);
@@ -220,6 +232,11 @@ void ps_peers_tick(struct ps *ps, uint64_t now_us);
 /* Say no more; returns how many streams are still open. */
 uint32_t ps_peers_end(struct ps *ps);
 void ps_peers_close(struct ps *ps);
+
+/* ps_probe.c */
+/* Ask at ps 0's listed address who answers there, for as long as the lane wants to know. */
+void ps_probe_tick(struct ps *ps, uint64_t now_us);
+void ps_probe_end(struct ps *ps);
 
 /* ps_machine.c: the machine below */
 uint64_t ps_now_us(void);

@@ -93,6 +93,8 @@ void lane_shutdown_terminate(struct lane *lane, const struct lane_event *event);
 void lane_shutdown_end(struct lane *lane, uint64_t number, const wire_end *end);
 /* Has ps 0 been silent for too long? And the line that says what this ps waits for. */
 void lane_shutdown_watch(struct lane *lane);
+/* Who answers at ps 0's listed address, if any process does. */
+void lane_shutdown_probed(struct lane *lane, const struct lane_event *event);
 /* "ps 1 waits for its first call from ps 0 at h0:2222; gives up in 35 s"; NULL: of ps 0, and of one
  * that waits for nothing. In the step's arena. */
 char *lane_shutdown_wait(struct lane *lane);

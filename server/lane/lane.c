@@ -341,6 +341,7 @@ static void (*const handlers[])(struct lane *, const struct lane_event *) = {
     [LANE_EVENT_RECORDED] = recorded,
     [LANE_EVENT_TERMINATE] = lane_shutdown_terminate,
     [LANE_EVENT_RUN_OVER] = run_over,
+    [LANE_EVENT_PS0_PROBED] = lane_shutdown_probed,
     [LANE_EVENT_TICK] = ticked,
 };
 

@@ -139,6 +139,7 @@ enum lane_event_kind {
     LANE_EVENT_RECORDED,       /* journal, record: it, and all before it, are on disk */
     LANE_EVENT_TERMINATE,      /* SIGTERM; interrupted: SIGINT */
     LANE_EVENT_RUN_OVER,       /* ps_core's, on ps 0: the other ps are being told to end */
+    LANE_EVENT_PS0_PROBED,     /* text; NULL: request, a ListReply: who answers at ps 0's address */
     LANE_EVENT_TICK,
 };
 
@@ -270,6 +271,9 @@ lane_replay(struct lane *lane, const struct span *record, struct sumac_error *er
 
 /* 0: ps 0, which mints it, has not called yet. */
 uint64_t lane_cluster_id(const struct lane *lane);
+/* Is a PS0_PROBED wanted: does this ps wait for ps 0, or for the first join, and who answers at ps
+ * 0's address is not known to be the ps 0 that called? */
+bool lane_seeks_ps0(const struct lane *lane);
 /* host:port; NULL: this ps does not know the address. Lent until the next step. */
 const char *lane_ps0_address(const struct lane *lane);
 /* Lent for the lane's life, with the strings. */

@@ -49,6 +49,8 @@ bool lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t 
     if (!learn_addresses(lane, hello))
         return false;
     lane->coordinator_hello = number;
+    if (!lane->any_hello)
+        lane->coordinator_found[0] = '\0';
     lane->any_hello = true;
     lane->cluster_id = hello->cluster_id;
     lane->epoch = hello->epoch;

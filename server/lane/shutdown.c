@@ -14,9 +14,12 @@
 #include <stdarg.h>
 
 #include "listing.h"
+#include "loopback.h"
 #include "text.h"
 
 #define EXIT_TERMINATED 143 /* as a shell says of SIGTERM */
+#define START_PS0 "start ps 0 there, or correct its address"
+#define MOVE_PS0 "correct the host, --port or --bind of ps 0, or that address in the list"
 
 /* On ps 0 its judge has logged why the run ends, when it ended it. */
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
@@ -225,6 +228,79 @@ static const char *coordinator_address(const struct lane *lane)
     return address != NULL ? address : "an address that it was not told";
 }
 
+static const char *ps0_remedy(const struct lane *lane, const char *otherwise)
+{
+    const struct lane_config *const config = &lane->config;
+
+    return loopback_remedy(
+        lane_ps0_address(lane), (struct address_list){config->ps_addresses, config->ps_count},
+        (struct address_list){config->members_addresses, config->member_count}, otherwise);
+}
+
+/* "" if all is well: the ps 0 that has called answers there. Before that call ps 0 says where it
+ * looks for this ps. */
+static void describe_found(struct lane *lane, const wire_list_reply *reply)
+{
+    char *const found = lane->coordinator_found;
+    const size_t bytes = sizeof lane->coordinator_found;
+    const char *const its =
+        lane->index < reply->n_ps_addresses ? reply->ps_addresses[lane->index] : "";
+
+    lane->coordinator_confirmed =
+        reply->ps == 0 && lane->any_hello && reply->cluster_id == lane->cluster_id;
+    if (lane->coordinator_confirmed)
+        found[0] = '\0';
+    else if (reply->ps != 0)
+        (void)text_print_line(
+            found, bytes, "is that of ps %u: %s", reply->ps, ps0_remedy(lane, OTHER_PS_REMEDY));
+    else if (lane->any_hello)
+        (void)text_print_line(
+            found, bytes,
+            "is that of another ps 0, of cluster %016" PRIx64 "; give each run its own addresses",
+            reply->cluster_id);
+    else if (its[0] == '\0')
+        (void)text_print_line(
+            found, bytes, "answers, and ps 0 has no address of ps %u yet", lane->index);
+    else
+        (void)text_print_line(
+            found, bytes,
+            "answers, and ps 0 does not reach ps %u at %.200s; check that this is the address of "
+            "ps %u, and that no firewall closes it",
+            lane->index, its, lane->index);
+}
+
+bool lane_seeks_ps0(const struct lane *lane)
+{
+    return lane->index != 0 && !lane->joined_once && !lane->ended && !lane->exited &&
+           !lane->coordinator_confirmed;
+}
+
+void lane_shutdown_probed(struct lane *lane, const struct lane_event *event)
+{
+    assert(lane->index != 0);
+    lane->coordinator_silent = event->text != NULL;
+    if (event->text == NULL)
+        describe_found(lane, (const wire_list_reply *)event->request);
+    else
+        (void)text_print_line(
+            lane->coordinator_found, sizeof lane->coordinator_found,
+            "does not answer (%s): ", event->text);
+}
+
+/* "; that address does not answer (Connection refused)", or "". */
+static const char *found_text(struct lane *lane)
+{
+    if (lane->coordinator_found[0] == '\0')
+        return "";
+    if (!lane->any_hello)
+        return out_text(
+            &lane->out, "; that address %s%s", lane->coordinator_found,
+            lane->coordinator_silent ? ps0_remedy(lane, START_PS0) : "");
+    return out_text(
+        &lane->out, "; ps 0 has called, but its listed address %s %s%s", coordinator_address(lane),
+        lane->coordinator_found, lane->coordinator_silent ? ps0_remedy(lane, MOVE_PS0) : "");
+}
+
 /* Before that no sign of life of ps 0 is late enough to speak of. */
 static uint64_t quiet_ms(const struct lane *lane)
 {
@@ -247,9 +323,10 @@ static void give_up(struct lane *lane, uint64_t silent_ms)
     else
         lane_shutdown_lost(
             lane, SUMAC_REASON_PS_MISSING,
-            "ps 0 at %s has never called ps %u, which has waited %s: start it, or correct "
-            "its address",
-            coordinator_address(lane), lane->index, text_time_ms(silent_ms).text);
+            "ps 0 at %s has never called ps %u, which has waited %s%s", coordinator_address(lane),
+            lane->index, text_time_ms(silent_ms).text,
+            lane->coordinator_found[0] == '\0' ? "; start it, or correct its address"
+                                               : found_text(lane));
 }
 
 /* Is ps 0, which has called, silent for so long that one should speak of it? */
@@ -272,8 +349,8 @@ char *lane_shutdown_wait(struct lane *lane)
         return NULL;
     if (!lane->any_hello && has_limit(lane))
         return out_text(
-            &lane->out, "ps %u waits for its first call from ps 0 at %s; gives up in %s",
-            lane->index, coordinator_address(lane), time_left(lane).text);
+            &lane->out, "ps %u waits for its first call from ps 0 at %s%s; gives up in %s",
+            lane->index, coordinator_address(lane), found_text(lane), time_left(lane).text);
     if (!lane->any_hello)
         return out_text(
             &lane->out,
@@ -285,8 +362,8 @@ char *lane_shutdown_wait(struct lane *lane)
             lane->index, coordinator_address(lane), text_time_ms(silent_ms).text,
             time_left(lane).text);
     return out_text(
-        &lane->out, "ps %u waits for the first join, of %s; this wait has no limit, so far %s",
-        lane->index, expected_members(lane),
+        &lane->out, "ps %u waits for the first join, of %s%s; this wait has no limit, so far %s",
+        lane->index, expected_members(lane), found_text(lane),
         text_time_us(lane->now_us - lane->config.started_us).text);
 }
 

@@ -2,7 +2,7 @@
 """TF_CONFIGs that contradict each other: every process that hears of it ends with 2, and says what to correct."""
 import unittest
 
-from cluster import MEMBER, SUMAC, Cluster, Process
+from cluster import MEMBER, SUMAC, Cluster, Process, free_ports
 
 ORDER = "correct the index of that ps, or the order of the ps addresses"
 
@@ -75,6 +75,57 @@ class Runs(unittest.TestCase):
         for process in (ps, other, member):                                     # then
             self.assertEqual(process.wait(), 2, process.text())
             process.wait_for(r'ps 1 is of run "b" \(SUMAC_RUN\), .* and ps 0 of run "a" \(SUMAC_RUN\)')
+
+
+class Reached(unittest.TestCase):
+    """ps 0 calls the others, and its own listed address leads to no process, or to another one."""
+
+    def cluster(self, **more):
+        cluster = Cluster(start=False, options=REPORTS, **more)
+        self.addCleanup(cluster.stop)
+        return cluster
+
+    def test_a_ps_0_on_another_port_says_so_and_another_ps_says_that_no_process_answers(self):
+        cluster = self.cluster(workers=1)
+        listed, port = cluster.addresses()[0], free_ports(1)[0]
+
+        cluster.start_ps(1).wait_for(
+            f"waits for its first call from ps 0 at {listed}; that address does not answer .Connection refused.: start ps 0 there")
+        cluster.start_ps(0, ["--port", str(port)])
+
+        cluster.ps[0].wait_for(f"ps 0 listens on 127.0.0.1:{port}, and its listed address is {listed}: the other processes look for it there")
+        cluster.ps[1].wait_for(f"waits for the first join, of worker 0; ps 0 has called, but its listed address {listed} does not answer "
+                               r"\(Connection refused\): correct the host, --port or --bind of ps 0, .*; this wait has no limit, so far ")
+
+    def test_a_ps_0_that_looks_elsewhere_for_another_ps_is_said_to(self):
+        cluster = self.cluster()
+        elsewhere = f"127.0.0.1:{free_ports(1)[0]}"
+        ps = cluster.start_ps(1)
+        cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1"], cluster.environment("ps", 0, [cluster.addresses()[0], elsewhere])))
+
+        ps.wait_for(f"at {cluster.addresses()[0]}; that address answers, and ps 0 does not reach ps 1 at {elsewhere}; check")
+
+    def test_ps_that_find_all_say_nothing_of_addresses(self):
+        cluster = self.cluster(workers=1)
+        cluster.start_ps(0)
+        cluster.start_ps(1).wait_for("waits for the first join", after=0)
+        cluster.ps[1].wait_for("waits for the first join, of worker 0; this wait has no limit", after=len(cluster.ps[1].lines))
+        for ps in cluster.ps:
+            self.assertNotIn("listed address", ps.text())
+
+    def test_localhost_beside_other_hosts_is_what_to_correct(self):
+        """ps 1 finds itself at the address of ps 0, which is on another host."""
+        cluster = self.cluster()
+        port = cluster.ports[1]
+        addresses = [f"localhost:{port}", f"h2.invalid:{port}"]
+        ps = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1", *REPORTS], cluster.environment("ps", 1, addresses)))
+        said = "localhost and 127.0.0.1 mean each host itself; list the name or address by which all hosts reach that ps"
+
+        ps.wait_for(f"that address is that of ps 1: {said}")
+        member = cluster.member(ps_addresses=addresses)
+
+        self.assertEqual(member.wait(), 2, member.text())
+        member.wait_for(f"ps 1 answers at localhost:{port}, which this configuration calls ps 0: {said}")
 
 
 if __name__ == "__main__":

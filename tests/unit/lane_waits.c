@@ -96,8 +96,87 @@ static void a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_cal
 
     assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n"));
     assert_string_equal(
-        talk->end.text, "ps 0 at h0:1 has never called ps 1, which has waited 60 s: start it, "
+        talk->end.text, "ps 0 at h0:1 has never called ps 1, which has waited 60 s; start it, "
                         "or correct its address");
+}
+
+/* At ps 0's address: nothing but this, or that ps, of that cluster, with ps 1 at this address. */
+static void probe(struct talk *talk, const char *trouble, uint32_t ps, uint64_t cluster, char *own)
+{
+    char *addresses[] = {"h0:1", own};
+    wire_list_reply reply = WIRE_LIST_REPLY_INIT;
+
+    reply.ps = ps;
+    reply.cluster_id = cluster;
+    reply.ps_addresses = addresses;
+    reply.n_ps_addresses = own == NULL ? 0 : 2;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PS0_PROBED, .text = trouble, .request = &reply.base};
+    talk_step(talk, &event);
+}
+
+static void a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address(void **state)
+{
+    struct talk *const talk = *state;
+    static const char refused[] =
+        "that address does not answer (refused): start ps 0 there, or correct its address";
+
+    begin_uncalled(talk, 2);
+    probe(talk, "refused", 0, 0, NULL);
+    assert_non_null(strstr(wait_in_stats(talk), refused));
+    probe(talk, NULL, 2, 7, "h1:1");
+    assert_non_null(strstr(wait_in_stats(talk), "that address is that of ps 2: correct the index"));
+    probe(talk, NULL, 0, 7, NULL);
+    assert_non_null(strstr(wait_in_stats(talk), "answers, and ps 0 has no address of ps 1 yet"));
+    probe(talk, NULL, 0, 7, "h9:1");
+    assert_non_null(
+        strstr(wait_in_stats(talk), "answers, and ps 0 does not reach ps 1 at h9:1; check"));
+    assert_true(lane_seeks_ps0(talk->lane));
+
+    probe(talk, "refused", 0, 0, NULL);
+    seconds_pass(talk, 60); /* and so does its last line */
+
+    assert_non_null(strstr(talk->end.text, "has never called ps 1, which has waited 60 s; "));
+    assert_non_null(strstr(talk->end.text, refused));
+    assert_false(lane_seeks_ps0(talk->lane));
+}
+
+/* ps 0 calls the others: that says nothing about its own address. */
+static void a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+    probe(talk, NULL, 0, 7, "h9:1");
+    call_from_ps_0(talk);
+    assert_null(strstr(wait_in_stats(talk), "h9:1")); /* that was before the call */
+
+    probe(talk, "refused", 0, 0, NULL);
+    assert_non_null(strstr(
+        wait_in_stats(talk),
+        "ps 0 has called, but its listed address h0:1 does not answer (refused): correct the host, "
+        "--port or --bind of ps 0, or that address in the list; this wait has no limit"));
+    probe(talk, NULL, 0, 0xC2, "h1:1");
+    assert_non_null(strstr(wait_in_stats(talk), "is that of another ps 0, of cluster "));
+    assert_true(lane_seeks_ps0(talk->lane));
+    probe(talk, NULL, 0, 0xC1, "h1:1");
+
+    assert_null(strstr(wait_in_stats(talk), "listed address"));
+    assert_false(lane_seeks_ps0(talk->lane));
+}
+
+static void localhost_beside_other_hosts_is_what_to_correct(void **state)
+{
+    struct talk *const talk = *state;
+    static const char *const addresses[] = {"localhost:1", "h1:1"};
+    struct lane_config config = talk_config();
+
+    config.ps_addresses = addresses;
+    talk_make(talk, &config);
+    probe(talk, "refused", 0, 0, NULL);
+
+    assert_non_null(
+        strstr(wait_in_stats(talk), "(refused): localhost and 127.0.0.1 mean each host"));
 }
 
 static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **state)
@@ -328,6 +407,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
         talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
+        talk_test(a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address),
+        talk_test(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0),
+        talk_test(localhost_beside_other_hosts_is_what_to_correct),
         talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
         talk_test(a_ps_that_nobody_has_called_says_so_in_its_statistics),
         talk_test(a_ps_without_workers_names_them_in_its_statistics),

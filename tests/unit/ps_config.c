@@ -652,6 +652,47 @@ static void calls_are_open_for_every_session_and_no_more_than_there_are_links(vo
     }
 }
 
+/* Ports and numbers are compared; a name may lead to whatever address of this host. */
+static void a_ps_that_listens_where_its_listed_address_may_not_lead_is_found(void **state)
+{
+    static const struct {
+        const char *listed, *bind;
+        uint32_t port;
+        bool elsewhere;
+    } rows[] = {
+        {"h0:2222", "0.0.0.0", 2222, false},
+        {"h0:2222", "0.0.0.0", 2223, true},
+        {"h0:2222", "::", 2222, false},
+        {"h0:2222", "[::]", 2222, false},
+        {"h0:2222", "127.0.0.1", 2222, true},
+        {"h0:2222", "192.0.2.1", 2222, false},
+        {"192.0.2.1:1", "192.0.2.1", 1, false},
+        {"192.0.2.1:1", "192.0.2.2", 1, true},
+        {"192.0.2.1:1", "0.0.0.0", 1, false},
+        {"localhost:1", "127.0.0.1", 1, false},
+        {"127.0.0.1:1", "127.0.0.2", 1, true},
+        {"[2001:db8::1]:1", "2001:db8::1", 1, false},
+        {"[2001:db8::1]:1", "[2001:db8::1]", 1, false},
+        {"[2001:db8::1]:1", "::1", 1, true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sumac_cluster cluster;
+        struct sumac_error error = {0};
+        char text[256];
+        (void)snprintf(
+            text, sizeof text,
+            "{\"cluster\":{\"ps\":[\"%s\"]},\"task\":{\"type\":\"ps\",\"index\":0}}",
+            rows[i].listed);
+        assert_int_equal(sumac_cluster_parse(text, NULL, &cluster, &error), SUMAC_OK);
+        const struct ps_options options = {.bind_host = rows[i].bind, .cluster = &cluster};
+
+        assert_int_equal(ps_config_listens_elsewhere(&options, rows[i].port), rows[i].elsewhere);
+        sumac_cluster_deinit(&cluster);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -671,6 +712,7 @@ int main(void)
         cmocka_unit_test(a_sparse_map_of_ps_leaves_holes),
         cmocka_unit_test(a_port_that_is_given_goes_before_the_addresss),
         cmocka_unit_test(a_task_that_is_no_ps_is_refused),
+        cmocka_unit_test(a_ps_that_listens_where_its_listed_address_may_not_lead_is_found),
         cmocka_unit_test(calls_are_open_for_every_session_and_no_more_than_there_are_links),
         cmocka_unit_test(fewer_connections_than_other_tasks_are_refused),
         cmocka_unit_test(of_few_descriptors_half_are_for_connections),

@@ -181,6 +181,10 @@ struct lane {
     uint64_t coordinator_hello;
     uint64_t coordinator_heard_us;
     struct lane_stream *coordinator; /* the stream that orders come on */
+    /* Until the first join: what is wrong with its listed address; "": nothing, or not known. */
+    char coordinator_found[SUMAC_ERROR_TEXT_BYTES];
+    bool coordinator_silent;    /* no process answers there */
+    bool coordinator_confirmed; /* it has called, and answers there */
 
     LIST(struct lane_stream) streams;
     LIST(struct lane_stream) attended;    /* in the order of their due */
