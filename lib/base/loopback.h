@@ -17,7 +17,7 @@ struct address_list {
     size_t count;
 };
 
-/* Is the host of this "host:port" localhost, 127.x.x.x or [::1]? Of NULL: no. */
+/* Is the host of this "host:port" localhost, 127.x.x.x or [::1]? False for NULL. */
 bool loopback_is(const char *address);
 
 /* What to do about the ps of `address`, at which another process answers, or none: LOOPBACK_REMEDY

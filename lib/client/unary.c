@@ -10,6 +10,8 @@
 #include "text.h"
 
 #define ANSWER_MS 1000u /* for an answer to come back */
+#define SILENT_MS 5000u
+#define LOST_REMEDY "if that ps does not come back, start the whole run again, ps and workers"
 
 /* A call that a thread waits for; on its stack. */
 struct unary {
@@ -79,6 +81,14 @@ uint32_t client_ps_patience_ms(uint32_t timeout_ms)
 
 static bool is_over(void *context) { return ((const struct unary *)context)->over; }
 
+/* Signs of life come more often, wherever the answer of a call is late. */
+static bool is_silent(const struct sumac_client *client, uint32_t ps)
+{
+    const uint64_t heard_us = client->peers[ps].heard_us;
+
+    return heard_us != 0 && client_now_us() - heard_us >= (uint64_t)SILENT_MS * 1000;
+}
+
 /* What became of the connection is told with the ps's address; what the ps itself answered stands
  * as it is. */
 static enum sumac_status
@@ -100,13 +110,19 @@ explain(const struct sumac_client *client, const struct unary *unary, struct sum
         return fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "no answer in time from %s%s",
             client_peer_text(client, ps, peer, sizeof peer),
-            unary->call->waits_for_others
+            is_silent(client, ps) ? "; " LOST_REMEDY
+            : unary->call->waits_for_others
                 ? ", which may itself wait for another ps: sumac stats says for which"
             : unary->call->waits_for_members
                 ? ", which may itself wait for other members: sumac stats says for whom"
-                : "");
+                : "; call again, or allow the call more time");
     const enum sumac_reason reason =
         given->status == SUMAC_UNAVAILABLE ? SUMAC_REASON_PS_MISSING : SUMAC_REASON_UNSPECIFIED;
+    if (reason == SUMAC_REASON_PS_MISSING)
+        return fail(
+            error, given->status, reason, "%s: %.200s; %s",
+            client_peer_text(client, ps, peer, sizeof peer), given->text,
+            client->peers[ps].heard_us != 0 ? LOST_REMEDY : "start it, or correct its address");
     return fail(
         error, given->status, reason, "ps %" PRIu32 " at %s: %.300s", ps, client->peers[ps].address,
         given->text);

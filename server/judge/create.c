@@ -156,6 +156,16 @@ const char *judge_call_wait(const struct judge *judge, const struct judge_call *
     return judge_text(judge, "%s waits", what);
 }
 
+/* A ps that is slow is still there. */
+static const char *remedy(const struct judge *judge, const struct judge_call *call)
+{
+    const uint32_t slow = find_slow_ps(judge, call);
+    const bool missing =
+        slow < judge->ps_count && (!judge->peers[slow].met || judge_peer_is_late(judge, slow));
+
+    return missing ? judge_peer_remedy(judge, slow) : "call again, or allow the call more time";
+}
+
 void judge_calls_tick(struct judge *judge)
 {
     for (struct judge_call *call = judge->calls.first; call != NULL;) {
@@ -164,8 +174,8 @@ void judge_calls_tick(struct judge *judge)
             continue;
         }
         judge_fail(
-            judge, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s",
-            text_time_ms(call->timeout_ms).text, judge_call_wait(judge, call));
+            judge, call->call, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "after %s %s; %s",
+            text_time_ms(call->timeout_ms).text, judge_call_wait(judge, call), remedy(judge, call));
         call = judge_call_drop(judge, call);
     }
 }

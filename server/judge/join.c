@@ -475,8 +475,9 @@ void judge_joins_tick(struct judge *judge)
         refuse(
             judge, session, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             judge_text(
-                judge, "the join of %s has waited %s for %s", session->label,
-                text_time_ms(judge->config->ps_lost_ms).text, judge_peer_text(judge, missing)));
+                judge, "the join of %s has waited %s for %s; %s", session->label,
+                text_time_ms(judge->config->ps_lost_ms).text, judge_peer_text(judge, missing),
+                judge_peer_remedy(judge, missing)));
         judge_session_forget(judge, session);
     }
 }

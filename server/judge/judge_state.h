@@ -565,6 +565,8 @@ void judge_stream_down(
 void judge_hear_report(struct judge *judge, uint32_t ps, const wire_peer_report *report);
 /* "ps 1 at h2:2222, never heard from (the name does not resolve)" */
 const char *judge_peer_text(const struct judge *judge, uint32_t ps);
+/* The remedy for a ps that is missing. */
+const char *judge_peer_remedy(const struct judge *judge, uint32_t ps);
 /* "ps 0 waits for ps 1 at h2:2222, never heard from; gives up in 35 s" */
 const char *judge_peer_wait(const struct judge *judge, uint32_t ps);
 

@@ -135,11 +135,24 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps)
     const bool troubled = !peer->greeted && peer->trouble[0] != '\0';
     const bool heard = peer->heard_us != 0;
     return judge_text(
-        judge, "ps %u at %s, %s%s%s%s%s", ps,
+        judge, "ps %u at %s, %s%s%s%.200s%s", ps, /* what is said after it has room */
         peer->address[0] == '\0' ? "an unknown address" : peer->address,
         heard ? "last heard from " : "never heard from",
         heard ? judge_ago(judge, peer->heard_us) : "", troubled ? " (" : "",
         troubled ? peer->trouble : "", troubled ? ")" : "");
+}
+
+const char *judge_peer_remedy(const struct judge *judge, uint32_t ps)
+{
+    const struct lane_config *const config = judge->config;
+
+    assert(ps < judge->ps_count);
+    if (judge->peers[ps].met)
+        return "if that ps does not come back, start the whole run again, ps and workers";
+    return loopback_remedy(
+        judge->peers[ps].address, (struct address_list){config->ps_addresses, config->ps_count},
+        (struct address_list){config->members_addresses, config->member_count},
+        "start it, or correct its address");
 }
 
 /* ---- giving ---- */
@@ -397,13 +410,7 @@ void judge_peers_tick(struct judge *judge)
                 judge,
                 judge_text(
                     judge, "%s, did not appear within %s; %s", judge_peer_text(judge, ps),
-                    text_time_ms(judge->config->ps_lost_ms).text,
-                    loopback_remedy(
-                        judge->peers[ps].address,
-                        (struct address_list){judge->config->ps_addresses, judge->config->ps_count},
-                        (struct address_list){
-                            judge->config->members_addresses, judge->config->member_count},
-                        "start it, or correct its address")));
+                    text_time_ms(judge->config->ps_lost_ms).text, judge_peer_remedy(judge, ps)));
     }
     for (uint32_t ps = 0; ps < judge->ps_count; ps++)
         give_alive(judge, ps);

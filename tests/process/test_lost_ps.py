@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ps that is gone: every client and the other ps say which, that its state is lost, and end with 128 or more."""
+import itertools
 import signal
 import unittest
 
@@ -85,6 +86,18 @@ class Lost(unittest.TestCase):
         self.assertGreaterEqual(cluster.ps[1 - victim].wait(TOLD_WITHIN_S), 128)
         self.assertRegex(cluster.ps[1 - victim].text(), says)
         self.assertTrue(fresh.running())        # it belongs to no run, and waits for the next one
+
+    def test_a_create_that_ends_before_the_run_does_names_the_ps_and_says_what_to_do(self):
+        """In each state of a ps that is gone: ended or suspended, ps 0 or another one."""
+        for victim, number in itertools.product((0, 1), (signal.SIGKILL, signal.SIGSTOP)):
+            with self.subTest(victim=victim, signal=number):
+                cluster = self.cluster(workers=1, options=["--ps-lost-ms", str(LONG_MS)])
+                (member,) = self.members(cluster, 1, timeout_ms=7000)
+                cluster.ps[victim].signal(number)
+                member.say("create v int64 4 2 2 assign_add")
+                member.wait_for(rf"^refused (UNAVAILABLE PS_MISSING|DEADLINE_EXCEEDED TIMED_OUT) .*ps {victim} at 127\.0\.0\.1:"
+                                rf"{cluster.ports[victim]}, (which was )?last heard from [\d.]+ s ago.*; if that ps does not come back, "
+                                "start the whole run again, ps and workers$")
 
     def check_ends_waits(self, victim):
         """One contribution and one arrival are all that came: both wait for a member that does neither."""

@@ -449,9 +449,32 @@ static void a_create_that_waits_too_long_says_for_whom(void **state)
                    "3: created 1 shard 1 on ps 0 shard 2 on ps 1 rate 0.01 published assign\n"
                    "ps 0, 1: add 2 v\n"
                    "4: DEADLINE_EXCEEDED TIMED_OUT after 2 s create of w waits for "
-                   "worker 0 to assign it, last heard from 2 s ago\n"
+                   "worker 0 to assign it, last heard from 2 s ago; call again, or allow the call "
+                   "more time\n"
                    "5: DEADLINE_EXCEEDED TIMED_OUT after 2 s create of v waits "
-                   "for ps 1 at h1:1, last heard from 2 s ago\n");
+                   "for ps 1 at h1:1, last heard from 2 s ago; call again, or allow the call more "
+                   "time\n");
+    world_free(two.world);
+}
+
+/* Before the run ends for it. */
+static void a_create_that_ends_while_a_ps_is_missing_says_what_to_do_about_the_ps(void **state)
+{
+    (void)state;
+    struct definition definition;
+    struct two two = two_workers_defining_w(&definition); /* given */
+
+    two.world->ps[1].silent = true;
+    world_create(two.world, two.second, &definition.variable, 4000);
+
+    world_pass(two.world, 4 * SECOND); /* when */
+
+    world_expect(/* then */
+                 two.world,
+                 "ps 0, 1: add 1 w\n"
+                 "3: DEADLINE_EXCEEDED TIMED_OUT after 4 s create of w waits for ps 1 at h1:1, "
+                 "last heard from 4 s ago; if that ps does not come back, start the whole run "
+                 "again, ps and workers\n");
     world_free(two.world);
 }
 
@@ -659,6 +682,7 @@ int main(void)
         cmocka_unit_test(when_the_creator_is_settled_the_one_that_waited_longest_takes_its_place),
         cmocka_unit_test(when_nobody_waits_for_a_settled_creator_the_next_create_takes_its_place),
         cmocka_unit_test(a_create_that_waits_too_long_says_for_whom),
+        cmocka_unit_test(a_create_that_ends_while_a_ps_is_missing_says_what_to_do_about_the_ps),
         cmocka_unit_test(a_settled_session_waits_for_no_create),
         cmocka_unit_test(a_variable_without_rows_needs_nobody_to_assign_it),
         cmocka_unit_test(a_variable_whose_rows_have_no_bytes_needs_nobody_either),

@@ -257,8 +257,9 @@ static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
     world_pass(world, 200 * SECOND);
 
     world_expect(
-        world, "1: UNAVAILABLE PS_MISSING the join of observer 1 has "
-               "waited 60 s for ps 1 at h1:1, never heard from\n");
+        world,
+        "1: UNAVAILABLE PS_MISSING the join of observer 1 has "
+        "waited 60 s for ps 1 at h1:1, never heard from; start it, or correct its address\n");
     assert_false(world_waits(world, "join of observer 1"));
     world_free(world);
 }

@@ -382,7 +382,8 @@ static void a_ps_that_refuses_ps_0_is_as_good_as_not_there(void **state)
     world_expect(
         world, "ps 1: hello 71 of 2 ps\n"
                "1: UNAVAILABLE PS_MISSING ps 1 at h1:1, last heard from 750 ms ago "
-               "(connection refused), did not appear within 60 s; start it, or correct its address\n"
+               "(connection refused), did not appear within 60 s; start it, or correct its "
+               "address\n"
                "ps 0: end 138 PS_MISSING …\n"
                "exit 138 PS_MISSING …\n");
     world_free(world);

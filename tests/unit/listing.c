@@ -128,29 +128,29 @@ static void an_address_that_is_not_known_is_said_so(void **state)
     assert_string_equal(listing_end(&listing), "a:1, (unknown), (unknown)");
 }
 
+static const char *const own[] = {"localhost:1", "127.0.0.2:1", NULL, "[::1]:2"};
+static const char *const mixed[] = {"127.0.0.1:1", "", "h1:1"};
+
 static void loopback_is_a_remedy_only_beside_other_hosts(void **state)
 {
-    (void)state;
-    static const char *const own[] = {"localhost:1", "127.0.0.2:1", NULL, "[::1]:2"};
-    static const char *const mixed[] = {"127.0.0.1:1", "", "h1:1"};
-    const struct address_list none = {NULL, 0};
-    const struct {
+    static const struct {
         const char *address;
         struct address_list ps, members;
         bool remedy;
     } rows[] = {
-        {"localhost:1", {own, 4}, none, false},
+        {"localhost:1", {own, 4}, {NULL, 0}, false},
         {"localhost:1", {own, 4}, {own, 4}, false},
         {"localhost:1", {own, 4}, {mixed, 2}, false},
         {"localhost:1", {own, 4}, {mixed, 3}, true},
-        {"127.0.0.1:1", {mixed, 3}, none, true},
-        {"[::1]:2", {mixed, 3}, none, true},
-        {"h1:1", {mixed, 3}, none, false},
-        {"localhost.net:1", {mixed, 3}, none, false},
-        {"an unknown address", {mixed, 3}, none, false},
-        {NULL, {mixed, 3}, none, false},
+        {"127.0.0.1:1", {mixed, 3}, {NULL, 0}, true},
+        {"[::1]:2", {mixed, 3}, {NULL, 0}, true},
+        {"h1:1", {mixed, 3}, {NULL, 0}, false},
+        {"localhost.net:1", {mixed, 3}, {NULL, 0}, false},
+        {"an unknown address", {mixed, 3}, {NULL, 0}, false},
+        {NULL, {mixed, 3}, {NULL, 0}, false},
     };
 
+    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_string_equal(
             loopback_remedy(rows[i].address, rows[i].ps, rows[i].members, "otherwise"),
