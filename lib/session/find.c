@@ -139,11 +139,14 @@ static void report(struct session *session)
     const struct text_time left =
         text_time_left(until_us > session->now_us ? until_us - session->now_us : 0);
 
-    for (uint32_t ps = 0; ps < session->link_count; ps++)
+    for (uint32_t ps = 0; ps < session->link_count; ps++) {
+        const char *const remedy = ps_remedy(session, ps, "");
         if (!session->links[ps].found)
             effect_log(
-                session, "waiting for ps %" PRIu32 " at %s: %s; gives up in %s", ps,
-                ps_address(session, ps), why_missing(session, ps), left.text);
+                session, "waiting for ps %" PRIu32 " at %s: %s%s%s; gives up in %s", ps,
+                ps_address(session, ps), why_missing(session, ps), *remedy == 0 ? "" : "; ", remedy,
+                left.text);
+    }
     if (first_missing(session) == session->link_count)
         effect_log(
             session,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_find.c -- which ps there are, before there is a session: who is asked, what is enough,
  * who is missing. */
+#include "loopback.h"
 #include "session_talk.h"
 
 static struct session_config of_role(uint32_t role, uint32_t ps_count)
@@ -391,6 +392,30 @@ static void a_ps_that_does_not_appear_is_named_with_its_address_and_why(void **s
     talk_close(&talk);
 }
 
+static void localhost_beside_other_hosts_is_what_to_correct(void **state)
+{
+    static const char *const addresses[] = {"localhost:1", "h1:2222"};
+    struct talk talk;
+    struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+
+    (void)state;
+    config.ps_addresses = addresses;
+    start(&talk, &config);
+    talk_tick_after(&talk, 5000);
+
+    assert_string_equal(
+        line(&talk, 0),
+        "waiting for ps 0 at localhost:1: no answer yet; " LOOPBACK_REMEDY "; gives up in 55 s");
+    assert_string_equal(
+        line(&talk, 1), "waiting for ps 1 at h1:2222: no answer yet; gives up in 55 s");
+    talk_tick_after(&talk, LOST_MS - 5000);
+
+    assert_string_equal(
+        ended(&talk)->text,
+        "ps 0 at localhost:1 did not appear within 60 s (no answer); " LOOPBACK_REMEDY);
+    talk_close(&talk);
+}
+
 /* It was asked, and takes its time. */
 static void a_ps_that_never_answers_is_given_up_in_time(void **state)
 {
@@ -641,6 +666,7 @@ int main(void)
         cmocka_unit_test(while_nobody_is_missing_the_join_is_waited_for),
         cmocka_unit_test(a_ps_that_does_not_appear_is_named_with_its_address_and_why),
         cmocka_unit_test(a_ps_that_never_answers_is_given_up_in_time),
+        cmocka_unit_test(localhost_beside_other_hosts_is_what_to_correct),
         cmocka_unit_test(a_ps_whose_address_nobody_knows_is_given_up_in_time),
         cmocka_unit_test(
             a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too),
