@@ -566,7 +566,8 @@ class WithoutPs(unittest.TestCase):
         taken, free = other.getsockname()[1], free_ports(2)
         for port, lines, code, reason in (
                 (taken, ['exec ' + quote(SUMAC) + ' "$@"'], 138,
-                 r"ended with 226 before it listened: ps 0 cannot start: cannot listen on 0.0.0.0:\d+: another process has the port"),
+                 r"ended with 226 before it listened: ps 0 cannot start: cannot listen on 0.0.0.0:\d+: another process has the port; .*"
+                 r"if that process is a ps of another run \(sumac stats --ps 127.0.0.1:\d+ shows it\), give each run ports and a SUMAC_RUN of its own"),
                 (free[0], ["exec " + quote(SUMAC, "ps", "--nope")], 2, "ended with 2 .*: sumac ps: unknown option --nope"),
                 (free[0], ["exec " + quote(SUMAC, "ps", "--plugin", "/nowhere.so")], 2,
                  "ended with 2 .*: sumac ps: cannot load the plug-in /nowhere.so"),
