@@ -91,7 +91,7 @@ class Workers(unittest.TestCase):
         first = self.member(cluster)
         second = self.member(cluster)
         first.say("create w float32 4 2 2 sgd")
-        first.wait_for(rf"^refused \w+ REPLACED .*session.*: process {second.child.pid} on \S+ has joined as its task, attempt 2")
+        first.wait_for(rf"^refused \w+ REPLACED .*session.*: process {second.child.pid} on \S+ has taken this task's place, attempt 2")
         self.assertNotIn("lease", first.text())
         self.assertEqual(first.wait(), 2)
         second.say("leave done")
