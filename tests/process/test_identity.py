@@ -142,7 +142,7 @@ class Identity(unittest.TestCase):
         self.assertGreaterEqual(len(ended), 3)          # a process that exits at once may be gone before it says that it lived
         self.assertEqual(newcomer.wait(), 2)
         newcomer.wait_for(rf"WRONG_CLUSTER .*worker 0 is process {present.child.pid} on .* and lives"
-                          r".*end one of the two; if they are of two runs with the same TF_CONFIG, set SUMAC_RUN to a different value")
+                          r".*end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, set SUMAC_RUN to a different value")
         cluster.ps[0].wait_for("keeps the present process of worker 0")
         present.say("create w float32 4 2 2 sgd")
         present.wait_for("^created w$")

@@ -576,7 +576,7 @@ class WithoutPs(unittest.TestCase):
                 host = re.escape(socket.gethostname()[:64])
                 taken = rf": process {second[1].child.pid} on {host} has taken this task's place, attempt 2"
                 first[0].wait_for(rf"^sumac: .*worker 1 .*{taken}.*; if that process is of another run, set SUMAC_RUN to a different value in each run$")
-                first[1].wait_for(rf"^sumac: .*{taken}; end one of the two; if they are of two runs with the same TF_CONFIG, "
+                first[1].wait_for(rf"^sumac: .*{taken}; end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, "
                                   "set SUMAC_RUN to a different value in each run$")
                 self.assertEqual([worker.wait() for worker in second], [138, 138])
                 second[0].wait_for("^sumac: TF_CONFIG has no ps.* give each run ports and a SUMAC_RUN of its own$")

@@ -440,8 +440,7 @@ static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
 
     world_expect(
         world, "1: FAILED_PRECONDITION REPLACED the join of worker 0 is over: another "
-               "process has taken this task's place, attempt 2; end one of the two; if they are of "
-               "two runs with the same TF_CONFIG, set SUMAC_RUN to a different value in each run\n"
+               "process has taken this task's place, attempt 2; " CLOSE_CAUSE_REPLACED_REMEDY "\n"
                "ps 1: hello 0 of 2 ps\n"
                "ps 0, 1: members 1 epoch 1\n"
                "ps 0, 1: open 1\n"
@@ -566,8 +565,7 @@ static void a_session_that_closes_while_it_opens_is_settled_in_order(void **stat
     world_expect(
         world, "ps 0, 1: members 2 epoch 1\n"
                "1: FAILED_PRECONDITION REPLACED the join of worker 0 is over: another "
-               "process has taken this task's place, attempt 2; end one of the two; if they are of "
-               "two runs with the same TF_CONFIG, set SUMAC_RUN to a different value in each run\n"
+               "process has taken this task's place, attempt 2; " CLOSE_CAUSE_REPLACED_REMEDY "\n"
                "ps 0, 1: open 1\n"
                "ps 0, 1: close 1: another process has taken this task's place, attempt 2\n"
                "ps 0, 1: decide 1 at 0\n"

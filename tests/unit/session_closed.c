@@ -16,10 +16,11 @@ static void the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said(void 
         {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: its lease ran out, no ps had "
                                 "heard from it for 10.2 s; "
                                 "start this process again"},
-        {WIRE_CLOSE_CAUSE_INIT, "ps 0 closed this session at push 0: process 12 on node3 has "
-                                "taken this task's place, attempt 5; "
-                                "end one of the two; if they are of two runs with the same "
-                                "TF_CONFIG, set SUMAC_RUN to a different value in each run"},
+        {WIRE_CLOSE_CAUSE_INIT,
+         "ps 0 closed this session at push 0: process 12 on node3 has "
+         "taken this task's place, attempt 5; "
+         "end one of the two, or correct its index; if they are of two runs with the same "
+         "TF_CONFIG, set SUMAC_RUN to a different value in each run"},
     };
     for (int i = 0; i < 4; i++) {
         cases[i].cause.kind = (Sumac__V1__CloseCause__Kind)i;
