@@ -85,11 +85,11 @@ const struct command run_command = {
              "1. Signals are forwarded to the workers; when they have ended the ps are, too; a "
              "second one ends all\n"
              "at once. With a worker ends whatever it has started, and nothing is left behind.\n\n"
-             "Every process has SUMAC_RUN, the random name of this run: a worker that has another "
-             "name is refused.\n"
-             "SUMAC_PROGRESS=1 tells a worker that a line which ends in a carriage return is "
-             "written over on a\n"
-             "terminal, and shown once a second elsewhere.",
+             "Every process has SUMAC_RUN, the random name of this run. ps 0 refuses a worker with "
+             "another name,\n"
+             "and accepts a worker without a name. SUMAC_PROGRESS=1 tells a worker that a line "
+             "which ends in a\n"
+             "carriage return is written over on a terminal, and shown once a second elsewhere.",
     .examples = "  sumac run --ps 2 --workers 2 --replicas 2 -- build/release/digits\n"
                 "  sumac run --ps 2 --workers 2 --synchronous -- build/release/digits\n"
                 "  sumac run --workers 2 --devices cpu:4 -- build/release/digits\n"

@@ -61,10 +61,16 @@ static void bracket(const char *host, char *out, size_t out_bytes)
 
 static int fail_start(struct ps *ps, const struct sumac_error *error)
 {
+    if (error->status == SUMAC_UNAVAILABLE) {
+        ps_log(
+            ps->index,
+            "ps %u cannot start: %s; if that process is a ps of another run (sumac stats --ps %s "
+            "shows it), give each run ports and a SUMAC_RUN of its own",
+            ps->index, error->text, ps->config.addresses[ps->index]);
+        return PS_EXIT_PORT_TAKEN;
+    }
     ps_log(ps->index, "ps %u cannot start: %s", ps->index, error->text);
     switch (error->status) {
-    case SUMAC_UNAVAILABLE:
-        return PS_EXIT_PORT_TAKEN;
     case SUMAC_RESOURCE_EXHAUSTED:
         return PS_EXIT_NO_MEMORY;
     default:

@@ -126,7 +126,9 @@ fail_to_listen(const char *host, uint32_t port, int why, struct sumac_error *err
     case EADDRINUSE:
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_UNSPECIFIED,
-            "cannot listen on %s:%u: another process has the port; choose another", host, port);
+            "cannot listen on %s:%u: another process has the port; end that process, or choose "
+            "another port",
+            host, port);
     case EACCES:
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,

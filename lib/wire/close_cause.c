@@ -40,11 +40,11 @@ static void print_replaced(const struct close_cause *cause, char *text)
     if (cause->pid == 0)
         (void)text_print(
             text, CLOSE_CAUSE_TEXT_BYTES,
-            ": another attempt of its task has joined, attempt %" PRIu64, cause->attempt);
+            ": another process has taken this task's place, attempt %" PRIu64, cause->attempt);
     else
         (void)text_print(
             text, CLOSE_CAUSE_TEXT_BYTES,
-            ": process %" PRIu32 " on %s has joined as its task, attempt %" PRIu64, cause->pid,
+            ": process %" PRIu32 " on %s has taken this task's place, attempt %" PRIu64, cause->pid,
             cause->host, cause->attempt);
 }
 
@@ -71,4 +71,11 @@ const char *wire_close_cause_remedy(const struct close_cause *cause)
 {
     return cause->kind == WIRE_CLOSE_NEWER_ATTEMPT ? CLOSE_CAUSE_REPLACED_REMEDY
                                                    : "start this process again";
+}
+
+const char *wire_close_cause_hint(const struct close_cause *cause)
+{
+    return cause->kind == WIRE_CLOSE_NEWER_ATTEMPT
+               ? "; if that process is of another run, " CLOSE_CAUSE_OWN_RUN
+               : "";
 }

@@ -35,8 +35,14 @@ enum sumac_reason wire_close_cause_reason(const struct close_cause *cause);
 const char *wire_close_cause_print(const struct close_cause *cause, char *text);
 
 /* The remedy, to be put after the cause. */
+#define CLOSE_CAUSE_OWN_RUN "set SUMAC_RUN to a different value in each run"
 #define CLOSE_CAUSE_REPLACED_REMEDY                                                                \
-    "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)"
+    "end one of the two, or correct its index; if they are of two runs with the same "             \
+    "TF_CONFIG, " CLOSE_CAUSE_OWN_RUN
 const char *wire_close_cause_remedy(const struct close_cause *cause);
+
+/* "; if that process is of another run, …", for the others that a replacement ends; "": no process
+ * took the task. */
+const char *wire_close_cause_hint(const struct close_cause *cause);
 
 #endif

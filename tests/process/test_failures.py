@@ -91,7 +91,7 @@ class Workers(unittest.TestCase):
         first = self.member(cluster)
         second = self.member(cluster)
         first.say("create w float32 4 2 2 sgd")
-        first.wait_for(rf"^refused \w+ REPLACED .*session.*: process {second.child.pid} on \S+ has joined as its task, attempt 2")
+        first.wait_for(rf"^refused \w+ REPLACED .*session.*: process {second.child.pid} on \S+ has taken this task's place, attempt 2")
         self.assertNotIn("lease", first.text())
         self.assertEqual(first.wait(), 2)
         second.say("leave done")
@@ -302,7 +302,10 @@ class ParameterServers(unittest.TestCase):
         cluster = self.cluster(ps=1)
         second = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1"], cluster.environment("ps", 0)))
         self.assertGreaterEqual(second.wait(), 128)     # whoever has it may go
-        self.assertRegex(second.text(), rf"127\.0\.0\.1:{cluster.ports[0]}: another process has the port")
+        address = rf"127\.0\.0\.1:{cluster.ports[0]}"
+        self.assertRegex(second.text(), rf"{address}: another process has the port; end that process, or choose another port; if that process is "
+                                        rf"a ps of another run \(sumac stats --ps {address} shows it\), give each run ports and a SUMAC_RUN of its own")
+        self.assertEqual(cluster.sumac("stats", "--ps", cluster.addresses()[0])[0], 0)
 
     def test_a_port_that_is_taken_on_one_address_is_taken_on_all(self):
         """A ps that listened on the others alone would be found by some names, and another process by the rest."""

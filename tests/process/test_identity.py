@@ -134,7 +134,7 @@ class Identity(unittest.TestCase):
             if newcomer.wait_for("^(joined|refused)").group(1) == "refused":
                 break
             present.say("create w float32 4 2 2 sgd")
-            present.wait_for(rf"REPLACED .*: process {newcomer.child.pid} on {re.escape(socket.gethostname()[:64])} has joined as its task")
+            present.wait_for(rf"REPLACED .*: process {newcomer.child.pid} on {re.escape(socket.gethostname()[:64])} has taken this task's place")
             ended.append(present.wait())
             present = newcomer
 
@@ -142,7 +142,7 @@ class Identity(unittest.TestCase):
         self.assertGreaterEqual(len(ended), 3)          # a process that exits at once may be gone before it says that it lived
         self.assertEqual(newcomer.wait(), 2)
         newcomer.wait_for(rf"WRONG_CLUSTER .*worker 0 is process {present.child.pid} on .* and lives"
-                          r".*end one of the two \(if they are of two jobs, set another SUMAC_RUN")
+                          r".*end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, set SUMAC_RUN to a different value")
         cluster.ps[0].wait_for("keeps the present process of worker 0")
         present.say("create w float32 4 2 2 sgd")
         present.wait_for("^created w$")

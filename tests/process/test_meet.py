@@ -82,17 +82,17 @@ class Meet(unittest.TestCase):
 
     def test_a_worker_that_was_killed_is_not_waited_for(self):
         workers = self.workers(3, 2, 100, "dies", options=["--lease-ms", "1500"])
-        self.heard([workers[0], workers[2]], "round 3 of rendezvous sum has failed: worker 1 has not contributed, and its "
+        self.heard([workers[0], workers[2]], "round 3 of rendezvous sum has failed: worker 1 did not contribute, and its "
                                              "session is over: .*")
         self.assertEqual(workers[1].wait(), 137)
 
     def test_nor_is_it_in_a_round_that_is_split(self):
         workers = self.workers(3, 2, 400_000, "dies", options=["--lease-ms", "1500"])
-        self.heard([workers[0], workers[2]], "round 3 of rendezvous sum has failed: worker 1 has not contributed, .*")
+        self.heard([workers[0], workers[2]], "round 3 of rendezvous sum has failed: worker 1 did not contribute, .*")
 
     def test_nor_is_one_that_stands_past_its_lease_and_it_hears_so(self):
         workers = self.workers(3, 2, 100, "stands", options=["--lease-ms", "1500"])
-        self.heard([workers[0], workers[2]], "round 3 of rendezvous sum has failed: worker 1 has not contributed, and its "
+        self.heard([workers[0], workers[2]], "round 3 of rendezvous sum has failed: worker 1 did not contribute, and its "
                                              "session is over: .*")
         workers[1].signal(signal.SIGCONT)
         self.assertGreaterEqual(workers[1].wait(), 128)

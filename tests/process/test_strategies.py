@@ -349,7 +349,7 @@ class Strategies(unittest.TestCase):
 
             second.kill()                                                       # when
             second = self.again(1)
-            first.wait_for("^refused UNAVAILABLE all_reduce: .*has failed: worker 1 has not contributed.*start all of them again", after)
+            first.wait_for("^refused UNAVAILABLE all_reduce: .*has failed: worker 1 did not contribute.*start all of them again", after)
             after_second = self.say(second, "all_reduce 300000 10")
             self.cluster.wait_for_wait("for worker 0")                          # then: the failed round does not hold it back
             first.kill()
@@ -490,15 +490,15 @@ class OneProgram(unittest.TestCase):
 class WithoutPs(unittest.TestCase):
     """Workers whose TF_CONFIG has no ps: the first of them starts one, on its own address."""
 
-    def workers(self, *, steps, cluster=None, tasks=(("worker", 0), ("worker", 1)), strategy=""):
+    def workers(self, *, steps, cluster=None, tasks=(("worker", 0), ("worker", 1)), strategy="", ports=None, run=""):
         """`cluster` of two addresses; the first task is the one that starts the ps. `steps` of each, or of all."""
-        addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        addresses = [f"127.0.0.1:{port}" for port in ports or free_ports(2)]
         jobs = cluster(*addresses) if cluster else {"worker": addresses}
         processes = []
         for place, (job, index) in enumerate(tasks):
             own_steps = steps if isinstance(steps, int) else steps[place]
             config = {"cluster": jobs, "task": {"type": job, "index": index}}
-            environment = {"TF_CONFIG": json.dumps(config), "SUMAC_REPLICAS": "2", "SUMAC_STRATEGY": strategy}
+            environment = {"TF_CONFIG": json.dumps(config), "SUMAC_REPLICAS": "2", "SUMAC_STRATEGY": strategy, "SUMAC_RUN": run}
             processes.append(Process([os.path.join(BUILD, "strategies"), "--steps", str(own_steps)], environment))
             self.addCleanup(processes[-1].kill)
         return processes
@@ -547,6 +547,40 @@ class WithoutPs(unittest.TestCase):
         self.assertTrue(select.select([ps], [], [], PATIENCE_S)[0])     # it has ended
         self.assertNotEqual(workers[1].wait(), 0)                       # there is nothing to meet on
 
+    def second_run(self, *runs):
+        """The workers of two runs with one TF_CONFIG; the second run starts when the first is at work."""
+        ports = free_ports(2)
+        first = self.workers(steps=10 ** 9, ports=ports, run=runs[0])
+        for worker in first:
+            worker.wait_for("^multi_worker, 4 replicas$")
+        second = self.workers(steps=10 ** 9, ports=ports, run=runs[1], tasks=[("worker", 0)])
+        second[0].wait()        # before its port may be free again: worker 1 may end the first run
+        return first, second + self.workers(steps=10 ** 9, ports=ports, run=runs[1], tasks=[("worker", 1)])
+
+    def test_a_second_run_with_another_name_ends_and_the_first_goes_on(self):
+        first, second = self.second_run("red", "blue")      # when
+
+        self.assertEqual(second[0].wait(), 138)             # then
+        self.assertEqual(second[1].wait(), 2)
+        second[1].wait_for('it is of run "blue" .*, and ps 0 of run "red"')
+        before = [len(worker.lines) for worker in first]
+        for worker, lines in zip(first, before):
+            worker.wait_for("^step ", lines)
+
+    def test_a_second_run_without_a_name_or_with_the_same_tells_the_first_what_protects_it(self):
+        for run in ("", "red"):
+            with self.subTest(run=run):
+                first, second = self.second_run(run, run)   # when
+
+                self.assertEqual([worker.wait() for worker in first], [138, 2])     # then
+                host = re.escape(socket.gethostname()[:64])
+                taken = rf": process {second[1].child.pid} on {host} has taken this task's place, attempt 2"
+                first[0].wait_for(rf"^sumac: .*worker 1 .*{taken}.*; if that process is of another run, set SUMAC_RUN to a different value in each run$")
+                first[1].wait_for(rf"^sumac: .*{taken}; end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, "
+                                  "set SUMAC_RUN to a different value in each run$")
+                self.assertEqual([worker.wait() for worker in second], [138, 138])
+                second[0].wait_for("^sumac: TF_CONFIG has no ps.* give each run ports and a SUMAC_RUN of its own$")
+
     def script(self, *lines):
         """A program in place of sumac."""
         file = tempfile.NamedTemporaryFile("w", suffix=".sh", delete=False)
@@ -566,7 +600,8 @@ class WithoutPs(unittest.TestCase):
         taken, free = other.getsockname()[1], free_ports(2)
         for port, lines, code, reason in (
                 (taken, ['exec ' + quote(SUMAC) + ' "$@"'], 138,
-                 r"ended with 226 before it listened: ps 0 cannot start: cannot listen on 0.0.0.0:\d+: another process has the port"),
+                 r"ended with 226 before it listened: ps 0 cannot start: cannot listen on 0.0.0.0:\d+: another process has the port; .*"
+                 r"if that process is a ps of another run \(sumac stats --ps 127.0.0.1:\d+ shows it\), give each run ports and a SUMAC_RUN of its own"),
                 (free[0], ["exec " + quote(SUMAC, "ps", "--nope")], 2, "ended with 2 .*: sumac ps: unknown option --nope"),
                 (free[0], ["exec " + quote(SUMAC, "ps", "--plugin", "/nowhere.so")], 2,
                  "ended with 2 .*: sumac ps: cannot load the plug-in /nowhere.so"),

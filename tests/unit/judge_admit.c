@@ -99,7 +99,7 @@ static void a_task_may_come_back_when_all_sessions_are_taken(void **state)
     world_joined(world, "worker", 0, 2);
 
     world_expect(
-        world, "ps 0: close 1: another attempt of its task has joined, attempt 2\n"
+        world, "ps 0: close 1: another process has taken this task's place, attempt 2\n"
                "ps 0: decide 1 at 0\n"
                "ps 0: open 2\n"
                "2: joined 2 attempt 2 of 1 ps epoch 1\n");
@@ -337,7 +337,7 @@ static void a_join_whose_list_is_too_long_is_refused_whatever_it_names(void **st
                "ps 0 takes 1024 at most: list them in its own cluster configuration");
     join_with_list(world, 1024, 2);
     world_expect(
-        world, "ps 0: close 1: another attempt of its task has joined, attempt 2\n"
+        world, "ps 0: close 1: another process has taken this task's place, attempt 2\n"
                "ps 0: decide 1 at 0\n"
                "ps 0: open 2\n"
                "3: joined 2 attempt 2 of 1 ps epoch 1\n");
@@ -375,7 +375,7 @@ static void a_join_that_is_refused_leaves_nothing_behind(void **state)
     world_expect(
         world, "5: RESOURCE_EXHAUSTED TOO_MANY_SESSIONS join of worker 0: 2 sessions "
                "are open: start the ps with a larger --sessions-max\n"
-               "ps 0: close 2: another attempt of its task has joined, attempt 2\n"
+               "ps 0: close 2: another process has taken this task's place, attempt 2\n"
                "ps 0: decide 2 at 0\n"
                "ps 0: open 3\n"
                "6: joined 3 attempt 2 of 1 ps epoch 2\n");

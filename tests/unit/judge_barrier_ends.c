@@ -176,9 +176,11 @@ static void the_next_attempt_of_a_task_takes_its_place_in_the_open_round(void **
     const uint64_t joining = world_join(world, "worker", 1, 3);
     world_expect(
         world, "3: FAILED_PRECONDITION REPLACED the session of worker 1 is closed: another "
-               "attempt of its task has joined, attempt 2; "
-               "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)\n"
-               "ps 0: close 2: another attempt of its task has joined, attempt 2\n");
+               "process has taken this task's place, attempt 2; "
+               "end one of the two, or correct its index; if they are of two runs with the same "
+               "TF_CONFIG, set SUMAC_RUN "
+               "to a different value in each run\n"
+               "ps 0: close 2: another process has taken this task's place, attempt 2\n");
     world_settle_down(world);
     assert_non_null(world_answer(world, joining));
     world_forget(world);

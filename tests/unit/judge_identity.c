@@ -133,7 +133,7 @@ static void the_replaced_client_is_told_who_took_its_place(void **state)
     assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 6), SUMAC_OK);
 
     world_expect(
-        world, "ps 0: close 1: process 6 on node4 has joined as its task, attempt 2\n"
+        world, "ps 0: close 1: process 6 on node4 has taken this task's place, attempt 2\n"
                "ps 0: decide 1 at 0\n"
                "ps 0: open 2\n"
                "ps 0: count 2 from step 1 on\n"

@@ -442,7 +442,7 @@ static void a_worker_that_comes_back_after_it_was_done_is_not_done_any_more(void
                "ps 0: close 3: it has left\n"
                "ps 0: decide 3 at 0\n"
                "5: left at 0\n"
-               "ps 0: close 1: another attempt of its task has joined, attempt 2\n"
+               "ps 0: close 1: another process has taken this task's place, attempt 2\n"
                "ps 0: decide 1 at 0\n"
                "ps 0: open 4\n"
                "ps 0: count 4 from step 1 on\n"

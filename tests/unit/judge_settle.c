@@ -116,7 +116,8 @@ static void the_next_attempt_waits_for_the_settle_and_is_told_where_the_last_one
 
     world_join(world, "worker", 0, 2); /* when */
     world_settle_down(world);
-    world_expect(world, "ps 0, 1: close 1: another attempt of its task has joined, attempt 2\n");
+    world_expect(
+        world, "ps 0, 1: close 1: another process has taken this task's place, attempt 2\n");
     world->ps[1].silent = false;
     world_settle_down(world);
 
@@ -144,7 +145,7 @@ static void the_next_attempt_is_told_from_where_on_the_list_of_voided_pushes_is_
     world_joined(world, "worker", 0, 2);
 
     world_expect(
-        world, "ps 0, 1: close 1: another attempt of its task has joined, attempt 2\n"
+        world, "ps 0, 1: close 1: another process has taken this task's place, attempt 2\n"
                "ps 0, 1: decide 1 at 9 acked 6\n"
                "ps 0, 1: open 2\n"
                "ps 0, 1: count 2 from step 1 on\n"
@@ -439,8 +440,7 @@ static void of_two_new_attempts_that_wait_the_older_one_is_refused(void **state)
 
     world_expect(
         world, "1: FAILED_PRECONDITION REPLACED the join of worker 0 is over: another "
-               "attempt of its task has joined, attempt 2; "
-               "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)\n"
+               "process has taken this task's place, attempt 2; " CLOSE_CAUSE_REPLACED_REMEDY "\n"
                "ps 1: hello 0 of 2 ps\n"
                "ps 0, 1: members 1 epoch 1\n"
                "ps 0, 1: open 1\n"
@@ -565,10 +565,9 @@ static void a_session_that_closes_while_it_opens_is_settled_in_order(void **stat
     world_expect(
         world, "ps 0, 1: members 2 epoch 1\n"
                "1: FAILED_PRECONDITION REPLACED the join of worker 0 is over: another "
-               "attempt of its task has joined, attempt 2; "
-               "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)\n"
+               "process has taken this task's place, attempt 2; " CLOSE_CAUSE_REPLACED_REMEDY "\n"
                "ps 0, 1: open 1\n"
-               "ps 0, 1: close 1: another attempt of its task has joined, attempt 2\n"
+               "ps 0, 1: close 1: another process has taken this task's place, attempt 2\n"
                "ps 0, 1: decide 1 at 0\n"
                "ps 0, 1: open 2\n"
                "ps 0, 1: count 2 from step 1 on\n"

@@ -45,7 +45,7 @@ static void who_comes_later_counts_after_the_largest_step_that_a_ps_has_seen(voi
     world_joined(world, "worker", 0, 3); /* its task again */
 
     world_expect(
-        world, "ps 0, 1: close 1: another attempt of its task has joined, attempt 2\n"
+        world, "ps 0, 1: close 1: another process has taken this task's place, attempt 2\n"
                "ps 0, 1: decide 1 at 0\n"
                "ps 0, 1: open 3\n"
                "ps 0, 1: count 3 from step 8 on\n"

@@ -98,9 +98,11 @@ static void a_round_that_waits_for_an_attempt_ends_when_another_has_replaced_it(
 
     heard(world, "pulled 1 error MEMBER_GONE"); /* then */
     heard(
-        world, "has failed: worker 2 has not contributed, and its session is over: "
-               "another attempt of its task has joined, attempt 2: a later attempt cannot take the "
-               "place of an earlier one, whose state is lost; start all of them again");
+        world,
+        "has failed: worker 2 did not contribute, and its session is over: "
+        "another process has taken this task's place, attempt 2: a later attempt cannot take "
+        "the place of an earlier one, whose state is lost; start all of them again; if that "
+        "process is of another run, set SUMAC_RUN to a different value in each run");
 }
 
 /* An attempt is known to the others from its first contribution on. */
@@ -187,8 +189,11 @@ static void a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told
     heard(world, "pulled 1 error MEMBER_GONE");
     assert_in_range(
         talk_times_said(
-            world.talk, "round 74 of rendezvous h names attempt 1 of worker 2, and round 1 belongs "
-                        "to attempt 2: a later attempt cannot take the place of an earlier one"),
+            world.talk,
+            "round 74 of rendezvous h names attempt 1 of worker 2, and round 1 belongs "
+            "to attempt 2: a later attempt cannot take the place of an earlier one, whose state "
+            "is lost; start all of them again; if the two attempts are of two runs, "
+            "set SUMAC_RUN to a different value in each run"),
         1, 2); /* in the log, for each round */
 }
 

@@ -376,6 +376,7 @@ static void a_pull_for_a_push_of_a_closed_session_fails_at_once(void **state)
     talk_pull(talk, pull, 4, VARIABLE, 1, 9);
 
     talk_expect(talk, "pulled 4 error SESSION_CLOSED\n");
+    assert_non_null(strstr(talk->refused, "is closed on ps 1; start this process again"));
 }
 
 /* ---- what ps 0 is told ---- */

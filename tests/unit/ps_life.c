@@ -237,15 +237,18 @@ static void what_keeps_a_ps_from_starting_is_its_exit_code(void **state)
     static const struct {
         enum sumac_status status;
         int exit_code;
+        const char *logged;
     } cases[] = {
-        {SUMAC_UNAVAILABLE, PS_EXIT_PORT_TAKEN},
-        {SUMAC_RESOURCE_EXHAUSTED, PS_EXIT_NO_MEMORY},
-        {SUMAC_INVALID_ARGUMENT, PS_EXIT_MISUSED}};
+        {SUMAC_UNAVAILABLE, PS_EXIT_PORT_TAKEN,
+         "ps 0 cannot start: no server; if that process is a ps of another run (sumac stats --ps "
+         "127.0.0.1:1 shows it), give each run ports and a SUMAC_RUN of its own"},
+        {SUMAC_RESOURCE_EXHAUSTED, PS_EXIT_NO_MEMORY, "ps 0 cannot start: no server"},
+        {SUMAC_INVALID_ARGUMENT, PS_EXIT_MISUSED, "ps 0 cannot start: no server"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         life = (struct life){.start = cases[i].status};
         assert_int_equal(run_as("ps"), cases[i].exit_code);
-        assert_string_equal(life.logged, "ps 0 cannot start: no server");
+        assert_string_equal(life.logged, cases[i].logged);
         assert_int_equal(life.steps, 0);
     }
     life = (struct life){.start = SUMAC_OK};

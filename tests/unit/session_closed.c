@@ -18,8 +18,9 @@ static void the_end_of_a_closed_session_has_the_one_cause_that_the_ps_said(void 
                                 "start this process again"},
         {WIRE_CLOSE_CAUSE_INIT,
          "ps 0 closed this session at push 0: process 12 on node3 has "
-         "joined as its task, attempt 5; "
-         "end one of the two (if they are of two jobs, set another SUMAC_RUN in each job)"},
+         "taken this task's place, attempt 5; "
+         "end one of the two, or correct its index; if they are of two runs with the same "
+         "TF_CONFIG, set SUMAC_RUN to a different value in each run"},
     };
     for (int i = 0; i < 4; i++) {
         cases[i].cause.kind = (Sumac__V1__CloseCause__Kind)i;

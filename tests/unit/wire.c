@@ -572,7 +572,11 @@ static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
         ": its lease ran out, no ps had heard from it for 9 s");
     assert_string_equal(
         wire_close_cause_print(&newer_again, text),
-        ": another attempt of its task has joined, attempt 3");
+        ": another process has taken this task's place, attempt 3");
+    assert_string_equal(wire_close_cause_hint(&lease), "");
+    assert_string_equal(
+        wire_close_cause_hint(&newer), "; if that process is of another run, set SUMAC_RUN to a "
+                                       "different value in each run");
 }
 
 /* ---- what the served types must be for all this to hold */

@@ -18,6 +18,7 @@
  *
  * A member that joins says which run it is of: SUMAC_RUN (at most 128 bytes; empty: none), else the
  * Slurm job. ps 0 refuses a member of another run (WRONG_CLUSTER) when both names have one source.
+ * It refuses no member without a name: that one takes the task's place, also in a run with a name.
  */
 #ifndef SUMAC_CLIENT_H
 #define SUMAC_CLIENT_H

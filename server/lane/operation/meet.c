@@ -236,10 +236,11 @@ static void end_without(struct lane *lane, struct round *round, const struct lan
     (void)fail(
         &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
         "round %" PRIu64
-        " of rendezvous %.100s has failed: %s has not contributed, and its session is over%s%s",
+        " of rendezvous %.100s has failed: %s did not contribute, and its session is over%s%s%s",
         round->meeting->round, round->meeting->name, session->task,
         wire_close_cause_print(&session->cause, cause),
-        is_lost(round, session) ? MEETING_START_ALL_AGAIN : "");
+        is_lost(round, session) ? MEETING_START_ALL_AGAIN : "",
+        wire_close_cause_hint(&session->cause));
     end_or_propose(lane, round, &end);
 }
 
@@ -253,9 +254,9 @@ static void end_deserted(struct lane *lane, struct round *round, const struct la
     (void)fail(
         &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
         "round %" PRIu64 " of rendezvous %.100s has failed: no participant that contributed to it "
-        "is left; the session of %s is over%s",
+        "is left; the session of %s is over%s%s",
         round->meeting->round, round->meeting->name, session->task,
-        wire_close_cause_print(&session->cause, cause));
+        wire_close_cause_print(&session->cause, cause), wire_close_cause_hint(&session->cause));
     end_or_propose(lane, round, &end);
 }
 
@@ -326,7 +327,8 @@ end_other_attempts(struct lane *lane, const struct meeting *given, struct sumac_
     (void)fail(
         end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
         "round %" PRIu64 " of rendezvous %.100s names attempt %" PRIu64 " of %s, and round %" PRIu64
-        " belongs to attempt %" PRIu64 MEETING_START_ALL_AGAIN,
+        " belongs to attempt %" PRIu64 MEETING_START_ALL_AGAIN
+        "; if the two attempts are of two runs, " CLOSE_CAUSE_OWN_RUN,
         given->round, given->name, task->attempt, meeting_task_print(task, name, sizeof name),
         other->meeting->round, attempt);
     for (struct round *open = next_open(lane, given, NULL), *next; open != NULL; open = next) {

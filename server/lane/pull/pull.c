@@ -433,9 +433,11 @@ static void check_request(
         request->after_sequence > 0 && session->closing && session->mark < request->after_sequence)
         (void)fail(
             error, SUMAC_FAILED_PRECONDITION, wire_close_cause_reason(&session->cause),
-            "pull %" PRIu64 " waits for push %" PRIu64 " of session %s, which is closed on ps %u%s",
+            "pull %" PRIu64 " waits for push %" PRIu64
+            " of session %s, which is closed on ps %u%s; %s",
             request->request, request->after_sequence, session->task, lane->index,
-            wire_close_cause_print(&session->cause, cause));
+            wire_close_cause_print(&session->cause, cause),
+            wire_close_cause_remedy(&session->cause));
     else if (request->meeting != NULL)
         lane_met_check(lane, stream, request, error);
     else if (request->at_step > 0)
