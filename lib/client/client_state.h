@@ -361,16 +361,17 @@ void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
 bool transfer_is_done(void *transfer);
 void transfer_released(void *transfer, uint64_t id);
 /* Wait until it is over and its bytes are given back; then its own status, the transfer given away.
- * Else DEADLINE_EXCEEDED, naming who is missing from the step of a synchronous push, or the ps that
+ * Else DEADLINE_EXCEEDED, saying what it waits for at a ps that is well, or naming the ps that
  * ended its stream, and why, or else the one that was silent for longest. */
 enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
 bool transfer_poll(struct transfer *transfer);
 
-/* missing.c -- with the lock held: for at most so long, unless the push is over before. */
-/* For whom a synchronous push waits, as a ps that waits with it says: "ps 0: it waits for …". ""
- * for any other push, and when no ps says so in that time. */
+/* missing.c -- with the lock held: for at most so long, unless the transfer is over before. */
+/* What a push, a pull or a round waits for, as a ps that waits with it says: "ps 0: it waits for
+ * …".
+ * "" when no ps says so in that time, so that it waits for a ps. */
 void client_ask_missing(
-    const struct transfer *push, uint32_t patience_ms, char *text, size_t text_bytes);
+    const struct transfer *waiting, uint32_t patience_ms, char *text, size_t text_bytes);
 
 #endif

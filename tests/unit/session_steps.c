@@ -336,7 +336,8 @@ static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
 {
     (void)state;
     struct talk talk;
-    const struct session_pull wanted = {.token = 99, .at_step = 3, .ps = 1, .timeout_ms = 500};
+    const struct session_wait wait = {.ps = 1, .at_step = 3};
+    const struct session_pull wanted = {.token = 99, .asks = &wait, .timeout_ms = 500};
 
     talk_open(&talk, 2);
 
