@@ -31,7 +31,8 @@
 #include "sumac/client.h"
 #include "text.h"
 
-#define REPORT_US 5000000u /* how often a wait for a ps says so */
+#define REPORT_US 5000000u  /* how often a wait for a ps says so */
+#define ASKING_MS_MIN 1000u /* a shorter wait asks no ps what is missing */
 #define TRANSFER_BYTES_MAX ((size_t)1 << 30)
 #define NEVER_US UINT64_MAX
 
@@ -99,6 +100,7 @@ struct transfer {
     struct sumac_buffer *joined;  /* of one of a round of a rendezvous: what was not known */
     struct sumac_shape met_shape; /* beforehand, and its shape */
     struct gathered *gathered;    /* of a pull: rows that go to their places when it is over */
+    bool synchronous;             /* of a push: it is a contribution to a step */
     bool over;                    /* the session has said PUSHED or PULLED */
     uint64_t ends_us;             /* a pull is over by then, its ps has said why; 0: no end */
     /* A reference on the bytes being pushed; NULL: the caller keeps them. */

@@ -14,8 +14,7 @@
 #include "update.h"
 
 #define WAITED_FOR_BYTES 448u
-#define ASKING_MS_MIN 1000u /* who waits for less asks nobody who is missing */
-#define RELEASE_US 200u     /* gRPC's own threads tell of released bytes; nothing arrives then */
+#define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
 
 struct transfer *transfer_take(struct sumac_client *client)
 {
@@ -37,7 +36,7 @@ struct transfer *transfer_take(struct sumac_client *client)
     transfer->shards = NULL;
     transfer->gathered = NULL;
     transfer->joined = NULL;
-    transfer->over = false;
+    transfer->over = transfer->synchronous = false;
     transfer->ends_us = 0;
     transfer->kept = NULL;
     transfer->error.status = SUMAC_OK;
