@@ -95,6 +95,8 @@ static void split(struct session *session, struct pull *pull, const struct sessi
 
     if (wanted->piece_count == 0 && wanted->asks != NULL)
         request_add(session, pull, &session->links[wanted->asks->ps], 0, 0);
+    else if (wanted->piece_count == 0 && wanted->at_step != 0)
+        request_add(session, pull, &session->links[0], 0, 0);
     for (uint32_t i = 0; i < session->link_count && place < wanted->piece_count; i++) {
         struct link *link = &session->links[i];
         const uint32_t count = link->piece_scratch;

@@ -50,7 +50,7 @@ void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
     uint32_t piece_count)
 {
-    assert(piece_count > 0 || pull->asks);
+    assert(piece_count > 0 || pull->at_step != 0 || pull->asks);
     struct request *request = pool_take(&session->requests);
     if (request == NULL) {
         session->exhausted = true;
