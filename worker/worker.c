@@ -228,10 +228,10 @@ static void note_ends(struct sumac_worker *worker)
     }
 }
 
-/* Wait for the oldest pushes until no more than `left` are under way. A push that failed is over as
- * well. */
-static enum sumac_status
-drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
+/* Wait for the oldest pushes, each for so long, until no more than `left` are under way. A push
+ * that failed is over as well. */
+static enum sumac_status drain_for(
+    struct sumac_worker *worker, uint64_t left, uint32_t timeout_ms, struct sumac_error *error)
 {
     assert(worker->applied <= worker->pushed);
     while (worker->pushed - worker->applied > left) {
@@ -239,10 +239,10 @@ drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
         assert(place->push != NULL);
         struct sumac_error why = {0};
         const uint64_t begin_ns = step_trace_begin(worker->traced);
-        const enum sumac_status status =
-            sumac_push_wait(place->push, worker->options.timeout_ms, &why);
+        const enum sumac_status status = sumac_push_wait(place->push, timeout_ms, &why);
         step_trace_caller(worker->traced, TRACE_WAIT_FOR_PUSH, begin_ns, worker->applied);
-        if (status != SUMAC_DEADLINE_EXCEEDED) { /* else it is still under way */
+        worker->waited_out = status == SUMAC_DEADLINE_EXCEEDED;
+        if (!worker->waited_out) { /* else it is still under way */
             step_trace_pushed(worker->traced, (uint32_t)(place - worker->places));
             place->push = NULL;
             worker->applied++;
@@ -254,6 +254,12 @@ drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
         return status;
     }
     return SUMAC_OK;
+}
+
+static enum sumac_status
+drain(struct sumac_worker *worker, uint64_t left, struct sumac_error *error)
+{
+    return drain_for(worker, left, worker->options.timeout_ms, error);
 }
 
 /* Is the next step's pull made while this one computes? */
@@ -618,11 +624,13 @@ uint64_t sumac_worker_late(const struct sumac_worker *worker)
 /* ---- the end */
 
 /* Wait for what the network still reads or writes. What does not end within its time keeps its
- * memory: giving it back would let the network write into somebody else's. */
+ * memory: giving it back would let the network write into somebody else's. A wait that the program
+ * has heard the end of does not begin again, nor does a wait for the pushes behind that push. */
 static void settle(struct sumac_worker *worker)
 {
     while (worker->pushed != worker->applied)
-        if (drain(worker, 0, NULL) == SUMAC_DEADLINE_EXCEEDED) {
+        if (drain_for(worker, 0, worker->waited_out ? 1 : worker->options.timeout_ms, NULL) ==
+            SUMAC_DEADLINE_EXCEEDED) {
             struct place *place = &worker->places[worker->applied % place_count(worker)];
             (void)sumac_buffer_ref(place->gradients.buffer);
             if (worker->half_count > 0)

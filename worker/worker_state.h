@@ -65,6 +65,7 @@ struct sumac_worker {
     uint64_t steps;
     bool has_values;           /* values[current] may be shown */
     struct step_trace *traced; /* NULL: no trace is written */
+    bool waited_out;           /* the last wait for a push ended before that push */
     struct sumac_error lost;   /* what ended the group, and each step since; OK: nothing has */
     struct entry entry;        /* of steps and flushes */
 };

@@ -31,7 +31,8 @@
 #include "sumac/client.h"
 #include "text.h"
 
-#define REPORT_US 5000000u /* how often a wait for a ps says so */
+#define REPORT_US 5000000u  /* how often a wait for a ps says so */
+#define ASKING_MS_MIN 1000u /* a shorter wait asks no ps what is missing */
 #define TRANSFER_BYTES_MAX ((size_t)1 << 30)
 #define NEVER_US UINT64_MAX
 
@@ -99,6 +100,7 @@ struct transfer {
     struct sumac_buffer *joined;  /* of one of a round of a rendezvous: what was not known */
     struct sumac_shape met_shape; /* beforehand, and its shape */
     struct gathered *gathered;    /* of a pull: rows that go to their places when it is over */
+    bool synchronous;             /* of a push: it is a contribution to a step */
     bool over;                    /* the session has said PUSHED or PULLED */
     uint64_t ends_us;             /* a pull is over by then, its ps has said why; 0: no end */
     /* A reference on the bytes being pushed; NULL: the caller keeps them. */
@@ -361,16 +363,17 @@ void transfer_fail(struct transfer *transfer, const struct sumac_error *error);
 bool transfer_is_done(void *transfer);
 void transfer_released(void *transfer, uint64_t id);
 /* Wait until it is over and its bytes are given back; then its own status, the transfer given away.
- * Else DEADLINE_EXCEEDED, naming who is missing from the step of a synchronous push, or the ps that
+ * Else DEADLINE_EXCEEDED, saying what it waits for at a ps that is well, or naming the ps that
  * ended its stream, and why, or else the one that was silent for longest. */
 enum sumac_status transfer_wait(
     struct transfer *transfer, const char *noun, uint32_t timeout_ms, struct sumac_error *error);
 bool transfer_poll(struct transfer *transfer);
 
-/* missing.c -- with the lock held: for at most so long, unless the push is over before. */
-/* For whom a synchronous push waits, as a ps that waits with it says: "ps 0: it waits for …". ""
- * for any other push, and when no ps says so in that time. */
+/* missing.c -- with the lock held: for at most so long, unless the transfer is over before. */
+/* What a push, a pull or a round waits for, as a ps that waits with it says: "ps 0: it waits for
+ * …".
+ * "" when no ps says so in that time, so that it waits for a ps. */
 void client_ask_missing(
-    const struct transfer *push, uint32_t patience_ms, char *text, size_t text_bytes);
+    const struct transfer *waiting, uint32_t patience_ms, char *text, size_t text_bytes);
 
 #endif

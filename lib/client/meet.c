@@ -576,6 +576,17 @@ static bool is_given_back(void *context)
     return transfer_is_done(meet->push) && transfer_is_done(meet->pull);
 }
 
+/* Print for whom the round waits: as its ps says, if it does so in time. */
+static void say_missing(const struct sumac_meet *meet, char *text, size_t text_bytes)
+{
+    client_ask_missing(meet->pull, ASKING_MS_MIN, text, text_bytes);
+    if (*text == '\0')
+        (void)text_print(
+            text, text_bytes, "round %" PRIu64 " of rendezvous %.*s waits for others of %zu tasks",
+            meet->header->round, (int)meet->header->name.len, (const char *)meet->header->name.data,
+            meet->header->n_tasks);
+}
+
 /* With a line now and then. */
 static bool wait_until(struct sumac_meet *meet, uint64_t until_us)
 {
@@ -588,12 +599,13 @@ static bool wait_until(struct sumac_meet *meet, uint64_t until_us)
             return true;
         if (client_now_us() >= until_us)
             return false;
+        char missing[SUMAC_ERROR_TEXT_BYTES];
+        say_missing(meet, missing, sizeof missing);
+        if (is_over(meet))
+            return true;
         client_log(
-            client,
-            "round %" PRIu64 " of rendezvous %.*s waits for others of %zu tasks; its time is over "
-            "in %s",
-            meet->header->round, (int)meet->header->name.len, (const char *)meet->header->name.data,
-            meet->header->n_tasks, client_time_until(meet->over_us).text);
+            client, "a round is not over; %s; its time is over in %s", missing,
+            client_time_until(meet->over_us).text);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* missing.c -- whom a synchronous push waits for: its client knows a ps that waits, and that ps
- * knows who is missing from the step. */
+/* missing.c -- for whom a push, a pull or a round waits. Its client knows a ps that waits, and asks
+ * that ps by a pull that reads nothing and waits for the same. */
 #include "client_state.h"
 
 #include <assert.h>
@@ -8,25 +8,54 @@
 #include "text.h"
 
 struct question {
-    const struct transfer *push, *asked;
+    const struct transfer *waiting, *asked;
 };
 
 static bool is_settled(void *context)
 {
     const struct question *question = context;
 
-    return question->push->over || question->asked->over;
+    return question->waiting->over || question->asked->over;
 }
 
-/* A pull of nothing, at the step of the push. */
-static void ask(struct transfer *asked, uint32_t ps, uint64_t step, uint32_t patience_ms)
+/* List the shards that the pull reads there, with a piece of each that begins at its end. NULL: no
+ * memory. */
+static const struct session_piece *make_empty(
+    struct transfer *asked, const struct transfer *waiting, const struct session_wait *wait,
+    uint32_t *count)
 {
-    const struct session_pull pull = {
-        .token = (uint64_t)(uintptr_t)asked, .at_step = step, .ps = ps, .timeout_ms = patience_ms};
+    struct session_piece *pieces =
+        arena_take(&asked->arena, (waiting->piece_count + 1) * sizeof *pieces);
+
+    *count = 0;
+    for (uint32_t i = 0; pieces != NULL && wait->of_pieces && i < waiting->piece_count; i++) {
+        const struct session_piece *read = &waiting->pieces[i];
+        if (read->ps != wait->ps)
+            continue;
+        pieces[(*count)++] = (struct session_piece){
+            .ps = read->ps,
+            .shard_id = read->shard_id,
+            .layout_epoch = read->layout_epoch,
+            .kind = WIRE_PIECE_VALUES,
+            .offset_bytes = waiting->shards[i]->bytes};
+    }
+    return pieces;
+}
+
+static void
+ask(struct transfer *asked, const struct transfer *waiting, const struct session_wait *wait,
+    uint32_t patience_ms)
+{
+    struct session_pull pull = {
+        .token = (uint64_t)(uintptr_t)asked, .asks = wait, .timeout_ms = patience_ms};
     struct session_event event = {.kind = SESSION_EVENT_PULL, .pull = &pull};
 
-    assert(step > 0 && patience_ms > 0);
-    client_step(asked->client, &event);
+    assert(patience_ms > 0);
+    pull.pieces = make_empty(asked, waiting, wait, &pull.piece_count);
+    if (pull.pieces == NULL)
+        asked->over = true;
+    else
+        client_step(asked->client, &event);
 }
 
 static void forget(struct transfer *asked)
@@ -41,26 +70,25 @@ static void forget(struct transfer *asked)
 }
 
 void client_ask_missing(
-    const struct transfer *push, uint32_t patience_ms, char *text, size_t text_bytes)
+    const struct transfer *waiting, uint32_t patience_ms, char *text, size_t text_bytes)
 {
-    struct sumac_client *client = push->client;
-    uint32_t ps;
-    uint64_t step;
+    struct sumac_client *client = waiting->client;
+    struct session_wait wait;
 
     assert(client_is_locked(client));
     assert(text_bytes > 0);
     text[0] = '\0';
     if (client->session == NULL ||
-        !session_find_step(client->session, (uint64_t)(uintptr_t)push, &ps, &step))
+        !session_find_wait(client->session, (uint64_t)(uintptr_t)waiting, &wait))
         return;
     struct transfer *asked = transfer_take(client);
     if (asked == NULL)
         return;
-    struct question question = {.push = push, .asked = asked};
+    struct question question = {.waiting = waiting, .asked = asked};
     const uint64_t began_us = client_now_us();
-    ask(asked, ps, step, patience_ms / 2 + 1);
+    ask(asked, waiting, &wait, patience_ms / 2 + 1);
     (void)client_wait(client, is_settled, &question, began_us + (uint64_t)patience_ms * 1000);
-    const bool answered = client->peers[ps].heard_us >= began_us;
+    const bool answered = client->peers[wait.ps].heard_us >= began_us;
     if (answered && asked->over && asked->error.reason == SUMAC_REASON_TIMED_OUT)
         (void)text_print(text, text_bytes, "%s", asked->error.text);
     forget(asked);

@@ -224,6 +224,7 @@ static enum sumac_status submit(
             "%d pushes are under way, and none was over within %s", SESSION_PUSHES_IN_FLIGHT_MAX,
             text_time_ms(client->timeout_ms).text);
     assert(transfer->client == client);
+    transfer->synchronous = push->synchronous;
     push->token = (uint64_t)(uintptr_t)transfer;
     push->pieces = transfer->pieces;
     push->piece_count = transfer->piece_count;
@@ -323,7 +324,8 @@ sumac_push_wait(struct sumac_push *push, uint32_t timeout_ms, struct sumac_error
 {
     if (push == NULL)
         return fail_for_null(error, "sumac_push_wait", "push");
-    return transfer_wait(&push->transfer, "push", timeout_ms, error);
+    const char *const noun = push->transfer.synchronous ? "synchronous push" : "push";
+    return transfer_wait(&push->transfer, noun, timeout_ms, error);
 }
 
 bool sumac_push_done(struct sumac_push *push)

@@ -14,8 +14,7 @@
 #include "update.h"
 
 #define WAITED_FOR_BYTES 448u
-#define ASKING_MS_MIN 1000u /* who waits for less asks nobody who is missing */
-#define RELEASE_US 200u     /* gRPC's own threads tell of released bytes; nothing arrives then */
+#define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
 
 struct transfer *transfer_take(struct sumac_client *client)
 {
@@ -37,7 +36,7 @@ struct transfer *transfer_take(struct sumac_client *client)
     transfer->shards = NULL;
     transfer->gathered = NULL;
     transfer->joined = NULL;
-    transfer->over = false;
+    transfer->over = transfer->synchronous = false;
     transfer->ends_us = 0;
     transfer->kept = NULL;
     transfer->error.status = SUMAC_OK;
@@ -493,16 +492,17 @@ enum sumac_status transfer_wait(
     client_lock(client);
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
-    uint64_t until_us = client_now_us() + (uint64_t)timeout_ms * 1000;
+    const uint64_t given_up_us = client_now_us() + (uint64_t)timeout_ms * 1000;
+    uint64_t until_us = given_up_us;
     if (until_us < transfer->ends_us && transfer->ends_us - until_us <= END_US)
         until_us = transfer->ends_us;
     char missing[SUMAC_ERROR_TEXT_BYTES] = "";
     const bool asks = timeout_ms >= ASKING_MS_MIN;
     const uint32_t patience_ms = asks ? timeout_ms - client_ps_patience_ms(timeout_ms) : 0;
-    bool done = wait_and_say(transfer, noun, until_us - (uint64_t)patience_ms * 1000, until_us);
+    bool done = wait_and_say(transfer, noun, until_us - (uint64_t)patience_ms * 1000, given_up_us);
     if (!done && asks)
         client_ask_missing(transfer, patience_ms, missing, sizeof missing);
-    done = done || wait_and_say(transfer, noun, until_us, until_us);
+    done = done || wait_and_say(transfer, noun, until_us, given_up_us);
     while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
         (void)client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);
     done = done && transfer_is_done(transfer);

@@ -62,7 +62,7 @@ void pull_over(struct session *session, struct pull *pull, const struct sumac_er
         effect->joined = pull->joined;
     }
     effect->versions = pull->versions;
-    effect->version_count = pull->piece_count;
+    effect->version_count = pull->asks ? 0 : pull->piece_count; /* it has read nothing */
     requests_drop(session, pull);
     LIST_REMOVE(&session->live_pulls, pull, in_session);
     LIST_APPEND(&session->over_pulls, pull, in_session);
@@ -93,8 +93,10 @@ static void split(struct session *session, struct pull *pull, const struct sessi
 {
     uint32_t place = 0;
 
-    if (wanted->piece_count == 0 && wanted->at_step != 0)
-        request_add(session, pull, &session->links[wanted->ps], 0, 0);
+    if (wanted->piece_count == 0 && wanted->asks != NULL)
+        request_add(session, pull, &session->links[wanted->asks->ps], 0, 0);
+    else if (wanted->piece_count == 0 && wanted->at_step != 0)
+        request_add(session, pull, &session->links[0], 0, 0);
     for (uint32_t i = 0; i < session->link_count && place < wanted->piece_count; i++) {
         struct link *link = &session->links[i];
         const uint32_t count = link->piece_scratch;
@@ -117,7 +119,7 @@ check_pieces(struct session *session, const struct session_pull *wanted, struct 
 {
     for (uint32_t i = 0; i < session->link_count; i++)
         session->links[i].piece_scratch = 0;
-    assert(wanted->ps < session->link_count);
+    assert(wanted->asks == NULL || wanted->asks->ps < session->link_count);
     for (uint32_t i = 0; i < wanted->piece_count; i++) {
         const uint32_t ps = wanted->pieces[i].ps;
         if (ps >= session->link_count) {
@@ -164,6 +166,20 @@ may_accept(struct session *session, const struct session_pull *wanted, struct su
     return check_pieces(session, wanted, error);
 }
 
+/* The same as the one that it asks about. */
+static void ask_for(struct pull *pull, const struct session_wait *wait)
+{
+    assert(!pull->beside);
+    pull->asks = true;
+    pull->after_known = true;
+    pull->after_own_pushes = wait->after_sequence != 0;
+    pull->bounded = wait->bounded;
+    pull->lag_max = wait->lag_max;
+    pull->clock = wait->clock;
+    pull->at_step = wait->at_step;
+    pull->meeting = wait->meeting;
+}
+
 static struct pull *take_pull(struct session *session, const struct session_pull *wanted)
 {
     struct pull *pull = pool_take(&session->pulls);
@@ -183,6 +199,8 @@ static struct pull *take_pull(struct session *session, const struct session_pull
     pull->meeting = wanted->meeting;
     pull->has_rows = wanted->has_rows;
     pull->beside = wanted->beside && wanted->meeting != NULL;
+    if (wanted->asks != NULL)
+        ask_for(pull, wanted->asks);
     pull->timeout_ms = wanted->timeout_ms == 0 ? 60000 : wanted->timeout_ms;
     pull->deadline_us = session->now_us + ((uint64_t)pull->timeout_ms + GRACE_MS) * 1000;
     if (!take_block(session, pull)) {
@@ -212,6 +230,8 @@ void pull_accept(struct session *session, const struct session_pull *wanted)
         return;
     }
     split(session, pull, wanted);
+    if (wanted->asks != NULL && pull->requests.first != NULL)
+        pull->requests.first->after_sequence = wanted->asks->after_sequence;
     if (pull->open_requests == 0)
         pull_over(session, pull, NULL);
     else

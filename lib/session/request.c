@@ -50,7 +50,7 @@ void request_add(
     struct session *session, struct pull *pull, struct link *link, uint32_t first_piece,
     uint32_t piece_count)
 {
-    assert(piece_count > 0 || pull->at_step != 0);
+    assert(piece_count > 0 || pull->at_step != 0 || pull->asks);
     struct request *request = pool_take(&session->requests);
     if (request == NULL) {
         session->exhausted = true;
@@ -544,6 +544,10 @@ take_answer(struct session *session, struct request *request, const struct sessi
         session->newest_step = answer->step;
     if (answer->status != 0) {
         fail_request(session, request, answer);
+        return;
+    }
+    if (request->pull->asks) { /* that is over by now */
+        pull_over(session, request->pull, NULL);
         return;
     }
     const enum sumac_reason reason = request->pull->meeting != NULL

@@ -93,6 +93,16 @@ struct session_push {
     uint64_t step_least; /* for this step at least: session_state.open_step, when it was made */
 };
 
+/* The conditions that a push or a pull waits for at one ps. The ps names them to a pull that waits
+ * for the same. */
+struct session_wait {
+    uint32_t ps;
+    bool of_pieces; /* of those that the pull has there, too */
+    bool bounded;
+    uint64_t lag_max, clock, after_sequence, at_step;
+    const wire_meeting_round *meeting; /* borrowed from the pull; NULL: none */
+};
+
 struct session_pull {
     uint64_t token;
     const struct session_piece *pieces; /* copied; the data is written until PULLED */
@@ -109,7 +119,9 @@ struct session_pull {
     bool has_rows; /* of one that is not known beforehand: row indices come before the values */
     bool beside;   /* it is short, as far as is known: asked for on the push stream, and on a pull
                       stream only if it is not, or the push stream breaks */
-    uint32_t ps;   /* of no pieces, at a step: who is asked what the step waits for */
+    /* It reads nothing: its pieces are of one ps, and empty. It asks that ps who is waited for, and
+     * fails with the answer (TIMED_OUT). Borrowed until the event returns; NULL: it reads. */
+    const struct session_wait *asks;
     uint32_t timeout_ms; /* 0: 60 000 */
 };
 
@@ -280,6 +292,9 @@ struct session_trouble {
 /* The step of the synchronous push of that token, and a ps that has its part, committed, and is not
  * done with it: there it waits for others. False: it waits for something else, or is over. */
 bool session_find_step(const struct session *session, uint64_t token, uint32_t *ps, uint64_t *step);
+/* Find the conditions that the push or pull of that token waits for at a ps that is well. False: it
+ * waits for a ps, or for room, or is over. */
+bool session_find_wait(const struct session *session, uint64_t token, struct session_wait *wait);
 /* Of the push or pull of that token. False: no ps that it waits for has ended its stream. */
 bool session_find_trouble(
     const struct session *session, uint64_t token, struct session_trouble *trouble);

@@ -125,6 +125,7 @@ struct pull {
     LIST(struct request) requests;
     uint32_t piece_count, open_requests;
     bool after_own_pushes, after_known;
+    bool asks; /* session_pull.asks: whatever it is answered with is not looked at */
     bool bounded;
     uint64_t lag_max;
     uint64_t clock; /* the steps that were finished before it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trouble.c -- what a wait for a ps says: why the last stream to it ended, until it accepts
- * something on the next one; and which step it waits with. */
+/* trouble.c -- what a wait says: why the last stream to its ps ended, until that ps accepts
+ * something on the next one; which step it waits with; and what else it waits for at a ps that is
+ * well. */
 #include "state.h"
 
 #include <assert.h>
@@ -88,6 +89,15 @@ static const struct link *find_of_push(const struct session *session, uint64_t t
     return NULL;
 }
 
+static const struct pull *find_pull(const struct session *session, uint64_t token)
+{
+    const struct pull *pull = session->live_pulls.first;
+
+    while (pull != NULL && pull->token != token)
+        pull = pull->in_session.next;
+    return pull;
+}
+
 static const struct link *find_of_pull(const struct pull *pull)
 {
     for (const struct request *request = pull->requests.first; request != NULL;
@@ -118,10 +128,8 @@ bool session_find_trouble(
 {
     enum session_stream_kind kind = SESSION_PULL_STREAM;
     const struct link *link = NULL;
-    const struct pull *pull = session->live_pulls.first;
+    const struct pull *const pull = find_pull(session, token);
 
-    while (pull != NULL && pull->token != token)
-        pull = pull->in_session.next;
     if (pull != NULL)
         link = find_of_pull(pull);
     if (link == NULL) {
@@ -139,5 +147,66 @@ bool session_find_trouble(
         .stream_kind = kind,
         .ended_us = link->troubles[kind].ended_us,
         .text = link->troubles[kind].text};
+    return true;
+}
+
+/* A part that was staged, and is not done: it waits for its turn. NULL: a ps has yet to stage one.
+ */
+static const struct part *find_staged(const struct push *push)
+{
+    const struct part *found = NULL;
+
+    assert(push->sequence != 0);
+    for (uint32_t i = 0; i < push->part_count; i++) {
+        const struct part *part = &push->parts[i];
+        if (!part->done && !part->staged)
+            return NULL;
+        if (!part->done)
+            found = part;
+    }
+    return found;
+}
+
+/* A request that its ps has, and has answered nothing to. */
+static const struct request *find_unanswered(const struct pull *pull)
+{
+    const struct request *request = pull->requests.first;
+
+    assert(pull->token != 0);
+    while (request != NULL &&
+           (!request->sent || request->piece > 0 || request->offset > 0 ||
+            !request->link->streams[request->beside ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM]
+                 .greeted))
+        request = request->of_pull.next;
+    return request;
+}
+
+bool session_find_wait(const struct session *session, uint64_t token, struct session_wait *wait)
+{
+    const struct pull *const pull = find_pull(session, token);
+    const struct push *const push = pull != NULL ? NULL : find_sent(session, token);
+    const struct part *const part = push != NULL ? find_staged(push) : NULL;
+    const struct request *const request = pull != NULL ? find_unanswered(pull) : NULL;
+    struct session_trouble trouble;
+
+    *wait = (struct session_wait){.ps = 0};
+    if (push != NULL && session_find_step(session, token, &wait->ps, &wait->at_step))
+        return true;
+    if ((part == NULL && request == NULL) || session_find_trouble(session, token, &trouble) ||
+        session_find_room_wait(session, token) != NULL)
+        return false;
+    wait->ps = part != NULL ? part->link->ps : request->link->ps;
+    assert(wait->ps < session->link_count);
+    if (part != NULL) {
+        wait->after_sequence = push->sequence;
+        return true;
+    }
+    wait->of_pieces = pull->meeting == NULL;
+    wait->bounded = pull->bounded;
+    wait->lag_max = pull->lag_max;
+    wait->clock = pull->clock;
+    wait->after_sequence = request->after_sequence;
+    wait->at_step = pull->at_step;
+    wait->meeting = pull->meeting;
     return true;
 }

@@ -62,9 +62,9 @@ class AtStep(Members):
             member.wait_for("^joined$")
         self.order(one, "create w float32 2 1 2 assign_add sum", "^created w$")
         after = self.begun(one, "1")
-        one.wait_for(r"a push is not over; ps [01]: it waits for synchronous step 1, which waits on ps [01] for worker [12] ", after)
-        one.wait_for(r"^refused DEADLINE_EXCEEDED TIMED_OUT the push was not over within 8 s; ps [01]: it waits for synchronous step 1, "
-                     r"which waits on ps [01] for (worker [12] \((alive, )?no push or pull on ps [01] for .*\)(, )?){2}$", after)
+        one.wait_for(r"a synchronous push is not over; ps [01]: it waits for synchronous step 1, which waits on ps [01] for worker [12] ", after)
+        one.wait_for(r"^refused DEADLINE_EXCEEDED TIMED_OUT the synchronous push was not over within 8 s; ps [01]: it waits for synchronous step 1, "
+                     r"which waits on ps [01] for (worker [12] \((alive, )?no push or pull on ps [01] for .*\)(, )?){2}; see the log of each missing task$", after)
         for member in others:                                       # it is under way still
             self.order(member, "create w float32 2 1 2 assign_add sum", "^created w$")
             self.order(member, "contribute w 1 1", "^begun$")

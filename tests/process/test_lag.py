@@ -51,8 +51,11 @@ class Lag(unittest.TestCase):
             member.wait_for("^joined$")
         self.order(fast, "create w float32 2 1 2 assign_add", "^created w$")
         self.order(fast, "step w 1", "^stepped$")
+        after = len(fast.lines)
         self.order(fast, "pull w 0", r"^refused UNAVAILABLE TIMED_OUT ps [01]: pull [0-9]+ has waited [78][0-9.]* s for step 1 of worker 1, "
                                      r"which has finished 0 \((alive, )?no push or pull on ps [01] for .*\)$")
+        fast.wait_for(r"sumac worker 0: a pull is not over; ps [01]: it waits for step 1 of worker 1, which has finished 0 "
+                      r"\((alive, )?no push or pull on ps [01] for .*\); gives up in [23] s$", after)
         self.order(fast, "pull w 1", "^pulled w 1 1 same$")
 
     def test_who_leaves_or_is_lost_holds_up_nobody(self):

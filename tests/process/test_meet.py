@@ -76,7 +76,8 @@ class Meet(unittest.TestCase):
 
     def test_a_round_that_names_no_time_and_is_waited_for_has_the_clients(self):
         workers = self.workers(2, 2, 100, "alone")
-        workers[0].wait_for("sumac worker 0: round 3 of rendezvous sum waits for others of 2 tasks; its time is over in [12] s$")
+        workers[0].wait_for(r"sumac worker 0: a round is not over; ps [01]: it waits for round 3 of rendezvous sum, which waits on ps [01] for worker 1 "
+                            r"\(.*\); its time is over in [01] s$")
         self.heard(workers[:1], "round 3 of rendezvous sum .*worker 1.*")
         self.all_are_well(workers)
 

@@ -34,7 +34,20 @@ class Steps(Members):
         after = self.begun(one, "3")
         missing = r"1 of 2 members that have not joined \(worker 1\)"
         self.waits(f"^synchronous step 1 has waited .* for {missing}; 1 of 2 have come$")
-        one.wait_for(f"^refused DEADLINE_EXCEEDED TIMED_OUT .* which waits on ps [01] for {missing}$", after)
+        one.wait_for(f"^refused DEADLINE_EXCEEDED TIMED_OUT .* which waits on ps [01] for {missing}; start each missing task$", after)
+
+    def test_a_member_whose_pushes_are_asynchronous_is_named_with_the_remedy(self):
+        self.cluster = Cluster(workers=2)
+        self.addCleanup(self.cluster.stop)
+        one, other = self.cluster.member(0, timeout_ms=2000), self.cluster.member(1)
+        for member in (one, other):
+            member.wait_for("^joined$")
+            self.order(member, "create w float32 2 1 2 assign_add sum", "^created w$")
+        self.order(other, "step w 1", "^stepped$")
+        self.begun(one, "3")
+        self.order(one, "end", r"^refused DEADLINE_EXCEEDED TIMED_OUT the synchronous push was not over within 2 s; .* for worker 1 "
+                               r"\(its pushes are asynchronous; (alive, )?no push or pull on ps [01] for .*\); "
+                               "start all workers with the same SUMAC_SYNCHRONOUS$")
 
     def test_a_mean_is_over_the_weights(self):
         one, other = self.members(aggregation="mean")

@@ -264,6 +264,19 @@ class Strategies(unittest.TestCase):
         workers[1].wait_for("^refused DEADLINE_EXCEEDED all_reduce: .* for worker 1", after)        # that round is over for it, too
         self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")
 
+    def test_a_worker_that_was_never_started_is_named_with_its_address_and_the_remedy(self):
+        cluster = Cluster(ps=1, workers=2)
+        self.addCleanup(cluster.stop)
+        worker = cluster.add(Process([os.path.join(BUILD, "strategist"), "1", "8000"], cluster.environment("worker", 0),
+                                     stdin=subprocess.PIPE))
+        worker.wait_for("^ready$")
+        missing = r"worker 1 \(at [0-9.]+:[0-9]+, never joined\); start each missing task"
+
+        after = self.say(worker, "all_reduce 4 1")
+
+        worker.wait_for(rf"sumac worker 0: a round is not over; ps 0: it waits for round 1 of .* for {missing}; its time is over in [23] s$", after)
+        worker.wait_for(rf"^refused DEADLINE_EXCEEDED all_reduce: .* has waited 8 s on ps 0 for {missing}$", after)
+
     def test_a_worker_that_is_gone_is_named(self):
         workers = self.workers(options=("--lease-ms", "2000"))                  # given
         self.all_say(workers, "all_reduce 4 1", answer="^came to 2 2$")

@@ -324,8 +324,9 @@ static void a_push_that_waits_for_room_fails_when_the_session_ends(void **state)
         assert_int_equal(
             sumac_client_push(&played->client, &delta, 1, NULL, &made, NULL), SUMAC_OK);
 
-    assert_int_equal( /* when, then */
-        sumac_client_push(&played->client, &delta, 1, NULL, &extra, &error), SUMAC_DATA_LOSS);
+    assert_int_equal(/* when, then */
+                     sumac_client_push(&played->client, &delta, 1, NULL, &extra, &error),
+                     SUMAC_DATA_LOSS);
 
     assert_int_equal(error.reason, SUMAC_REASON_STATE_LOST);
     assert_null(extra);
@@ -412,7 +413,8 @@ static void a_ps_that_does_not_say_who_is_missing_is_named(void **state)
 
     assert_int_equal(sumac_push_wait(made, 1000, &error), SUMAC_DEADLINE_EXCEEDED); /* when */
 
-    assert_non_null(strstr(error.text, "the push was not over within 1 s; it waits for ps 0 at "));
+    assert_non_null(
+        strstr(error.text, "the synchronous push was not over within 1 s; it waits for ps 0 at "));
     assert_null(strstr(error.text, "pull"));
 }
 

@@ -352,7 +352,7 @@ static void who_asks_for_nothing_asks_who_is_missing(void **state)
     assert_string_equal(
         answer->message, "it waits for synchronous step 2, which waits on ps 1 for worker 1 (no "
                          "push or pull on ps 1 for 60 s), worker 2 (no push or pull on ps 1 for "
-                         "60 s)");
+                         "60 s); see the log of each missing task");
 }
 
 static void who_asks_for_nothing_at_a_step_that_is_over_hears_that(void **state)

@@ -220,6 +220,32 @@ static void a_pull_of_what_is_never_assigned_says_so(void **state)
                                "names the creator to a waiting create of the same variable");
 }
 
+/* The piece begins at the shard's end. */
+static void a_pull_that_reads_nothing_asks_what_it_waits_for(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event asks = {
+        .kind = LANE_EVENT_PULL, .stream = streams.pull, .pull_request = &pull};
+
+    talk_add(talk, 20, 4, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ASSIGNED);
+    piece.shard_id = 20;
+    piece.offset_bytes = 4 * sizeof(float);
+    pull.request = 7;
+    pull.n_pieces = 1;
+    pull.pieces = pieces;
+    pull.timeout_ms = 1000;
+
+    talk_step(talk, &asks);
+
+    const struct lane_event late = {
+        .kind = LANE_EVENT_TICK, .now_us = talk->now_us + 1000u * 1000u};
+    static const char said[] = "it waits for variable v20 on ps 1: ";
+    assert_memory_equal(ended_by(talk, &late), said, sizeof said - 1);
+}
+
 static void a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer(void **state)
 {
     struct talk *const talk = *state;
@@ -708,6 +734,7 @@ int main(void)
         talk_test(a_pull_that_wants_less_time_ends_when_that_is_over),
         talk_test(a_pull_waits_until_the_variable_is_assigned),
         talk_test(a_pull_of_what_is_never_assigned_says_so),
+        talk_test(a_pull_that_reads_nothing_asks_what_it_waits_for),
         talk_test(a_pull_of_what_is_deleted_before_it_is_assigned_waits_no_longer),
         talk_test(a_pull_can_be_cancelled),
         talk_test(a_reader_needs_no_session),

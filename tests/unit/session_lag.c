@@ -99,12 +99,120 @@ static void a_pull_without_a_bound_says_none(void **state)
     talk_close(&talk);
 }
 
+static void answer_pulls(struct talk *talk, wire_pull_answer *answer)
+{
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PULL_ANSWER,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[0][SESSION_PULL_STREAM],
+                  .pull_answer = answer});
+}
+
+static void greet_pulls(struct talk *talk)
+{
+    wire_greeting greeting = WIRE_GREETING_INIT;
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+
+    greeting.epoch = 1;
+    greeting.ps_incarnation = 100;
+    answer.greeting = &greeting;
+    answer_pulls(talk, &answer);
+}
+
+/* A pull of no bytes, for the same steps, whatever was finished since. */
+static void a_ps_that_has_the_pull_is_asked_what_it_waits_for(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_wait wait;
+    const struct session_pull asks = {.token = 98, .asks = &wait, .timeout_ms = 500};
+
+    talk_open(&talk, 1);
+    finish_step(&talk, 1, 0);
+    pull(&talk, true, 3);
+    assert_false(session_find_wait(talk.session, 99, &wait)); /* it is yet to go out */
+    may_ask(&talk);
+    assert_false(session_find_wait(talk.session, 99, &wait)); /* its ps is yet to greet */
+    greet_pulls(&talk);
+    finish_step(&talk, 2, 0);
+
+    assert_true(session_find_wait(talk.session, 99, &wait));
+    assert_int_equal(wait.ps, 0);
+    assert_true(wait.of_pieces);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
+    may_ask(&talk);
+
+    assert_int_equal(asked(&talk)->n_pieces, 0);
+    assert_true(asked(&talk)->bounded);
+    assert_int_equal(asked(&talk)->lag_max, 3);
+    assert_int_equal(asked(&talk)->clock, 1);
+    talk_close(&talk);
+}
+
+/* It says that the wait is over: nothing was read. */
+static void an_answer_to_a_question_is_no_value(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_wait wait = {.ps = 0, .of_pieces = true};
+    const struct session_piece empty = talk_piece(0, 10, NULL, 0);
+    const struct session_pull asks = {
+        .token = 98, .pieces = &empty, .piece_count = 1, .asks = &wait, .timeout_ms = 500};
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    uint64_t version = 7;
+
+    talk_open(&talk, 1);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
+    may_ask(&talk);
+    answer.request = asked(&talk)->request;
+    greet_pulls(&talk);
+    answer.versions = &version;
+    answer.n_versions = 1;
+    answer.last = true;
+    answer_pulls(&talk, &answer);
+
+    const struct session_effect *const over = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_int_equal(over->error.status, SUMAC_OK);
+    assert_int_equal(over->version_count, 0);
+    talk_close(&talk);
+}
+
+/* Its parts wait for their turn. Before that it waits for a ps. */
+static void a_push_that_every_ps_has_staged_asks_one_of_them(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_wait wait;
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, bytes, sizeof bytes), talk_piece(1, 11, bytes, sizeof bytes)};
+    const struct session_push push = {.token = 1, .pieces = pieces, .piece_count = 2};
+
+    talk_open(&talk, 2);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    talk_staged(&talk, 0, 1);
+    assert_false(session_find_wait(talk.session, 1, &wait)); /* ps 1 is yet to stage it */
+    talk_staged(&talk, 1, 1);
+    talk_done(&talk, 1, 1);
+
+    assert_true(session_find_wait(talk.session, 1, &wait));
+    assert_int_equal(wait.ps, 0);
+    assert_int_equal(wait.after_sequence, 1);
+    assert_false(wait.of_pieces);
+    talk_done(&talk, 0, 1);
+    assert_false(session_find_wait(talk.session, 1, &wait));
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bounded_pull_says_the_steps_that_were_finished_before_it),
         cmocka_unit_test(it_says_those_too_whose_pushes_have_no_sequence_yet),
         cmocka_unit_test(a_pull_without_a_bound_says_none),
+        cmocka_unit_test(a_ps_that_has_the_pull_is_asked_what_it_waits_for),
+        cmocka_unit_test(an_answer_to_a_question_is_no_value),
+        cmocka_unit_test(a_push_that_every_ps_has_staged_asks_one_of_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -336,7 +336,8 @@ static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
 {
     (void)state;
     struct talk talk;
-    const struct session_pull wanted = {.token = 99, .at_step = 3, .ps = 1, .timeout_ms = 500};
+    const struct session_wait wait = {.ps = 1, .at_step = 3};
+    const struct session_pull wanted = {.token = 99, .asks = &wait, .timeout_ms = 500};
 
     talk_open(&talk, 2);
 
@@ -351,6 +352,22 @@ static void a_pull_of_nothing_at_a_step_asks_one_ps(void **state)
     assert_int_equal(talk_find(&talk, SESSION_EFFECT_SEND_PULL)->ps, 1);
     assert_int_equal(asked(&talk)->n_pieces, 0);
     assert_int_equal(asked(&talk)->at_step, 3);
+    talk_close(&talk);
+}
+
+/* It ends when the step does. */
+static void a_pull_of_no_variable_waits_for_its_step_on_ps_0(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_pull wanted = {.token = 99, .at_step = 3};
+
+    talk_open(&talk, 2);
+
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &wanted});
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM)->ps, 0);
     talk_close(&talk);
 }
 
@@ -423,6 +440,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_waits_for_others_is_known_with_the_step),
         cmocka_unit_test(what_pushes_alone_waits_with_no_step),
         cmocka_unit_test(a_pull_of_nothing_at_a_step_asks_one_ps),
+        cmocka_unit_test(a_pull_of_no_variable_waits_for_its_step_on_ps_0),
         cmocka_unit_test(a_pull_at_a_step_waits_for_that_and_for_no_push),
         cmocka_unit_test(the_newest_step_that_an_answer_said_is_known),
         cmocka_unit_test(a_step_that_is_never_over_is_asked_for_once),

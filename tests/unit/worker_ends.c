@@ -230,6 +230,29 @@ static void what_is_not_over_when_the_worker_ends_keeps_its_memory(void **state)
     }
 }
 
+/* The limit that the program was told holds: the end does not begin the wait anew. */
+static void what_was_waited_for_in_vain_is_not_waited_for_again(void **state)
+{
+    (void)state;
+    for (int waited = 0; waited < 2; waited++) {
+        struct fixture fixture; /* given */
+        prepare(&fixture, 1);
+        fixture.options.timeout_ms = 7;
+        fixture.options.sequential = true;
+        struct sumac_worker *worker = created(&fixture);
+        assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+        fixture.client.late = true;
+        if (waited == 1)
+            assert_int_equal(sumac_worker_flush(worker, NULL), SUMAC_DEADLINE_EXCEEDED);
+        struct sumac_buffer *const pushed = fixture.client.pushed_from;
+
+        sumac_worker_destroy(worker); /* when */
+
+        assert_int_equal(fixture.client.timeout_ms, waited == 1 ? 1 : 7); /* then */
+        sumac_buffer_unref(pushed); /* which the network may read still */
+    }
+}
+
 static void what_is_over_when_the_worker_ends_is_given_back(void **state)
 {
     (void)state;
@@ -438,6 +461,7 @@ int main(void)
         cmocka_unit_test(a_child_of_the_process_cannot_use_its_worker_and_may_destroy_it),
         cmocka_unit_test(a_flush_tells_what_became_of_a_push_within_the_workers_time),
         cmocka_unit_test(what_is_not_over_when_the_worker_ends_keeps_its_memory),
+        cmocka_unit_test(what_was_waited_for_in_vain_is_not_waited_for_again),
         cmocka_unit_test(what_is_over_when_the_worker_ends_is_given_back),
         cmocka_unit_test(options_that_lack_something_are_refused_by_its_name),
         cmocka_unit_test(a_step_knows_how_many_replicas_there_are_and_weighs_1),

@@ -167,8 +167,9 @@ SUMAC_API uint64_t sumac_worker_steps(const struct sumac_worker *worker);
  * counts nowhere (--quorum of ps 0). Of those that are over; 0 without a quorum. */
 SUMAC_API uint64_t sumac_worker_late(const struct sumac_worker *worker);
 
-/* Ends the device threads. Waits for what is under way, each at most timeout_ms: the network may
- * still be reading the gradients. NULL is fine. Nothing is done in a child of the process that made
+/* Ends the device threads. Waits for what is under way, at most timeout_ms: the network may
+ * still be reading the gradients. No push that a step or a flush has waited for in vain is waited
+ * for again. NULL is fine. Nothing is done in a child of the process that made
  * it, nor within a step of the worker, as by a handler of atexit: the client's log says so. */
 SUMAC_API void sumac_worker_destroy(struct sumac_worker *worker);
 

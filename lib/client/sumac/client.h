@@ -457,9 +457,9 @@ SUMAC_API SUMAC_CHECKED enum sumac_status sumac_client_push(
 /* Wait until the push is applied on every ps, or was refused and applied on none; timeout_ms 0: the
  * client's.
  * Takes    push, unless the status is DEADLINE_EXCEEDED: it is then still under way, and may be
- *          waited for again. Of a synchronous push whose other contributions have not come, and a
- *          wait of a second or more, the text names who is missing, and when it was last heard
- *          from: a ps is asked for that in the wait's last second, or half of less than two.
+ *          waited for again. The text of a wait of a second or more says what the push waits for
+ *          at a ps that is well, such as the members whose contributions are missing: the ps is
+ *          asked for that in the wait's last second, or half of less than two.
  * Fails    the refusal's status and reason; ABORTED (STEP_LATE): its synchronous step was taken
  *          without it, and it is applied nowhere; ABORTED (SESSION_CLOSED): the session was
  *          settled, and the push is applied nowhere. OK when the session was settled with the push

@@ -34,10 +34,31 @@ find_session(const struct lane *lane, const struct meeting_task *task)
     return session;
 }
 
+/* "worker 1 (at h:2222, never joined)", with the address where this ps's configuration has
+ * it. False: the task has joined before. */
+static bool print_absent(
+    const struct lane *lane, const struct meeting_task *task, char *text, size_t text_bytes)
+{
+    const struct lane_config *config = &lane->config;
+    const char *const job = task->chief ? "chief" : "worker";
+    const char *address = "";
+
+    if (lane_session_has_joined(lane, job, task->index))
+        return false;
+    for (uint32_t i = 0; i < config->member_count; i++)
+        if (config->members_indices[i] == task->index && strcmp(config->members_jobs[i], job) == 0)
+            address = config->members_addresses[i];
+    (void)text_print(
+        text, text_bytes, "%s %" PRIu32 " (%s%s%snever joined)", job, task->index,
+        *address == '\0' ? "" : "at ", address, *address == '\0' ? "" : ", ");
+    return true;
+}
+
 void lane_meet_missing(
     const struct lane *lane, const struct round *round, char *text, size_t text_bytes)
 {
     struct listing listing = {0};
+    bool lacks_tasks = false;
 
     assert(text_bytes > 1);
     for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
@@ -46,14 +67,18 @@ void lane_meet_missing(
         const struct lane_session *session = find_session(lane, task);
         char name[32], line[96];
         (void)meeting_task_print(task, name, sizeof name);
-        if (session == NULL)
+        if (session == NULL && print_absent(lane, task, line, sizeof line))
+            lacks_tasks = true;
+        else if (session == NULL)
             (void)text_print(line, sizeof line, "%s (which has no session)", name);
         else
             (void)text_print(
                 line, sizeof line, "%s (%s)", name, lane_session_silence(lane, session).text);
         listing_add(&listing, line);
     }
-    (void)text_print(text, text_bytes, "%s", listing_end(&listing));
+    (void)text_print(
+        text, text_bytes, "%s%s", listing_end(&listing),
+        lacks_tasks ? "; start each missing task" : "");
 }
 
 /* Is there one of that task that is over, for good as far as is known, and none that is open? The

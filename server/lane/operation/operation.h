@@ -113,6 +113,8 @@ uint32_t lane_step_yet_to_join(const struct lane *lane);
 /* For whom a contribution to the next step waits: "worker 2 (no push or pull on ps 1 for 3.2
  * s)", "" for nobody. Returns text. */
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes);
+/* "; start each missing task": what to do when the next step waits too long. */
+const char *lane_step_remedy(const struct lane *lane);
 /* "synchronous step 3 has waited 2 s for worker 2 (…); 3 of 4 have come" */
 void lane_step_describe_wait(const struct lane *lane, char *text, size_t text_bytes);
 

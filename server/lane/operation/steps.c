@@ -448,27 +448,21 @@ enum sumac_status lane_step_check_readable(
     return SUMAC_OK;
 }
 
+/* It has pushed, and has contributed to no step. */
+static bool pushes_alone(const struct lane_session *session)
+{
+    return session->contributed_step == 0 && session->counts.pushes > 0;
+}
+
 static void name_missing(
     const struct lane *lane, const struct lane_session *session, char *text, size_t text_bytes)
 {
     const size_t used = strlen(text);
-    const bool alone = session->contributed_step == 0 && session->counts.pushes > 0;
 
     (void)text_print_line(
         text + used, text_bytes - used, "%s%s (%s%s)", used == 0 ? "" : ", ", session->task,
-        lane_session_silence(lane, session).text, alone ? "; what it pushes is asynchronous" : "");
-}
-
-static bool has_joined(const struct lane *lane, const char *job, uint32_t index)
-{
-    const struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
-
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-        for (const struct lane_session *session = lists[i]; session != NULL;
-             session = session->in_lane.next)
-            if (session->index == index && strcmp(session->job, job) == 0)
-                return true;
-    return false;
+        pushes_alone(session) ? "its pushes are asynchronous; " : "",
+        lane_session_silence(lane, session).text);
 }
 
 /* Members that the first step waits for, by name where this ps's configuration lists them. */
@@ -478,7 +472,7 @@ static void name_absent(const struct lane *lane, char *text, size_t text_bytes)
     struct listing absent = {0};
 
     for (uint32_t i = 0; i < config->member_count && !config->members_partial; i++)
-        if (!has_joined(lane, config->members_jobs[i], config->members_indices[i]))
+        if (!lane_session_has_joined(lane, config->members_jobs[i], config->members_indices[i]))
             listing_add_task(&absent, config->members_jobs[i], config->members_indices[i]);
     (void)text_print_line(
         text, text_bytes, "%u of %u members that have not joined%s%s%s",
@@ -512,6 +506,19 @@ const char *lane_step_missing(const struct lane *lane, char *text, size_t text_b
             "%sps 0, which takes it with %u when its --step-deadline is over",
             used == 0 ? "" : ", or for ", lane->step_quorum);
     return text;
+}
+
+const char *lane_step_remedy(const struct lane *lane)
+{
+    const uint64_t step = lane->turns->last_step + 1;
+
+    if (lane_step_yet_to_join(lane) > 0)
+        return "; start each missing task";
+    for (const struct lane_session *session = lane->sessions.first; session != NULL;
+         session = session->in_lane.next)
+        if (is_member(session, step) && !has_come(session, step) && pushes_alone(session))
+            return "; start all workers with the same SUMAC_SYNCHRONOUS";
+    return "; see the log of each missing task";
 }
 
 /* How far the next step is, and since when its first contribution waits. */

@@ -302,6 +302,18 @@ lane_session_silence(const struct lane *lane, const struct lane_session *session
     return silence;
 }
 
+bool lane_session_has_joined(const struct lane *lane, const char *job, uint32_t index)
+{
+    const struct lane_session *const lists[] = {lane->sessions.first, lane->closed_sessions.first};
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const struct lane_session *session = lists[i]; session != NULL;
+             session = session->in_lane.next)
+            if (session->index == index && strcmp(session->job, job) == 0)
+                return true;
+    return false;
+}
+
 bool lane_session_is_behind(
     const struct lane *lane, const struct lane_session *session, uint64_t clock)
 {

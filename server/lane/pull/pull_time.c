@@ -22,9 +22,10 @@ static void expire(struct lane *lane, struct lane_stream *stream, struct lane_pu
     assert(pull->error.status == SUMAC_OK);
     assert(!pull->active);
     lane_pull_describe_wait(lane, stream, pull, wait, sizeof wait);
-    if (pull->at_step != 0 && pull->piece_capacity == 0) /* it asks who is missing */
+    if (pull->bytes == 0) /* it reads nothing: it asks who is missing */
         (void)fail(
-            &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "it waits for %s", wait);
+            &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "it waits for %s%s",
+            wait, pull->at_step != 0 ? lane_step_remedy(lane) : "");
     else
         (void)fail(
             &pull->error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
