@@ -49,6 +49,8 @@ static bool keep_config(struct session *session, const struct session_config *co
     kept->members_indices = keep_bytes(
         session, config->members_indices, config->member_count * sizeof *config->members_indices);
     kept->ps_addresses = session_keep_texts(session, config->ps_addresses, config->ps_count);
+    if (config->ps_starter != NULL)
+        kept->ps_starter = keep_text(session, config->ps_starter);
     if (config->members_addresses != NULL)
         kept->members_addresses =
             session_keep_texts(session, config->members_addresses, config->member_count);
@@ -60,7 +62,7 @@ static bool keep_config(struct session *session, const struct session_config *co
     kept->chunk_bytes = /* whole elements of every type */
         bounded < SESSION_CHUNK_BYTES_MAX ? bounded / 64 * 64 : SESSION_CHUNK_BYTES_MAX;
     return kept->job != NULL && kept->members_jobs != NULL && kept->members_indices != NULL &&
-           kept->ps_addresses != NULL &&
+           kept->ps_addresses != NULL && (config->ps_starter == NULL || kept->ps_starter != NULL) &&
            (config->members_addresses == NULL || kept->members_addresses != NULL);
 }
 

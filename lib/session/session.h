@@ -50,6 +50,7 @@ struct session_config {
     const char *const *ps_addresses; /* as configured; what the ps say adds those that are not */
     uint32_t ps_count;
     uint32_t ps_lost_ms;  /* how long a ps may be silent, until the join's answer says; 0: 60 000 */
+    const char *ps_starter; /* "worker 0": the other member that starts ps 0; NULL: no other does */
     uint32_t chunk_bytes; /* 0: SESSION_CHUNK_BYTES; 64 … SESSION_CHUNK_BYTES_MAX */
     uint32_t backoff_ms_max; /* 0: 2000 */
     uint64_t broken;         /* rules.h */

@@ -529,6 +529,11 @@ class WithoutPs(unittest.TestCase):
             self.assertEqual(worker.wait(), 0, worker.text())
         workers[0].wait_for("run ends with code 0")
 
+    def test_who_waits_for_the_one_that_starts_the_ps_says_so(self):
+        worker, = self.workers(steps=1, tasks=[("worker", 1)])
+        worker.wait_for(r"waiting for worker 0 at 127.0.0.1:\d+, which starts the ps: .*; start worker 0, or correct its address; gives up in \d+ s$")
+        self.assertNotIn("ps 0", worker.text())
+
     def test_who_started_the_ps_waits_for_those_who_need_it_yet(self):
         workers = self.workers(steps=(1, 1000), strategy="parameter_server")
         for worker in reversed(workers):

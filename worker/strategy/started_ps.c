@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "loopback.h"
 #include "member_jobs.h"
 #include "text.h"
 
@@ -73,7 +74,7 @@ static void print_job(FILE *file, const struct sumac_job *job, const struct suma
         fputs(i == 0 ? "" : ", ", file);
         if (job->sparse)
             fprintf(file, "\"%" PRIu32 "\": ", task->index);
-        print_text(file, task == taken ? "started-the-ps:1" : task->address);
+        print_text(file, task == taken ? STARTER_ADDRESS : task->address);
     }
     fputc(job->sparse ? '}' : ']', file);
 }
