@@ -620,6 +620,8 @@ class WithoutPs(unittest.TestCase):
                 self.addCleanup(worker.kill)
                 self.assertEqual(worker.wait(), code, worker.text())
                 worker.wait_for("^sumac: TF_CONFIG has no ps, and the one that this worker started .*" + reason)
+                last = re.search("listened: (.*)", worker.text()).group(1)
+                self.assertEqual(worker.text().count(last), 1, worker.text())
                 self.assertNotIn("waiting for ps 0", worker.text())
 
     def test_what_cannot_be_is_said_with_the_remedy(self):
