@@ -580,10 +580,14 @@ class WithoutPs(unittest.TestCase):
                 self.assertEqual([worker.wait() for worker in first], [138, 2])     # then
                 host = re.escape(socket.gethostname()[:64])
                 taken = rf": process {second[1].child.pid} on {host} has taken this task's place, attempt 2"
-                first[0].wait_for(rf"^sumac: .*worker 1 .*{taken}.*; if that process is of another run, set SUMAC_RUN to a different value in each run$")
+                # worker 0 hears of the close, or of a contribution by the other process, whichever comes first
+                first[0].wait_for(rf"^sumac: .*worker 1.*({taken}.*; if that process is of another run|; if the two attempts are of two runs), "
+                                  "set SUMAC_RUN to a different value in each run$")
                 first[1].wait_for(rf"^sumac: .*{taken}; end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, "
                                   "set SUMAC_RUN to a different value in each run$")
                 self.assertEqual([worker.wait() for worker in second], [138, 138])
+                second[1].wait_for(rf"joined as worker 1, attempt 2, .*; takes the place of process {first[1].child.pid} on {host}, "
+                                   r"which was alive \S+ \S+ ago; if that process is of another run, set SUMAC_RUN to a different value in each run$")
                 second[0].wait_for("^sumac: TF_CONFIG has no ps.* give each run ports and a SUMAC_RUN of its own$")
 
     def script(self, *lines):
