@@ -255,6 +255,26 @@ static const wire_variable *find_variable(const struct catalogue *catalogue, con
 
 /* ---- who holds it */
 
+/* The ps that does not know a variable may be of another run than the caller means, if another ps
+ * answers at a listed address: ask all ps who they are. A ps that does not answer contradicts
+ * nothing. */
+static void look_for_another_ps(struct roster *roster, struct sumac_error *error)
+{
+    wire_list_request request = WIRE_LIST_REQUEST_INIT;
+
+    request.after_id = UINT64_MAX; /* no variables */
+    const struct inquiry inquiry = {
+        .service = WIRE_VARIABLES, .method = WIRE_VARIABLES_LIST, .request = &request.base};
+    struct answers answers = {0};
+    struct sumac_error found = {0};
+    for (uint32_t i = 0; i < roster->count; i++)
+        roster->ps[i].left_out = false;
+    if (ask(roster, &inquiry, &answers, &found) == SUMAC_OK)
+        answers_deinit(&answers);
+    else if (found.reason == SUMAC_REASON_WRONG_CLUSTER)
+        *error = found;
+}
+
 static void leave_all_out_but(struct roster *roster, uint32_t one)
 {
     for (uint32_t i = 0; i < roster->count; i++)
@@ -339,6 +359,8 @@ enum sumac_status wanted_find(
     if (status == SUMAC_OK)
         status = call_holders(roster, &catalogue, &made, error);
     catalogue_deinit(&catalogue);
+    if (status != SUMAC_OK && error->reason == SUMAC_REASON_UNKNOWN_VARIABLE)
+        look_for_another_ps(roster, error);
     if (status != SUMAC_OK)
         explain(roster, terms, word_count, error);
     free_terms(terms, word_count);

@@ -14,10 +14,16 @@ bool loopback_is(const char *address)
            (bytes > strlen("127.") && memcmp(address, "127.", strlen("127.")) == 0);
 }
 
+static bool is_other(const char *address)
+{
+    return address != NULL && address[0] != '\0' && strcmp(address, STARTER_ADDRESS) != 0 &&
+           !loopback_is(address);
+}
+
 static bool has_other(struct address_list list)
 {
     for (size_t i = 0; list.items != NULL && i < list.count; i++)
-        if (list.items[i] != NULL && list.items[i][0] != '\0' && !loopback_is(list.items[i]))
+        if (is_other(list.items[i]))
             return true;
     return false;
 }

@@ -10,6 +10,9 @@
 #define LOOPBACK_REMEDY                                                                            \
     "localhost and 127.0.0.1 mean each host itself; list the name or address by which all hosts "  \
     "reach that ps"
+/* In place of the address of the member that starts the ps, where the configuration names none: the
+ * ps has that member's own. No process dials it, and it tells nothing of hosts. */
+#define STARTER_ADDRESS "started-the-ps:1"
 #define OTHER_PS_REMEDY "correct the index of that ps, or the order of the ps addresses"
 
 struct address_list {

@@ -31,12 +31,15 @@ static void say_joined(struct sumac_client *client)
 {
     assert(client->joined);
     struct session_state state;
+    char replaced[REPLACED_TEXT_BYTES];
     session_read(client->session, &state);
     if (!client->reader)
         client_log(
             client,
-            "joined as %s, attempt %" PRIu64 ", at ps 0 at %s: %" PRIu32 " ps, cluster %016" PRIx64,
-            client->who, state.attempt, client->peers[0].address, state.ps_count, state.cluster_id);
+            "joined as %s, attempt %" PRIu64 ", at ps 0 at %s: %" PRIu32 " ps, cluster %016" PRIx64
+            "%s",
+            client->who, state.attempt, client->peers[0].address, state.ps_count, state.cluster_id,
+            wire_replaced_print(&state.replaced, replaced));
 }
 
 enum sumac_status client_join(struct sumac_client *client, struct sumac_error *error)

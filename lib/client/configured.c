@@ -10,8 +10,10 @@
 
 #include "address.h"
 #include "error.h"
+#include "loopback.h"
 #include "member_jobs.h"
 #include "own_identity.h"
+#include "text.h"
 
 /* ---- the members, and this process among them */
 
@@ -148,6 +150,21 @@ list_ps(const struct sumac_client_options *options, struct ps_list *list, struct
 
 /* ---- the session */
 
+/* "worker 0": the other member that starts the ps. NULL: no member does, or this one. */
+static const char *print_starter(const struct session_config *config, char *text, size_t text_bytes)
+{
+    for (uint32_t i = 0; i < config->member_count; i++) {
+        const bool own = config->members_indices[i] == config->task &&
+                         strcmp(config->members_jobs[i], config->job) == 0;
+        if (strcmp(config->members_addresses[i], STARTER_ADDRESS) != 0 || own)
+            continue;
+        (void)text_print(
+            text, text_bytes, "%s %" PRIu32, config->members_jobs[i], config->members_indices[i]);
+        return text;
+    }
+    return NULL;
+}
+
 /* NULL: no memory. */
 static struct session *make_session(
     struct sumac_client *client, const struct sumac_client_options *options,
@@ -157,7 +174,8 @@ static struct session *make_session(
 
     assert(ps->count > 0);
     assert(roll->jobs != NULL);
-    const struct session_config config = {
+    char starter[32];
+    struct session_config config = {
         .reader = options->reader,
         .any_ps = options->any_ps,
         .role = member ? WIRE_ROLE_MEMBER : WIRE_ROLE_OBSERVER,
@@ -178,6 +196,7 @@ static struct session *make_session(
         .ps_lost_ms = client->timeout_ms,
         .chunk_bytes = options->chunk_bytes};
 
+    config.ps_starter = print_starter(&config, starter, sizeof starter);
     if (member)
         client_find_place(client, options->cluster);
     return session_create(&config, &memory_heap);

@@ -112,15 +112,59 @@ const char *ps_remedy(const struct session *session, uint32_t ps, const char *ot
         (struct address_list){config->members_addresses, config->member_count}, otherwise);
 }
 
+/* Its user has no ps of that number: the member that starts it is missing. */
+static bool is_started(const struct session *session, uint32_t ps)
+{
+    assert(ps < session->link_count);
+    return ps == 0 && session->config.ps_starter != NULL;
+}
+
+struct phrase {
+    char text[384];
+};
+
+/* "ps 1 at h1:2222" */
+static struct phrase name_ps(const struct session *session, uint32_t ps)
+{
+    struct phrase name;
+
+    assert(ps < session->link_count);
+    if (is_started(session, ps))
+        (void)text_print(
+            name.text, sizeof name.text, "%s at %s, which starts the ps",
+            session->config.ps_starter, ps_address(session, ps));
+    else
+        (void)text_print(
+            name.text, sizeof name.text, "ps %" PRIu32 " at %s", ps, ps_address(session, ps));
+    return name;
+}
+
+/* `otherwise`: of a ps that is not started by a member. */
+static struct phrase
+missing_remedy(const struct session *session, uint32_t ps, const char *otherwise)
+{
+    struct phrase start = {""}, remedy;
+
+    assert(otherwise != NULL);
+    if (is_started(session, ps))
+        (void)text_print(
+            start.text, sizeof start.text, "start %s, or correct its address",
+            session->config.ps_starter);
+    (void)text_print(
+        remedy.text, sizeof remedy.text, "%s",
+        ps_remedy(session, ps, is_started(session, ps) ? start.text : otherwise));
+    return remedy;
+}
+
 static void
 fail_missing(const struct session *session, uint32_t ps, const char *why, struct sumac_error *error)
 {
     assert(!session->links[ps].found);
     (void)fail(
         error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-        "ps %" PRIu32 " at %s did not appear within %s (%.300s); %s", ps, ps_address(session, ps),
-        text_time_us(session->now_us - session->began_us).text, why,
-        ps_remedy(session, ps, "start it, or correct its address"));
+        "%s%s did not appear within %s (%.300s); %s", name_ps(session, ps).text,
+        is_started(session, ps) ? "," : "", text_time_us(session->now_us - session->began_us).text,
+        why, missing_remedy(session, ps, "start it, or correct its address").text);
 }
 
 bool find_missing(const struct session *session, struct sumac_error *error)
@@ -140,11 +184,11 @@ static void report(struct session *session)
         text_time_left(until_us > session->now_us ? until_us - session->now_us : 0);
 
     for (uint32_t ps = 0; ps < session->link_count; ps++) {
-        const char *const remedy = ps_remedy(session, ps, "");
+        const struct phrase remedy = missing_remedy(session, ps, "");
         if (!session->links[ps].found)
             effect_log(
-                session, "waiting for ps %" PRIu32 " at %s: %s%s%s; gives up in %s", ps,
-                ps_address(session, ps), why_missing(session, ps), *remedy == 0 ? "" : "; ", remedy,
+                session, "waiting for %s: %s%s%s; gives up in %s", name_ps(session, ps).text,
+                why_missing(session, ps), remedy.text[0] == '\0' ? "" : "; ", remedy.text,
                 left.text);
     }
     if (first_missing(session) == session->link_count)
@@ -337,6 +381,12 @@ not_found(struct session *session, const struct call *call, const struct sumac_e
         (void)fail(
             &named, error->status, error->reason, "ps %" PRIu32 " at %s: %s", ps,
             ps_address(session, ps), error->text);
+    else if (is_started(session, ps))
+        (void)fail(
+            &named, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            "what listens at %s, the address of %s, which starts the ps, is no ps (%.200s); check "
+            "that address",
+            ps_address(session, ps), session->config.ps_starter, error->text);
     else
         (void)fail(
             &named, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,

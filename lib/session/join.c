@@ -100,6 +100,7 @@ static void joined(struct session *session, const struct call *call, const wire_
     session->attempt = reply->attempt;
     session->membership_epoch = reply->membership_epoch;
     session->previous_final = reply->previous_final;
+    session->replaced = wire_replaced_of(reply->replaced);
     session->clock = session->steps_finished = reply->clock;
     session->first_step = reply->first_step;
     session->last_step = reply->first_step > 0 ? reply->first_step - 1 : 0;

@@ -49,6 +49,8 @@ static bool keep_config(struct session *session, const struct session_config *co
     kept->members_indices = keep_bytes(
         session, config->members_indices, config->member_count * sizeof *config->members_indices);
     kept->ps_addresses = session_keep_texts(session, config->ps_addresses, config->ps_count);
+    if (config->ps_starter != NULL)
+        kept->ps_starter = keep_text(session, config->ps_starter);
     if (config->members_addresses != NULL)
         kept->members_addresses =
             session_keep_texts(session, config->members_addresses, config->member_count);
@@ -60,7 +62,7 @@ static bool keep_config(struct session *session, const struct session_config *co
     kept->chunk_bytes = /* whole elements of every type */
         bounded < SESSION_CHUNK_BYTES_MAX ? bounded / 64 * 64 : SESSION_CHUNK_BYTES_MAX;
     return kept->job != NULL && kept->members_jobs != NULL && kept->members_indices != NULL &&
-           kept->ps_addresses != NULL &&
+           kept->ps_addresses != NULL && (config->ps_starter == NULL || kept->ps_starter != NULL) &&
            (config->members_addresses == NULL || kept->members_addresses != NULL);
 }
 
@@ -337,6 +339,7 @@ void session_read(const struct session *session, struct session_state *state)
         .membership_epoch = session->membership_epoch,
         .clock = session->clock,
         .previous_final = session->previous_final,
+        .replaced = session->replaced,
         .lease_ms = session->lease_ms,
         .ps_count = session->link_count > 0 ? session->link_count : session->config.ps_count,
         .pushes_in_flight = pushes_in_flight(session),

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "memory.h"
+#include "replaced.h"
 #include "rules.h"
 #include "run_identity.h"
 #include "wire.h"
@@ -49,6 +50,7 @@ struct session_config {
     uint32_t step_members, step_quorum, on_loss;
     const char *const *ps_addresses; /* as configured; what the ps say adds those that are not */
     uint32_t ps_count;
+    const char *ps_starter; /* "worker 0": the other member that starts ps 0; NULL: no other does */
     uint32_t ps_lost_ms;  /* how long a ps may be silent, until the join's answer says; 0: 60 000 */
     uint32_t chunk_bytes; /* 0: SESSION_CHUNK_BYTES; 64 … SESSION_CHUNK_BYTES_MAX */
     uint32_t backoff_ms_max; /* 0: 2000 */
@@ -256,6 +258,7 @@ struct session_state {
     bool joined, ended;
     uint8_t session_id[16];
     uint64_t cluster_id, epoch, attempt, membership_epoch, clock, previous_final;
+    struct replaced replaced; /* whose place the join has taken */
     uint32_t lease_ms, ps_count;
     uint32_t pushes_in_flight;
     uint64_t last_sequence, commit_through, acked_through;

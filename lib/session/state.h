@@ -284,6 +284,7 @@ struct session {
 
     uint8_t nonce[16], session_id[16];
     uint64_t cluster_id, epoch, attempt, membership_epoch, previous_final;
+    struct replaced replaced; /* whose place the join has taken */
     uint32_t lease_ms;
     uint64_t sent_us; /* anything, to any ps */
     LIST(struct call) live_calls;

@@ -79,6 +79,19 @@ list_previous(struct judge *judge, const struct judge_task *task, wire_join_repl
     return true;
 }
 
+/* False: no memory. */
+static bool
+name_replaced(struct judge *judge, const struct replaced *replaced, wire_join_reply *reply)
+{
+    if (replaced->attempt == 0)
+        return true;
+    reply->replaced = arena_take(&judge->said->arena, sizeof *reply->replaced);
+    if (reply->replaced == NULL)
+        return false;
+    wire_replaced_fill(replaced, reply->replaced);
+    return true;
+}
+
 /* NULL: no memory. */
 static const wire_message *make_reply(struct judge *judge, const struct judge_session *session)
 {
@@ -102,7 +115,8 @@ static const wire_message *make_reply(struct judge *judge, const struct judge_se
     reply->step_deadline_ms = judge->config->step_deadline_ms;
     reply->membership_epoch = judge->membership_epoch;
     reply->ps_lost_ms = judge->config->ps_lost_ms;
-    const bool whole = list_ps(judge, reply) && list_previous(judge, session->task, reply);
+    const bool whole = list_ps(judge, reply) && list_previous(judge, session->task, reply) &&
+                       name_replaced(judge, &session->replaced, reply);
     return whole ? &reply->base : NULL;
 }
 
@@ -336,6 +350,43 @@ static void learn_members(struct judge *judge, const wire_join_request *request)
     }
 }
 
+static uint32_t silent_ms(const struct judge *judge, const struct judge_session *session)
+{
+    const uint64_t silent_us = judge->now_us - session->heard_us;
+
+    assert(session->heard_us <= judge->now_us);
+    return silent_us / 1000 < UINT32_MAX ? (uint32_t)(silent_us / 1000) : UINT32_MAX;
+}
+
+/* A client that waits for its join is alive. Whether a client with a session is alive is known when
+ * the ps close that session: a process that was killed has no stream, though it has a lease. */
+static void
+note_replaced(const struct judge *judge, struct judge_session *session, struct judge_session *other)
+{
+    if (other->state >= JUDGE_SESSION_CLOSING)
+        return;
+    session->replaced = (struct replaced){
+        .attempt = other->attempt,
+        .pid = other->pid,
+        .silent_ms = silent_ms(judge, other),
+        .alive = other->join_call != 0};
+    (void)text_print(session->replaced.host, sizeof session->replaced.host, "%s", other->host);
+}
+
+void judge_join_replaced_lives(struct judge *judge, const struct judge_session *replaced)
+{
+    assert(replaced->state == JUDGE_SESSION_CLOSING);
+    if (replaced->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT)
+        return;
+    for (struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next) {
+        if (!is_earlier(replaced, session) || session->replaced.attempt != replaced->attempt)
+            continue;
+        session->replaced.alive = session->replaced.silent_ms <= judge->config->lease_ms;
+        judge_session_changed(judge, session);
+    }
+}
+
 /* A task has one session: those it had before are settled, or forgotten where no ps knows them. */
 static void end_earlier(struct judge *judge, struct judge_session *session)
 {
@@ -349,6 +400,7 @@ static void end_earlier(struct judge *judge, struct judge_session *session)
         struct close_cause cause = {
             .kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = session->attempt, .pid = session->pid};
         char text[CLOSE_CAUSE_TEXT_BYTES];
+        note_replaced(judge, session, other);
         (void)text_print(cause.host, sizeof cause.host, "%s", session->host);
         (void)wire_close_cause_print(&cause, text);
         refuse(

@@ -145,6 +145,16 @@ same_ends(const struct pair *pair, const struct judge_session *a, const struct j
     same_voided(pair, a->voided, b->voided, a->label);
 }
 
+static void same_replaced(
+    const struct pair *pair, const struct replaced *a, const struct replaced *b, const char *whom)
+{
+    same(pair, a->attempt, b->attempt, "the attempt that it replaced", whom);
+    same_text(pair, a->host, b->host, "host of the attempt that it replaced", whom);
+    same(pair, a->pid, b->pid, "the process that it replaced", whom);
+    same(pair, a->alive, b->alive, "that the replaced one lived", whom);
+    same(pair, a->silent_ms, b->silent_ms, "the silence of the replaced one", whom);
+}
+
 static void
 same_session(const struct pair *pair, const struct judge_session *a, const struct judge_session *b)
 {
@@ -177,6 +187,7 @@ same_session(const struct pair *pair, const struct judge_session *a, const struc
     same(pair, a->cause.pid, b->cause.pid, "the process that ended it", whom);
     same_text(pair, a->host, b->host, "host", whom);
     same(pair, a->pid, b->pid, "the process", whom);
+    same_replaced(pair, &a->replaced, &b->replaced, whom);
     same_ends(pair, a, b);
 }
 

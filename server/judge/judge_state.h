@@ -41,6 +41,7 @@
 #include "list.h"
 #include "log_limit.h"
 #include "refused_joins.h"
+#include "replaced.h"
 #include "reserved_array.h"
 #include "sumac/tensor.h"
 #include "update.h"
@@ -52,18 +53,15 @@
 #define JUDGE_ADDRESS_BYTES_MAX 255
 #define JUDGE_LABEL_BYTES 96
 #define JUDGE_TASKS_MAX 4096u /* beyond it, those that have left give way (sessions.c) */
-#define JUDGE_NAMED_MAX                                                                            \
-    1024u /* members that joins may name, where the configuration lists none                       \
-           */
-#define JUDGE_SETTLED_MAX                                                                          \
-    256u /* sessions remembered after their settle, for retried leaves and joins */
+/* Members that joins may name, where the configuration lists none. */
+#define JUDGE_NAMED_MAX 1024u
+#define JUDGE_SETTLED_MAX 256u /* sessions remembered, for retried leaves and joins */
 #define JUDGE_VARIABLES_MAX 262144u
 #define JUDGE_CALLS_MAX 4096u  /* creates, deletes and defines that wait */
 #define JUDGE_ORDERS_MAX 8192u /* not yet answered; beyond it those are refused */
-#define JUDGE_VOIDED_MAX                                                                           \
-    (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX) /* of one session, by all ps                       \
-                                                 */
-#define JUDGE_HELD_BYTES_MAX (8u << 20)         /* of answers that wait for their record */
+/* What all ps void of one session. */
+#define JUDGE_VOIDED_MAX (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX)
+#define JUDGE_HELD_BYTES_MAX (8u << 20) /* of answers that wait for their record */
 #define JUDGE_AGAIN_MS 1000u   /* what there was no memory for is tried again so much later */
 #define JUDGE_CREATE_MS 60000u /* of a create or delete that names none */
 #define JUDGE_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
@@ -153,8 +151,7 @@ struct judge_task {
     bool done;   /* its last session left as done */
     bool left; /* its client has said that it leaves: nobody will ask how its last session ended */
     uint64_t left_us;
-    uint64_t named; /* a mark: of the last list that named it, or the last look for tasks that may
-                       be forgotten */
+    uint64_t named; /* a mark: of the last list that named it, or the last look at all tasks */
     uint64_t attempts;
     const char *address;                  /* as configured; NULL or "": not known */
     uint64_t flapped_us[JUDGE_FLAPS_MAX]; /* last signs of life of the replaced; 0: none */
@@ -189,6 +186,7 @@ struct judge_session {
     uint64_t attempt;
     char host[RUN_HOST_BYTES_MAX + 1]; /* of its client, as that said; "": it did not, … */
     uint32_t pid;                      /* … and the client's process; 0 */
+    struct replaced replaced;          /* whose place its join has taken */
     uint64_t joined_us;
     bool acknowledged; /* replaced, and its client has said that it knows */
     uint64_t heard_us;
@@ -684,6 +682,8 @@ void judge_joins_go_on(struct judge *judge);
 bool judge_join_replaces(const struct judge *judge, const struct judge_session *session);
 void judge_joins_fail(
     struct judge *judge, enum sumac_status status, enum sumac_reason reason, const char *text);
+/* A ps is connected to its client: the join of the attempt that replaces it will say so. */
+void judge_join_replaced_lives(struct judge *judge, const struct judge_session *replaced);
 void judge_join_opened(
     struct judge *judge, struct judge_session *session, uint32_t ps,
     const wire_peer_report *report);

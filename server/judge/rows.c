@@ -194,6 +194,11 @@ static const struct row_field session_fields[] = {
     NUMBER(judge_session, cause.pid),
     TEXT(judge_session, host),
     NUMBER(judge_session, pid),
+    NUMBER(judge_session, replaced.attempt),
+    TEXT(judge_session, replaced.host),
+    NUMBER(judge_session, replaced.pid),
+    NUMBER(judge_session, replaced.alive),
+    NUMBER(judge_session, replaced.silent_ms),
 };
 
 static void put_session_id(struct judge *judge, struct row_writer *writer, const void *object)

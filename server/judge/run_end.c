@@ -9,6 +9,8 @@
 #include "judge_state.h"
 
 #include <assert.h>
+#include <string.h>
+
 #include "text.h"
 
 #define EXIT_TERMINATED 143       /* as a shell says of SIGTERM */
@@ -219,17 +221,18 @@ static uint32_t patience_ms(const struct judge *judge)
                                                             : judge->config->rejoin_ms;
 }
 
-/* "worker 1, which has never joined" before "worker 0 to come back": the longer wait is for the
- * former. */
-static const char *whom_it_waits_for(const struct judge *judge)
+/* "worker 1 joins", before "worker 0 joins again": the longer wait is for the former. */
+static const char *what_it_waits_for(const struct judge *judge)
 {
-    if (judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
-        return judge_text(
-            judge, "%s, never joined", judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED));
-    if (judge_tasks_any(judge, JUDGE_TASKS_UNFINISHED))
-        return judge_text(
-            judge, "%s to come back", judge_tasks_text(judge, JUDGE_TASKS_UNFINISHED));
-    return "another member to join";
+    const bool missed = judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED);
+    const enum judge_tasks which = missed ? JUDGE_TASKS_NEVER_JOINED : JUDGE_TASKS_UNFINISHED;
+
+    if (!judge_tasks_any(judge, which))
+        return "another worker joins";
+    const char *const tasks = judge_tasks_text(judge, which);
+    return judge_text(
+        judge, "%s%s joins%s", strchr(tasks, ',') != NULL ? "one of " : "", tasks,
+        missed ? "" : " again");
 }
 
 const char *judge_run_wait(const struct judge *judge)
@@ -241,8 +244,8 @@ const char *judge_run_wait(const struct judge *judge)
     const uint64_t patience_us = judge_ms(patience_ms(judge));
     const uint64_t left_us = patience_us > waited_us ? patience_us - waited_us : 0;
     return judge_text(
-        judge, "the end of the run waits for %s; no member is open, it gives up in %s",
-        whom_it_waits_for(judge), text_time_left(left_us).text);
+        judge, "no worker is left; the run ends in %s unless %s", text_time_left(left_us).text,
+        what_it_waits_for(judge));
 }
 
 /* Who was expected and is not coming is in the last line, however well the others did. */
@@ -251,7 +254,7 @@ static const char *end_of_patience(const struct judge *judge)
     const bool missed = judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED);
 
     return judge_text(
-        judge, "no member has been open for %s, %s left as done%s%s",
+        judge, "no worker has been in the run for %s, %s left as done%s%s",
         text_time_ms(patience_ms(judge)).text, judge->some_left_done ? "one has" : "none has",
         missed ? "; never joined: " : "",
         missed ? judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED) : "");

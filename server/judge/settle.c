@@ -46,6 +46,8 @@ bool judge_close_reported(
         session->final = close->commit_through;
     if (close->acked_through > session->acked_through)
         session->acked_through = close->acked_through;
+    if (close->connected)
+        judge_join_replaced_lives(judge, session);
     if (!rule_holds(judge->config->broken, RULE_carry_refusals))
         return true;
     for (size_t i = 0; i < close->n_voided; i++)

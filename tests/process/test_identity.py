@@ -171,6 +171,21 @@ class Identity(unittest.TestCase):
             member.wait_for("^joined$")
             member.kill()
 
+    def test_a_member_says_whose_place_it_takes_and_warns_if_that_process_lives(self):
+        cluster = self.cluster({})
+        host = re.escape(socket.gethostname()[:64])
+        killed = cluster.member()
+        killed.wait_for("attempt 1, .*, cluster [0-9a-f]{16}$")
+        killed.kill()
+
+        living = cluster.member()
+        living.wait_for(rf"attempt 2, .*; takes the place of process {killed.child.pid} on {host}$")
+        living.wait_for("^joined$")
+
+        cluster.member().wait_for(
+            rf"attempt 3, .*; takes the place of process {living.child.pid} on {host}, which was alive \S+ \S+ ago; "
+            "if that process is of another run, set SUMAC_RUN to a different value in each run$")
+
     def test_workers_in_another_order_are_refused(self):
         cluster = self.cluster({}, workers=2)
         config = cluster.config("worker", 1)

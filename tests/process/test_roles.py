@@ -87,24 +87,24 @@ class Roles(unittest.TestCase):
         ask(first, "leave done", "left")
         second.kill()
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
-        cluster.ps[0].wait_for("no member has been open for 300 ms, one has left as done")
+        cluster.ps[0].wait_for("no worker has been in the run for 300 ms, one has left as done")
 
     def test_one_that_never_joined_is_waited_for_longer(self):
         cluster = self.cluster(workers=2, options=["--rejoin-ms", "100", "--rejoin-first-ms", "900"])
         ask(self.joined(cluster.member(0)), "leave undone", "left")
         self.assertEqual([ps.wait() for ps in cluster.ps], [143, 143])
-        cluster.ps[0].wait_for("no member has been open for 900 ms, none has left as done")
+        cluster.ps[0].wait_for("no worker has been in the run for 900 ms, none has left as done")
 
     def test_who_never_joined_is_named_by_log_and_stats_and_the_last_line(self):
         cluster = self.cluster(workers=2, options=["--rejoin-first-ms", "12000", "--report-ms", "200"])
         ask(self.joined(cluster.member(0)), "leave done", "left")
         code, text = cluster.sumac("stats")
         self.assertEqual(code, 0, text)
-        self.assertRegex(text, r"the end of the run waits for worker 1, never joined; no member is open, it gives up in \d+ s")
+        self.assertRegex(text, r"no worker is left; the run ends in \d+ s unless worker 1 joins")
         self.assertEqual([ps.wait() for ps in cluster.ps], [0, 0])
-        cluster.ps[0].wait_for("the end of the run waits for worker 1, never joined")
+        cluster.ps[0].wait_for(r"no worker is left; the run ends in \d+ s unless worker 1 joins$")
         for ps in cluster.ps:
-            ps.wait_for("no member has been open for 12 s, one has left as done; never joined: worker 1$")
+            ps.wait_for("no worker has been in the run for 12 s, one has left as done; never joined: worker 1$")
 
     def test_an_observer_that_waits_for_a_ps_ends_no_run(self):
         cluster = self.cluster(workers=1, start=False, options=["--ps-lost-ms", "4000", "--report-ms", "300"])

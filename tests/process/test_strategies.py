@@ -542,6 +542,11 @@ class WithoutPs(unittest.TestCase):
             self.assertEqual(worker.wait(), 0, worker.text())
         workers[0].wait_for("run ends with code 0")
 
+    def test_who_waits_for_the_one_that_starts_the_ps_says_so(self):
+        worker, = self.workers(steps=1, tasks=[("worker", 1)])
+        worker.wait_for(r"waiting for worker 0 at 127.0.0.1:\d+, which starts the ps: .*; start worker 0, or correct its address; gives up in \d+ s$")
+        self.assertNotIn("ps 0", worker.text())
+
     def test_who_started_the_ps_waits_for_those_who_need_it_yet(self):
         workers = self.workers(steps=(1, 1000), strategy="parameter_server")
         for worker in reversed(workers):
@@ -588,10 +593,14 @@ class WithoutPs(unittest.TestCase):
                 self.assertEqual([worker.wait() for worker in first], [138, 2])     # then
                 host = re.escape(socket.gethostname()[:64])
                 taken = rf": process {second[1].child.pid} on {host} has taken this task's place, attempt 2"
-                first[0].wait_for(rf"^sumac: .*worker 1 .*{taken}.*; if that process is of another run, set SUMAC_RUN to a different value in each run$")
+                # worker 0 hears of the close, or of a contribution by the other process, whichever comes first
+                first[0].wait_for(rf"^sumac: .*worker 1.*({taken}.*; if that process is of another run|; if the two attempts are of two runs), "
+                                  "set SUMAC_RUN to a different value in each run$")
                 first[1].wait_for(rf"^sumac: .*{taken}; end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, "
                                   "set SUMAC_RUN to a different value in each run$")
                 self.assertEqual([worker.wait() for worker in second], [138, 138])
+                second[1].wait_for(rf"joined as worker 1, attempt 2, .*; takes the place of process {first[1].child.pid} on {host}, "
+                                   r"which was alive \S+ \S+ ago; if that process is of another run, set SUMAC_RUN to a different value in each run$")
                 second[0].wait_for("^sumac: TF_CONFIG has no ps.* give each run ports and a SUMAC_RUN of its own$")
 
     def script(self, *lines):
@@ -628,6 +637,8 @@ class WithoutPs(unittest.TestCase):
                 self.addCleanup(worker.kill)
                 self.assertEqual(worker.wait(), code, worker.text())
                 worker.wait_for("^sumac: TF_CONFIG has no ps, and the one that this worker started .*" + reason)
+                last = re.search("listened: (.*)", worker.text()).group(1)
+                self.assertEqual(worker.text().count(last), 1, worker.text())
                 self.assertNotIn("waiting for ps 0", worker.text())
 
     def test_what_cannot_be_is_said_with_the_remedy(self):

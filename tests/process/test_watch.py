@@ -240,7 +240,7 @@ class Watching(unittest.TestCase):
         for one in watching:
             with self.subTest(command=one.command):
                 self.assertEqual(one.wait(), 138, one.text())
-                self.assertRegex(one.lines[-1], "the run has failed: .*no member has been open for 200 ms, none has left as done")
+                self.assertRegex(one.lines[-1], "the run has failed: .*no worker has been in the run for 200 ms, none has left as done")
 
     def test_the_run_of_a_ps_that_was_started_again_is_another(self):
         """The one that was watched has ended unheard, between two looks: what comes of the next one says nothing of it."""

@@ -141,6 +141,61 @@ static void the_replaced_client_is_told_who_took_its_place(void **state)
     world_free(world);
 }
 
+/* Some ps has a push stream of it. */
+static void a_join_says_which_living_process_it_replaced(void **state)
+{
+    (void)state;
+    struct world *world = world_of(RUN_SOURCE_NONE, "");
+
+    world->ps[0].connected = true; /* given */
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 5), SUMAC_OK);
+    assert_string_equal(world->replaced, "");
+    world_pass(world, SECOND / 2);
+
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 6), SUMAC_OK); /* when */
+
+    const char *const said =
+        "; takes the place of process 5 on node4, which was alive 500 ms ago; if that process is "
+        "of another run, set SUMAC_RUN to a different value in each run";
+    assert_string_equal(world->replaced, said); /* then */
+    world->replaced[0] = '\0';
+    world_pass(world, SECOND);
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 6), SUMAC_OK);
+    assert_string_equal(world->replaced, said); /* a retry hears the same */
+    world_free(world);
+}
+
+static void a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead(void **state)
+{
+    (void)state;
+    struct world *world = world_of(RUN_SOURCE_NONE, "");
+
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 5), SUMAC_OK);
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 6), SUMAC_OK);
+
+    assert_string_equal(world->replaced, "; takes the place of process 5 on node4");
+    world_free(world);
+}
+
+/* Its lease ran out, or it has left: there was no place to take. */
+static void a_join_replaces_no_process_that_has_left(void **state)
+{
+    (void)state;
+    struct world *world = world_of(RUN_SOURCE_NONE, "");
+
+    world->ps[0].connected = true;
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 5), SUMAC_OK);
+    world_leave(world, 1, false);
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 6), SUMAC_OK);
+    world_settle_down(world);
+    assert_int_equal(world->replaced_attempt, 0);
+
+    world_pass(world, 12 * SECOND);
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 7), SUMAC_OK);
+    assert_int_equal(world->replaced_attempt, 0);
+    world_free(world);
+}
+
 /* Process after process, each of which is told that it was replaced: the number that came in. */
 static uint32_t replace_living(struct world *world, uint32_t first_pid, uint64_t apart_us)
 {
@@ -294,6 +349,9 @@ int main(void)
         cmocka_unit_test(runs_are_compared_only_when_both_are_named_by_one_source),
         cmocka_unit_test(an_identity_that_is_too_long_is_malformed_and_leaves_nothing),
         cmocka_unit_test(the_replaced_client_is_told_who_took_its_place),
+        cmocka_unit_test(a_join_says_which_living_process_it_replaced),
+        cmocka_unit_test(a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead),
+        cmocka_unit_test(a_join_replaces_no_process_that_has_left),
         cmocka_unit_test(after_three_replacements_of_living_processes_the_present_one_stays),
         cmocka_unit_test(the_present_one_stays_no_longer_than_its_lease),
         cmocka_unit_test(replacements_that_are_far_apart_are_no_flapping),

@@ -575,6 +575,9 @@ static void how_a_session_ended_is_in_the_records(void **state)
     assert_int_equal((int)session->cause.kind, WIRE_CLOSE_NEWER_ATTEMPT);
     assert_string_equal(session->cause.host, "node4");
     assert_int_equal(session->cause.pid, 2);
+    session = judge_session_find(desk->judge, desk->session, 16);
+    assert_string_equal(session->replaced.host, "node4");
+    assert_int_equal(session->replaced.pid, 1);
 }
 
 /* ---- what is no record */

@@ -116,6 +116,11 @@ static void a_difference_of_a_session_is_found(void **state)
     differs(settled->cause.pid, "the process that ended it of worker 0");
     text_differs(settled->host, "host of worker 0");
     differs(settled->pid, "the process of worker 0");
+    differs(settled->replaced.attempt, "the attempt that it replaced of worker 0");
+    text_differs(settled->replaced.host, "host of the attempt that it replaced of worker 0");
+    differs(settled->replaced.pid, "the process that it replaced of worker 0");
+    differs(settled->replaced.alive, "that the replaced one lived of worker 0");
+    differs(settled->replaced.silent_ms, "the silence of the replaced one of worker 0");
     differs(settled->made_step, "the last step that it contributed to of worker 0");
     differs(settled->made_sequence, "its last contribution of worker 0");
     differs(settled->final, "final of worker 0");

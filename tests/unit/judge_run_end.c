@@ -130,10 +130,10 @@ static void a_run_waits_for_a_ps_that_has_not_heard_of_the_end(void **state)
     world_settle_down(world);
 
     world_expect(
-        world,
-        "ps 1: hello 71 of 2 ps\n"
-        "ps 1, 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
-        "exit 143 TERMINATED …\n");
+        world, "ps 1: hello 71 of 2 ps\n"
+               "ps 1, 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left "
+               "as done\n"
+               "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -166,10 +166,10 @@ static void a_ps_whose_stream_is_lost_with_the_end_is_told_again(void **state)
     world_settle_down(world);
 
     world_expect(
-        world,
-        "ps 1: hello 71 of 2 ps\n"
-        "ps 1, 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
-        "exit 143 TERMINATED …\n");
+        world, "ps 1: hello 71 of 2 ps\n"
+               "ps 1, 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left "
+               "as done\n"
+               "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -211,8 +211,9 @@ static void a_ps_that_does_not_come_back_after_the_end_is_taken_for_gone(void **
     world_pass(world, 2 * SECOND);
 
     world_expect(
-        world, "ps 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
-               "exit 143 TERMINATED …\n");
+        world,
+        "ps 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left as done\n"
+        "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -255,14 +256,15 @@ static void without_members_for_a_while_a_run_ends_with_143_when_none_was_done(v
     world_pass(world, 11 * SECOND);
 
     world_expect(
-        world, "ps 0: members 1 epoch 1\n"
-               "ps 0: open 1\n"
-               "1: joined 1 attempt 1 of 1 ps epoch 1\n"
-               "ps 0: close 1: it has left\n"
-               "ps 0: decide 1 at 0\n"
-               "2: left at 0\n"
-               "ps 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
-               "exit 143 TERMINATED …\n");
+        world,
+        "ps 0: members 1 epoch 1\n"
+        "ps 0: open 1\n"
+        "1: joined 1 attempt 1 of 1 ps epoch 1\n"
+        "ps 0: close 1: it has left\n"
+        "ps 0: decide 1 at 0\n"
+        "2: left at 0\n"
+        "ps 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left as done\n"
+        "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -287,7 +289,7 @@ static void while_a_listed_member_has_never_joined_the_wait_is_longer(void **sta
 
     /* one left as done */
     world_expect(
-        world, "ps 0: end 0 RUN_ENDED no member has been open for 60 s, one "
+        world, "ps 0: end 0 RUN_ENDED no worker has been in the run for 60 s, one "
                "has left as done; never joined: worker 1\n"
                "exit 0 RUN_ENDED …\n");
     world_free(world);
@@ -297,21 +299,20 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
 {
     (void)state;
     struct world *world = world_new(1, 3);
-    const char *const waits = "the end of the run waits for worker 1, worker 2, never joined; no "
-                              "member is open, it gives up in 48 s";
+    const char *const waits = "no worker is left; the run ends in 48 s unless one of worker 1, "
+                              "worker 2 joins";
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
     world_forget(world);
 
-    assert_false(world_waits(world, "the end of the run"));
+    assert_false(world_waits(world, "no worker is left"));
     world_leave(world, joined, true);
     world_settle_down(world);
 
     world_pass(world, 12 * SECOND);
     assert_true(world_waits(world, waits));
     assert_false(world_waits(world, "after the first join")); /* once is enough */
-    assert_true(
-        world_logged(world, "the end of the run waits for worker 1, worker 2, never joined"));
+    assert_true(world_logged(world, "no worker is left; the run ends in "));
     world_pass(world, 50 * SECOND);
 
     /* one left as done */
@@ -319,12 +320,13 @@ static void who_never_joined_is_named_while_the_end_waits_and_in_the_last_line(v
         world, "ps 0: close 1: it has left\n"
                "ps 0: decide 1 at 0 done\n"
                "2: left at 0\n"
-               "ps 0: end 0 RUN_ENDED no member has been open for 60 s, one has "
+               "ps 0: end 0 RUN_ENDED no worker has been in the run for 60 s, one has "
                "left as done; never joined: worker 1, worker 2\n"
                "exit 0 RUN_ENDED …\n");
     assert_true(world_logged(
-        world, "run ends with code 0: no member has been open for 60 s, one has left as done; "
-               "never joined: worker 1, worker 2\n"));
+        world,
+        "run ends with code 0: no worker has been in the run for 60 s, one has left as done; "
+        "never joined: worker 1, worker 2\n"));
     world_free(world);
 }
 
@@ -337,9 +339,8 @@ static void who_may_come_back_is_named_while_the_end_waits(void **state)
 
     world_pass(world, 4 * SECOND);
 
-    assert_true(world_waits(
-        world, "the end of the run waits for worker 0 to come back; no member is open, it gives up "
-               "in 6 s"));
+    assert_true(
+        world_waits(world, "no worker is left; the run ends in 6 s unless worker 0 joins again"));
     world_free(world);
 }
 
@@ -383,8 +384,9 @@ static void without_a_list_a_run_ends_when_no_member_is_open_for_a_while(void **
     world_pass(world, 11 * SECOND);
 
     world_expect(
-        world, "ps 0: end 0 RUN_ENDED no member has been open for 10 s, one has left as done\n"
-               "exit 0 RUN_ENDED …\n");
+        world,
+        "ps 0: end 0 RUN_ENDED no worker has been in the run for 10 s, one has left as done\n"
+        "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -479,11 +481,12 @@ static void without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end(voi
     world_pass(world, 11 * SECOND);
 
     world_expect(
-        world, "ps 0: close 1: it has left\n"
-               "ps 0: decide 1 at 0 done\n"
-               "4: left at 0\n"
-               "ps 0: end 0 RUN_ENDED no member has been open for 10 s, one has left as done\n"
-               "exit 0 RUN_ENDED …\n");
+        world,
+        "ps 0: close 1: it has left\n"
+        "ps 0: decide 1 at 0 done\n"
+        "4: left at 0\n"
+        "ps 0: end 0 RUN_ENDED no worker has been in the run for 10 s, one has left as done\n"
+        "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -502,8 +505,9 @@ static void a_killed_member_counts_once_it_is_settled(void **state)
     world_pass(world, 3 * SECOND);
 
     world_expect(
-        world, "ps 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
-               "exit 143 TERMINATED …\n");
+        world,
+        "ps 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left as done\n"
+        "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -738,18 +742,18 @@ static void of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason(v
     all_are_killed(world);
 
     world_expect(
-        world,
-        "ps 0, 1: members 2 epoch 1\n"
-        "ps 0, 1: open 1\n"
-        "1: joined 1 attempt 1 of 2 ps epoch 1\n"
-        "ps 0, 1: open 2\n"
-        "2: joined 2 attempt 1 of 2 ps epoch 1\n"
-        "ps 0, 1: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
-        "ps 0, 1: close 2: its lease ran out, no ps had heard from it for 10.2 s\n"
-        "ps 0, 1: decide 1 at 0\n"
-        "ps 0, 1: decide 2 at 0\n"
-        "ps 1, 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
-        "exit 143 TERMINATED …\n");
+        world, "ps 0, 1: members 2 epoch 1\n"
+               "ps 0, 1: open 1\n"
+               "1: joined 1 attempt 1 of 2 ps epoch 1\n"
+               "ps 0, 1: open 2\n"
+               "2: joined 2 attempt 1 of 2 ps epoch 1\n"
+               "ps 0, 1: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0, 1: close 2: its lease ran out, no ps had heard from it for 10.2 s\n"
+               "ps 0, 1: decide 1 at 0\n"
+               "ps 0, 1: decide 2 at 0\n"
+               "ps 1, 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left "
+               "as done\n"
+               "exit 143 TERMINATED …\n");
     world_free(world);
 }
 

@@ -182,9 +182,9 @@ static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **sta
                "dropped: it does not count as done; start this process again\n");
     world_pass(world, 12 * SECOND);
     world_expect(
-        world,
-        "ps 1, 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
-        "exit 143 TERMINATED …\n");
+        world, "ps 1, 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left "
+               "as done\n"
+               "exit 143 TERMINATED …\n");
     world_free(world);
 }
 
@@ -213,9 +213,9 @@ static void who_has_lost_pushes_is_not_done_by_naming_an_earlier_one(void **stat
                "4: FAILED_PRECONDITION SESSION_CLOSED …\n");
     world_pass(world, 12 * SECOND);
     world_expect(
-        world,
-        "ps 1, 0: end 143 TERMINATED no member has been open for 10 s, none has left as done\n"
-        "exit 143 TERMINATED …\n");
+        world, "ps 1, 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left "
+               "as done\n"
+               "exit 143 TERMINATED …\n");
     world_free(world);
 }
 

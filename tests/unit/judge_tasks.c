@@ -166,8 +166,9 @@ static void a_run_that_has_forgotten_who_was_done_ends_well(void **state)
     world_pass(world, 11 * SECOND);
 
     world_expect(
-        world, "ps 0: end 0 RUN_ENDED no member has been open for 10 s, one has left as done\n"
-               "exit 0 RUN_ENDED …\n");
+        world,
+        "ps 0: end 0 RUN_ENDED no worker has been in the run for 10 s, one has left as done\n"
+        "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -214,7 +215,7 @@ static void a_task_that_somebody_lists_is_not_forgotten(void **state)
     world_pass(world, 61 * SECOND);
 
     world_expect(
-        world, "ps 0: end 0 RUN_ENDED no member has been open for 60 s, one "
+        world, "ps 0: end 0 RUN_ENDED no worker has been in the run for 60 s, one "
                "has left as done; never joined: worker 1\n"
                "exit 0 RUN_ENDED …\n");
     world_free(world);
@@ -258,10 +259,9 @@ static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **sta
 
     world_pass(world, 4 * SECOND); /* when */
 
-    assert_true(world_waits(/* then */
-                            world, "the end of the run waits for worker 0 to come back; no member "
-                                   "is open, it gives up "
-                                   "in 6 s"));
+    assert_true(
+        world_waits(/* then */
+                    world, "no worker is left; the run ends in 6 s unless worker 0 joins again"));
     world_free(world);
 }
 

@@ -187,6 +187,9 @@ static void say_joined(struct world *world, const wire_join_reply *reply)
     if (reply->first_step > 1)
         transcript_say(world, " step %" PRIu64, reply->first_step);
     transcript_say(world, " epoch %" PRIu64, reply->membership_epoch);
+    const struct replaced replaced = wire_replaced_of(reply->replaced);
+    world->replaced_attempt = replaced.attempt;
+    (void)wire_replaced_print(&replaced, world->replaced);
 }
 
 static void say_variable(struct world *world, const wire_variable *variable)

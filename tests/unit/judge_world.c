@@ -427,13 +427,13 @@ static void answer_order(struct world *world, uint32_t ps, const struct world_or
         message.status = SUMAC_FAILED_PRECONDITION;
         message.message = (char *)from->refuses;
     }
-    if (order->kind == ORDER_OPEN)
-        message.clock = from->clock;
+    message.clock = order->kind == ORDER_OPEN ? from->clock : 0;
     message.seen_step = order->kind == ORDER_OPEN ? from->seen_step : 0;
     if (order->kind == ORDER_CLOSE && !from->out_of_memory) {
         close.session_id = (wire_bytes){16, (uint8_t *)order->session_id};
         close.commit_through = from->commit_through;
         close.acked_through = from->acked_through;
+        close.connected = from->connected;
         close.made_step = from->made_step;
         close.made_sequence = from->made_sequence;
         close.voided = from->voided;

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "judge.h"
+#include "replaced.h"
 
 #define WORLD_PS_MAX 4
 #define WORLD_ORDERS_MAX 64
@@ -88,6 +89,7 @@ struct world_ps {
     uint64_t commit_through; /* what it reports when a session is closed */
     uint64_t made_step, made_sequence;
     uint64_t acked_through; /* likewise */
+    bool connected;         /* likewise */
     uint64_t voided[8];
     size_t voided_count;
     uint64_t clock, seen_step;                  /* what it answers to open */
@@ -148,9 +150,11 @@ struct world {
     bool exited;
     int exit_code;
     struct sumac_error exit_error;
-    uint64_t renewed_membership_epoch; /* that the last renewal was told */
-    const wire_variable *beside;       /* that a create of several names, too */
-    struct sumac_error lost;           /* the judge had no memory for what it has to say */
+    uint64_t replaced_attempt;          /* by the last join that was answered, … */
+    char replaced[REPLACED_TEXT_BYTES]; /* … as its client says that */
+    uint64_t renewed_membership_epoch;  /* that the last renewal was told */
+    const wire_variable *beside;        /* that a create of several names, too */
+    struct sumac_error lost;            /* the judge had no memory for what it has to say */
 };
 
 /* A world of ps_count ps whose configuration lists `workers` workers; no ps but ps 0 is up. */

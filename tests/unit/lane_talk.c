@@ -279,6 +279,7 @@ static void say_report(struct talk *talk, const wire_peer_report *report)
     if (report->status != 0)
         say(talk, " error %s", sumac_reason_name((enum sumac_reason)report->reason));
     if (report->close_report != NULL) {
+        talk->connected = report->close_report->connected;
         say(talk, " commit_through %" PRIu64, report->close_report->commit_through);
         for (size_t i = 0; i < report->close_report->n_voided; i++)
             say(talk, " voided %" PRIu64, report->close_report->voided[i]);

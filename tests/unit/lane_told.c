@@ -38,6 +38,19 @@ static void order_hello(struct talk *talk, wire_peer_hello *hello)
     talk_order(talk, &order);
 }
 
+static void a_close_reports_whether_the_client_is_connected(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    talk_close(talk, 1);
+    assert_true(talk->connected);
+
+    talk_hang_up(talk, stream);
+    talk_close(talk, 1);
+    assert_false(talk->connected);
+}
+
 static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void **state)
 {
     struct talk *const talk = *state;
@@ -317,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(who_is_closed_hears_why_a_push_was_refused),
         talk_test(a_close_is_reported_once),
+        talk_test(a_close_reports_whether_the_client_is_connected),
         talk_test(a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed),
         talk_test(a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more),
         talk_test(a_session_that_is_not_here_cannot_be_closed_and_is_decided),

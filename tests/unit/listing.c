@@ -129,6 +129,7 @@ static void an_address_that_is_not_known_is_said_so(void **state)
 }
 
 static const char *const own[] = {"localhost:1", "127.0.0.2:1", NULL, "[::1]:2"};
+static const char *const started[] = {STARTER_ADDRESS, "127.0.0.1:1"};
 static const char *const mixed[] = {"127.0.0.1:1", "", "h1:1"};
 
 static void loopback_is_a_remedy_only_beside_other_hosts(void **state)
@@ -141,6 +142,7 @@ static void loopback_is_a_remedy_only_beside_other_hosts(void **state)
         {"localhost:1", {own, 4}, {NULL, 0}, false},
         {"localhost:1", {own, 4}, {own, 4}, false},
         {"localhost:1", {own, 4}, {mixed, 2}, false},
+        {"localhost:1", {own, 4}, {started, 2}, false},
         {"localhost:1", {own, 4}, {mixed, 3}, true},
         {"127.0.0.1:1", {mixed, 3}, {NULL, 0}, true},
         {"[::1]:2", {mixed, 3}, {NULL, 0}, true},

@@ -215,9 +215,8 @@ static void ps_0_exits_when_its_lane_has_answered_the_end(void **state)
 
     talk_expect(
         ps.talk,
-        "log the end of the run waits for another member to join; no member is open, it gives up "
-        "in 5 s\n"
-        "log run ends with code 0: no member has been open for 10 s, one has left as done\n"
+        "log no worker is left; the run ends in 5 s unless another worker joins\n"
+        "log run ends with code 0: no worker has been in the run for 10 s, one has left as done\n"
         "exit 0 RUN_ENDED\n");
     talk_tick(ps.talk, 1000); /* and nothing more is done, or said */
     talk_expect(ps.talk, "");

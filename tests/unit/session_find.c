@@ -554,6 +554,47 @@ static void what_is_no_ps_is_said(void **state)
 }
 
 /* Its run is not the one that is joined: another ps is started in its place. */
+/* A cluster without a ps: a member starts one, on its own address. */
+static void a_ps_that_a_member_starts_goes_by_that_member(void **state)
+{
+    struct talk talk;
+    struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    config.ps_starter = "worker 0"; /* given */
+    start(&talk, &config);
+    unreachable(&talk, 0);
+
+    talk_tick_after(&talk, 5000); /* when */
+
+    assert_string_equal(
+        line(&talk, 0), "waiting for worker 0 at h0:2222, which starts the ps: Connection refused; "
+                        "start worker 0, or correct its address; gives up in 55 s"); /* then */
+    talk_tick_after(&talk, LOST_MS - 5000);
+    assert_string_equal(
+        ended(&talk)->text,
+        "worker 0 at h0:2222, which starts the ps, did not appear within 60 s (Connection "
+        "refused); start worker 0, or correct its address");
+    talk_close(&talk);
+}
+
+static void what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said(void **state)
+{
+    struct talk talk;
+    struct session_config config = of_role(WIRE_ROLE_MEMBER, 1);
+
+    (void)state;
+    config.ps_starter = "worker 0";
+    start(&talk, &config);
+    refuse(
+        &talk, 0, (struct sumac_error){.status = SUMAC_UNIMPLEMENTED, .text = "unknown service"});
+
+    assert_string_equal(
+        ended(&talk)->text, "what listens at h0:2222, the address of worker 0, which starts the "
+                            "ps, is no ps (unknown service); check that address");
+    talk_close(&talk);
+}
+
 static void a_ps_that_exits_is_waited_for(void **state)
 {
     static const enum sumac_reason reasons[] = {
@@ -674,6 +715,8 @@ int main(void)
         cmocka_unit_test(a_member_that_lists_one_ps_calls_it_ps_0),
         cmocka_unit_test(the_single_address_of_a_reader_is_that_of_any_ps),
         cmocka_unit_test(what_is_no_ps_is_said),
+        cmocka_unit_test(a_ps_that_a_member_starts_goes_by_that_member),
+        cmocka_unit_test(what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said),
         cmocka_unit_test(a_ps_that_exits_is_waited_for),
         cmocka_unit_test(a_ps_that_refuses_the_call_ends_it_with_its_reason),
         cmocka_unit_test(a_call_that_there_was_no_memory_for_is_made_later),

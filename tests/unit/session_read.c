@@ -17,6 +17,7 @@ static void each_fact_is_its_own(void **state)
     session->membership_epoch = 4;
     session->clock = 5;
     session->previous_final = 6;
+    session->replaced.pid = 19;
     session->lease_ms = 7;
     session->first_step = 8;
     session->last_step = 9;
@@ -40,6 +41,7 @@ static void each_fact_is_its_own(void **state)
     assert_int_equal(facts.membership_epoch, 4);
     assert_int_equal(facts.clock, 5);
     assert_int_equal(facts.previous_final, 6);
+    assert_int_equal(facts.replaced.pid, 19);
     assert_int_equal(facts.lease_ms, 7);
     assert_int_equal(facts.first_step, 8);
     assert_int_equal(facts.last_step, 9);
@@ -83,6 +85,30 @@ static void a_session_is_joined_from_its_join_to_its_end(void **state)
     talk_close(&talk);
 }
 
+static void a_join_that_takes_a_place_says_whose(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const struct session_config config = talk_member(1);
+    wire_replaced replaced = WIRE_REPLACED_INIT;
+
+    replaced.attempt = 1;
+    replaced.host = (char[]){"h1"};
+    replaced.pid = 12;
+    replaced.alive = true;
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    talk.replaced = &replaced;
+
+    talk_joined(&talk, 1);
+
+    const struct replaced said = talk_state(&talk).replaced;
+    assert_string_equal(said.host, "h1");
+    assert_int_equal(said.pid, 12);
+    assert_true(said.alive);
+    talk_close(&talk);
+}
+
 static void a_session_has_1_to_256_ps(void **state)
 {
     static const struct {
@@ -110,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fact_is_its_own),
         cmocka_unit_test(a_session_is_joined_from_its_join_to_its_end),
+        cmocka_unit_test(a_join_that_takes_a_place_says_whose),
         cmocka_unit_test(a_session_has_1_to_256_ps),
     };
 

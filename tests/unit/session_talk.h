@@ -31,6 +31,7 @@ struct talk {
     uint64_t calls[WIRE_SESSIONS_METHODS]; /* the last call of each method of Sessions */
     uint64_t finds[4];                     /* the last that asked each ps who it is */
     uint64_t first_clock;                  /* that the answer to the join says */
+    wire_replaced *replaced;               /* by the join, as its answer says */
     uint64_t first_step;                   /* synchronous, likewise */
 };
 
@@ -224,6 +225,7 @@ static inline void talk_joined_with(struct talk *talk, uint32_t ps_count, uint32
     reply.n_ps_incarnations = ps_count;
     reply.ps_incarnations = incarnations;
     reply.ps_lost_ms = lost_ms;
+    reply.replaced = talk->replaced;
     talk_called_back(talk, WIRE_SESSIONS_JOIN, &reply.base);
 }
 

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,8 +95,8 @@ static struct {
     wire_variable variables[3], *list[3];
     wire_shard shards[5], *pointers[5];
     uint64_t shapes[3][2];
-    bool away[3];
-    char asked[4]; /* who was asked whether it is there, by number */
+    bool away[3], contradicts; /* another ps answers at the address of ps 2 */
+    char asked[4];             /* who was asked whether it is there, by number */
 } run;
 
 static void make_run(void)
@@ -135,6 +136,16 @@ static bool names(const wire_list_request *request, const char *name)
     return false;
 }
 
+static enum sumac_status refused(
+    struct answers *answers, enum sumac_status status, enum sumac_reason reason, const char *text,
+    struct sumac_error *error)
+{
+    free(answers->replies);
+    *error = (struct sumac_error){.status = status, .reason = reason};
+    (void)snprintf(error->text, sizeof error->text, "%s", text);
+    return status;
+}
+
 /* ps 0 tells of the variables; whoever is asked and away is missing from then on. */
 enum sumac_status __wrap_ask(
     struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
@@ -142,7 +153,6 @@ enum sumac_status __wrap_ask(
 {
     const wire_list_request *request = (const wire_list_request *)(const void *)inquiry->request;
 
-    (void)error;
     *answers = (struct answers){
         .count = roster->count, .replies = calloc(roster->count, sizeof *answers->replies)};
     for (uint32_t i = 0; i < roster->count; i++) {
@@ -152,12 +162,20 @@ enum sumac_status __wrap_ask(
         if (request->after_id == UINT64_MAX)
             run.asked[strlen(run.asked)] = (char)('0' + i);
         ps->missing = run.away[i];
+        if (i == 2 && run.contradicts)
+            return refused(
+                answers, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+                "ps 1 answers there", error);
     }
     if (request->after_id != UINT64_MAX)
         run.reply.n_variables = 0; /* told anew */
     for (size_t i = 0; i < 3; i++)
         if (names(request, run.variables[i].name))
             run.list[run.reply.n_variables++] = &run.variables[i];
+    if (request->n_names > 0 && run.reply.n_variables == 0)
+        return refused(
+            answers, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE, "no variable is named x",
+            error);
     answers->replies[0] = &run.reply.base;
     return SUMAC_OK;
 }
@@ -209,6 +227,39 @@ static void those_alone_are_missing_who_hold_rows_that_are_wanted(void **state)
 
     for (size_t i = 0; i < sizeof sights / sizeof sights[0]; i++)
         see(&sights[i]);
+}
+
+static void expect_unknown(const char *said)
+{
+    struct roster_ps ps[3] = {{.left_out = false}};
+    struct roster roster = {.count = 3, .ps = ps};
+    struct wanted_list list = {0};
+    struct sumac_error error = {0};
+
+    assert_int_not_equal(
+        wanted_find(&roster, (char *[]){(char[]){"x"}}, 1, NULL, &list, &error), SUMAC_OK);
+    assert_string_equal(run.asked, "012");
+    assert_non_null(strstr(error.text, said));
+}
+
+/* The ps that answered first may not be of the run that the caller means. */
+static void
+a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there(void **state)
+{
+    (void)state;
+    make_run();
+    run.contradicts = true;
+
+    expect_unknown("ps 1 answers there");
+}
+
+static void a_ps_that_is_away_contradicts_nothing(void **state)
+{
+    (void)state;
+    make_run();
+    run.away[2] = true;
+
+    expect_unknown("no variable is named x");
 }
 
 static void of_a_slice_the_shape_and_bytes_are_those_of_its_rows(void **state)
@@ -310,6 +361,9 @@ int main(void)
         cmocka_unit_test(a_slice_without_rows_is_refused_with_how_many_there_are),
         cmocka_unit_test(what_is_no_slice_is_refused),
         cmocka_unit_test(those_alone_are_missing_who_hold_rows_that_are_wanted),
+        cmocka_unit_test(
+            a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there),
+        cmocka_unit_test(a_ps_that_is_away_contradicts_nothing),
         cmocka_unit_test(words_are_names_rows_or_patterns),
         cmocka_unit_test(of_a_slice_the_shape_and_bytes_are_those_of_its_rows),
         cmocka_unit_test(rows_by_number_count_from_either_end),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "close_cause.h"
+#include "replaced.h"
 #include "google/protobuf/descriptor.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "split.h"
@@ -554,6 +555,38 @@ static void unpacking_again_and_again_takes_no_new_memory(void **state)
 
 /* ---- why a session was closed */
 
+static void whose_place_a_join_has_taken_is_what_was_said_of_it(void **state)
+{
+    const struct {
+        struct replaced replaced;
+        const char *said;
+    } rows[] = {
+        {{0}, ""},
+        {{.attempt = 1}, "; takes the place of attempt 1"},
+        {{.attempt = 1, .pid = 12}, "; takes the place of process 12 on an unknown host"},
+        {{.attempt = 1, .pid = 12, .host = "h1", .silent_ms = 400},
+         "; takes the place of process 12 on h1"},
+        {{.attempt = 1, .pid = 12, .host = "h1", .alive = true, .silent_ms = 400},
+         "; takes the place of process 12 on h1, which was alive 400 ms ago; if that process is of "
+         "another run, set SUMAC_RUN to a different value in each run"}};
+    char text[REPLACED_TEXT_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        wire_replaced wire;
+        wire_replaced_fill(&rows[i].replaced, &wire);
+
+        const struct replaced again = wire_replaced_of(&wire);
+
+        assert_string_equal(wire_replaced_print(&again, text), rows[i].said);
+    }
+    struct replaced longest = {
+        .attempt = UINT64_MAX, .pid = UINT32_MAX, .alive = true, .silent_ms = UINT32_MAX};
+    memset(longest.host, 'h', RUN_HOST_BYTES_MAX);
+    assert_non_null(strstr(wire_replaced_print(&longest, text), "value in each run"));
+    assert_int_equal(wire_replaced_of(NULL).attempt, 0);
+}
+
 static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
 {
     (void)state;
@@ -716,6 +749,7 @@ int main(void)
         cmocka_unit_test(so_is_one_of_a_message_that_has_no_payload),
         cmocka_unit_test(an_empty_message_is_a_message),
         cmocka_unit_test(unpacking_again_and_again_takes_no_new_memory),
+        cmocka_unit_test(whose_place_a_join_has_taken_is_what_was_said_of_it),
         cmocka_unit_test(the_cause_of_a_close_is_what_was_said_of_it),
         cmocka_unit_test(no_message_type_contains_itself),
         cmocka_unit_test(the_services_have_the_methods_their_numbers_say),

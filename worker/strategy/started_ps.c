@@ -2,7 +2,8 @@
 /* started_ps.c -- a ps for workers whose cluster has none.
  *
  * The ps begins with a pipe as its standard error. This process copies the pipe to its own standard
- * error, so the last line is known if the ps ends. A ps that listens sends a zero byte and logs to
+ * error, so the last line is known if the ps ends. That line is held back, for a second at most: if
+ * the ps ends with it, the worker's error says it. A ps that listens sends a zero byte and logs to
  * the descriptor in SUMAC_LOG_FD from then on: this process's own standard error.
  */
 #define _GNU_SOURCE /* pipe2, environ */
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "error.h"
+#include "loopback.h"
 #include "member_jobs.h"
 #include "text.h"
 
@@ -73,7 +75,7 @@ static void print_job(FILE *file, const struct sumac_job *job, const struct suma
         fputs(i == 0 ? "" : ", ", file);
         if (job->sparse)
             fprintf(file, "\"%" PRIu32 "\": ", task->index);
-        print_text(file, task == taken ? "started-the-ps:1" : task->address);
+        print_text(file, task == taken ? STARTER_ADDRESS : task->address);
     }
     fputc(job->sparse ? '}' : ']', file);
 }
@@ -148,9 +150,13 @@ enum sumac_status started_ps_cluster(
 struct start {
     pid_t ps;
     const char *path;
-    int output;     /* the pipe that is its standard error */
-    int log;        /* where it logs once it listens */
-    char last[512]; /* line that it printed */
+    int output; /* the pipe that is its standard error */
+    int log;    /* where it logs once it listens */
+    /* The last line that it printed and that is not empty, as much of it as fits. */
+    char last[2048];
+    size_t last_bytes;
+    bool over;   /* another line is to come */
+    bool copied; /* to this process's own standard error */
 };
 
 static bool is_own_variable(const char *variable)
@@ -245,46 +251,63 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Keep the last line that is not empty; `used`: bytes of it so far. */
-static void keep_last(struct start *start, const char *bytes, size_t count, size_t *used)
+static void copy_last(struct start *start)
+{
+    assert(start->last_bytes < sizeof start->last);
+    if (start->last_bytes == 0 || start->copied)
+        return;
+    (void)!write(STDERR_FILENO, start->last, start->last_bytes);
+    (void)!write(STDERR_FILENO, "\n", 1);
+    start->copied = true;
+}
+
+/* Copy each line before the last. */
+static void take_output(struct start *start, const char *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (bytes[i] == '\n') {
-            *used = 0;
-        } else if (*used < sizeof start->last - 1) {
-            start->last[(*used)++] = bytes[i];
-            start->last[*used] = '\0';
+            start->over = true;
+            continue;
         }
+        if (start->over) {
+            copy_last(start);
+            start->last_bytes = 0;
+            start->over = start->copied = false;
+        }
+        if (start->last_bytes < sizeof start->last - 1)
+            start->last[start->last_bytes++] = bytes[i];
+        start->last[start->last_bytes] = '\0';
     }
 }
 
-/* Copy what the ps prints. Returns whether it listens; false: its output has ended, or the time is
- * over. */
+/* Copy what the ps prints, except the last line if the output ends with that line. Returns whether
+ * the ps listens; false: its output has ended, or the time is over. */
 static bool copy_until_it_listens(struct start *start, uint64_t until_ms)
 {
     struct pollfd output = {.fd = start->output, .events = POLLIN};
     char bytes[1024];
-    size_t used = 0;
 
     assert(start->output >= 0);
     for (uint64_t now = now_ms(); now < until_ms; now = now_ms()) {
-        if (poll(&output, 1, (int)(until_ms - now)) <= 0)
+        const uint64_t left_ms = until_ms - now;
+        const int ready = poll(&output, 1, (int)(left_ms < ENDING_MS ? left_ms : ENDING_MS));
+        if (ready == 0 && start->over)
+            copy_last(start); /* it does not end with that line */
+        if (ready <= 0)
             continue; /* a signal, or the time is over */
         const ssize_t count = read(start->output, bytes, sizeof bytes);
         if (count < 0 && errno == EINTR)
             continue;
-        if (count <= 0) {
-            if (used > 0)
-                (void)!write(STDERR_FILENO, "\n", 1);
+        if (count <= 0)
             return false;
-        }
         const char *zero = memchr(bytes, '\0', (size_t)count);
-        const size_t text = zero == NULL ? (size_t)count : (size_t)(zero - bytes);
-        (void)!write(STDERR_FILENO, bytes, text);
-        keep_last(start, bytes, text, &used);
-        if (zero != NULL)
+        take_output(start, bytes, zero == NULL ? (size_t)count : (size_t)(zero - bytes));
+        if (zero != NULL) {
+            copy_last(start);
             return true;
+        }
     }
+    copy_last(start);
     return false;
 }
 
@@ -307,8 +330,7 @@ static int end_within(pid_t ps, uint32_t timeout_ms)
 
 /* What a ps that ended with this code did: only a code of 128 or more may be another the next time.
  */
-static enum sumac_status
-fail_for_its_end(const struct start *start, int state, struct sumac_error *error)
+static enum sumac_status fail_for_its_end(struct start *start, int state, struct sumac_error *error)
 {
     const int code = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
     const char *blank = strchr(start->last, ' ');
@@ -316,11 +338,14 @@ fail_for_its_end(const struct start *start, int state, struct sumac_error *error
                          isdigit((unsigned char)start->last[0]);
     const char *said = stamped ? blank + 1 : start->last;
 
-    return fail(
+    const enum sumac_status status = fail(
         error, code >= 128 ? SUMAC_UNAVAILABLE : SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
         "TF_CONFIG has no ps, and the one that this worker started (%s ps) ended with %d before it "
         "listened: %s",
         start->path, code, said[0] == '\0' ? "it printed no reason" : said);
+    if (error == NULL || strstr(error->text, said) == NULL)
+        copy_last(start); /* the error does not say all of it */
+    return status;
 }
 
 static enum sumac_status wait_until_it_listens(struct start *start, struct sumac_error *error)
@@ -332,6 +357,7 @@ static enum sumac_status wait_until_it_listens(struct start *start, struct sumac
         return SUMAC_OK;
     const bool late = now_ms() >= until_ms;
     const int state = end_within(start->ps, late ? 0 : ENDING_MS);
+    text_make_line(start->last);
     return late ? fail(
                       error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
                       "TF_CONFIG has no ps, and the one that this worker started (%s ps) did not "

@@ -93,6 +93,7 @@ static bool pack_close(struct lane *lane, const struct report *report, wire_peer
     close->voided = voided;
     close->n_voided = count;
     close->acked_through = session == NULL ? 0 : session->acked_through;
+    close->connected = session != NULL && session->push_stream != NULL;
     if (session != NULL)
         say_made(lane, session, close);
     message->close_report = close;
