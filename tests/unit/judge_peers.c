@@ -423,6 +423,12 @@ static void a_ps_that_refuses_the_configuration_ends_the_run_soon(void **state)
 
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
     world_down(world, 1); /* it has ended */
+    assert_true(world_waits(world, "(this is ps 0 of h1:1, h0:1); the run ends for it"));
+    world->ps[1].mute = true; /* it is there again, with the same configuration */
+    world_up(world, 1);
+    assert_true(world_waits(world, "(this is ps 0 of h1:1, h0:1); the run ends for it"));
+    world_down(world, 1);
+    world_forget(world);
     world_pass(world, 4 * SECOND);
     world_expect(world, "");
     world_pass(world, 2 * SECOND);
@@ -667,6 +673,30 @@ static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
     world_free(world);
 }
 
+static void a_stream_that_comes_and_goes_has_a_line_with_the_cause(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_all_up(world);
+    assert_true(world_logged(world, "ps 0 met ps 1 at h1:1\n"));
+    assert_false(world_logged(world, "ps 0 met ps 0"));
+    world_down(world, 1);
+    assert_true(world_logged(world, "ps 0 lost its stream to ps 1 at h1:1: connection refused\n"));
+    world_pass(world, 4 * SECOND);
+    assert_true(world_waits(world, "(connection refused); gives up in 56 s")); /* it was met */
+    world_up(world, 1);
+    world_settle_down(world);
+    assert_false(world_waits(world, "ps 1"));
+
+    world_ended(world, 1, SUMAC_REASON_UNSPECIFIED, NULL);
+
+    assert_true(world_logged(world, "ps 0 lost its stream to ps 1 at h1:1: closed\n"));
+    world_pass(world, 4 * SECOND);
+    assert_true(world_waits(world, "ps 1 at h1:1, last heard from 4 s ago; gives up in 56 s"));
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -698,6 +728,7 @@ int main(void)
         cmocka_unit_test(the_judge_looks_four_times_within_each_of_its_times_and_once_a_second),
         cmocka_unit_test(a_short_time_to_be_lost_in_is_looked_at_more_closely),
         cmocka_unit_test(a_hello_says_who_ps_0_is_and_which_ps_it_has_met),
+        cmocka_unit_test(a_stream_that_comes_and_goes_has_a_line_with_the_cause),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
