@@ -697,6 +697,30 @@ static void a_stream_that_comes_and_goes_has_a_line_with_the_cause(void **state)
     world_free(world);
 }
 
+/* ps 2 has answered none of these yet, so that all of them are kept. */
+static void a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_answered(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 2);
+
+    world_all_up(world);
+    world->ps[2].mute = true;
+    (void)world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+    world->ps[1].mute = true;
+    (void)world_join(world, "worker", 1, 2);
+    world_settle_down(world);
+    world->ps[1].mute = false;
+    world_forget(world);
+
+    world_down(world, 1);
+    world_up(world, 1);
+    world_settle_down(world);
+
+    world_expect(world, "ps 1: hello 71 of 3 ps\nps 1: open 2\n");
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -729,6 +753,7 @@ int main(void)
         cmocka_unit_test(a_short_time_to_be_lost_in_is_looked_at_more_closely),
         cmocka_unit_test(a_hello_says_who_ps_0_is_and_which_ps_it_has_met),
         cmocka_unit_test(a_stream_that_comes_and_goes_has_a_line_with_the_cause),
+        cmocka_unit_test(a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_answered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
