@@ -293,7 +293,7 @@ check_members(struct judge *judge, const wire_join_request *request, struct suma
         struct judge_task *task = judge_task_find(judge, request->members[i]);
         if (task != NULL && task->listed)
             task->named = look;
-        else if (!judge->config->members_partial || i >= JUDGE_TASKS_MAX)
+        else if (!judge->config->members_partial)
             return refuse_members(judge, request, error);
     }
     for (const struct judge_task *task = judge->tasks.first; task != NULL;

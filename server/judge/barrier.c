@@ -160,13 +160,7 @@ static enum sumac_status check(
 
 /* ---- all members */
 
-static bool is_member(const struct judge_task *task)
-{
-    return task->listed &&
-           (judge_barrier_is_job(task->job, true) || judge_barrier_is_job(task->job, false));
-}
-
-/* How many are listed now; 0: it is not known of all. */
+/* How many are listed now, all of them chiefs and workers; 0: it is not known of all. */
 static uint32_t count_members(const struct judge *judge)
 {
     uint32_t count = 0;
@@ -175,7 +169,7 @@ static uint32_t count_members(const struct judge *judge)
         return 0;
     for (const struct judge_task *task = judge->tasks.first; task != NULL;
          task = task->in_judge.next)
-        count += is_member(task);
+        count += task->listed;
     return count;
 }
 
@@ -191,7 +185,7 @@ static enum sumac_status check_members(
             "barrier \"%.100s\" is of all members, and ps 0 has no list of them: name its tasks, "
             "or list every chief and worker in the cluster configuration of ps 0",
             request->name);
-    if (!is_member(session->task))
+    if (!session->task->listed)
         return fail(
             error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_MALFORMED,
             "barrier \"%.100s\" is of all members, which are %s, and %s is none of them: list it "
@@ -216,7 +210,7 @@ fill_with_members(struct judge *judge, struct judge_place *places, const struct 
     assert(places != NULL);
     for (const struct judge_task *task = judge->tasks.first; task != NULL;
          task = task->in_judge.next) {
-        if (!is_member(task))
+        if (!task->listed)
             continue;
         const struct judge_place *place =
             old == NULL ? NULL : judge_barrier_place(old, task->job, task->index);

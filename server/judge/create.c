@@ -131,8 +131,7 @@ static uint32_t find_slow_ps(const struct judge *judge, const struct judge_call 
         for (uint32_t ps = 0; order->variable == call->variable &&
                               order->function == call->function && ps < judge->ps_count;
              ps++)
-            if ((call->variable != NULL || call->function != NULL) &&
-                judge_mask_has(&order->pending, ps))
+            if (judge_mask_has(&order->pending, ps))
                 return ps;
     return judge->ps_count;
 }

@@ -223,7 +223,7 @@ void judge_functions_call(struct judge *judge, const struct judge_event *event)
         count++;
     assert(count <= UPDATE_FUNCTIONS_MAX + UPDATE_DEFINED_MAX + SUMAC_PLUGIN_FUNCTIONS_MAX);
     wire_functions_reply *reply = arena_take(&judge->said->arena, sizeof *reply);
-    wire_known_function **listed = arena_take(&judge->said->arena, (count + 1) * sizeof *listed);
+    wire_known_function **listed = arena_take(&judge->said->arena, count * sizeof *listed);
     bool whole = reply != NULL && listed != NULL;
 
     if (whole) {

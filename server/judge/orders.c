@@ -410,7 +410,6 @@ void judge_order_answered(
     LIST_REMOVE(&judge->orders, order, in_judge);
     if (is_pooled(order))
         pool_give(&judge->orders_pool, order);
-    judge->packed_order = NULL;
     assert(done.session == NULL || done.session->orders > 0);
     assert(done.variable == NULL || done.variable->orders > 0);
     if (done.session != NULL)

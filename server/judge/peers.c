@@ -132,14 +132,14 @@ const char *judge_peer_text(const struct judge *judge, uint32_t ps)
 {
     assert(ps < judge->ps_count);
     const struct judge_peer *peer = &judge->peers[ps];
-    const bool troubled = !peer->greeted && peer->trouble[0] != '\0';
+    const bool troubled = peer->trouble[0] != '\0';
     const bool heard = peer->heard_us != 0;
     return judge_text(
         judge, "ps %u at %s, %s%s%s%.200s%s", ps, /* what is said after it has room */
         peer->address[0] == '\0' ? "an unknown address" : peer->address,
         heard ? "last heard from " : "never heard from",
-        heard ? judge_ago(judge, peer->heard_us) : "", troubled ? " (" : "",
-        troubled ? peer->trouble : "", troubled ? ")" : "");
+        heard ? judge_ago(judge, peer->heard_us) : "", troubled ? " (" : "", peer->trouble,
+        troubled ? ")" : "");
 }
 
 const char *judge_peer_remedy(const struct judge *judge, uint32_t ps)
@@ -285,11 +285,12 @@ static void give(struct judge *judge, uint32_t ps)
     assert(peer->up || (!peer->writable && !peer->greeted));
     if (!peer->up || !peer->writable)
         return;
-    if (peer->hello == 0 && judge_cluster_is_recorded(judge))
+    if (peer->hello == 0 && judge_cluster_is_recorded(judge)) {
         give_hello(judge, ps);
+        return;
+    }
     struct judge_order *order = peer->next_order;
-    if (!peer->writable || !peer->greeted || order == NULL ||
-        !judge_order_is_recorded(judge, order))
+    if (!peer->greeted || order == NULL || !judge_order_is_recorded(judge, order))
         return;
     if (send_order(judge, ps, judge_order_pack(judge, order)))
         peer->next_order = judge_order_next(order->in_judge.next, ps);
@@ -470,8 +471,7 @@ void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum 
             judge, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
             text == NULL ? "closed" : text);
     /* It may have been silent for a while before the stream broke. */
-    miss(judge, ps, peer->up_us > peer->heard_us ? peer->up_us : peer->heard_us);
-    miss(judge, ps, judge->now_us);
+    miss(judge, ps, peer->heard_us);
     if (peer->up)
         peer->down_us = judge->now_us;
     peer->up = peer->writable = peer->greeted = false;
@@ -513,7 +513,6 @@ static void greeted(struct judge *judge, uint32_t ps)
         judge_log(judge, "ps 0 met ps %u at %s", ps, peer->address);
     peer->greeted = peer->met = true;
     peer->trouble[0] = '\0';
-    peer->trouble_reason = SUMAC_REASON_UNSPECIFIED;
     peer->refused_us = 0;
 }
 

@@ -319,9 +319,9 @@ static bool is_gone(const struct judge *judge, uint32_t ps)
 /* The ps that will not answer, or need not, count as if they had. */
 static void excuse(struct judge *judge, bool everybody)
 {
-    struct judge_order *end = judge->phase == JUDGE_ENDING ? find_end(judge) : NULL;
+    struct judge_order *end = find_end(judge);
 
-    for (uint32_t ps = 0; end != NULL && ps < judge->ps_count && judge->phase == JUDGE_ENDING; ps++)
+    for (uint32_t ps = 0; ps < judge->ps_count && judge->phase == JUDGE_ENDING; ps++)
         if (everybody || is_gone(judge, ps))
             judge_order_answered(judge, end, ps, NULL);
 }
@@ -333,7 +333,7 @@ static void say_unanswered(struct judge *judge, uint64_t waited_us)
     uint32_t first = judge->ps_count, count = 0;
 
     assert(judge->phase == JUDGE_ENDING);
-    for (uint32_t ps = judge->ps_count; end != NULL && ps-- > 0;)
+    for (uint32_t ps = judge->ps_count; ps-- > 0;)
         if (judge_mask_has(&end->pending, ps)) {
             first = ps;
             count++;

@@ -26,7 +26,6 @@ void judge_settle(
     session->state = JUDGE_SESSION_CLOSING;
     session->cause = *cause;
     session->settling_us = judge->now_us;
-    session->final = session->acked_through = session->made_step = session->made_sequence = 0;
     judge_session_changed(judge, session);
     judge_calls_of_session_fail(judge, session);
     judge_barriers_of_session_fail(judge, session);

@@ -214,6 +214,8 @@ static void a_nonce_of_another_task_is_refused_and_both_are_named(void **state)
     world_expect(
         world, "3: INVALID_ARGUMENT NONCE_TAKEN join of an observer: its nonce is the one that "
                "worker 0 has joined with: draw 16 random bytes for each client\n");
+    world_join(world, "chief", 0, 1); /* of the same index */
+    world_expect_answer(world, "INVALID_ARGUMENT NONCE_TAKEN join of chief 0: …");
     world_joined(world, "worker", 0, 1); /* its own retry */
     world_free(world);
 }
@@ -241,6 +243,15 @@ static void the_same_task_in_another_role_has_another_nonce(void **state)
         world,
         "2: INVALID_ARGUMENT NONCE_TAKEN join of worker 0 as an observer: its nonce is the one "
         "that worker 0 has joined with: draw 16 random bytes for each client\n");
+    nonce[0] = 2;
+    world_join_as(world, &request);
+    world_joined(world, NULL, 0, 3);
+    world_forget(world);
+    world_join(world, "worker", 0, 2);
+    world_expect_answer(
+        world, "… its nonce is the one that worker 0, as an observer, has joined with: …");
+    world_join(world, "worker", 0, 3);
+    world_expect_answer(world, "… its nonce is the one that observer 2 has joined with: …");
     world_free(world);
 }
 
@@ -617,6 +628,74 @@ static void a_list_of_another_length_than_ps_0_was_told_is_refused_with_both(voi
     world_free(world);
 }
 
+/* That many are the most that a join may name where ps 0 lists none. */
+static void a_list_that_ps_0_has_too_may_name_more_than_1024_members(void **state)
+{
+    (void)state;
+    enum { MANY = 1025 };
+    static const char *jobs[MANY];
+    static uint32_t indices[MANY];
+    static wire_task_name names[MANY], *members[MANY];
+    uint8_t nonce[16] = {1, 7};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    struct world *world = world_prepare(1, 0); /* given */
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        jobs[i] = "worker";
+        indices[i] = i;
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[i].job = (char *)"worker";
+        names[i].index = i;
+        members[i] = &names[i];
+    }
+    world->config.members_jobs = jobs;
+    world->config.members_indices = indices;
+    world->config.member_count = MANY;
+    world_begin(world);
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &names[0];
+    request.members = members;
+    request.n_members = MANY;
+
+    const uint64_t join = world_join_as(world, &request); /* when */
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, join)->status, SUMAC_OK); /* then */
+    world_free(world);
+}
+
+/* Of members that it names there is no room for any, nor for itself. */
+static void a_join_that_there_is_no_memory_for_is_refused_and_then_is_not(void **state)
+{
+    (void)state;
+    uint8_t nonce[16] = {1, 7};
+    wire_task_name task = WIRE_TASK_NAME_INIT, *members[] = {&task};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    struct world *world = world_new(1, 0);
+
+    task.job = (char *)"worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &task;
+    request.members = members;
+    request.n_members = 1;
+    world_forget(world);
+    world->out_of_memory = true;
+    world_join_as(world, &request);
+    world_expect_answer(
+        world, "RESOURCE_EXHAUSTED OUT_OF_MEMORY ps 0 has no memory for another task");
+    world->out_of_memory = false;
+
+    const uint64_t join = world_join_as(world, &request);
+    world_settle_down(world);
+
+    assert_int_equal(world_answer(world, join)->status, SUMAC_OK);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -641,6 +720,8 @@ int main(void)
         cmocka_unit_test(members_that_several_joins_name_are_counted_together),
         cmocka_unit_test(a_list_of_another_length_than_ps_0_was_told_is_refused_with_both),
         cmocka_unit_test(who_goes_by_other_rules_of_steps_is_refused_with_both),
+        cmocka_unit_test(a_list_that_ps_0_has_too_may_name_more_than_1024_members),
+        cmocka_unit_test(a_join_that_there_is_no_memory_for_is_refused_and_then_is_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

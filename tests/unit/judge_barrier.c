@@ -271,22 +271,43 @@ static void as_many_other_tasks_are_another_list(void **state)
 static void who_names_other_tasks_is_refused_with_both_lists(void **state)
 {
     (void)state;
-    const uint32_t one[] = {1, END};
-    struct world *world = of_two_joined();
+    const uint32_t one[] = {1, END}, more[] = {0, 1, 2, END};
+    struct world *world = world_new(1, 3);
 
+    (void)world_joined(world, "worker", 0, 1);
+    (void)world_joined(world, "worker", 1, 2);
+    world_forget(world);
     come_of(world, 1, first_two);
     come_of(world, 2, one);
     world_expect_answer(
         world,
         "ALREADY_EXISTS ALREADY_EXISTS barrier \"some\" is of worker 0, worker 1, and this call "
         "says of worker 1: all who come to it name the same");
+    come_of(world, 2, more);
+    world_expect_answer(world, "ALREADY_EXISTS ALREADY_EXISTS …");
     come_of(world, 2, NULL);
     world_expect_answer(
         world,
         "ALREADY_EXISTS ALREADY_EXISTS barrier \"some\" is of worker 0, worker 1, and this call "
         "says of all members: …");
     come_of(world, 2, first_two);
-    world_expect(world, "3: round 1 passes\n6: round 1 passes\n");
+    world_expect(world, "3: round 1 passes\n7: round 1 passes\n");
+    world_free(world);
+}
+
+/* That they are the same tasks now is no reason: others may be listed later. */
+static void who_names_all_tasks_of_a_barrier_of_all_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    come(world, 1, 0);
+    world_come(world, 2, &(struct world_arrival){.name = "epoch", .workers = first_two});
+
+    world_expect_answer(
+        world,
+        "ALREADY_EXISTS ALREADY_EXISTS barrier \"epoch\" is of all members, and this call says of "
+        "worker 0, worker 1: …");
     world_free(world);
 }
 
@@ -354,6 +375,9 @@ static void a_task_of_another_job_is_refused_and_the_chief_comes_first(void **st
     world_expect_answer(
         world, "INVALID_ARGUMENT MALFORMED barrier \"mixed\" names chief 0 after worker 0; …");
     names[0].job = (char *)"chief";
+    world_ask(world, LANE_CALL_BARRIER, &request.base); /* twice */
+    world_expect_answer(
+        world, "INVALID_ARGUMENT MALFORMED barrier \"mixed\" names chief 0 after chief 0; …");
     names[1].job = (char *)"evaluator";
     world_ask(world, LANE_CALL_BARRIER, &request.base);
     world_expect_answer(
@@ -522,6 +546,71 @@ static void who_is_not_on_the_list_is_refused(void **state)
     world_free(world);
 }
 
+/* Worker 5 is known, and on no list. */
+static void a_barrier_of_all_is_of_the_chief_too_and_of_none_who_is_not_listed(void **state)
+{
+    (void)state;
+    uint8_t nonce[16] = {1, 8};
+    wire_task_name names[] = {WIRE_TASK_NAME_INIT, WIRE_TASK_NAME_INIT};
+    wire_task_name *list[] = {&names[0], &names[1]};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+    struct world *world = world_new(1, 0); /* given */
+    const uint32_t chief = 3, worker = 2;
+
+    (void)world_joined(world, "worker", 5, 1);
+    (void)world_joined(world, "worker", 0, 2);
+    names[0].job = (char *)"chief";
+    names[1].job = (char *)"worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &names[0];
+    request.members = list;
+    request.n_members = 2;
+    (void)world_join_as(world, &request);
+    world_settle_down(world);
+    world_forget(world);
+
+    come(world, worker, 0); /* when */
+    world_expect(world, "");
+    assert_true(world_waits(world, "waits for chief 0, last heard from 0 µs ago; 1 of 2 tasks"));
+    come(world, chief, 0);
+
+    world_expect(world, "4: round 1 passes\n5: round 1 passes\n"); /* then */
+    world_free(world);
+}
+
+/* It has its places still, and comes again. */
+static void a_list_that_there_is_no_memory_to_renew_for_is_refused_and_renewed_later(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+
+    (void)join_naming(world, 5, 0, false);
+    (void)join_naming(world, 0, 2, false);
+    (void)join_naming(world, 1, 2, false);
+    world_settle_down(world);
+    come(world, 2, 0);
+    come(world, 3, 0);
+    (void)join_naming(world, 2, 3, false);
+    world_settle_down(world);
+    world_forget(world);
+
+    world->out_of_memory = true;
+    come(world, 2, 2);
+    world_expect_answer(
+        world, "RESOURCE_EXHAUSTED OUT_OF_MEMORY ps 0 has no memory for barrier \"epoch\" of all "
+               "members");
+    world->out_of_memory = false;
+    come(world, 2, 2);
+    come(world, 3, 2);
+    world_expect(world, "");
+    come(world, 4, 0);
+
+    world_expect(world, "8: round 2 passes\n9: round 2 passes\n10: round 2 passes\n");
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -539,6 +628,7 @@ int main(void)
         cmocka_unit_test(a_list_of_tasks_waits_for_these_alone),
         cmocka_unit_test(as_many_other_tasks_are_another_list),
         cmocka_unit_test(who_names_other_tasks_is_refused_with_both_lists),
+        cmocka_unit_test(who_names_all_tasks_of_a_barrier_of_all_is_refused),
         cmocka_unit_test(an_observer_is_refused),
         cmocka_unit_test(tasks_that_cannot_come_or_are_out_of_order_are_refused),
         cmocka_unit_test(a_task_of_another_job_is_refused_and_the_chief_comes_first),
@@ -548,6 +638,8 @@ int main(void)
         cmocka_unit_test(the_whole_list_of_a_join_is_that_of_all_members),
         cmocka_unit_test(members_that_are_listed_later_count_from_the_next_round_on),
         cmocka_unit_test(who_is_not_on_the_list_is_refused),
+        cmocka_unit_test(a_barrier_of_all_is_of_the_chief_too_and_of_none_who_is_not_listed),
+        cmocka_unit_test(a_list_that_there_is_no_memory_to_renew_for_is_refused_and_renewed_later),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

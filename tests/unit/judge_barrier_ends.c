@@ -80,6 +80,8 @@ static void without_the_rule_barrier_ends_for_all_a_deadline_ends_one_call(void 
     live(world, 2, 2 * SECOND);
 
     world_expect(world, "3: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT …\n");
+    live(world, 2, 60 * SECOND); /* and another one; then none is left */
+    world_expect(world, "4: round 1 ends DEADLINE_EXCEEDED ROUND_TIMED_OUT …\n");
     world_free(world);
 }
 
@@ -648,6 +650,33 @@ static void an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing
     }
 }
 
+/* The table of names grows with them, and there is no memory for that either. */
+static void a_barrier_whose_name_there_is_no_memory_for_is_not_kept(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+    bool is_refused = false;
+    uint32_t count = 0;
+
+    for (; count < JUDGE_BARRIERS_MAX; count++) {
+        const uint64_t number = come_to_number(world, 1, count);
+        is_refused = world_answer(world, number) != NULL;
+        if (is_refused)
+            break;
+        world_cancel(world, number);
+        world_cancel(world, come_to_number(world, 2, count));
+        world->answer_count = 0;    /* of which there is room for few */
+        world->out_of_pools = true; /* nor anything else that is large */
+    }
+
+    assert_true(is_refused);
+    assert_int_equal(world->judge->barriers_by_name.count, count);
+    world->out_of_pools = false;
+    come_to_number(world, 1, count);
+    assert_int_equal(world->judge->barriers_by_name.count, count + 1);
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -680,6 +709,7 @@ int main(void)
         cmocka_unit_test(beyond_so_many_open_rounds_one_is_refused_with_the_figure),
         cmocka_unit_test(what_barriers_take_is_within_their_bound),
         cmocka_unit_test(an_arrival_that_there_is_no_memory_for_is_refused_and_leaves_nothing),
+        cmocka_unit_test(a_barrier_whose_name_there_is_no_memory_for_is_not_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,7 @@ static void a_create_that_fails_on_one_ps_is_taken_back_on_all(void **state)
                    "3: RESOURCE_EXHAUSTED OUT_OF_MEMORY ps 1 at h1:1 "
                    "cannot make its part of w: no memory\n"
                    "ps 0, 1: delete 1\n");
+    assert_true(world_logged(two.world, "ps 1 at h1:1 cannot make its part of w: no memory\n"));
     two.world->ps[1].out_of_memory = false;
     created(&two, &definition);
     /* the name is free again */

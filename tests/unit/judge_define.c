@@ -65,6 +65,8 @@ static void one_name_has_one_text_and_one_number(void **state)
         "number, a name, a function, - or ( here\n"
         "ps 0, 1: define 65 next\n"
         "8: function 65\n"); /* then */
+    assert_true(world_logged(two.world, "worker 0 defines the function mine\n"));
+    assert_false(world_logged(two.world, "worker 1 defines the function mine\n")); /* it did not */
     world_free(two.world);
 }
 
@@ -118,6 +120,7 @@ static void a_ps_that_reads_the_text_otherwise_is_said(void **state)
         "4: FAILED_PRECONDITION UNSUPPORTED a ps does not take the function mine, as the log of ps "
         "0 says: run the same release on every ps\n"
         "5: functions\n"); /* then */
+    assert_true(world_logged(two.world, "ps 1 at h1:1 does not take the function mine: "));
     world_free(two.world);
 }
 
@@ -294,6 +297,25 @@ static void observers_leave_half_of_the_functions_to_members(void **state)
     world_free(two.world);
 }
 
+static void
+without_the_rule_one_text_for_a_name_another_text_gets_the_first_ones_number(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 1);
+
+    world->config.broken = rule_bit(RULE_one_text_for_a_name);
+    world_begin(world);
+    const uint32_t session = world_joined(world, "worker", 0, 1);
+    world_define(world, session, "mine", "value = g");
+    world_settle_down(world);
+    world_forget(world);
+
+    world_define(world, session, "mine", "value = 2 * g");
+
+    world_expect_answer(world, "function 64");
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +329,8 @@ int main(void)
         cmocka_unit_test(a_variable_may_have_a_function_of_a_plug_in),
         cmocka_unit_test(a_hello_says_which_functions_of_plug_ins_there_are),
         cmocka_unit_test(observers_leave_half_of_the_functions_to_members),
+        cmocka_unit_test(
+            without_the_rule_one_text_for_a_name_another_text_gets_the_first_ones_number),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

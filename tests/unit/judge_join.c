@@ -252,15 +252,17 @@ static void an_observer_that_waits_for_a_ps_ends_no_run(void **state)
     world_forget(world);
     world_join(world, NULL, 0, 1);
 
-    world_pass(world, 59 * SECOND);
+    world_pass(world, 60 * SECOND - SECOND / 4);
     world_expect(world, "");
-    world_pass(world, 200 * SECOND);
+    world_pass(world, SECOND / 4);
 
     world_expect(
         world,
         "1: UNAVAILABLE PS_MISSING the join of observer 1 has "
         "waited 60 s for ps 1 at h1:1, never heard from; start it, or correct its address\n");
     assert_false(world_waits(world, "join of observer 1"));
+    world_pass(world, 200 * SECOND);
+    world_expect(world, "");
     world_free(world);
 }
 
@@ -594,6 +596,69 @@ static void a_wait_for_the_first_join_is_told_once_a_minute_at_least(void **stat
     world_free(world);
 }
 
+/* Of ps 0 itself, which never is missing. */
+static void a_wait_for_a_join_says_what_it_waits_for(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 1);
+
+    world->ps[0].mute = true;
+    (void)world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+    assert_true(world_waits(world, "join of worker 0 waits for every ps to open it; so far 0 µs"));
+    (void)world_join(world, "worker", 0, 2);
+    world_settle_down(world);
+
+    assert_true(world_waits(
+        world, "join of worker 0 waits for its earlier session to be settled; so far 0 µs"));
+    assert_true(world_logged(
+        world, "ps 0 closes the session of worker 0: another process has taken this task's place, "
+               "attempt 2\n"));
+    world_free(world);
+}
+
+/* The first member of the list is that of synchronous step 1: it is opened, not counted anew. */
+static void a_first_member_whose_order_lacked_memory_is_opened_when_there_is_some(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 1);
+
+    world->config.sessions_max = 100;
+    world_begin(world);
+    world_all_up(world);
+    (void)world_joined(world, NULL, 0, 1);
+    world_use_up_orders(world);
+    world_forget(world);
+
+    (void)world_join(world, "worker", 0, 2);
+    world_pass(world, SECOND);
+    world_expect(world, "");
+    world->out_of_pools = false;
+    world_pass(world, SECOND);
+
+    world_expect(
+        world, "ps 0, 1: open 66\n"
+               "66: joined 66 attempt 1 of 2 ps epoch 1\n");
+    world_free(world);
+}
+
+static void without_the_rule_tell_acked_through_the_next_attempt_is_not_told(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 1);
+
+    world->config.broken = rule_bit(RULE_tell_acked_through);
+    world_begin(world);
+    world_joined(world, "worker", 0, 1);
+    world->ps[0].commit_through = 9;
+    world->ps[0].acked_through = 6;
+
+    world_joined(world, "worker", 0, 2);
+
+    assert_non_null(strstr(world->text, "joined 2 attempt 2 of 1 ps after 9 epoch 1\n"));
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -626,6 +691,9 @@ int main(void)
             a_membership_that_memory_is_short_for_is_told_before_the_session_that_waits_for_it),
         cmocka_unit_test(who_opens_a_session_is_told_whose_it_is_and_which_members_there_are),
         cmocka_unit_test(a_wait_for_the_first_join_is_told_once_a_minute_at_least),
+        cmocka_unit_test(a_wait_for_a_join_says_what_it_waits_for),
+        cmocka_unit_test(a_first_member_whose_order_lacked_memory_is_opened_when_there_is_some),
+        cmocka_unit_test(without_the_rule_tell_acked_through_the_next_attempt_is_not_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "judge_proposal.h"
 #include "judge_two.h"
 
 #define UNDER_WAY_MAX 256u
@@ -112,8 +113,36 @@ static void what_is_no_round_is_not_ordered(void **state)
     world_report_meet(two.world, 1, "grads", 1, SUMAC_UNAUTHENTICATED + 1);
     assert_non_null(strstr(two.world->log, "it is to end with status 17"));
     world_settle_down(two.world);
-
     world_expect(two.world, "");
+    world_report_meet(two.world, 1, "grads", 1, SUMAC_UNAUTHENTICATED);
+    world_settle_down(two.world);
+
+    world_expect(two.world, "ps 0, 1: meet grads 1 UNAUTHENTICATED it is so\n");
+    world_free(two.world);
+}
+
+/* Another attempt of a participant begins the round anew: how the former ended says nothing. */
+static void the_same_round_of_other_attempts_is_another_round(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    struct proposal proposal;
+    uint64_t attempts[] = {1, 1};
+
+    world_forget(two.world);
+    two.world->ps[1].silent = true;
+    for (uint32_t i = 0; i < 2; i++) {
+        propose(&proposal, "grads", 3, i == 0 ? SUMAC_ABORTED : SUMAC_OK);
+        proposal.meeting.attempts = attempts;
+        proposal.meeting.n_attempts = 2;
+        world_report(two.world, 0, &proposal.report);
+        attempts[1]++;
+    }
+    two.world->ps[1].silent = false;
+    world_settle_down(two.world);
+
+    assert_non_null(strstr(two.world->text, "meet grads 3 ABORTED"));
+    assert_non_null(strstr(two.world->text, "meet grads 3 OK"));
     world_free(two.world);
 }
 
@@ -125,6 +154,7 @@ int main(void)
         cmocka_unit_test(so_many_are_under_way_at_a_time),
         cmocka_unit_test(what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again),
         cmocka_unit_test(what_is_no_round_is_not_ordered),
+        cmocka_unit_test(the_same_round_of_other_attempts_is_another_round),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -423,6 +423,12 @@ static void a_ps_that_refuses_the_configuration_ends_the_run_soon(void **state)
 
     world_ended(world, 1, SUMAC_REASON_WRONG_CLUSTER, "this is ps 0 of h1:1, h0:1");
     world_down(world, 1); /* it has ended */
+    assert_true(world_waits(world, "(this is ps 0 of h1:1, h0:1); the run ends for it"));
+    world->ps[1].mute = true; /* it is there again, with the same configuration */
+    world_up(world, 1);
+    assert_true(world_waits(world, "(this is ps 0 of h1:1, h0:1); the run ends for it"));
+    world_down(world, 1);
+    world_forget(world);
     world_pass(world, 4 * SECOND);
     world_expect(world, "");
     world_pass(world, 2 * SECOND);
@@ -667,6 +673,54 @@ static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
     world_free(world);
 }
 
+static void a_stream_that_comes_and_goes_has_a_line_with_the_cause(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_all_up(world);
+    assert_true(world_logged(world, "ps 0 met ps 1 at h1:1\n"));
+    assert_false(world_logged(world, "ps 0 met ps 0"));
+    world_down(world, 1);
+    assert_true(world_logged(world, "ps 0 lost its stream to ps 1 at h1:1: connection refused\n"));
+    world_pass(world, 4 * SECOND);
+    assert_true(world_waits(world, "(connection refused); gives up in 56 s")); /* it was met */
+    world_up(world, 1);
+    world_settle_down(world);
+    assert_false(world_waits(world, "ps 1"));
+
+    world_ended(world, 1, SUMAC_REASON_UNSPECIFIED, NULL);
+
+    assert_true(world_logged(world, "ps 0 lost its stream to ps 1 at h1:1: closed\n"));
+    world_pass(world, 4 * SECOND);
+    assert_true(world_waits(world, "ps 1 at h1:1, last heard from 4 s ago; gives up in 56 s"));
+    world_free(world);
+}
+
+/* ps 2 has answered none of these yet, so that all of them are kept. */
+static void a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_answered(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 2);
+
+    world_all_up(world);
+    world->ps[2].mute = true;
+    (void)world_join(world, "worker", 0, 1);
+    world_settle_down(world);
+    world->ps[1].mute = true;
+    (void)world_join(world, "worker", 1, 2);
+    world_settle_down(world);
+    world->ps[1].mute = false;
+    world_forget(world);
+
+    world_down(world, 1);
+    world_up(world, 1);
+    world_settle_down(world);
+
+    world_expect(world, "ps 1: hello 71 of 3 ps\nps 1: open 2\n");
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -698,6 +752,8 @@ int main(void)
         cmocka_unit_test(the_judge_looks_four_times_within_each_of_its_times_and_once_a_second),
         cmocka_unit_test(a_short_time_to_be_lost_in_is_looked_at_more_closely),
         cmocka_unit_test(a_hello_says_who_ps_0_is_and_which_ps_it_has_met),
+        cmocka_unit_test(a_stream_that_comes_and_goes_has_a_line_with_the_cause),
+        cmocka_unit_test(a_ps_that_comes_back_is_given_those_orders_alone_that_it_has_not_answered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,8 @@ static void a_step_is_taken_when_all_have_come_or_enough_and_the_deadline_is_ove
     world_settle_down(world);
     world_expect(world, "ps 0, 1: take step 2 of 1 3\n"); /* the time counts from the first */
     over(world, 2);
-    come(world, 2, 2, true); /* late */
+    come(world, 2, 2, true);       /* late */
+    world_pass(world, 3 * SECOND); /* no time counts before the first */
     come(world, 2, 3, false);
     come(world, 3, 3, false);
     world_settle_down(world);
@@ -276,6 +277,49 @@ static void what_a_settled_session_has_made_too_late_is_voided(void **state)
 
     world_expect(
         world, "ps 0, 1: close 2: it has left\nps 0, 1: decide 2 at 9 voided 9\n4: left at 9\n");
+    world_leave(world, 1, false); /* what was taken counts, with the same numbers */
+    world_settle_down(world);
+    world_expect(world, "ps 0, 1: close 1: it has left\nps 0, 1: decide 1 at 9\n5: left at 9\n");
+    world_free(world);
+}
+
+/* Such a report may come from a process that is no ps. */
+static void a_contribution_of_nobody_counts_for_nothing(void **state)
+{
+    (void)state;
+    struct world *world = begin(1, 0);
+
+    come(world, WORLD_NOBODY, 1, false);
+    world_pass(world, SECOND);
+
+    world_expect(world, "");
+    world_free(world);
+}
+
+/* Those before them took ten times as long. */
+static void the_deadline_goes_by_the_last_16_steps_alone(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, LANE_DEADLINE_AUTO);
+
+    for (uint64_t step = 1; step <= 32; step++) {
+        come(world, 1, step, false);
+        world_pass(world, step <= 16 ? 5 * SECOND : SECOND / 2);
+        come(world, 2, step, false);
+        come(world, 3, step, true);
+        for (uint32_t session = 1; session <= 3; session++)
+            world_report_renewed(world, 0, session);
+        over(world, step);
+    }
+    world_forget(world);
+    come(world, 1, 33, false);
+    come(world, 2, 33, false);
+    world_pass(world, SECOND - SECOND / 4);
+    world_expect(world, "");
+
+    world_pass(world, SECOND / 2);
+
+    world_expect(world, "ps 0, 1: take step 33 of 1 2\n");
     world_free(world);
 }
 
@@ -351,6 +395,8 @@ int main(void)
         cmocka_unit_test(a_settled_session_counts_with_what_it_has_made_and_not_without),
         cmocka_unit_test(a_settled_session_is_remembered_while_a_step_needs_it),
         cmocka_unit_test(what_a_settled_session_has_made_too_late_is_voided),
+        cmocka_unit_test(a_contribution_of_nobody_counts_for_nothing),
+        cmocka_unit_test(the_deadline_goes_by_the_last_16_steps_alone),
         cmocka_unit_test(no_step_is_taken_without_a_member_that_is_being_settled),
         cmocka_unit_test(steps_before_a_later_members_first_are_taken_with_nothing),
         cmocka_unit_test(without_a_quorum_nobody_is_told),

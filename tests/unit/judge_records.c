@@ -390,6 +390,53 @@ static void a_number_that_does_not_fit_its_field_is_none(void **state)
     }
 }
 
+static void an_arrival_that_is_said_again_is_no_record(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_join_as(desk, 0, 1);
+    desk_come(desk, "both", 0, 1);
+    desk_settle_down(desk);
+    const uint64_t records = desk->record_count;
+
+    desk_come(desk, "both", 1, 1);
+    desk_settle_down(desk);
+
+    assert_int_equal(desk->record_count, records);
+}
+
+/* Another judge is made of it at the end. */
+static void a_barrier_of_as_many_tasks_as_may_be_is_in_the_records(void **state)
+{
+    struct desk *const desk = *state;
+    wire_task_name names[WIRE_BARRIER_TASKS_MAX], *tasks[WIRE_BARRIER_TASKS_MAX];
+    wire_barrier_request request = WIRE_BARRIER_REQUEST_INIT;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    for (uint32_t i = 0; i < WIRE_BARRIER_TASKS_MAX; i++) {
+        names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
+        names[i].job = (char *)"worker";
+        names[i].index = i;
+        tasks[i] = &names[i];
+    }
+    request.session_id = (wire_bytes){16, desk->session};
+    request.name = (char *)"all";
+    request.tasks = tasks;
+    request.n_tasks = WIRE_BARRIER_TASKS_MAX;
+
+    desk_step(
+        desk, (struct judge_event){
+                  .kind = JUDGE_EVENT_CALL,
+                  .call = ++desk->calls,
+                  .call_kind = LANE_CALL_BARRIER,
+                  .request = &request.base});
+
+    desk_expect(desk, "record 4\n");
+    assert_int_equal(desk->judge->barriers_by_name.count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -410,6 +457,8 @@ int main(void)
         cmocka_unit_test(a_text_that_does_not_fit_or_has_a_nul_is_none),
         cmocka_unit_test(what_ends_before_its_bytes_do_is_none),
         cmocka_unit_test(a_number_that_does_not_fit_its_field_is_none),
+        desk_test(an_arrival_that_is_said_again_is_no_record),
+        desk_test(a_barrier_of_as_many_tasks_as_may_be_is_in_the_records),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

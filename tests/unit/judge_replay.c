@@ -13,6 +13,7 @@
 
 #include "barrier.h"
 #include "judge_desk.h"
+#include "judge_replay_check.h"
 #include "little_endian.h"
 #include "meet.h"
 
@@ -582,12 +583,29 @@ static void how_a_session_ended_is_in_the_records(void **state)
 
 /* ---- what is no record */
 
+/* To synchronous step 1. */
+static void contribute(struct desk *desk)
+{
+    wire_contributed one = WIRE_CONTRIBUTED_INIT;
+    wire_contributed *all[] = {&one};
+    wire_peer_report report = WIRE_PEER_REPORT_INIT;
+
+    report.ps_incarnation = desk->config.incarnation;
+    one.session_id = (wire_bytes){16, desk->session};
+    one.step = 1;
+    report.contributed = all;
+    report.n_contributed = 1;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_REPORT, .report = &report});
+    assert_int_equal(desk->judge->step_taken, 1);
+}
+
 /* Bytes that another disk has put there: refused, or taken for what they say. */
 static void what_no_judge_wrote_does_no_harm(void **state)
 {
     struct desk *const desk = *state;
     uint32_t refused = 0;
 
+    desk->config.step_quorum = desk->config.step_members = 1;
     desk_begin(desk);
     desk_joined(desk, 1);
     desk_create(desk, "w", true);
@@ -595,6 +613,8 @@ static void what_no_judge_wrote_does_no_harm(void **state)
     desk_come(desk, "alone", 0, 0);
     desk_come(desk, "both", 0, 1);
     desk_propose(desk, "grads", 3, SUMAC_ABORTED);
+    contribute(desk);
+    desk_delete(desk, "w");
     desk_leave(desk);
     desk_settle_down(desk);
     for (uint64_t at = 0; at < desk->record_count; at++) {
@@ -638,6 +658,101 @@ static void who_begins_again_takes_no_silence_before_that_from_anybody(void **st
     desk_expect(desk, "renewed\n");
 }
 
+/* The heap, of which one take fails. */
+struct short_memory {
+    uint64_t takes, bad_take;
+};
+
+static void *take_but_one(void *context, size_t bytes)
+{
+    struct short_memory *memory = context;
+
+    return ++memory->takes == memory->bad_take ? NULL : memory_take(&memory_heap, bytes);
+}
+
+static void give_back(void *context, void *data, size_t bytes)
+{
+    (void)context;
+    memory_give(&memory_heap, data, bytes);
+}
+
+/* False: a record was refused. */
+static bool is_made_of_all(const struct desk *desk, struct judge *again)
+{
+    struct sumac_error error;
+    bool taken = true;
+
+    for (uint64_t i = 0; taken && i < desk->record_count; i++)
+        taken = judge_replay(again, &desk->records[i], &error) == SUMAC_OK;
+    return taken;
+}
+
+/* What was voided, too: a push of these would count if it were lost. */
+static void a_judge_that_memory_is_short_for_is_made_of_all_records_or_refuses_one(void **state)
+{
+    struct desk *const desk = *state;
+    struct short_memory short_memory = {.bad_take = 1};
+    const struct memory memory = {
+        .take = take_but_one, .give = give_back, .context = &short_memory};
+    uint32_t refused = 0;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", true);
+    desk_define(desk, "mine");
+    desk_come(desk, "both", 0, 1);
+    desk_propose(desk, "grads", 3, SUMAC_ABORTED);
+    desk_leave(desk);
+    desk_settle_down(desk);
+    do {
+        struct check check = {.text = ""};
+        short_memory.takes = 0;
+        struct judge *again = judge_create(&desk->config, &memory);
+        if (again != NULL && is_made_of_all(desk, again))
+            judge_replay_check(desk->judge, again, &check);
+        else
+            refused++;
+        judge_destroy(again);
+        if (!check_is_good(&check))
+            fail_msg("take %d: %s", (int)short_memory.bad_take, check.text);
+    } while (short_memory.takes >= short_memory.bad_take++);
+
+    assert_true(refused > 5);
+}
+
+/* What is gone cannot go again. */
+static void a_record_that_is_there_twice_is_refused_where_it_says_what_is_gone(void **state)
+{
+    struct desk *const desk = *state;
+    uint32_t gone = 0;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", false);
+    desk_propose(desk, "grads", 3, SUMAC_ABORTED);
+    desk_settle_down(desk);
+    desk_delete(desk, "w");
+    desk_settle_down(desk);
+    for (uint32_t i = 0; i <= JUDGE_BARRIERS_MAX; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "%u", i);
+        desk_come(desk, name, 0, 0);
+    }
+    desk_settle_down(desk);
+    for (uint64_t at = 0; at < desk->record_count; at++) {
+        struct judge *again = judge_create(&desk->config, &desk->memory);
+        struct sumac_error error;
+        for (uint64_t i = 0; i <= at; i++)
+            assert_int_equal(judge_replay(again, &desk->records[i], &error), SUMAC_OK);
+        const bool taken = judge_replay(again, &desk->records[at], &error) == SUMAC_OK;
+        judge_destroy(again);
+        if (desk->records[at].data[1] == 1) /* its first row */
+            assert_false(taken);
+        gone += desk->records[at].data[1];
+    }
+    assert_int_equal(gone, 3); /* a round of rendezvous, a variable, a barrier */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -665,6 +780,8 @@ int main(void)
         desk_test(how_a_session_ended_is_in_the_records),
         desk_test(what_no_judge_wrote_does_no_harm),
         desk_test(who_begins_again_takes_no_silence_before_that_from_anybody),
+        desk_test(a_judge_that_memory_is_short_for_is_made_of_all_records_or_refuses_one),
+        desk_test(a_record_that_is_there_twice_is_refused_where_it_says_what_is_gone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

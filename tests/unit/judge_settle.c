@@ -18,7 +18,6 @@ static void a_session_ends_at_the_largest_commit_with_all_that_was_voided(void *
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
     world_forget(world);
-
     world->ps[0].commit_through = 5;
     world->ps[0].voided[0] = 2;
     world->ps[0].voided_count = 1;
@@ -168,7 +167,6 @@ static void who_leaves_as_done_and_lost_pushes_does_not_count_as_done(void **sta
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
     world_forget(world);
-
     world->ps[0].commit_through = 5;
 
     world_leave_after(world, joined, 7); /* when */
@@ -195,7 +193,6 @@ static void who_has_lost_pushes_is_not_done_by_naming_an_earlier_one(void **stat
     const uint32_t joined = world_joined(world, "worker", 0, 1);
 
     world_forget(world);
-
     world->ps[0].commit_through = 5;
     world_leave_after(world, joined, 7);
     world_settle_down(world);
@@ -333,6 +330,7 @@ static void a_refused_push_that_cannot_be_kept_is_not_decided_past(void **state)
     world_expect(world, "ps 0, 1, 1, 1: close 1: it has left\n");
     assert_true(world_logged(
         world, "settle of worker 0 waits for memory: the list of refused pushes of ps 1"));
+    assert_null(strstr(strstr(world->log, "waits for memory") + 1, "waits for memory")); /* once */
     assert_true(
         world_waits(world, "settle of worker 0 waits for memory for what was refused, as ps 1"));
     world->out_of_memory = false;
@@ -684,7 +682,8 @@ static void what_there_was_no_memory_for_goes_before_what_was_ordered_later(void
 static void the_list_of_voided_pushes_has_room_for_those_of_all_ps(void **state)
 {
     (void)state;
-    struct judge judge = {.memory = &memory_heap};
+    const struct lane_config config = {0};
+    struct judge judge = {.memory = &memory_heap, .config = &config, .ps_count = LANE_PS_MAX};
     struct judge_voided *voided = NULL;
 
     for (uint64_t i = 0; i < JUDGE_VOIDED_MAX; i++)
@@ -693,6 +692,7 @@ static void the_list_of_voided_pushes_has_room_for_those_of_all_ps(void **state)
     assert_false(judge_voided_add(&judge, &voided, UINT64_MAX));
 
     assert_int_equal(voided->count, JUDGE_VOIDED_MAX);
+    assert_true(judge_voided_bytes_max(&judge) >= JUDGE_VOIDED_MAX * sizeof(uint64_t));
     judge_voided_drop(&judge, &voided);
     assert_null(voided);
 }

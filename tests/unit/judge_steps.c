@@ -64,7 +64,7 @@ static void a_step_that_no_run_comes_to_is_not_believed(void **state)
     world_joined(world, "worker", 0, 1);
     world_joined(world, "worker", 1, 2);
     world->ps[0].seen_step = 7;
-    world->ps[1].seen_step = UINT64_MAX;
+    world->ps[1].seen_step = UINT64_MAX / 2; /* and what is beyond */
     world_forget(world);
 
     world_joined(world, "worker", 0, 3);
@@ -151,6 +151,22 @@ static void who_is_settled_without_having_left_is_lost_where_losses_fail(void **
     }
 }
 
+/* It has no part in a step. */
+static void an_observer_that_falls_silent_is_not_lost(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 1);
+
+    world->config.loss_fails = true;
+    world_begin(world);
+    (void)world_joined(world, NULL, 0, 1);
+    world_pass(world, 11 * SECOND);
+
+    assert_false(world_told(world, 0, ORDER_CLOSE)->lost);
+    assert_false(world_told(world, 0, ORDER_DECIDE)->lost);
+    world_free(world);
+}
+
 /* It has contributed nothing, and a ps that never had it would go on where others fail. */
 static void who_was_not_opened_at_every_ps_is_not_lost(void **state)
 {
@@ -181,6 +197,7 @@ int main(void)
         cmocka_unit_test(a_ps_0_that_is_not_told_counts_nobody),
         cmocka_unit_test(observers_are_not_counted),
         cmocka_unit_test(who_is_settled_without_having_left_is_lost_where_losses_fail),
+        cmocka_unit_test(an_observer_that_falls_silent_is_not_lost),
         cmocka_unit_test(who_was_not_opened_at_every_ps_is_not_lost),
     };
 

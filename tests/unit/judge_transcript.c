@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* judge_transcript.c -- what the judge says, as lines; see judge_world.h. */
 #include "judge_transcript.h"
+#include "judge_state.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -162,6 +163,9 @@ static void assert_cluster(const struct world *world, const wire_join_reply *rep
     assert_int_equal(reply->epoch, 1);
     assert_int_equal(reply->lease_ms, world->config.lease_ms);
     assert_int_equal(reply->ps_lost_ms, world->config.ps_lost_ms);
+    assert_int_equal(reply->step_quorum, world->config.step_quorum);
+    assert_int_equal(reply->step_deadline_ms, world->config.step_deadline_ms);
+    assert_int_equal(reply->step_members, judge_step_members(world->judge));
     assert_int_equal(reply->n_ps_addresses, reply->n_ps_incarnations);
     for (size_t ps = 0; ps < reply->n_ps_addresses && ps < WORLD_PS_MAX; ps++) {
         assert_true(reply->ps_addresses[ps][0] != '\0');

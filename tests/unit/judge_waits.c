@@ -342,6 +342,47 @@ a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most(void
     }
 }
 
+/* Synchronous steps begin with both, or with as many members as ps 0 was told: one alone. */
+static void who_never_joined_is_named_with_what_waits_for_it(void **state)
+{
+    (void)state;
+    for (uint32_t told = 0; told < 2; told++) {
+        struct world *world = world_prepare(2, 2);
+
+        world->config.lease_ms = 300000;
+        world->config.step_members = told;
+        world_begin(world);
+        world_all_up(world);
+        world_joined(world, "worker", 0, 1);
+        world_pass(world, 2 * SECOND);
+        assert_true(world_waits(world, "worker 1 never joined, 2 s after the first join: "));
+        assert_int_equal(world_waits(world, "first join: synchronous steps wait"), told == 0);
+
+        world_pass(world, 60 * SECOND);
+
+        assert_true(world_logged(world, "after the first join; the run goes on: "));
+        assert_int_equal(world_logged(world, "goes on: synchronous steps wait"), told == 0);
+        world_free(world);
+    }
+}
+
+static void of_a_run_that_all_have_joined_nobody_is_said_to_be_missing(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 1);
+
+    world->config.lease_ms = 300000;
+    world_begin(world);
+    world_all_up(world);
+    world_joined(world, "worker", 0, 1);
+
+    world_pass(world, 100 * SECOND);
+
+    assert_false(world_logged(world, "never joined"));
+    assert_false(world_waits(world, "never joined"));
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +390,8 @@ int main(void)
         cmocka_unit_test(a_tick_is_a_quarter_of_the_smallest_bound_and_a_second_at_most),
         cmocka_unit_test(
             a_ps_is_late_after_half_of_the_time_to_be_lost_in_and_three_seconds_at_most),
+        cmocka_unit_test(who_never_joined_is_named_with_what_waits_for_it),
+        cmocka_unit_test(of_a_run_that_all_have_joined_nobody_is_said_to_be_missing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,10 +17,8 @@
 #include "judge_proposal.h"
 #include "judge_world.h"
 
-#define WORLD_PIECE_BYTES_MAX                                                                      \
-    2048u                         /* of what is no chunk of a pool: a variable of a few shards     \
-                                   */
-#define WORLD_ORDERS_OF_CHUNK 64u /* the pool of orders takes so many at once */
+#define WORLD_PIECE_BYTES_MAX 2048u /* no chunk of a pool, but a variable of a few shards */
+#define WORLD_ORDERS_OF_CHUNK 64u   /* orders in one chunk of their pool */
 
 static const char *const addresses[WORLD_PS_MAX] = {"h0:1", "h1:1", "h2:1", "h3:1"};
 static const char *const jobs[8] = {"worker", "worker", "worker", "worker",
@@ -349,6 +347,7 @@ struct world *world_of_two(void)
 void world_free(struct world *world)
 {
     judge_destroy(world->judge);
+    assert_int_equal(world->bytes_taken, 0);
     free(world);
 }
 
