@@ -349,6 +349,8 @@ static void a_lane_that_starts_again_goes_on_where_its_records_end(void **state)
     lane_step(again, &start, &effects);
 
     assert_int_equal(again->sessions.first->mark, 1);
+    assert_int_equal(lane_cluster_id(again), lane_cluster_id(talk->lane));
+    assert_int_not_equal(lane_cluster_id(again), 0);
     assert_int_equal(lane_peek(again, VARIABLE, (uint8_t *)value, sizeof value), sizeof value);
     assert_memory_equal(value, values, sizeof value);
     assert_int_equal(effects.items[1].kind, LANE_EFFECT_RECORD);
