@@ -171,6 +171,7 @@ static void times_are_in_ms_and_pushes_weigh_what_their_workers_said(void **stat
     assert_int_equal(said->sessions[0]->last_heard_ms, 5);
     assert_int_equal(said->sessions[0]->duplicates, 1);
     assert_number_equal(said->sessions[0]->weight, 2.5);
+    assert_string_equal(said->version, "test");
 }
 
 /* The caller's are gone when the lane is made. */
@@ -253,6 +254,32 @@ static void a_list_that_memory_ends_says_that_there_is_more(void **state)
     assert_true(failed > 0 && ended > 0);
 }
 
+static void a_ps_without_a_version_says_none(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.version = NULL;
+    talk_start(talk, &config);
+
+    assert_string_equal(talk_stats(talk)->version, "");
+}
+
+static void a_ps_that_is_told_to_terminate_logs_it_once(void **state)
+{
+    static const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    send(talk, stream, 1, 0); /* the ps waits for its commit */
+    talk->shows_logs = true;
+    talk_step(talk, &terminate);
+    talk_step(talk, &terminate);
+
+    assert_int_equal(
+        talk_times_said(talk, "ps 1 was told to terminate: it finishes what is in flight"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +292,8 @@ int main(void)
         talk_test(a_lane_keeps_copies_of_its_configuration),
         talk_test(a_ps_without_a_list_says_that_it_is_not_ps_0),
         talk_test(a_list_that_memory_ends_says_that_there_is_more),
+        talk_test(a_ps_without_a_version_says_none),
+        talk_test(a_ps_that_is_told_to_terminate_logs_it_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,11 @@ static void what_comes_late_is_refused_and_counts_nowhere(void **state)
     assert_value_is(talk, &members, 1);
     assert_int_equal(talk->lane->counts.late, 1);
     assert_int_equal(talk->lane->counts.refused, 1);
+    const wire_stats_reply *const stats = talk_stats(talk);
+    assert_int_equal(stats->n_sessions, 2);
+    for (size_t i = 0; i < stats->n_sessions; i++)
+        assert_int_equal(
+            stats->sessions[i]->late, strcmp(stats->sessions[i]->task, "worker 2") == 0);
 }
 
 /* It would be late for ever else. */

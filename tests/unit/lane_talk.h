@@ -23,7 +23,7 @@
 
 #define TALK_TEXT_BYTES 262144
 #define TALK_PIECES_MAX 4096u
-#define TALK_TICKS_MAX 1000u /* of one wait: a lane that asks for more of them spins */
+#define TALK_TICKS_MAX 1000u  /* of one wait: a lane that asks for more of them spins */
 #define TALK_SECRET 0x5ec4e7u /* of ps 0 */
 #define TALK_ENDED_MAX 16u
 
@@ -51,6 +51,7 @@ struct talk {
     bool holds_released; /* lent bytes are kept */
     bool shows_logs;
     char refused[SUMAC_ERROR_TEXT_BYTES]; /* what the last refusal says */
+    char expected[96], given[96];         /* and its figures */
     struct sumac_error end;               /* of the exit */
     struct sumac_error closed;            /* of the last end of a stream */
     uint64_t ended[TALK_ENDED_MAX];       /* the last streams that the lane has ended */

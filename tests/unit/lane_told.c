@@ -523,6 +523,77 @@ static void a_decision_names_no_more_voided_pushes_than_all_ps_remember(void **s
     assert_int_equal(talk_times_said(talk, "report 7\n"), 1);
 }
 
+static void a_second_hello_ends_a_push_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    uint8_t id[16];
+    wire_hello again = WIRE_HELLO_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    again.session_id = talk_id(1, id);
+    again.epoch = 1;
+    again.ps_incarnation = lane_config(talk->lane)->incarnation;
+    again.generation = 2;
+    request.hello = &again;
+
+    talk_push(talk, stream, &request, NULL, 0);
+
+    talk_expect(talk, "end of stream MALFORMED\n");
+    assert_non_null(strstr(talk->closed.text, "a second hello on one stream"));
+}
+
+/* The client may have lost the stream before it read the refusal. */
+static void a_refusal_is_said_again_on_a_new_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part unknown = part(1, 0);
+
+    unknown.shard = 4711;
+    talk_part(talk, stream, &unknown);
+    talk_expect(talk, "refused 1 UNKNOWN_SHARD\n");
+    talk_hang_up(talk, stream);
+
+    (void)talk_push_stream(talk, 1, 2);
+
+    talk_expect(talk, "greeting\nrefused 1 UNKNOWN_SHARD\n");
+}
+
+/* The push is applied, though the session is being closed. */
+static void a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t pulls = talk_pull_stream(talk, 1);
+
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 0);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk_pull(talk, pulls, 7, VARIABLE, 1, 1);
+    assert_int_equal(talk_times_said(talk, "pulled 7 [1]"), 1);
+    talk_pull(talk, pulls, 8, VARIABLE, 1, 2);
+
+    assert_int_equal(talk_times_said(talk, "pulled 8 error"), 1);
+    assert_non_null(strstr(talk->refused, "pull 8 waits for push 2 of session worker 1"));
+}
+
+static void a_pull_that_waited_for_a_push_hears_of_that_push(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    talk_pull(talk, talk_pull_stream(talk, 1), 7, VARIABLE, 1, 5);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "pulled 7 error"), 1);
+    assert_non_null(strstr(talk->refused, "pull 7 waited for push 5 of session worker 1"));
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -546,6 +617,10 @@ int main(void)
         talk_test(the_first_session_of_a_ps_is_logged),
         talk_test(a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once),
         talk_test(a_decision_names_no_more_voided_pushes_than_all_ps_remember),
+        talk_test(a_second_hello_ends_a_push_stream),
+        talk_test(a_refusal_is_said_again_on_a_new_stream),
+        talk_test(a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes),
+        talk_test(a_pull_that_waited_for_a_push_hears_of_that_push),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
