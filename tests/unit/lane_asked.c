@@ -9,6 +9,7 @@
 
 #include "assert_number.h"
 #include "lane_opened.h"
+#include "step.h"
 
 static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
 {
@@ -37,8 +38,12 @@ static void who_takes_another_ps_for_ps_0_is_shown_both_lists(void **state)
     join.ps_addresses = addresses;
     join.n_ps_addresses = 2;
 
+    talk->shows_logs = true;
     talk_step(talk, &call);
-    talk_expect(talk, "failed WRONG_CLUSTER\n");
+    assert_int_equal(talk_times_said(talk, "failed WRONG_CLUSTER\n"), 1);
+    assert_int_equal(talk_times_said(talk, "log "), 1);
+    assert_int_equal(talk_times_said(talk, "this is ps 1, and not ps 0"), 1);
+    talk_forget(talk);
 
     addresses[0] = "h0:1"; /* it has the same, and was led astray */
     addresses[1] = "h1:1";
@@ -166,6 +171,113 @@ static void times_are_in_ms_and_pushes_weigh_what_their_workers_said(void **stat
     assert_int_equal(said->sessions[0]->last_heard_ms, 5);
     assert_int_equal(said->sessions[0]->duplicates, 1);
     assert_number_equal(said->sessions[0]->weight, 2.5);
+    assert_string_equal(said->version, "test");
+}
+
+/* The caller's are gone when the lane is made. */
+static void a_lane_keeps_copies_of_its_configuration(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    char first[] = "h0:1", second[] = "h1:1", version[] = "test";
+    const char *addresses[] = {first, second};
+
+    config.ps_addresses = addresses;
+    config.version = version;
+    config.kept_row_bytes_min = 0;
+    talk_make(talk, &config);
+    addresses[0] = addresses[1] = version;
+    memset(first, 'x', sizeof first - 1);
+    memset(second, 'x', sizeof second - 1);
+    memset(version, 'x', sizeof version - 1);
+
+    const struct lane_config *const kept = lane_config(talk->lane);
+    assert_string_equal(kept->ps_addresses[0], "h0:1");
+    assert_string_equal(kept->ps_addresses[1], "h1:1");
+    assert_string_equal(kept->version, "test");
+    assert_true(talk->lane->store.kept_row_bytes_min > 0);
+}
+
+/* The ps knows no list of ps that it could compare with that of the call. */
+static void a_ps_without_a_list_says_that_it_is_not_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    char *addresses[] = {"h1:1", "h0:1"};
+    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_JOIN, .request = &join.base};
+
+    config.ps_addresses = NULL;
+    config.ps_count = 0;
+    talk_make(talk, &config);
+    join.ps_addresses = addresses;
+    join.n_ps_addresses = 2;
+
+    talk_step(talk, &call);
+
+    talk_expect(talk, "failed NOT_COORDINATOR\n");
+}
+
+/* As many as one answer names, so that what is short is found within it. */
+static void a_list_that_memory_ends_says_that_there_is_more(void **state)
+{
+    struct talk *const talk = *state;
+    const wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &request.base};
+    struct lane_effects effects;
+    uint32_t failed = 0, ended = 0;
+
+    enum { variables = 400 };
+    (void)begin(talk);
+    for (uint64_t id = 100; id < 100 + variables - 1; id++)
+        talk_variable(talk, id, 1, UPDATE_ASSIGN_ADD);
+    call.now_us = talk->now_us;
+    for (uint32_t takes = 0; takes < 12; takes++) {
+        arena_deinit(&talk->lane->arena);
+        talk->scarce = true;
+        talk->takes_left = takes; /* given */
+
+        ps_core_step(talk->core, &call, &effects); /* when */
+        talk->scarce = false;
+
+        const struct lane_effect *const effect = &effects.items[0]; /* then */
+        failed += effect->kind == LANE_EFFECT_FAIL;
+        if (effect->kind != LANE_EFFECT_REPLY)
+            continue;
+        const wire_list_reply *const reply = (const wire_list_reply *)effect->reply;
+        assert_true(reply->n_variables > 0);
+        assert_true(reply->more == (reply->n_variables < variables));
+        ended += reply->more ? 1 : 0;
+    }
+    assert_true(failed > 0 && ended > 0);
+}
+
+static void a_ps_without_a_version_says_none(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.version = NULL;
+    talk_start(talk, &config);
+
+    assert_string_equal(talk_stats(talk)->version, "");
+}
+
+static void a_ps_that_is_told_to_terminate_logs_it_once(void **state)
+{
+    static const struct lane_event terminate = {.kind = LANE_EVENT_TERMINATE};
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    send(talk, stream, 1, 0); /* the ps waits for its commit */
+    talk->shows_logs = true;
+    talk_step(talk, &terminate);
+    talk_step(talk, &terminate);
+
+    assert_int_equal(
+        talk_times_said(talk, "ps 1 was told to terminate: it finishes what is in flight"), 1);
 }
 
 int main(void)
@@ -177,6 +289,11 @@ int main(void)
         talk_test(the_numbers_of_a_ps_are_those_of_stats),
         talk_test(a_long_name_of_a_task_is_whole_in_lists_and_stats),
         talk_test(times_are_in_ms_and_pushes_weigh_what_their_workers_said),
+        talk_test(a_lane_keeps_copies_of_its_configuration),
+        talk_test(a_ps_without_a_list_says_that_it_is_not_ps_0),
+        talk_test(a_list_that_memory_ends_says_that_there_is_more),
+        talk_test(a_ps_without_a_version_says_none),
+        talk_test(a_ps_that_is_told_to_terminate_logs_it_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,8 @@ static void a_members_steps_are_numbered_one_after_the_other(void **state)
         talk, members.push[1], &part, "WRONG_STEP",
         "push 2 of worker 1 is for synchronous step 1, which it has contributed to already; its "
         "next one is 2");
+    assert_string_equal(talk->expected, "2");
+    assert_string_equal(talk->given, "1");
     part = contribution(3, (float[]){1}, 1);
     part.step = 4;
     expect_refused(
@@ -129,6 +131,8 @@ static void a_weight_is_none_or_one_that_float32_can_divide_by(void **state)
         struct talk_part part = contribution(i + 1, (float[]){1}, 1);
         part.weight = weights[i];
         expect_refused(talk, members.push[1], &part, "MALFORMED", "has weight");
+        assert_string_equal(talk->expected, "0, or 2^-60 to 2^60");
+        assert_true(talk->given[0] != '\0');
     }
 }
 

@@ -364,6 +364,26 @@ static void who_names_another_attempt_as_its_own_is_refused(void **state)
     heard(world, "MALFORMED");
 }
 
+/* One of the two rounds is split: its home sees both, and ps 0 alone says how a split one ends. */
+static void the_home_proposes_the_end_of_a_split_round_of_another_attempt(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    replace(&world);
+    world.shape[0] = 2; /* an element on each ps */
+    world.meeting.split = true;
+    come_as(&world, AGAIN, 1, 0, 2);
+    talk_forget(world.talk);
+
+    world.shape[0] = 1;
+    world.meeting.split = false;
+    come_as(&world, 1, 74, 1, 1); /* when */
+
+    heard(world, "report proposes h 1 MEMBER_GONE"); /* then */
+    heard(world, "pulled 1 error MEMBER_GONE");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +402,7 @@ int main(void)
         talk_test(a_later_attempt_does_not_take_the_place_of_the_one_that_came),
         talk_test(what_failed_is_forgotten_when_all_that_it_belongs_to_are_over),
         talk_test(who_names_another_attempt_as_its_own_is_refused),
+        talk_test(the_home_proposes_the_end_of_a_split_round_of_another_attempt),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,8 @@ static void what_is_wrong_with_it_refuses_the_part(void **state)
     world.weight = -1;
     come(&world, 1, four, sizeof four);
     expect_refused(&world, "MALFORMED", "has weight -1");
+    assert_string_equal(world.talk->expected, "0, or 2^-60 to 2^60");
+    assert_string_equal(world.talk->given, "-1");
     expect_nothing_kept(&world);
 }
 

@@ -211,6 +211,169 @@ static void a_ps_that_terminates_combines_beside_its_steps(void **state)
     assert_non_null(strstr(talk->text, "exit 143 TERMINATED"));
 }
 
+/* The records of both are compared with the lane at the end. The contribution that the round is
+ * combined in is the last that comes. */
+static void records_of_a_small_round_are_of_what_came(void **state)
+{
+    struct lane_config config = talk_config();
+    struct world world;
+    struct talk *const talk = *state;
+
+    config.records = true;
+    begin_with(&world, talk, &config);
+    come_with(&world, 2, 10, 20, 30, 40);
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_recorded(talk);
+    talk_tick(talk, 0);
+    ask(&world, 1);
+    talk_recorded(talk);
+
+    assert_int_equal(talk_times_said(talk, "met 1 float32 [4] 11 22 33 44"), 1);
+    struct lane *const again = talk_replayed(talk); /* then */
+    const struct round *const round = talk->lane->rounds.over.first;
+    const struct round *const made = again->rounds.over.first;
+    uint64_t together;
+    assert_memory_equal(
+        lane_deposit_bytes(round->places[0].contribution, 0, &together),
+        lane_deposit_bytes(made->places[0].contribution, 0, &together), 4 * sizeof(float));
+    lane_destroy(again);
+}
+
+/* The first round's vector work is out, and the second is small enough for a step. */
+static void a_small_round_waits_for_the_large_one_before_it(void **state)
+{
+    struct world world;
+    struct talk *const talk = *state;
+    float values[100] = {1};
+
+    begin(&world, talk); /* given */
+    world.shape[0] = 100;
+    talk->holds_compute = true;
+    come(&world, 1, values, sizeof values);
+    come(&world, 2, values, sizeof values);
+    world.shape[0] = 4;
+    world.meeting.round = 2;
+    come_with(&world, 1, 1, 2, 3, 4);
+    come_with(&world, 2, 1, 2, 3, 4);
+    ask(&world, 1);
+    assert_int_equal(talk_times_said(talk, "met"), 0);
+
+    talk_compute(talk); /* when */
+    talk_compute(talk);
+
+    assert_int_equal(talk_times_said(talk, "met 1 float32 [4] 2 4 6 8"), 1); /* then */
+    talk->holds_compute = false;
+}
+
+/* The end is of this ps alone: a ps that starts again reads it in the records. */
+static void a_round_that_timed_out_is_over_by_its_records(void **state)
+{
+    struct lane_config config = talk_config();
+    struct world world;
+    struct talk *const talk = *state;
+
+    config.records = true;
+    begin_with(&world, talk, &config);
+    world.meeting.timeout_ms = 300;
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_tick(talk, 300);
+    talk_recorded(talk);
+    assert_null(talk->lane->rounds.open.first);
+
+    struct lane *const again = talk_replayed(talk);
+
+    assert_null(again->rounds.open.first);
+    lane_destroy(again);
+}
+
+/* A contribution to a rendezvous has no update function. */
+static void name_a_function(wire_part *header, wire_piece *piece)
+{
+    (void)header;
+    piece->function = 1;
+}
+
+static void a_contribution_with_a_function_is_refused(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.spoil = name_a_function;
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    assert_int_equal(talk_times_said(world.talk, "refused 1 MALFORMED"), 1);
+    expect_nothing_kept(&world);
+}
+
+/* A message of the answer ends within a row of a participant. */
+static void long_rows_that_are_gathered_go_on_in_the_next_message(void **state)
+{
+    enum { columns = 20, rows = 2 };
+    struct world world;
+    struct talk *const talk = *state;
+    float ones[rows * columns], twos[rows * columns], met[2 * rows * columns];
+
+    begin(&world, talk);
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_GATHER;
+    world.meeting.n_shape = 2;
+    world.meeting.axis = 1;
+    world.shape[0] = rows;
+    world.shape[1] = columns;
+    for (int i = 0; i < rows * columns; i++) {
+        ones[i] = (float)(100 + i);
+        twos[i] = (float)(200 + i);
+    }
+    come(&world, 1, ones, sizeof ones);
+    come(&world, 2, twos, sizeof twos);
+
+    ask(&world, 1);
+
+    assert_int_equal(talk->pulled_bytes, sizeof met);
+    memcpy(met, talk->pulled, sizeof met);
+    for (int row = 0; row < rows; row++) {
+        assert_memory_equal(&met[2 * row * columns], &ones[row * columns], columns * sizeof *met);
+        assert_memory_equal(
+            &met[(2 * row + 1) * columns], &twos[row * columns], columns * sizeof *met);
+    }
+}
+
+/* A pull of a round waits for another participant, and then for the vector work. */
+static void the_statistics_say_what_a_pull_of_a_round_waits_for(void **state)
+{
+    struct world world;
+    struct talk *const talk = *state;
+    float values[100] = {1};
+
+    begin(&world, talk);
+    ask_for(&world, 3, HERE, 7);
+    world.shape[0] = 100;
+    talk->holds_compute = true;
+    come(&world, 1, values, sizeof values);
+    ask(&world, 1);
+    talk->now_us += 2000000;
+
+    const wire_stats_reply *stats = talk_stats(talk);
+    assert_int_equal(stats->n_waits, 2);
+    assert_true(stats->memory->meet_bytes >= sizeof values);
+    for (size_t i = 0; i < 2; i++) {
+        const bool of_7 = strstr(stats->waits[i], "round 7 of") != NULL;
+        assert_non_null(strstr(
+            stats->waits[i],
+            of_7 ? "has contributed on ps 1" : "which waits on ps 1 for worker 2"));
+    }
+
+    come(&world, 2, values, sizeof values);
+    talk->now_us += 2000000;
+    stats = talk_stats(talk);
+    assert_int_equal(stats->n_waits, 2);
+    assert_true(
+        strstr(stats->waits[0], "waits on ps 1 for its result") != NULL ||
+        strstr(stats->waits[1], "waits on ps 1 for its result") != NULL);
+    talk->holds_compute = false;
+    talk_compute(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +381,12 @@ int main(void)
         talk_test(a_ps_that_terminates_waits_for_what_it_combines),
         talk_test(a_ps_that_terminates_waits_for_a_result_that_is_half_read),
         talk_test(a_ps_that_terminates_combines_beside_its_steps),
+        talk_test(records_of_a_small_round_are_of_what_came),
+        talk_test(a_small_round_waits_for_the_large_one_before_it),
+        talk_test(a_round_that_timed_out_is_over_by_its_records),
+        talk_test(a_contribution_with_a_function_is_refused),
+        talk_test(long_rows_that_are_gathered_go_on_in_the_next_message),
+        talk_test(the_statistics_say_what_a_pull_of_a_round_waits_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

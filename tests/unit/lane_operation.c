@@ -171,6 +171,55 @@ static void an_operation_of_no_parts_takes_its_position(void **state)
     assert_elements_are(two.talk, 0);
 }
 
+/* The whereabouts of push 2, as long as push 1 is missing. */
+static void a_part_that_is_committed_waits_for_its_turn(void **state)
+{
+    struct two two = stage(state, 1);
+    struct lane_session *const session = two.talk->lane->sessions.first;
+    const struct talk_part behind = {
+        .sequence = 4,
+        .previous = 3,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = (const float[ELEMENTS]){1},
+        .count = ELEMENTS};
+
+    talk_part(two.talk, two.streams[0], &behind);
+    assert_string_equal(lane_turn_whereabouts(session, 4), "is staged and not committed");
+    assert_string_equal(lane_turn_whereabouts(session, 3), "has not arrived");
+
+    talk_commit(two.talk, two.streams[0], 4, 0, 0);
+
+    assert_string_equal(lane_turn_whereabouts(session, 4), "waits for its turn");
+    talk_forget(two.talk);
+}
+
+/* A client may name a version that its shard does not have yet. */
+static void what_is_based_on_a_later_version_has_no_staleness(void **state)
+{
+    struct two two = stage(state, 2 * ELEMENTS * sizeof(float));
+    struct talk *const talk = two.talk;
+    struct talk_part part = {
+        .sequence = 2,
+        .previous = 1,
+        .eager = true,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = (const float[ELEMENTS]){1},
+        .count = ELEMENTS,
+        .based_on = 99};
+
+    talk_commit(talk, two.streams[0], 1, 0, 0);
+    talk_part(talk, two.streams[0], &part);
+    assert_int_equal(talk->lane->counts.staleness.count, 0);
+    part.previous = part.sequence++;
+    part.based_on = 1;
+    talk_part(talk, two.streams[0], &part);
+
+    assert_int_equal(talk->lane->counts.staleness.count, 1);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +227,8 @@ int main(void)
         talk_test(sessions_of_an_operation_go_on_after_it),
         talk_test(small_parts_are_applied_in_the_step),
         talk_test(an_operation_of_no_parts_takes_its_position),
+        talk_test(a_part_that_is_committed_waits_for_its_turn),
+        talk_test(what_is_based_on_a_later_version_has_no_staleness),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,11 @@ static void what_comes_late_is_refused_and_counts_nowhere(void **state)
     assert_value_is(talk, &members, 1);
     assert_int_equal(talk->lane->counts.late, 1);
     assert_int_equal(talk->lane->counts.refused, 1);
+    const wire_stats_reply *const stats = talk_stats(talk);
+    assert_int_equal(stats->n_sessions, 2);
+    for (size_t i = 0; i < stats->n_sessions; i++)
+        assert_int_equal(
+            stats->sessions[i]->late, strcmp(stats->sessions[i]->task, "worker 2") == 0);
 }
 
 /* It would be late for ever else. */
@@ -320,6 +325,7 @@ static void a_wait_names_ps_0_until_it_has_taken_the_step(void **state)
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
     assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "ps 0, which"));
+    assert_non_null(strstr(text, "worker 2 "));
 
     talk_take(talk, 1, "12");
 
@@ -348,9 +354,9 @@ static void converse_late_without_memory(uint32_t takes)
     talk_commit(talk, members.push[2], 1, 0, 0); /* when */
     talk->scarce = false;
 
-    assert_true(talk_says_in_time( /* then */
-        talk, "refused 1 STEP_LATE\ndone 1 voided\n",
-        talk->now_us + 1000 * (uint64_t)config.lease_ms / 4));
+    assert_true(talk_says_in_time(/* then */
+                                  talk, "refused 1 STEP_LATE\ndone 1 voided\n",
+                                  talk->now_us + 1000 * (uint64_t)config.lease_ms / 4));
     assert_int_equal(talk_teardown(&state), 0);
 }
 
@@ -398,6 +404,29 @@ static void what_has_come_of_a_closed_session_is_told_again(void **state)
     assert_int_equal(talk_times_said(talk, "1 has come to 1"), 1); /* then */
 }
 
+/* By the records of a ps that starts again: ps 0 may have been told, or another was. */
+static void what_records_say_has_come_is_told_to_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_quorum(talk, 2, 2);
+    struct talk_part behind = contribution(1, (float[]){1}, 1);
+
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    behind.sequence = 2;
+    behind.previous = 1; /* push 1 is missing */
+    talk_part(talk, members.push[2], &behind);
+    talk_commit(talk, members.push[2], 2, 0, 0);
+    struct lane *const again = talk_replayed(talk); /* given */
+    assert_int_equal(again->sessions.first->come_step, 0);
+
+    lane_step_say_again(again); /* when */
+
+    for (const struct lane_session *session = again->sessions.first; session != NULL; /* then */
+         session = session->in_lane.next)
+        assert_int_equal(session->come_step, session->index == 1 ? 1 : 0);
+    lane_destroy(again);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +448,7 @@ int main(void)
         talk_test(the_end_of_a_session_says_what_it_has_contributed),
         talk_test(a_step_that_follows_another_writes_to_nothing_that_it_shows),
         talk_test(a_wait_names_ps_0_until_it_has_taken_the_step),
+        talk_test(what_records_say_has_come_is_told_to_ps_0),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

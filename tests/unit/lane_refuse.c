@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -388,6 +389,18 @@ static void a_part_larger_than_the_grant_is_refused_with_both_figures(void **sta
         "by index 9 and an eighth more): push less at once, or "
         "start the ps with a --staging-max of 8M, or with less than its --sessions-max 4\n"
         "refused 1 PART_TOO_LARGE\n");
+    assert_string_equal(talk->expected, "8192");
+    assert_string_equal(talk->given, "9920");
+    talk->shows_logs = false;
+    sent = part(2, 1); /* a part that takes some of the grant */
+    talk_part(talk, stream, &sent);
+    const uint64_t left = 8192 - talk->lane->sessions.first->staged_bytes;
+    sent = part(3, 2);
+    sent.declared = 8192;
+    talk_part(talk, stream, &sent);
+    assert_true(left < 8192);
+    assert_int_equal(strtoull(talk->expected, NULL, 10), left);
+    talk_forget(talk);
 }
 
 /* Of nothing but pieces, functions, or parts: each takes some of the grant, and gives it back. */

@@ -349,6 +349,8 @@ static void a_lane_that_starts_again_goes_on_where_its_records_end(void **state)
     lane_step(again, &start, &effects);
 
     assert_int_equal(again->sessions.first->mark, 1);
+    assert_int_equal(lane_cluster_id(again), lane_cluster_id(talk->lane));
+    assert_int_not_equal(lane_cluster_id(again), 0);
     assert_int_equal(lane_peek(again, VARIABLE, (uint8_t *)value, sizeof value), sizeof value);
     assert_memory_equal(value, values, sizeof value);
     assert_int_equal(effects.items[1].kind, LANE_EFFECT_RECORD);
@@ -474,6 +476,49 @@ static void a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reve
     talk_expect(talk, "");
 }
 
+/* It waits for a shard that is being updated. */
+static void an_eager_part_that_waits_is_eager_by_its_record(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part first = part(1, LARGE, 32), second = part(2, LARGE, 32);
+
+    talk->holds_compute = true;
+    first.eager = second.eager = true;
+    talk_part(talk, stream, &first);
+    talk_part(talk, stream, &second);
+    talk_recorded(talk);
+    struct lane *again = talk_replayed(talk); /* when */
+
+    const struct lane_part *const made = again->sessions.first->parts.last; /* then */
+    assert_int_equal(made->sequence, 2);
+    assert_true(made->eager);
+    lane_destroy(again);
+    talk->holds_compute = false;
+    talk_compute(talk);
+    talk_recorded(talk);
+    talk_forget(talk);
+}
+
+/* The part is for the middle of its shard. */
+static void the_place_of_a_staged_part_is_in_its_record(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part staged = part(1, VARIABLE, 2);
+
+    staged.offset = 2;
+    talk_part(talk, stream, &staged);
+    talk_recorded(talk);
+    struct lane *again = talk_replayed(talk); /* when */
+
+    const struct lane_part *const made = again->sessions.first->parts.last; /* then */
+    assert_int_equal(made->run_count, 1);
+    assert_int_equal(made->runs[0].offset, 2 * sizeof(float));
+    lane_destroy(again);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -494,6 +539,8 @@ int main(void)
         talk_test(what_contradicts_the_records_before_it_is_refused),
         talk_test(a_part_with_more_bytes_than_its_pieces_is_refused),
         talk_test(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals),
+        talk_test(an_eager_part_that_waits_is_eager_by_its_record),
+        talk_test(the_place_of_a_staged_part_is_in_its_record),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -352,6 +352,7 @@ static void the_largest_part_is_named_where_one_waits_for_room(void **state)
 
     assert_int_equal(stats->n_waits, 1);
     assert_non_null(strstr(stats->waits[0], "most of them by push 1 of worker 2"));
+    assert_non_null(strstr(stats->waits[0], ", which is being received"));
     talk_forget(talk);
 }
 
@@ -709,6 +710,25 @@ static void parts_that_ask_count_among_those_that_a_session_may_have(void **stat
     talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n"); /* then */
 }
 
+/* The first that asked has more than the second. */
+static void the_largest_part_is_named_though_it_came_first(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part larger = large(1, 0, 10);
+
+    larger.room = POOL - ROOM;
+    talk_ask(talk, members.push[1], &larger);
+    ask(talk, &members, 2, 20);
+    ask(talk, &members, 3, 30);
+
+    const wire_stats_reply *stats = talk_stats(talk);
+
+    assert_int_equal(stats->n_waits, 1);
+    assert_non_null(strstr(stats->waits[0], "most of them by push 1 of worker 1"));
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -747,6 +767,7 @@ int main(void)
         talk_test(a_contribution_behind_a_part_that_is_committed_is_due),
         talk_test(an_ordinary_part_gives_way_to_a_contribution_however_old_it_is),
         talk_test(contributions_to_a_later_step_give_way_to_those_of_the_open_one),
+        talk_test(the_largest_part_is_named_though_it_came_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

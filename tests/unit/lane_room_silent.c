@@ -352,6 +352,78 @@ static void small_parts_are_no_answer_without_end(void **state)
     talk_forget(talk);
 }
 
+/* An element for each eighth of a lease is too little. */
+static void elements_that_trickle_end_the_stream(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part part;
+    const struct members members = open_slow(talk, &part); /* given */
+
+    for (uint32_t at = 0; at < 24 && !talk_has_ended(talk, members.push[1]); at++) { /* when */
+        talk_part_step(talk, members.push[1], &part, at, 1);
+        talk_tick(talk, talk_config().lease_ms / 8);
+    }
+
+    assert_true(talk_has_ended(talk, members.push[1])); /* then */
+    assert_int_equal(talk->closed.reason, SUMAC_REASON_BUSY);
+    talk_forget(talk);
+}
+
+/* The client has lost the answer, and its stream is there. */
+static void who_asks_again_for_room_that_is_kept_is_told_again(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+    struct talk_part part = large(1, 0, 10);
+
+    part.round = 2;
+    talk_ask(talk, members.push[1], &part);
+    talk_expect(talk, "resend 1\n");
+    part.round = 1; /* as it was before */
+    talk_ask(talk, members.push[1], &part);
+
+    talk_expect(talk, "resend 1\n");
+    assert_int_equal(lane_claim_find(talk->lane, talk->lane->sessions.first, 1)->round, 2);
+}
+
+/* What was asked of a client, and what it waits for, is said on the stream that takes the place. */
+static void on_a_new_stream_all_about_room_is_said_again(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = open_three(talk, ROOM);
+
+    stage(talk, &members, 1, 20); /* given */
+    ask(talk, &members, 2, 10);
+    assert_int_equal(talk_times_said(talk, "give way 1"), 1);
+    assert_int_equal(talk_times_said(talk, "room wait 1"), 1);
+    talk_forget(talk);
+
+    talk_hang_up(talk, members.push[1]); /* when */
+    talk_hang_up(talk, members.push[2]);
+    (void)talk_push_stream(talk, 1, 2);
+    assert_int_equal(talk_times_said(talk, "give way 1"), 1); /* then */
+    (void)talk_push_stream(talk, 2, 2);
+    assert_int_equal(talk_times_said(talk, "room wait 1"), 1);
+    talk_forget(talk);
+}
+
+/* A ps that starts again knows which request for room the part is the answer to. */
+static void the_round_of_a_staged_part_is_in_its_record(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+    struct talk_part part = large(1, 0, 10);
+
+    part.round = 2;
+    talk_ask(talk, members.push[1], &part);
+    talk_part(talk, members.push[1], &part);
+    struct lane *const again = talk_replayed(talk); /* when */
+
+    assert_int_equal(lane_claim_find(again, again->sessions.first, 1)->round, 2); /* then */
+    lane_destroy(again);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +440,10 @@ int main(void)
         talk_test(a_large_part_comes_slowly_behind_more_small_ones_than_a_floor),
         talk_test(other_large_parts_are_no_answer_without_end),
         talk_test(small_parts_are_no_answer_without_end),
+        talk_test(elements_that_trickle_end_the_stream),
+        talk_test(who_asks_again_for_room_that_is_kept_is_told_again),
+        talk_test(on_a_new_stream_all_about_room_is_said_again),
+        talk_test(the_round_of_a_staged_part_is_in_its_record),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

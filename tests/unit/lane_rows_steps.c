@@ -4,6 +4,7 @@
 #include "lane_members.h"
 
 #include "assert_number.h"
+#include "half.h"
 
 #define ROWS 6u
 #define COLUMNS 2u
@@ -194,6 +195,29 @@ static void rows_beside_a_range_of_another_member_are_refused(void **state)
                        "by index of shard 10"));
 }
 
+/* Members send float32 to a variable of a half type, by rows as well. */
+static void rows_of_a_half_type_are_contributed_in_float32(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    uint16_t values[ROWS * COLUMNS];
+
+    talk->aggregation = SUM;
+    talk_add(
+        talk, VARIABLE, ROWS, COLUMNS, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
+    talk_forget(talk);
+
+    contribute_rows(talk, members.push[1], 1, &(struct rows_of){1, 1, {2}, {0x1p-11f, 2}});
+    contribute_rows(talk, members.push[2], 1, &(struct rows_of){1, 1, {2}, {0x1p-22f, 4}});
+
+    talk_pull(talk, members.pull, 1, VARIABLE, 1, 0);
+    assert_int_equal(talk->pulled_bytes, sizeof values);
+    memcpy(values, talk->pulled, sizeof values);
+    assert_int_equal(values[2 * COLUMNS], float16_of_float32(1 + 0x1p-10f));
+    assert_int_equal(values[2 * COLUMNS + 1], float16_of_float32(7));
+    assert_int_equal(values[0], float16_of_float32(1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +228,7 @@ int main(void)
         talk_test(the_first_members_rows_count_whatever_they_weigh),
         talk_test(each_member_has_its_own_scale),
         talk_test(rows_beside_a_range_of_another_member_are_refused),
+        talk_test(rows_of_a_half_type_are_contributed_in_float32),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

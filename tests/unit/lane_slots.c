@@ -139,12 +139,49 @@ static void the_slot_of_a_row_is_read_as_it_was(void **state)
     read_while_a_row_is_written(*state, true);
 }
 
+/* Two lists of versions lie side by side: the old one until its reader is done. */
+static void a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin(void **state)
+{
+    enum { elements = 8, half = 4 }; /* one block */
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const float *const pulled = (const float *)(const void *)talk->pulled;
+    const float values[half] = {1, 1, 1, 1};
+    const struct talk_part part = {
+        .sequence = 1,
+        .eager = true,
+        .shard = MOMENTUM,
+        .shards = 1,
+        .offset = half,
+        .values = values,
+        .count = half};
+
+    config.copied_pull_bytes_max = config.gathered_bytes_max = 1;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_add(talk, MOMENTUM, elements, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
+    const uint64_t stream = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 1);
+    talk->holds_released = true;
+    talk_pull(talk, reader, 1, MOMENTUM, 1, 0);
+    assert_true(talk->pulled_lent > 0); /* given */
+
+    talk_part(talk, stream, &part); /* when */
+
+    talk_pull(talk, reader, 2, MOMENTUM, 1, 0); /* then */
+    assert_int_equal(talk->pulled_bytes, elements * sizeof(float));
+    for (uint32_t i = 0; i < elements; i++)
+        assert_number_equal(pulled[i], i < half ? 1 : 2);
+    talk->holds_released = false;
+    talk_release(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_value_and_its_slot_are_of_one_moment),
         talk_test(a_row_is_read_as_it_was),
         talk_test(the_slot_of_a_row_is_read_as_it_was),
+        talk_test(a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* lane_steps.c (test) -- synchronous steps: the contributions of all members become one update, in
  * worker order. */
 #include "half.h"
+#include "handlers.h"
 #include "lane_members.h"
 
 #define COUNT 100u /* elements: vector work */
@@ -331,6 +332,134 @@ static void a_step_waits_for_a_shard_that_is_being_updated(void **state)
     assert_true(values[0] >= 4 && values[0] <= 4);
 }
 
+/* All weigh nothing, and the members had pushed more before that was known. */
+static void a_step_that_weighs_nothing_lets_its_members_go_on(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    struct talk_part part = contribution(1, (float[]){1}, 1);
+    const struct talk_part next = {
+        .sequence = 2,
+        .previous = 1,
+        .shard = VARIABLE + 1,
+        .shards = 1,
+        .values = (float[]){1},
+        .count = 1};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    add_variable(talk, VARIABLE + 1, UPDATE_ASSIGN_ADD, NONE, 1);
+    part.weightless = true;
+    for (uint32_t m = 1; m <= 2; m++) {
+        talk_part(talk, members.push[m], &part);
+        talk_part(talk, members.push[m], &next);
+        talk_commit(talk, members.push[m], m == 1 ? 2 : 1, 0, 0);
+    }
+
+    assert_int_equal(talk_times_said(talk, "refused 1 ZERO_WEIGHT\n"), 2);
+    assert_int_equal(talk_times_said(talk, "done 2 [1]\n"), 1);
+    talk_forget(talk);
+}
+
+static void the_first_contribution_is_taken_with_its_scale(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    struct talk_part part = contribution(1, (float[]){8}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, FIRST, 1);
+    part.scale = 0.5;
+    talk_part(talk, members.push[1], &part);
+    talk_commit(talk, members.push[1], 1, 0, 0);
+    contribute(talk, members.push[2], 1, (float[]){3}, 1);
+    talk_forget(talk);
+
+    assert_value_is(talk, &members, 4);
+}
+
+/* The member pushes asynchronously after its contribution: the push belongs to no step. */
+static void a_lost_member_fails_the_steps_behind_its_last_contribution(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    const struct talk_part next = {
+        .sequence = 2,
+        .previous = 1,
+        .shard = VARIABLE + 1,
+        .shards = 1,
+        .values = (float[]){1},
+        .count = 1};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    add_variable(talk, VARIABLE + 1, UPDATE_ASSIGN_ADD, NONE, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_part(talk, members.push[1], &next);
+    talk_commit(talk, members.push[1], 2, 0, 0);
+    talk_close(talk, 1);
+    talk->lost = talk->shows_logs = true;
+
+    talk_decide(talk, 1, 2, 0);
+
+    assert_int_equal(
+        talk_times_said(talk, "fails the synchronous steps from 2 on: they lack worker 1"), 1);
+    talk->shows_logs = false;
+    contribute(talk, members.push[2], 1, (float[]){2}, 1); /* step 1 has all it needs */
+    talk_forget(talk);
+    assert_value_is(talk, &members, 3);
+}
+
+static void a_lost_member_fails_no_step_before_its_first(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin_with(talk, 2, 1);
+    talk_first_step(talk, 2, 5);
+    talk_close(talk, 2);
+    talk->lost = talk->shows_logs = true;
+
+    talk_decide(talk, 2, 0, 0);
+
+    assert_int_equal(
+        talk_times_said(talk, "fails the synchronous steps from 5 on: they lack worker 2"), 1);
+}
+
+static void a_wait_for_a_step_names_some_members_and_counts_all(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    char text[512];
+
+    config.sessions_max = 8;
+    talk->step_members = 6;
+    talk_start(talk, &config);
+    for (uint8_t i = 1; i <= 4; i++)
+        talk_open(talk, i);
+    assert_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "in all"));
+    assert_non_null(strstr(text, "worker 4 "));
+
+    talk_open(talk, 5);
+    talk_open(talk, 6);
+
+    assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), ", … 6 in all"));
+    assert_null(strstr(text, "worker 5 "));
+}
+
+/* The contribution is staged, and its client did not commit it yet. */
+static void a_contribution_that_is_not_committed_is_missing(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    const struct talk_part part = contribution(1, (float[]){1}, 1);
+    char text[512];
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_part(talk, members.push[2], &part);
+
+    assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "worker 2 "));
+    lane_step_describe_wait(talk->lane, text, sizeof text);
+    assert_non_null(strstr(text, "1 of 2 have come"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +475,12 @@ int main(void)
         talk_test(half_types_contribute_float32),
         talk_test(what_is_pushed_in_between_waits_for_a_large_step),
         talk_test(a_step_waits_for_a_shard_that_is_being_updated),
+        talk_test(a_step_that_weighs_nothing_lets_its_members_go_on),
+        talk_test(the_first_contribution_is_taken_with_its_scale),
+        talk_test(a_lost_member_fails_the_steps_behind_its_last_contribution),
+        talk_test(a_lost_member_fails_no_step_before_its_first),
+        talk_test(a_wait_for_a_step_names_some_members_and_counts_all),
+        talk_test(a_contribution_that_is_not_committed_is_missing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -226,6 +226,8 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
         say(talk, "refused %" PRIu64 " %s\n", answer->refused[i]->sequence,
             sumac_reason_name((enum sumac_reason)answer->refused[i]->reason));
         (void)snprintf(talk->refused, sizeof talk->refused, "%s", answer->refused[i]->message);
+        (void)snprintf(talk->expected, sizeof talk->expected, "%s", answer->refused[i]->expected);
+        (void)snprintf(talk->given, sizeof talk->given, "%s", answer->refused[i]->given);
     }
     for (size_t i = 0; i < answer->n_done; i++) {
         assert_int_equal(answer->done[i]->version_epoch, EPOCH);

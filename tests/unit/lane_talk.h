@@ -52,6 +52,7 @@ struct talk {
     bool shows_logs;
     bool connected;                       /* so the last report of a close says */
     char refused[SUMAC_ERROR_TEXT_BYTES]; /* what the last refusal says */
+    char expected[96], given[96];         /* and its figures */
     struct sumac_error end;               /* of the exit */
     struct sumac_error closed;            /* of the last end of a stream */
     uint64_t ended[TALK_ENDED_MAX];       /* the last streams that the lane has ended */

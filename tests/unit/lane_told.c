@@ -325,6 +325,288 @@ static void a_close_is_reported_once(void **state)
     assert_int_equal(talk_times_said(talk, "commit_through 0"), 1);
 }
 
+/* A ps that has heard nothing from ps 0 yet. Its coordinator's stream is open. */
+static void begin_unmet(struct talk *talk, struct lane_config config)
+{
+    talk_make(talk, &config);
+    talk_step(talk, &(struct lane_event){.kind = LANE_EVENT_START, .random = {1, 11}});
+    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->shows_logs = true;
+    talk_forget(talk);
+}
+
+static void a_hello_may_come_again_on_its_stream(void **state)
+{
+    struct talk *const talk = *state;
+    wire_peer_hello hello = good_hello();
+
+    (void)begin(talk);
+
+    order_hello(talk, &hello);
+    order_hello(talk, &hello);
+
+    talk_expect(talk, "report 5\nreport 6\n");
+}
+
+static void a_hello_without_addresses_is_logged_as_of_an_unknown_address(void **state)
+{
+    struct talk *const talk = *state;
+    wire_peer_hello hello = good_hello();
+    struct lane_config config = talk_config();
+
+    config.ps_addresses = NULL;
+    config.ps_count = 0;
+    begin_unmet(talk, config);
+    hello.ps_addresses = NULL;
+    hello.n_ps_addresses = 0;
+
+    order_hello(talk, &hello);
+
+    assert_int_equal(talk_times_said(talk, "was called by ps 0 at an unknown address"), 1);
+}
+
+/* The number of this ps in the list of ps 0 is one beyond the list. */
+static void a_hello_with_an_index_beyond_its_list_names_no_address(void **state)
+{
+    struct talk *const talk = *state;
+    char *addresses[] = {"h0:1", "h1:1", "h9:9"};
+    wire_peer_hello hello = good_hello();
+
+    begin_unmet(talk, talk_config());
+    hello.ps_addresses = addresses;
+    hello.index = 2;
+
+    order_hello(talk, &hello);
+
+    assert_non_null(strstr(
+        talk->end.text,
+        "ps 1 answers at an unknown address, which the configuration of ps 0 calls ps 2"));
+}
+
+/* The other run may number this ps as it likes: the run is what is wrong. */
+static void a_hello_of_another_run_is_refused_for_its_run(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    wire_identity identity = SUMAC__V1__IDENTITY__INIT;
+    wire_peer_hello hello = good_hello();
+
+    config.identity = (struct run_identity){.run = "ours", .source = RUN_SOURCE_ENVIRONMENT};
+    begin_unmet(talk, config);
+    identity.run = (char *)(uintptr_t) "theirs";
+    identity.source = (Sumac__V1__Identity__Source)RUN_SOURCE_ENVIRONMENT;
+    hello.identity = &identity;
+    hello.index = 2;
+
+    order_hello(talk, &hello);
+
+    assert_non_null(strstr(talk->end.text, "give each run its own addresses"));
+    assert_non_null(strstr(talk->end.text, "theirs"));
+}
+
+/* A cluster has LANE_PS_MAX ps at most. A ps stores no more incarnations. */
+static void a_hello_may_name_as_many_ps_as_a_cluster_has_at_most(void **state)
+{
+    enum { named = LANE_PS_MAX + 4 };
+    struct talk *const talk = *state;
+    char *addresses[named];
+    uint64_t incarnations[named] = {0x1000};
+    wire_peer_hello hello = good_hello();
+
+    (void)begin(talk);
+    for (size_t i = 0; i < named; i++) {
+        addresses[i] = (char *)(uintptr_t)(i == 0 ? "h0:1" : "h1:1");
+        incarnations[i] = i < LANE_PS_MAX ? incarnations[i] : 7;
+    }
+    hello.ps_addresses = addresses;
+    hello.ps_incarnations = incarnations;
+    hello.n_ps_incarnations = named;
+
+    hello.n_ps_addresses = LANE_PS_MAX;
+    order_hello(talk, &hello);
+    assert_int_equal(talk->lane->ps_count, LANE_PS_MAX);
+    hello.n_ps_addresses = 2;
+    order_hello(talk, &hello);
+    assert_int_equal(talk->lane->ps_count, 2);
+    hello.n_ps_addresses = LANE_PS_MAX + 1;
+    order_hello(talk, &hello);
+    assert_int_equal(talk->lane->ps_count, 2);
+
+    talk_expect(talk, "report 5\nreport 6\nreport 7\n");
+}
+
+/* The bound of what sessions keep is known when the number of ps is. */
+static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
+{
+    struct talk *const talk = *state;
+    wire_peer_hello hello = good_hello();
+    struct lane_config config = talk_config();
+
+    config.ps_addresses = NULL;
+    config.ps_count = 0;
+    begin_unmet(talk, config);
+    const uint64_t before = talk->lane->bytes.reserve_bytes;
+    const uint64_t most = config.staging_bytes_max + LANE_PULLS_BYTES_MAX + LANE_MEET_BYTES_MAX;
+    assert_in_range(talk->lane->bytes.held_bytes_max, most, 2 * most);
+
+    order_hello(talk, &hello);
+
+    assert_true(talk->lane->bytes.reserve_bytes > before);
+    assert_in_range(talk->lane->bytes.held_bytes_max, most, 2 * most);
+}
+
+static void the_first_session_of_a_ps_is_logged(void **state)
+{
+    struct talk *const talk = *state;
+    wire_peer_hello hello = good_hello();
+
+    begin_unmet(talk, talk_config());
+    order_hello(talk, &hello);
+
+    talk_open(talk, 1);
+    talk_open(talk, 2);
+
+    assert_int_equal(talk_times_said(talk, "opens its first session"), 1);
+    assert_int_equal(talk_times_said(talk, "ps 1 opens its first session, of worker 1\n"), 1);
+}
+
+static void define(struct talk *talk, const char *text)
+{
+    wire_define_function define = WIRE_DEFINE_FUNCTION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    define.number = UPDATE_DEFINED_FIRST;
+    define.name = (char *)(uintptr_t) "mine";
+    define.text = (char *)(uintptr_t)text;
+    order.define = &define;
+    talk_order(talk, &order);
+}
+
+static void a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.records = talk->disk_is_quick = true;
+    (void)begin_with(talk, &config);
+
+    define(talk, "value = (");
+    assert_int_equal(talk_times_said(talk, "report 5 error"), 1);
+    talk_forget(talk);
+    define(talk, "value = g");
+    const uint64_t recorded = talk->last_record;
+    define(talk, "value = g");
+
+    talk_expect(talk, "report 6\nreport 7\n");
+    assert_int_equal(talk->last_record, recorded);
+    define(talk, "value = g + g"); /* under the same number */
+    assert_int_equal(talk_times_said(talk, "report 8 error"), 1);
+}
+
+static void decide_with(struct talk *talk, uint8_t session, size_t count)
+{
+    uint8_t id[16];
+    uint64_t voided[] = {1, 2, 3};
+    wire_decide_session decide = WIRE_DECIDE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    decide.session_id = talk_id(session, id);
+    decide.final = 3;
+    decide.voided = voided;
+    decide.n_voided = count;
+    order.decide = &decide;
+    talk_order(talk, &order);
+}
+
+/* Two ps remember one of a session each. */
+static void a_decision_names_no_more_voided_pushes_than_all_ps_remember(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.voided_per_session_max = 1;
+    (void)begin_with(talk, &config);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    decide_with(talk, 1, 3);
+    talk_expect(talk, "report 6 error MALFORMED\n");
+    decide_with(talk, 1, 2);
+
+    assert_int_equal(talk_times_said(talk, "report 7\n"), 1);
+}
+
+static void a_second_hello_ends_a_push_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    uint8_t id[16];
+    wire_hello again = WIRE_HELLO_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    again.session_id = talk_id(1, id);
+    again.epoch = 1;
+    again.ps_incarnation = lane_config(talk->lane)->incarnation;
+    again.generation = 2;
+    request.hello = &again;
+
+    talk_push(talk, stream, &request, NULL, 0);
+
+    talk_expect(talk, "end of stream MALFORMED\n");
+    assert_non_null(strstr(talk->closed.text, "a second hello on one stream"));
+}
+
+/* The client may have lost the stream before it read the refusal. */
+static void a_refusal_is_said_again_on_a_new_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part unknown = part(1, 0);
+
+    unknown.shard = 4711;
+    talk_part(talk, stream, &unknown);
+    talk_expect(talk, "refused 1 UNKNOWN_SHARD\n");
+    talk_hang_up(talk, stream);
+
+    (void)talk_push_stream(talk, 1, 2);
+
+    talk_expect(talk, "greeting\nrefused 1 UNKNOWN_SHARD\n");
+}
+
+/* The push is applied, though the session is being closed. */
+static void a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t pulls = talk_pull_stream(talk, 1);
+
+    send(talk, stream, 1, 0);
+    talk_commit(talk, stream, 1, 0, 0);
+    talk_close(talk, 1);
+    talk_forget(talk);
+
+    talk_pull(talk, pulls, 7, VARIABLE, 1, 1);
+    assert_int_equal(talk_times_said(talk, "pulled 7 [1]"), 1);
+    talk_pull(talk, pulls, 8, VARIABLE, 1, 2);
+
+    assert_int_equal(talk_times_said(talk, "pulled 8 error"), 1);
+    assert_non_null(strstr(talk->refused, "pull 8 waits for push 2 of session worker 1"));
+}
+
+static void a_pull_that_waited_for_a_push_hears_of_that_push(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    talk_pull(talk, talk_pull_stream(talk, 1), 7, VARIABLE, 1, 5);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "pulled 7 error"), 1);
+    assert_non_null(strstr(talk->refused, "pull 7 waited for push 5 of session worker 1"));
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +622,19 @@ int main(void)
         talk_test(a_push_that_is_to_be_passed_over_is_so_however_many_no_part_comes_of),
         talk_test(of_two_operations_each_is_over_when_its_own_work_is_done),
         talk_test(ps_0_that_another_ps_0_calls_names_both_lists),
+        talk_test(a_hello_may_come_again_on_its_stream),
+        talk_test(a_hello_without_addresses_is_logged_as_of_an_unknown_address),
+        talk_test(a_hello_with_an_index_beyond_its_list_names_no_address),
+        talk_test(a_hello_of_another_run_is_refused_for_its_run),
+        talk_test(a_hello_may_name_as_many_ps_as_a_cluster_has_at_most),
+        talk_test(the_first_hello_bounds_what_is_held_for_sessions),
+        talk_test(the_first_session_of_a_ps_is_logged),
+        talk_test(a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once),
+        talk_test(a_decision_names_no_more_voided_pushes_than_all_ps_remember),
+        talk_test(a_second_hello_ends_a_push_stream),
+        talk_test(a_refusal_is_said_again_on_a_new_stream),
+        talk_test(a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes),
+        talk_test(a_pull_that_waited_for_a_push_hears_of_that_push),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

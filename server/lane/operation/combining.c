@@ -70,8 +70,7 @@ static bool cut(struct combining *combining, const struct round *round, struct c
         lane_deposit_bytes(deposit_at(round, 0), combining->done * element, &bytes);
     if (bytes > COMBINED_SLICE_BYTES)
         bytes = COMBINED_SLICE_BYTES;
-    if (bytes > (combining->elements - combining->done) * element)
-        bytes = (combining->elements - combining->done) * element;
+    assert(bytes <= (combining->elements - combining->done) * element);
     *slice = (struct combine_slice){
         .meeting = round->meeting,
         .sources = &combining->sources,

@@ -597,6 +597,5 @@ void lane_operation_drop_all(struct lane *lane)
 {
     while (lane->turns->operations.first != NULL)
         drop(lane, lane->turns->operations.first);
-    lane->turns->stalled = lane->turns->ending = 0;
     combining_drop_all(lane);
 }

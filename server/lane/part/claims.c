@@ -44,7 +44,6 @@ lane_claim_create(struct lane *lane, struct lane_session *session, const wire_pa
     if (claim == NULL)
         return NULL;
     claim->session = session;
-    claim->round = header->round;
     claim->sequence = header->sequence;
     claim->previous = header->previous;
     claim->step = header->synchronous ? header->step : 0;

@@ -114,7 +114,6 @@ static void lay_out(const struct lane *lane, struct met *met)
 
     assert(met->at == 0);
     met->index_bytes = 0;
-    met->outer = 1;
     if (!joins(meeting)) {
         const struct meeting_share share = meeting_share(meeting, lane->index, lane->ps_count);
         const uint64_t came = dtype_bytes(meeting_contribution_dtype(meeting));
