@@ -281,6 +281,38 @@ static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **stat
     talk_close(&talk);
 }
 
+static void before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_join_member(&talk, 1);
+    contribute(&talk, &meet, false); /* the contribution waits for the greeting */
+
+    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
+    talk_close(&talk);
+}
+
+static void what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    static struct meet meets[WIRE_PUSH_PULLS_MAX + 1];
+
+    talk_open(&talk, 1);
+    for (uint32_t i = 0; i <= WIRE_PUSH_PULLS_MAX; i++) {
+        const struct session_piece into = {
+            .data = (uint8_t *)meets[i].into, .bytes = sizeof meets[i].into};
+        meets[i].pushed = into;
+        contribute_as(&talk, &meets[i], TOKEN + 2 * i, true, into);
+
+        assert_int_equal(
+            talk_find(&talk, SESSION_EFFECT_OPEN_STREAM) != NULL, i == WIRE_PUSH_PULLS_MAX);
+    }
+    talk_close(&talk);
+}
+
 static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
 {
     (void)state;
@@ -719,6 +751,8 @@ int main(void)
         cmocka_unit_test(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream),
         cmocka_unit_test(a_pull_stream_that_broke_is_not_opened_before_its_time_for_that),
         cmocka_unit_test(without_a_push_stream_it_is_asked_for_on_the_pull_stream),
+        cmocka_unit_test(before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream),
+        cmocka_unit_test(what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream),
         cmocka_unit_test(what_is_cancelled_is_cancelled_where_it_was_asked),
         cmocka_unit_test(what_was_cancelled_is_not_asked_for_on_another_stream),
         cmocka_unit_test(an_answer_to_no_question_or_without_a_header_is_survived),

@@ -749,8 +749,9 @@ static void a_reader_has_no_session_and_pulls_all_the_same(void **state)
     assert_int_equal(asked(&talk)->hello->ps_incarnation, 100);
     assert_int_equal(asked(&talk)->after_sequence, 0);
     talk_push_to(&talk, 6, 1);
-    assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_FAILED_PRECONDITION);
+    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+    assert_int_equal(pushed->error.status, SUMAC_FAILED_PRECONDITION);
+    assert_string_equal(pushed->error.text, "a reader has no session to push with; join instead");
     talk_close(&talk);
 }
 
