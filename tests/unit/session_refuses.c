@@ -200,7 +200,7 @@ static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void 
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(2);
-    uint64_t incarnations[] = {100, 101}; /* ps 1 has not spoken to this session */
+    uint64_t incarnations[] = {100, 101}; /* ps 0 alone has heard from ps 1 */
 
     talk_config(&talk, &config);
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.c -- what a ps holds: variables of blocks, within a bound, and what of them is assigned. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "store_fixture.h"
 
 static void a_variable_is_cut_into_blocks(void **state)
@@ -624,6 +627,10 @@ make_and_delete(struct store *store, uint64_t first, uint64_t bytes, uint64_t ap
             delete_wholly(store, made[--count]);
         }
     }
+    char in_use[64]; /* by what there is beside the one that was refused */
+    (void)snprintf(
+        in_use, sizeof in_use, " take %" PRIu64 ":", store->state_bytes + store->own_bytes);
+    assert_true(strstr(text, "though") == NULL || strstr(text, in_use) != NULL);
     for (uint64_t i = 0; i < count; i++)
         if (i % apart != 0)
             delete_wholly(store, made[i]);
