@@ -510,6 +510,7 @@ static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **s
     struct talk talk;
 
     talk_open(&talk, 2);
+    talk_tick_after(&talk, 1000);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
     talk_push_out(&talk, 1, 3);
