@@ -293,7 +293,7 @@ static const struct call_kind given = {
 static uint32_t knowing_ps(const struct session *session)
 {
     assert(session->phase >= PHASE_OPEN);
-    for (uint32_t ps = 0; session->config.reader && ps < session->link_count; ps++)
+    for (uint32_t ps = 0; ps < session->link_count; ps++)
         if (session->links[ps].found)
             return ps;
     return 0;

@@ -129,11 +129,8 @@ count_pieces(const struct session *session, const struct draft *draft, const str
             break;
         count += wire_pieces_of(&pieces[i]);
         offset += bytes;
-        if (offset < pieces[i].bytes) {
-            if (pieces[i].rows == NULL)
-                break;
-            continue;
-        }
+        if (offset < pieces[i].bytes)
+            break; /* of rows, too: a pair takes what a message has room for */
         i++;
         offset = 0;
     }

@@ -274,8 +274,8 @@ static bool is_of_one_cluster(
     const wire_list_reply *reply = (const wire_list_reply *)message;
     const uint64_t its = reply->cluster_id;
 
-    if (call->wanted.ps == 0 || !first->found || first->cluster_id == 0 || its == 0 ||
-        its == first->cluster_id || is_another_ps(session, call->wanted.ps, reply))
+    if (call->wanted.ps == 0 || first->cluster_id == 0 || its == 0 || its == first->cluster_id ||
+        is_another_ps(session, call->wanted.ps, reply))
         return true;
     (void)fail(
         why, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
@@ -291,7 +291,7 @@ static void follow_ps_0(struct session *session)
     assert(session->links[0].found);
     for (uint32_t ps = 1; ps < session->link_count && !session->exhausted; ps++) {
         struct link *link = &session->links[ps];
-        if (!link->found || link->cluster_id == 0 || link->cluster_id == cluster_id)
+        if (link->cluster_id == 0 || link->cluster_id == cluster_id)
             continue;
         link->found = false;
         ask(session, ps);
@@ -307,7 +307,7 @@ static bool is_enough(const struct session *session)
         return session->links[0].found;
     for (uint32_t ps = 0; ps < session->link_count; ps++)
         found += session->links[ps].found;
-    return found == session->link_count || (session->config.any_ps && found > 0);
+    return found == session->link_count || session->config.any_ps;
 }
 
 /* A member keeps the list of its configuration: ps 0 compares it. */

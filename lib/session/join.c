@@ -21,9 +21,9 @@ static void mint_nonce(struct session *session)
 static wire_task_name *
 take_names(struct session *session, uint32_t count, wire_task_name ***pointers)
 {
-    wire_task_name *names = step_take(session, (count + 1) * sizeof *names);
+    wire_task_name *names = step_take(session, count * sizeof *names);
 
-    *pointers = step_take(session, (count + 1) * sizeof **pointers);
+    *pointers = step_take(session, count * sizeof **pointers);
     for (uint32_t i = 0; names != NULL && *pointers != NULL && i < count; i++) {
         names[i] = (wire_task_name)WIRE_TASK_NAME_INIT;
         (*pointers)[i] = &names[i];
@@ -450,8 +450,7 @@ void leave_when_done(struct session *session)
 
 void session_closed(struct session *session, const wire_closed *closed)
 {
-    if (session->phase == PHASE_OVER)
-        return;
+    assert(session->phase != PHASE_OVER);
     const struct close_cause cause = wire_close_cause_of(closed->cause);
     if (session->phase == PHASE_LEAVING) { /* the leave's answer says the rest, and is asked for */
         session->leave_heard |= cause.kind == WIRE_CLOSE_LEFT;

@@ -159,7 +159,7 @@ static uint64_t bytes_of(const struct pull *pull)
             SUMAC_OK)
         return UINT64_MAX;
     const uint64_t rows = pull->has_rows ? shape.extent[0] : 0;
-    if (rows > (UINT64_MAX / 2 - bytes) / sizeof(int64_t))
+    if (rows > UINT64_MAX / 2 / sizeof(int64_t)) /* bytes: INT64_MAX at most */
         return UINT64_MAX;
     return bytes + rows * sizeof(int64_t);
 }

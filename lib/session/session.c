@@ -302,7 +302,7 @@ void session_step(
     session->effects = NULL;
     session->effect_count = session->effect_capacity = 0;
     session->event = event;
-    if (session->now_us > 0 && session->phase == PHASE_OPEN && session->lease_ms > 0 &&
+    if (session->phase == PHASE_OPEN && session->lease_ms > 0 &&
         event->now_us > session->now_us + (uint64_t)session->lease_ms * 1000)
         links_excuse(session, event->now_us - session->now_us);
     session->now_us = event->now_us;

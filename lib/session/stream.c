@@ -158,8 +158,6 @@ static bool any_is_answered_elsewhere(const struct session *session)
 {
     for (uint32_t i = 0; i < session->link_count; i++) {
         const struct link *link = &session->links[i];
-        if (link->gone)
-            continue;
         for (const struct part *part = link->parts.first; part != NULL; part = part->in_link.next)
             if (is_answered_elsewhere(part->push))
                 return true;
@@ -229,7 +227,7 @@ static void break_stream(
             stream_open(session, link, SESSION_PULL_STREAM);
         return;
     }
-    if (link->unreached_us == NEVER || (!link->knows_grant && stream->failures == 1)) {
+    if (link->unreached_us == NEVER || stream->failures == 1) {
         if (link->unreached_us == NEVER)
             link->unreached_us = session->now_us;
         effect_log(

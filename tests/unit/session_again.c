@@ -266,6 +266,24 @@ static void retries_wait_longer_and_longer_up_to_the_bound(void **state)
     talk_close(&talk);
 }
 
+static void no_retry_waits_longer_than_the_configured_bound(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(1);
+
+    config.backoff_ms_max = 100;
+    talk_open_with(&talk, &config);
+    for (int i = 0; i < 9; i++)
+        talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_after(&talk, 100);
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_OPEN_STREAM));
+    talk_close(&talk);
+}
+
 static void a_greeting_makes_the_next_retry_a_quick_one_again(void **state)
 {
     (void)state;
@@ -405,6 +423,9 @@ static void a_pull_stream_of_no_session_ends_the_session(void **state)
     end_stream_of_a_push(&talk, SESSION_PULL_STREAM, &of_no_session);
 
     assert_ended_with(&talk, &of_no_session);
+    assert_non_null(strstr(
+        talk_find(&talk, SESSION_EFFECT_ENDED)->error.text,
+        "ps 1 at h1:2222 ended the pull stream: "));
     assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, of_no_session.reason);
     talk_close(&talk);
 }
@@ -480,6 +501,29 @@ static void a_push_knows_why_a_ps_that_greets_takes_nothing(void **state)
     talk_close(&talk);
 }
 
+static void a_refusal_is_the_end_of_its_streams_trouble(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_trouble trouble;
+
+    talk_open(&talk, 2);
+    talk_tick_after(&talk, 500);
+    talk_push_out(&talk, 1, 2);
+    talk_ended(&talk, 1, SESSION_PUSH_STREAM, &short_of_memory);
+    assert_true(session_find_trouble(talk.session, 1, &trouble));
+    assert_int_equal(trouble.ended_us, talk.now_us);
+    while (talk.generation[1][SESSION_PUSH_STREAM] == 1)
+        talk_tick_when_due(&talk);
+    talk_hello(&talk, 1);
+    talk_greet(&talk, 1);
+
+    talk_refused(&talk, 1, 1);
+
+    assert_false(is_troubled(&talk, 1));
+    talk_close(&talk);
+}
+
 /* Nor is it forgotten when the next one ends, which says what it ended with. */
 static void a_push_without_a_sequence_knows_why_its_ps_has_not_greeted(void **state)
 {
@@ -522,6 +566,7 @@ static void a_push_that_waits_behind_others_knows_what_they_wait_for(void **stat
     assert_false(is_troubled(&talk, 1));
     assert_troubled(&talk, 2);
     assert_troubled(&talk, 3);
+    assert_false(is_troubled(&talk, 100)); /* there is none */
     talk_close(&talk);
 }
 
@@ -594,6 +639,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
         cmocka_unit_test(a_stream_that_broke_is_not_opened_before_it_is_due),
         cmocka_unit_test(retries_wait_longer_and_longer_up_to_the_bound),
+        cmocka_unit_test(no_retry_waits_longer_than_the_configured_bound),
         cmocka_unit_test(a_greeting_makes_the_next_retry_a_quick_one_again),
         cmocka_unit_test(a_push_stream_that_ends_for_what_was_said_ends_the_session),
         cmocka_unit_test(a_push_stream_that_ends_for_want_of_room_or_by_chance_is_opened_again),
@@ -602,6 +648,7 @@ int main(void)
         cmocka_unit_test(a_pull_stream_of_no_session_ends_the_session),
         cmocka_unit_test(while_the_session_leaves_no_end_of_a_stream_is_an_error),
         cmocka_unit_test(a_push_knows_why_a_ps_that_greets_takes_nothing),
+        cmocka_unit_test(a_refusal_is_the_end_of_its_streams_trouble),
         cmocka_unit_test(a_push_without_a_sequence_knows_why_its_ps_has_not_greeted),
         cmocka_unit_test(a_push_that_waits_behind_others_knows_what_they_wait_for),
         cmocka_unit_test(of_two_pulls_each_knows_its_own_ps),

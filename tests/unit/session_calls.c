@@ -305,6 +305,27 @@ static void of_any_ps_a_reader_asks_one_that_has_answered(void **state)
     talk_close(&talk);
 }
 
+static void while_the_session_leaves_a_lost_state_is_the_calls_alone(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    ask(&talk, &(struct session_call){.token = 7});
+    const uint64_t call = asked(&talk)->call;
+    talk_leave(&talk);
+
+    refuse(
+        &talk, call,
+        (struct sumac_error){.status = SUMAC_DATA_LOSS, .reason = SUMAC_REASON_STATE_LOST});
+
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_ANSWERED));
+    assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
+    talk_left(&talk);
+    assert_non_null(talk_find(&talk, SESSION_EFFECT_LEFT));
+    talk_close(&talk);
+}
+
 static void calls_end_with_the_session(void **state)
 {
     (void)state;
@@ -392,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_readers_session_ends_so_too),
         cmocka_unit_test(a_list_of_the_sessions_cluster_is_taken_and_of_a_ps_that_says_none),
         cmocka_unit_test(of_any_ps_a_reader_asks_one_that_has_answered),
+        cmocka_unit_test(while_the_session_leaves_a_lost_state_is_the_calls_alone),
         cmocka_unit_test(calls_end_with_the_session),
         cmocka_unit_test(so_many_calls_are_under_way_and_no_more),
         cmocka_unit_test(a_call_that_has_failed_a_hundred_times_is_not_made_at_once),

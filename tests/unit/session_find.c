@@ -315,6 +315,7 @@ static void a_ps_of_no_cluster_yet_is_found(void **state)
     says(&talk, 1, 0, 2);
 
     assert_non_null(talk_find(&talk, SESSION_EFFECT_JOINED));
+    assert_int_equal(talk_state(&talk).cluster_id, 42);
     talk_close(&talk);
 }
 
@@ -435,6 +436,23 @@ static void a_ps_that_never_answers_is_given_up_in_time(void **state)
     talk_close(&talk);
 }
 
+/* A reader waits for every ps as long as for ps 0. */
+static void a_ps_that_never_answers_a_reader_is_given_up_as_late(void **state)
+{
+    struct talk talk;
+    const struct session_config config = reader(2, false);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 2);
+    talk_tick_after(&talk, LOST_MS);
+
+    assert_string_equal(
+        ended(&talk)->text, "ps 1 at h1:2222 did not appear within 60 s (no answer); start it, or "
+                            "correct its address");
+    talk_close(&talk);
+}
+
 /* The list that a ps gave lacks one: nobody can be asked. */
 static void a_ps_whose_address_nobody_knows_is_given_up_in_time(void **state)
 {
@@ -469,6 +487,23 @@ static void a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_he
     assert_int_equal(ended(&talk)->reason, SUMAC_REASON_PS_MISSING);
     assert_non_null(strstr(
         ended(&talk)->text, "ps 1 at h1:2222 did not appear within 60 s (Connection refused)"));
+    talk_close(&talk);
+}
+
+/* ps 0 answers at once what no other ps can mend. */
+static void a_join_that_was_refused_names_no_ps_that_is_missing(void **state)
+{
+    struct talk talk;
+    const struct session_config config = of_role(WIRE_ROLE_MEMBER, 2);
+
+    (void)state;
+    start(&talk, &config);
+    says(&talk, 0, 42, 2);
+
+    talk_call_failed(&talk, WIRE_SESSIONS_JOIN, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+
+    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_RUN_ENDED);
+    assert_string_equal(ended(&talk)->text, "the call failed");
     talk_close(&talk);
 }
 
@@ -677,8 +712,14 @@ static void an_address_that_was_configured_is_kept(void **state)
     reply.lease_ms = LEASE_MS;
     reply.n_ps_addresses = 2;
     reply.ps_addresses = addresses;
+    reply.membership_epoch = 5;
+    reply.step_members = 4;
+    reply.step_quorum = 3;
 
     talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
+    assert_int_equal(talk_state(&talk).membership_epoch, 5);
+    assert_int_equal(talk_state(&talk).step_members, 4);
+    assert_int_equal(talk_state(&talk).step_quorum, 3);
 
     const struct session_effect *learnt = talk_find(&talk, SESSION_EFFECT_ADDRESSES);
     assert_int_equal(learnt->address_count, 2);
@@ -707,10 +748,12 @@ int main(void)
         cmocka_unit_test(while_nobody_is_missing_the_join_is_waited_for),
         cmocka_unit_test(a_ps_that_does_not_appear_is_named_with_its_address_and_why),
         cmocka_unit_test(a_ps_that_never_answers_is_given_up_in_time),
+        cmocka_unit_test(a_ps_that_never_answers_a_reader_is_given_up_as_late),
         cmocka_unit_test(localhost_beside_other_hosts_is_what_to_correct),
         cmocka_unit_test(a_ps_whose_address_nobody_knows_is_given_up_in_time),
         cmocka_unit_test(
             a_join_that_waited_in_vain_for_a_ps_names_the_one_that_is_missing_here_too),
+        cmocka_unit_test(a_join_that_was_refused_names_no_ps_that_is_missing),
         cmocka_unit_test(a_ps_that_has_another_index_than_its_address_is_a_configuration_to_mend),
         cmocka_unit_test(a_member_that_lists_one_ps_calls_it_ps_0),
         cmocka_unit_test(the_single_address_of_a_reader_is_that_of_any_ps),

@@ -17,6 +17,8 @@ static void a_silent_session_renews_its_lease_every_third_of_it(void **state)
     assert_non_null(renew);
     assert_int_equal(((const wire_renew_request *)renew)->session_id.len, 16);
     talk_renewed(&talk);
+    const struct session_effect *wake = talk_find(&talk, SESSION_EFFECT_WAKE);
+    assert_true(wake == NULL || wake->at_us > talk.now_us);
     talk_tick_after(&talk, LEASE_MS / 3);
     assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
     talk_close(&talk);
@@ -38,6 +40,25 @@ static void a_renewal_that_failed_is_tried_again_soon(void **state)
 
     assert_in_range(talk.now_us - failed_us, 1, 1000000);
     assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
+    talk_close(&talk);
+}
+
+/* Only a ps 0 that does not know the session was restarted. */
+static void
+a_renewal_that_is_refused_while_ps_0_is_away_ends_the_session_with_its_reason(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+    talk_tick_after(&talk, LEASE_MS / 3);
+    assert_non_null(talk_called(&talk, WIRE_SESSIONS_RENEW));
+
+    talk_call_failed(&talk, WIRE_SESSIONS_RENEW, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+
+    const struct session_effect *ended = talk_find(&talk, SESSION_EFFECT_ENDED);
+    assert_int_equal(ended->error.reason, SUMAC_REASON_RUN_ENDED);
     talk_close(&talk);
 }
 
@@ -126,12 +147,13 @@ static void time_asleep_is_no_silence(void **state)
         struct talk talk;
 
         talk_open(&talk, 2);
+        talk_tick_after(&talk, LEASE_MS / 3); /* it has lived for longer than it sleeps */
         talk.now_us += (uint64_t)LEASE_MS * 1000 + beyond;
         talk_tick_after(&talk, 0);
 
         const struct session_effect *log = talk_find(&talk, SESSION_EFFECT_LOG);
         assert_int_equal(
-            log != NULL && strstr(log->text, "the session was not attended to for") != NULL,
+            log != NULL && strstr(log->text, "the session was not attended to for 9 s") != NULL,
             beyond);
         talk_close(&talk);
     }
@@ -165,6 +187,8 @@ int main(void)
         cmocka_unit_test(a_silent_session_renews_its_lease_every_third_of_it),
         cmocka_unit_test(a_renewal_that_failed_is_tried_again_soon),
         cmocka_unit_test(a_renewal_that_was_answered_late_makes_the_next_one_no_later),
+        cmocka_unit_test(
+            a_renewal_that_is_refused_while_ps_0_is_away_ends_the_session_with_its_reason),
         cmocka_unit_test(a_session_that_pushes_needs_no_renewal),
         cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
         cmocka_unit_test(a_push_wakes_the_session_when_its_ps_is_lost),

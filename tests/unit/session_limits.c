@@ -109,6 +109,41 @@ static void a_part_is_cut_into_messages_that_the_ps_takes(void **state)
     talk_close(&talk);
 }
 
+/* What is left of a message takes no piece before its time, and no part that does not fit. */
+static void a_message_takes_what_it_has_room_for_and_all_of_the_last_piece(void **state)
+{
+    (void)state;
+    struct talk talk;
+    static uint8_t data[200];
+    const struct session_piece cut[] = {talk_piece(0, 10, data, 200), talk_piece(0, 11, data, 8)};
+    const uint64_t whole[] = {72, 72, 100};
+    wire_limits limits = WIRE_LIMITS_INIT;
+
+    talk_open(&talk, 1);
+    limits.message_bytes_max = 200; /* given: chunks of 100 bytes */
+    greet_with(&talk, &limits);
+    talk_push(&talk, 1, cut, 2);
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->n_pieces, 1);
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, 64);
+    talk_writable(&talk, 0);
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->offset_bytes, 64);
+    talk_writable(&talk, 0); /* 72 bytes and 8 */
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->n_pieces, 2);
+    assert_true(talk_request(&talk, 0)->parts[0]->last);
+
+    for (uint64_t i = 0; i < 3; i++) { /* when */
+        const struct session_piece piece = talk_piece(0, 10, data, whole[i]);
+        talk_push(&talk, 2 + i, &piece, 1);
+    }
+    for (uint64_t i = 0; i < 3; i++) { /* then */
+        talk_writable(&talk, 0);
+        assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
+        assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 2 + i);
+        assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, whole[i]);
+    }
+    talk_close(&talk);
+}
+
 /* A ps that says a few bytes gets chunks all the same, and not one for each element. */
 static void no_part_is_cut_smaller_than_64_bytes(void **state)
 {
@@ -405,6 +440,7 @@ int main(void)
         cmocka_unit_test(no_more_pushes_are_in_flight_than_the_ps_can_remember_as_refused),
         cmocka_unit_test(the_ps_that_remembers_least_counts_whichever_greets_last),
         cmocka_unit_test(a_part_is_cut_into_messages_that_the_ps_takes),
+        cmocka_unit_test(a_message_takes_what_it_has_room_for_and_all_of_the_last_piece),
         cmocka_unit_test(no_part_is_cut_smaller_than_64_bytes),
         cmocka_unit_test(a_session_without_memory_ends_and_says_so),
         cmocka_unit_test(whenever_memory_is_short_the_end_is_said_once_and_what_begins_is_answered),

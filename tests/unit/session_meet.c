@@ -281,6 +281,38 @@ static void without_a_push_stream_it_is_asked_for_on_the_pull_stream(void **stat
     talk_close(&talk);
 }
 
+static void before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_join_member(&talk, 1);
+    contribute(&talk, &meet, false); /* the contribution waits for the greeting */
+
+    assert_int_not_equal(asked_on_the_pull_stream(&talk), 0);
+    talk_close(&talk);
+}
+
+static void what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    static struct meet meets[WIRE_PUSH_PULLS_MAX + 1];
+
+    talk_open(&talk, 1);
+    for (uint32_t i = 0; i <= WIRE_PUSH_PULLS_MAX; i++) {
+        const struct session_piece into = {
+            .data = (uint8_t *)meets[i].into, .bytes = sizeof meets[i].into};
+        meets[i].pushed = into;
+        contribute_as(&talk, &meets[i], TOKEN + 2 * i, true, into);
+
+        assert_int_equal(
+            talk_find(&talk, SESSION_EFFECT_OPEN_STREAM) != NULL, i == WIRE_PUSH_PULLS_MAX);
+    }
+    talk_close(&talk);
+}
+
 static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
 {
     (void)state;
@@ -297,6 +329,50 @@ static void what_is_cancelled_is_cancelled_where_it_was_asked(void **state)
 
     assert_int_equal(asked_beside(&talk), number);
     assert_true(talk_request(&talk, 0)->pulls[0]->cancel);
+    talk_close(&talk);
+}
+
+static void what_was_cancelled_is_not_asked_for_on_another_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+    assert_int_not_equal(asked_beside(&talk), 0);
+    talk_step(
+        &talk, (struct session_event){.kind = SESSION_EVENT_CANCEL_PULL, .token = PULL_TOKEN});
+
+    talk_lost(&talk, 0, SESSION_PUSH_STREAM);
+
+    assert_int_equal(asked_on_the_pull_stream(&talk), 0);
+    talk_close(&talk);
+}
+
+/* The answer to a pull that is over may be on its way, and a ps may leave out the header. */
+static void an_answer_to_no_question_or_without_a_header_is_survived(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+    const float sums[] = {3, 4};
+    wire_pull_answer pulled = WIRE_PULL_ANSWER_INIT, *list[] = {&pulled};
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+
+    talk_open(&talk, 1);
+    contribute_for(&talk, &meet, true, (struct session_piece){0});
+    const uint64_t number = asked_beside(&talk);
+    answer_beside(&talk, number + 1, sums, SUMAC_REASON_UNSPECIFIED);
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    pulled.request = number;
+    pulled.last = true;
+    answer.pulled = list;
+    answer.n_pulled = 1;
+
+    talk_answer(&talk, 0, &answer);
+
+    assert_int_equal(talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_MALFORMED);
     talk_close(&talk);
 }
 
@@ -353,6 +429,31 @@ static void or_after_a_while(void **state)
     talk_tick_after(&talk, TELL_MS);
 
     assert_int_equal(talk_request(&talk, 0)->commit->met_through, 1);
+    talk_close(&talk);
+}
+
+static void and_no_later_for_another_that_is_heard_of_meanwhile(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet first, second;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &first, true);
+    talk_writable(&talk, 0);
+    second.pushed = first.pushed;
+    contribute_as(&talk, &second, TOKEN + 2, true, first.pulled);
+    talk_writable(&talk, 0);
+    talk_done(&talk, 0, 1);
+    talk_done(&talk, 0, 2);
+    hear(&talk);
+    talk_tick_after(&talk, TELL_MS / 2);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_MET, .token = TOKEN + 2});
+
+    talk_tick_after(&talk, TELL_MS / 2);
+
+    assert_non_null(talk_request(&talk, 0));
+    assert_int_equal(talk_request(&talk, 0)->commit->met_through, 2);
     talk_close(&talk);
 }
 
@@ -489,6 +590,7 @@ static void rows_come_with_their_indices_and_extents(void **state)
     assert_memory_equal(effect->joined.data, rows, sizeof rows);
     assert_int_equal(effect->met->n_extents, 2);
     assert_memory_equal(effect->met->extents, extents, sizeof extents);
+    assert_ptr_not_equal(effect->met->extents, extents); /* which go with the answer */
     assert_memory_equal(effect->met->shape, shape, sizeof shape);
     talk_close(&talk);
 }
@@ -649,10 +751,15 @@ int main(void)
         cmocka_unit_test(when_the_push_stream_breaks_it_is_asked_for_on_the_pull_stream),
         cmocka_unit_test(a_pull_stream_that_broke_is_not_opened_before_its_time_for_that),
         cmocka_unit_test(without_a_push_stream_it_is_asked_for_on_the_pull_stream),
+        cmocka_unit_test(before_the_push_stream_is_greeted_it_is_asked_for_on_the_pull_stream),
+        cmocka_unit_test(what_is_more_than_a_message_takes_is_asked_for_on_the_pull_stream),
         cmocka_unit_test(what_is_cancelled_is_cancelled_where_it_was_asked),
+        cmocka_unit_test(what_was_cancelled_is_not_asked_for_on_another_stream),
+        cmocka_unit_test(an_answer_to_no_question_or_without_a_header_is_survived),
         cmocka_unit_test(a_push_that_is_refused_at_once_asks_for_nothing),
         cmocka_unit_test(what_is_heard_of_is_said_with_the_next_contribution),
         cmocka_unit_test(or_after_a_while),
+        cmocka_unit_test(and_no_later_for_another_that_is_heard_of_meanwhile),
         cmocka_unit_test(not_what_is_still_waited_for),
         cmocka_unit_test(a_round_that_waits_is_named_beside_later_ones_that_are_over),
         cmocka_unit_test(a_round_that_is_over_is_told_once),

@@ -126,6 +126,14 @@ static void what_a_ps_was_told_of_the_commit_is_not_said_again(void **state)
 
     assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
     assert_null(talk_request(&talk, 0)->commit);
+    talk_writable(&talk, 0); /* nor that its answers were heard */
+    talk_done(&talk, 0, 1);
+    talk_done(&talk, 1, 1);
+    for (uint64_t token = 3; token <= 4; token++) {
+        talk_push_to(&talk, token, 3);
+        assert_int_equal(talk_request(&talk, 0)->commit != NULL, token == 3);
+        talk_writable(&talk, 0);
+    }
     talk_close(&talk);
 }
 
@@ -191,6 +199,43 @@ static uint64_t send_rows(const struct rows *rows, uint64_t grant)
             pieces += talk_request(&talk, 0)->parts[i]->n_pieces;
     talk_close(&talk);
     return pieces;
+}
+
+/* Two pieces by rows, of 2 rows of 8 bytes and of none, go together: each has its indices first. */
+static void rows_go_out_behind_their_indices(void **state)
+{
+    (void)state;
+    struct talk talk;
+    static const int64_t rows[] = {7, 3};
+    static uint8_t data[16] = {1, [15] = 9};
+    struct session_piece pieces[] = {
+        talk_piece(0, 10, data, sizeof data), talk_piece(0, 11, data, sizeof data),
+        talk_piece(0, 12, data, 0)};
+
+    for (uint32_t i = 0; i < 3; i++) {
+        pieces[i].rows = rows;
+        pieces[i].row_bytes = 8;
+    }
+    talk_open(&talk, 1);
+
+    talk_push(&talk, 1, pieces, 3);
+
+    const struct session_effect *sent = talk_sent(&talk, 0);
+    const wire_part *part = sent->push_request->parts[0];
+    assert_true(part->last);
+    assert_int_equal(part->n_pieces, 6);
+    assert_int_equal(sent->payload_count, 4); /* none of the empty one */
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(
+            part->pieces[i]->kind, i % 2 == 0 ? SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES
+                                              : SUMAC__V1__PIECE__KIND__KIND_VALUES);
+        assert_int_equal(part->pieces[i]->shard_id, 10 + i / 2);
+        assert_int_equal(part->pieces[i]->bytes, 16);
+        assert_int_equal(sent->payload[i].bytes.bytes, 16);
+        assert_memory_equal(
+            sent->payload[i].bytes.data, i % 2 == 0 ? (const void *)rows : data, 16);
+    }
+    talk_close(&talk);
 }
 
 /* A pair has as many rows as a message, or as 65 536; either bound may be the smaller one. */
@@ -307,6 +352,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_piece_has_the_version_of_its_own_shard_in_the_callers_order),
         cmocka_unit_test(a_version_that_its_ps_does_not_say_is_none),
+        cmocka_unit_test(rows_go_out_behind_their_indices),
         cmocka_unit_test(rows_take_what_all_their_pieces_take),
         cmocka_unit_test(one_ps_that_says_staged_twice_is_not_two),
         cmocka_unit_test(a_refused_push_voids_none_beside_it),

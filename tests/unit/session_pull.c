@@ -510,6 +510,7 @@ static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **s
     struct talk talk;
 
     talk_open(&talk, 2);
+    talk_tick_after(&talk, 1000);
     uint8_t into[4];
     const struct session_piece piece = talk_piece(0, 10, into, 4);
     talk_push_out(&talk, 1, 3);
@@ -749,8 +750,9 @@ static void a_reader_has_no_session_and_pulls_all_the_same(void **state)
     assert_int_equal(asked(&talk)->hello->ps_incarnation, 100);
     assert_int_equal(asked(&talk)->after_sequence, 0);
     talk_push_to(&talk, 6, 1);
-    assert_int_equal(
-        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.status, SUMAC_FAILED_PRECONDITION);
+    const struct session_effect *pushed = talk_find(&talk, SESSION_EFFECT_PUSHED);
+    assert_int_equal(pushed->error.status, SUMAC_FAILED_PRECONDITION);
+    assert_string_equal(pushed->error.text, "a reader has no session to push with; join instead");
     talk_close(&talk);
 }
 

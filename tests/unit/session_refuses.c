@@ -200,10 +200,11 @@ static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void 
     (void)state;
     struct talk talk;
     const struct session_config config = talk_member(2);
+    uint64_t incarnations[] = {100, 101}; /* ps 0 alone has heard from ps 1 */
 
     talk_config(&talk, &config);
     talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_START});
-    talk_known(&talk, 0); /* ps 1 was not up yet, and the join does not know it */
+    talk_known(&talk, 0);
     uint8_t id[16] = {7};
     wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
     reply.cluster_id = 42;
@@ -213,6 +214,8 @@ static void a_ps_of_another_cluster_that_greets_first_is_no_ps_of_this_one(void 
     reply.n_ps_addresses = 2;
     reply.ps_addresses = (char **)(uintptr_t)talk_addresses;
     reply.ps_lost_ms = LOST_MS;
+    reply.n_ps_incarnations = 2;
+    reply.ps_incarnations = incarnations;
     talk_called_back(&talk, WIRE_SESSIONS_JOIN, &reply.base);
     talk_hello(&talk, 1);
     wire_greeting greeting = WIRE_GREETING_INIT;

@@ -17,7 +17,7 @@
 
 static uint8_t data[LARGE_BYTES];
 
-static void greet_with_pool(struct talk *talk, uint32_t ps)
+static void greet_with_pool_and(struct talk *talk, uint32_t ps, wire_limits *limits)
 {
     wire_greeting greeting = WIRE_GREETING_INIT;
     wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
@@ -27,9 +27,12 @@ static void greet_with_pool(struct talk *talk, uint32_t ps)
     greeting.cluster_id = 42;
     greeting.staging_grant_bytes = FLOOR_BYTES;
     greeting.part_bytes_max = POOL_BYTES;
+    greeting.limits = limits;
     answer.greeting = &greeting;
     talk_answer(talk, ps, &answer);
 }
+
+static void greet_with_pool(struct talk *talk, uint32_t ps) { greet_with_pool_and(talk, ps, NULL); }
 
 static void open_with(struct talk *talk, const struct session_config *config)
 {
@@ -134,6 +137,121 @@ static void large_parts_ask_one_after_the_other(void **state)
     assert_int_equal(request->parts[0]->n_pieces, 1);
     assert_int_equal(request->parts[1]->sequence, 2);
     assert_int_equal(request->parts[1]->n_pieces, 0);
+    talk_close(&talk);
+}
+
+static void a_large_part_comes_when_it_is_wanted_before_what_went_out_earlier_is_done(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+
+    open_two(&talk);
+    talk_push_out(&talk, 1, 1);
+    push_large(&talk, 2, false);
+    talk_writable(&talk, 0);
+
+    talk_answer(&talk, 0, say_resend(&said, 2));
+
+    assert_elements(talk_request(&talk, 0), 2, 0);
+    talk_close(&talk);
+}
+
+/* The ps had it from a stream that broke before it said so. */
+static void a_large_part_that_the_ps_has_already_lets_the_next_one_ask(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+
+    open_two(&talk);
+    push_large(&talk, 1, true);
+    push_large(&talk, 2, false);
+    talk_writable(&talk, 0);
+    assert_null(talk_request(&talk, 0));
+
+    talk_answer(&talk, 0, say_staged(&said, 1, 0));
+
+    assert_asks(talk_request(&talk, 0), 2);
+    talk_close(&talk);
+}
+
+static void a_part_that_counts_already_asks_again_on_the_next_stream(void **state)
+{
+    (void)state;
+    struct talk talk;
+    wire_limits limits = WIRE_LIMITS_INIT;
+
+    limits.parts_in_flight_max = 1;
+    open_two(&talk);
+    push_large(&talk, 1, false);
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+    talk_hello(&talk, 0);
+
+    greet_with_pool_and(&talk, 0, &limits);
+
+    assert_asks(talk_request(&talk, 0), 1);
+    talk_close(&talk);
+}
+
+/* The ps refuses the part before it, after some of its chunks. */
+static void a_large_part_comes_from_its_first_element_behind_one_that_was_cut_short(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+    struct session_config config = talk_member(2);
+    const struct session_piece piece = talk_piece(0, 12, data, 640);
+
+    config.chunk_bytes = 64;
+    open_with(&talk, &config);
+    push_large(&talk, 1, false);
+    talk_push(&talk, 2, &piece, 1);
+    talk_writable(&talk, 0);
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 2);
+    talk_answer(&talk, 0, say_resend(&said, 1));
+    talk_answer(&talk, 0, say_refused(&said, 2, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_NON_FINITE));
+
+    talk_writable(&talk, 0);
+
+    const wire_push_request *request = talk_request(&talk, 0);
+    assert_int_equal(request->n_parts, 2); /* the end of push 2, and push 1 */
+    assert_true(request->parts[1]->first);
+    assert_int_equal(request->parts[1]->pieces[0]->offset_bytes, 0);
+    talk_close(&talk);
+}
+
+static void a_part_that_is_not_staged_does_not_give_way(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+
+    open_two(&talk);
+    push_large(&talk, 1, false);
+    talk_writable(&talk, 0);
+
+    talk_answer(&talk, 0, say_give_way(&said, 1, 0));
+
+    assert_null(talk_request(&talk, 0));
+    talk_answer(&talk, 0, say_resend(&said, 1));
+    assert_elements(talk_request(&talk, 0), 1, 0);
+    talk_close(&talk);
+}
+
+static void a_part_above_what_a_part_may_take_says_how_much_that_is(void **state)
+{
+    (void)state;
+    struct talk talk;
+    static uint8_t more[POOL_BYTES];
+    const struct session_piece piece = talk_piece(0, 10, more, sizeof more);
+
+    open_two(&talk);
+
+    talk_push(&talk, 1, &piece, 1);
+
+    assert_non_null(strstr(
+        talk_find(&talk, SESSION_EFFECT_PUSHED)->error.text, "where a part may take 20000 ("));
     talk_close(&talk);
 }
 
@@ -379,6 +497,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_above_the_floor_asks_and_comes_when_it_is_wanted),
         cmocka_unit_test(small_parts_go_beside_one_that_waits_for_room),
+        cmocka_unit_test(a_large_part_comes_when_it_is_wanted_before_what_went_out_earlier_is_done),
+        cmocka_unit_test(a_large_part_that_the_ps_has_already_lets_the_next_one_ask),
+        cmocka_unit_test(a_part_that_counts_already_asks_again_on_the_next_stream),
+        cmocka_unit_test(a_large_part_comes_from_its_first_element_behind_one_that_was_cut_short),
+        cmocka_unit_test(a_part_that_is_not_staged_does_not_give_way),
+        cmocka_unit_test(a_part_above_what_a_part_may_take_says_how_much_that_is),
         cmocka_unit_test(large_parts_ask_one_after_the_other),
         cmocka_unit_test(a_staged_part_gives_way_and_comes_again),
         cmocka_unit_test(a_staged_part_of_a_refused_push_gives_way),

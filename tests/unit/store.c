@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.c -- what a ps holds: variables of blocks, within a bound, and what of them is assigned. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "store_fixture.h"
 
 static void a_variable_is_cut_into_blocks(void **state)
@@ -119,7 +122,8 @@ static void values_do_not_depend_on_the_split(void **state)
     struct sumac_error error;
 
     uniform.kind = SUMAC__V1__INITIALIZER__KIND__KIND_UNIFORM;
-    uniform.b = 1;
+    uniform.a = 2;
+    uniform.b = 3;
     given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
     given.shape = shape;
     given.n_shape = 2;
@@ -149,6 +153,8 @@ static void values_do_not_depend_on_the_split(void **state)
 
     const struct shard *second = store_shard(&fixture->store, 11);
     const struct shard *all = store_shard(&fixture->store, 20);
+    assert_true(first_of(second->list[STORE_VALUE][0]) > 2);
+    assert_true(first_of(second->list[STORE_VALUE][0]) < 3);
     assert_memory_equal(
         second->list[STORE_VALUE][0]->data, all->list[STORE_VALUE][1]->data + 32, 32);
     assert_memory_equal(
@@ -233,6 +239,8 @@ static void a_variable_without_room_is_refused_before_it_is_made(void **state)
         store_add(&fixture->store, &given, 0, &added, &error), SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(error.reason, SUMAC_REASON_OUT_OF_MEMORY);
     assert_non_null(strstr(error.text, "variable w: ps 0"));
+    assert_non_null(
+        strstr(error.text, "its shards have 160, and their slots as much each, and what is kept"));
     assert_null(added);
     assert_int_equal(fixture->store.state_bytes, 0);
 
@@ -245,6 +253,74 @@ static void a_variable_without_room_is_refused_before_it_is_made(void **state)
     assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
     store_delete(&fixture->store, added);
     assert_int_equal(fixture->store.own_bytes, 0);
+}
+
+static void what_has_no_room_says_what_its_values_take_alone(void **state)
+{
+    struct fixture *fixture = *state;
+    struct variable *added = NULL;
+    struct sumac_error error;
+
+    fixture->store.state_bytes_max = 1;
+
+    assert_int_equal(
+        try_add_saying(
+            &fixture->store, 3, ELEMENTS, UPDATE_SGD, SUMAC__V1__INITIALIZER__KIND__KIND_ONES,
+            &added, &error),
+        SUMAC_RESOURCE_EXHAUSTED);
+
+    assert_non_null(strstr(error.text, "its shards have 160, and what is kept beside them"));
+}
+
+static void a_variable_with_no_shard_here_is_filled_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t shape[] = {ELEMENTS};
+    wire_shard there = WIRE_SHARD_INIT, *shards[] = {&there};
+    wire_variable given = WIRE_VARIABLE_INIT;
+    struct variable *added = NULL;
+    struct sumac_error error;
+
+    there.shard_id = 2;
+    there.ps = 1;
+    there.rows = ELEMENTS;
+    there.bytes = ELEMENTS * sizeof(float);
+    given.name = "w";
+    given.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    given.shape = shape;
+    given.n_shape = 1;
+    given.shards = shards;
+    given.n_shards = 1;
+
+    assert_int_equal(store_add(&fixture->store, &given, 0, &added, &error), SUMAC_OK);
+
+    assert_true(added->filled);
+    assert_null(fixture->store.unfilled.first); /* no step is spent on it */
+    store_delete(&fixture->store, added);
+}
+
+/* What is kept beside the blocks counts as held, and leaves less for them; old blocks that take
+ * more than the views' bound leave none for spare ones. */
+static void bounds_that_are_exceeded_leave_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    const uint64_t beside = 1 << 20;
+
+    add(store, 3, ELEMENTS, UPDATE_SGD);
+    store->judge_bytes += beside;
+    assert_in_range(store_state_bytes(store), beside, beside + 65536);
+    store_bound_state(store, beside / 2);
+    assert_int_equal(store->bytes.held_bytes_max, SIZED_POOL_EMPTY_BYTES_MAX);
+    store->view_bytes_max = 64;
+    store->view_bytes = 65;
+
+    store_share_bound(store);
+
+    assert_int_equal(store->bytes.spare_bytes_max, 0);
+    store->view_bytes = 0;
+    store->judge_bytes -= beside;
+    store_bound_state(store, 0);
 }
 
 /* ps 0 says it again when it has not heard the answer. */
@@ -551,6 +627,10 @@ make_and_delete(struct store *store, uint64_t first, uint64_t bytes, uint64_t ap
             delete_wholly(store, made[--count]);
         }
     }
+    char in_use[64]; /* by what there is beside the one that was refused */
+    (void)snprintf(
+        in_use, sizeof in_use, " take %" PRIu64 ":", store->state_bytes + store->own_bytes);
+    assert_true(strstr(text, "though") == NULL || strstr(text, in_use) != NULL);
     for (uint64_t i = 0; i < count; i++)
         if (i % apart != 0)
             delete_wholly(store, made[i]);
@@ -651,6 +731,9 @@ int main(void)
         store_test(a_small_variable_takes_a_small_block),
         store_test(a_variable_whose_shards_do_not_make_it_up_is_refused),
         store_test(a_variable_without_room_is_refused_before_it_is_made),
+        store_test(what_has_no_room_says_what_its_values_take_alone),
+        store_test(a_variable_with_no_shard_here_is_filled_at_once),
+        store_test(bounds_that_are_exceeded_leave_nothing),
         store_test(a_variable_that_is_published_again_counts_once),
         store_test(shards_without_rows_take_of_the_state),
         store_test(what_lies_between_small_variables_is_of_the_state),

@@ -91,6 +91,33 @@ static void a_view_reads_what_a_row_was_and_the_block_is_not_copied(void **state
     expect_consistent(store);
 }
 
+/* A view of another variable is as old as the rows, and does not read them. */
+static void the_old_rows_of_a_block_go_with_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct shard *const shard = make(store);
+    struct view reader, other;
+
+    (void)add(store, 4, ELEMENTS, UPDATE_ASSIGN_ADD);
+    open_view(store, &reader, VIEW_OF_VALUES, shard); /* given */
+    open_view(store, &other, VIEW_OF_VALUES, store_shard(store, 4));
+    store->position++;
+    assert_true(write_row(store, shard, 0, 10));
+    assert_true(write_row(store, shard, 2, 10));
+    close_view(store, &reader, shard);
+    assert_int_equal(store->view_bytes, row_bytes(2));
+
+    store_delete(store, store_find(store, 3)); /* when */
+    while (store_is_leaving(store))
+        (void)store_reclaim(store);
+
+    assert_int_equal(store->view_bytes, 0); /* then */
+    assert_int_equal(store->old_row_count, 0);
+    expect_consistent(store);
+    close_view(store, &other, store_shard(store, 4));
+}
+
 #define HOGS_MAX 2048u
 
 /* All pieces that the pool has left of that size. */
@@ -282,6 +309,7 @@ static void every_view_reads_what_was_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        store_test(the_old_rows_of_a_block_go_with_it),
         store_test(a_row_that_there_is_no_memory_to_keep_leaves_nothing_behind),
         cmocka_unit_test_setup_teardown(
             a_view_reads_what_a_row_was_and_the_block_is_not_copied, begin, end),

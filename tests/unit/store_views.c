@@ -218,11 +218,37 @@ static void lent_bytes_outlive_their_view_and_their_shard(void **state)
     assert_number_equal(first_of(lent), 1);
     store_block_lend(fresh);
     store_delete(store, variable);
+    while (store_is_leaving(store))
+        (void)store_reclaim(store);
     assert_number_equal(first_of(lent), 1);
     assert_number_equal(first_of(fresh), 20);
 
     store_block_released(store, lent);
     store_block_released(store, fresh);
+    assert_int_equal(store->view_bytes, 0);
+}
+
+/* The reader may have begun with the operation that is still writing. */
+static void what_is_lent_is_not_overwritten_by_the_operation_that_made_it(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct shard *shard;
+
+    (void)add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
+    shard = store_shard(store, 3);
+    struct block *const old = shard->list[STORE_VALUE][0];
+    store_block_lend(old);
+    struct block *lent = overwrite(store, shard, 0, 20);
+    assert_int_equal(lent->born, store->position);
+    store_block_lend(lent);
+
+    struct block *fresh = write_list(store, shard, STORE_VALUE, 0, 30);
+
+    assert_ptr_not_equal(fresh, lent);
+    assert_number_equal(first_of(lent), 20);
+    store_block_released(store, lent);
+    store_block_released(store, old);
     assert_int_equal(store->view_bytes, 0);
 }
 
@@ -398,6 +424,7 @@ int main(void)
         store_test(old_blocks_of_slots_are_freed_out_of_the_middle),
         store_test(the_oldest_view_is_ended_beyond_the_bound),
         store_test(lent_bytes_outlive_their_view_and_their_shard),
+        store_test(what_is_lent_is_not_overwritten_by_the_operation_that_made_it),
         store_test(blocks_of_several_sizes_are_kept_and_freed),
         store_test(old_blocks_of_a_view_are_freed_over_steps),
         store_test(blocks_of_a_view_that_ends_during_a_sweep_are_freed),

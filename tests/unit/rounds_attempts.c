@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rounds_attempts.c -- which round an attempt of a task may ask for. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rounds.h"
+
+/* What is known of the attempts: that of worker 7 is not. */
+static const struct meeting_task tasks[] = {
+    {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7}};
+
+struct desk {
+    struct rounds rounds;
+    struct sized_pool pool;
+    struct round *round;
+    struct sumac_error error;
+};
+
+static void give(void *context, void *contribution)
+{
+    (void)context;
+    (void)contribution;
+}
+
+static void end_none(void *context, struct round *round)
+{
+    (void)context;
+    (void)round;
+}
+
+static struct meeting meeting_of(const struct meeting_task *of, uint32_t own, bool of_attempts)
+{
+    return (struct meeting){
+        .name = "grads",
+        .round = 1,
+        .tasks = of,
+        .task_count = sizeof tasks / sizeof *tasks,
+        .own = own,
+        .operation = MEETING_SUM,
+        .dtype = SUMAC_FLOAT32,
+        .shape = SUMAC_SHAPE(2, 3),
+        .elements = 6,
+        .timeout_ms = 1000,
+        .of_attempts = of_attempts};
+}
+
+static enum rounds_came come(struct desk *desk, const struct meeting *meeting)
+{
+    struct round *const ticket = rounds_ticket(&desk->rounds, meeting, 24, &desk->error);
+
+    assert_non_null(ticket);
+    const struct round_arrival arrival = {.ticket = ticket, .contribution = desk, .weight = 1};
+    return rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
+}
+
+/* The chief has come to round 1, which belongs to attempts or to none. */
+static void begin(struct desk *desk, bool of_attempts)
+{
+    const struct meeting meeting = meeting_of(tasks, 0, of_attempts);
+
+    memset(desk, 0, sizeof *desk);
+    sized_pool_init(&desk->pool, &memory_heap, 0);
+    rounds_init(
+        &desk->rounds, &desk->pool,
+        &(struct round_owner){.give = give, .end = end_none, .context = desk}, 1u << 20);
+    assert_int_equal(come(desk, &meeting), ROUNDS_TAKEN);
+}
+
+static void end(struct desk *desk)
+{
+    rounds_deinit(&desk->rounds);
+    sized_pool_deinit(&desk->pool);
+}
+
+static bool is_found(const struct desk *desk, uint64_t number, struct meeting_task task)
+{
+    return rounds_find_for(&desk->rounds, "grads", number, &task) == desk->round;
+}
+
+static void an_attempt_finds_its_own_round_and_no_other_attempts(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk, true);
+
+    assert_true(is_found(&desk, 1, tasks[0]));
+    assert_false(is_found(&desk, 2, tasks[0]));
+    assert_false(is_found(&desk, 1, (struct meeting_task){.chief = true, .attempt = 2}));
+    assert_false(is_found(&desk, 1, (struct meeting_task){.index = 1, .attempt = 1}));
+    assert_true(is_found(&desk, 1, (struct meeting_task){.index = 3, .attempt = 1})); /* no part */
+    end(&desk);
+}
+
+static void any_attempt_finds_a_round_of_no_attempts(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk, false);
+
+    assert_true(is_found(&desk, 1, (struct meeting_task){.chief = true, .attempt = 2}));
+    end(&desk);
+}
+
+/* It may come to an open round, and not to one that was over before. */
+static void an_attempt_that_no_round_names_finds_an_open_one_alone(void **state)
+{
+    (void)state;
+    struct desk desk;
+    const struct meeting_task unnamed = {.index = 7, .attempt = 5};
+    const struct sumac_error late = {
+        .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_ROUND_TIMED_OUT};
+
+    begin(&desk, true);
+    assert_true(is_found(&desk, 1, unnamed));
+
+    rounds_end(&desk.rounds, desk.round, &late);
+
+    assert_false(is_found(&desk, 1, unnamed));
+    assert_true(is_found(&desk, 1, tasks[0]));
+    end(&desk);
+}
+
+/* What differs is known here before ps 0 has decided. */
+static void a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over(void **state)
+{
+    (void)state;
+    static const struct meeting_task again[] = {
+        {.chief = true, .attempt = 3}, {.index = 1, .attempt = 2}, {.index = 7}};
+    const struct meeting later = meeting_of(again, 0, true);
+    struct meeting other = meeting_of(tasks, 1, true);
+    struct desk desk;
+
+    begin(&desk, true);
+    other.shape.extent[1] = 4;
+    assert_int_equal(come(&desk, &other), ROUNDS_DIFFERS);
+    assert_ptr_equal(rounds_other_attempt(&desk.rounds, &later, NULL), desk.round);
+
+    rounds_end(&desk.rounds, desk.round, &desk.error);
+
+    assert_null(rounds_other_attempt(&desk.rounds, &later, NULL));
+    end(&desk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_attempt_finds_its_own_round_and_no_other_attempts),
+        cmocka_unit_test(any_attempt_finds_a_round_of_no_attempts),
+        cmocka_unit_test(an_attempt_that_no_round_names_finds_an_open_one_alone),
+        cmocka_unit_test(a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
