@@ -8,7 +8,7 @@
 /* Find the first "SUMAC_…" that no process of Sumac reads and that is near a name that one reads.
  * Other names are left alone: they may be the user's own.
  *
- * Lends    `name`, and the name that is meant; NULL: there is none.
+ * Lends    `name`, and the name that is meant; NULL: no name is misspelt.
  * Threads  any, while none sets the environment. */
 const char *misspelt_variable(char name[MISSPELT_VARIABLE_BYTES]);
 
