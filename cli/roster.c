@@ -165,6 +165,17 @@ check_named(struct roster *some, const struct roster *all, struct sumac_error *e
     return status;
 }
 
+/* The user did not type the address: say where it came from. */
+static enum sumac_status say_record(const struct ps_list *list, struct sumac_error *error)
+{
+    const struct sumac_error why = *error;
+
+    assert(list->pid != 0);
+    return fail(
+        error, why.status, why.reason, "%s; `sumac run` of %.128s, process %d, gave that address",
+        why.text, list->program, (int)list->pid);
+}
+
 enum sumac_status
 roster_find(const char *ps_option, struct roster *roster, struct sumac_error *error)
 {
@@ -177,6 +188,8 @@ roster_find(const char *ps_option, struct roster *roster, struct sumac_error *er
     status = make(&some, list.addresses, list.count, error);
     if (status == SUMAC_OK)
         status = learn(&some, roster, error);
+    if (status != SUMAC_OK && list.pid != 0)
+        status = say_record(&list, error);
     if (status == SUMAC_OK && check_named(&some, roster, error) != SUMAC_OK) {
         status = error->status;
         roster_deinit(roster);

@@ -8,9 +8,10 @@
  * A perceptron of 64-128-10 units lives on the ps, the two weight matrices split over all of them;
  * the ps apply adam. Each worker goes through the training rows in an order of its own, 32 at a
  * step, shared by its replicas. Worker 0 tries the held-back rows now and then; when enough are
- * right it assigns 1 to `done`, which everybody pulls with every step. With --lag-max no worker
- * begins a step while another is more steps behind. Where the CUDA toolkit was when it was built,
- * and GPUs are, its replicas run on these (sumac run --devices).
+ * right it assigns 1 to `done`, which everybody pulls with every step. Worker 0 may be missing, so
+ * the others end by themselves, too. With --lag-max no worker begins a step while another is more
+ * steps behind. Where the CUDA toolkit was when it was built, and GPUs are, its replicas run on
+ * these (sumac run --devices).
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,18 +33,24 @@
 #define LEARNING_RATE 0.001
 #define JUDGED_EVERY 20   /* steps */
 #define STEP_MS_MAX 20000 /* of a step on GPUs, which takes less than one */
-#define STEPS_MAX 100000  /* of a worker, when it is not told otherwise */
+#define STEPS_MAX 100000  /* of a worker, beyond --steps and --seconds */
+#define PATIENCE_S 5      /* after --seconds a worker waits so long for the word of worker 0 */
 #define PROGRESS_S 0.1    /* between lines that are written over */
 #define LOG_S 1.0         /* between lines that stay */
 
 /* The variables, in the order of the worker's. The first ones are pushed, `done` is only pulled. */
 enum { W1, B1, W2, B2, STEPS, DONE, VARIABLES };
-enum { GOING_ON, REACHED, GAVE_UP }; /* values of `done` */
+enum {
+    GOING_ON,
+    REACHED,
+    GAVE_UP, /* values of `done`, and … */
+    ENDED_ALONE
+}; /* … what a worker makes of none of them */
 
 struct settings {
     const char *program, *data;
     const char *result;     /* a file that takes the last line as well; NULL: none */
-    double target, seconds; /* seconds: train at least so long */
+    double target, seconds; /* seconds: train at least so long, since the first step here */
     uint64_t steps;         /* of this worker, at least */
     bool bounded;           /* lag: no step begins while another worker is more than … */
     uint64_t lag_max;       /* … steps behind */
@@ -248,6 +255,12 @@ static enum sumac_status judge_again(struct job *job, struct sumac_error *error)
     return status;
 }
 
+static bool is_long_enough(const struct job *job, double seconds)
+{
+    return sumac_worker_steps(job->worker) >= job->settings.steps &&
+           now_s(CLOCK_MONOTONIC) - job->started_s >= seconds;
+}
+
 /* Is it over? Then say so to all. The values that convinced were some steps old: those of now must
  * convince, too. */
 static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_error *error)
@@ -259,10 +272,10 @@ static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_e
     judge(job, sumac_worker_values(job->worker));
     if (job->reached_s == 0 && accuracy(job) >= job->settings.target)
         job->reached_s = now_s(CLOCK_REALTIME);
-    const bool long_enough = steps >= job->settings.steps &&
-                             now_s(CLOCK_MONOTONIC) - job->started_s >= job->settings.seconds;
     enum sumac_status status = SUMAC_OK;
-    if (long_enough && accuracy(job) >= job->settings.target) {
+    if (!is_long_enough(job, job->settings.seconds))
+        return SUMAC_OK;
+    if (accuracy(job) >= job->settings.target) {
         status = judge_again(job, error);
         *done = accuracy(job) >= job->settings.target ? REACHED : GOING_ON;
     } else if (steps >= job->settings.steps + STEPS_MAX) {
@@ -271,6 +284,19 @@ static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_e
     if (status == SUMAC_OK && *done != GOING_ON)
         status = assign_done(job, *done, error);
     return status;
+}
+
+/* No word came from worker 0, which may be lost or not started. */
+static void consider_alone(const struct job *job, int32_t *done)
+{
+    const double seconds = job->settings.seconds;
+
+    if (!is_long_enough(job, seconds > 0 ? seconds + PATIENCE_S : 0))
+        return;
+    if (seconds > 0)
+        *done = ENDED_ALONE;
+    else if (sumac_worker_steps(job->worker) >= job->settings.steps + STEPS_MAX)
+        *done = GAVE_UP;
 }
 
 /* ---- training */
@@ -296,6 +322,8 @@ static enum sumac_status train(struct job *job, int32_t *done, struct sumac_erro
             status = consider(job, done, error);
             if (job->right > 0)
                 tell_progress(job);
+        } else if (*done == GOING_ON) {
+            consider_alone(job, done);
         }
     }
     if (job->rewrites && job->told)
@@ -351,6 +379,11 @@ static bool tell_result(const struct job *job, int32_t done)
     printf(
         "%" PRIu64 " steps in %.2f s, %.0f steps/s%s\n", steps, seconds, (double)steps / seconds,
         on_gpus(job) ? ", on GPUs" : "");
+    if (done == ENDED_ALONE)
+        printf(
+            "worker 0 did not end the training within --seconds and %d s more: this worker ends "
+            "by itself\n",
+            PATIENCE_S);
     if (!job->judges)
         return true;
     char line[128];
@@ -412,7 +445,17 @@ static bool tell_usage(FILE *file)
 {
     fprintf(
         file, "usage: digits [--target 0.95] [--steps N] [--seconds S] [--lag-max N] "
-              "[--synchronous] [--data FILE] [--result FILE] [--json]\n");
+              "[--synchronous] [--data FILE] [--result FILE] [--json]\n"
+              "Worker 0 tries the held-back rows, and ends the training of all workers:\n"
+              "  --target T   when the share T of these rows is right (0.95)\n"
+              "  --seconds S  not before S seconds, since the first step of worker 0 (0)\n"
+              "  --steps N    not before N steps of worker 0 (0)\n");
+    fprintf(
+        file,
+        "Worker 0 gives up after %d steps more. If worker 0 does not end the training, another\n"
+        "worker ends by itself, %d s after --seconds of its own. Without --seconds, it ends after\n"
+        "%d steps more than --steps.\n",
+        STEPS_MAX, PATIENCE_S, STEPS_MAX);
     return false;
 }
 
@@ -500,5 +543,5 @@ int main(int argc, char **argv)
     free(job.order.indices);
     if (status != SUMAC_OK)
         return sumac_exit_code(&error);
-    return done == REACHED ? 0 : 1;
+    return done == GAVE_UP ? 1 : 0;
 }

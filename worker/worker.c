@@ -192,6 +192,8 @@ enum sumac_status worker_create(
         sumac_worker_destroy(made);
         return status;
     }
+    if (is_synchronous(made))
+        client_log(made->options.client, "this worker makes synchronous steps");
     *worker = made;
     return SUMAC_OK;
 }

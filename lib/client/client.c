@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "error.h"
+#include "misspelt_variable.h"
 #include "text.h"
 
 #define TIMEOUT_MS 60000u
@@ -42,10 +43,22 @@ static void say_joined(struct sumac_client *client)
             wire_replaced_print(&state.replaced, replaced));
 }
 
+/* A misspelt variable would be ignored without a word. */
+static void say_misspelt(struct sumac_client *client)
+{
+    char name[MISSPELT_VARIABLE_BYTES];
+    const char *const meant = misspelt_variable(name);
+
+    if (meant != NULL)
+        client_log(client, "%s is ignored: did you mean %s?", name, meant);
+}
+
 enum sumac_status client_join(struct sumac_client *client, struct sumac_error *error)
 {
     assert(client_is_locked(client));
     assert(client->session != NULL);
+    if (!client->reader)
+        say_misspelt(client);
     client_step(client, &(struct session_event){.kind = SESSION_EVENT_START});
     (void)client_wait(client, is_joined, client, NEVER_US);
     if (!client->ended) {

@@ -451,6 +451,16 @@ static const char *waited_for_text(const struct transfer *transfer, char *text, 
     return text;
 }
 
+/* The ps that a pull waits for give it up earlier, unless they do not speak. */
+static uint64_t given_up_at(const struct transfer *transfer, uint64_t given_up_us)
+{
+    if (transfer->ends_us == 0)
+        return given_up_us;
+    assert(transfer->ends_us > END_US);
+    const uint64_t by_ps_us = transfer->ends_us - END_US;
+    return by_ps_us < given_up_us && client_now_us() < by_ps_us ? by_ps_us : given_up_us;
+}
+
 /* For whom it waits, and how much longer until it is given up. */
 static void say_wait(struct transfer *transfer, const char *noun, uint64_t given_up_us)
 {
@@ -463,7 +473,7 @@ static void say_wait(struct transfer *transfer, const char *noun, uint64_t given
     client_log(
         transfer->client, "a %s %s%s; gives up in %s", noun, known ? "is not over; " : "waits for ",
         known ? missing : waited_for_text(transfer, peer, sizeof peer),
-        client_time_until(given_up_us).text);
+        client_time_until(given_up_at(transfer, given_up_us)).text);
 }
 
 /* Until it is over or the time is, with a line now and then. */

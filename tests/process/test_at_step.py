@@ -53,6 +53,7 @@ class AtStep(Members):
         self.assertGreaterEqual(code, 128, output)
         self.assertRegex(output, r"has waited [78][.0-9]* s for synchronous step 2; step 1 waits on ps [01] for worker 1 "
                                  r"\((alive, )?no push or pull on ps [01] for .*\)")
+        self.assertRegex(output, "a pull is not over; .*; gives up in [23] s\n", "said after 5 s")
 
     def test_a_push_that_is_not_over_in_time_names_who_is_missing(self):
         self.cluster = Cluster(workers=3)

@@ -13,7 +13,7 @@ import unittest
 
 import numpy
 
-from cluster import BUILD, PATIENCE_S, SUMAC, Cluster, Process, answered
+from cluster import BUILD, GONE, PATIENCE_S, SUMAC, Cluster, Process, answered, free_ports
 from wire import Client, types_pb2
 
 ROWS, COLUMNS = 6, 4
@@ -234,6 +234,19 @@ class Finding(unittest.TestCase):
         self.runs.append(run)
         run.wait_for(r"worker 0 \| step")
         return run
+
+    def test_an_address_that_a_record_gave_is_said_to_be_of_that_run(self):
+        """Another network namespace has such runs: their records are found, and their ps are not."""
+        with open("/proc/self/stat", encoding="utf-8") as file:
+            started = int(file.read().rsplit(") ", 1)[1].split()[19])
+        address = f"127.0.0.1:{free_ports(1)[0]}"
+        os.mkdir(os.path.join(self.folder.name, "sumac"), 0o700)
+        with open(os.path.join(self.folder.name, "sumac", f"run-{os.getpid()}.json"), "w", encoding="utf-8") as file:
+            json.dump({"pid": os.getpid(), "started": started, "ps": [address], "program": "./digits"}, file)
+        code, _, errors = sumac_once("ls", environment=self.environment)
+        self.assertEqual(code, 138, errors)
+        self.assertRegex(errors, f"^sumac ls: no ps answers at {address}: {GONE}: the run may be over, or not begun; check the address; "
+                                 f"`sumac run` of ./digits, process {os.getpid()}, gave that address\n$")
 
     def test_the_one_run_is_found(self):
         run = self.start()

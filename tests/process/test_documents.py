@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What documents say of the programs, compared with the programs."""
 import os
+import pathlib
 import re
 import subprocess
 import tempfile
@@ -32,6 +33,18 @@ class Protocol(unittest.TestCase):
                 (unbuilt if "(not built)" in heading + paragraph else built).update(said)
         self.assertEqual(built - set(re.findall(r"(?m)^  (--[\w-]+)", page)) - of_others, set())
         self.assertNotEqual(unbuilt, set())
+
+
+class Variables(unittest.TestCase):
+    def test_each_variable_that_a_worker_reads_is_listed(self):
+        listed = set(re.findall(r"(?m)^\| `(SUMAC_\w+)` \|", dict(sections(text_of("deploy", "README.md")))["Variables that workers read"]))
+        read = set()
+        for folder in ("lib", "worker", "examples"):
+            for source in pathlib.Path(SOURCE, folder).rglob("*.c"):
+                read.update(re.findall(r'(?:getenv\(|#define \w*VARIABLE )"(SUMAC_\w+)"', source.read_text(encoding="utf-8")))
+        self.assertEqual(listed, read)
+        known = set(re.findall(r'PREFIX "(\w+)",', text_of("lib", "cluster", "misspelt_variable.c")))
+        self.assertEqual({f"SUMAC_{name}" for name in known}, read - {"SUMAC_PROGRAM", "SUMAC_PROGRESS"})    # which few set by hand
 
 
 class Memory(unittest.TestCase):

@@ -66,6 +66,12 @@ class Identity(unittest.TestCase):
 
         cluster.other({"SUMAC_RUN": "blue"}, observer=True).wait_for("^joined$")
 
+    def test_a_worker_says_that_a_variable_is_misspelt(self):
+        cluster = self.cluster({})
+
+        cluster.other({"SUMAC_SYNCHRONOS": "1"}).wait_for(
+            " sumac worker 0: SUMAC_SYNCHRONOS is ignored: did you mean SUMAC_SYNCHRONOUS[?]$")
+
     def test_stats_tell_the_run_host_process_and_user_of_each_ps(self):
         cluster = self.cluster({"SUMAC_RUN": "red"}, ps=2)
 

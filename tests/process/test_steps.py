@@ -185,6 +185,8 @@ class Steps(Members):
                        os.path.join(BUILD, "digits"), "--steps", "100", "--target", "0"], {"TF_CONFIG": ""})
         self.addCleanup(run.kill)
         self.assertEqual(run.wait(), 0, run.text())
+        for worker in range(3):
+            run.wait_for(rf"worker {worker} +\| .* sumac worker {worker}: this worker makes synchronous steps$")
 
     def test_room_for_one_step_and_a_half_is_enough_and_for_less_than_one_is_said(self):
         """Contributions to a later step give way to those of the open one."""
