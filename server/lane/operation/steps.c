@@ -558,7 +558,8 @@ void lane_step_describe_wait(const struct lane *lane, char *text, size_t text_by
         *missing == 0 ? "what was pushed before it" : missing, gathered.come, gathered.members);
 }
 
-/* One of the next step's that has its turn, and waits. */
+/* One of the next step's that has its turn, and whose client waits: that of a closed session has
+ * gone. */
 static const struct lane_part *find_waiting(const struct lane *lane)
 {
     const struct lane_part *part = step_first(lane, lane->turns->last_step + 1);
