@@ -326,6 +326,22 @@ static void a_wait_names_ps_0_until_it_has_taken_the_step(void **state)
     assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "worker 2 "));
 }
 
+static void a_quorum_is_not_said_to_do_without_a_member_that_has_never_joined(void **state)
+{
+    struct talk *const talk = *state;
+    char text[256];
+
+    talk->quorum = 1;
+    struct members members = begin_with(talk, 1, 2);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+
+    assert_non_null(strstr(
+        lane_step_missing(talk->lane, text, sizeof text),
+        "; the first step waits for all 2 members, even with --quorum 1"));
+    assert_null(strstr(text, "--step-deadline"));
+}
+
 /* Whichever take fails, the contribution is late as before: a tick tries again. */
 static void converse_late_without_memory(uint32_t takes)
 {
@@ -348,9 +364,9 @@ static void converse_late_without_memory(uint32_t takes)
     talk_commit(talk, members.push[2], 1, 0, 0); /* when */
     talk->scarce = false;
 
-    assert_true(talk_says_in_time( /* then */
-        talk, "refused 1 STEP_LATE\ndone 1 voided\n",
-        talk->now_us + 1000 * (uint64_t)config.lease_ms / 4));
+    assert_true(talk_says_in_time(/* then */
+                                  talk, "refused 1 STEP_LATE\ndone 1 voided\n",
+                                  talk->now_us + 1000 * (uint64_t)config.lease_ms / 4));
     assert_int_equal(talk_teardown(&state), 0);
 }
 
@@ -419,6 +435,7 @@ int main(void)
         talk_test(the_end_of_a_session_says_what_it_has_contributed),
         talk_test(a_step_that_follows_another_writes_to_nothing_that_it_shows),
         talk_test(a_wait_names_ps_0_until_it_has_taken_the_step),
+        talk_test(a_quorum_is_not_said_to_do_without_a_member_that_has_never_joined),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
