@@ -245,16 +245,33 @@ const char *judge_run_wait(const struct judge *judge)
         whom_it_waits_for(judge), text_time_left(left_us).text);
 }
 
+/* "2 have". One that left as done may have come back since. */
+static const char *how_many_left_done(const struct judge *judge)
+{
+    const uint32_t count = judge_tasks_count(judge, JUDGE_TASKS_DONE);
+
+    if (count > 1)
+        return judge_text(judge, "%u have", count);
+    return judge->some_left_done ? "one has" : "none has";
+}
+
+/* "; lost: worker 1", or "". */
+static const char *
+with_names(const struct judge *judge, const char *heading, enum judge_tasks which)
+{
+    return judge_tasks_any(judge, which)
+               ? judge_text(judge, "; %s: %s", heading, judge_tasks_text(judge, which))
+               : "";
+}
+
 /* Who was expected and is not coming is in the last line, however well the others did. */
 static const char *end_of_patience(const struct judge *judge)
 {
-    const bool missed = judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED);
-
     return judge_text(
         judge, "no member has been open for %s, %s left as done%s%s",
-        text_time_ms(patience_ms(judge)).text, judge->some_left_done ? "one has" : "none has",
-        missed ? "; never joined: " : "",
-        missed ? judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED) : "");
+        text_time_ms(patience_ms(judge)).text, how_many_left_done(judge),
+        with_names(judge, "lost", JUDGE_TASKS_LOST),
+        with_names(judge, "never joined", JUDGE_TASKS_NEVER_JOINED));
 }
 
 void judge_run_check(struct judge *judge)
