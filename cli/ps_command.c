@@ -117,8 +117,8 @@ static const struct option_row rows[] = {
      OPTION_TEXT, .offset = offsetof(struct ps_words, on_loss)},
     {"quorum", "K",
      "a synchronous step is taken when K of its members have contributed and --step-deadline is "
-     "over, or all that are left have come to it; what comes later is late, and counts nowhere "
-     "(all)",
+     "over, or when all remaining members have contributed; later contributions are discarded; the "
+     "first step waits for all members, even with --quorum (all)",
      OPTION_COUNT, SERVER(quorum)},
     {"step-deadline", "MS|auto",
      "with --quorum: how long after its first contribution a step waits for more than K, at most "

@@ -608,13 +608,15 @@ enum judge_tasks {
     JUDGE_TASKS_LISTED,
     JUDGE_TASKS_NEVER_JOINED, /* though listed */
     JUDGE_TASKS_UNFINISHED,   /* that have joined, and did not leave as done */
+    JUDGE_TASKS_LOST,         /* that have joined, and did not leave */
+    JUDGE_TASKS_DONE,
 };
 bool judge_tasks_any(const struct judge *judge, enum judge_tasks which);
+uint32_t judge_tasks_count(const struct judge *judge, enum judge_tasks which);
 /* "worker 0, worker 1, … 40 in all"; in the step's arena. */
 const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which);
-/* NULL when the table is full, or the name too long. */
 /* Where there is no place for it, the task that left longest ago is forgotten. NULL: none may be,
- * or no memory. */
+ * the name is too long, or no memory. */
 struct judge_task *judge_task_find_or_add(struct judge *judge, const wire_task_name *name);
 /* No session is of it, it is not listed, and nobody will ask how its last session ended. */
 bool judge_task_may_be_forgotten(struct judge *judge, const struct judge_task *task);
@@ -757,9 +759,7 @@ const char *judge_call_wait(const struct judge *judge, const struct judge_call *
 void judge_barrier_call(struct judge *judge, const struct judge_event *event);
 /* The session takes nothing more: its calls fail, and what it has come to counts. */
 void judge_barriers_of_session_fail(struct judge *judge, const struct judge_session *session);
-/* A session of that task is settled: rounds that lack it end, where no other session of it is
- * there.
- */
+/* A session of that task is settled: rounds that lack it end, where it has no other session. */
 void judge_barriers_settled(struct judge *judge, const struct judge_task *task);
 void judge_barriers_tick(struct judge *judge);
 /* The judge begins with its records: deadlines begin anew. */

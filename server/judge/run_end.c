@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_end.c -- how a run ends, and that every ps hears of it.
  *
- * Of itself: every listed member has left as done, or no member has been open for a while; well, if
- * one has left as done. Else badly: a ps lost its state, is not reached any more, never appeared,
- * or was told to stop. Either way the other ps are told and answer (they flush first), then ps 0
- * tells itself, and exits.
+ * Of itself: every listed member has left as done, or no worker has been in the run for a while;
+ * well, if one has left as done. Else badly: a ps lost its state, is not reached any more, never
+ * appeared, or was told to stop. Either way the other ps are told and answer (they flush first),
+ * then ps 0 tells itself, and exits.
  */
 #include "judge_state.h"
 
@@ -248,16 +248,33 @@ const char *judge_run_wait(const struct judge *judge)
         what_it_waits_for(judge));
 }
 
+/* "2 have". One that left as done may have come back since. */
+static const char *how_many_left_done(const struct judge *judge)
+{
+    const uint32_t count = judge_tasks_count(judge, JUDGE_TASKS_DONE);
+
+    if (count > 1)
+        return judge_text(judge, "%u have", count);
+    return judge->some_left_done ? "one has" : "none has";
+}
+
+/* "; lost: worker 1", or "". */
+static const char *
+with_names(const struct judge *judge, const char *heading, enum judge_tasks which)
+{
+    return judge_tasks_any(judge, which)
+               ? judge_text(judge, "; %s: %s", heading, judge_tasks_text(judge, which))
+               : "";
+}
+
 /* Who was expected and is not coming is in the last line, however well the others did. */
 static const char *end_of_patience(const struct judge *judge)
 {
-    const bool missed = judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED);
-
     return judge_text(
         judge, "no worker has been in the run for %s, %s left as done%s%s",
-        text_time_ms(patience_ms(judge)).text, judge->some_left_done ? "one has" : "none has",
-        missed ? "; never joined: " : "",
-        missed ? judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED) : "");
+        text_time_ms(patience_ms(judge)).text, how_many_left_done(judge),
+        with_names(judge, "lost", JUDGE_TASKS_LOST),
+        with_names(judge, "never joined", JUDGE_TASKS_NEVER_JOINED));
 }
 
 void judge_run_check(struct judge *judge)

@@ -153,17 +153,27 @@ static bool is_one_of(const struct judge_task *task, enum judge_tasks which)
         return task->listed && !task->joined;
     case JUDGE_TASKS_UNFINISHED:
         return task->joined && !task->done;
+    case JUDGE_TASKS_LOST:
+        return task->joined && !task->done && !task->left;
+    case JUDGE_TASKS_DONE:
+        return task->done;
     }
     return false;
 }
 
+uint32_t judge_tasks_count(const struct judge *judge, enum judge_tasks which)
+{
+    uint32_t count = 0;
+
+    for (const struct judge_task *task = judge->tasks.first; task != NULL;
+         task = task->in_judge.next)
+        count += is_one_of(task, which);
+    return count;
+}
+
 bool judge_tasks_any(const struct judge *judge, enum judge_tasks which)
 {
-    const struct judge_task *task = judge->tasks.first;
-
-    while (task != NULL && !is_one_of(task, which))
-        task = task->in_judge.next;
-    return task != NULL;
+    return judge_tasks_count(judge, which) > 0;
 }
 
 const char *judge_tasks_text(const struct judge *judge, enum judge_tasks which)

@@ -22,6 +22,9 @@ bool lane_push_replay_refused(
  * the first time. Fails  FAILED_PRECONDITION (WRONG_CLUSTER): with both. */
 enum sumac_status lane_order_check_lists(
     const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error);
+/* The same of the addresses of the ps alone, as ps 0 lists them. */
+enum sumac_status lane_check_ps_list(
+    const struct lane *lane, const char *const *addresses, size_t count, struct sumac_error *error);
 
 /* ps 0 takes this ps for another one. */
 enum sumac_status lane_order_fail_other_index(

@@ -57,14 +57,13 @@ static bool same_members(const struct lane *lane, const wire_peer_hello *hello)
     return true;
 }
 
-static enum sumac_status
-check_ps(const struct lane *lane, const wire_peer_hello *hello, struct sumac_error *error)
+enum sumac_status lane_check_ps_list(
+    const struct lane *lane, const char *const *addresses, size_t count, struct sumac_error *error)
 {
     struct listing ours = {0}, theirs = {0};
-    const char *const *addresses = (const char *const *)hello->ps_addresses;
-    const size_t count = hello->n_ps_addresses;
     size_t first, second, index;
 
+    assert(count == 0 || addresses != NULL);
     if (count > LANE_PS_MAX) /* no list of a cluster's, and not learnt */
         return SUMAC_OK;
     if (listing_names_twice(addresses, count, &first, &second))
@@ -168,7 +167,8 @@ enum sumac_status lane_order_check_lists(
     if (status == SUMAC_OK && hello->index != lane->index)
         status = lane_order_fail_other_index(lane, hello, error);
     if (status == SUMAC_OK)
-        status = check_ps(lane, hello, error);
+        status = lane_check_ps_list(
+            lane, (const char *const *)hello->ps_addresses, hello->n_ps_addresses, error);
     if (status == SUMAC_OK)
         status = check_plugins(lane, hello, error);
     if (status != SUMAC_OK || same_members(lane, hello))

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "error.h"
 #include "listing.h"
 #include "loopback.h"
 #include "text.h"
@@ -245,7 +246,13 @@ static void describe_found(struct lane *lane, const wire_list_reply *reply)
     const size_t bytes = sizeof lane->coordinator_found;
     const char *const its =
         lane->index < reply->n_ps_addresses ? reply->ps_addresses[lane->index] : "";
+    struct sumac_error error;
+    const bool lists_differ =
+        reply->n_ps_addresses > 0 && lane_check_ps_list(
+                                         lane, (const char *const *)reply->ps_addresses,
+                                         reply->n_ps_addresses, &error) != SUMAC_OK;
 
+    lane->coordinator_differs = reply->ps != 0 || lists_differ;
     lane->coordinator_confirmed =
         reply->ps == 0 && lane->any_hello && reply->cluster_id == lane->cluster_id;
     if (lane->coordinator_confirmed)
@@ -258,6 +265,8 @@ static void describe_found(struct lane *lane, const wire_list_reply *reply)
             found, bytes,
             "is that of another ps 0, of cluster %016" PRIx64 "; give each run its own addresses",
             reply->cluster_id);
+    else if (lists_differ)
+        (void)text_print_line(found, bytes, "answers, but %s", error.text);
     else if (its[0] == '\0')
         (void)text_print_line(
             found, bytes, "answers, and ps 0 has no address of ps %u yet", lane->index);
@@ -279,6 +288,7 @@ void lane_shutdown_probed(struct lane *lane, const struct lane_event *event)
 {
     assert(lane->index != 0);
     lane->coordinator_silent = event->text != NULL;
+    lane->coordinator_differs = false;
     if (event->text == NULL)
         describe_found(lane, (const wire_list_reply *)event->request);
     else
@@ -310,7 +320,25 @@ static uint64_t quiet_ms(const struct lane *lane)
     return lane->config.report_ms > late_ms ? lane->config.report_ms : late_ms;
 }
 
-/* One that was never there has lost no state. */
+/* One that was never there has lost no state. Another start does not mend configurations that
+ * differ. Until now the answer may have come from a ps that was about to end. */
+static void never_called(struct lane *lane, uint64_t silent_ms)
+{
+    struct sumac_error error;
+
+    assert(!lane->any_hello);
+    (void)fail(
+        &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
+        "ps 0 at %s has never called ps %u, which has waited %s%s", coordinator_address(lane),
+        lane->index, text_time_ms(silent_ms).text,
+        lane->coordinator_found[0] == '\0' ? "; start it, or correct its address"
+                                           : found_text(lane));
+    if (lane->coordinator_differs)
+        lane_shutdown_misconfigured(lane, &error);
+    else
+        lane_shutdown_lost(lane, SUMAC_REASON_PS_MISSING, "%s", error.text);
+}
+
 static void give_up(struct lane *lane, uint64_t silent_ms)
 {
     assert(has_limit(lane));
@@ -321,12 +349,7 @@ static void give_up(struct lane *lane, uint64_t silent_ms)
             "whole run again, ps and workers",
             coordinator_address(lane), lane->index, text_time_ms(silent_ms).text);
     else
-        lane_shutdown_lost(
-            lane, SUMAC_REASON_PS_MISSING,
-            "ps 0 at %s has never called ps %u, which has waited %s%s", coordinator_address(lane),
-            lane->index, text_time_ms(silent_ms).text,
-            lane->coordinator_found[0] == '\0' ? "; start it, or correct its address"
-                                               : found_text(lane));
+        never_called(lane, silent_ms);
 }
 
 /* Is ps 0, which has called, silent for so long that one should speak of it? */

@@ -60,6 +60,18 @@ class Indices(unittest.TestCase):
                     process.wait_for(said)
 
 
+    def test_a_ps_that_finds_itself_at_the_address_of_ps_0_ends_with_2_when_it_gives_up(self):
+        cluster = Cluster(start=False, options=REPORTS)                         # given
+        self.addCleanup(cluster.stop)
+
+        ps = cluster.start_ps(0, ["--index", "1", "--port", str(cluster.ports[0]), "--ps-lost-ms", "5000"])     # when
+
+        said = f"that address is that of ps 1: {ORDER}"                         # then
+        ps.wait_for(f"ps 1 waits for its first call from ps 0 at {cluster.addresses()[0]}; {said}; gives up in")
+        self.assertEqual(ps.wait(), 2, ps.text())
+        ps.wait_for(f"ps 0 at .* has never called ps 1, which has waited 5.* s; {said}")
+
+
 class Runs(unittest.TestCase):
     """A ps of another run at an address of this one."""
 

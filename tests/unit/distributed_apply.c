@@ -103,8 +103,8 @@ static void an_assignment_leaves_slots_that_somebody_else_has(void **state)
     assert_int_equal(sumac_distributed_apply(variable, NULL, NULL, gradient, NULL), SUMAC_OK);
     assert_int_equal(sumac_distributed_slots(variable, &before, NULL), SUMAC_OK);
 
-    assert_int_equal( /* when */
-        sumac_distributed_assign(variable, NULL, assigned, NULL, NULL), SUMAC_OK);
+    assert_int_equal(/* when */
+                     sumac_distributed_assign(variable, NULL, assigned, NULL, NULL), SUMAC_OK);
 
     expect_slots(variable, "({\"momentum\": float32[2] 2 4},)"); /* then */
     expect_printed(before, "({\"momentum\": float32[2] 2 4},)");
@@ -324,9 +324,9 @@ static void a_text_becomes_an_update_function(void **state)
     assert_int_equal(
         sumac_strategy_define(strategy, "squares", text, strlen(text), &error),
         SUMAC_ALREADY_EXISTS);
-    assert_int_equal( /* of two texts one is the other's beginning */
-        sumac_strategy_define(strategy, "squares", "value = g * g", 13, NULL),
-        SUMAC_ALREADY_EXISTS);
+    assert_int_equal(/* of two texts one is the other's beginning */
+                     sumac_strategy_define(strategy, "squares", "value = g * g", 13, NULL),
+                     SUMAC_ALREADY_EXISTS);
     assert_int_equal(
         sumac_strategy_define(strategy, "squares", "value = ", 8, NULL), SUMAC_ALREADY_EXISTS);
 

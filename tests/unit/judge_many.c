@@ -184,8 +184,7 @@ static void one_beside_what_is_not_there_is_named_and_none_is_made(void **state)
     struct many *many = *state;
 
     many->variables[2].colocate_with = many->names[0];
-    assert_refused(
-        many, 3, "NOT_FOUND …v2: it is to lie beside v0, and there is no such variable");
+    assert_refused(many, 3, "NOT_FOUND …v2: it is to lie beside v0, and there is no such variable");
 
     created(many, 1);
     world_forget(many->world);

@@ -482,12 +482,11 @@ static void without_a_list_of_ps_0_each_member_that_is_open_holds_up_the_end(voi
     world_pass(world, 11 * SECOND);
 
     world_expect(
-        world,
-        "ps 0: close 1: it has left\n"
-        "ps 0: decide 1 at 0 done\n"
-        "4: left at 0\n"
-        "ps 0: end 0 RUN_ENDED no worker has been in the run for 10 s, one has left as done\n"
-        "exit 0 RUN_ENDED …\n");
+        world, "ps 0: close 1: it has left\n"
+               "ps 0: decide 1 at 0 done\n"
+               "4: left at 0\n"
+               "ps 0: end 0 RUN_ENDED no worker has been in the run for 10 s, 2 have left as done\n"
+               "exit 0 RUN_ENDED …\n");
     world_free(world);
 }
 
@@ -507,7 +506,8 @@ static void a_killed_member_counts_once_it_is_settled(void **state)
 
     world_expect(
         world,
-        "ps 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left as done\n"
+        "ps 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left as done; "
+        "lost: worker 0\n"
         "exit 143 TERMINATED …\n");
     world_free(world);
 }
@@ -753,7 +753,8 @@ static void of_a_run_in_which_nobody_was_done_the_other_ps_are_told_the_reason(v
                "ps 0, 1: decide 1 at 0\n"
                "ps 0, 1: decide 2 at 0\n"
                "ps 1, 0: end 143 TERMINATED no worker has been in the run for 10 s, none has left "
-               "as done\n"
+               "as done; "
+               "lost: worker 0, worker 1\n"
                "exit 143 TERMINATED …\n");
     world_free(world);
 }

@@ -265,6 +265,27 @@ static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **sta
     world_free(world);
 }
 
+static void the_last_line_counts_who_left_as_done_and_names_who_was_lost(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 4); /* given */
+
+    world_joined(world, "worker", 1, 60);
+    const uint32_t undone = world_joined(world, "worker", 3, 61);
+    come_and_go(world, 0, true);
+    come_and_go(world, 2, true);
+    world_leave(world, undone, false);
+    world_settle_down(world);
+
+    world_pass(world, 22 * SECOND); /* when */
+
+    assert_true(world_logged(
+        world,
+        "run ends with code 0: no worker has been in the run for 10 s, 2 have left as done; lost: "
+        "worker 1\n")); /* then */
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +298,7 @@ int main(void)
         cmocka_unit_test(a_task_that_somebody_lists_is_not_forgotten),
         cmocka_unit_test(a_task_more_than_may_be_known_is_refused_while_none_has_left),
         cmocka_unit_test(a_task_that_never_joined_is_not_named_as_one_to_come_back),
+        cmocka_unit_test(the_last_line_counts_who_left_as_done_and_names_who_was_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

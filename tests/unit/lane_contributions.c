@@ -717,6 +717,24 @@ static void a_step_that_waits_long_is_told_of(void **state)
     assert_int_equal(talk_times_said(talk, line), 3);
 }
 
+/* Its contribution counts when member 2 has joined, and no client waits for that. */
+static void a_step_is_not_told_of_after_its_members_have_gone(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin_with(talk, 1, 2);
+
+    talk->shows_logs = true;
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 1, 0);
+    for (uint32_t i = 0; i < 20; i++)
+        talk_tick(talk, 1000);
+
+    assert_int_equal(talk_times_said(talk, "synchronous step 1 has waited"), 0);
+    assert_false(is_waited(talk, "synchronous step 1"));
+}
+
 static void a_first_step_counts_from_1(void **state)
 {
     struct talk *const talk = *state;
@@ -764,6 +782,7 @@ int main(void)
         talk_test(members_that_wait_for_one_step_share_a_sentence),
         talk_test(who_pushes_without_contributing_is_said_to),
         talk_test(a_step_that_waits_long_is_told_of),
+        talk_test(a_step_is_not_told_of_after_its_members_have_gone),
         talk_test(a_first_step_counts_from_1),
     };
 

@@ -332,6 +332,22 @@ static void a_wait_names_ps_0_until_it_has_taken_the_step(void **state)
     assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "worker 2 "));
 }
 
+static void a_quorum_is_not_said_to_do_without_a_member_that_has_never_joined(void **state)
+{
+    struct talk *const talk = *state;
+    char text[256];
+
+    talk->quorum = 1;
+    struct members members = begin_with(talk, 1, 2);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+
+    assert_non_null(strstr(
+        lane_step_missing(talk->lane, text, sizeof text),
+        "; the first step waits for all 2 members, even with --quorum 1"));
+    assert_null(strstr(text, "--step-deadline"));
+}
+
 /* Whichever take fails, the contribution is late as before: a tick tries again. */
 static void converse_late_without_memory(uint32_t takes)
 {
@@ -449,6 +465,7 @@ int main(void)
         talk_test(a_step_that_follows_another_writes_to_nothing_that_it_shows),
         talk_test(a_wait_names_ps_0_until_it_has_taken_the_step),
         talk_test(what_records_say_has_come_is_told_to_ps_0),
+        talk_test(a_quorum_is_not_said_to_do_without_a_member_that_has_never_joined),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,13 +132,60 @@ static void a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address(void **s
     assert_non_null(
         strstr(wait_in_stats(talk), "answers, and ps 0 does not reach ps 1 at h9:1; check"));
     assert_true(lane_seeks_ps0(talk->lane));
+    probe(talk, NULL, 2, 7, "h1:1"); /* which has gone when ps 1 gives up */
 
     probe(talk, "refused", 0, 0, NULL);
     seconds_pass(talk, 60); /* and so does its last line */
 
+    assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n"));
     assert_non_null(strstr(talk->end.text, "has never called ps 1, which has waited 60 s; "));
     assert_non_null(strstr(talk->end.text, refused));
     assert_false(lane_seeks_ps0(talk->lane));
+}
+
+/* Starting again is no use then; while things start, it may be the ps of an earlier run. */
+static void a_ps_that_ps_0_never_calls_ends_with_2_if_their_configurations_differ(void **state)
+{
+    struct talk *const talk = *state;
+    static const char list[] = "that address answers, but the configuration of ps 1 has ps 1 at "
+                               "h1:1, that of ps 0 at h1:2; give every task the same";
+
+    begin_uncalled(talk, 2);
+    probe(talk, NULL, 0, 7, "h1:2"); /* given */
+    assert_non_null(strstr(wait_in_stats(talk), list));
+
+    seconds_pass(talk, 59); /* when */
+    assert_null(strstr(talk->text, "exit "));
+    seconds_pass(talk, 1);
+
+    assert_non_null(strstr(talk->text, "exit 2 WRONG_CLUSTER\n")); /* then */
+    assert_non_null(strstr(talk->end.text, list));
+}
+
+static void a_ps_that_finds_another_one_at_ps_0s_address_to_the_end_ends_with_2(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+    probe(talk, NULL, 1, 7, "h1:1"); /* given */
+
+    seconds_pass(talk, 60); /* when */
+
+    assert_non_null(strstr(talk->text, "exit 2 WRONG_CLUSTER\n")); /* then */
+    assert_non_null(strstr(talk->end.text, "that address is that of ps 1: correct the index"));
+}
+
+/* Perhaps a firewall is in the way. */
+static void a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+    probe(talk, NULL, 0, 7, "h9:1"); /* given: another name of the host */
+
+    seconds_pass(talk, 60); /* when */
+
+    assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n")); /* then */
 }
 
 /* ps 0 calls the others: that says nothing about its own address. */
@@ -408,6 +455,9 @@ int main(void)
         talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
         talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
         talk_test(a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address),
+        talk_test(a_ps_that_ps_0_never_calls_ends_with_2_if_their_configurations_differ),
+        talk_test(a_ps_that_finds_another_one_at_ps_0s_address_to_the_end_ends_with_2),
+        talk_test(a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs),
         talk_test(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0),
         talk_test(localhost_beside_other_hosts_is_what_to_correct),
         talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),

@@ -23,11 +23,11 @@
 static struct machine {
     struct ps *ps;
     uint64_t now_us, cpu_us, resident_bytes;
-    uint64_t each_look_us; /* what asking for the time takes */
+    uint64_t each_look_us;          /* what asking for the time takes */
     uint32_t trims, looks, listens; /* of the looks those that ask for nothing */
-    uint64_t waited_until_us; /* by the last look at the network */
-    uint32_t arrivals;        /* that the next looks find; the core exits with the last of them */
-    bool endless;             /* there is always a message for who asks for one */
+    uint64_t waited_until_us;       /* by the last look at the network */
+    uint32_t arrivals; /* that the next looks find; the core exits with the last of them */
+    bool endless;      /* there is always a message for who asks for one */
     struct rpc_connections connections;
     uint32_t server_ticks, logs;
     char logged[1024];

@@ -500,7 +500,12 @@ const char *lane_step_missing(const struct lane *lane, char *text, size_t text_b
     if (missing > MISSING_NAMED)
         (void)text_print_line(text + used, text_bytes - used, ", … %u in all", missing);
     used = strlen(text);
-    if (to_take)
+    if (to_take && lane_step_yet_to_join(lane) > 0)
+        (void)text_print_line(
+            text + used, text_bytes - used,
+            "; the first step waits for all %u members, even with --quorum %u", lane->step_members,
+            lane->step_quorum);
+    else if (to_take)
         (void)text_print_line(
             text + used, text_bytes - used,
             "%sps 0, which takes it with %u when its --step-deadline is over",
@@ -558,13 +563,14 @@ void lane_step_describe_wait(const struct lane *lane, char *text, size_t text_by
         *missing == 0 ? "what was pushed before it" : missing, gathered.come, gathered.members);
 }
 
-/* One of the next step's that has its turn, and waits. */
+/* One of the next step's that has its turn, and whose client waits: that of a closed session has
+ * gone. */
 static const struct lane_part *find_waiting(const struct lane *lane)
 {
     const struct lane_part *part = step_first(lane, lane->turns->last_step + 1);
 
     assert(part == NULL || part->session != NULL);
-    while (part != NULL && (part->state != PART_STAGED || !has_turn(part)))
+    while (part != NULL && (part->state != PART_STAGED || part->session->closed || !has_turn(part)))
         part = step_next(part);
     return part;
 }

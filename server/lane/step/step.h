@@ -184,6 +184,7 @@ struct lane {
     /* Until the first join: what is wrong with its listed address; "": nothing, or not known. */
     char coordinator_found[SUMAC_ERROR_TEXT_BYTES];
     bool coordinator_silent;    /* no process answers there */
+    bool coordinator_differs;   /* the answer there contradicts this ps's configuration */
     bool coordinator_confirmed; /* it has called, and answers there */
 
     LIST(struct lane_stream) streams;
