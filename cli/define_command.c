@@ -48,7 +48,7 @@ const struct command define_command = {
              "to its end. Without --ps, standard error says whose run this is. A run of "
              "another user\n"
              "needs --ps.",
-    .examples = "  sumac define lion lion.txt\n"
+    .examples = "  sumac define lion2 lion.txt\n"
                 "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
                 "  sumac functions --ps 127.0.0.1:2222\n",
     .rows = rows,
