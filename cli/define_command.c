@@ -23,7 +23,7 @@ struct define_options {
 static const struct option_row rows[] = {
     {"timeout-ms", "MS", "how long to wait for every ps to have it (10000)", OPTION_MS,
      .offset = offsetof(struct define_options, timeout_ms)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
+    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
      OPTION_TEXT, .offset = offsetof(struct define_options, ps)},
     {"json", NULL, "print one JSON document", OPTION_FLAG,
      .offset = offsetof(struct define_options, json)},
@@ -45,10 +45,10 @@ const struct command define_command = {
              "refused. What is\n"
              "wrong in the text is said as FILE:line:column. A run has 64 such functions at most, "
              "and keeps them\n"
-             "to its end. Without --ps, standard error says whose run this is, and a run of "
-             "another user is\n"
-             "refused.",
-    .examples = "  sumac define lion lion.txt\n"
+             "to its end. Without --ps, standard error says whose run this is. A run of "
+             "another user\n"
+             "needs --ps.",
+    .examples = "  sumac define lion2 lion.txt\n"
                 "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
                 "  sumac functions --ps 127.0.0.1:2222\n",
     .rows = rows,

@@ -10,7 +10,9 @@
 #include "error.h"
 #include "sumac/cluster.h"
 
-#define REMEDY "name a ps with --ps HOST:PORT, set TF_CONFIG, or start one here with `sumac run`"
+#define REMEDY                                                                                     \
+    "name a ps with --ps HOST:PORT (for another user's run, too), set TF_CONFIG, or start one "    \
+    "here with `sumac run`"
 
 enum sumac_status ps_list_add(struct ps_list *list, const char *address, struct sumac_error *error)
 {
@@ -113,7 +115,7 @@ static enum sumac_status from_record(struct ps_list *list, struct sumac_error *e
     if (status == SUMAC_OK && count == 0)
         status = fail(
             error, SUMAC_NOT_FOUND, SUMAC_REASON_UNSPECIFIED,
-            "no run started by `sumac run` is going on on this machine; " REMEDY);
+            "you have no `sumac run` on this machine; " REMEDY);
     if (status == SUMAC_OK && count > 1)
         status = several(records, count, error);
     for (uint32_t i = 0; status == SUMAC_OK && i < records[0].ps_count; i++)

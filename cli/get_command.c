@@ -42,7 +42,7 @@ static const struct option_row rows[] = {
      OPTION_COUNT, .offset = offsetof(struct get_options, at_step)},
     {"timeout-ms", "MS", "how long to wait for what is read (10000)", OPTION_MS,
      .offset = offsetof(struct get_options, timeout_ms), .max = TIMEOUT_MS_MAX},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
+    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
      OPTION_TEXT, .offset = offsetof(struct get_options, ps)},
     {"json", NULL, "print one JSON document", OPTION_FLAG,
      .offset = offsetof(struct get_options, json)},

@@ -33,7 +33,7 @@ struct ls_options {
 static const struct option_row rows[] = {
     {"shards", NULL, "a line for each shard, with the worker whose push was applied last",
      OPTION_FLAG, .offset = offsetof(struct ls_options, shards)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
+    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
      OPTION_TEXT, .offset = offsetof(struct ls_options, ps)},
     {"json", NULL, "print one JSON document", OPTION_FLAG,
      .offset = offsetof(struct ls_options, json)},

@@ -30,7 +30,7 @@ static const struct option_row rows[] = {
      OPTION_FLAG, .offset = offsetof(struct stats_options, watch)},
     {"interval-ms", "MS", "rates are of so long, and --watch waits for it (500)", OPTION_MS,
      .offset = offsetof(struct stats_options, interval_ms)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
+    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
      OPTION_TEXT, .offset = offsetof(struct stats_options, ps)},
     {"json", NULL, "print one JSON document; with --watch one in each line", OPTION_FLAG,
      .offset = offsetof(struct stats_options, json)},

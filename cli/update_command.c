@@ -39,7 +39,7 @@ static const struct option_row rows[] = {
      .offset = offsetof(struct update_options, non_finite_allowed)},
     {"timeout-ms", "MS", "how long to wait until it is applied (10000)", OPTION_MS,
      .offset = offsetof(struct update_options, timeout_ms)},
-    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else the one run on this machine)",
+    {"ps", "HOST:PORT", "one of the run's ps (else TF_CONFIG, else your run on this machine)",
      OPTION_TEXT, .offset = offsetof(struct update_options, ps)},
     {"json", NULL, "print one JSON document", OPTION_FLAG,
      .offset = offsetof(struct update_options, json)},
@@ -63,7 +63,7 @@ const struct command update_command = {
              "The file is as\n"
              "`sumac get -o` writes it. NaN and infinity are refused without --non-finite-allowed. "
              "Without --ps,\n"
-             "standard error says whose run this is, and a run of another user is refused.",
+             "standard error says whose run this is. A run of another user needs --ps.",
     .examples = "  sumac update W1 assign --value w1.npy\n"
                 "  sumac update W1 momentum --value gradient.npy --set learning_rate=0.1\n"
                 "  sumac update W1 lion --value - --json < gradient.npy\n",

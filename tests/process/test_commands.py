@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -284,7 +285,7 @@ class Finding(unittest.TestCase):
     def test_functions_asks_the_run_for_a_name_that_is_not_built_in(self):
         code, _, errors = sumac("functions", "nudge", environment=self.environment)
         self.assertEqual(code, 2)
-        self.assertIn("a run's own functions are left out: no run started by `sumac run` is going on on this machine; name a ps with --ps", errors)
+        self.assertIn("a run's own functions are left out: you have no `sumac run` on this machine; name a ps with --ps", errors)
         self.assertIn("there is no update function nudge; `sumac functions` lists them", errors)
         self.start()
         text = os.path.join(self.folder.name, "nudge.txt")
@@ -312,13 +313,35 @@ class Finding(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("--ps HOST:PORT", errors)
 
+    def test_a_run_of_another_user_is_found_by_ps_only(self):
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            print("skipped: only root may start a command as another user, with setpriv")
+            self.skipTest("no other user")
+        run = self.start()
+        with open(os.path.join(self.folder.name, "sumac", f"run-{run.child.pid}.json"), encoding="utf-8") as file:
+            address = json.load(file)["ps"][0]
+        other = shutil.copy(SUMAC, os.path.join(self.folder.name, "command"))     # where that user may execute it
+        os.chmod(self.folder.name, 0o755)
+        environment = {name: value for name, value in os.environ.items() if name not in ("XDG_RUNTIME_DIR", "TF_CONFIG")}
+
+        def attempt(*words):
+            done = subprocess.run(["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups", other, *words], env=environment,
+                                  cwd="/", capture_output=True, text=True, timeout=PATIENCE_S)
+            return done.returncode, done.stdout + done.stderr
+
+        self.assertEqual(attempt("ls"), (2, "sumac ls: you have no `sumac run` on this machine; name a ps with --ps HOST:PORT (for "
+                                            "another user's run, too), set TF_CONFIG, or start one here with `sumac run`\n"))
+        code, said = attempt("ls", "--ps", address)
+        self.assertEqual(code, 0, said)
+        self.assertIn("adam", said)
+
     def test_a_run_that_was_killed_is_not_found(self):
         run = self.start()
         run.signal(9)
         run.wait()
         code, _, errors = sumac("ls", environment=self.environment)
         self.assertEqual(code, 2)
-        self.assertIn("no run started by `sumac run` is going on on this machine; name a ps with --ps HOST:PORT, set TF_CONFIG", errors)
+        self.assertIn("you have no `sumac run` on this machine; name a ps with --ps HOST:PORT (for another user's run, too), set TF_CONFIG", errors)
 
     def test_a_folder_that_others_may_open_is_refused(self):
         folder = os.path.join(self.folder.name, "sumac")

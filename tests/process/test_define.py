@@ -83,6 +83,19 @@ class Defining(unittest.TestCase):
         self.assertEqual((code, output), (2, ""))
         self.assertIn("roar", errors)
 
+    def test_the_examples_of_its_help_work(self):
+        self.file("lion.txt", page_text("lion"))
+        said = self.sumac("define", "--help")[1]
+        examples = re.findall(r"^  ((?:echo .*\| )?sumac .*)$", said[said.lower().rindex("examples"):], re.M)
+        self.assertEqual(len(examples), 3, said)
+        config = self.cluster.environment("worker", 0)
+        for example in examples:
+            with self.subTest(example):
+                command = example.replace("127.0.0.1:2222", self.cluster.addresses()[0])
+                done = subprocess.run(["sh", "-c", command], cwd=self.folder.name, capture_output=True, text=True, timeout=PATIENCE_S,
+                                      env={**os.environ, **config, "PATH": f"{os.path.dirname(SUMAC)}:{os.environ['PATH']}"})
+                self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_text_that_is_none_is_refused_with_its_place(self):
         path = self.file("bad.txt", "hyperparameters: rate = 1\nvalue = value - rat * g\n")
         code, output, errors = self.sumac("define", "bad", path)

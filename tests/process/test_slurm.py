@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 import unittest
 
 from cluster import BUILD, PATIENCE_S, SUMAC
@@ -46,16 +47,16 @@ FAILS = f"""case "$TF_CONFIG" in *'"worker", "index": 1'*) {BUILD}/first; exit $
 exec {BUILD}/digits --seconds 600"""
 
 
-# srun and scontrol where there is no Slurm: one task on one host.
-SRUN = """while [[ $1 == --* ]]; do shift; done; exec "$@" """
-SCONTROL = """[ -z "$3" ] || echo h1 """
+# srun and scontrol where there is no Slurm: one task on one host. A task that fails in its first seconds, as SECONDS counts them, waits.
+SRUN = """while [[ $1 == --* ]]; do shift; done; export TASK=$$ SECONDS=${AGE:-60}; exec "$@" """
+SCONTROL = """[ -z "$STOP" ] || kill -TERM $TASK; [ -z "$3" ] || echo h1 """
 
 
 class NoJob(unittest.TestCase):
     def become(self, program=("sh", "-c", "echo $TF_CONFIG"), has_sumac=True, **environment):
         """The first task of a job with these variables; its exit code and what it says."""
         with tempfile.TemporaryDirectory() as folder:
-            for name, script in (("srun", SRUN), ("scontrol", SCONTROL), ("sumac", "echo $TF_CONFIG"))[:3 if has_sumac else 2]:
+            for name, script in (("srun", SRUN), ("scontrol", SCONTROL), ("sumac", "echo $TF_CONFIG\necho sumac was given: $*"))[:3 if has_sumac else 2]:
                 path = os.path.join(folder, name)
                 with open(path, "w", encoding="ascii") as file:
                     file.write(f"#!/bin/bash\n{script}\n")
@@ -113,6 +114,36 @@ class NoJob(unittest.TestCase):
                 self.assertLess(max(int(port) for port in ports), 32768)
                 taken |= ports
         self.assertIn('"h1:2000", "h1:2001"', self.become(PORT="2000")[1])
+
+    def test_a_task_that_fails_early_gives_the_others_time_to_begin(self):
+        """Slurm's SIGTERM would end a task that has set no trap with 143, which masks the exit code."""
+        began = time.monotonic()
+        code, said = self.become(("sh", "-c", "exit 5"), SLURM_PROCID="2", AGE="0")
+        self.assertEqual((code, said), (5, ""))
+        self.assertGreater(time.monotonic() - began, 3)
+
+    def test_a_task_that_slurm_stops_adds_no_exit_code(self):
+        for code in (143, 5):
+            with self.subTest(code):
+                self.assertEqual(self.become(("sh", "-c", f"kill -TERM $TASK; exit {code}"), SLURM_PROCID="2"), (0, ""))
+
+    def test_a_task_that_slurm_stops_before_its_program_starts_none(self):
+        """A ps that started after the end of its step would wait for its first worker until Slurm kills it."""
+        self.assertEqual(self.become(("echo", "started"), SLURM_PROCID="2", STOP="1"), (0, ""))
+
+    def test_the_ps_get_the_options_of_a_variable(self):
+        for options, words in (("", "ps"), ("--staging-max 512M  --bind 127.0.0.1", "ps --staging-max 512M --bind 127.0.0.1")):
+            code, said = self.become(PS_OPTIONS=options)
+            self.assertEqual((code, said.splitlines()[-1]), (0, f"sumac was given: {words}"))
+
+    def test_ps_beyond_the_jobs_ports_are_refused(self):
+        places = {"SLURM_NTASKS": "20", "SLURM_STEP_TASKS_PER_NODE": "20", "PS": "18"}
+        code, said = self.become(SLURM_PROCID="16", **places)
+        self.assertEqual((code, said), (2, "sumac.sbatch: more than 16 ps are on host h1, and the next job has the ports from 10128 on: "
+                                           "spread the ps over more hosts, or choose PORT\n"))
+        for environment in ({"SLURM_PROCID": "15"}, {"SLURM_PROCID": "16", "PORT": "2000"}, {"SLURM_PROCID": "19"}):
+            code, said = self.become(**places, **environment)
+            self.assertEqual(code, 0, said)
 
     def test_outside_a_job_it_says_how_one_is_started(self):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("SLURM_")}
@@ -215,6 +246,21 @@ class Slurm(unittest.TestCase):
         self.assertIn("w is 3 6 9 12", printed["one ps"])
         self.assertRegex(printed["a worker's error"], r"ps \d was told to terminate")       # whose 143 would mask the worker's code
         self.assertIn("the job has 4 tasks, and PS=4 of them are ps", printed["no worker's place"])
+
+    def test_a_program_that_fails_at_once_gives_its_exit_code(self):
+        """Also where another task begins later: bash reads BASH_ENV before it runs the task's first line."""
+        late = os.path.join(self.folder.name, "late")
+        with open(late, "w", encoding="ascii") as file:
+            file.write('[ "${SLURM_STEP_ID-}$SLURM_PROCID" != 00 ] || sleep 1\n')
+        jobs = [(code, self.submit(8900 + 10 * i, *words, BASH_ENV=late)) for i, (code, words) in enumerate(
+            ((127, ("./no_such_program",)), (5, ("sh", "-c", "exit 5"))))]
+        for code, (output, job) in jobs:
+            with self.subTest(code):
+                ended_with = job.wait(PATIENCE_S * 3)
+                with open(output, encoding="utf-8", errors="replace") as file:
+                    printed = file.read()
+                self.assertEqual(ended_with, code, printed)
+                self.assertNotRegex(printed, "Terminated|Killed")
 
     def test_srun_in_place_of_sbatch_is_refused(self):
         """Each of its tasks would run the script, and the srun of the script would wait for a place without limit."""
