@@ -484,6 +484,13 @@ class OneProgram(unittest.TestCase):
                 worker.say("leave")
                 self.assertIn(worker.wait(), codes, worker.text())
 
+    def test_workers_of_which_some_are_synchronous_are_told_to_start_all_alike(self):
+        with Cluster(ps=2, workers=2) as cluster:
+            workers = [cluster.add(Process([os.path.join(BUILD, "logistic")],
+                                           {**cluster.environment("worker", index), "SUMAC_SYNCHRONOUS": str(index)})) for index in range(2)]
+            self.assertEqual([worker.wait() for worker in workers], [0, 2], workers[1].text())
+            workers[1].wait_for("worker 0 has left without it; its pushes were asynchronous; start all workers with the same SUMAC_SYNCHRONOUS$")
+
     def test_it_trains_the_same_but_for_rounding_wherever_it_is_in_step(self):
         program = os.path.join(BUILD, "logistic")
         alone = self.losses(program)
