@@ -595,11 +595,11 @@ class WithoutPs(unittest.TestCase):
                 self.assertEqual([worker.wait() for worker in first], [138, 2])     # then
                 host = re.escape(socket.gethostname()[:64])
                 taken = rf": process {second[1].child.pid} on {host} has taken this task's place, attempt 2"
-                first[0].wait_for(rf"^sumac: .*worker 1 .*{taken}.*; if that process is of another run, set SUMAC_RUN to a different value in each run$")
-                first[1].wait_for(rf"^sumac: .*{taken}; end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, "
+                first[0].wait_for(rf"^strategies: .*worker 1 .*{taken}.*; if that process is of another run, set SUMAC_RUN to a different value in each run$")
+                first[1].wait_for(rf"^strategies: .*{taken}; end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, "
                                   "set SUMAC_RUN to a different value in each run$")
                 self.assertEqual([worker.wait() for worker in second], [138, 138])
-                second[0].wait_for("^sumac: TF_CONFIG has no ps.* give each run ports and a SUMAC_RUN of its own$")
+                second[0].wait_for("^strategies: TF_CONFIG has no ps.* give each run ports and a SUMAC_RUN of its own$")
 
     def script(self, *lines):
         """A program in place of sumac."""
@@ -634,7 +634,7 @@ class WithoutPs(unittest.TestCase):
                                  {"TF_CONFIG": json.dumps(config), "SUMAC_PROGRAM": self.script(*lines)})
                 self.addCleanup(worker.kill)
                 self.assertEqual(worker.wait(), code, worker.text())
-                worker.wait_for("^sumac: TF_CONFIG has no ps, and the one that this worker started .*" + reason)
+                worker.wait_for("^strategies: TF_CONFIG has no ps, and the one that this worker started .*" + reason)
                 self.assertNotIn("waiting for ps 0", worker.text())
 
     def test_what_cannot_be_is_said_with_the_remedy(self):
