@@ -222,6 +222,26 @@ static void a_worker_that_came_before_is_not_called_asynchronous(void **state)
     heard(world, "pulled 1 error ROUND_TIMED_OUT"); /* then */
 }
 
+/* The others were started again, and do not know its attempt. */
+static void a_worker_that_has_only_met_is_not_called_asynchronous(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 1, 1, 1, 0);
+    come_as(&world, 2, 1, 1, 1);
+    acknowledge(&world, 1);
+    acknowledge(&world, 2);
+    replace_by(&world, 1, 3, 1, 2);
+    talk_forget(world.talk);
+    world.meeting.timeout_ms = 300;
+    come_as(&world, 3, 1, 2, 0);
+
+    talk_tick(world.talk, 300); /* when */
+
+    heard(world, "pulled 3 error ROUND_TIMED_OUT"); /* then */
+}
+
 static void a_round_whose_worker_has_left_says_to_look_at_its_log(void **state)
 {
     struct world world;
@@ -455,6 +475,7 @@ int main(void)
         talk_test(a_round_says_that_the_worker_which_left_was_not_synchronous),
         talk_test(a_round_whose_time_is_over_says_that_a_worker_is_not_synchronous),
         talk_test(a_worker_that_came_before_is_not_called_asynchronous),
+        talk_test(a_worker_that_has_only_met_is_not_called_asynchronous),
         talk_test(a_round_whose_worker_has_left_says_to_look_at_its_log),
         talk_test(a_round_ends_when_the_attempt_that_it_waits_for_is_lost),
         talk_test(a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told),

@@ -316,7 +316,7 @@ bool lane_session_has_joined(const struct lane *lane, const char *job, uint32_t 
 
 bool lane_session_pushes_alone(const struct lane_session *session)
 {
-    return session->contributed_step == 0 && session->counts.pushes > 0;
+    return session->contributed_step == 0 && session->counts.pushes > session->counts.met;
 }
 
 bool lane_session_is_behind(
