@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exit_code.c -- what a process should exit with, so that a scheduler knows whether to start it
  * again. */
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include "sumac/client.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -50,7 +52,7 @@ void sumac_check(enum sumac_status status, const struct sumac_error *error)
     if (status == SUMAC_OK)
         return;
     fprintf(
-        stderr, "sumac: %s\n",
+        stderr, "%s: %s\n", program_invocation_short_name,
         error == NULL || error->text[0] == '\0' ? sumac_status_name(status) : error->text);
     if (error != NULL && error->reason == SUMAC_REASON_STEP_LATE)
         return;

@@ -19,7 +19,9 @@
 
 #define TIMEOUT_MS_DEFAULT 60000u
 #define VERDICT_MS 5000u /* a ps says by then how a round ended whose time is over */
-#define RELEASE_US 200u  /* gRPC's own threads tell of released bytes; nothing arrives then */
+#define OTHERS_NAMED_MAX 8u
+#define OTHERS_BYTES 256u
+#define RELEASE_US 200u /* gRPC's own threads tell of released bytes; nothing arrives then */
 
 struct sumac_meet {
     LINKS(struct sumac_meet) in_client;
@@ -576,15 +578,37 @@ static bool is_given_back(void *context)
     return transfer_is_done(meet->push) && transfer_is_done(meet->pull);
 }
 
+/* "worker 1", or "one or more of worker 1, worker 2": the other participants. Returns text. */
+static const char *name_others(const struct sumac_meet *meet, char *text, size_t text_bytes)
+{
+    const wire_meeting *const header = meet->header;
+    const size_t others = header->n_tasks - 1;
+    size_t used = text_print(text, text_bytes, "%s", others > 1 ? "one or more of " : ""),
+           named = 0;
+
+    assert(header->n_tasks > 0);
+    for (size_t i = 0; i < header->n_tasks && named < OTHERS_NAMED_MAX; i++)
+        if (header->tasks[i] != meet->client->own_task)
+            used += text_print(
+                text + used, text_bytes - used, "%s%s %" PRIu64, named++ == 0 ? "" : ", ",
+                header->tasks[i] % 2 == 0 ? "chief" : "worker", header->tasks[i] / 2);
+    if (others > named)
+        (void)text_print(text + used, text_bytes - used, ", … %zu in all", others);
+    return text;
+}
+
 /* Print for whom the round waits: as its ps says, if it does so in time. */
 static void say_missing(const struct sumac_meet *meet, char *text, size_t text_bytes)
 {
+    char others[OTHERS_BYTES];
+
     client_ask_missing(meet->pull, ASKING_MS_MIN, text, text_bytes);
     if (*text == '\0')
         (void)text_print(
-            text, text_bytes, "round %" PRIu64 " of rendezvous %.*s waits for others of %zu tasks",
+            text, text_bytes,
+            "round %" PRIu64 " of rendezvous %.*s waits for %s; see the log of each",
             meet->header->round, (int)meet->header->name.len, (const char *)meet->header->name.data,
-            meet->header->n_tasks);
+            name_others(meet, others, sizeof others));
 }
 
 /* With a line now and then. */
@@ -671,12 +695,13 @@ enum sumac_status sumac_meet_wait(
     if (timeout_ms == 0)
         timeout_ms = client->timeout_ms;
     if (!wait_until(meet, client_now_us() + (uint64_t)timeout_ms * 1000)) {
+        char others[OTHERS_BYTES];
         const enum sumac_status status = fail(
             error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
-            "round %" PRIu64 " of rendezvous %.*s was not over within %s: others have not "
-            "contributed yet",
+            "round %" PRIu64 " of rendezvous %.*s was not over within %s: it waits for %s; see the "
+            "log of each",
             meet->header->round, (int)meet->header->name.len, (const char *)meet->header->name.data,
-            text_time_ms(timeout_ms).text);
+            text_time_ms(timeout_ms).text, name_others(meet, others, sizeof others));
         client_unlock(client);
         return status;
     }

@@ -460,6 +460,11 @@ static void name_silent_ps(
             part->push->sequence, link->ps, ps_address(session, link->ps),
             text_time_us(session->now_us - link->heard_us).text);
         trouble_tell(session, link, SESSION_PUSH_STREAM, error);
+        const size_t told = strlen(error->text);
+        (void)text_print(
+            error->text + told, sizeof error->text - told,
+            "; if ps %" PRIu32 " does not come back, start the whole run again, ps and workers",
+            link->ps);
         return;
     }
 }

@@ -132,9 +132,9 @@ static bool is_waited_for(const struct judge *judge, uint32_t ps)
 static const char *who_waits(const struct judge *judge)
 {
     return judge->initials < judge_step_members(judge)
-               ? "synchronous steps wait until as many members as they begin with have joined, "
-                 "others for nobody"
-               : "nobody waits for that";
+               ? "start each missing task; the first synchronous step waits until all have joined; "
+                 "asynchronous pushes go on"
+               : "start each missing task; the other tasks go on";
 }
 
 /* NULL: all that are listed have joined, or the first has only just done so. */
@@ -147,7 +147,7 @@ static const char *absence(const struct judge *judge)
         !judge_tasks_any(judge, JUDGE_TASKS_NEVER_JOINED))
         return NULL;
     return judge_text(
-        judge, "%s never joined, %s after the first join: %s",
+        judge, "%s never joined, %s after the first join; %s",
         judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text,
         who_waits(judge));
 }
@@ -223,7 +223,7 @@ static void tell_absence(struct judge *judge)
         return;
     judge->absence_told = true;
     judge_log(
-        judge, "%s never joined, %s after the first join; the run goes on: %s",
+        judge, "%s never joined, %s after the first join; %s",
         judge_tasks_text(judge, JUDGE_TASKS_NEVER_JOINED), text_time_us(since_us).text,
         who_waits(judge));
 }

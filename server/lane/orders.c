@@ -13,12 +13,14 @@
 #include <string.h>
 
 #include "error.h"
+#include "identity.h"
 #include "listing.h"
 #include "operation.h"
 #include "text.h"
 
 #define FILL_BYTES_PER_STEP 262144u
 #define EXIT_CODE_MAX 255u
+#define PROCESS_BYTES 96u
 #define WORK_OF_A_PLACEMENT 1u /* that is checked and kept */
 
 /* An address that is longer than what a resolver takes is none. */
@@ -56,6 +58,8 @@ bool lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t 
     lane->epoch = hello->epoch;
     lane->coordinator_incarnation = hello->coordinator_incarnation;
     lane->coordinator_secret = hello->coordinator_secret;
+    if (wire_identity_read(hello->identity, &lane->coordinator_identity, NULL) != SUMAC_OK)
+        lane->coordinator_identity = (struct run_identity){.pid = 0};
     lane->step_members = hello->step_members;
     lane->step_quorum = hello->quorum;
     for (uint32_t i = 0; i < hello->n_ps_incarnations && i < LANE_PS_MAX; i++) {
@@ -126,6 +130,36 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
     return false;
 }
 
+/* " (process 12 on node3)"; "": it is not known. */
+static const char *print_process(const struct run_identity *identity, char *text, size_t text_bytes)
+{
+    assert(text_bytes > 1);
+    text[0] = '\0';
+    if (identity->pid != 0)
+        (void)text_print_line(
+            text, text_bytes, " (process %" PRIu32 " on %s)", identity->pid, identity->host);
+    return text;
+}
+
+static void
+refuse_second(struct lane *lane, struct lane_stream *stream, const wire_peer_hello *hello)
+{
+    const char *const address = lane_ps0_address(lane);
+    struct run_identity theirs;
+    char first[PROCESS_BYTES], second[PROCESS_BYTES];
+
+    assert(hello->coordinator_incarnation != lane->coordinator_incarnation);
+    if (wire_identity_read(hello->identity, &theirs, NULL) != SUMAC_OK)
+        theirs = (struct run_identity){.pid = 0};
+    lane_stream_fail(
+        lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
+        "ps %u belongs to another ps 0: end this ps 0%s, or the one at %s%s, heard from %s ago",
+        lane->index, print_process(&theirs, second, sizeof second),
+        address == NULL ? "an unknown address" : address,
+        print_process(&lane->coordinator_identity, first, sizeof first),
+        text_time_us(lane->now_us - lane->coordinator_heard_us).text);
+}
+
 /* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody
  * can dial; so a ps 0 that is only suspended keeps its place for as long as its stream lives, and
  * for ps_lost_ms at most. */
@@ -134,7 +168,6 @@ check_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer
 {
     const wire_peer_hello *hello = order->hello;
     const bool same = hello->coordinator_incarnation == lane->coordinator_incarnation;
-    const uint64_t silent_us = lane->now_us - lane->coordinator_heard_us;
 
     assert(stream->state != STREAM_ENDED);
     if (!lane->any_hello)
@@ -155,13 +188,7 @@ check_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer
         return false;
     }
     if (!same && (lane->coordinator != NULL || hello->index != lane->index)) {
-        lane_stream_fail(
-            lane, stream, SUMAC_UNAVAILABLE, SUMAC_REASON_BUSY,
-            "ps %u obeys the ps 0 of incarnation %016" PRIx64
-            ", heard from %s ago, and not the one of incarnation %016" PRIx64
-            "; correct the addresses of job ps, or wait until the other run has ended",
-            lane->index, lane->coordinator_incarnation, text_time_us(silent_us).text,
-            hello->coordinator_incarnation);
+        refuse_second(lane, stream, hello);
         return false;
     }
     return true;

@@ -484,6 +484,13 @@ class OneProgram(unittest.TestCase):
                 worker.say("leave")
                 self.assertIn(worker.wait(), codes, worker.text())
 
+    def test_workers_of_which_some_are_synchronous_are_told_to_start_all_alike(self):
+        with Cluster(ps=2, workers=2) as cluster:
+            workers = [cluster.add(Process([os.path.join(BUILD, "logistic")],
+                                           {**cluster.environment("worker", index), "SUMAC_SYNCHRONOUS": str(index)})) for index in range(2)]
+            self.assertEqual([worker.wait() for worker in workers], [0, 2], workers[1].text())
+            workers[1].wait_for("worker 0 has left without it; its pushes were asynchronous; start all workers with the same SUMAC_SYNCHRONOUS$")
+
     def test_it_trains_the_same_but_for_rounding_wherever_it_is_in_step(self):
         program = os.path.join(BUILD, "logistic")
         alone = self.losses(program)
@@ -594,14 +601,14 @@ class WithoutPs(unittest.TestCase):
                 host = re.escape(socket.gethostname()[:64])
                 taken = rf": process {second[1].child.pid} on {host} has taken this task's place, attempt 2"
                 # worker 0 hears of the close, or of a contribution by the other process, whichever comes first
-                first[0].wait_for(rf"^sumac: .*worker 1.*({taken}.*; if that process is of another run|; if the two attempts are of two runs), "
+                first[0].wait_for(rf"^strategies: .*worker 1.*({taken}.*; if that process is of another run|; if the two attempts are of two runs), "
                                   "set SUMAC_RUN to a different value in each run$")
-                first[1].wait_for(rf"^sumac: .*{taken}; end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, "
+                first[1].wait_for(rf"^strategies: .*{taken}; end one of the two, or correct its index; if they are of two runs with the same TF_CONFIG, "
                                   "set SUMAC_RUN to a different value in each run$")
                 self.assertEqual([worker.wait() for worker in second], [138, 138])
                 second[1].wait_for(rf"joined as worker 1, attempt 2, .*; takes the place of process {first[1].child.pid} on {host}, "
                                    r"which was alive \S+ \S+ ago; if that process is of another run, set SUMAC_RUN to a different value in each run$")
-                second[0].wait_for("^sumac: TF_CONFIG has no ps.* give each run ports and a SUMAC_RUN of its own$")
+                second[0].wait_for("^strategies: TF_CONFIG has no ps.* give each run ports and a SUMAC_RUN of its own$")
 
     def script(self, *lines):
         """A program in place of sumac."""
@@ -636,7 +643,7 @@ class WithoutPs(unittest.TestCase):
                                  {"TF_CONFIG": json.dumps(config), "SUMAC_PROGRAM": self.script(*lines)})
                 self.addCleanup(worker.kill)
                 self.assertEqual(worker.wait(), code, worker.text())
-                worker.wait_for("^sumac: TF_CONFIG has no ps, and the one that this worker started .*" + reason)
+                worker.wait_for("^strategies: TF_CONFIG has no ps, and the one that this worker started .*" + reason)
                 last = re.search("listened: (.*)", worker.text()).group(1)
                 self.assertEqual(worker.text().count(last), 1, worker.text())
                 self.assertNotIn("waiting for ps 0", worker.text())

@@ -418,6 +418,44 @@ static void a_ps_that_does_not_say_who_is_missing_is_named(void **state)
     assert_null(strstr(error.text, "pull"));
 }
 
+static void a_round_that_waits_names_the_other_tasks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config, *others;
+    } rows[] = {
+        {"{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\", \"w:2\"]}, "
+         "\"task\": {\"type\": \"worker\", \"index\": 1}}",
+         ": it waits for worker 0; "},
+        {"{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": [\"c:1\"]}, "
+         "\"task\": {\"type\": \"worker\", \"index\": 1}}",
+         ": it waits for one or more of chief 0, worker 0; "}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sumac_client_options options = {0};
+        struct played *played = join_as(rows[i].config, &options);
+        const struct sumac_meet_options meeting = {
+            .name = "sum", .round = 1, .operation = SUMAC_MEET_SUM};
+        float element[1] = {1};
+        const struct sumac_tensor tensor =
+            sumac_tensor_over(element, SUMAC_FLOAT32, SUMAC_SHAPE(1));
+        const struct sumac_contribution given = {.value = tensor, .into = tensor};
+        struct sumac_meet *meet = NULL;
+        struct sumac_error error = {0};
+
+        played->mute = true; /* given */
+        assert_int_equal(
+            sumac_client_meet(&played->client, &meeting, &given, &meet, &error), SUMAC_OK);
+
+        assert_int_equal(
+            /* when */ sumac_meet_wait(meet, 50, NULL, &error), SUMAC_DEADLINE_EXCEEDED);
+
+        if (strstr(error.text, rows[i].others) == NULL) /* then */
+            fail_msg("\"%s\" does not say \"%s\"", error.text, rows[i].others);
+        (void)end((void **)&played);
+    }
+}
+
 /* What it was to carry is given back, and the error says why. */
 static void what_is_refused_at_once_leaves_nothing_under_way(void **state)
 {
@@ -730,6 +768,7 @@ int main(void)
         played_test(a_push_says_when_it_was_made),
         played_test(every_answer_is_heard),
         played_test(a_ps_that_does_not_say_who_is_missing_is_named),
+        cmocka_unit_test(a_round_that_waits_names_the_other_tasks),
         played_test(a_wait_for_a_push_lasts_as_long_as_it_was_told_to),
         played_test(what_is_refused_at_once_leaves_nothing_under_way),
         played_test(of_many_items_the_wrong_one_is_named),

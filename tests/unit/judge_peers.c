@@ -396,8 +396,8 @@ static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
     struct world *world = world_new(2, 1);
 
     world_join(world, "worker", 0, 1);
-    world_ended(world, 1, SUMAC_REASON_BUSY, "ps 1 obeys the ps 0 of incarnation 1");
-    assert_true(world_waits(world, "never heard from (ps 1 obeys the ps 0 of incarnation 1); "));
+    world_ended(world, 1, SUMAC_REASON_BUSY, "ps 1 belongs to another ps 0");
+    assert_true(world_waits(world, "never heard from (ps 1 belongs to another ps 0); "));
 
     world_down(world, 1);
 

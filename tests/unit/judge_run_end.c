@@ -359,6 +359,9 @@ static void who_never_joined_is_named_once_while_the_others_train(void **state)
     for (int i = 0; i < 8; i++, world_renew(world, id))
         world_pass(world, SECOND);
     assert_true(world_logged(world, line));
+    assert_true(world_logged(
+        world, "s after the first join; start each missing task; the first synchronous step waits "
+               "until all have joined; asynchronous pushes go on"));
     world->log[0] = '\0';
     world_pass(world, 9 * SECOND);
 

@@ -10,6 +10,7 @@
 
 #include "lane_meeting.h"
 
+#define VARIABLE 7u
 #define AGAIN 4u /* the session of worker 2's second attempt */
 
 static void open_as(struct world *world, uint8_t session, uint32_t index, uint64_t attempt)
@@ -154,6 +155,106 @@ static void a_first_round_ends_when_a_task_has_left(void **state)
     settle_for(&world, 2, WIRE_CLOSE_LEFT, 0); /* when */
 
     heard(world, "pulled 1 error MEMBER_GONE"); /* then */
+}
+
+/* SUMAC_SYNCHRONOUS of this worker is not that of the others: it keeps no step with them. */
+static void push_alone(struct world *world, uint8_t session)
+{
+    static const float values[] = {1, 2, 3, 4};
+    const struct talk_part part = {
+        .sequence = ++world->last[session],
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = values,
+        .count = 4,
+        .eager = true};
+
+    talk_variable(world->talk, VARIABLE, 4, UPDATE_ASSIGN_ADD);
+    talk_part(world->talk, world->push[session], &part);
+}
+
+static void a_round_says_that_the_worker_which_left_was_not_synchronous(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    world.talk->shows_logs = true;
+    come_as(&world, 1, 1, 1, 0);
+    push_alone(&world, 2);
+
+    settle_for(&world, 2, WIRE_CLOSE_LEFT, 0); /* when */
+
+    heard(world, "pulled 1 error STEP_DIFFERS"); /* then */
+    heard(
+        world, "round 1 of rendezvous h has failed: worker 2 has left without it; its pushes were "
+               "asynchronous; start all workers with the same SUMAC_SYNCHRONOUS");
+}
+
+static void a_round_whose_time_is_over_says_that_a_worker_is_not_synchronous(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    world.talk->shows_logs = true;
+    world.meeting.timeout_ms = 300;
+    push_alone(&world, 2);
+    come_as(&world, 1, 1, 1, 0);
+
+    talk_tick(world.talk, 300); /* when */
+
+    heard(world, "pulled 1 error STEP_DIFFERS"); /* then */
+    heard(world, "for worker 2 (its pushes are asynchronous; ");
+    heard(world, "); start all workers with the same SUMAC_SYNCHRONOUS");
+}
+
+/* Its attempt is known: it has kept step before, whatever it pushes beside. */
+static void a_worker_that_came_before_is_not_called_asynchronous(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    world.meeting.timeout_ms = 300;
+    push_alone(&world, 2);
+    come_as(&world, 1, 2, 1, 1);
+
+    talk_tick(world.talk, 300); /* when */
+
+    heard(world, "pulled 1 error ROUND_TIMED_OUT"); /* then */
+}
+
+/* The others were started again, and do not know its attempt. */
+static void a_worker_that_has_only_met_is_not_called_asynchronous(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 1, 1, 1, 0);
+    come_as(&world, 2, 1, 1, 1);
+    acknowledge(&world, 1);
+    acknowledge(&world, 2);
+    replace_by(&world, 1, 3, 1, 2);
+    talk_forget(world.talk);
+    world.meeting.timeout_ms = 300;
+    come_as(&world, 3, 1, 2, 0);
+
+    talk_tick(world.talk, 300); /* when */
+
+    heard(world, "pulled 3 error ROUND_TIMED_OUT"); /* then */
+}
+
+static void a_round_whose_worker_has_left_says_to_look_at_its_log(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    world.talk->shows_logs = true;
+    come_as(&world, 1, 1, 1, 0);
+
+    settle_for(&world, 2, WIRE_CLOSE_LEFT, 0); /* when */
+
+    heard(
+        world, /* then */
+        "worker 2 did not contribute, and its session is over: it has left; see its log");
 }
 
 static void a_round_ends_when_the_attempt_that_it_waits_for_is_lost(void **state)
@@ -391,6 +492,11 @@ int main(void)
         talk_test(a_round_waits_for_any_attempt_of_a_task_that_has_not_come_yet),
         talk_test(a_first_round_awaits_a_task_that_was_lost_before_and_one_that_is_lost),
         talk_test(a_first_round_ends_when_a_task_has_left),
+        talk_test(a_round_says_that_the_worker_which_left_was_not_synchronous),
+        talk_test(a_round_whose_time_is_over_says_that_a_worker_is_not_synchronous),
+        talk_test(a_worker_that_came_before_is_not_called_asynchronous),
+        talk_test(a_worker_that_has_only_met_is_not_called_asynchronous),
+        talk_test(a_round_whose_worker_has_left_says_to_look_at_its_log),
         talk_test(a_round_ends_when_the_attempt_that_it_waits_for_is_lost),
         talk_test(a_later_attempt_ends_the_rounds_in_which_the_others_wait_and_is_told),
         talk_test(what_failed_does_not_keep_back_later_attempts_while_a_session_is_open),

@@ -129,8 +129,8 @@ static void a_pull_that_waits_too_long_names_what_is_missing(void **state)
     assert_int_equal(answer->status, SUMAC_DEADLINE_EXCEEDED);
     assert_string_equal(
         answer->message,
-        "pull 1 has waited 60 s for push 12 of worker 1, whose part for ps 1 has not arrived; its "
-        "mark is 0; no push or pull on ps 1 for 60 s");
+        "pull 1 has waited 60 s for push 12 of worker 1: on ps 1 push 12 is missing, "
+        "and the last push applied is 0; no push or pull on ps 1 for 60 s");
 }
 
 /* Before the time that its stream's reader has. */

@@ -71,6 +71,30 @@ static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void *
     talk_expect(talk, "report 7\n");
 }
 
+static void a_second_ps_0_hears_where_the_first_is_and_to_end_one(void **state)
+{
+    struct talk *const talk = *state;
+    wire_peer_hello hello = good_hello();
+    wire_identity identity = WIRE_IDENTITY_INIT;
+
+    (void)begin(talk); /* given */
+    identity.host = (char *)(uintptr_t) "node1";
+    identity.pid = 12;
+    hello.identity = &identity;
+    order_hello(talk, &hello);
+    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    identity.host = (char *)(uintptr_t) "node3";
+    identity.pid = 30;
+    hello.coordinator_incarnation = 0x2000;
+
+    order_hello(talk, &hello); /* when */
+
+    assert_string_equal(
+        talk->closed.text, /* then */
+        "ps 1 belongs to another ps 0: end this ps 0 (process 30 on node3), or the one at h0:1 "
+        "(process 12 on node1), heard from 0 µs ago");
+}
+
 /* On the stream that orders have come on: from now on it is nobody's. */
 static void a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more(void **state)
 {
@@ -614,6 +638,7 @@ int main(void)
         talk_test(a_close_is_reported_once),
         talk_test(a_close_reports_whether_the_client_is_connected),
         talk_test(a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed),
+        talk_test(a_second_ps_0_hears_where_the_first_is_and_to_end_one),
         talk_test(a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more),
         talk_test(a_session_that_is_not_here_cannot_be_closed_and_is_decided),
         talk_test(a_session_that_is_opened_tells_the_membership_when_it_is_newer),

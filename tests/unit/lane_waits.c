@@ -419,9 +419,9 @@ static void a_part_that_waits_says_for_what(void **state)
     talk_commit(talk, streams.push, 6, 0, 0); /* and when they are committed */
     expect_waits(
         talk, 3000,
-        "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it, whose part there has "
-        "not arrived; its mark is 2; no push or pull on ps 1 for 1.5 s; 1 later push waits for "
-        "it\n");
+        "push 5 of worker 1 is staged on ps 1 and waits for push 4 before it: push 4 is "
+        "missing, and the last push applied is 2; no push or pull on ps 1 for 1.5 s; 1 later push "
+        "waits for it\n");
 }
 
 /* It has its place, and nothing of it is staged. */
@@ -439,8 +439,8 @@ static void a_refused_part_that_waits_says_that_it_was_refused(void **state)
 
     expect_waits(
         talk, 1500,
-        "pull 1 has waited 1.5 s for push 2 of worker 1, whose part for ps 1 was refused and is "
-        "not committed; its mark is 0; no push or pull on ps 1 for 1.5 s\n"
+        "pull 1 has waited 1.5 s for push 2 of worker 1: on ps 1 push 2 was refused and is not "
+        "committed, and the last push applied is 0; no push or pull on ps 1 for 1.5 s\n"
         "push 2 of worker 1 was refused on ps 1 and waits for its commit: its client has not heard "
         "from all ps that it concerns, or has stopped; no push or pull on ps 1 for 1.5 s; refused: "
         "push 2 "

@@ -528,7 +528,8 @@ static void a_pull_that_waited_for_a_push_names_the_ps_that_holds_it_up(void **s
     assert_int_equal(pulled->error.reason, SUMAC_REASON_TIMED_OUT);
     assert_non_null(strstr(
         pulled->error.text,
-        "ps 0: the pull ended; push 1 waits for ps 1 at h1:2222, last heard from 2 s ago"));
+        "ps 0: the pull ended; push 1 waits for ps 1 at h1:2222, last heard from 2 s ago; if ps 1 "
+        "does not come back, start the whole run again, ps and workers"));
     talk_close(&talk);
 }
 

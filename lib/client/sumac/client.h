@@ -726,9 +726,9 @@ SUMAC_API void sumac_client_describe(struct sumac_client *client, struct sumac_c
 SUMAC_API int sumac_exit_code(const struct sumac_error *error);
 
 /* For programs: unless status is OK, print the error's sentence on standard error and exit with
- * sumac_exit_code. After STEP_LATE it prints the sentence and returns: the worker pulls, and
- * contributes to the next step. The library never calls it. error NULL: the status's name is
- * printed. */
+ * sumac_exit_code. The program's name comes before the sentence. After STEP_LATE it prints the
+ * sentence and returns: the worker pulls, and contributes to the next step. The library never calls
+ * it. error NULL: the status's name is printed. */
 SUMAC_API void sumac_check(enum sumac_status status, const struct sumac_error *error);
 
 /* Tune glibc's malloc for gRPC's receive buffers (mallopt: M_TRIM_THRESHOLD, M_TOP_PAD). Changes

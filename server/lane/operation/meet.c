@@ -54,6 +54,28 @@ static bool print_absent(
     return true;
 }
 
+/* Only strategies whose workers train in step have rounds of attempts. A worker that pushes before
+ * its first contribution (the others then know its attempt) trains alone, and never comes. */
+static bool
+is_at_its_own_pace(const struct round *round, uint32_t place, const struct lane_session *session)
+{
+    assert(place < round->meeting->task_count);
+    return round->meeting->of_attempts && round->meeting->tasks[place].attempt == 0 &&
+           lane_session_pushes_alone(session);
+}
+
+static bool lacks_one_at_its_own_pace(const struct lane *lane, const struct round *round)
+{
+    assert(!round->over);
+    for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
+         place = round_missing(round, place + 1)) {
+        const struct lane_session *session = find_session(lane, &round->meeting->tasks[place]);
+        if (session != NULL && is_at_its_own_pace(round, place, session))
+            return true;
+    }
+    return false;
+}
+
 void lane_meet_missing(
     const struct lane *lane, const struct round *round, char *text, size_t text_bytes)
 {
@@ -65,7 +87,7 @@ void lane_meet_missing(
          place = round_missing(round, place + 1)) {
         const struct meeting_task *task = &round->meeting->tasks[place];
         const struct lane_session *session = find_session(lane, task);
-        char name[32], line[96];
+        char name[32], line[160];
         (void)meeting_task_print(task, name, sizeof name);
         if (session == NULL && print_absent(lane, task, line, sizeof line))
             lacks_tasks = true;
@@ -73,12 +95,15 @@ void lane_meet_missing(
             (void)text_print(line, sizeof line, "%s (which has no session)", name);
         else
             (void)text_print(
-                line, sizeof line, "%s (%s)", name, lane_session_silence(lane, session).text);
+                line, sizeof line, "%s (%s%s)", name,
+                is_at_its_own_pace(round, place, session) ? "its pushes are asynchronous; " : "",
+                lane_session_silence(lane, session).text);
         listing_add(&listing, line);
     }
     (void)text_print(
-        text, text_bytes, "%s%s", listing_end(&listing),
-        lacks_tasks ? "; start each missing task" : "");
+        text, text_bytes, "%s%s%s", listing_end(&listing),
+        lacks_tasks ? "; start each missing task" : "",
+        lacks_one_at_its_own_pace(lane, round) ? LANE_SAME_PACE : "");
 }
 
 /* Is there one of that task that is over, for good as far as is known, and none that is open? The
@@ -225,9 +250,11 @@ static void time_out(struct lane *lane, struct round *round)
     struct sumac_error end;
 
     assert(lane->now_us >= round->until_us);
+    const bool apart = lacks_one_at_its_own_pace(lane, round);
     lane_meet_missing(lane, round, missing, sizeof missing);
     (void)fail(
-        &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_ROUND_TIMED_OUT,
+        &end, apart ? SUMAC_FAILED_PRECONDITION : SUMAC_DEADLINE_EXCEEDED,
+        apart ? SUMAC_REASON_STEP_DIFFERS : SUMAC_REASON_ROUND_TIMED_OUT,
         "round %" PRIu64 " of rendezvous %.100s has waited %s on ps %u for %s",
         round->meeting->round, round->meeting->name, text_time_ms(round->until_ms).text,
         lane->index, missing);
@@ -252,12 +279,22 @@ static uint64_t look_at(struct lane *lane, struct round *round)
 }
 
 /* Nobody is there who would ask for the end in its name. */
-static void end_without(struct lane *lane, struct round *round, const struct lane_session *session)
+static void end_without(
+    struct lane *lane, struct round *round, uint32_t place, const struct lane_session *session)
 {
     char cause[CLOSE_CAUSE_TEXT_BYTES];
     struct sumac_error end;
 
     assert(session->closed);
+    if (is_at_its_own_pace(round, place, session) && !is_lost(round, session)) {
+        (void)fail(
+            &end, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_STEP_DIFFERS,
+            "round %" PRIu64 " of rendezvous %.100s has failed: %s has left without it; its pushes "
+            "were asynchronous" LANE_SAME_PACE,
+            round->meeting->round, round->meeting->name, session->task);
+        end_or_propose(lane, round, &end);
+        return;
+    }
     (void)fail(
         &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
         "round %" PRIu64
@@ -265,7 +302,8 @@ static void end_without(struct lane *lane, struct round *round, const struct lan
         round->meeting->round, round->meeting->name, session->task,
         wire_close_cause_print(&session->cause, cause),
         is_lost(round, session) ? MEETING_START_ALL_AGAIN : "",
-        wire_close_cause_hint(&session->cause));
+        (int)session->cause.kind == WIRE_CLOSE_LEFT ? "; see its log"
+                                                    : wire_close_cause_hint(&session->cause));
     end_or_propose(lane, round, &end);
 }
 
@@ -413,7 +451,7 @@ static void look_for_gone(struct lane *lane, struct round *round)
         const struct lane_session *gone = find_missed(lane, round, place);
         if (gone == NULL)
             continue;
-        end_without(lane, round, gone);
+        end_without(lane, round, place, gone);
         return;
     }
 }
@@ -542,7 +580,7 @@ void lane_meet_settled(struct lane *lane, struct lane_session *session)
             continue;
         round_left(&lane->rounds, round, &task);
         if (round_lacks(round, &task))
-            end_without(lane, round, session);
+            end_without(lane, round, meeting_place(round->meeting, &task), session);
         else if (!round->passes && round_is_deserted(round))
             end_deserted(lane, round, session);
     }

@@ -448,12 +448,6 @@ enum sumac_status lane_step_check_readable(
     return SUMAC_OK;
 }
 
-/* It has pushed, and has contributed to no step. */
-static bool pushes_alone(const struct lane_session *session)
-{
-    return session->contributed_step == 0 && session->counts.pushes > 0;
-}
-
 static void name_missing(
     const struct lane *lane, const struct lane_session *session, char *text, size_t text_bytes)
 {
@@ -461,7 +455,7 @@ static void name_missing(
 
     (void)text_print_line(
         text + used, text_bytes - used, "%s%s (%s%s)", used == 0 ? "" : ", ", session->task,
-        pushes_alone(session) ? "its pushes are asynchronous; " : "",
+        lane_session_pushes_alone(session) ? "its pushes are asynchronous; " : "",
         lane_session_silence(lane, session).text);
 }
 
@@ -521,8 +515,9 @@ const char *lane_step_remedy(const struct lane *lane)
         return "; start each missing task";
     for (const struct lane_session *session = lane->sessions.first; session != NULL;
          session = session->in_lane.next)
-        if (is_member(session, step) && !has_come(session, step) && pushes_alone(session))
-            return "; start all workers with the same SUMAC_SYNCHRONOUS";
+        if (is_member(session, step) && !has_come(session, step) &&
+            lane_session_pushes_alone(session))
+            return LANE_SAME_PACE;
     return "; see the log of each missing task";
 }
 

@@ -582,13 +582,13 @@ const char *lane_turn_whereabouts(const struct lane_session *session, uint64_t s
     const struct lane_part *part = lane_session_part(session, sequence);
 
     if (part == NULL)
-        return "has not arrived";
+        return "is missing";
     if (part->state == PART_APPLYING)
         return "is being applied";
     if (part->state == PART_VOID && sequence > session->commit_through && !part->eager)
         return "was refused and is not committed";
     if (sequence > session->commit_through && !part->eager)
-        return "is staged and not committed";
+        return "has arrived and is not committed";
     return "waits for its turn";
 }
 
@@ -638,8 +638,8 @@ void lane_turn_describe_wait(
         (void)text_print_line(
             text, text_bytes,
             "push %" PRIu64 " of %s %s on ps %u and waits for push %" PRIu64
-            " before it, whose part there %s; its mark is %" PRIu64 "; %s",
-            sequence, session->task, here, lane->index, previous,
+            " before it: push %" PRIu64 " %s, and the last push applied is %" PRIu64 "; %s",
+            sequence, session->task, here, lane->index, previous, previous,
             lane_turn_whereabouts(session, part->previous), session->mark, silence.text);
     else
         (void)text_print_line(

@@ -153,6 +153,8 @@ struct session_silence
 lane_session_silence(const struct lane *lane, const struct lane_session *session);
 /* Has the task had a session, as far as this ps remembers? */
 bool lane_session_has_joined(const struct lane *lane, const char *job, uint32_t index);
+/* Has it changed variables, and contributed to no synchronous step? */
+bool lane_session_pushes_alone(const struct lane_session *session);
 /* Is it a member that pulls wait for, and has it finished fewer steps? */
 bool lane_session_is_behind(
     const struct lane *lane, const struct lane_session *session, uint64_t clock);

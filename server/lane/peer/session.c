@@ -314,6 +314,11 @@ bool lane_session_has_joined(const struct lane *lane, const char *job, uint32_t 
     return false;
 }
 
+bool lane_session_pushes_alone(const struct lane_session *session)
+{
+    return session->contributed_step == 0 && session->counts.pushes > session->counts.met;
+}
+
 bool lane_session_is_behind(
     const struct lane *lane, const struct lane_session *session, uint64_t clock)
 {

@@ -254,7 +254,7 @@ void lane_met_describe(
     if (round == NULL) {
         (void)text_print_line(
             text, text_bytes,
-            "round %" PRIu64 " of rendezvous %.100s, to which nobody has contributed on ps %u",
+            "round %" PRIu64 " of rendezvous %.100s, to which no task has contributed on ps %u",
             met->number, met->name, lane->index);
         return;
     }

@@ -262,8 +262,9 @@ static void describe(
     case CAUSE_PUSH:
         (void)text_print_line(
             text, text_bytes,
-            "push %" PRIu64 " of %s, whose part for ps %u %s; its mark is %" PRIu64 "; %s",
-            pull->after_sequence, session->task, lane->index,
+            "push %" PRIu64 " of %s: on ps %u push %" PRIu64
+            " %s, and the last push applied is %" PRIu64 "; %s",
+            pull->after_sequence, session->task, lane->index, pull->after_sequence,
             lane_turn_whereabouts(session, pull->after_sequence), session->mark,
             lane_session_silence(lane, session).text);
         break;

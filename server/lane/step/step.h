@@ -176,7 +176,8 @@ struct lane {
     char *ps_addresses[LANE_PS_MAX]; /* NULL: unknown */
     uint64_t ps_incarnations[LANE_PS_MAX];
     uint64_t coordinator_incarnation; /* 0: not met */
-    uint64_t coordinator_secret;      /* that its later hellos must repeat */
+    struct run_identity coordinator_identity;
+    uint64_t coordinator_secret; /* that its later hellos must repeat */
     /* The number of its last hello: those before are of older streams. */
     uint64_t coordinator_hello;
     uint64_t coordinator_heard_us;
