@@ -40,6 +40,7 @@ struct watch {
     uint64_t deadline_ms; /* of the phase; 0: none */
     uint64_t told_ms;     /* when a signal came that ends the run; 0: none has */
     int code;
+    const struct run_child *failed; /* the first that did; NULL: none has */
     bool port_taken;
     bool killed; /* who did not end in the time of the phase, and it was said */
     bool asked; /* all workers exited with 0, and whether they have left as done ps 0 has yet to say
@@ -141,9 +142,19 @@ static void judge(struct watch *watch)
             return;
         }
         watch->code = child->code;
+        watch->failed = child;
         stop(watch, SIGTERM);
         tell_code(watch, child, "; stopping the others");
     }
+}
+
+/* The ps that were stopped because of it have said to start the whole run again. */
+static void tell_failed(struct watch *watch)
+{
+    const struct run_child *failed = watch->failed;
+
+    if (failed != NULL && failed->code < 128)
+        tell_code(watch, failed, ": correct that error before you start the run again");
 }
 
 /* Told to terminate, ps 0 still ends with 0 when everybody has left as done. A worker that exited
@@ -349,6 +360,7 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
     judge_by_ps_0(&watch);
     run_screen_end(&run->screens[0]);
     tell_lost_output(&watch);
+    tell_failed(&watch);
     *code = watch.code;
     return watch.port_taken ? RUN_PORT_TAKEN : RUN_ENDED;
 }

@@ -78,6 +78,7 @@ class Run(unittest.TestCase):
         run = self.run_program("--", "sh", "-c", "exit 138", workers=1)
         self.assertEqual(run.wait(), 138)
         self.assertIn("worker 0 ended with 138 (starting again may help)", run.text())
+        self.assertNotIn("correct that error", run.text())
 
     def test_an_example_says_how_it_is_called(self):
         for words, code, shown, errors in ((["--help"], 0, "usage: digits ", ""),
@@ -457,7 +458,8 @@ class Output(unittest.TestCase):
             self.assertEqual(run.wait(), 3)
         said = [line for line in run.lines if not line.startswith("ps 0")]
         wanted = [f"worker 0 | {kind} {i}" for i in range(1, 9) for kind in ("out", "err")]
-        self.assertEqual(said, wanted + ["sumac run: worker 0 ended with 3; stopping the others"])
+        self.assertEqual(said, wanted + ["sumac run: worker 0 ended with 3; stopping the others",
+                                         "sumac run: worker 0 ended with 3: correct that error before you start the run again"])
 
     def test_on_a_terminal_a_progress_line_is_written_over(self):
         try:

@@ -65,7 +65,8 @@ class NoJob(unittest.TestCase):
             variables |= {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_NTASKS": "3", "SLURM_PROCID": "0", "SLURM_JOB_ID": "7",
                           "SLURM_STEP_NODELIST": "h1", "SLURM_STEP_TASKS_PER_NODE": "3", **environment}
             done = subprocess.run(["bash", SBATCH, *program], env=variables, capture_output=True, text=True, timeout=PATIENCE_S)
-        return done.returncode, done.stdout + done.stderr
+        last = f"sumac.sbatch: the job ends with {done.returncode}: correct that error before you start the job again\n"
+        return done.returncode, done.stdout + done.stderr.removesuffix(last)
 
     def test_what_cannot_be_is_refused_in_a_sentence(self):
         for environment, text in (
@@ -244,6 +245,7 @@ class Slurm(unittest.TestCase):
         self.assertRegex(printed["digits"], r"done: \d+ of 360 held-back rows right, 9[0-9.]+ %")
         self.assertIn("ps 1: every listed member has left as done", printed["digits"])
         self.assertIn("w is 3 6 9 12", printed["one ps"])
+        self.assertNotIn("correct that error", printed["digits"] + printed["to be tried again"])
         self.assertRegex(printed["a worker's error"], r"ps \d was told to terminate")       # whose 143 would mask the worker's code
         self.assertIn("the job has 4 tasks, and PS=4 of them are ps", printed["no worker's place"])
 
@@ -261,6 +263,7 @@ class Slurm(unittest.TestCase):
                     printed = file.read()
                 self.assertEqual(ended_with, code, printed)
                 self.assertNotRegex(printed, "Terminated|Killed")
+                self.assertRegex(printed, rf"\nsumac.sbatch: the job ends with {code}: correct that error before you start the job again\n$")
 
     def test_srun_in_place_of_sbatch_is_refused(self):
         """Each of its tasks would run the script, and the srun of the script would wait for a place without limit."""
