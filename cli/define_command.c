@@ -45,9 +45,9 @@ const struct command define_command = {
              "refused. What is\n"
              "wrong in the text is said as FILE:line:column. A run has 64 such functions at most, "
              "and keeps them\n"
-             "to its end. Without --ps, standard error says whose run this is. A run of "
-             "another user\n"
-             "needs --ps.",
+             "to its end. Without --ps, standard error says whose run this is. A run of another "
+             "user needs\n"
+             "--ps.",
     .examples = "  sumac define lion2 lion.txt\n"
                 "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
                 "  sumac functions --ps 127.0.0.1:2222\n",
