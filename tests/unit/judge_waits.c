@@ -355,13 +355,13 @@ static void who_never_joined_is_named_with_what_waits_for_it(void **state)
         world_all_up(world);
         world_joined(world, "worker", 0, 1);
         world_pass(world, 2 * SECOND);
-        assert_true(world_waits(world, "worker 1 never joined, 2 s after the first join: "));
-        assert_int_equal(world_waits(world, "first join: synchronous steps wait"), told == 0);
+        assert_true(world_waits(world, "worker 1 never joined, 2 s after the first join; "));
+        assert_int_equal(world_waits(world, "the first synchronous step waits"), told == 0);
 
         world_pass(world, 60 * SECOND);
 
-        assert_true(world_logged(world, "after the first join; the run goes on: "));
-        assert_int_equal(world_logged(world, "goes on: synchronous steps wait"), told == 0);
+        assert_true(world_logged(world, "after the first join; start each missing task; "));
+        assert_int_equal(world_logged(world, "the first synchronous step waits"), told == 0);
         world_free(world);
     }
 }

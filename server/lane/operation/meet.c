@@ -66,7 +66,6 @@ is_at_its_own_pace(const struct round *round, uint32_t place, const struct lane_
 
 static bool lacks_one_at_its_own_pace(const struct lane *lane, const struct round *round)
 {
-    assert(!round->over);
     for (uint32_t place = round_missing(round, 0); place != UINT32_MAX;
          place = round_missing(round, place + 1)) {
         const struct lane_session *session = find_session(lane, &round->meeting->tasks[place]);
