@@ -186,7 +186,7 @@ static void a_part_that_is_committed_waits_for_its_turn(void **state)
 
     talk_part(two.talk, two.streams[0], &behind);
     assert_string_equal(lane_turn_whereabouts(session, 4), "has arrived and is not committed");
-    assert_string_equal(lane_turn_whereabouts(session, 3), "has not arrived");
+    assert_string_equal(lane_turn_whereabouts(session, 3), "is missing");
 
     talk_commit(two.talk, two.streams[0], 4, 0, 0);
 
