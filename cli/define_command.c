@@ -46,8 +46,7 @@ const struct command define_command = {
              "wrong in the text is said as FILE:line:column. A run has 64 such functions at most, "
              "and keeps them\n"
              "to its end. Without --ps, standard error says whose run this is. A run of another "
-             "user needs\n"
-             "--ps.",
+             "user needs --ps.",
     .examples = "  sumac define lion2 lion.txt\n"
                 "  echo 'value = value - 0.1 * sign(g)' | sumac define sign_descent -\n"
                 "  sumac functions --ps 127.0.0.1:2222\n",

@@ -127,6 +127,7 @@ static void hand_over(struct acceptor *acceptor, int socket)
     pthread_mutex_unlock(&acceptor->mutex);
     reader_cross(&acceptor->own);
     grpc_server_add_channel_from_fd(acceptor->core, socket, acceptor->credentials);
+    greeting_hand_over(socket);
     reader_cross(&acceptor->own);
 }
 

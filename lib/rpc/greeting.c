@@ -12,6 +12,9 @@
 #define PREFACE_BYTES 24u
 #define FRAME_HEAD_BYTES 9u
 #define SETTING_BYTES 6u
+/* More than a client can send while its connection is handed over. Linux takes half of the largest
+ * receive buffer at most (net.ipv4.tcp_rmem), by default 3 MiB. */
+#define UNREAD_BYTES_MAX 3145728u
 
 enum frame_kind { HEADERS = 1, SETTINGS = 4, CONTINUATION = 9 };
 enum setting { MAX_CONCURRENT_STREAMS = 3, MAX_HEADER_LIST_SIZE = 6 };
@@ -83,6 +86,8 @@ static void wake_at(int socket, uint32_t bytes)
     (void)setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &count, sizeof count);
 }
 
+void greeting_hand_over(int socket) { wake_at(socket, 1); }
+
 enum greeting_state greeting_look(struct greeting *greeting, unsigned char *bytes, uint64_t now_us)
 {
     const ssize_t count =
@@ -98,6 +103,7 @@ enum greeting_state greeting_look(struct greeting *greeting, unsigned char *byte
         state = GREETING_FAILED;
     if (count > 0 && state != GREETING_FAILED)
         wake_at(
-            greeting->socket, state == GREETING_OVER ? 1 : greeting->next_frame + FRAME_HEAD_BYTES);
+            greeting->socket, state == GREETING_OVER ? (uint32_t)count + UNREAD_BYTES_MAX
+                                                     : greeting->next_frame + FRAME_HEAD_BYTES);
     return state;
 }

@@ -41,5 +41,9 @@ struct greeting greeting_begin(int socket, uint32_t streams_max, uint64_t now_us
  * Returns  WAITS: look again when the socket is readable or GREETING_US_MAX have passed. OVER: the
  * client has acknowledged. FAILED: it speaks no HTTP/2, has gone, or is beyond a bound. */
 enum greeting_state greeting_look(struct greeting *greeting, unsigned char *bytes, uint64_t now_us);
+/* Let gRPC read, after it has the socket and has sent its own settings: a thread that reads the
+ * acknowledgement before that leaves the connection without limits until the next one. A look that
+ * gave OVER keeps the socket from becoming readable until then. */
+void greeting_hand_over(int socket);
 
 #endif

@@ -125,15 +125,16 @@ class Connections(Attack):
 
     @unittest.skipIf(SANITIZED, "the sanitizer keeps what is given back")
     def test_headers_beyond_the_limit_are_not_kept(self):
-        """gRPC keeps a call's headers as long as the call, and does not show all of them to the ps."""
+        """gRPC keeps a call's headers as long as the call, and does not show all of them to the ps. Of the 336 MiB that come here the
+        heap keeps 60 to 120 for a while."""
         before = resident_bytes(self.cluster.ps[0])
-        for name in (b"x", b"cookie", b"user-agent", b"grpc-trace-bin", b"grpc-tags-bin", b"grpc-message", b"grpc-encoding"):
+        for name in 3 * (b"x", b"cookie", b"user-agent", b"grpc-trace-bin", b"grpc-tags-bin", b"grpc-message", b"grpc-encoding"):
             connection = self.connect()
             for stream in range(1, 9, 2):
                 self.send_headers(connection, stream, http2.request(PULL, (name, b"y" * 4 * MIB)))
             connection.send(http2.frame(http2.PING, 0, 0, b"12345678"))
             connection.read_until(b"12345678")
-        self.assertLess(resident_bytes(self.cluster.ps[0]), before + 60 * MIB)
+        self.assertLess(resident_bytes(self.cluster.ps[0]), before + 168 * MIB)
         self.nobody_was_harmed()
 
     def test_a_client_that_acknowledges_no_settings_gets_no_further_than_its_headers(self):

@@ -229,8 +229,24 @@ static void what_was_looked_at_wakes_nobody_again(void **state)
     say_frame(fixture, SETTINGS, 1, 0);
     assert_int_equal(is_readable(fixture, 10000), 1);
     assert_int_equal(look_for(fixture, 33, NOW_US), GREETING_OVER);
+    greeting_hand_over(fixture->ends[1]);
     assert_int_equal(recv(fixture->ends[1], fixture->bytes, 32, MSG_WAITALL), 32);
     assert_int_equal(is_readable(fixture, 0), 1); /* one byte is enough from here on */
+}
+
+/* gRPC sends its settings first: else it reads the acknowledgement as one of nothing. */
+static void what_a_client_sends_waits_for_the_hand_over(void **state)
+{
+    struct fixture *fixture = *state;
+
+    say(fixture, PREFACE, 24);
+    say_frame(fixture, SETTINGS, 1, 0);
+    assert_int_equal(look_for(fixture, 33, NOW_US), GREETING_OVER);
+    assert_int_equal(is_readable(fixture, 0), 0);
+
+    greeting_hand_over(fixture->ends[1]);
+
+    assert_int_equal(is_readable(fixture, 10000), 1);
 }
 
 int main(void)
@@ -248,6 +264,7 @@ int main(void)
         WITH_CONNECTION(looks_are_bounded),
         WITH_CONNECTION(a_client_that_has_gone_fails),
         WITH_CONNECTION(what_was_looked_at_wakes_nobody_again),
+        WITH_CONNECTION(what_a_client_sends_waits_for_the_hand_over),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
