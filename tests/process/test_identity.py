@@ -186,7 +186,9 @@ class Identity(unittest.TestCase):
 
         living = cluster.member()
         living.wait_for(rf"attempt 2, .*; takes the place of process {killed.child.pid} on {host}$")
-        living.wait_for("^joined$")
+        living.say("create w float32 4 2 2 sgd")
+        living.say("push w 1")
+        living.wait_for("^pushed$")         # its push streams are open then
 
         cluster.member().wait_for(
             rf"attempt 3, .*; takes the place of process {living.child.pid} on {host}, which was alive \S+ \S+ ago; "
