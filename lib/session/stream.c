@@ -548,8 +548,8 @@ void links_excuse(struct session *session, uint64_t slept_us)
     assert(slept_us > 0);
     effect_log(
         session,
-        "the session was not attended to for %s, which is no ps's silence: this "
-        "process was suspended, or too busy",
+        "this process did not run for %s: it was suspended, or had too little of the processor; "
+        "the ps are not blamed for that time",
         text_time_us(slept_us).text);
     for (uint32_t i = 0; i < session->link_count; i++) {
         struct link *link = &session->links[i];

@@ -32,7 +32,7 @@ class Steps(Members):
         one.wait_for("^joined$")
         self.order(one, "create w float32 2 1 2 assign_add sum", "^created w$")
         after = self.begun(one, "3")
-        missing = r"1 of 2 members that have not joined \(worker 1\)"
+        missing = r"worker 1 \(never joined\)"
         self.waits(f"^synchronous step 1 has waited .* for {missing}; 1 of 2 have come$")
         one.wait_for(f"^refused DEADLINE_EXCEEDED TIMED_OUT .* which waits on ps [01] for {missing}; start each missing task$", after)
 

@@ -637,8 +637,8 @@ static void a_contribution_that_waits_names_whom_it_waits_for(void **state)
     talk->now_us += 3000000;
 
     assert_true(is_waited(
-        talk, "synchronous step 1 has waited 3 s for 1 of 3 members that have not joined (worker "
-              "5), worker 2 (no push or pull on ps 1 for 3 s); 1 of 3 have come"));
+        talk, "synchronous step 1 has waited 3 s for worker 5 (never joined), worker 2 (no push or "
+              "pull on ps 1 for 3 s); 1 of 3 have come"));
 }
 
 static void a_ps_that_lists_no_members_counts_those_that_have_not_joined(void **state)
@@ -650,8 +650,8 @@ static void a_ps_that_lists_no_members_counts_those_that_have_not_joined(void **
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
     talk->now_us += 3000000;
 
-    assert_true(is_waited(
-        talk, "has waited 3 s for 2 of 3 members that have not joined; 1 of 3 have come"));
+    assert_true(
+        is_waited(talk, "has waited 3 s for 2 of 3 members (never joined); 1 of 3 have come"));
 }
 
 static void members_that_wait_for_one_step_share_a_sentence(void **state)

@@ -696,8 +696,8 @@ static void a_process_that_slept_holds_it_against_no_ps(void **state)
     assert_null(talk_find(&talk, SESSION_EFFECT_ENDED));
     assert_string_equal(
         talk_find(&talk, SESSION_EFFECT_LOG)->text,
-        "the session was not attended to for 120 s, which is no ps's silence: this process was "
-        "suspended, or too busy");
+        "this process did not run for 120 s: it was suspended, or had too little of the "
+        "processor; the ps are not blamed for that time");
     talk_close(&talk);
 }
 

@@ -153,7 +153,7 @@ static void time_asleep_is_no_silence(void **state)
 
         const struct session_effect *log = talk_find(&talk, SESSION_EFFECT_LOG);
         assert_int_equal(
-            log != NULL && strstr(log->text, "the session was not attended to for 9 s") != NULL,
+            log != NULL && strstr(log->text, "this process did not run for 9 s") != NULL,
             beyond);
         talk_close(&talk);
     }

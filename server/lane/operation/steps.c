@@ -468,10 +468,12 @@ static void name_absent(const struct lane *lane, char *text, size_t text_bytes)
     for (uint32_t i = 0; i < config->member_count && !config->members_partial; i++)
         if (!lane_session_has_joined(lane, config->members_jobs[i], config->members_indices[i]))
             listing_add_task(&absent, config->members_jobs[i], config->members_indices[i]);
-    (void)text_print_line(
-        text, text_bytes, "%u of %u members that have not joined%s%s%s",
-        lane_step_yet_to_join(lane), lane->step_members, absent.count > 0 ? " (" : "",
-        listing_end(&absent), absent.count > 0 ? ")" : "");
+    if (absent.count > 0)
+        (void)text_print_line(text, text_bytes, "%s (never joined)", listing_end(&absent));
+    else
+        (void)text_print_line(
+            text, text_bytes, "%u of %u members (never joined)", lane_step_yet_to_join(lane),
+            lane->step_members);
 }
 
 const char *lane_step_missing(const struct lane *lane, char *text, size_t text_bytes)
