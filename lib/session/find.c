@@ -112,8 +112,7 @@ const char *ps_remedy(const struct session *session, uint32_t ps, const char *ot
         (struct address_list){config->members_addresses, config->member_count}, otherwise);
 }
 
-/* Its user has no ps of that number: the member that starts it is missing. */
-static bool is_started(const struct session *session, uint32_t ps)
+bool ps_is_started(const struct session *session, uint32_t ps)
 {
     assert(ps < session->link_count);
     return ps == 0 && session->config.ps_starter != NULL;
@@ -129,7 +128,7 @@ static struct phrase name_ps(const struct session *session, uint32_t ps)
     struct phrase name;
 
     assert(ps < session->link_count);
-    if (is_started(session, ps))
+    if (ps_is_started(session, ps))
         (void)text_print(
             name.text, sizeof name.text, "%s at %s, which starts the ps",
             session->config.ps_starter, ps_address(session, ps));
@@ -146,13 +145,13 @@ missing_remedy(const struct session *session, uint32_t ps, const char *otherwise
     struct phrase start = {""}, remedy;
 
     assert(otherwise != NULL);
-    if (is_started(session, ps))
+    if (ps_is_started(session, ps))
         (void)text_print(
             start.text, sizeof start.text, "start %s, or correct its address",
             session->config.ps_starter);
     (void)text_print(
         remedy.text, sizeof remedy.text, "%s",
-        ps_remedy(session, ps, is_started(session, ps) ? start.text : otherwise));
+        ps_remedy(session, ps, ps_is_started(session, ps) ? start.text : otherwise));
     return remedy;
 }
 
@@ -163,8 +162,12 @@ fail_missing(const struct session *session, uint32_t ps, const char *why, struct
     (void)fail(
         error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
         "%s%s did not appear within %s (%.300s); %s", name_ps(session, ps).text,
-        is_started(session, ps) ? "," : "", text_time_us(session->now_us - session->began_us).text,
-        why, missing_remedy(session, ps, "start it, or correct its address").text);
+        ps_is_started(session, ps) ? "," : "",
+        text_time_us(session->now_us - session->began_us).text, why,
+        missing_remedy(
+            session, ps,
+            "start it, or correct its address; if its run has ended, there is nothing to join")
+            .text);
 }
 
 bool find_missing(const struct session *session, struct sumac_error *error)
@@ -381,7 +384,7 @@ not_found(struct session *session, const struct call *call, const struct sumac_e
         (void)fail(
             &named, error->status, error->reason, "ps %" PRIu32 " at %s: %s", ps,
             ps_address(session, ps), error->text);
-    else if (is_started(session, ps))
+    else if (ps_is_started(session, ps))
         (void)fail(
             &named, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
             "what listens at %s, the address of %s, which starts the ps, is no ps (%.200s); check "

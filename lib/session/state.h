@@ -404,6 +404,8 @@ bool links_learn(struct session *session, char *const *addresses, size_t count);
 const char *ps_address(const struct session *session, uint32_t ps);
 /* What to do about that address, at which another process answers, or none. */
 const char *ps_remedy(const struct session *session, uint32_t ps, const char *otherwise);
+/* A member starts it: its user has listed no ps. */
+bool ps_is_started(const struct session *session, uint32_t ps);
 void stream_open(struct session *session, struct link *link, enum session_stream_kind kind);
 /* Those that are due are opened; those that were not begun are due again later. */
 void streams_check(struct session *session);

@@ -201,6 +201,12 @@ static bool is_final(struct session *session, struct link *link, const struct su
     }
     if (given->reason == SUMAC_REASON_WRONG_CLUSTER && is_known(session, link))
         fail_restarted(session, link, &error);
+    else if (given->reason == SUMAC_REASON_TERMINATED && ps_is_started(session, link->ps))
+        (void)fail(
+            &error, given->status, given->reason,
+            "the ps at %s has ended, as it does when %s, which started it, ends; start the whole "
+            "run again",
+            ps_address(session, link->ps), session->config.ps_starter);
     else
         (void)fail(
             &error, given->status, given->reason, "ps %" PRIu32 " at %s: %s", link->ps,

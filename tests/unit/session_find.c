@@ -432,7 +432,7 @@ static void a_ps_that_never_answers_is_given_up_in_time(void **state)
     assert_int_equal(talk_find(&talk, SESSION_EFFECT_CANCEL_CALL)->call, talk.finds[0]);
     assert_string_equal(
         ended(&talk)->text, "ps 0 at h0:2222 did not appear within 60 s (no answer); start it, or "
-                            "correct its address");
+                            "correct its address; if its run has ended, there is nothing to join");
     talk_close(&talk);
 }
 
@@ -449,7 +449,7 @@ static void a_ps_that_never_answers_a_reader_is_given_up_as_late(void **state)
 
     assert_string_equal(
         ended(&talk)->text, "ps 1 at h1:2222 did not appear within 60 s (no answer); start it, or "
-                            "correct its address");
+                            "correct its address; if its run has ended, there is nothing to join");
     talk_close(&talk);
 }
 
@@ -469,7 +469,8 @@ static void a_ps_whose_address_nobody_knows_is_given_up_in_time(void **state)
 
     assert_string_equal(
         ended(&talk)->text, "ps 1 at an unknown address did not appear within 60 s (its address is "
-                            "not known); start it, or correct its address");
+                            "not known); start it, or correct its address; if its run has ended, "
+                            "there is nothing to join");
     talk_close(&talk);
 }
 
@@ -588,7 +589,6 @@ static void what_is_no_ps_is_said(void **state)
     talk_close(&talk);
 }
 
-/* Its run is not the one that is joined: another ps is started in its place. */
 /* A cluster without a ps: a member starts one, on its own address. */
 static void a_ps_that_a_member_starts_goes_by_that_member(void **state)
 {
@@ -613,6 +613,26 @@ static void a_ps_that_a_member_starts_goes_by_that_member(void **state)
     talk_close(&talk);
 }
 
+static void a_ps_that_ends_with_the_member_that_started_it_is_told_so(void **state)
+{
+    struct talk talk;
+    struct session_config config = talk_member(1);
+    const struct sumac_error terminated = {
+        .status = SUMAC_UNAVAILABLE, .reason = SUMAC_REASON_TERMINATED, .text = "ps 0 was told to"};
+
+    (void)state;
+    config.ps_starter = "worker 0";
+    talk_open_with(&talk, &config);
+
+    talk_ended(&talk, 0, SESSION_PUSH_STREAM, &terminated);
+
+    assert_int_equal(ended(&talk)->reason, SUMAC_REASON_TERMINATED);
+    assert_string_equal(
+        ended(&talk)->text, "the ps at h0:2222 has ended, as it does when worker 0, which started "
+                            "it, ends; start the whole run again");
+    talk_close(&talk);
+}
+
 static void what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said(void **state)
 {
     struct talk talk;
@@ -630,6 +650,7 @@ static void what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said(voi
     talk_close(&talk);
 }
 
+/* Its run is not the one that is joined: another ps is started in its place. */
 static void a_ps_that_exits_is_waited_for(void **state)
 {
     static const enum sumac_reason reasons[] = {
@@ -759,6 +780,7 @@ int main(void)
         cmocka_unit_test(the_single_address_of_a_reader_is_that_of_any_ps),
         cmocka_unit_test(what_is_no_ps_is_said),
         cmocka_unit_test(a_ps_that_a_member_starts_goes_by_that_member),
+        cmocka_unit_test(a_ps_that_ends_with_the_member_that_started_it_is_told_so),
         cmocka_unit_test(what_is_no_ps_at_the_address_of_a_member_that_starts_one_is_said),
         cmocka_unit_test(a_ps_that_exits_is_waited_for),
         cmocka_unit_test(a_ps_that_refuses_the_call_ends_it_with_its_reason),
