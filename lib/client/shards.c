@@ -413,19 +413,6 @@ void transfer_released(void *transfer, uint64_t id)
     assert(before > 0); /* each run of bytes is given back once */
 }
 
-/* Which of its ps was silent for longest. */
-static uint32_t find_silent(const struct transfer *transfer)
-{
-    const struct peer *peers = transfer->client->peers;
-    uint32_t silent = transfer->piece_count == 0 ? 0 : transfer->pieces[0].ps;
-
-    for (uint32_t i = 1; i < transfer->piece_count; i++)
-        if (peers[transfer->pieces[i].ps].heard_us < peers[silent].heard_us)
-            silent = transfer->pieces[i].ps;
-    assert(silent < transfer->client->peer_count);
-    return silent;
-}
-
 /* A ps that ends its stream again and again is heard from, and takes nothing: it is named before
  * one that is silent, with its reason. */
 static const char *waited_for_text(const struct transfer *transfer, char *text, size_t text_bytes)
@@ -433,8 +420,11 @@ static const char *waited_for_text(const struct transfer *transfer, char *text, 
     const struct sumac_client *client = transfer->client;
     const uint64_t token = (uint64_t)(uintptr_t)transfer;
     struct session_trouble trouble;
+    uint32_t ps = 0;
 
     assert(text_bytes > 0);
+    if (client->session != NULL)
+        (void)session_find_owing(client->session, token, &ps);
     const char *const room =
         client->session == NULL ? NULL : session_find_room_wait(client->session, token);
     if (room != NULL) {
@@ -442,7 +432,7 @@ static const char *waited_for_text(const struct transfer *transfer, char *text, 
         return text;
     }
     if (client->session == NULL || !session_find_trouble(client->session, token, &trouble))
-        return client_peer_text(client, find_silent(transfer), text, text_bytes);
+        return client_peer_text(client, ps, text, text_bytes);
     const size_t said = strlen(client_peer_text(client, trouble.ps, text, text_bytes));
     (void)text_print(
         text + said, text_bytes - said, "; its %s stream ended %s ago: %s",

@@ -350,7 +350,7 @@ static void found(struct session *session, const struct call *call, const wire_m
     link->found = true;
     link->incarnation = reply->ps_incarnation;
     link->cluster_id = reply->cluster_id;
-    link->heard_us = session->now_us;
+    link->heard_us = link->answered_us = session->now_us;
     if (link->ps == 0 || session->cluster_id == 0)
         session->cluster_id = reply->cluster_id;
     if (reply->epoch > session->epoch)

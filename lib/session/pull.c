@@ -266,10 +266,10 @@ static void time_out(struct session *session, struct pull *pull)
     while (request->of_pull.next != NULL && request->piece == request->piece_count)
         request = request->of_pull.next;
     const uint32_t ps = request->link->ps;
-    const uint64_t heard_us = request->link->heard_us;
+    const uint64_t answered_us = request->link->answered_us;
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";
     struct sumac_error error;
-    if (heard_us == 0)
+    if (answered_us == 0)
         (void)fail(
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "ps %" PRIu32 " at %s did not answer a pull within %s; it has never been heard from",
@@ -279,7 +279,7 @@ static void time_out(struct session *session, struct pull *pull)
             &error, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT,
             "ps %" PRIu32 " at %s did not answer a pull within %s; it was last heard from %s ago",
             ps, address, text_time_ms(pull->timeout_ms).text,
-            text_time_us(session->now_us - heard_us).text);
+            text_time_us(session->now_us - answered_us).text);
     trouble_tell(session, request->link, SESSION_PULL_STREAM, &error);
     pull_over(session, pull, &error);
 }

@@ -458,7 +458,7 @@ static void name_silent_ps(
             error->text + said, sizeof error->text - said,
             "; push %" PRIu64 " waits for ps %" PRIu32 " at %s, last heard from %s ago",
             part->push->sequence, link->ps, ps_address(session, link->ps),
-            text_time_us(session->now_us - link->heard_us).text);
+            text_time_us(session->now_us - link->answered_us).text);
         trouble_tell(session, link, SESSION_PUSH_STREAM, error);
         const size_t told = strlen(error->text);
         (void)text_print(

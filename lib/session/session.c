@@ -154,7 +154,7 @@ static void handle_answer(struct session *session, const struct session_event *e
     if (!is_current(session, link, kind, event->generation))
         return;
     assert(link != NULL);
-    link->heard_us = session->now_us;
+    link->heard_us = link->answered_us = session->now_us;
     if (of_push)
         push_answer(session, link, event->push_answer);
     else

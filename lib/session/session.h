@@ -298,6 +298,9 @@ bool session_find_step(const struct session *session, uint64_t token, uint32_t *
 /* Find the conditions that the push or pull of that token waits for at a ps that is well. False: it
  * waits for a ps, or for room, or is over. */
 bool session_find_wait(const struct session *session, uint64_t token, struct session_wait *wait);
+/* Which ps has yet to answer that push or pull: of several the one last heard from longest ago.
+ * False: none has, or it is over. */
+bool session_find_owing(const struct session *session, uint64_t token, uint32_t *ps);
 /* Of the push or pull of that token. False: no ps that it waits for has ended its stream. */
 bool session_find_trouble(
     const struct session *session, uint64_t token, struct session_trouble *trouble);

@@ -203,6 +203,7 @@ struct link {
     uint64_t cluster_id;  /* as it said; 0: none yet */
     uint64_t incarnation; /* 0: not known yet */
     struct stream streams[2];
+    uint64_t answered_us;  /* the last answer; 0: none yet */
     uint64_t heard_us;     /* an answer came, or a message went out */
     uint64_t unreached_us; /* since when no stream is greeted; NEVER: it is */
     uint64_t sent_us;

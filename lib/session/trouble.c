@@ -76,17 +76,23 @@ static const struct push *find_sent(const struct session *session, uint64_t toke
     return NULL;
 }
 
+/* It has no sequence yet. */
+static const struct push *find_waiting(const struct session *session, uint64_t token)
+{
+    const struct push *push = session->waiting.first;
+
+    while (push != NULL && push->token != token)
+        push = push->among_waiting.next;
+    return push;
+}
+
 static const struct link *find_of_push(const struct session *session, uint64_t token)
 {
     const struct push *sent = find_sent(session, token);
 
     if (sent != NULL)
         return find_among_pushes(session, sent->sequence);
-    for (const struct push *push = session->waiting.first; push != NULL;
-         push = push->among_waiting.next)
-        if (push->token == token)
-            return find_among_waiting(session, token);
-    return NULL;
+    return find_waiting(session, token) == NULL ? NULL : find_among_waiting(session, token);
 }
 
 static const struct pull *find_pull(const struct session *session, uint64_t token)
@@ -96,6 +102,54 @@ static const struct pull *find_pull(const struct session *session, uint64_t toke
     while (pull != NULL && pull->token != token)
         pull = pull->in_session.next;
     return pull;
+}
+
+/* What is not staged holds up the others. */
+static bool is_owed_longer(const struct part *part, const struct part *than)
+{
+    assert(!part->done && !than->done);
+    return part->staged != than->staged ? than->staged
+                                        : part->link->answered_us < than->link->answered_us;
+}
+
+static const struct link *find_owing_push(const struct push *push)
+{
+    const struct part *found = NULL;
+
+    for (uint32_t i = 0; i < push->part_count; i++) {
+        const struct part *part = &push->parts[i];
+        if (!part->done && (found == NULL || is_owed_longer(part, found)))
+            found = part;
+    }
+    return found == NULL ? NULL : found->link;
+}
+
+static const struct link *find_owing_pull(const struct pull *pull)
+{
+    const struct link *found = NULL;
+
+    for (const struct request *request = pull->requests.first; request != NULL;
+         request = request->of_pull.next) {
+        if (request->piece < request->piece_count &&
+            (found == NULL || request->link->answered_us < found->answered_us))
+            found = request->link;
+    }
+    return found;
+}
+
+bool session_find_owing(const struct session *session, uint64_t token, uint32_t *ps)
+{
+    const struct pull *const pull = find_pull(session, token);
+    const struct push *push = pull != NULL ? NULL : find_sent(session, token);
+    const struct link *link = pull != NULL ? find_owing_pull(pull) : NULL;
+
+    if (pull == NULL && push == NULL)
+        push = find_waiting(session, token);
+    if (push != NULL)
+        link = find_owing_push(push);
+    if (link != NULL)
+        *ps = link->ps;
+    return link != NULL;
 }
 
 static const struct link *find_of_pull(const struct pull *pull)

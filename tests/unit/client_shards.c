@@ -650,33 +650,6 @@ static void a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled(v
     forget(&known);
 }
 
-static void of_several_ps_the_one_that_was_silent_for_longest_is_waited_for(void **state)
-{
-    (void)state;
-    struct known known;
-    struct sumac_error error = {0};
-
-    for (uint32_t silent = 0; silent < 2; silent++) {
-        know(&known);
-        client_note_process(&known.client);
-        const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
-        assert_int_equal(add(&known, &values, NULL, NULL), SUMAC_OK);
-        known.client.peer_count = 2;
-        for (uint32_t ps = 0; ps < 2; ps++)
-            known.client.peers[ps] = (struct peer){
-                .address = ps == 0 ? "h0:1" : "h1:1",
-                .heard_us = client_now_us() - (ps == silent ? 5000000 : 1000)};
-
-        client_unlock(&known.client);
-        assert_int_equal(transfer_wait(known.transfer, "push", 0, &error), SUMAC_DEADLINE_EXCEEDED);
-        client_lock(&known.client);
-
-        assert_non_null(strstr(
-            error.text, silent == 0 ? "it waits for ps 0 at h0:1," : "it waits for ps 1 at h1:1,"));
-        forget(&known);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -704,7 +677,6 @@ int main(void)
         cmocka_unit_test(a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused),
         cmocka_unit_test(pieces_and_their_shards_are_kept_when_there_are_many),
         cmocka_unit_test(a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled),
-        cmocka_unit_test(of_several_ps_the_one_that_was_silent_for_longest_is_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

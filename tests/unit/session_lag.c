@@ -178,6 +178,87 @@ static void an_answer_to_a_question_is_no_value(void **state)
     talk_close(&talk);
 }
 
+static void
+a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_done(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint32_t ps = 7;
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, bytes, sizeof bytes), talk_piece(1, 11, bytes, sizeof bytes)};
+    const struct session_push push = {.token = 1, .pieces = pieces, .piece_count = 2};
+
+    const struct session_config config = talk_member(2);
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    talk_joined(&talk, 2);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    assert_true(session_find_owing(talk.session, 1, &ps)); /* it has no sequence yet */
+    for (ps = 0; ps < 2; ps++) {
+        talk_tick_after(&talk, 1000);
+        talk_hello(&talk, ps);
+        talk_greet(&talk, ps);
+    }
+    assert_true(session_find_owing(talk.session, 1, &ps));
+    assert_int_equal(ps, 0); /* the one heard from longest ago */
+
+    talk_tick_after(&talk, 1000);
+    talk_staged(&talk, 0, 1);
+    talk_staged(&talk, 1, 1);
+    assert_true(session_find_owing(talk.session, 1, &ps));
+    assert_int_equal(ps, 0);
+    talk_done(&talk, 0, 1);
+    assert_true(session_find_owing(talk.session, 1, &ps));
+    assert_int_equal(ps, 1);
+    talk_done(&talk, 1, 1);
+    assert_false(session_find_owing(talk.session, 1, &ps));
+    talk_close(&talk);
+}
+
+static void
+a_part_that_is_not_staged_is_owed_by_its_ps_though_another_is_silent_for_longer(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint32_t ps = 7;
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, bytes, sizeof bytes), talk_piece(1, 11, bytes, sizeof bytes)};
+    const struct session_push push = {.token = 1, .pieces = pieces, .piece_count = 2};
+
+    talk_open(&talk, 2);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    talk_staged(&talk, 0, 1);
+    talk_tick_after(&talk, 1000);
+    talk_greet(&talk, 1); /* heard from later, and it has nothing staged */
+
+    assert_true(session_find_owing(talk.session, 1, &ps));
+
+    assert_int_equal(ps, 1);
+    talk_close(&talk);
+}
+
+static void a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago(void **state)
+{
+    (void)state;
+    struct talk talk;
+    uint32_t ps = 7;
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, bytes, sizeof bytes), talk_piece(1, 11, bytes, sizeof bytes)};
+    const struct session_pull pull = {.token = 5, .pieces = pieces, .piece_count = 2};
+    const struct session_push push = {.token = 1, .pieces = pieces, .piece_count = 1};
+
+    talk_open(&talk, 2);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pull});
+    talk_tick_after(&talk, 1000);
+    talk_staged(&talk, 0, 1);
+
+    assert_true(session_find_owing(talk.session, 5, &ps));
+
+    assert_int_equal(ps, 1);
+    talk_close(&talk);
+}
+
 /* Its parts wait for their turn. Before that it waits for a ps. */
 static void a_push_that_every_ps_has_staged_asks_one_of_them(void **state)
 {
@@ -212,6 +293,11 @@ int main(void)
         cmocka_unit_test(a_pull_without_a_bound_says_none),
         cmocka_unit_test(a_ps_that_has_the_pull_is_asked_what_it_waits_for),
         cmocka_unit_test(an_answer_to_a_question_is_no_value),
+        cmocka_unit_test(
+            a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_done),
+        cmocka_unit_test(
+            a_part_that_is_not_staged_is_owed_by_its_ps_though_another_is_silent_for_longer),
+        cmocka_unit_test(a_pull_is_owed_by_the_ps_that_was_heard_from_longest_ago),
         cmocka_unit_test(a_push_that_every_ps_has_staged_asks_one_of_them),
     };
 
