@@ -165,6 +165,9 @@ void ps_signals_block(struct ps *ps)
     sigemptyset(&ps->signals);
     sigaddset(&ps->signals, SIGTERM);
     sigaddset(&ps->signals, SIGINT);
+    struct sigaction hangup; /* its terminal goes; nohup has it ignored */
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaddset(&ps->signals, SIGHUP);
     (void)pthread_sigmask(SIG_BLOCK, &ps->signals, NULL);
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, &ps->pipe_before);

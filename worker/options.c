@@ -11,6 +11,7 @@
 
 #include "collective.h"
 #include "error.h"
+#include "own_variables.h"
 
 #define STEP_TIMEOUT_MS 600000u /* where the program says nothing: longer than steps are */
 
@@ -120,18 +121,6 @@ static enum sumac_status check_reductions(
                                                            : "reduce by SUM, or make it a float");
     }
     return SUMAC_OK;
-}
-
-enum sumac_status synchronous_from_environment(bool *synchronous, struct sumac_error *error)
-{
-    const char *text = getenv("SUMAC_SYNCHRONOUS");
-
-    *synchronous = text != NULL && strcmp(text, "1") == 0;
-    if (text == NULL || text[0] == '\0' || *synchronous || strcmp(text, "0") == 0)
-        return SUMAC_OK;
-    return fail(
-        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
-        "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
 }
 
 /* Whether SUMAC_SYNCHRONOUS says so, where the options do not. */

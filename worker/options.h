@@ -15,8 +15,4 @@ enum sumac_status worker_options_read(
     const struct sumac_worker_options *options, struct sumac_worker_options *filled,
     struct devices *devices, struct sumac_error *error);
 
-/* *synchronous: SUMAC_SYNCHRONOUS is 1, as `sumac run --synchronous` sets it.
- * Fails    INVALID_ARGUMENT: it is neither 1 nor 0. */
-enum sumac_status synchronous_from_environment(bool *synchronous, struct sumac_error *error);
-
 #endif

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "error.h"
-#include "misspelt_variable.h"
+#include "own_variables.h"
 #include "text.h"
 
 #define TIMEOUT_MS 60000u
@@ -111,9 +111,12 @@ static enum sumac_status open_in(
     struct sumac_error *error)
 {
     enum sumac_status status = SUMAC_OK;
+    bool synchronous; /* a worker reads it, too late: it has taken the place of another by then */
 
     if (!options->reader && !options->observer)
         status = client_check_member(options->cluster, error);
+    if (status == SUMAC_OK && !options->reader && !options->observer)
+        status = synchronous_from_environment(&synchronous, error);
     if (status != SUMAC_OK)
         return status;
     struct sumac_client *made = make(options);

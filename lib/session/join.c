@@ -223,13 +223,20 @@ static bool is_to_leave_again(
     return is_worth_retrying(error) && !session->leave_heard;
 }
 
+/* The leave does not count, or the run was lost before all ps had settled the session. */
+static bool is_against(enum sumac_reason reason)
+{
+    return reason == SUMAC_REASON_SESSION_CLOSED || reason == SUMAC_REASON_STATE_LOST ||
+           reason == SUMAC_REASON_TERMINATED;
+}
+
 static void
 leave_failed(struct session *session, const struct call *call, const struct sumac_error *error)
 {
     (void)call;
     assert(session->phase == PHASE_LEAVING);
     const bool is_over = session->leave_heard || error->reason == SUMAC_REASON_RUN_ENDED;
-    if (is_over && error->reason != SUMAC_REASON_SESSION_CLOSED) { /* then it does not count */
+    if (is_over && !is_against(error->reason)) {
         left(session);
         return;
     }

@@ -25,12 +25,12 @@ static void set_text(char *text, size_t text_bytes, const char *from)
     (void)text_print_line(text, text_bytes, "%s", from == NULL ? "" : from);
 }
 
-/* An answer, or a stream, is missing since then. Of ps 0 itself nothing ever is. */
+/* An answer, or a stream, is missing since then, or for longer. Of ps 0 itself nothing ever is. */
 static void miss(const struct judge *judge, uint32_t ps, uint64_t since_us)
 {
     struct judge_peer *peer = &judge->peers[ps];
 
-    if (peer->silent_us == 0 && !is_self(judge, ps))
+    if ((peer->silent_us == 0 || since_us < peer->silent_us) && !is_self(judge, ps))
         peer->silent_us = since_us;
 }
 
@@ -470,8 +470,9 @@ void judge_stream_down(struct judge *judge, uint32_t ps, const char *text, enum 
         judge_log(
             judge, "ps 0 lost its stream to ps %u at %s: %s", ps, peer->address,
             text == NULL ? "closed" : text);
-    /* It may have been silent for a while before the stream broke. */
-    miss(judge, ps, peer->heard_us);
+    /* It may have been silent for a while before the stream broke, or an order went out. */
+    if (peer->heard_us != 0)
+        miss(judge, ps, peer->heard_us);
     if (peer->up)
         peer->down_us = judge->now_us;
     peer->up = peer->writable = peer->greeted = false;

@@ -43,7 +43,7 @@ class Variables(unittest.TestCase):
             for source in pathlib.Path(SOURCE, folder).rglob("*.c"):
                 read.update(re.findall(r'(?:getenv\(|#define \w*VARIABLE )"(SUMAC_\w+)"', source.read_text(encoding="utf-8")))
         self.assertEqual(listed, read)
-        known = set(re.findall(r'PREFIX "(\w+)",', text_of("lib", "cluster", "misspelt_variable.c")))
+        known = set(re.findall(r'PREFIX "(\w+)",', text_of("lib", "cluster", "own_variables.c")))
         self.assertEqual({f"SUMAC_{name}" for name in known}, read - {"SUMAC_PROGRAM", "SUMAC_PROGRESS"})    # which few set by hand
 
 

@@ -258,10 +258,20 @@ class ParameterServers(unittest.TestCase):
         self.assertIn("pushed", member.text())
 
     def test_the_exit_code_of_a_ps_says_which_signal_it_obeyed(self):
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             cluster = self.cluster(ps=1)
+            cluster.ps[0].wait_for("^.* ps 0 listens on ")
             cluster.ps[0].signal(number)
             self.assertEqual(cluster.ps[0].wait(), 128 + number)
+            self.assertIn("ps 0 was told to terminate", cluster.ps[0].text())
+
+    def test_a_ps_under_nohup_outlives_its_terminal(self):
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)       # its children inherit that
+        self.addCleanup(signal.signal, signal.SIGHUP, before)
+        cluster = self.cluster(ps=1)
+        cluster.ps[0].wait_for("^.* ps 0 listens on ")
+        cluster.ps[0].signal(signal.SIGHUP)
+        cluster.member().wait_for("^joined$")
 
     def test_ps_0_says_with_which_code_each_ps_exits_after_ctrl_c(self):
         for of, codes, said in ((0, [130, 130], r"run ends with code 130: ps 0 was interrupted \(SIGINT\)"),

@@ -538,6 +538,28 @@ static void a_task_that_is_no_member_is_refused(void **state)
     sumac_cluster_deinit(&cluster);
 }
 
+/* Its join would take the place of the process that has the task. */
+static void a_variable_that_no_worker_can_read_is_refused_before_the_join(void **state)
+{
+    (void)state;
+    struct sumac_error error;
+    struct sumac_cluster cluster;
+    struct sumac_client *client = NULL;
+    const char *config = "{\"cluster\": {\"ps\": [\"127.0.0.1:1\"], \"worker\": [\"h1:1\"]}, "
+                         "\"task\": {\"type\": \"worker\", \"index\": 0}}";
+
+    assert_int_equal(sumac_cluster_parse(config, NULL, &cluster, &error), SUMAC_OK);
+    const struct sumac_client_options options = {.cluster = &cluster, .timeout_ms = 100};
+    setenv("SUMAC_SYNCHRONOUS", "yes", 1);
+
+    assert_int_equal(sumac_client_open(&options, &client, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_string_equal(
+        error.text, "SUMAC_SYNCHRONOUS is yes; 1 asks for synchronous steps, 0 for none");
+    unsetenv("SUMAC_SYNCHRONOUS");
+    sumac_cluster_deinit(&cluster);
+}
+
 /* Somebody starts a worker by hand: the example is a worker's, and the short way is said. */
 static void a_member_without_a_configuration_is_told_a_workers(void **state)
 {
@@ -782,6 +804,7 @@ int main(void)
         cmocka_unit_test(a_name_that_does_not_resolve_is_said),
         cmocka_unit_test(a_cluster_without_ps_is_refused),
         cmocka_unit_test(a_task_that_is_no_member_is_refused),
+        cmocka_unit_test(a_variable_that_no_worker_can_read_is_refused_before_the_join),
         cmocka_unit_test(a_member_without_a_configuration_is_told_a_workers),
         cmocka_unit_test(the_chief_is_the_first_member_and_the_workers_come_after_it),
         cmocka_unit_test(of_workers_in_a_map_no_count_is_told),

@@ -319,6 +319,30 @@ static void a_stream_that_breaks_late_does_not_begin_the_wait_anew(void **state)
     world_free(world);
 }
 
+/* An order went out in the meantime, and the time since then is no measure of the silence. */
+static void a_stream_that_breaks_after_an_order_does_not_begin_the_wait_anew(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_all_up(world);
+    world->ps[1].mute = true;
+    world_pass(world, 20 * SECOND);
+    world_join(world, "worker", 0, 1);
+    world_pass(world, 20 * SECOND);
+    world_down(world, 1);
+    world_pass(world, 10 * SECOND);
+    assert_true(world_logged(
+        world, "ps 0 waits for ps 1 at h1:1, last heard from 50 s ago (connection refused), to "
+               "hear who the members are; gives up in 10 s"));
+    assert_false(world->exited);
+
+    world_pass(world, 11 * SECOND);
+
+    assert_true(world->exited);
+    world_free(world);
+}
+
 static void a_healthy_ps_is_not_waited_for_however_often_a_line_is_due(void **state)
 {
     (void)state;
@@ -737,6 +761,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_is_not_reached_for_too_long_ends_the_run),
         cmocka_unit_test(a_ps_that_is_up_and_silent_is_lost_when_its_time_is_over),
         cmocka_unit_test(a_stream_that_breaks_late_does_not_begin_the_wait_anew),
+        cmocka_unit_test(a_stream_that_breaks_after_an_order_does_not_begin_the_wait_anew),
         cmocka_unit_test(a_healthy_ps_is_not_waited_for_however_often_a_line_is_due),
         cmocka_unit_test(a_ps_that_was_terminated_ends_the_run_at_once),
         cmocka_unit_test(a_ps_that_refuses_ps_0_is_as_good_as_not_there),

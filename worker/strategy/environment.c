@@ -11,6 +11,7 @@
 #include "error.h"
 #include "member_jobs.h"
 #include "options.h"
+#include "own_variables.h"
 #include "started_ps.h"
 
 struct surroundings {

@@ -11,6 +11,7 @@
 
 #include "error.h"
 #include "own_functions.h"
+#include "own_variables.h"
 #include "devices.h"
 #include "options.h"
 #include "peers.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* misspelt_variable.c (test) -- which variables in the environment are said to be misspelt. */
-#include "misspelt_variable.h"
+/* own_variables.c (test) -- which variables in the environment are misspelt, and what they say. */
+#include "own_variables.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* misspelt_variable.c -- compare the names in the environment with those that Sumac reads. */
+/* own_variables.c -- Sumac's variables in this process's environment. */
 #define _GNU_SOURCE /* environ */
-#include "misspelt_variable.h"
+#include "own_variables.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,4 +47,16 @@ const char *misspelt_variable(char name[MISSPELT_VARIABLE_BYTES])
             return meant - PREFIX_BYTES;
     }
     return NULL;
+}
+
+enum sumac_status synchronous_from_environment(bool *synchronous, struct sumac_error *error)
+{
+    const char *text = getenv("SUMAC_SYNCHRONOUS");
+
+    *synchronous = text != NULL && strcmp(text, "1") == 0;
+    if (text == NULL || text[0] == '\0' || *synchronous || strcmp(text, "0") == 0)
+        return SUMAC_OK;
+    return fail(
+        error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
+        "SUMAC_SYNCHRONOUS is %.64s; 1 asks for synchronous steps, 0 for none", text);
 }
