@@ -244,6 +244,8 @@ ask(struct roster *roster, const struct inquiry *inquiry, struct answers *answer
     struct answers made = {.count = roster->count};
     struct rpc_poller *poller = NULL;
 
+    if (rpc_check_threads(error) != SUMAC_OK)
+        return SUMAC_RESOURCE_EXHAUSTED;
     arena_init(&made.arena, &memory_heap, (size_t)roster->count * WIRE_ARENA_BYTES_MAX);
     made.replies = calloc(roster->count, sizeof *made.replies);
     struct question *questions = calloc(roster->count, sizeof *questions);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "plural.h"
@@ -472,7 +473,11 @@ static int serve(struct ps *ps)
     if (ps_config_make(&ps->options, &ps->config, &error) != SUMAC_OK)
         return fail_start(ps, &error);
     if (!take_resources(ps)) {
-        ps_log(ps->index, "ps %u cannot start: no memory, or no thread to be had", ps->index);
+        ps_log(
+            ps->index,
+            "ps %u cannot start: no memory, or no thread to be had; raise its limits (ulimit -u, "
+            "-v)",
+            ps->index);
         return PS_EXIT_NO_MEMORY;
     }
     if (listen_on_port(ps, &error) != SUMAC_OK)
@@ -491,6 +496,7 @@ static int serve(struct ps *ps)
 int ps_run(const struct ps_options *options)
 {
     struct ps *const ps = calloc(1, sizeof *ps);
+    struct sumac_error error;
 
     if (ps == NULL)
         return PS_EXIT_NO_MEMORY;
@@ -499,8 +505,15 @@ int ps_run(const struct ps_options *options)
     ps->index = options->cluster->task_index;
     ps->newcomer.ps = ps;
     ps_signals_block(ps);
+    if (rpc_check_threads(&error) != SUMAC_OK) {
+        const int failed = fail_start(ps, &error);
+        free(ps);
+        return failed;
+    }
     rpc_init();
     const int exit_code = serve(ps);
+    if (ps->core == NULL && exit_code == PS_EXIT_NO_MEMORY)
+        _exit(exit_code); /* gRPC's shutdown may wait for threads that it could not start */
     ps->exiting = true;
     give_resources(ps);
     ps_signals_restore(ps);

@@ -117,6 +117,8 @@ static enum sumac_status open_in(
         status = client_check_member(options->cluster, error);
     if (status == SUMAC_OK && !options->reader && !options->observer)
         status = synchronous_from_environment(&synchronous, error);
+    if (status == SUMAC_OK)
+        status = rpc_check_threads(error);
     if (status != SUMAC_OK)
         return status;
     struct sumac_client *made = make(options);

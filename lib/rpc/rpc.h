@@ -27,6 +27,9 @@ struct rpc_server;
 struct rpc_channel;
 struct rpc_call;
 
+/* Before rpc_init, once for each process. Fails  RESOURCE_EXHAUSTED: gRPC could not start its
+ * threads here, and would wait for them without end. */
+enum sumac_status rpc_check_threads(struct sumac_error *error);
 /* gRPC's init and shutdown, counted. After any fork. */
 void rpc_init(void);
 void rpc_deinit(void);
