@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "error.h"
 #include "plural.h"
@@ -513,7 +512,7 @@ int ps_run(const struct ps_options *options)
     rpc_init();
     const int exit_code = serve(ps);
     if (ps->core == NULL && exit_code == PS_EXIT_NO_MEMORY)
-        _exit(exit_code); /* gRPC's shutdown may wait for threads that it could not start */
+        ps_exit_at_once(exit_code);
     ps->exiting = true;
     give_resources(ps);
     ps_signals_restore(ps);

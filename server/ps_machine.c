@@ -186,3 +186,5 @@ void ps_signals_restore(const struct ps *ps)
     /* The others stay blocked: the exit code is decided. */
     (void)sigaction(SIGPIPE, &ps->pipe_before, NULL);
 }
+
+void ps_exit_at_once(int exit_code) { _exit(exit_code); }

@@ -266,5 +266,7 @@ void ps_log_move(void);
 void ps_signals_block(struct ps *ps);
 int ps_signals_take(const struct ps *ps);
 void ps_signals_restore(const struct ps *ps);
+/* Without a word to gRPC, whose shutdown may wait for threads that it could not start. */
+void ps_exit_at_once(int exit_code);
 
 #endif

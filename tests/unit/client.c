@@ -389,60 +389,6 @@ static void a_variable_says_its_shards_and_makes_a_tensor_that_fits(void **state
     forget(&known);
 }
 
-/* ---- exit codes */
-
-static int exit_code(enum sumac_status status, enum sumac_reason reason)
-{
-    const struct sumac_error error = {.status = status, .reason = reason};
-
-    return sumac_exit_code(&error);
-}
-
-static void an_exit_code_says_whether_a_restart_may_help(void **state)
-{
-    (void)state;
-    assert_int_equal(exit_code(SUMAC_OK, SUMAC_REASON_UNSPECIFIED), 0);
-    assert_int_equal(sumac_exit_code(NULL), 0);
-    assert_int_equal(exit_code(SUMAC_INVALID_ARGUMENT, SUMAC_REASON_WRONG_SHAPE), 2);
-    assert_int_equal(exit_code(SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED), 2);
-    assert_int_equal(exit_code(SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER), 2);
-    assert_int_equal(exit_code(SUMAC_FAILED_PRECONDITION, SUMAC_REASON_PROTOCOL_VERSION), 2);
-    assert_int_equal(exit_code(SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING), 138);
-    assert_int_equal(exit_code(SUMAC_ABORTED, SUMAC_REASON_SESSION_CLOSED), 138);
-    assert_int_equal(exit_code(SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST), 138);
-    assert_int_equal(exit_code(SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT), 138);
-    assert_int_equal(exit_code(SUMAC_ABORTED, SUMAC_REASON_STEP_LATE), 138);
-    assert_int_equal(exit_code(SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED), 0);
-}
-
-static void a_late_step_is_said_and_ends_no_program(void **state)
-{
-    (void)state;
-    const struct sumac_error error = {
-        .status = SUMAC_ABORTED, .reason = SUMAC_REASON_STEP_LATE, .text = "step 7 was taken"};
-
-    sumac_check(error.status, &error); /* it returns */
-}
-
-/* Of a connection that broke, or a server of somebody else's. */
-static void without_a_reason_the_status_says_whether_a_restart_may_help(void **state)
-{
-    (void)state;
-    static const enum sumac_status again[] = {
-        SUMAC_UNAVAILABLE, SUMAC_DEADLINE_EXCEEDED, SUMAC_ABORTED, SUMAC_CANCELLED,
-        SUMAC_DATA_LOSS,   SUMAC_INTERNAL,          SUMAC_UNKNOWN};
-    static const enum sumac_status never[] = {
-        SUMAC_INVALID_ARGUMENT,    SUMAC_NOT_FOUND,    SUMAC_ALREADY_EXISTS,
-        SUMAC_RESOURCE_EXHAUSTED,  SUMAC_OUT_OF_RANGE, SUMAC_UNIMPLEMENTED,
-        SUMAC_FAILED_PRECONDITION,
-    };
-
-    for (size_t i = 0; i < sizeof again / sizeof again[0]; i++)
-        assert_int_equal(exit_code(again[i], SUMAC_REASON_UNSPECIFIED), 138);
-    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++)
-        assert_int_equal(exit_code(never[i], SUMAC_REASON_UNSPECIFIED), 2);
-}
-
 /* ---- open, without anybody there */
 
 /* "127.0.0.1:PORT" of a port that nobody listens on while the socket is kept. */
@@ -798,8 +744,6 @@ int main(void)
         cmocka_unit_test(an_unknown_function_is_refused_with_those_that_there_are),
         cmocka_unit_test(a_hyperparameter_of_another_function_is_refused_with_its_own),
         cmocka_unit_test(a_variable_says_its_shards_and_makes_a_tensor_that_fits),
-        cmocka_unit_test(an_exit_code_says_whether_a_restart_may_help),
-        cmocka_unit_test(a_late_step_is_said_and_ends_no_program),
         cmocka_unit_test(a_ps_that_never_appears_is_named),
         cmocka_unit_test(a_name_that_does_not_resolve_is_said),
         cmocka_unit_test(a_cluster_without_ps_is_refused),
@@ -808,7 +752,6 @@ int main(void)
         cmocka_unit_test(a_member_without_a_configuration_is_told_a_workers),
         cmocka_unit_test(the_chief_is_the_first_member_and_the_workers_come_after_it),
         cmocka_unit_test(of_workers_in_a_map_no_count_is_told),
-        cmocka_unit_test(without_a_reason_the_status_says_whether_a_restart_may_help),
         cmocka_unit_test(a_client_is_called_by_its_task_or_by_what_it_is),
         cmocka_unit_test(a_line_on_standard_error_has_its_time_and_whose_it_is),
         cmocka_unit_test(the_room_that_a_variable_takes_is_that_of_all_its_shards_on_a_ps),

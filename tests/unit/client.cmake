@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # lib/client, as far as it needs no server.
 sumac_unit_test(client USES client session_check)
+sumac_unit_test(exit_code USES client)
 sumac_unit_test(client_shards USES client session_check)
 sumac_unit_test(client_catalogue USES client session_check)
 sumac_unit_test(client_transfers USES client session_check)

@@ -24,7 +24,7 @@ if(TARGET ps)
     -Wl,--wrap=rpc_server_drain -Wl,--wrap=rpc_server_start -Wl,--wrap=ps_log
     -Wl,--wrap=rpc_server_open -Wl,--wrap=update_run -Wl,--wrap=ps_heap_trim
     -Wl,--wrap=ps_now_us -Wl,--wrap=rpc_poll -Wl,--wrap=ps_peers_end -Wl,--wrap=rpc_server_calls
-    -Wl,--wrap=rpc_server_is_down)
+    -Wl,--wrap=rpc_server_is_down -Wl,--wrap=ps_exit_at_once)
   # A server and its client, and no core.
   foreach(test ps_served ps_peers)
     sumac_unit_test(${test} USES ps)

@@ -38,6 +38,7 @@ static struct life {
     bool says_goodbye;
     uint64_t drained_us, now_us;
     uint32_t found;
+    int at_once;       /* it leaves with this code, and does not close gRPC */
     char logged[1024]; /* last */
 } life;
 
@@ -50,6 +51,11 @@ int __wrap_ps_signals_take(const struct ps *ps)
 
     return look < SIGNALS_MAX ? life.signals[look] : 0;
 }
+
+void __wrap_ps_exit_at_once(int exit_code);
+
+/* It returns, so that the test goes on. */
+void __wrap_ps_exit_at_once(int exit_code) { life.at_once = exit_code; }
 
 uint64_t __wrap_ps_random_bits(struct ps_random *random);
 
@@ -250,6 +256,7 @@ static void what_keeps_a_ps_from_starting_is_its_exit_code(void **state)
         assert_int_equal(run_as("ps"), cases[i].exit_code);
         assert_string_equal(life.logged, cases[i].logged);
         assert_int_equal(life.steps, 0);
+        assert_int_equal(life.at_once, cases[i].exit_code == PS_EXIT_NO_MEMORY ? 137 : 0);
     }
     life = (struct life){.start = SUMAC_OK};
     assert_int_equal(run_as("worker"), PS_EXIT_MISUSED);
