@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """deploy/slurm/sumac.sbatch on a Slurm of one node, which is made for this test in namespaces of its own and ends with it."""
+import contextlib
 import os
 import re
 import subprocess
@@ -49,7 +50,7 @@ exec {BUILD}/digits --seconds 600"""
 
 # srun and scontrol where there is no Slurm: one task on one host. A task that fails in its first seconds, as SECONDS counts them, waits.
 SRUN = """while [[ $1 == --* ]]; do shift; done; export TASK=$$ SECONDS=${AGE:-60}; exec "$@" """
-SCONTROL = """[ -z "$STOP" ] || kill -TERM $TASK; [ -z "$3" ] || echo h1 """
+SCONTROL = """for signal in $STOP; do kill -$signal $TASK; done; [ -z "$3" ] || echo h1 """
 
 
 class NoJob(unittest.TestCase):
@@ -91,16 +92,16 @@ class NoJob(unittest.TestCase):
     def test_a_program_that_a_node_cannot_start_is_named_with_the_remedy(self):
         with tempfile.NamedTemporaryFile() as plain:
             for program, ended_with, text in (
-                    ("no_such_program", 127, "has no no_such_program in its PATH: install it there, or export PATH before sbatch"),
-                    ("./no_such_program", 127, "has no file ./no_such_program: give a path that is on every node"),
-                    (plain.name, 126, f"cannot execute {plain.name}: make it executable (chmod +x)")):
+                    ("no_such_program", 127, "has no program 'no_such_program' in its PATH: install it there, or export PATH before sbatch"),
+                    ("./no_such_program", 127, "has no file './no_such_program': give a path that is on every node"),
+                    (plain.name, 126, f"cannot execute '{plain.name}': make it executable (chmod +x)")):
                 with self.subTest(program):
                     code, said = self.become((program,), SLURM_PROCID="2", SLURMD_NODENAME="h1")
                     self.assertEqual((code, said), (ended_with, f"sumac.sbatch: node h1 {text}\n"))
 
     def test_a_ps_without_sumac_is_named_with_the_remedy(self):
         code, said = self.become(has_sumac=False, SLURMD_NODENAME="h1")
-        self.assertEqual((code, said), (127, "sumac.sbatch: node h1 has no sumac in its PATH: install it there, or export PATH "
+        self.assertEqual((code, said), (127, "sumac.sbatch: node h1 has no program 'sumac' in its PATH: install it there, or export PATH "
                                              "before sbatch\n"))
 
     def test_two_jobs_share_no_port(self):
@@ -124,13 +125,20 @@ class NoJob(unittest.TestCase):
         self.assertGreater(time.monotonic() - began, 3)
 
     def test_a_task_that_slurm_stops_adds_no_exit_code(self):
-        for code in (143, 5):
-            with self.subTest(code):
-                self.assertEqual(self.become(("sh", "-c", f"kill -TERM $TASK; exit {code}"), SLURM_PROCID="2"), (0, ""))
+        """SIGCONT is what tells Slurm's stop from a SIGTERM that somebody sends to a job that is to end early."""
+        for code in (143, 9, 0):
+            for signals, ended_with in ((("CONT", "TERM"), 0), (("TERM",), code), (("CONT",), code)):
+                with self.subTest(code=code, signals=signals):
+                    script = "".join(f"kill -{signal} $TASK; " for signal in signals) + f"exit {code}"
+                    self.assertEqual(self.become(("sh", "-c", script), SLURM_PROCID="2"), (ended_with, ""))
 
     def test_a_task_that_slurm_stops_before_its_program_starts_none(self):
         """A ps that started after the end of its step would wait for its first worker until Slurm kills it."""
-        self.assertEqual(self.become(("echo", "started"), SLURM_PROCID="2", STOP="1"), (0, ""))
+        for signals, ended_with in (("CONT TERM", 0), ("TERM", 143)):
+            self.assertEqual(self.become(("echo", "started"), SLURM_PROCID="2", STOP=signals), (ended_with, ""))
+
+    def test_two_dashes_before_the_program_are_sumac_runs(self):
+        self.assertEqual(self.become(("--", "echo", "started"), SLURM_PROCID="2"), (0, "started\n"))
 
     def test_the_ps_get_the_options_of_a_variable(self):
         for options, words in (("", "ps"), ("--staging-max 512M  --bind 127.0.0.1", "ps --staging-max 512M --bind 127.0.0.1")):
@@ -264,6 +272,25 @@ class Slurm(unittest.TestCase):
                 self.assertEqual(ended_with, code, printed)
                 self.assertNotRegex(printed, "Terminated|Killed")
                 self.assertRegex(printed, rf"\nsumac.sbatch: the job ends with {code}: correct that error before you start the job again\n$")
+
+    def test_a_job_that_somebody_ends_with_sigterm_has_not_ended_well(self):
+        """Slurm gives a job no state of its own for that: a job that depends on this one with afterok must not start."""
+        output, job = self.submit(8950, os.path.join(BUILD, "digits"), "--seconds", "600")
+        number = job.wait_for(r"Submitted batch job (\d+)").group(1)
+        deadline = time.monotonic() + PATIENCE_S
+        printed = ""
+        while "joined as worker 1" not in printed and time.monotonic() < deadline:
+            time.sleep(0.2)
+            with contextlib.suppress(FileNotFoundError), open(output, encoding="utf-8", errors="replace") as file:
+                printed = file.read()
+        cancel = self.host.start("scancel", "--signal", "TERM", number, environment=self.environment)
+        self.assertEqual(cancel.wait(), 0, cancel.lines)
+        self.assertEqual(job.wait(PATIENCE_S), 143, printed)
+
+    def test_variables_that_sbatch_was_told_to_leave_out_do_not_matter(self):
+        """srun goes by them, too, and would leave out those that the script sets for its tasks."""
+        _, job = self.submit(8960, os.path.join(BUILD, "first"), SLURM_EXPORT_ENV="PATH")
+        self.assertEqual(job.wait(PATIENCE_S * 3), 0)
 
     def test_srun_in_place_of_sbatch_is_refused(self):
         """Each of its tasks would run the script, and the srun of the script would wait for a place without limit."""
