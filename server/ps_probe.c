@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_probe.c -- another ps than ps 0, before the first join: asks at ps 0's listed address who
- * answers there, so that its wait can say why that call, or the join, does not come.
+/* ps_probe.c -- before the first join a ps asks at ps 0's listed address who answers there, so that
+ * its wait can say why the call of ps 0, or the join, does not come. ps 0 asks, too: the list may
+ * name another host, or two processes have its index.
  *
  * ps 0 calls the others, so it may be reached by no process and still have met all of them. What is
  * asked is what a client asks first: a List of no variables. It says who answers, and where that ps
@@ -57,7 +58,6 @@ static void begin(struct ps *ps, const char *address, uint64_t now_us)
 
     request.after_id = UINT64_MAX; /* no variables */
     ps_probe_end(ps);
-    ps->probe.due_us = now_us + (uint64_t)PROBE_APART_MS * 1000u;
     if (rpc_channel_open(ps->poller, address, &ps->probe.channel) != SUMAC_OK ||
         rpc_channel_call(
             ps->probe.channel,
@@ -74,12 +74,13 @@ static void begin(struct ps *ps, const char *address, uint64_t now_us)
 
 void ps_probe_tick(struct ps *ps, uint64_t now_us)
 {
-    if (ps->index == 0 || ps->exiting)
+    if (ps->exiting || now_us < ps->probe.due_us)
         return;
     const struct lane *const lane = ps_core_lane(ps->core);
     const char *const address = lane_ps0_address(lane);
+    ps->probe.due_us = now_us + (uint64_t)PROBE_APART_MS * 1000u;
     if (!lane_seeks_ps0(lane))
         ps_probe_end(ps);
-    else if (address != NULL && ps->probe.call == NULL && now_us >= ps->probe.due_us)
+    else if (address != NULL && ps->probe.call == NULL)
         begin(ps, address, now_us);
 }

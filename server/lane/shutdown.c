@@ -263,7 +263,8 @@ static void describe_found(struct lane *lane, const wire_list_reply *reply)
     else if (lane->any_hello)
         (void)text_print_line(
             found, bytes,
-            "is that of another ps 0, of cluster %016" PRIx64 "; give each run its own addresses",
+            "is that of another ps 0, of cluster %016" PRIx64
+            "; give each run its own addresses, or correct the index of one of them",
             reply->cluster_id);
     else if (lists_differ)
         (void)text_print_line(found, bytes, "answers, but %s", error.text);
@@ -280,13 +281,11 @@ static void describe_found(struct lane *lane, const wire_list_reply *reply)
 
 bool lane_seeks_ps0(const struct lane *lane)
 {
-    return lane->index != 0 && !lane->joined_once && !lane->ended && !lane->exited &&
-           !lane->coordinator_confirmed;
+    return !lane->joined_once && !lane->ended && !lane->exited && !lane->coordinator_confirmed;
 }
 
 void lane_shutdown_probed(struct lane *lane, const struct lane_event *event)
 {
-    assert(lane->index != 0);
     lane->coordinator_silent = event->text != NULL;
     lane->coordinator_differs = false;
     if (event->text == NULL)
@@ -363,12 +362,24 @@ static uint64_t silent_for_ms(const struct lane *lane)
     return (lane->now_us - lane->coordinator_heard_us) / 1000;
 }
 
+/* Nobody who goes by the list finds this ps 0. The judge says for whom it waits. */
+static char *ps0_wait(struct lane *lane)
+{
+    if (lane->exited || lane->ended || lane->joined_once || lane->coordinator_found[0] == '\0')
+        return NULL;
+    return out_text(
+        &lane->out, "the listed address of ps 0, %s, %s%s", coordinator_address(lane),
+        lane->coordinator_found, lane->coordinator_silent ? ps0_remedy(lane, MOVE_PS0) : "");
+}
+
 char *lane_shutdown_wait(struct lane *lane)
 {
     const uint64_t silent_ms = silent_for_ms(lane);
     const bool silent = is_silent(lane, silent_ms);
 
-    if (lane->index == 0 || lane->exited || lane->ended || (lane->joined_once && !silent))
+    if (lane->index == 0)
+        return ps0_wait(lane);
+    if (lane->exited || lane->ended || (lane->joined_once && !silent))
         return NULL;
     if (!lane->any_hello && has_limit(lane))
         return out_text(
@@ -395,15 +406,15 @@ void lane_shutdown_watch(struct lane *lane)
     const uint64_t silent_ms = silent_for_ms(lane);
 
     assert(lane->now_us >= lane->coordinator_heard_us);
-    if (lane->index == 0 || lane->exited || lane->ended)
+    if (lane->exited || lane->ended)
         return;
-    if (has_limit(lane) && lane->now_us >= gives_up_us(lane)) {
+    if (lane->index != 0 && has_limit(lane) && lane->now_us >= gives_up_us(lane)) {
         give_up(lane, silent_ms);
         return;
     }
     const char *wait = lane->now_us < lane->report_due_us ? NULL : lane_shutdown_wait(lane);
     if (wait == NULL)
         return;
-    plan_next_report(lane, is_silent(lane, silent_ms));
+    plan_next_report(lane, lane->index != 0 && is_silent(lane, silent_ms));
     out_log(&lane->out, "%s", wait);
 }

@@ -106,8 +106,20 @@ class Reached(unittest.TestCase):
         cluster.start_ps(0, ["--port", str(port)])
 
         cluster.ps[0].wait_for(f"ps 0 listens on 127.0.0.1:{port}, and its listed address is {listed}: the other processes look for it there")
+        cluster.ps[0].wait_for(rf"the listed address of ps 0, {listed}, does not answer \(Connection refused\): correct the host, --port or ")
         cluster.ps[1].wait_for(f"waits for the first join, of worker 0; ps 0 has called, but its listed address {listed} does not answer "
                                r"\(Connection refused\): correct the host, --port or --bind of ps 0, .*; this wait has no limit, so far ")
+
+    def test_a_second_ps_0_says_that_there_is_another(self):
+        """As on two hosts whose configurations have one index: neither finds the port taken."""
+        cluster = self.cluster(workers=1)
+        cluster.start_ps(0)
+        second = cluster.add(Process([SUMAC, "ps", "--bind", "127.0.0.1", "--port", str(free_ports(1)[0]), *REPORTS],
+                                     cluster.environment("ps", 0)))
+
+        second.wait_for(f"the listed address of ps 0, {cluster.addresses()[0]}, is that of another ps 0, of cluster [0-9a-f]+; give each run "
+                        "its own addresses, or correct the index of one of them")
+        self.assertNotIn("the listed address", cluster.ps[0].text())
 
     def test_a_ps_0_that_looks_elsewhere_for_another_ps_is_said_to(self):
         cluster = self.cluster()

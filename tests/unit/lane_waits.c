@@ -188,6 +188,37 @@ static void a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs(void **s
     assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n")); /* then */
 }
 
+/* It waits for the first join, and nobody who goes by the list finds it. */
+static void ps_0_says_where_its_listed_address_leads_until_somebody_joins(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.index = 0;
+    config.ps_count = 2;
+    talk_make(talk, &config);
+    talk->shows_logs = true;
+    assert_true(lane_seeks_ps0(talk->lane));
+    seconds_pass(talk, 5);
+    assert_null(strstr(talk->text, "listed address")); /* nothing is known */
+
+    probe(talk, "refused", 0, 0, NULL);
+    talk_tick(talk, 1000);
+    assert_non_null(strstr(
+        talk->text, "log the listed address of ps 0, h0:1, does not answer (refused): correct the "
+                    "host, --port or --bind of ps 0, or that address in the list\n"));
+    probe(talk, NULL, 1, 7, "h1:1");
+    talk_forget(talk);
+    seconds_pass(talk, 20);
+    assert_non_null(
+        strstr(talk->text, "the listed address of ps 0, h0:1, is that of ps 1: correct the index"));
+    assert_true(lane_seeks_ps0(talk->lane));
+
+    seconds_pass(talk, 100); /* it is not what ends a run */
+
+    assert_null(strstr(talk->text, "exit "));
+}
+
 /* ps 0 calls the others: that says nothing about its own address. */
 static void a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0(void **state)
 {
@@ -458,6 +489,7 @@ int main(void)
         talk_test(a_ps_that_ps_0_never_calls_ends_with_2_if_their_configurations_differ),
         talk_test(a_ps_that_finds_another_one_at_ps_0s_address_to_the_end_ends_with_2),
         talk_test(a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs),
+        talk_test(ps_0_says_where_its_listed_address_leads_until_somebody_joins),
         talk_test(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0),
         talk_test(localhost_beside_other_hosts_is_what_to_correct),
         talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),

@@ -260,7 +260,7 @@ static inline int ps_set_up(void **state)
     served = made;
     made->ps = ps;
     ps->newcomer.ps = ps;
-    ps->wake_us = ps->redial_us = UINT64_MAX;
+    ps->wake_us = ps->redial_us = ps->probe.due_us = UINT64_MAX;
     ps->ticked_us = ps->looked_round_us = ps_now_us();
     rpc_init();
     release_queue_init(&ps->released);

@@ -172,7 +172,7 @@ static int set_up(void **state)
     assert_non_null(ps);
     machine = (struct machine){.ps = ps, .now_us = BEGIN_US, .exits_at = LANE_EVENT_START};
     ps->ticked_us = ps->looked_round_us = BEGIN_US;
-    ps->wake_us = ps->redial_us = UINT64_MAX;
+    ps->wake_us = ps->redial_us = ps->probe.due_us = UINT64_MAX;
     release_queue_init(&ps->released);
     pool_init(&ps->helds, &memory_heap, sizeof(struct ps_held), 4);
     assert_true(ps_links_init(&ps->links));

@@ -427,7 +427,7 @@ static void what_has_come_is_heard_between_the_steps_of_long_work(void **state)
     assert_true(ps_random_init(&ps->random));
     assert_true(compute_pool_create(0, &ps->pool));
     release_queue_init(&ps->released);
-    ps->redial_us = UINT64_MAX;
+    ps->redial_us = ps->probe.due_us = UINT64_MAX;
     ps->looked_round_us = ps_now_us();
     for (int i = 0; i < 2; i++) {
         goes_on = i == 1;
@@ -470,7 +470,7 @@ static void who_was_refused_is_not_logged_every_second(void **state)
     assert_true(ps_random_init(&ps->random));
     assert_true(compute_pool_create(0, &ps->pool));
     release_queue_init(&ps->released);
-    ps->redial_us = UINT64_MAX;
+    ps->redial_us = ps->probe.due_us = UINT64_MAX;
 
     assert_int_equal(logged_after(ps, 0), 1);
     assert_int_equal(logged_after(ps, 1000000), 0);
