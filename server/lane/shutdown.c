@@ -362,7 +362,7 @@ static uint64_t silent_for_ms(const struct lane *lane)
     return (lane->now_us - lane->coordinator_heard_us) / 1000;
 }
 
-/* Nobody who goes by the list finds this ps 0. The judge says for whom it waits. */
+/* Its listed address does not lead to this ps 0. The judge says for whom it waits. */
 static char *ps0_wait(struct lane *lane)
 {
     if (lane->exited || lane->ended || lane->joined_once || lane->coordinator_found[0] == '\0')

@@ -41,7 +41,7 @@ static void a_late_step_is_said_and_ends_no_program(void **state)
     sumac_check(error.status, &error); /* it returns */
 }
 
-/* A connection broke, or a server is somebody else's. */
+/* A connection broke, or a server is not Sumac's. */
 static void without_a_reason_the_status_says_whether_a_restart_may_help(void **state)
 {
     (void)state;

@@ -188,7 +188,7 @@ static void a_ps_that_ps_0_never_calls_ends_with_138_if_nothing_differs(void **s
     assert_non_null(strstr(talk->text, "exit 138 PS_MISSING\n")); /* then */
 }
 
-/* It waits for the first join, and nobody who goes by the list finds it. */
+/* It waits for the first join, and its listed address does not lead to it. */
 static void ps_0_says_where_its_listed_address_leads_until_somebody_joins(void **state)
 {
     struct talk *const talk = *state;
