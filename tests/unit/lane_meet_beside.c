@@ -117,6 +117,23 @@ static void other_pulls_are_not_answered_beside(void **state)
     talk_expect(world.talk, "beside pulled 7 error MALFORMED\n");
 }
 
+static void one_with_a_payload_is_not_answered_beside(void **state)
+{
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    uint8_t byte = 0;
+    struct world world;
+
+    begin(&world, *state);
+    world.asks_beside = true;
+    ask_beside(&world, 1, &request);
+    request.pulls[0]->payload = (wire_bytes){.len = 1, .data = &byte};
+
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+
+    talk_expect(world.talk, "beside pulled 1 error MALFORMED\n");
+    assert_non_null(strstr(world.talk->refused, "has a payload"));
+}
+
 static void more_pulls_than_a_message_may_have_end_the_stream(void **state)
 {
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
@@ -200,6 +217,7 @@ int main(void)
         talk_test(what_is_cancelled_beside_is_not_said),
         talk_test(with_its_stream_what_was_asked_beside_is_gone),
         talk_test(of_a_closed_session_nothing_is_said_beside),
+        talk_test(one_with_a_payload_is_not_answered_beside),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -607,6 +607,20 @@ static void of_a_closed_session_no_round_is_asked_for(void **state)
     talk_expect(world.talk, "pulled 1 error SESSION_UNKNOWN\n");
 }
 
+static void of_no_session_no_round_is_asked_for(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.pull[1] = talk_pull_stream(world.talk, 0);
+    talk_forget(world.talk);
+
+    ask(&world, 1);
+
+    talk_expect(world.talk, "pulled 1 error SESSION_UNKNOWN\n");
+    assert_non_null(strstr(world.talk->refused, "its session is not known"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -634,6 +648,7 @@ int main(void)
         talk_test(a_commit_names_so_many_rounds_that_wait),
         talk_test(a_pull_names_a_round_and_nothing_else),
         talk_test(of_a_closed_session_no_round_is_asked_for),
+        talk_test(of_no_session_no_round_is_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

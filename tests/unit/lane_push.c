@@ -351,6 +351,23 @@ static void a_part_sent_again_may_carry_its_own_commit(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
+/* The duplicate is older: it was sent before its client could commit it. */
+static void a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    struct talk_part first = part(1, 0, one), second = part(2, 1, ten);
+
+    first.eager = second.eager = true;
+    talk_part(talk, streams.push, &second);
+    second.eager = false;
+    talk_part(talk, streams.push, &second); /* when */
+    talk_expect(talk, "staged 2\nstaged 2\n");
+    talk_part(talk, streams.push, &first);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\ndone 2 [2]\n"); /* then */
+}
+
 static void a_part_that_broke_off_is_dropped(void **state)
 {
     struct talk *const talk = *state;
@@ -707,6 +724,7 @@ int main(void)
         talk_test(a_part_sent_again_on_a_new_stream_is_staged_once),
         talk_test(a_part_sent_again_while_it_is_applied_is_not_staged_again),
         talk_test(a_part_sent_again_may_carry_its_own_commit),
+        talk_test(a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had),
         talk_test(a_part_that_broke_off_is_dropped),
         talk_test(what_has_come_of_a_part_when_its_session_closes_is_dropped),
         talk_test(a_stream_of_a_larger_generation_ends_the_older_one),

@@ -26,6 +26,7 @@ static void a_step_is_made_of_what_ps_0_says(void **state)
     talk_take(talk, 1, "13");
 
     talk_expect(talk, "done 1 [1]\ndone 1 [1]\nreport 7\nreport step 1 over\n");
+    assert_int_equal(talk->open_step, 2); /* both hear which step is the next */
     assert_value_is(talk, &members, 5);
 }
 

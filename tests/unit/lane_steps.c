@@ -460,6 +460,24 @@ static void a_contribution_that_is_not_committed_is_missing(void **state)
     assert_non_null(strstr(text, "1 of 2 have come"));
 }
 
+/* The contribution to the second step comes first. */
+static void the_largest_step_that_was_contributed_to_is_seen(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    const struct talk_part second = contribution(2, (float[]){1}, 1);
+    const struct talk_part first = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk_part(talk, members.push[1], &second);
+    talk_part(talk, members.push[1], &first);
+    talk_forget(talk);
+
+    talk_open(talk, 3);
+
+    assert_int_equal(talk_times_said(talk, "seen step 2"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +499,7 @@ int main(void)
         talk_test(a_lost_member_fails_no_step_before_its_first),
         talk_test(a_wait_for_a_step_names_some_members_and_counts_all),
         talk_test(a_contribution_that_is_not_committed_is_missing),
+        talk_test(the_largest_step_that_was_contributed_to_is_seen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,7 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
     }
     for (size_t i = 0; i < answer->n_done; i++) {
         assert_int_equal(answer->done[i]->version_epoch, EPOCH);
+        talk->open_step = answer->done[i]->open_step;
         say(talk, "done %" PRIu64, answer->done[i]->sequence);
         if (answer->done[i]->voided)
             say(talk, " voided");

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lane_opened.h"
+#include "part_state.h"
 #include "step.h"
 
 /* The hello that ps 0 said in talk_start. */
@@ -597,6 +598,40 @@ static void a_refusal_is_said_again_on_a_new_stream(void **state)
     talk_expect(talk, "greeting\nrefused 1 UNKNOWN_SHARD\n");
 }
 
+/* The push stream has said the refusal. */
+static void of_refusals_nothing_is_said_again_because_a_reader_comes(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part unknown = part(1, 0);
+
+    unknown.shard = 4711;
+    talk_part(talk, stream, &unknown);
+    talk_expect(talk, "refused 1 UNKNOWN_SHARD\n");
+
+    (void)talk_pull_stream(talk, 1);
+
+    assert_int_equal(talk_times_said(talk, "refused"), 0);
+}
+
+/* Texts of refusals take memory. A session needs none of them once its client was told its end. */
+static void what_was_said_to_who_is_closed_is_not_kept(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part unknown = part(1, 0);
+
+    unknown.shard = 4711;
+    talk_part(talk, stream, &unknown);
+    assert_int_equal(talk->lane->parts->refusals.used, 1);
+
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 1);
+
+    assert_int_equal(talk_times_said(talk, "closed 0 voided 1"), 1);
+    assert_int_equal(talk->lane->parts->refusals.used, 0);
+}
+
 /* The push is applied, though the session is being closed. */
 static void a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes(void **state)
 {
@@ -660,6 +695,8 @@ int main(void)
         talk_test(a_refusal_is_said_again_on_a_new_stream),
         talk_test(a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes),
         talk_test(a_pull_that_waited_for_a_push_hears_of_that_push),
+        talk_test(of_refusals_nothing_is_said_again_because_a_reader_comes),
+        talk_test(what_was_said_to_who_is_closed_is_not_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_pull_turns.c -- the pulls of one stream take turns, and one that leaves costs the others
+ * nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_talk.h"
+
+#define LONG 5u /* 40 float32: four messages of 48 bytes, the last of which is not full */
+#define SHORT 6u
+#define UNKNOWN 99u
+
+/* A reader's stream, on which nothing is written unless the test says so. */
+static uint64_t begin_deaf(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+
+    talk_start(talk, &config);
+    talk_variable(talk, LONG, 40, UPDATE_ASSIGN_ADD);
+    talk_variable(talk, SHORT, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_pull_stream(talk, 0);
+    talk_forget(talk);
+    talk->deaf = stream;
+    return stream;
+}
+
+static void one_that_comes_before_the_last_message_of_another_is_answered_behind_it(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_deaf(talk);
+
+    talk_pull(talk, stream, 1, LONG, 1, 0);
+    talk_writable(talk, stream);
+    talk_writable(talk, stream); /* given: three of four messages */
+    talk_forget(talk);
+    talk_pull(talk, stream, 2, SHORT, 1, 0);
+    talk_expect(talk, "");
+
+    talk_writable(talk, stream); /* when the last one goes out */
+    talk_forget(talk);
+    talk_writable(talk, stream);
+
+    talk_expect(talk, "pulled 2 [0] 0 0 0 0\n"); /* then */
+}
+
+static void one_before_another_that_is_cancelled_is_answered(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_deaf(talk);
+
+    talk_pull(talk, stream, 1, SHORT, 1, 0);
+    talk_pull(talk, stream, 2, SHORT, 1, 0);
+    talk_pull(talk, stream, 3, SHORT, 1, 0);
+    talk_cancel(talk, stream, 3); /* when nobody has looked at the second */
+    talk_forget(talk);
+
+    talk_writable(talk, stream);
+
+    talk_expect(talk, "pulled 2 [0] 0 0 0 0\n");
+}
+
+/* The second piece is shorter than what has been said of the first. */
+static void pieces_of_a_long_one_begin_at_their_first_byte(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_deaf(talk);
+
+    talk->deaf = 0;
+    talk_pull(talk, stream, 1, LONG, 2, 0);
+
+    assert_int_equal(talk->pulled_messages, 4);
+    assert_int_equal(talk->pulled_bytes, 44 * sizeof(float));
+}
+
+static void one_that_fails_is_not_among_those_that_were_answered(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_deaf(talk);
+
+    talk->deaf = 0;
+    talk_pull(talk, stream, 1, UNKNOWN, 1, 0);
+    talk_pull(talk, stream, 2, SHORT, 1, 0);
+    talk_expect(talk, "pulled 1 error UNKNOWN_SHARD\npulled 2 [0] 0 0 0 0\n");
+
+    const wire_stats_reply *const stats = talk_stats(talk);
+
+    assert_int_equal(stats->pulls, 1);
+    assert_int_equal(stats->pull_us->count, 1);
+}
+
+/* What is kept of old values for a reader that is slow. */
+static void statistics_say_what_is_kept_for_one_that_is_under_way(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_deaf(talk);
+    static const float ones[40] = {1};
+    const struct talk_part part = {
+        .sequence = 1, .eager = true, .shard = LONG, .shards = 1, .values = ones, .count = 40};
+
+    talk_open(talk, 1);
+    const uint64_t push = talk_push_stream(talk, 1, 1);
+    talk_pull(talk, stream, 1, LONG, 1, 0); /* given: it has read 48 of 160 bytes */
+    talk_part(talk, push, &part);
+
+    const wire_stats_reply *const stats = talk_stats(talk);
+
+    assert_true(stats->memory->view_bytes >= (40 - 12) * sizeof(float));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(one_that_comes_before_the_last_message_of_another_is_answered_behind_it),
+        talk_test(one_before_another_that_is_cancelled_is_answered),
+        talk_test(pieces_of_a_long_one_begin_at_their_first_byte),
+        talk_test(one_that_fails_is_not_among_those_that_were_answered),
+        talk_test(statistics_say_what_is_kept_for_one_that_is_under_way),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
