@@ -132,6 +132,21 @@ static void a_refusal_says_what_came_and_what_was_expected(void **state)
     assert_string_equal(refused->given, "");
 }
 
+static void a_refusal_says_which_bytes_a_shard_does_not_have(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part beyond = part(1, 0);
+
+    beyond.offset = 3;
+
+    talk_part(talk, stream, &beyond);
+
+    talk_expect(talk, "refused 1 WRONG_SHAPE\n");
+    assert_string_equal(talk->expected, "within 16 bytes");
+    assert_string_equal(talk->given, "16 bytes at 12");
+}
+
 static void a_report_says_whose_it_is(void **state)
 {
     struct talk *const talk = *state;
@@ -400,6 +415,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_greeting_says_where_the_client_is),
         talk_test(a_refusal_says_what_came_and_what_was_expected),
+        talk_test(a_refusal_says_which_bytes_a_shard_does_not_have),
         talk_test(a_report_says_whose_it_is),
         talk_test(a_close_says_what_was_decided),
         talk_test(a_list_says_which_rows_are_where_and_who_was_last),

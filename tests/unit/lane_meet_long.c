@@ -76,7 +76,7 @@ static void a_result_that_waits_for_its_record_is_said_though_its_session_is_clo
         talk_times_said(world.talk, "met 1 float32 [8] [4 4] 1 2 3 4 10 20 30 40\n"), 1); /* then */
 }
 
-/* A contribution that there is no memory for, and a push to a variable, in one message. */
+/* One message has a contribution, for which memory is short, and a push to a variable. */
 static void come_beside_a_push(struct world *world, const float *pushed)
 {
     wire_part first = WIRE_PART_INIT, second = WIRE_PART_INIT;

@@ -55,7 +55,7 @@ static void one_before_another_that_is_cancelled_is_answered(void **state)
     talk_pull(talk, stream, 1, SHORT, 1, 0);
     talk_pull(talk, stream, 2, SHORT, 1, 0);
     talk_pull(talk, stream, 3, SHORT, 1, 0);
-    talk_cancel(talk, stream, 3); /* when nobody has looked at the second */
+    talk_cancel(talk, stream, 3); /* before the lane has looked at the second */
     talk_forget(talk);
 
     talk_writable(talk, stream);
@@ -92,7 +92,7 @@ static void one_that_fails_is_not_among_those_that_were_answered(void **state)
     assert_int_equal(stats->pull_us->count, 1);
 }
 
-/* What is kept of old values for a reader that is slow. */
+/* A slow reader keeps old values. */
 static void statistics_say_what_is_kept_for_one_that_is_under_way(void **state)
 {
     struct talk *const talk = *state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_room_lines.c -- an ordinary part behind a contribution of its session waits in the line of
- * later ones: nobody gives way to it, however old it is. */
+ * later ones. No other part gives way to it, not even a younger one. */
 #include "lane_pool.h"
 
 /* Sessions 2 and 3 have staged ordinary parts, which are younger than what session 1 asks for. */

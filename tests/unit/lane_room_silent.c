@@ -330,6 +330,31 @@ static void other_large_parts_are_no_answer_without_end(void **state)
     talk_forget(talk);
 }
 
+/* It sends parts that ask later for as long as that counts. */
+static void after_other_large_parts_the_elements_of_a_part_are_an_answer(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part part;
+    const struct members members = open_many(talk, 2, &part); /* given */
+
+    talk_ask(talk, members.push[1], &part);
+    for (uint64_t n = 1; n <= 17; n++) {
+        struct talk_part other = part;
+        other.sequence = n;
+        other.previous = n - 1;
+        other.eager = true;
+        talk_ask(talk, members.push[1], &other);
+        talk_part(talk, members.push[1], &other);
+        talk_tick(talk, talk_config().lease_ms / 16);
+    }
+    assert_false(talk_has_ended(talk, members.push[1]));
+
+    send_slowly(talk, members.push[1], &part); /* when */
+
+    assert_int_equal(talk_times_said(talk, "staged 1000\n"), 1); /* then */
+    talk_forget(talk);
+}
+
 static void small_parts_are_no_answer_without_end(void **state)
 {
     struct talk *const talk = *state;
@@ -444,6 +469,7 @@ int main(void)
         talk_test(who_asks_again_for_room_that_is_kept_is_told_again),
         talk_test(on_a_new_stream_all_about_room_is_said_again),
         talk_test(the_round_of_a_staged_part_is_in_its_record),
+        talk_test(after_other_large_parts_the_elements_of_a_part_are_an_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

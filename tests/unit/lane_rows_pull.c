@@ -231,6 +231,46 @@ static void a_pull_of_no_rows_is_answered(void **state)
     talk_expect(talk, "pulled 7 [1]\n");
 }
 
+static void push_rows_of_none(struct talk *talk, uint64_t stream)
+{
+    wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT, *pieces[] = {&indices, &values};
+    wire_function assign = WIRE_FUNCTION_INIT, *functions[] = {&assign};
+    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    assign.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN;
+    indices.shard_id = values.shard_id = TABLE + 1;
+    indices.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    indices.function = values.function = 1;
+    part.sequence = 2;
+    part.previous = 1;
+    part.first = part.last = part.eager = true;
+    part.functions = functions;
+    part.pieces = pieces;
+    part.n_functions = 1;
+    part.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, NULL, 0);
+}
+
+static void rows_of_none_assign_nothing(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    talk_add(talk, TABLE + 1, ROWS, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
+    const uint64_t stream = talk_push_stream(talk, 1, 2);
+    talk_forget(talk);
+
+    push_rows_of_none(talk, stream);
+
+    talk_expect(talk, "staged 2\ndone 2 [1]\n");
+    talk_pull(talk, talk_pull_stream(talk, 0), 9, TABLE + 1, 1, 0);
+    assert_int_equal(talk_times_said(talk, "pulled 9"), 0);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +283,7 @@ int main(void)
         talk_test(an_answer_has_so_many_rows_at_most),
         talk_test(each_row_may_be_lent_in_two_runs),
         talk_test(a_pull_of_no_rows_is_answered),
+        talk_test(rows_of_none_assign_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
