@@ -53,6 +53,30 @@ static void a_result_of_several_chunks_is_read_across_them(void **state)
     assert_memory_equal(talk->pulled + sizeof values, values, sizeof values);
 }
 
+/* Rows of just the size up to which they are copied. */
+static void short_rows_of_a_long_result_are_copied(void **state)
+{
+    enum { rows = 8, columns = 4 };
+    struct lane_config config = talk_config();
+    struct world world;
+    struct talk *const talk = *state;
+
+    config.gathered_bytes_max = columns * sizeof(float);
+    begin_with(&world, talk, &config);
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_GATHER;
+    world.meeting.n_shape = 2;
+    world.meeting.axis = 1;
+    world.shape[0] = rows;
+    world.shape[1] = columns;
+    come(&world, 1, values, rows * columns * sizeof *values);
+    come(&world, 2, values, rows * columns * sizeof *values);
+
+    ask(&world, 1);
+
+    assert_int_equal(talk->pulled_bytes, 2 * rows * columns * sizeof *values);
+    assert_int_equal(talk->pulled_lent, 0);
+}
+
 /* The session is closed when what its pull reads has been chosen, and is not on disk yet. */
 static void a_result_that_waits_for_its_record_is_said_though_its_session_is_closed(void **state)
 {
@@ -143,6 +167,7 @@ int main(void)
         talk_test(a_result_of_several_chunks_is_read_across_them),
         talk_test(a_result_that_waits_for_its_record_is_said_though_its_session_is_closed),
         talk_test(what_follows_one_that_there_is_no_memory_for_is_read_from_its_place),
+        talk_test(short_rows_of_a_long_result_are_copied),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

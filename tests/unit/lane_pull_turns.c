@@ -76,6 +76,48 @@ static void pieces_of_a_long_one_begin_at_their_first_byte(void **state)
     assert_int_equal(talk->pulled_bytes, 44 * sizeof(float));
 }
 
+/* Its pieces are looked up over several steps. */
+static void pull_many_pieces(struct talk *talk, uint64_t stream, uint64_t request)
+{
+    static wire_piece pieces[WIRE_PULL_PIECES_MAX];
+    static wire_piece *pointers[WIRE_PULL_PIECES_MAX];
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
+
+    for (uint32_t i = 0; i < WIRE_PULL_PIECES_MAX; i++) {
+        pieces[i] = (wire_piece)WIRE_PIECE_INIT;
+        pieces[i].shard_id = SHORT;
+        pointers[i] = &pieces[i];
+    }
+    pull.request = request;
+    pull.pieces = pointers;
+    pull.n_pieces = WIRE_PULL_PIECES_MAX;
+    talk_step(talk, &event);
+}
+
+static void one_that_a_step_has_no_time_for_keeps_its_turn(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_deaf(talk);
+
+    talk_pull(talk, stream, 1, LONG, 1, 0);
+    pull_many_pieces(talk, stream, 2);
+    talk_pull(talk, stream, 3, LONG, 1, 0);
+    talk_writable(talk, stream); /* given: the first has its second message, and is the last */
+    talk_writable(talk, stream); /* when */
+
+    for (uint32_t i = 0; i < 20000 && talk_times_said(talk, "pulled 3:") == 0; i++) {
+        talk_tick(talk, 0);
+        talk_writable(talk, stream);
+    }
+
+    assert_int_equal(talk_times_said(talk, "pulled 1:"), 1); /* then */
+    assert_int_equal(talk_times_said(talk, "pulled 2:"), 1);
+    assert_int_equal(talk_times_said(talk, "pulled 3:"), 1);
+    talk_forget(talk);
+}
+
 static void one_that_fails_is_not_among_those_that_were_answered(void **state)
 {
     struct talk *const talk = *state;
@@ -119,6 +161,7 @@ int main(void)
         talk_test(pieces_of_a_long_one_begin_at_their_first_byte),
         talk_test(one_that_fails_is_not_among_those_that_were_answered),
         talk_test(statistics_say_what_is_kept_for_one_that_is_under_way),
+        talk_test(one_that_a_step_has_no_time_for_keeps_its_turn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,42 @@ static void a_pull_of_no_rows_is_answered(void **state)
     talk_expect(talk, "pulled 7 [1]\n");
 }
 
+/* The first piece has more rows than an answer takes. */
+static void a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own(void **state)
+{
+    enum { count = ROWS_PER_ANSWER_MAX + 100 };
+    static int64_t indices[count];
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    wire_piece rows = WIRE_PIECE_INIT, rest = WIRE_PIECE_INIT, *pieces[] = {&rows, &rest};
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const struct span span = {(const uint8_t *)indices, sizeof indices};
+    struct lane_effects effects;
+
+    config.pull_chunk_bytes = 1u << 20;
+    const uint64_t stream = begin_with(talk, config);
+    rows.shard_id = rest.shard_id = TABLE;
+    rows.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    rows.bytes = sizeof indices;
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = 2;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL,
+        .stream = stream,
+        .pull_request = &request,
+        .now_us = talk->now_us,
+        .payload = &span,
+        .payload_spans = 1};
+
+    ps_core_step(talk->core, &event, &effects); /* when */
+
+    assert_int_equal(effects.items[0].kind, LANE_EFFECT_PULLED); /* then */
+    const wire_pull_answer *const answer = effects.items[0].pull_answer;
+    assert_int_equal(answer->n_pieces, 1);
+    assert_int_equal(answer->pieces[0]->bytes, ROWS_PER_ANSWER_MAX * COLUMNS * sizeof(float));
+}
+
 static void push_rows_of_none(struct talk *talk, uint64_t stream)
 {
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT, *pieces[] = {&indices, &values};
@@ -284,6 +320,7 @@ int main(void)
         talk_test(each_row_may_be_lent_in_two_runs),
         talk_test(a_pull_of_no_rows_is_answered),
         talk_test(rows_of_none_assign_nothing),
+        talk_test(a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
