@@ -29,6 +29,32 @@ static void one_message_each_way_when_it_is_the_last_to_come(void **state)
     expect_nothing_kept(&world);
 }
 
+static void an_answer_beside_says_of_which_state_it_is(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    talk_variable(world.talk, 10, 1, UPDATE_ASSIGN_ADD);
+    talk_part(
+        world.talk, world.push[3],
+        &(struct talk_part){
+            .sequence = 1,
+            .eager = true,
+            .shard = 10,
+            .shards = 1,
+            .values = (float[]){1},
+            .count = 1});
+    world.asks_beside = true;
+    come_with(&world, 2, 1, 2, 3, 4);
+
+    come_with(&world, 1, 10, 20, 30, 40);
+
+    assert_int_equal(talk_times_said(world.talk, "beside met"), 2);
+    assert_true(world.talk->pulled_position > 0);
+    assert_int_equal(world.talk->pulled_position, world.talk->lane->store.position);
+    talk_forget(world.talk);
+}
+
 /* Its client may need the room that the contribution has taken. */
 static void that_it_is_done_does_not_wait_long(void **state)
 {
@@ -208,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(one_message_each_way_when_it_is_the_last_to_come),
+        talk_test(an_answer_beside_says_of_which_state_it_is),
         talk_test(that_it_is_done_does_not_wait_long),
         talk_test(that_it_is_done_goes_with_what_does_not_wait),
         talk_test(what_fails_is_said_beside_too),

@@ -537,6 +537,28 @@ static void results_that_a_commit_gives_back_are_given_back_from_the_records_too
     assert_int_equal(talk->last_record, records + 1);
 }
 
+/* The records are compared with the lane at the end. */
+static void what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back(void **state)
+{
+    struct lane_config config = talk_config();
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct world world;
+
+    config.records = true;
+    begin_with(&world, *state, &config);
+    talk_recorded(world.talk);
+    const uint64_t recorded = world.talk->last_record;
+    commit.met_through = 7;
+    request.commit = &commit;
+
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+
+    assert_int_equal(world.talk->last_record, recorded + 1);
+    talk_recorded(world.talk);
+    talk_forget(world.talk);
+}
+
 static void a_commit_names_so_many_rounds_that_wait(void **state)
 {
     struct world world;
@@ -576,6 +598,7 @@ pull_as(struct world *world, const char *name, size_t bytes, uint64_t at_step, s
 
 static void a_pull_names_a_round_and_nothing_else(void **state)
 {
+    char longest[MEETING_NAME_BYTES_MAX + 1];
     struct world world;
 
     begin(&world, *state);
@@ -592,6 +615,11 @@ static void a_pull_names_a_round_and_nothing_else(void **state)
     talk_expect(world.talk, "pulled 1 error MALFORMED\n");
     ask_for(&world, 1, HERE, 0);
     talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+    memset(longest, 'n', MEETING_NAME_BYTES_MAX + 1);
+    pull_as(&world, longest, MEETING_NAME_BYTES_MAX + 1, 0, 0);
+    talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+    pull_as(&world, longest, MEETING_NAME_BYTES_MAX, 0, 0);
+    talk_expect(world.talk, ""); /* it waits */
 }
 
 static void of_a_closed_session_no_round_is_asked_for(void **state)
@@ -649,6 +677,7 @@ int main(void)
         talk_test(a_pull_names_a_round_and_nothing_else),
         talk_test(of_a_closed_session_no_round_is_asked_for),
         talk_test(of_no_session_no_round_is_asked_for),
+        talk_test(what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

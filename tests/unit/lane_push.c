@@ -547,20 +547,20 @@ static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
-    wire_piece first = WIRE_PIECE_INIT, second = WIRE_PIECE_INIT;
-    wire_piece *pieces[] = {&first, &second};
+    wire_piece first = WIRE_PIECE_INIT, second = WIRE_PIECE_INIT, last = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&first, &second, &last};
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
-    first.shard_id = second.shard_id = VARIABLE;
+    first.shard_id = second.shard_id = last.shard_id = VARIABLE;
     first.bytes = UINT64_C(1) << 63;
     second.bytes = (UINT64_C(1) << 63) + 8;
     header.sequence = 1;
     header.first = header.last = true;
     header.bytes = 8;
     header.pieces = pieces;
-    header.n_pieces = 2;
+    header.n_pieces = 3;
     request.parts = parts;
     request.n_parts = 1;
 

@@ -494,6 +494,8 @@ static void ordinary_parts_leave_room_for_a_step(void **state)
     talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
     assert_non_null(strstr(talk->refused, "keeps 5673 for the contributions of members"));
     assert_non_null(strstr(talk->refused, "has 1000 for others"));
+    assert_string_equal(talk->expected, "1000");
+    assert_string_equal(talk->given, "1891");
     assert_non_null(strstr(talk->refused, "push again between two steps"));
 }
 

@@ -264,7 +264,16 @@ static void a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own(void
     assert_int_equal(effects.items[0].kind, LANE_EFFECT_PULLED); /* then */
     const wire_pull_answer *const answer = effects.items[0].pull_answer;
     assert_int_equal(answer->n_pieces, 1);
-    assert_int_equal(answer->pieces[0]->bytes, ROWS_PER_ANSWER_MAX * COLUMNS * sizeof(float));
+    const uint64_t said = ROWS_PER_ANSWER_MAX * COLUMNS * sizeof(float);
+    assert_int_equal(answer->pieces[0]->bytes, said);
+    const struct lane_event writable = {
+        .kind = LANE_EVENT_STREAM_WRITABLE, .stream = stream, .now_us = talk->now_us};
+    ps_core_step(talk->core, &writable, &effects);
+    const wire_pull_answer *const next = effects.items[0].pull_answer;
+    assert_int_equal(next->n_pieces, 2);
+    assert_int_equal(next->pieces[0]->offset_bytes, said);
+    assert_int_equal(next->pieces[1]->offset_bytes, 0);
+    assert_true(next->last);
 }
 
 static void push_rows_of_none(struct talk *talk, uint64_t stream)
