@@ -52,6 +52,9 @@ static void an_answer_beside_says_of_which_state_it_is(void **state)
     assert_int_equal(talk_times_said(world.talk, "beside met"), 2);
     assert_true(world.talk->pulled_position > 0);
     assert_int_equal(world.talk->pulled_position, world.talk->lane->store.position);
+    world.talk->pulled_position = 0;
+    ask(&world, 1); /* as does one on a pull stream */
+    assert_int_equal(world.talk->pulled_position, world.talk->lane->store.position);
     talk_forget(world.talk);
 }
 

@@ -633,6 +633,7 @@ static void of_a_closed_session_no_round_is_asked_for(void **state)
     ask(&world, 1);
 
     talk_expect(world.talk, "pulled 1 error SESSION_UNKNOWN\n");
+    assert_non_null(strstr(world.talk->refused, "its session is closed"));
 }
 
 static void of_no_session_no_round_is_asked_for(void **state)

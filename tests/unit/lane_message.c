@@ -113,6 +113,8 @@ static void a_part_behind_a_duplicate_has_its_own_bytes(void **state)
     send_with_another(talk, stream, &again);
 
     talk_expect(talk, "staged 2\ndone 1 [1]\ndone 2 [2]\n");
+    assert_int_equal(talk_stats(talk)->duplicates, 1);
+    assert_int_equal(talk_stats(talk)->sessions[0]->duplicates, 1);
     expect_values(talk, "pulled 9 [2] 2 3 4 5\n");
 }
 

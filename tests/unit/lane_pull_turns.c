@@ -76,8 +76,8 @@ static void pieces_of_a_long_one_begin_at_their_first_byte(void **state)
     assert_int_equal(talk->pulled_bytes, 44 * sizeof(float));
 }
 
-/* Its pieces are looked up over several steps. */
-static void pull_many_pieces(struct talk *talk, uint64_t stream, uint64_t request)
+/* Its pieces are looked up over several steps. `codec` is that of the last one. */
+static void pull_many_pieces(struct talk *talk, uint64_t stream, uint64_t request, int codec)
 {
     static wire_piece pieces[WIRE_PULL_PIECES_MAX];
     static wire_piece *pointers[WIRE_PULL_PIECES_MAX];
@@ -90,6 +90,7 @@ static void pull_many_pieces(struct talk *talk, uint64_t stream, uint64_t reques
         pieces[i].shard_id = SHORT;
         pointers[i] = &pieces[i];
     }
+    pieces[WIRE_PULL_PIECES_MAX - 1].codec = (Sumac__V1__Piece__Codec)codec;
     pull.request = request;
     pull.pieces = pointers;
     pull.n_pieces = WIRE_PULL_PIECES_MAX;
@@ -102,7 +103,7 @@ static void one_that_a_step_has_no_time_for_keeps_its_turn(void **state)
     const uint64_t stream = begin_deaf(talk);
 
     talk_pull(talk, stream, 1, LONG, 1, 0);
-    pull_many_pieces(talk, stream, 2);
+    pull_many_pieces(talk, stream, 2, 0);
     talk_pull(talk, stream, 3, LONG, 1, 0);
     talk_writable(talk, stream); /* given: the first has its second message, and is the last */
     talk_writable(talk, stream); /* when */
@@ -134,6 +135,22 @@ static void one_that_fails_is_not_among_those_that_were_answered(void **state)
     assert_int_equal(stats->pull_us->count, 1);
 }
 
+/* The last of many pieces says how. */
+static void one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_deaf(talk);
+
+    talk->deaf = 0;
+    pull_many_pieces(talk, stream, 2, 9);
+    for (uint32_t i = 0; i < 100 && talk_times_said(talk, "pulled 2") == 0; i++)
+        talk_tick(talk, 0);
+
+    assert_int_equal(talk_times_said(talk, "pulled 2 error UNSUPPORTED\n"), 1);
+    assert_non_null(strstr(talk->refused, "codec 9"));
+    talk_forget(talk);
+}
+
 /* A slow reader keeps old values. */
 static void statistics_say_what_is_kept_for_one_that_is_under_way(void **state)
 {
@@ -162,6 +179,7 @@ int main(void)
         talk_test(one_that_fails_is_not_among_those_that_were_answered),
         talk_test(statistics_say_what_is_kept_for_one_that_is_under_way),
         talk_test(one_that_a_step_has_no_time_for_keeps_its_turn),
+        talk_test(one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -433,6 +433,26 @@ static void on_a_new_stream_all_about_room_is_said_again(void **state)
 }
 
 /* A ps that starts again knows which request for room the part is the answer to. */
+/* Its header alone names no shards, and the answer says the versions of those that are named. */
+static void a_large_part_that_is_done_is_to_come_again_whole(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = open_three(talk, POOL);
+    const struct talk_part part = large(1, 0, 10);
+
+    talk_ask(talk, members.push[1], &part);
+    talk_part(talk, members.push[1], &part);
+    talk_commit(talk, members.push[1], 1, 0, 0);
+    members.push[1] = talk_push_stream(talk, 1, 2); /* given: the answer was lost */
+    talk_forget(talk);
+
+    talk_ask(talk, members.push[1], &part);
+    talk_expect(talk, "resend 1\n");
+    talk_part(talk, members.push[1], &part);
+
+    talk_expect(talk, "done 1 [1]\n");
+}
+
 static void the_round_of_a_staged_part_is_in_its_record(void **state)
 {
     struct talk *const talk = *state;
@@ -470,6 +490,7 @@ int main(void)
         talk_test(on_a_new_stream_all_about_room_is_said_again),
         talk_test(the_round_of_a_staged_part_is_in_its_record),
         talk_test(after_other_large_parts_the_elements_of_a_part_are_an_answer),
+        talk_test(a_large_part_that_is_done_is_to_come_again_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,6 +276,35 @@ static void a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own(void
     assert_true(next->last);
 }
 
+static void each_piece_has_its_own_rows(void **state)
+{
+    static const int64_t indices[] = {4, 39, 7};
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_piece one = WIRE_PIECE_INIT, two = WIRE_PIECE_INIT, *pieces[] = {&one, &two};
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const struct span span = {(const uint8_t *)indices, sizeof indices};
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL,
+        .stream = stream,
+        .pull_request = &request,
+        .payload = &span,
+        .payload_spans = 1};
+
+    one.shard_id = two.shard_id = TABLE;
+    one.kind = two.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    one.bytes = sizeof *indices;
+    two.bytes = 2 * sizeof *indices;
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = 2;
+
+    talk_step(talk, &event);
+
+    expect_rows(talk, indices, 3);
+    talk_forget(talk);
+}
+
 static void push_rows_of_none(struct talk *talk, uint64_t stream)
 {
     wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT, *pieces[] = {&indices, &values};
@@ -330,6 +359,7 @@ int main(void)
         talk_test(a_pull_of_no_rows_is_answered),
         talk_test(rows_of_none_assign_nothing),
         talk_test(a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own),
+        talk_test(each_piece_has_its_own_rows),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
