@@ -168,6 +168,26 @@ static void a_report_says_whose_it_is(void **state)
     assert_int_equal(report->status, SUMAC_OK);
 }
 
+static void a_report_of_a_close_says_whose_session_it_is(void **state)
+{
+    struct talk *const talk = *state;
+    uint8_t id[16];
+    wire_close_session close = WIRE_CLOSE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    (void)begin(talk);
+    close.session_id = talk_id(1, id);
+    order.close = &close;
+    order.number = 99;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = &order};
+
+    const wire_close_report *report = said(talk, &event, LANE_EFFECT_REPORT).report->close_report;
+
+    assert_int_equal(report->session_id.len, sizeof id);
+    assert_memory_equal(report->session_id.data, id, sizeof id);
+}
+
 /* What its client has said here is less than what all ps have heard, which ps 0 says. */
 static void a_close_says_what_was_decided(void **state)
 {
@@ -417,6 +437,7 @@ int main(void)
         talk_test(a_refusal_says_what_came_and_what_was_expected),
         talk_test(a_refusal_says_which_bytes_a_shard_does_not_have),
         talk_test(a_report_says_whose_it_is),
+        talk_test(a_report_of_a_close_says_whose_session_it_is),
         talk_test(a_close_says_what_was_decided),
         talk_test(a_list_says_which_rows_are_where_and_who_was_last),
         talk_test(statistics_say_of_each_session_what_it_did),

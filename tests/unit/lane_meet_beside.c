@@ -181,6 +181,64 @@ static void more_pulls_than_a_message_may_have_end_the_stream(void **state)
     talk_expect(world.talk, "end of stream TOO_MANY_PIECES\n");
 }
 
+static void behind_a_commit_that_ends_the_stream_no_pull_is_taken(void **state)
+{
+    static uint64_t waiting[WIRE_COMMIT_WAITING_MAX + 1];
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct world world;
+
+    begin(&world, *state);
+    world.asks_beside = true;
+    ask_beside(&world, 1, &request);
+    commit.waiting = waiting;
+    commit.n_waiting = WIRE_COMMIT_WAITING_MAX + 1;
+    request.commit = &commit;
+
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+
+    talk_expect(world.talk, "end of stream TOO_MANY_PIECES\n");
+}
+
+/* A message says sixteen. */
+static void many_pulls_beside_are_answered_in_several_messages(void **state)
+{
+    enum { count = 17 };
+    wire_pull_request pulls[count];
+    wire_pull_request *pointers[count];
+    wire_meeting_round asked = WIRE_MEETING_ROUND_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct world world;
+
+    begin(&world, *state);
+    asked.name = world.meeting.name;
+    asked.round = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        pulls[i] = (wire_pull_request)WIRE_PULL_REQUEST_INIT;
+        pulls[i].request = 100 + i;
+        pulls[i].meeting = &asked;
+        pulls[i].timeout_ms = 120000;
+        pointers[i] = &pulls[i];
+    }
+    request.pulls = pointers;
+    for (uint32_t i = 0; i < count; i += WIRE_PUSH_PULLS_MAX) {
+        request.pulls = pointers + i;
+        request.n_pulls = count - i < WIRE_PUSH_PULLS_MAX ? count - i : WIRE_PUSH_PULLS_MAX;
+        talk_push(world.talk, world.push[1], &request, NULL, 0);
+    }
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_tick(world.talk, 20);
+    talk_forget(world.talk);
+    world.talk->deaf = world.push[1];
+
+    come_with(&world, 2, 10, 20, 30, 40);
+
+    assert_int_equal(talk_times_said(world.talk, "beside met 1"), 16);
+    talk_writable(world.talk, world.push[1]);
+    assert_int_equal(talk_times_said(world.talk, "beside met 1"), count);
+    talk_forget(world.talk);
+}
+
 static void what_is_cancelled_beside_is_not_said(void **state)
 {
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
@@ -248,6 +306,8 @@ int main(void)
         talk_test(with_its_stream_what_was_asked_beside_is_gone),
         talk_test(of_a_closed_session_nothing_is_said_beside),
         talk_test(one_with_a_payload_is_not_answered_beside),
+        talk_test(behind_a_commit_that_ends_the_stream_no_pull_is_taken),
+        talk_test(many_pulls_beside_are_answered_in_several_messages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

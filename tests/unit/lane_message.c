@@ -127,6 +127,7 @@ static void behind_a_part_that_ends_the_stream_nothing_is_taken(void **state)
     send_with_another(talk, stream, &never);
 
     talk_expect(talk, "end of stream MALFORMED\n");
+    assert_string_equal(talk->closed.text, "a part of push 0: pushes are numbered from 1");
     assert_int_equal(talk->lane->sessions.first->part_count, 0);
     expect_values(talk, "pulled 9 [0] 0 0 0 0\n");
 }

@@ -63,6 +63,30 @@ static void one_before_another_that_is_cancelled_is_answered(void **state)
     talk_expect(talk, "pulled 2 [0] 0 0 0 0\n");
 }
 
+static void a_piece_says_which_bytes_of_its_shard_it_has(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin_deaf(talk);
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .now_us = talk->now_us, .stream = stream, .pull_request = &pull};
+    struct lane_effects effects;
+
+    piece.shard_id = SHORT;
+    piece.offset_bytes = 4;
+    piece.bytes = 8;
+    pull.request = 1;
+    pull.pieces = pieces;
+    pull.n_pieces = 1;
+
+    ps_core_step(talk->core, &event, &effects);
+
+    assert_int_equal(effects.items[0].kind, LANE_EFFECT_PULLED);
+    assert_int_equal(effects.items[0].pull_answer->pieces[0]->offset_bytes, 4);
+    assert_int_equal(effects.items[0].pull_answer->pieces[0]->bytes, 8);
+}
+
 /* The second piece is shorter than what has been said of the first. */
 static void pieces_of_a_long_one_begin_at_their_first_byte(void **state)
 {
@@ -180,6 +204,7 @@ int main(void)
         talk_test(statistics_say_what_is_kept_for_one_that_is_under_way),
         talk_test(one_that_a_step_has_no_time_for_keeps_its_turn),
         talk_test(one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes),
+        talk_test(a_piece_says_which_bytes_of_its_shard_it_has),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

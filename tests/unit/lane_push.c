@@ -368,6 +368,23 @@ static void a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had(v
     talk_expect(talk, "staged 1\ndone 1 [1]\ndone 2 [2]\n"); /* then */
 }
 
+/* It is looked for where the last one was found. */
+static void a_part_that_was_sent_again_and_is_done_may_come_once_more(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    for (uint64_t sequence = 1; sequence <= 4; sequence++)
+        send(talk, streams.push, sequence, sequence - 1, one);
+    send(talk, streams.push, 2, 1, one);
+    talk_commit(talk, streams.push, 2, 0, 0);
+    talk_forget(talk);
+
+    send(talk, streams.push, 2, 1, one);
+
+    talk_expect(talk, "done 2 [2]\n");
+}
+
 static void a_part_that_broke_off_is_dropped(void **state)
 {
     struct talk *const talk = *state;
@@ -604,6 +621,7 @@ static void parts_that_interleave_on_a_stream_end_it(void **state)
     talk_part_step(talk, again, &second, 0, 2); /* begins another one */
 
     talk_expect(talk, "greeting\nend of stream MALFORMED\n");
+    assert_string_equal(talk->closed.text, "parts interleave on one stream");
 }
 
 /* ---- records ---- */
@@ -743,6 +761,7 @@ int main(void)
         talk_test(a_pull_waits_for_the_records_of_what_it_shows),
         talk_test(answers_keep_their_order_while_they_wait),
         talk_test(refusals_ends_and_reports_wait_for_their_records),
+        talk_test(a_part_that_was_sent_again_and_is_done_may_come_once_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,7 @@ static void elements_that_were_not_asked_for_are_passed_over(void **state)
     talk_part(talk, members.push[1], &part);
 
     talk_expect(talk, "staged 1\n");
+    assert_int_equal(talk->staged_round, 1);
 }
 
 static void elements_that_wait_for_room_are_passed_over(void **state)
@@ -112,6 +113,8 @@ static void a_part_above_the_pool_is_refused_with_both_figures(void **state)
     talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
     assert_non_null(strstr(talk->refused, "takes 4001 bytes of staging on ps 1"));
     assert_non_null(strstr(talk->refused, "share 4000"));
+    assert_string_equal(talk->expected, "4000");
+    assert_string_equal(talk->given, "4001");
 }
 
 /* What the floors leave over by their division is the pool's. */

@@ -64,6 +64,25 @@ static void nobody_gives_way_to_one_behind_a_contribution_that_has_room(void **s
     talk_expect(talk, "room wait 2\n");
 }
 
+static void room_that_becomes_free_is_shared_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    struct talk_part whole = large(1, 0, 1);
+
+    whole.room = 2 * ROOM;
+    talk_ask(talk, members.push[3], &whole); /* given */
+    talk_part(talk, members.push[3], &whole);
+    ask(talk, &members, 1, 10);
+    ask(talk, &members, 2, 20);
+    talk_expect(talk, "resend 1\nstaged 1\nroom wait 1\nroom wait 1\n");
+
+    talk_commit(talk, members.push[3], 1, 0, 0); /* when */
+
+    assert_int_equal(talk_times_said(talk, "resend 1\n"), 2); /* then */
+    talk_forget(talk);
+}
+
 /* The part between the two asks for room, too. */
 static void nobody_gives_way_to_the_second_one_behind_a_contribution(void **state)
 {
@@ -170,6 +189,7 @@ int main(void)
         talk_test(one_that_is_withdrawn_while_it_waits_has_no_room_said),
         talk_test(a_contribution_behind_a_part_that_is_not_committed_is_not_due),
         talk_test(one_behind_a_contribution_takes_no_room_while_another_waits),
+        talk_test(room_that_becomes_free_is_shared_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

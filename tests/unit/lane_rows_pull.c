@@ -122,6 +122,15 @@ static void rows_too_large_to_be_copied_are_lent_one_by_one(void **state)
     assert_int_not_equal(talk->pulled_lent, 0);
 }
 
+static void a_message_may_end_within_a_row(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.pull_chunk_bytes = 40; /* three rows and a third */
+    pull_many(talk, begin_with(talk, config), 50);
+}
+
 static void expect_refused(struct talk *talk, const char *reason)
 {
     char said[64];
@@ -286,6 +295,7 @@ static void each_piece_has_its_own_rows(void **state)
     const struct span span = {(const uint8_t *)indices, sizeof indices};
     const struct lane_event event = {
         .kind = LANE_EVENT_PULL,
+        .now_us = talk->now_us,
         .stream = stream,
         .pull_request = &request,
         .payload = &span,
@@ -302,6 +312,50 @@ static void each_piece_has_its_own_rows(void **state)
     talk_step(talk, &event);
 
     expect_rows(talk, indices, 3);
+    talk_forget(talk);
+    struct lane_effects effects;
+    ps_core_step(talk->core, &event, &effects); /* and says where its values are among them */
+    const wire_pull_answer *const answer = effects.items[0].pull_answer;
+    assert_int_equal(answer->n_pieces, 2);
+    assert_int_equal(answer->pieces[0]->offset_bytes, 0);
+    assert_int_equal(answer->pieces[1]->offset_bytes, 0);
+}
+
+/* So many pieces are looked up over several steps. */
+static void each_of_many_pieces_has_its_own_rows(void **state)
+{
+    enum { count = 8192 };
+    static int64_t indices[count];
+    static wire_piece all[count];
+    static wire_piece *pieces[count];
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const struct span span = {(const uint8_t *)indices, sizeof indices};
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL,
+        .stream = stream,
+        .pull_request = &request,
+        .payload = &span,
+        .payload_spans = 1};
+
+    for (uint32_t i = 0; i < count; i++) {
+        indices[i] = (i * 17 + 3) % ROWS;
+        all[i] = (wire_piece)WIRE_PIECE_INIT;
+        all[i].shard_id = TABLE;
+        all[i].kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+        all[i].bytes = sizeof *indices;
+        pieces[i] = &all[i];
+    }
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = count;
+
+    talk_step(talk, &event);
+    for (uint32_t i = 0; i < 100 && talk->pulled_bytes < count * COLUMNS * sizeof(float); i++)
+        talk_tick(talk, 0);
+
+    expect_rows(talk, indices, count);
     talk_forget(talk);
 }
 
@@ -360,6 +414,8 @@ int main(void)
         talk_test(rows_of_none_assign_nothing),
         talk_test(a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own),
         talk_test(each_piece_has_its_own_rows),
+        talk_test(each_of_many_pieces_has_its_own_rows),
+        talk_test(a_message_may_end_within_a_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

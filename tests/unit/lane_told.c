@@ -598,6 +598,25 @@ static void a_refusal_is_said_again_on_a_new_stream(void **state)
     talk_expect(talk, "greeting\nrefused 1 UNKNOWN_SHARD\n");
 }
 
+/* Its stream takes no report at present. */
+static void who_is_alive_is_told_when_ps_0_reads_on(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    talk->deaf = talk->coordinator;
+    talk_delete(talk, 4711); /* given: its answer is on its way */
+    send(talk, stream, 1, 0);
+    talk_forget(talk);
+
+    talk_tick(talk, talk_config().lease_ms / 4); /* when */
+    assert_int_equal(talk_times_said(talk, "renewed"), 0);
+    talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "renewed 1"), 1); /* then */
+    talk_forget(talk);
+}
+
 /* The push stream has said the refusal. */
 static void of_refusals_nothing_is_said_again_because_a_reader_comes(void **state)
 {
@@ -756,6 +775,7 @@ int main(void)
         talk_test(what_was_said_to_who_is_closed_is_not_kept),
         talk_test(a_reader_may_leave_out_what_it_does_not_know),
         talk_test(the_session_that_was_closed_last_is_remembered_whatever_others_keep),
+        talk_test(who_is_alive_is_told_when_ps_0_reads_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
