@@ -100,6 +100,41 @@ static void a_result_that_waits_for_its_record_is_said_though_its_session_is_clo
         talk_times_said(world.talk, "met 1 float32 [8] [4 4] 1 2 3 4 10 20 30 40\n"), 1); /* then */
 }
 
+static void read_to_its_end(struct talk *talk, uint64_t stream, const char *words)
+{
+    for (uint32_t i = 0; i < 100 && talk_times_said(talk, words) == 0; i++)
+        talk_writable(talk, stream);
+    assert_int_equal(talk_times_said(talk, words), 1);
+}
+
+/* Two results are being read when all have said that they want no more of them. */
+static void a_result_that_is_being_read_stays_when_another_has_been_read(void **state)
+{
+    enum { elements = 40, rounds = 2 };
+    struct world world;
+    struct talk *const talk = *state;
+
+    begin(&world, talk);
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_GATHER;
+    world.shape[0] = elements;
+    for (uint32_t i = 1; i <= rounds; i++) {
+        world.meeting.round = i;
+        come(&world, 1, values, elements * sizeof *values);
+        come(&world, 2, values, elements * sizeof *values);
+        talk->deaf = world.pull[i];
+        ask(&world, (uint8_t)i);
+    }
+    acknowledge(&world, 1);
+    acknowledge(&world, 2);
+    talk_forget(talk);
+
+    read_to_its_end(talk, world.pull[1], "\n"); /* when */
+    talk_forget(talk);
+    read_to_its_end(talk, world.pull[2], "\n"); /* then */
+
+    expect_nothing_kept(&world);
+}
+
 /* One message has a contribution, for which memory is short, and a push to a variable. */
 static void come_beside_a_push(struct world *world, const float *pushed)
 {
@@ -168,6 +203,7 @@ int main(void)
         talk_test(a_result_that_waits_for_its_record_is_said_though_its_session_is_closed),
         talk_test(what_follows_one_that_there_is_no_memory_for_is_read_from_its_place),
         talk_test(short_rows_of_a_long_result_are_copied),
+        talk_test(a_result_that_is_being_read_stays_when_another_has_been_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

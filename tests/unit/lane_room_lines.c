@@ -83,6 +83,20 @@ static void room_that_becomes_free_is_shared_at_once(void **state)
     talk_forget(talk);
 }
 
+static void one_that_waits_has_no_room_said_on_a_new_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin_full(talk, POOL);
+
+    ask(talk, &members, 1, 30);
+    talk_expect(talk, "room wait 1\n");
+
+    (void)talk_push_stream(talk, 1, 2);
+
+    assert_int_equal(talk_times_said(talk, "resend"), 0);
+    talk_forget(talk);
+}
+
 /* The part between the two asks for room, too. */
 static void nobody_gives_way_to_the_second_one_behind_a_contribution(void **state)
 {
@@ -190,6 +204,7 @@ int main(void)
         talk_test(a_contribution_behind_a_part_that_is_not_committed_is_not_due),
         talk_test(one_behind_a_contribution_takes_no_room_while_another_waits),
         talk_test(room_that_becomes_free_is_shared_at_once),
+        talk_test(one_that_waits_has_no_room_said_on_a_new_stream),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
