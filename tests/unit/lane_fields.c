@@ -145,6 +145,8 @@ static void a_refusal_says_which_bytes_a_shard_does_not_have(void **state)
     talk_expect(talk, "refused 1 WRONG_SHAPE\n");
     assert_string_equal(talk->expected, "within 16 bytes");
     assert_string_equal(talk->given, "16 bytes at 12");
+    assert_int_equal(talk_stats(talk)->refused, 1);
+    assert_int_equal(talk_stats(talk)->non_finite, 0);
 }
 
 static void a_report_says_whose_it_is(void **state)

@@ -559,6 +559,29 @@ static void what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back
     talk_forget(world.talk);
 }
 
+/* A contribution that waits may come later. */
+static void a_session_has_heard_of_what_is_before_the_first_that_waits(void **state)
+{
+    struct world world;
+    uint64_t waiting[] = {4};
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    begin(&world, *state);
+    const struct lane_session *const session = world.talk->lane->sessions.first;
+    commit.met_through = 7;
+    commit.waiting = waiting;
+    commit.n_waiting = 1;
+    request.commit = &commit;
+
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+    assert_int_equal(session->met_through, 3);
+    waiting[0] = 9; /* beyond it */
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+
+    assert_int_equal(session->met_through, 7);
+}
+
 static void a_commit_names_so_many_rounds_that_wait(void **state)
 {
     struct world world;
@@ -679,6 +702,7 @@ int main(void)
         talk_test(of_a_closed_session_no_round_is_asked_for),
         talk_test(of_no_session_no_round_is_asked_for),
         talk_test(what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back),
+        talk_test(a_session_has_heard_of_what_is_before_the_first_that_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

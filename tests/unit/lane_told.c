@@ -598,116 +598,6 @@ static void a_refusal_is_said_again_on_a_new_stream(void **state)
     talk_expect(talk, "greeting\nrefused 1 UNKNOWN_SHARD\n");
 }
 
-/* Its stream takes no report at present. */
-static void who_is_alive_is_told_when_ps_0_reads_on(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-
-    talk->deaf = talk->coordinator;
-    talk_delete(talk, 4711); /* given: its answer is on its way */
-    send(talk, stream, 1, 0);
-    talk_forget(talk);
-
-    talk_tick(talk, talk_config().lease_ms / 4); /* when */
-    assert_int_equal(talk_times_said(talk, "renewed"), 0);
-    talk_writable(talk, talk->coordinator);
-
-    assert_int_equal(talk_times_said(talk, "renewed 1"), 1); /* then */
-    talk_forget(talk);
-}
-
-/* The push stream has said the refusal. */
-static void of_refusals_nothing_is_said_again_because_a_reader_comes(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    struct talk_part unknown = part(1, 0);
-
-    unknown.shard = 4711;
-    talk_part(talk, stream, &unknown);
-    talk_expect(talk, "refused 1 UNKNOWN_SHARD\n");
-
-    (void)talk_pull_stream(talk, 1);
-
-    assert_int_equal(talk_times_said(talk, "refused"), 0);
-}
-
-/* Texts of refusals take memory. A session needs none of them once its client was told its end. */
-static void what_was_said_to_who_is_closed_is_not_kept(void **state)
-{
-    struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    struct talk_part unknown = part(1, 0);
-
-    unknown.shard = 4711;
-    talk_part(talk, stream, &unknown);
-    assert_int_equal(talk->lane->parts->refusals.used, 1);
-
-    talk_close(talk, 1);
-    talk_decide(talk, 1, 0, 1);
-
-    assert_int_equal(talk_times_said(talk, "closed 0 voided 1"), 1);
-    assert_int_equal(talk->lane->parts->refusals.used, 0);
-}
-
-static const struct lane_session *session_of_closed(const struct talk *talk)
-{
-    return talk->lane->closed_sessions.last;
-}
-
-/* It says neither which epoch it knows nor which start of the ps. */
-static void a_reader_may_leave_out_what_it_does_not_know(void **state)
-{
-    struct talk *const talk = *state;
-    wire_hello hello = WIRE_HELLO_INIT;
-    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
-
-    (void)begin(talk);
-    const uint64_t stream = talk_stream(talk, LANE_STREAM_PULL);
-    hello.protocol_version = WIRE_PROTOCOL_VERSION;
-    request.hello = &hello;
-    talk_step(
-        talk,
-        &(struct lane_event){.kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &request});
-    talk_forget(talk);
-
-    talk_pull(talk, stream, 7, VARIABLE, 1, 0);
-
-    talk_expect(talk, "pulled 7 [0] 0 0 0 0\n");
-}
-
-/* One session more than are remembered is closed, and the other one has a part that is not applied
- * yet. */
-static void the_session_that_was_closed_last_is_remembered_whatever_others_keep(void **state)
-{
-    struct talk *const talk = *state;
-    struct lane_config config = talk_config();
-    struct talk_part sent = part(1, 0);
-
-    config.closed_sessions_max = 1;
-    config.inline_bytes = 1;
-    const uint64_t first = begin_with(talk, &config);
-    talk_open(talk, 2);
-    talk->holds_compute = true; /* given: the variable is being written to */
-    sent.eager = true;
-    talk_part(talk, first, &sent);
-    sent.sequence = 2;
-    sent.previous = 1;
-    talk_part(talk, first, &sent);
-    talk_decide(talk, 1, 2, 0);
-    assert_non_null(session_of_closed(talk)->parts.first);
-    talk_close(talk, 2);
-
-    talk_decide(talk, 2, 0, 0); /* when */
-
-    talk_forget(talk); /* then */
-    (void)talk_push_stream(talk, 2, 1);
-    talk_expect(talk, "greeting\nclosed 0\n");
-    talk->holds_compute = false;
-    talk_compute(talk);
-}
-
 /* The push is applied, though the session is being closed. */
 static void a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes(void **state)
 {
@@ -771,11 +661,6 @@ int main(void)
         talk_test(a_refusal_is_said_again_on_a_new_stream),
         talk_test(a_pull_after_a_push_that_is_applied_is_answered_while_its_session_closes),
         talk_test(a_pull_that_waited_for_a_push_hears_of_that_push),
-        talk_test(of_refusals_nothing_is_said_again_because_a_reader_comes),
-        talk_test(what_was_said_to_who_is_closed_is_not_kept),
-        talk_test(a_reader_may_leave_out_what_it_does_not_know),
-        talk_test(the_session_that_was_closed_last_is_remembered_whatever_others_keep),
-        talk_test(who_is_alive_is_told_when_ps_0_reads_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
