@@ -383,6 +383,27 @@ static void statistics_say_of_each_session_what_it_did(void **state)
     assert_int_equal(stats->pull_us->count, 3);
 }
 
+/* Versions that were applied since the one that the push is based on. */
+static void statistics_say_how_stale_a_push_was(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part stale = part(4, 3);
+
+    for (uint64_t sequence = 1; sequence <= 3; sequence++)
+        send(talk, stream, sequence, sequence - 1);
+    stale.based_on = 1;
+    talk_part(talk, stream, &stale);
+    talk_commit(talk, stream, 4, 0, 0);
+    talk_forget(talk);
+
+    const wire_stats_reply *const stats = talk_stats(talk);
+
+    assert_int_equal(stats->staleness->count, 1);
+    assert_true(stats->staleness->sum == 2);
+    assert_true(stats->sessions[0]->staleness->sum == 2);
+}
+
 static void statistics_say_what_a_ps_has_and_may_have(void **state)
 {
     struct talk *const talk = *state;
@@ -444,6 +465,7 @@ int main(void)
         talk_test(a_list_says_which_rows_are_where_and_who_was_last),
         talk_test(statistics_say_of_each_session_what_it_did),
         talk_test(statistics_say_what_a_ps_has_and_may_have),
+        talk_test(statistics_say_how_stale_a_push_was),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
