@@ -371,6 +371,7 @@ static void statistics_say_of_each_session_what_it_did(void **state)
     assert_true(session->staged_bytes > 0);
     assert_int_equal(session->staged_bytes, stats->memory->staged_bytes);
     assert_string_equal(stats->sessions[1]->state, "closing");
+    assert_int_equal(stats->sessions[1]->last_heard_ms, 0); /* it was opened just now */
     assert_string_equal(stats->sessions[2]->state, "done"); /* the closed, newest first */
     assert_string_equal(stats->sessions[3]->state, "lost");
     assert_int_equal(stats->pushes, 2);

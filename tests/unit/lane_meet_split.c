@@ -164,6 +164,32 @@ static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(voi
     assert_int_equal(talk_times_said(talk, "report"), 2);
 }
 
+static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(void **state)
+{
+    struct lane_config config = talk_config();
+    struct world world;
+    uint64_t of_the_first = 0;
+
+    config.records = true;
+    begin_with(&world, *state, &config);
+    talk_recorded(world.talk);
+    for (uint32_t round = 1; round <= 2; round++) {
+        world.meeting.round = round;
+        world.meeting.split = false;
+        come_with(&world, 1, 1, 2, 3, 4);
+        world.meeting.split = true;
+        come_with(&world, 2, 30, 40);
+        of_the_first = round == 1 ? world.talk->last_record : of_the_first;
+    }
+
+    talk_recorded_up_to(world.talk, of_the_first); /* when */
+
+    assert_int_equal(talk_times_said(world.talk, "proposes"), 0); /* then */
+    talk_recorded(world.talk);
+    assert_int_equal(talk_times_said(world.talk, "proposes"), 2);
+    talk_forget(world.talk);
+}
+
 /* A third takes part, and leaves. The records are compared with the lane at the end. */
 static void what_the_home_has_proposed_it_does_not_judge_by_its_records_either(void **state)
 {
@@ -363,6 +389,7 @@ int main(void)
         talk_test(what_the_home_has_proposed_waits_for_its_order),
         talk_test(nor_does_it_end_without_who_is_settled),
         talk_test(what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report),
+        talk_test(what_the_home_proposes_waits_for_the_records_of_all_that_it_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

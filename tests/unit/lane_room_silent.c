@@ -433,6 +433,28 @@ static void on_a_new_stream_all_about_room_is_said_again(void **state)
 }
 
 /* A ps that starts again knows which request for room the part is the answer to. */
+/* It is an ordinary part, whatever step it names. */
+static void a_part_that_is_not_synchronous_asks_again_with_a_step(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    wire_part header = WIRE_PART_INIT, *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    header.sequence = header.step = 1;
+    header.bytes = COUNT * sizeof(float);
+    header.room_bytes = ROOM;
+    header.first = header.last = true;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, members.push[1], &request, NULL, 0);
+    talk_expect(talk, "resend 1\n");
+
+    talk_push(talk, members.push[1], &request, NULL, 0);
+
+    talk_expect(talk, "resend 1\n");
+}
+
 /* Its header alone names no shards, and the answer says the versions of those that are named. */
 static void a_large_part_that_is_done_is_to_come_again_whole(void **state)
 {
@@ -491,6 +513,7 @@ int main(void)
         talk_test(the_round_of_a_staged_part_is_in_its_record),
         talk_test(after_other_large_parts_the_elements_of_a_part_are_an_answer),
         talk_test(a_large_part_that_is_done_is_to_come_again_whole),
+        talk_test(a_part_that_is_not_synchronous_asks_again_with_a_step),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

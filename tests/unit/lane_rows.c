@@ -496,6 +496,8 @@ static void a_row_outside_is_refused_with_both_values_and_nothing_changes(void *
                 .rows = (int64_t[]){1, outside[i]},
                 .values = (float[]){1, 1, 1, 1, 1, 1}},
             "WRONG_SHAPE", said[i]);
+    assert_string_equal(talk->expected, "0 to 19");
+    assert_string_equal(talk->given, "-9223372036854775808");
 
     expect_values(talk, TABLE, nothing, ROWS * COLUMNS);
 }

@@ -26,6 +26,7 @@ static void of_refusals_nothing_is_said_again_because_a_reader_comes(void **stat
     unknown.shard = 4711;
     talk_part(talk, stream, &unknown);
     talk_expect(talk, "refused 1 UNKNOWN_SHARD\n");
+    assert_string_equal(talk->given, "4711");
 
     (void)talk_pull_stream(talk, 1);
 
