@@ -135,8 +135,8 @@ static void a_result_that_is_being_read_stays_when_another_has_been_read(void **
     expect_nothing_kept(&world);
 }
 
-/* One message has a contribution, for which memory is short, and a push to a variable. */
-static void come_beside_a_push(struct world *world, const float *pushed)
+/* One message has a contribution, whose piece names that shard, and a push to a variable. */
+static void come_beside_a_push(struct world *world, uint64_t shard, const float *pushed)
 {
     wire_part first = WIRE_PART_INIT, second = WIRE_PART_INIT;
     wire_piece of_round = WIRE_PIECE_INIT, of_variable = WIRE_PIECE_INIT;
@@ -157,6 +157,7 @@ static void come_beside_a_push(struct world *world, const float *pushed)
     second.bytes = of_variable.bytes = sizeof *pushed;
     first.weight = second.weight = 1;
     first.meeting = &world->meeting;
+    of_round.shard_id = shard;
     of_variable.shard_id = VARIABLE;
     first.pieces = first_pieces;
     second.pieces = second_pieces;
@@ -165,6 +166,25 @@ static void come_beside_a_push(struct world *world, const float *pushed)
     request.n_parts = 2;
     talk_push(world->talk, world->push[1], &request, payload, bytes);
     free(payload);
+}
+
+static void what_follows_one_that_is_refused_is_read_from_its_place(void **state)
+{
+    const struct lane_config config = roomy();
+    const float pushed = 7;
+    struct world world;
+    struct talk *const talk = *state;
+
+    begin_with(&world, talk, &config);
+    talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
+    gather(&world);
+    talk_forget(talk);
+
+    come_beside_a_push(&world, VARIABLE, &pushed); /* a contribution names none */
+
+    talk_expect(talk, "staged 2\nrefused 1 MALFORMED\ndone 1 voided\ndone 2 [1]\n");
+    talk_pull(talk, world.pull[1], 9, VARIABLE, 1, 0);
+    talk_expect(talk, "pulled 9 [1] 7\n");
 }
 
 static void what_follows_one_that_there_is_no_memory_for_is_read_from_its_place(void **state)
@@ -188,7 +208,7 @@ static void what_follows_one_that_there_is_no_memory_for_is_read_from_its_place(
     talk->scarce = true;
     talk->takes_left = 1; /* a chunk, and no other */
 
-    come_beside_a_push(&world, &pushed); /* when */
+    come_beside_a_push(&world, 0, &pushed); /* when */
 
     talk->scarce = false;
     talk_expect(talk, "staged 4\nrefused 3 OUT_OF_MEMORY\ndone 3 voided\ndone 4 [1]\n"); /* then */
@@ -204,6 +224,7 @@ int main(void)
         talk_test(what_follows_one_that_there_is_no_memory_for_is_read_from_its_place),
         talk_test(short_rows_of_a_long_result_are_copied),
         talk_test(a_result_that_is_being_read_stays_when_another_has_been_read),
+        talk_test(what_follows_one_that_is_refused_is_read_from_its_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

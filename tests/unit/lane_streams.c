@@ -173,6 +173,20 @@ static void a_close_of_a_session_that_is_forgotten_is_reported(void **state)
     talk_forget(talk);
 }
 
+static void of_a_session_that_is_being_closed_no_broken_stream_is_logged(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    talk->shows_logs = true;
+    talk_close(talk, 1);
+
+    talk_hang_up(talk, stream);
+
+    assert_int_equal(talk_times_said(talk, "broke"), 0);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +198,7 @@ int main(void)
         talk_test(who_comes_before_ps_0_is_not_told_that_the_cluster_is_wrong),
         talk_test(the_first_stream_of_a_session_may_have_any_generation),
         talk_test(a_close_of_a_session_that_is_forgotten_is_reported),
+        talk_test(of_a_session_that_is_being_closed_no_broken_stream_is_logged),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
