@@ -265,6 +265,8 @@ static void the_end_of_a_session_says_what_it_has_contributed(void **state)
     contribute(talk, members.push[2], 1, (float[]){1}, 1);
     talk_take(talk, 1, "12");
     contribute(talk, members.push[1], 2, (float[]){1}, 1);
+    const struct talk_part uncommitted = contribution(3, (float[]){1}, 1);
+    talk_part(talk, members.push[1], &uncommitted);
     talk_forget(talk);
 
     talk_close(talk, 1);

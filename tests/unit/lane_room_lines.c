@@ -137,6 +137,22 @@ static void of_parts_of_one_age_that_of_the_session_with_the_lower_id_comes_firs
     talk_forget(talk);
 }
 
+static void one_that_is_to_give_way_hears_of_which_round(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+    struct talk_part younger = large(1, 0, 20);
+
+    younger.round = 2;
+    talk_ask(talk, members.push[2], &younger);
+    talk_part(talk, members.push[2], &younger);
+    talk_expect(talk, "resend 1\nstaged 1\n");
+
+    ask(talk, &members, 1, 10);
+
+    talk_expect(talk, "give way 1 (round 2)\nroom wait 1\n");
+}
+
 static void one_that_is_withdrawn_while_it_waits_has_no_room_said(void **state)
 {
     struct talk *const talk = *state;
@@ -205,6 +221,7 @@ int main(void)
         talk_test(one_behind_a_contribution_takes_no_room_while_another_waits),
         talk_test(room_that_becomes_free_is_shared_at_once),
         talk_test(one_that_waits_has_no_room_said_on_a_new_stream),
+        talk_test(one_that_is_to_give_way_hears_of_which_round),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
