@@ -484,19 +484,19 @@ static void the_contribution_of_a_chief_comes_before_those_of_workers(void **sta
     struct talk *const talk = *state;
     struct lane_config config = talk_config();
     struct members members = {.push = {0}};
-    const float values[] = {0, 1, 1e8F, -1e8F};
+    const float values[] = {0, 1e8F, -1e8F, 1};
 
     talk->step_members = 3;
     talk_start(talk, &config);
     for (uint8_t i = 1; i <= 3; i++) {
-        talk->job = i == 1 ? "chief" : "worker";
+        talk->job = i == 3 ? "chief" : "worker";
         talk_open(talk, i);
         members.push[i] = talk_push_stream(talk, i, 1);
     }
     members.pull = talk_pull_stream(talk, 0);
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
 
-    for (uint8_t i = 3; i >= 1; i--) /* it comes last */
+    for (uint8_t i = 1; i <= 3; i++) /* it comes last, and has the largest index */
         contribute(talk, members.push[i], 1, &values[i], 1);
 
     talk_forget(talk);
