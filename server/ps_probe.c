@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_probe.c -- before the first join a ps asks at ps 0's listed address who answers there. Its wait
- * then says why the call of ps 0, or the join, does not come. ps 0 asks, too: the list may name
- * another host, or two processes have its index.
+/* ps_probe.c -- before the first join a ps asks at ps 0's listed address who answers there. Its
+ * wait then says why the call of ps 0, or the join, does not come. ps 0 asks, too: the list may
+ * name another host, or two processes have its index.
  *
  * ps 0 calls the others, so it may be reached by no process and still have met all of them. What is
  * asked is what a client asks first: a List of no variables. It says who answers, and where that ps

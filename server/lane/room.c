@@ -281,7 +281,6 @@ static void give_way(struct lane *lane, struct claim *claim, uint32_t round)
 
     assert(may_give_way(claim));
     lane_session_remove(lane, claim->session, part);
-    part->claim = NULL;
     claim->part = NULL;
     lane_claim_give_way(lane, claim, round);
     (void)lane_record_order(lane, RECORD_WITHDRAWN, claim->session, claim->sequence, NULL);

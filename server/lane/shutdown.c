@@ -351,10 +351,10 @@ static void give_up(struct lane *lane, uint64_t silent_ms)
         never_called(lane, silent_ms);
 }
 
-/* Is ps 0, which has called, silent for so long that one should speak of it? */
+/* Has ps 0, if it has called, been silent for so long that one should speak of it? */
 static bool is_silent(const struct lane *lane, uint64_t silent_ms)
 {
-    return lane->any_hello && silent_ms >= quiet_ms(lane);
+    return silent_ms >= quiet_ms(lane);
 }
 
 static uint64_t silent_for_ms(const struct lane *lane)

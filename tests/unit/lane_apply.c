@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "assert_number.h"
+#include "operation.h"
 #include "lane_talk.h"
 
 #define LARGE 5u /* 40 float32: 160 bytes, five blocks of 32, above inline_bytes (64) */
@@ -218,6 +219,34 @@ static void pieces_of_one_shard_are_applied_in_their_order(void **state)
     assert_int_equal(talk->computes, 2); /* slices of one COMPUTE run in any order */
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
     expect_shard(talk, LARGE, values + 40, 40);
+}
+
+/* One run of 4096 blocks. */
+static void a_part_of_many_blocks_is_computed_so_many_slices_at_a_time(void **state)
+{
+    enum { elements = 32768 };
+    static float ones[elements];
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    uint32_t times = 0;
+
+    config.staging_bytes_max = 4u << 20;
+    const uint64_t stream = begin_with(talk, &config);
+    talk_variable(talk, SMALL + 2, elements, UPDATE_ASSIGN_ADD);
+    while (!store_find(&talk->lane->store, SMALL + 2)->filled)
+        talk_tick(talk, 0);
+    talk_forget(talk);
+    talk->holds_compute = true;
+    const struct talk_part part = push_of(1, SMALL + 2, ones, elements);
+
+    talk_part(talk, stream, &part);
+
+    for (; talk->compute.job != 0; times++) {
+        assert_in_range(talk->compute.slice_count, 1, SLICES_PER_OPERATION_MAX);
+        talk_compute(talk);
+    }
+    assert_in_range(times, 4, 8);
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
 static void a_part_of_two_variables_is_seen_whole_or_not_at_all(void **state)
@@ -691,6 +720,7 @@ int main(void)
         talk_test(a_large_new_variable_is_filled_a_slice_at_a_time),
         talk_test(a_piece_that_overlaps_an_earlier_one_waits_for_it_wherever_that_is),
         talk_test(a_piece_waits_for_any_of_those_before_it),
+        talk_test(a_part_of_many_blocks_is_computed_so_many_slices_at_a_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

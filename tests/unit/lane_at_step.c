@@ -293,6 +293,28 @@ static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
 
 /* ---- waiting */
 
+/* The first one had contributed to none, the second one to two. */
+static void of_two_lost_members_the_first_step_that_lacks_one_counts(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 3);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[3], 1, (float[]){1}, 1);
+    contribute(talk, members.push[3], 2, (float[]){1}, 1);
+    talk->lost = true;
+    talk_close(talk, 2);
+    talk_decide(talk, 2, 0, 0);
+    talk_close(talk, 3);
+    talk_decide(talk, 3, 2, 0);
+    talk_forget(talk);
+
+    pull_at(talk, members.pull, 1, 1);
+
+    talk_expect(talk, "pulled 1 error MEMBER_LOST\n");
+    assert_non_null(strstr(talk->refused, "it lacks the contribution of worker 2"));
+}
+
 static void the_largest_step_that_there_is_is_waited_for_as_any(void **state)
 {
     struct talk *const talk = *state;
@@ -329,6 +351,36 @@ static void a_wait_names_who_is_missing(void **state)
     assert_string_equal(
         answer->message, "pull 8 has waited 60 s for synchronous step 4; step 1 waits on ps 1 for "
                          "worker 2 (no push or pull on ps 1 for 80 s)");
+}
+
+/* All have come, and their variable is being written to. */
+static void a_wait_for_which_none_is_missing_says_so(void **state)
+{
+    static const float values[LARGE];
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+    const uint64_t observer = open_observer(talk);
+    struct talk_part part = contribution(1, values, LARGE);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, LARGE);
+    talk->holds_compute = true;
+    part.step = 0;
+    part.eager = true;
+    talk_part(talk, observer, &part);
+    for (uint32_t m = 1; m <= 2; m++)
+        contribute(talk, members.push[m], 1, values, LARGE);
+    pull_at(talk, members.pull, 8, 1);
+    talk_tick(talk, 2000);
+
+    const wire_stats_reply *const stats = talk_stats(talk);
+
+    assert_true(stats->n_waits > 0);
+    assert_string_equal(
+        stats->waits[0],
+        "pull 8 has waited 2 s for synchronous step 1, which waits on ps 1 for its turn");
+    talk->holds_compute = false;
+    talk_compute(talk);
+    talk_forget(talk);
 }
 
 static void who_asks_for_nothing_asks_who_is_missing(void **state)
@@ -420,6 +472,8 @@ int main(void)
         talk_test(who_asks_for_nothing_asks_who_is_missing),
         talk_test(who_asks_for_nothing_at_a_step_that_is_over_hears_that),
         talk_test(who_waits_for_a_step_is_not_looked_at_for_anything_else),
+        talk_test(a_wait_for_which_none_is_missing_says_so),
+        talk_test(of_two_lost_members_the_first_step_that_lacks_one_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

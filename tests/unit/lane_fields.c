@@ -132,6 +132,23 @@ static void a_refusal_says_what_came_and_what_was_expected(void **state)
     assert_string_equal(refused->given, "");
 }
 
+static void a_refusal_says_which_bytes_a_shard_does_not_have(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part beyond = part(1, 0);
+
+    beyond.offset = 3;
+
+    talk_part(talk, stream, &beyond);
+
+    talk_expect(talk, "refused 1 WRONG_SHAPE\n");
+    assert_string_equal(talk->expected, "within 16 bytes");
+    assert_string_equal(talk->given, "16 bytes at 12");
+    assert_int_equal(talk_stats(talk)->refused, 1);
+    assert_int_equal(talk_stats(talk)->non_finite, 0);
+}
+
 static void a_report_says_whose_it_is(void **state)
 {
     struct talk *const talk = *state;
@@ -151,6 +168,26 @@ static void a_report_says_whose_it_is(void **state)
     assert_int_equal(report->ps_incarnation, INCARNATION);
     assert_int_equal(report->epoch, 1);
     assert_int_equal(report->status, SUMAC_OK);
+}
+
+static void a_report_of_a_close_says_whose_session_it_is(void **state)
+{
+    struct talk *const talk = *state;
+    uint8_t id[16];
+    wire_close_session close = WIRE_CLOSE_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    (void)begin(talk);
+    close.session_id = talk_id(1, id);
+    order.close = &close;
+    order.number = 99;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = &order};
+
+    const wire_close_report *report = said(talk, &event, LANE_EFFECT_REPORT).report->close_report;
+
+    assert_int_equal(report->session_id.len, sizeof id);
+    assert_memory_equal(report->session_id.data, id, sizeof id);
 }
 
 /* What its client has said here is less than what all ps have heard, which ps 0 says. */
@@ -334,6 +371,7 @@ static void statistics_say_of_each_session_what_it_did(void **state)
     assert_true(session->staged_bytes > 0);
     assert_int_equal(session->staged_bytes, stats->memory->staged_bytes);
     assert_string_equal(stats->sessions[1]->state, "closing");
+    assert_int_equal(stats->sessions[1]->last_heard_ms, 0); /* it was opened just now */
     assert_string_equal(stats->sessions[2]->state, "done"); /* the closed, newest first */
     assert_string_equal(stats->sessions[3]->state, "lost");
     assert_int_equal(stats->pushes, 2);
@@ -344,6 +382,27 @@ static void statistics_say_of_each_session_what_it_did(void **state)
     assert_int_equal(stats->non_finite, 1);
     assert_int_equal(stats->push_us->count, 2);
     assert_int_equal(stats->pull_us->count, 3);
+}
+
+/* Versions that were applied since the one that the push is based on. */
+static void statistics_say_how_stale_a_push_was(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part stale = part(4, 3);
+
+    for (uint64_t sequence = 1; sequence <= 3; sequence++)
+        send(talk, stream, sequence, sequence - 1);
+    stale.based_on = 1;
+    talk_part(talk, stream, &stale);
+    talk_commit(talk, stream, 4, 0, 0);
+    talk_forget(talk);
+
+    const wire_stats_reply *const stats = talk_stats(talk);
+
+    assert_int_equal(stats->staleness->count, 1);
+    assert_true(stats->staleness->sum == 2);
+    assert_true(stats->sessions[0]->staleness->sum == 2);
 }
 
 static void statistics_say_what_a_ps_has_and_may_have(void **state)
@@ -400,11 +459,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_greeting_says_where_the_client_is),
         talk_test(a_refusal_says_what_came_and_what_was_expected),
+        talk_test(a_refusal_says_which_bytes_a_shard_does_not_have),
         talk_test(a_report_says_whose_it_is),
+        talk_test(a_report_of_a_close_says_whose_session_it_is),
         talk_test(a_close_says_what_was_decided),
         talk_test(a_list_says_which_rows_are_where_and_who_was_last),
         talk_test(statistics_say_of_each_session_what_it_did),
         talk_test(statistics_say_what_a_ps_has_and_may_have),
+        talk_test(statistics_say_how_stale_a_push_was),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -387,6 +387,27 @@ static void a_ps_that_slept_calls_no_member_alive(void **state)
     assert_non_null(strstr(waits(talk), "finished 0 (alive, no push or pull on ps 1 for 47 s)\n"));
 }
 
+/* No pull waits for an observer's clock, and here the observer is the only session. */
+static void an_observer_that_leaves_is_not_taken_for_the_slowest(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    uint8_t id[16];
+    wire_open_session open = WIRE_OPEN_SESSION_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    talk_start(talk, &config);
+    open.session_id = talk_id(4, id);
+    open.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
+    order.open = &open;
+    talk_order(talk, &order);
+    talk_forget(talk);
+
+    talk_decide(talk, 4, 0, 0);
+
+    talk_expect(talk, "report 3\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +425,7 @@ int main(void)
         talk_test(a_member_that_is_silent_for_longer_than_its_lease_is_alive),
         talk_test(a_ps_that_does_not_hear_ps_0_calls_no_member_alive),
         talk_test(a_ps_that_slept_calls_no_member_alive),
+        talk_test(an_observer_that_leaves_is_not_taken_for_the_slowest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "step.h"
 
 #define VARIABLE 5u
+#define SHARDS 4096u
 
 /* Of all its parts together. */
 static void more_pieces_than_a_message_may_have_end_the_stream(void **state)
@@ -56,24 +57,20 @@ static void more_pieces_than_a_message_may_have_end_the_stream(void **state)
         "messages");
 }
 
-/* The most that a variable may have, an element each: they are made, then filled over steps. */
-static void a_variable_of_many_shards_is_made(void **state)
+/* The most that a variable may have, an element each. */
+static void order_many_shards(struct talk *talk)
 {
-    enum { shards = 4096 };
-    struct talk *const talk = *state;
-    const struct lane_config config = talk_config();
-    static wire_shard all[shards];
-    static wire_shard *pointers[shards];
-    uint64_t shape[] = {shards};
+    static wire_shard all[SHARDS];
+    static wire_shard *pointers[SHARDS];
+    uint64_t shape[] = {SHARDS};
     wire_function function = WIRE_FUNCTION_INIT;
     wire_initializer zeros = WIRE_INITIALIZER_INIT;
     wire_variable variable = WIRE_VARIABLE_INIT;
     wire_add_shards add = WIRE_ADD_SHARDS_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     char name[] = "many";
-    uint32_t steps;
 
-    for (uint32_t i = 0; i < shards; i++) {
+    for (uint32_t i = 0; i < SHARDS; i++) {
         all[i] = (wire_shard)WIRE_SHARD_INIT;
         all[i].shard_id = VARIABLE + i;
         all[i].ps = 1;
@@ -92,28 +89,95 @@ static void a_variable_of_many_shards_is_made(void **state)
     variable.function = &function;
     variable.initializer = &zeros;
     variable.shards = pointers;
-    variable.n_shards = shards;
+    variable.n_shards = SHARDS;
     add.variable = &variable;
     order.add_shards = &add;
+    talk_order(talk, &order);
+}
+
+/* They are made, then filled over steps. */
+static void a_variable_of_many_shards_is_made(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    uint32_t steps;
+
     talk_start(talk, &config);
     talk_forget(talk);
 
-    talk_order(talk, &order);
+    order_many_shards(talk);
     const struct variable *made = store_find(&talk->lane->store, VARIABLE);
     const uint32_t first = made->made_count;
     assert_in_range(first, 64, 512); /* some are made, with their values, … */
     assert_int_equal(made->shards[first - 2].fill_bytes, 4);
-    assert_int_equal(talk->lane->store.state_bytes, 4 * shards); /* … the others promised, … */
+    assert_int_equal(talk->lane->store.state_bytes, 4 * SHARDS); /* … the others promised, … */
     talk->wake_us = UINT64_MAX;
     talk_tick(talk, 0);
     assert_in_range(made->made_count, 2 * first - 1, 2 * first + 1); /* … then as many more are */
     talk_expect(talk, "");
     for (steps = 2; !made->filled && steps < 100; steps++)
         talk_tick(talk, 0);
-    assert_in_range(steps, shards / 512, shards / 64);
+    assert_in_range(steps, SHARDS / 512, SHARDS / 64);
 
     assert_true(made->filled);
     talk_expect(talk, "report 2\n");
+}
+
+static void begin_with_many_shards(struct talk *talk)
+{
+    const struct lane_config config = talk_config();
+    wire_publish publish = WIRE_PUBLISH_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    talk_start(talk, &config);
+    order_many_shards(talk);
+    while (!store_find(&talk->lane->store, VARIABLE)->filled)
+        talk_tick(talk, 0);
+    publish.variable_id = VARIABLE;
+    order.publish = &publish;
+    talk_order(talk, &order);
+    talk_forget(talk);
+}
+
+/* A client would take an answer without the variable for a complete list. */
+static void a_list_whose_first_variable_finds_no_memory_fails(void **state)
+{
+    struct talk *const talk = *state;
+    const wire_list_request request = WIRE_LIST_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_LIST, .request = &request.base};
+
+    begin_with_many_shards(talk);
+    talk->out_of_memory = true;
+
+    talk_step(talk, &call);
+
+    talk->out_of_memory = false;
+    talk_expect(talk, "failed OUT_OF_MEMORY\n");
+}
+
+/* Tens of thousands of blocks. */
+static void what_is_deleted_is_given_back_by_ticks_that_follow_at_once(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    uint32_t steps = 0;
+
+    talk_start(talk, &config);
+    talk_variable(talk, VARIABLE, 1u << 18, UPDATE_ASSIGN_ADD);
+    while (!store_find(&talk->lane->store, VARIABLE)->filled)
+        talk_tick(talk, 0);
+    talk_delete(talk, VARIABLE);
+    assert_true(store_is_leaving(&talk->lane->store));
+
+    for (; store_is_leaving(&talk->lane->store) && steps < SHARDS; steps++) {
+        assert_int_equal(talk->wake_us, talk->now_us);
+        talk->wake_us = UINT64_MAX;
+        talk_tick(talk, 0);
+    }
+
+    assert_in_range(steps, 1, SHARDS / 64);
+    talk_forget(talk);
 }
 
 static void more_pieces_than_a_pull_may_have_are_refused(void **state)
@@ -149,6 +213,8 @@ int main(void)
         talk_test(more_pieces_than_a_message_may_have_end_the_stream),
         talk_test(more_pieces_than_a_pull_may_have_are_refused),
         talk_test(a_variable_of_many_shards_is_made),
+        talk_test(a_list_whose_first_variable_finds_no_memory_fails),
+        talk_test(what_is_deleted_is_given_back_by_ticks_that_follow_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -397,6 +397,28 @@ static void each_attempt_is_told_once_how_a_first_round_failed(void **state)
     heard(world, "met 5 float32 [1] 11");
 }
 
+static void
+who_asks_for_a_round_that_is_over_before_it_comes_hears_of_it_when_it_has_come(void **state)
+{
+    uint64_t attempts[] = {0, 1};
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    world.meeting.timeout_ms = 300;
+    come_as(&world, 1, 1, 1, 0);
+    talk_tick(world.talk, 300);
+    heard(world, "pulled 1 error ROUND_TIMED_OUT");
+    ask(&world, 2);
+    assert_int_equal(talk_times_said(world.talk, "pulled 2"), 0);
+
+    world.meeting.attempts = attempts;
+    world.meeting.n_attempts = 2;
+    come_with(&world, 2, 2); /* when */
+    world.meeting.attempts = NULL;
+
+    heard(world, "pulled 2 error ROUND_TIMED_OUT"); /* then */
+}
+
 static void an_attempt_hears_how_its_own_round_ended_when_a_later_one_has_begun(void **state)
 {
     struct world world;
@@ -509,6 +531,7 @@ int main(void)
         talk_test(what_failed_is_forgotten_when_all_that_it_belongs_to_are_over),
         talk_test(who_names_another_attempt_as_its_own_is_refused),
         talk_test(the_home_proposes_the_end_of_a_split_round_of_another_attempt),
+        talk_test(who_asks_for_a_round_that_is_over_before_it_comes_hears_of_it_when_it_has_come),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,6 +29,35 @@ static void one_message_each_way_when_it_is_the_last_to_come(void **state)
     expect_nothing_kept(&world);
 }
 
+static void an_answer_beside_says_of_which_state_it_is(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    talk_variable(world.talk, 10, 1, UPDATE_ASSIGN_ADD);
+    talk_part(
+        world.talk, world.push[3],
+        &(struct talk_part){
+            .sequence = 1,
+            .eager = true,
+            .shard = 10,
+            .shards = 1,
+            .values = (float[]){1},
+            .count = 1});
+    world.asks_beside = true;
+    come_with(&world, 2, 1, 2, 3, 4);
+
+    come_with(&world, 1, 10, 20, 30, 40);
+
+    assert_int_equal(talk_times_said(world.talk, "beside met"), 2);
+    assert_true(world.talk->pulled_position > 0);
+    assert_int_equal(world.talk->pulled_position, world.talk->lane->store.position);
+    world.talk->pulled_position = 0;
+    ask(&world, 1); /* as does one on a pull stream */
+    assert_int_equal(world.talk->pulled_position, world.talk->lane->store.position);
+    talk_forget(world.talk);
+}
+
 /* Its client may need the room that the contribution has taken. */
 static void that_it_is_done_does_not_wait_long(void **state)
 {
@@ -117,6 +146,23 @@ static void other_pulls_are_not_answered_beside(void **state)
     talk_expect(world.talk, "beside pulled 7 error MALFORMED\n");
 }
 
+static void one_with_a_payload_is_not_answered_beside(void **state)
+{
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    uint8_t byte = 0;
+    struct world world;
+
+    begin(&world, *state);
+    world.asks_beside = true;
+    ask_beside(&world, 1, &request);
+    request.pulls[0]->payload = (wire_bytes){.len = 1, .data = &byte};
+
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+
+    talk_expect(world.talk, "beside pulled 1 error MALFORMED\n");
+    assert_non_null(strstr(world.talk->refused, "has a payload"));
+}
+
 static void more_pulls_than_a_message_may_have_end_the_stream(void **state)
 {
     wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
@@ -133,6 +179,64 @@ static void more_pulls_than_a_message_may_have_end_the_stream(void **state)
     talk_push(world.talk, world.push[1], &request, NULL, 0);
 
     talk_expect(world.talk, "end of stream TOO_MANY_PIECES\n");
+}
+
+static void behind_a_commit_that_ends_the_stream_no_pull_is_taken(void **state)
+{
+    static uint64_t waiting[WIRE_COMMIT_WAITING_MAX + 1];
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct world world;
+
+    begin(&world, *state);
+    world.asks_beside = true;
+    ask_beside(&world, 1, &request);
+    commit.waiting = waiting;
+    commit.n_waiting = WIRE_COMMIT_WAITING_MAX + 1;
+    request.commit = &commit;
+
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+
+    talk_expect(world.talk, "end of stream TOO_MANY_PIECES\n");
+}
+
+/* A message says sixteen. */
+static void many_pulls_beside_are_answered_in_several_messages(void **state)
+{
+    enum { count = 17 };
+    wire_pull_request pulls[count];
+    wire_pull_request *pointers[count];
+    wire_meeting_round asked = WIRE_MEETING_ROUND_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct world world;
+
+    begin(&world, *state);
+    asked.name = world.meeting.name;
+    asked.round = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        pulls[i] = (wire_pull_request)WIRE_PULL_REQUEST_INIT;
+        pulls[i].request = 100 + i;
+        pulls[i].meeting = &asked;
+        pulls[i].timeout_ms = 120000;
+        pointers[i] = &pulls[i];
+    }
+    request.pulls = pointers;
+    for (uint32_t i = 0; i < count; i += WIRE_PUSH_PULLS_MAX) {
+        request.pulls = pointers + i;
+        request.n_pulls = count - i < WIRE_PUSH_PULLS_MAX ? count - i : WIRE_PUSH_PULLS_MAX;
+        talk_push(world.talk, world.push[1], &request, NULL, 0);
+    }
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_tick(world.talk, 20);
+    talk_forget(world.talk);
+    world.talk->deaf = world.push[1];
+
+    come_with(&world, 2, 10, 20, 30, 40);
+
+    assert_int_equal(talk_times_said(world.talk, "beside met 1"), 16);
+    talk_writable(world.talk, world.push[1]);
+    assert_int_equal(talk_times_said(world.talk, "beside met 1"), count);
+    talk_forget(world.talk);
 }
 
 static void what_is_cancelled_beside_is_not_said(void **state)
@@ -191,6 +295,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(one_message_each_way_when_it_is_the_last_to_come),
+        talk_test(an_answer_beside_says_of_which_state_it_is),
         talk_test(that_it_is_done_does_not_wait_long),
         talk_test(that_it_is_done_goes_with_what_does_not_wait),
         talk_test(what_fails_is_said_beside_too),
@@ -200,6 +305,9 @@ int main(void)
         talk_test(what_is_cancelled_beside_is_not_said),
         talk_test(with_its_stream_what_was_asked_beside_is_gone),
         talk_test(of_a_closed_session_nothing_is_said_beside),
+        talk_test(one_with_a_payload_is_not_answered_beside),
+        talk_test(behind_a_commit_that_ends_the_stream_no_pull_is_taken),
+        talk_test(many_pulls_beside_are_answered_in_several_messages),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

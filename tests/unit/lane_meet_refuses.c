@@ -537,6 +537,51 @@ static void results_that_a_commit_gives_back_are_given_back_from_the_records_too
     assert_int_equal(talk->last_record, records + 1);
 }
 
+/* The records are compared with the lane at the end. */
+static void what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back(void **state)
+{
+    struct lane_config config = talk_config();
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    struct world world;
+
+    config.records = true;
+    begin_with(&world, *state, &config);
+    talk_recorded(world.talk);
+    const uint64_t recorded = world.talk->last_record;
+    commit.met_through = 7;
+    request.commit = &commit;
+
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+
+    assert_int_equal(world.talk->last_record, recorded + 1);
+    talk_recorded(world.talk);
+    talk_forget(world.talk);
+}
+
+/* A contribution that waits may come later. */
+static void a_session_has_heard_of_what_is_before_the_first_that_waits(void **state)
+{
+    struct world world;
+    uint64_t waiting[] = {4};
+    wire_commit commit = WIRE_COMMIT_INIT;
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    begin(&world, *state);
+    const struct lane_session *const session = world.talk->lane->sessions.first;
+    commit.met_through = 7;
+    commit.waiting = waiting;
+    commit.n_waiting = 1;
+    request.commit = &commit;
+
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+    assert_int_equal(session->met_through, 3);
+    waiting[0] = 9; /* beyond it */
+    talk_push(world.talk, world.push[1], &request, NULL, 0);
+
+    assert_int_equal(session->met_through, 7);
+}
+
 static void a_commit_names_so_many_rounds_that_wait(void **state)
 {
     struct world world;
@@ -576,6 +621,7 @@ pull_as(struct world *world, const char *name, size_t bytes, uint64_t at_step, s
 
 static void a_pull_names_a_round_and_nothing_else(void **state)
 {
+    char longest[MEETING_NAME_BYTES_MAX + 1];
     struct world world;
 
     begin(&world, *state);
@@ -592,6 +638,11 @@ static void a_pull_names_a_round_and_nothing_else(void **state)
     talk_expect(world.talk, "pulled 1 error MALFORMED\n");
     ask_for(&world, 1, HERE, 0);
     talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+    memset(longest, 'n', MEETING_NAME_BYTES_MAX + 1);
+    pull_as(&world, longest, MEETING_NAME_BYTES_MAX + 1, 0, 0);
+    talk_expect(world.talk, "pulled 1 error MALFORMED\n");
+    pull_as(&world, longest, MEETING_NAME_BYTES_MAX, 0, 0);
+    talk_expect(world.talk, ""); /* it waits */
 }
 
 static void of_a_closed_session_no_round_is_asked_for(void **state)
@@ -605,6 +656,21 @@ static void of_a_closed_session_no_round_is_asked_for(void **state)
     ask(&world, 1);
 
     talk_expect(world.talk, "pulled 1 error SESSION_UNKNOWN\n");
+    assert_non_null(strstr(world.talk->refused, "its session is closed"));
+}
+
+static void of_no_session_no_round_is_asked_for(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.pull[1] = talk_pull_stream(world.talk, 0);
+    talk_forget(world.talk);
+
+    ask(&world, 1);
+
+    talk_expect(world.talk, "pulled 1 error SESSION_UNKNOWN\n");
+    assert_non_null(strstr(world.talk->refused, "its session is not known"));
 }
 
 int main(void)
@@ -634,6 +700,9 @@ int main(void)
         talk_test(a_commit_names_so_many_rounds_that_wait),
         talk_test(a_pull_names_a_round_and_nothing_else),
         talk_test(of_a_closed_session_no_round_is_asked_for),
+        talk_test(of_no_session_no_round_is_asked_for),
+        talk_test(what_a_session_has_heard_of_is_recorded_though_nothing_is_given_back),
+        talk_test(a_session_has_heard_of_what_is_before_the_first_that_waits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,6 +137,59 @@ static void the_home_proposes_where_one_is_split_and_another_is_not(void **state
     assert_int_equal(talk_times_said(world.talk, "proposes"), 0);
 }
 
+/* A report has at most eight rounds. */
+static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(void **state)
+{
+    const uint32_t rounds = 10;
+    struct world world;
+
+    begin(&world, *state);
+    struct talk *const talk = world.talk;
+    talk->deaf = talk->coordinator;
+    for (uint32_t round = 1; round <= rounds; round++) { /* the first is said at once */
+        world.meeting.round = round;
+        world.meeting.split = false;
+        come_with(&world, 1, 1, 2, 3, 4);
+        world.meeting.split = true;
+        come_with(&world, 2, 30, 40);
+    }
+    assert_int_equal(talk_times_said(talk, "proposes h"), 1);
+    talk_forget(talk);
+
+    talk_writable(talk, talk->coordinator); /* when */
+    assert_int_equal(talk_times_said(talk, "proposes h"), 8);
+    talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "proposes h"), 9); /* then */
+    assert_int_equal(talk_times_said(talk, "report"), 2);
+}
+
+static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(void **state)
+{
+    struct lane_config config = talk_config();
+    struct world world;
+    uint64_t of_the_first = 0;
+
+    config.records = true;
+    begin_with(&world, *state, &config);
+    talk_recorded(world.talk);
+    for (uint32_t round = 1; round <= 2; round++) {
+        world.meeting.round = round;
+        world.meeting.split = false;
+        come_with(&world, 1, 1, 2, 3, 4);
+        world.meeting.split = true;
+        come_with(&world, 2, 30, 40);
+        of_the_first = round == 1 ? world.talk->last_record : of_the_first;
+    }
+
+    talk_recorded_up_to(world.talk, of_the_first); /* when */
+
+    assert_int_equal(talk_times_said(world.talk, "proposes"), 0); /* then */
+    talk_recorded(world.talk);
+    assert_int_equal(talk_times_said(world.talk, "proposes"), 2);
+    talk_forget(world.talk);
+}
+
 /* A third takes part, and leaves. The records are compared with the lane at the end. */
 static void what_the_home_has_proposed_it_does_not_judge_by_its_records_either(void **state)
 {
@@ -335,6 +388,8 @@ int main(void)
         talk_test(what_nobody_wants_any_more_is_gone_when_it_passes),
         talk_test(what_the_home_has_proposed_waits_for_its_order),
         talk_test(nor_does_it_end_without_who_is_settled),
+        talk_test(what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report),
+        talk_test(what_the_home_proposes_waits_for_the_records_of_all_that_it_says),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -374,6 +374,62 @@ static void the_statistics_say_what_a_pull_of_a_round_waits_for(void **state)
     talk_compute(talk);
 }
 
+/* Worker 2 may yet join. */
+static void that_another_task_has_left_ends_no_round(void **state)
+{
+    const struct lane_config config = talk_config();
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin_empty(&world, talk, &config);
+    for (uint8_t session = 1; session <= 3; session += 2) {
+        talk_open(talk, session);
+        world.push[session] = talk_push_stream(talk, session, 1);
+        world.pull[session] = talk_pull_stream(talk, session);
+    }
+    leave(&world, 3);
+    come_with(&world, 1, 1, 2, 3, 4);
+    ask(&world, 1);
+    talk_tick(talk, 1000);
+    assert_int_equal(talk_times_said(talk, "pulled 1 error"), 0);
+
+    talk_open(talk, 2);
+    world.push[2] = talk_push_stream(talk, 2, 1);
+    come_with(&world, 2, 10, 20, 30, 40);
+
+    assert_int_equal(talk_times_said(talk, "met 1 float32 [4] 11 22 33 44\n"), 1);
+    talk_forget(talk);
+}
+
+/* A chief has the same index. */
+static void a_wait_says_where_a_task_that_has_never_joined_is_expected(void **state)
+{
+    static const char *const jobs[] = {"worker", "worker", "chief"};
+    static const uint32_t indices[] = {2, 1, 2};
+    static const char *const addresses[] = {"w:2", "w:1", "c:2"};
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    struct world world;
+
+    config.members_jobs = jobs;
+    config.members_indices = indices;
+    config.members_addresses = addresses;
+    config.member_count = 3;
+    begin_empty(&world, talk, &config);
+    talk_open(talk, 1);
+    world.push[1] = talk_push_stream(talk, 1, 1);
+    world.pull[1] = talk_pull_stream(talk, 1);
+    come_with(&world, 1, 1, 2, 3, 4);
+    ask(&world, 1);
+    talk_tick(talk, 2000);
+
+    const wire_stats_reply *const stats = talk_stats(talk);
+
+    assert_int_equal(stats->n_waits, 1);
+    assert_non_null(strstr(stats->waits[0], "for worker 2 (at w:2, never joined)"));
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -387,6 +443,8 @@ int main(void)
         talk_test(a_contribution_with_a_function_is_refused),
         talk_test(long_rows_that_are_gathered_go_on_in_the_next_message),
         talk_test(the_statistics_say_what_a_pull_of_a_round_waits_for),
+        talk_test(a_wait_says_where_a_task_that_has_never_joined_is_expected),
+        talk_test(that_another_task_has_left_ends_no_round),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

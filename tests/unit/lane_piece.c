@@ -436,6 +436,33 @@ static void a_piece_of_a_kind_or_codec_that_is_not_known_is_refused(void **state
     expect_values(talk, &nothing);
 }
 
+/* As a float32 those bits are a finite number. */
+static void a_half_that_is_not_finite_is_refused(void **state)
+{
+    static const uint16_t halves[] = {0x7e00, 0, 0x7e00, 0}; /* NaN, 0, … */
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const uint64_t id = 30;
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    talk_add(talk, id, 4, 1, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_forget(talk);
+    piece.shard_id = id;
+    piece.bytes = part.bytes = sizeof halves;
+    part.sequence = 1;
+    part.first = part.last = part.eager = true;
+    part.pieces = pieces;
+    part.n_pieces = 1;
+    request.parts = parts;
+    request.n_parts = 1;
+
+    talk_push(talk, stream, &request, halves, sizeof halves);
+
+    talk_expect(talk, "refused 1 NON_FINITE\ndone 1 voided\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +475,7 @@ int main(void)
         talk_test(a_piece_with_another_function_is_not_continued),
         talk_test(a_duplicate_is_done_with_the_versions_before_a_deleted_shard),
         talk_test(a_piece_of_a_kind_or_codec_that_is_not_known_is_refused),
+        talk_test(a_half_that_is_not_finite_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,6 +351,40 @@ static void a_part_sent_again_may_carry_its_own_commit(void **state)
     talk_expect(talk, "staged 1\ndone 1 [1]\n");
 }
 
+/* The duplicate is older: it was sent before its client could commit it. */
+static void a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+    struct talk_part first = part(1, 0, one), second = part(2, 1, ten);
+
+    first.eager = second.eager = true;
+    talk_part(talk, streams.push, &second);
+    second.eager = false;
+    talk_part(talk, streams.push, &second); /* when */
+    talk_expect(talk, "staged 2\nstaged 2\n");
+    talk_part(talk, streams.push, &first);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\ndone 2 [2]\n"); /* then */
+}
+
+/* It is looked for where the last one was found. */
+static void a_part_that_was_sent_again_and_is_done_may_come_once_more(void **state)
+{
+    struct talk *const talk = *state;
+    const struct streams streams = begin(talk);
+
+    for (uint64_t sequence = 1; sequence <= 4; sequence++)
+        send(talk, streams.push, sequence, sequence - 1, one);
+    send(talk, streams.push, 2, 1, one);
+    talk_commit(talk, streams.push, 2, 0, 0);
+    talk_forget(talk);
+
+    send(talk, streams.push, 2, 1, one);
+
+    talk_expect(talk, "done 2 [2]\n");
+}
+
 static void a_part_that_broke_off_is_dropped(void **state)
 {
     struct talk *const talk = *state;
@@ -530,20 +564,20 @@ static void pieces_whose_sizes_wrap_around_end_the_stream(void **state)
 {
     struct talk *const talk = *state;
     const struct streams streams = begin(talk);
-    wire_piece first = WIRE_PIECE_INIT, second = WIRE_PIECE_INIT;
-    wire_piece *pieces[] = {&first, &second};
+    wire_piece first = WIRE_PIECE_INIT, second = WIRE_PIECE_INIT, last = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&first, &second, &last};
     wire_part header = WIRE_PART_INIT;
     wire_part *parts[] = {&header};
     wire_push_request request = WIRE_PUSH_REQUEST_INIT;
 
-    first.shard_id = second.shard_id = VARIABLE;
+    first.shard_id = second.shard_id = last.shard_id = VARIABLE;
     first.bytes = UINT64_C(1) << 63;
     second.bytes = (UINT64_C(1) << 63) + 8;
     header.sequence = 1;
     header.first = header.last = true;
     header.bytes = 8;
     header.pieces = pieces;
-    header.n_pieces = 2;
+    header.n_pieces = 3;
     request.parts = parts;
     request.n_parts = 1;
 
@@ -587,6 +621,7 @@ static void parts_that_interleave_on_a_stream_end_it(void **state)
     talk_part_step(talk, again, &second, 0, 2); /* begins another one */
 
     talk_expect(talk, "greeting\nend of stream MALFORMED\n");
+    assert_string_equal(talk->closed.text, "parts interleave on one stream");
 }
 
 /* ---- records ---- */
@@ -707,6 +742,7 @@ int main(void)
         talk_test(a_part_sent_again_on_a_new_stream_is_staged_once),
         talk_test(a_part_sent_again_while_it_is_applied_is_not_staged_again),
         talk_test(a_part_sent_again_may_carry_its_own_commit),
+        talk_test(a_part_sent_again_without_its_own_commit_keeps_the_one_that_it_had),
         talk_test(a_part_that_broke_off_is_dropped),
         talk_test(what_has_come_of_a_part_when_its_session_closes_is_dropped),
         talk_test(a_stream_of_a_larger_generation_ends_the_older_one),
@@ -725,6 +761,7 @@ int main(void)
         talk_test(a_pull_waits_for_the_records_of_what_it_shows),
         talk_test(answers_keep_their_order_while_they_wait),
         talk_test(refusals_ends_and_reports_wait_for_their_records),
+        talk_test(a_part_that_was_sent_again_and_is_done_may_come_once_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ static void a_step_is_made_of_what_ps_0_says(void **state)
     talk_take(talk, 1, "13");
 
     talk_expect(talk, "done 1 [1]\ndone 1 [1]\nreport 7\nreport step 1 over\n");
+    assert_int_equal(talk->open_step, 2); /* both hear which step is the next */
     assert_value_is(talk, &members, 5);
 }
 
@@ -264,6 +265,8 @@ static void the_end_of_a_session_says_what_it_has_contributed(void **state)
     contribute(talk, members.push[2], 1, (float[]){1}, 1);
     talk_take(talk, 1, "12");
     contribute(talk, members.push[1], 2, (float[]){1}, 1);
+    const struct talk_part uncommitted = contribution(3, (float[]){1}, 1);
+    talk_part(talk, members.push[1], &uncommitted);
     talk_forget(talk);
 
     talk_close(talk, 1);
@@ -421,6 +424,33 @@ static void what_has_come_of_a_closed_session_is_told_again(void **state)
 }
 
 /* By the records of a ps that starts again: ps 0 may have been told, or another was. */
+/* The report waits for its stream. Meanwhile more sessions are closed than are remembered. */
+static void what_has_come_of_a_session_that_is_forgotten_is_not_told(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.closed_sessions_max = 1;
+    talk->quorum = 2;
+    struct members members = begin_as(talk, 3, 3, config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk->deaf = talk->coordinator;
+    talk_delete(talk, 4711); /* given: its answer is on its way */
+    contribute(talk, members.push[1], 1, (float[]){1}, 1);
+    for (uint8_t session = 1; session <= 2; session++) {
+        talk_close(talk, session);
+        talk_decide(talk, session, 0, 0);
+    }
+    talk_forget(talk);
+
+    for (uint32_t i = 0; i < 10; i++) /* when ps 0 reads on */
+        talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "1 has come"), 0); /* then */
+    assert_ptr_equal(talk->lane->closed_sessions.first, talk->lane->closed_sessions.last);
+    talk_forget(talk);
+}
+
 static void what_records_say_has_come_is_told_to_ps_0(void **state)
 {
     struct talk *const talk = *state;
@@ -466,6 +496,7 @@ int main(void)
         talk_test(a_wait_names_ps_0_until_it_has_taken_the_step),
         talk_test(what_records_say_has_come_is_told_to_ps_0),
         talk_test(a_quorum_is_not_said_to_do_without_a_member_that_has_never_joined),
+        talk_test(what_has_come_of_a_session_that_is_forgotten_is_not_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

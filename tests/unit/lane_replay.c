@@ -358,6 +358,44 @@ static void a_lane_that_starts_again_goes_on_where_its_records_end(void **state)
     lane_destroy(again);
 }
 
+/* This ps knows where the variable is, and has none of it. */
+static void a_variable_that_is_elsewhere_is_recorded(void **state)
+{
+    struct talk *const talk = *state;
+    char name[] = "elsewhere";
+    uint64_t shape[] = {4};
+    wire_shard shard = WIRE_SHARD_INIT, *shards[] = {&shard};
+    wire_function own = WIRE_FUNCTION_INIT;
+    wire_initializer zeros = WIRE_INITIALIZER_INIT;
+    wire_variable variable = WIRE_VARIABLE_INIT;
+    wire_add_shards add = WIRE_ADD_SHARDS_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    (void)begin(talk);
+    shard.shard_id = variable.variable_id = 44;
+    shard.rows = 4;
+    shard.bytes = 16;
+    own.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN_ADD;
+    zeros.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ZEROS;
+    variable.name = name;
+    variable.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    variable.shape = shape;
+    variable.function = &own;
+    variable.initializer = &zeros;
+    variable.shards = shards;
+    variable.n_shape = variable.n_shards = 1;
+    add.variable = &variable;
+    order.add_shards = &add;
+    talk_order(talk, &order);
+
+    struct lane *const again = talk_replayed(talk);
+
+    assert_non_null(store_find(&again->store, 44));
+    lane_destroy(again);
+    talk_recorded(talk);
+    talk_forget(talk);
+}
+
 /* ---- what is no record ---- */
 
 static void expect_refused(struct lane *again, const uint8_t *bytes, size_t count)
@@ -418,6 +456,8 @@ static void what_contradicts_the_records_before_it_is_refused(void **state)
     struct lane *again = replay_but(talk, 0);
     assert_int_equal(again->sessions.first->acked_through, 1);
 
+    make_head(record, RECORD_APPLIED, 3); /* no part has come with that number */
+    expect_refused(again, record, sizeof record);
     make_head(record, RECORD_WITHDRAWN, 2); /* it was refused */
     expect_refused(again, record, sizeof record);
     make_head(record, RECORD_ACKED, 0); /* before what was acknowledged */
@@ -541,6 +581,7 @@ int main(void)
         talk_test(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals),
         talk_test(an_eager_part_that_waits_is_eager_by_its_record),
         talk_test(the_place_of_a_staged_part_is_in_its_record),
+        talk_test(a_variable_that_is_elsewhere_is_recorded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,7 @@ static void elements_that_were_not_asked_for_are_passed_over(void **state)
     talk_part(talk, members.push[1], &part);
 
     talk_expect(talk, "staged 1\n");
+    assert_int_equal(talk->staged_round, 1);
 }
 
 static void elements_that_wait_for_room_are_passed_over(void **state)
@@ -112,6 +113,8 @@ static void a_part_above_the_pool_is_refused_with_both_figures(void **state)
     talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
     assert_non_null(strstr(talk->refused, "takes 4001 bytes of staging on ps 1"));
     assert_non_null(strstr(talk->refused, "share 4000"));
+    assert_string_equal(talk->expected, "4000");
+    assert_string_equal(talk->given, "4001");
 }
 
 /* What the floors leave over by their division is the pool's. */
@@ -186,6 +189,7 @@ static void whoever_asks_for_too_many_at_a_time_has_its_stream_ended(void **stat
     talk_ask(talk, members.push[1], &part);
 
     talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n");
+    assert_non_null(strstr(talk->closed.text, "has 4 parts on ps 1 that wait for their room"));
 }
 
 /* ---- it waits */
@@ -493,6 +497,8 @@ static void ordinary_parts_leave_room_for_a_step(void **state)
     talk_expect(talk, "refused 1 PART_TOO_LARGE\n");
     assert_non_null(strstr(talk->refused, "keeps 5673 for the contributions of members"));
     assert_non_null(strstr(talk->refused, "has 1000 for others"));
+    assert_string_equal(talk->expected, "1000");
+    assert_string_equal(talk->given, "1891");
     assert_non_null(strstr(talk->refused, "push again between two steps"));
 }
 
@@ -637,12 +643,14 @@ static void a_part_that_contradicts_one_that_asks_ends_the_stream(void **state)
     const struct {
         const char *why;
         struct talk_part part;
+        const char *says;
     } parts[] = {
-        {"it asked for room, and has none", small(3, 1)},
-        {"its number is not that of the asking part's predecessor", small(2, 1)},
-        {"it passes over the asking part", small(4, 1)},
-        {"it asks again after another part", large(3, 2, 10)},
-        {"it asks again as a contribution", again},
+        {"it asked for room, and has none", small(3, 1), NULL},
+        {"its number is not that of the asking part's predecessor", small(2, 1),
+         "follows an earlier one than this: 3;"},
+        {"it passes over the asking part", small(4, 1), "asks for room: 3;"},
+        {"it asks again after another part", large(3, 2, 10), "it followed another: 1;"},
+        {"it asks again as a contribution", again, NULL},
     };
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -663,6 +671,8 @@ static void a_part_that_contradicts_one_that_asks_ends_the_stream(void **state)
 
         if (strcmp(here->text, "end of stream MALFORMED\n") != 0) /* then */
             fail_msg("%s: %s", parts[i].why, here->text);
+        if (parts[i].says != NULL && strstr(here->closed.text, parts[i].says) == NULL)
+            fail_msg("%s: %s", parts[i].why, here->closed.text);
         if (i > 0)
             assert_int_equal(talk_teardown(&other), 0);
     }
@@ -708,6 +718,7 @@ static void parts_that_ask_count_among_those_that_a_session_may_have(void **stat
     talk_part(talk, observer, &others[2]); /* when */
 
     talk_expect(talk, "end of stream TOO_MANY_IN_FLIGHT\n"); /* then */
+    assert_non_null(strstr(talk->closed.text, "has 3 parts on ps 1 that are not done"));
 }
 
 /* The first that asked has more than the second. */

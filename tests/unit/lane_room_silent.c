@@ -330,6 +330,31 @@ static void other_large_parts_are_no_answer_without_end(void **state)
     talk_forget(talk);
 }
 
+/* It sends parts that ask later for as long as that counts. */
+static void after_other_large_parts_the_elements_of_a_part_are_an_answer(void **state)
+{
+    struct talk *const talk = *state;
+    struct talk_part part;
+    const struct members members = open_many(talk, 2, &part); /* given */
+
+    talk_ask(talk, members.push[1], &part);
+    for (uint64_t n = 1; n <= 17; n++) {
+        struct talk_part other = part;
+        other.sequence = n;
+        other.previous = n - 1;
+        other.eager = true;
+        talk_ask(talk, members.push[1], &other);
+        talk_part(talk, members.push[1], &other);
+        talk_tick(talk, talk_config().lease_ms / 16);
+    }
+    assert_false(talk_has_ended(talk, members.push[1]));
+
+    send_slowly(talk, members.push[1], &part); /* when */
+
+    assert_int_equal(talk_times_said(talk, "staged 1000\n"), 1); /* then */
+    talk_forget(talk);
+}
+
 static void small_parts_are_no_answer_without_end(void **state)
 {
     struct talk *const talk = *state;
@@ -408,6 +433,48 @@ static void on_a_new_stream_all_about_room_is_said_again(void **state)
 }
 
 /* A ps that starts again knows which request for room the part is the answer to. */
+/* It is an ordinary part, whatever step it names. */
+static void a_part_that_is_not_synchronous_asks_again_with_a_step(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    wire_part header = WIRE_PART_INIT, *parts[] = {&header};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    header.sequence = header.step = 1;
+    header.bytes = COUNT * sizeof(float);
+    header.room_bytes = ROOM;
+    header.first = header.last = true;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, members.push[1], &request, NULL, 0);
+    talk_expect(talk, "resend 1\n");
+
+    talk_push(talk, members.push[1], &request, NULL, 0);
+
+    talk_expect(talk, "resend 1\n");
+}
+
+/* Its header alone names no shards, and the answer says the versions of those that are named. */
+static void a_large_part_that_is_done_is_to_come_again_whole(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = open_three(talk, POOL);
+    const struct talk_part part = large(1, 0, 10);
+
+    talk_ask(talk, members.push[1], &part);
+    talk_part(talk, members.push[1], &part);
+    talk_commit(talk, members.push[1], 1, 0, 0);
+    members.push[1] = talk_push_stream(talk, 1, 2); /* given: the answer was lost */
+    talk_forget(talk);
+
+    talk_ask(talk, members.push[1], &part);
+    talk_expect(talk, "resend 1\n");
+    talk_part(talk, members.push[1], &part);
+
+    talk_expect(talk, "done 1 [1]\n");
+}
+
 static void the_round_of_a_staged_part_is_in_its_record(void **state)
 {
     struct talk *const talk = *state;
@@ -444,6 +511,9 @@ int main(void)
         talk_test(who_asks_again_for_room_that_is_kept_is_told_again),
         talk_test(on_a_new_stream_all_about_room_is_said_again),
         talk_test(the_round_of_a_staged_part_is_in_its_record),
+        talk_test(after_other_large_parts_the_elements_of_a_part_are_an_answer),
+        talk_test(a_large_part_that_is_done_is_to_come_again_whole),
+        talk_test(a_part_that_is_not_synchronous_asks_again_with_a_step),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -496,6 +496,8 @@ static void a_row_outside_is_refused_with_both_values_and_nothing_changes(void *
                 .rows = (int64_t[]){1, outside[i]},
                 .values = (float[]){1, 1, 1, 1, 1, 1}},
             "WRONG_SHAPE", said[i]);
+    assert_string_equal(talk->expected, "0 to 19");
+    assert_string_equal(talk->given, "-9223372036854775808");
 
     expect_values(talk, TABLE, nothing, ROWS * COLUMNS);
 }
@@ -617,6 +619,11 @@ static void pieces_that_are_no_pairs_are_refused(void **state)
          2,
          "WRONG_SHAPE",
          "12 bytes of row indices: an index is an int64"},
+        {{piece(indices, TABLE, 0, 0)}, 1, "MALFORMED", "0 row indices without their values"},
+        {{piece(values, TABLE, 0, 12), piece(indices, TABLE, 8, 8)},
+         2,
+         "WRONG_SHAPE",
+         "row indices at 8 of their list, and those before end at 0"},
         {{piece(indices, TABLE, 8, 8), piece(values, TABLE, 12, 12)},
          2,
          "WRONG_SHAPE",

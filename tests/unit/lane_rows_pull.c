@@ -122,6 +122,15 @@ static void rows_too_large_to_be_copied_are_lent_one_by_one(void **state)
     assert_int_not_equal(talk->pulled_lent, 0);
 }
 
+static void a_message_may_end_within_a_row(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.pull_chunk_bytes = 40; /* three rows and a third */
+    pull_many(talk, begin_with(talk, config), 50);
+}
+
 static void expect_refused(struct talk *talk, const char *reason)
 {
     char said[64];
@@ -231,6 +240,165 @@ static void a_pull_of_no_rows_is_answered(void **state)
     talk_expect(talk, "pulled 7 [1]\n");
 }
 
+/* The first piece has more rows than an answer takes. */
+static void a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own(void **state)
+{
+    enum { count = ROWS_PER_ANSWER_MAX + 100 };
+    static int64_t indices[count];
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    wire_piece rows = WIRE_PIECE_INIT, rest = WIRE_PIECE_INIT, *pieces[] = {&rows, &rest};
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const struct span span = {(const uint8_t *)indices, sizeof indices};
+    struct lane_effects effects;
+
+    config.pull_chunk_bytes = 1u << 20;
+    const uint64_t stream = begin_with(talk, config);
+    rows.shard_id = rest.shard_id = TABLE;
+    rows.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    rows.bytes = sizeof indices;
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = 2;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL,
+        .stream = stream,
+        .pull_request = &request,
+        .now_us = talk->now_us,
+        .payload = &span,
+        .payload_spans = 1};
+
+    ps_core_step(talk->core, &event, &effects); /* when */
+
+    assert_int_equal(effects.items[0].kind, LANE_EFFECT_PULLED); /* then */
+    const wire_pull_answer *const answer = effects.items[0].pull_answer;
+    assert_int_equal(answer->n_pieces, 1);
+    const uint64_t said = ROWS_PER_ANSWER_MAX * COLUMNS * sizeof(float);
+    assert_int_equal(answer->pieces[0]->bytes, said);
+    const struct lane_event writable = {
+        .kind = LANE_EVENT_STREAM_WRITABLE, .stream = stream, .now_us = talk->now_us};
+    ps_core_step(talk->core, &writable, &effects);
+    const wire_pull_answer *const next = effects.items[0].pull_answer;
+    assert_int_equal(next->n_pieces, 2);
+    assert_int_equal(next->pieces[0]->offset_bytes, said);
+    assert_int_equal(next->pieces[1]->offset_bytes, 0);
+    assert_true(next->last);
+}
+
+static void each_piece_has_its_own_rows(void **state)
+{
+    static const int64_t indices[] = {4, 39, 7};
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_piece one = WIRE_PIECE_INIT, two = WIRE_PIECE_INIT, *pieces[] = {&one, &two};
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const struct span span = {(const uint8_t *)indices, sizeof indices};
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL,
+        .now_us = talk->now_us,
+        .stream = stream,
+        .pull_request = &request,
+        .payload = &span,
+        .payload_spans = 1};
+
+    one.shard_id = two.shard_id = TABLE;
+    one.kind = two.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    one.bytes = sizeof *indices;
+    two.bytes = 2 * sizeof *indices;
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = 2;
+
+    talk_step(talk, &event);
+
+    expect_rows(talk, indices, 3);
+    talk_forget(talk);
+    struct lane_effects effects;
+    ps_core_step(talk->core, &event, &effects); /* and says where its values are among them */
+    const wire_pull_answer *const answer = effects.items[0].pull_answer;
+    assert_int_equal(answer->n_pieces, 2);
+    assert_int_equal(answer->pieces[0]->offset_bytes, 0);
+    assert_int_equal(answer->pieces[1]->offset_bytes, 0);
+}
+
+/* So many pieces are looked up over several steps. */
+static void each_of_many_pieces_has_its_own_rows(void **state)
+{
+    enum { count = 8192 };
+    static int64_t indices[count];
+    static wire_piece all[count];
+    static wire_piece *pieces[count];
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+    const struct span span = {(const uint8_t *)indices, sizeof indices};
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL,
+        .stream = stream,
+        .pull_request = &request,
+        .payload = &span,
+        .payload_spans = 1};
+
+    for (uint32_t i = 0; i < count; i++) {
+        indices[i] = (i * 17 + 3) % ROWS;
+        all[i] = (wire_piece)WIRE_PIECE_INIT;
+        all[i].shard_id = TABLE;
+        all[i].kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+        all[i].bytes = sizeof *indices;
+        pieces[i] = &all[i];
+    }
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = count;
+
+    talk_step(talk, &event);
+    for (uint32_t i = 0; i < 100 && talk->pulled_bytes < count * COLUMNS * sizeof(float); i++)
+        talk_tick(talk, 0);
+
+    expect_rows(talk, indices, count);
+    talk_forget(talk);
+}
+
+static void push_rows_of_none(struct talk *talk, uint64_t stream)
+{
+    wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT, *pieces[] = {&indices, &values};
+    wire_function assign = WIRE_FUNCTION_INIT, *functions[] = {&assign};
+    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    assign.function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN;
+    indices.shard_id = values.shard_id = TABLE + 1;
+    indices.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    indices.function = values.function = 1;
+    part.sequence = 2;
+    part.previous = 1;
+    part.first = part.last = part.eager = true;
+    part.functions = functions;
+    part.pieces = pieces;
+    part.n_functions = 1;
+    part.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, NULL, 0);
+}
+
+static void rows_of_none_assign_nothing(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    talk_add(talk, TABLE + 1, ROWS, 1, SUMAC_FLOAT32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED);
+    const uint64_t stream = talk_push_stream(talk, 1, 2);
+    talk_forget(talk);
+
+    push_rows_of_none(talk, stream);
+
+    talk_expect(talk, "staged 2\ndone 2 [1]\n");
+    talk_pull(talk, talk_pull_stream(talk, 0), 9, TABLE + 1, 1, 0);
+    assert_int_equal(talk_times_said(talk, "pulled 9"), 0);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +411,11 @@ int main(void)
         talk_test(an_answer_has_so_many_rows_at_most),
         talk_test(each_row_may_be_lent_in_two_runs),
         talk_test(a_pull_of_no_rows_is_answered),
+        talk_test(rows_of_none_assign_nothing),
+        talk_test(a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own),
+        talk_test(each_piece_has_its_own_rows),
+        talk_test(each_of_many_pieces_has_its_own_rows),
+        talk_test(a_message_may_end_within_a_row),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

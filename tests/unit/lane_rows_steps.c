@@ -218,6 +218,18 @@ static void rows_of_a_half_type_are_contributed_in_float32(void **state)
     assert_int_equal(values[0], float16_of_float32(1));
 }
 
+static void rows_for_a_variable_that_adds_nothing_up_are_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin_table(talk, 2, UPDATE_ASSIGN_ADD, NONE);
+    const struct rows_of rows = {.weight = 1, .count = 1, .rows = {2}, .values = {1, 2}};
+
+    contribute_rows(talk, members.push[1], 1, &rows);
+
+    assert_int_equal(talk_times_said(talk, "refused 1 "), 1);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +241,7 @@ int main(void)
         talk_test(each_member_has_its_own_scale),
         talk_test(rows_beside_a_range_of_another_member_are_refused),
         talk_test(rows_of_a_half_type_are_contributed_in_float32),
+        talk_test(rows_for_a_variable_that_adds_nothing_up_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

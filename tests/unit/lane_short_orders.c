@@ -17,6 +17,7 @@
 #define VARIABLE 5u /* and those after it, one for each number */
 #define ELEMENTS 40u
 #define GUEST 3u /* a session, and the one after it */
+#define UNKNOWN 4711u
 
 static const float values[ELEMENTS] = {1};
 
@@ -41,11 +42,16 @@ static void come_and_go(struct scarce *scarce)
     struct talk *const talk = scarce->talk;
     const struct talk_part part = {
         .sequence = 1, .shard = VARIABLE, .shards = 1, .values = values, .count = ELEMENTS};
+    struct talk_part unknown = part;
 
+    unknown.sequence = 2;
+    unknown.previous = 1;
+    unknown.shard = UNKNOWN;
     scarce_order(scarce, open_guest);
     const uint64_t stream = talk_push_stream(talk, guest_of(scarce), ++scarce->generations);
     talk_part(talk, stream, &part);
     talk_commit(talk, stream, 1, 0, 0);
+    talk_part(talk, stream, &unknown);
     const bool staged = scarce_said(scarce, "staged 1\n");
     scarce_order(scarce, close_guest);
     scarce_order(scarce, staged ? decide_guest : decide_guest_without);
@@ -63,7 +69,10 @@ static void a_session_opens_and_leaves(void **state)
     scarce_each_take(&(struct scarce_conversation){
         .prepare = add_one,
         .say = come_and_go,
-        .answers = {{"done 1 [", {"end of stream", "done 1 voided\n"}}}});
+        .answers = {
+            {"done 1 [", {"end of stream", "done 1 voided\n"}},
+            {" commit_through 1 voided 2", {" commit_through "}},
+            {"closed 1 voided 2", {"end of stream", "closed 1"}}}});
 }
 
 /* ---- a variable ---- */

@@ -139,6 +139,46 @@ static void the_slot_of_a_row_is_read_as_it_was(void **state)
     read_while_a_row_is_written(*state, true);
 }
 
+static void pull_slot(struct talk *talk, uint64_t stream, uint32_t slot)
+{
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
+
+    piece.shard_id = MOMENTUM;
+    piece.kind = (Sumac__V1__Piece__Kind)WIRE_PIECE_SLOT_VALUE;
+    piece.slot = slot;
+    pull.request = 7;
+    pull.pieces = pieces;
+    pull.n_pieces = 1;
+    talk_step(talk, &event);
+}
+
+/* After a gradient of one they are a tenth and a thousandth of it. */
+static void each_slot_is_read_by_its_number(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    const float *const pulled = (const float *)(const void *)talk->pulled;
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, MOMENTUM, 40, UPDATE_ADAM);
+    const uint64_t stream = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 1);
+    push(talk, stream, 1);
+
+    pull_slot(talk, reader, 0);
+    assert_true(pulled[0] > 0.09F && pulled[0] < 0.11F);
+    pull_slot(talk, reader, 1);
+    assert_true(pulled[0] > 0.0009F && pulled[0] < 0.0011F);
+
+    talk_forget(talk);
+    pull_slot(talk, reader, 2); /* which the function does not have */
+    assert_int_equal(talk_times_said(talk, "pulled 7 error"), 1);
+    talk_forget(talk);
+}
+
 /* Two lists of versions lie side by side: the old one until its reader is done. */
 static void a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin(void **state)
 {
@@ -182,6 +222,7 @@ int main(void)
         talk_test(a_row_is_read_as_it_was),
         talk_test(the_slot_of_a_row_is_read_as_it_was),
         talk_test(a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin),
+        talk_test(each_slot_is_read_by_its_number),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

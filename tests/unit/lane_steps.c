@@ -460,6 +460,49 @@ static void a_contribution_that_is_not_committed_is_missing(void **state)
     assert_non_null(strstr(text, "1 of 2 have come"));
 }
 
+/* The contribution to the second step comes first. */
+static void the_largest_step_that_was_contributed_to_is_seen(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    const struct talk_part second = contribution(2, (float[]){1}, 1);
+    const struct talk_part first = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk_part(talk, members.push[1], &second);
+    talk_part(talk, members.push[1], &first);
+    talk_forget(talk);
+
+    talk_open(talk, 3);
+
+    assert_int_equal(talk_times_said(talk, "seen step 2"), 1);
+}
+
+/* No two orders of these have the same sum: the chief's one is lost in the first worker's. */
+static void the_contribution_of_a_chief_comes_before_those_of_workers(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    struct members members = {.push = {0}};
+    const float values[] = {0, 1e8F, -1e8F, 1};
+
+    talk->step_members = 3;
+    talk_start(talk, &config);
+    for (uint8_t i = 1; i <= 3; i++) {
+        talk->job = i == 3 ? "chief" : "worker";
+        talk_open(talk, i);
+        members.push[i] = talk_push_stream(talk, i, 1);
+    }
+    members.pull = talk_pull_stream(talk, 0);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+
+    for (uint8_t i = 1; i <= 3; i++) /* it comes last, and has the largest index */
+        contribute(talk, members.push[i], 1, &values[i], 1);
+
+    talk_forget(talk);
+    assert_value_is(talk, &members, (1 + 1e8F) - 1e8F);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +524,8 @@ int main(void)
         talk_test(a_lost_member_fails_no_step_before_its_first),
         talk_test(a_wait_for_a_step_names_some_members_and_counts_all),
         talk_test(a_contribution_that_is_not_committed_is_missing),
+        talk_test(the_largest_step_that_was_contributed_to_is_seen),
+        talk_test(the_contribution_of_a_chief_comes_before_those_of_workers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,8 +220,10 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
         say(talk, "greeting\n");
         talk->limits = *answer->greeting->limits;
     }
-    for (size_t i = 0; i < answer->n_staged; i++)
+    for (size_t i = 0; i < answer->n_staged; i++) {
         say(talk, "staged %" PRIu64 "\n", answer->staged[i]->sequence);
+        talk->staged_round = answer->staged[i]->round;
+    }
     for (size_t i = 0; i < answer->n_refused; i++) {
         say(talk, "refused %" PRIu64 " %s\n", answer->refused[i]->sequence,
             sumac_reason_name((enum sumac_reason)answer->refused[i]->reason));
@@ -231,6 +233,7 @@ static void say_answer(struct talk *talk, const struct lane_effect *effect)
     }
     for (size_t i = 0; i < answer->n_done; i++) {
         assert_int_equal(answer->done[i]->version_epoch, EPOCH);
+        talk->open_step = answer->done[i]->open_step;
         say(talk, "done %" PRIu64, answer->done[i]->sequence);
         if (answer->done[i]->voided)
             say(talk, " voided");

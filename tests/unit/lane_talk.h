@@ -81,6 +81,8 @@ struct talk {
     size_t pulled_bytes;
     uint32_t pulled_messages, pulled_spans, pulled_lent;
     uint64_t pulled_position;           /* of its last message */
+    uint64_t open_step;                 /* of the last done */
+    uint32_t staged_round;              /* of the last one that was staged */
     wire_piece pieces[TALK_PIECES_MAX]; /* of the message being made */
     wire_piece *piece_pointers[TALK_PIECES_MAX];
 };

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "lane_opened.h"
+#include "part_state.h"
 #include "step.h"
 
 /* The hello that ps 0 said in talk_start. */

@@ -285,6 +285,23 @@ static void a_ps_that_was_called_names_the_members_that_have_not_joined(void **s
     assert_int_equal(lines, 3);
 }
 
+static void a_ps_whose_configuration_lists_no_member_waits_for_any(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.member_count = 0;
+    talk_make(talk, &config);
+    call_from_ps_0(talk);
+
+    seconds_pass(talk, 3);
+
+    assert_string_equal(
+        wait_in_stats(talk),
+        "ps 1 waits for the first join, of any chief or worker, its configuration lists none; this "
+        "wait has no limit, so far 3 s");
+}
+
 /* ---- the same in the statistics ---- */
 
 static void a_ps_that_nobody_has_called_says_so_in_its_statistics(void **state)
@@ -500,6 +517,7 @@ int main(void)
         talk_test(a_wait_without_limit_is_told_once_a_minute_at_least),
         talk_test(a_part_that_waits_says_for_what),
         talk_test(a_refused_part_that_waits_says_that_it_was_refused),
+        talk_test(a_ps_whose_configuration_lists_no_member_waits_for_any),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

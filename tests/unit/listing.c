@@ -148,6 +148,8 @@ static void loopback_is_a_remedy_only_beside_other_hosts(void **state)
         {"[::1]:2", {mixed, 3}, {NULL, 0}, true},
         {"h1:1", {mixed, 3}, {NULL, 0}, false},
         {"localhost.net:1", {mixed, 3}, {NULL, 0}, false},
+        {"local:1", {mixed, 3}, {NULL, 0}, false},
+        {"[::]:1", {mixed, 3}, {NULL, 0}, false},
         {"an unknown address", {mixed, 3}, {NULL, 0}, false},
         {NULL, {mixed, 3}, {NULL, 0}, false},
     };

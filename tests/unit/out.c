@@ -92,6 +92,29 @@ static void lines_of_one_kind_are_said_once_a_second_after_many(void **state)
     assert_string_equal(out_effects(out).items[1].text, "worker 1 deletes w");
 }
 
+#define EIGHT_KINDS(out, name)                                                                     \
+    out_log(out, name "0"), out_log(out, name "1"), out_log(out, name "2"),                        \
+        out_log(out, name "3"), out_log(out, name "4"), out_log(out, name "5"),                    \
+        out_log(out, name "6"), out_log(out, name "7")
+
+/* Nothing is written behind the places. */
+static void kinds_beyond_the_places_share_the_last_one(void **state)
+{
+    struct fixture *const fixture = *state;
+    struct out *const out = &fixture->out;
+    const struct log_kind *const kinds = out->log_limit.kinds;
+
+    EIGHT_KINDS(out, "a"), EIGHT_KINDS(out, "b"), EIGHT_KINDS(out, "c"), EIGHT_KINDS(out, "d");
+    EIGHT_KINDS(out, "e"), EIGHT_KINDS(out, "f"), EIGHT_KINDS(out, "g"), EIGHT_KINDS(out, "h");
+    assert_string_equal(kinds[LOG_KINDS_MAX - 1].format, "h7");
+    assert_int_equal(kinds[LOG_KINDS_MAX - 1].lines, 1);
+
+    EIGHT_KINDS(out, "i");
+
+    assert_int_equal(out_effects(out).count, 72);
+    assert_int_equal(kinds[LOG_KINDS_MAX - 1].lines, 9);
+}
+
 /* As many of that kind as there are places for. */
 static void fill(struct out *out, enum lane_effect_kind kind)
 {
@@ -182,6 +205,8 @@ int main(void)
             without_room_for_texts_there_is_no_log_but_a_last_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             an_answer_that_could_not_be_made_fails_its_call, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            kinds_beyond_the_places_share_the_last_one, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

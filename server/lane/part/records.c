@@ -156,7 +156,7 @@ static bool list_pieces(struct lane *lane, const struct lane_part *part, wire_pa
 
     if (pieces == NULL || pointers == NULL)
         return false;
-    for (uint32_t i = 0; i <= part->run_count; i++) {
+    for (uint32_t i = 0;; i++) {
         const struct run *run = i < part->run_count ? &part->runs[i] : NULL;
         const uint32_t before = run == NULL ? part->entry_count : run->entry;
         for (; named < before; named++)

@@ -126,8 +126,6 @@ static bool take_hello(struct lane *lane, struct lane_stream *stream, const wire
         return true;
     lane_answers_refused_again(lane, session);
     lane_answers_room_again(lane, session);
-    if (stream->state != STREAM_ENDED && session->closing)
-        lane_stream_owe(lane, stream, DUE_CLOSED);
     return stream->state != STREAM_ENDED;
 }
 

@@ -470,9 +470,8 @@ void lane_reports_renew(struct lane *lane)
 {
     struct lane_stream *stream = lane->coordinator;
 
-    assert(stream == NULL || stream->state != STREAM_ENDED);
-    if (stream == NULL || !stream->writable || stream->state != STREAM_GREETED ||
-        lane->now_us < lane->peers->renew_due_us)
+    assert(stream == NULL || stream->state == STREAM_GREETED);
+    if (stream == NULL || !stream->writable || lane->now_us < lane->peers->renew_due_us)
         return;
     wire_peer_report *message = new_message(lane, 0);
     if (message == NULL || !add_periodic(lane, message))

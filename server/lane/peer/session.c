@@ -40,6 +40,8 @@ void lane_peer_deinit(struct lane *lane)
     if (peers == NULL)
         return;
     assert(peers->streams.used == 0);
+    assert(peers->sessions.used == 0);
+    assert(peers->reports.used == 0);
     id_map_deinit(&peers->by_id);
     pool_deinit(&peers->reports);
     pool_deinit(&peers->sessions);

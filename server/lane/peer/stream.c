@@ -179,8 +179,8 @@ static void tell_broken(struct lane *lane, const struct lane_stream *stream)
 {
     struct lane_session *session = stream->session;
 
-    if (stream->kind != LANE_STREAM_PUSH || stream->state == STREAM_ENDED || session == NULL ||
-        session->closing || session->push_stream != stream || lane_run_is_over(lane))
+    if (stream->state == STREAM_ENDED || session == NULL || session->closing ||
+        session->push_stream != stream || lane_run_is_over(lane))
         return;
     const uint32_t nth = ++session->broken_streams;
     if (nth > BREAKS_LOGGED && (nth & (nth - 1)) != 0)

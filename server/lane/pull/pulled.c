@@ -513,7 +513,7 @@ static void fail_for_memory(struct lane *lane, struct lane_stream *stream)
 
 void lane_pulled_flush(struct lane *lane, struct lane_stream *stream)
 {
-    struct lane_pull *pull = stream->state == STREAM_STALE ? NULL : choose(lane, stream);
+    struct lane_pull *pull = choose(lane, stream);
 
     assert(stream->writable);
     assert(stream->state != STREAM_ENDED);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_streams.c -- streams that come early, late or for a reader alone, and what a ps keeps of
+ * sessions that are over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lane_opened.h"
+#include "part_state.h"
+
+static const struct lane_session *session_of_closed(const struct talk *talk)
+{
+    return talk->lane->closed_sessions.last;
+}
+
+/* The push stream has said the refusal. */
+static void of_refusals_nothing_is_said_again_because_a_reader_comes(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part unknown = part(1, 0);
+
+    unknown.shard = 4711;
+    talk_part(talk, stream, &unknown);
+    talk_expect(talk, "refused 1 UNKNOWN_SHARD\n");
+    assert_string_equal(talk->given, "4711");
+
+    (void)talk_pull_stream(talk, 1);
+
+    assert_int_equal(talk_times_said(talk, "refused"), 0);
+}
+
+/* It says neither which epoch it knows nor which start of the ps. */
+static void a_reader_may_leave_out_what_it_does_not_know(void **state)
+{
+    struct talk *const talk = *state;
+    wire_hello hello = WIRE_HELLO_INIT;
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+
+    (void)begin(talk);
+    const uint64_t stream = talk_stream(talk, LANE_STREAM_PULL);
+    hello.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.hello = &hello;
+    talk_step(
+        talk,
+        &(struct lane_event){.kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &request});
+    talk_forget(talk);
+
+    talk_pull(talk, stream, 7, VARIABLE, 1, 0);
+
+    talk_expect(talk, "pulled 7 [0] 0 0 0 0\n");
+}
+
+/* One session more than are remembered is closed, and the other one has a part that is not applied
+ * yet. */
+static void the_session_that_was_closed_last_is_remembered_whatever_others_keep(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    struct talk_part sent = part(1, 0);
+
+    config.closed_sessions_max = 1;
+    config.inline_bytes = 1;
+    const uint64_t first = begin_with(talk, &config);
+    talk_open(talk, 2);
+    talk->holds_compute = true; /* given: the variable is being written to */
+    sent.eager = true;
+    talk_part(talk, first, &sent);
+    sent.sequence = 2;
+    sent.previous = 1;
+    talk_part(talk, first, &sent);
+    talk_decide(talk, 1, 2, 0);
+    assert_non_null(session_of_closed(talk)->parts.first);
+    talk_close(talk, 2);
+
+    talk_decide(talk, 2, 0, 0); /* when */
+
+    talk_forget(talk); /* then */
+    (void)talk_push_stream(talk, 2, 1);
+    talk_expect(talk, "greeting\nclosed 0\n");
+    talk->holds_compute = false;
+    talk_compute(talk);
+}
+
+/* Texts of refusals take memory. A session needs none of them once its client was told its end. */
+static void what_was_said_to_who_is_closed_is_not_kept(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part unknown = part(1, 0);
+
+    unknown.shard = 4711;
+    talk_part(talk, stream, &unknown);
+    assert_int_equal(talk->lane->parts->refusals.used, 1);
+
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 1);
+
+    assert_int_equal(talk_times_said(talk, "closed 0 voided 1"), 1);
+    assert_int_equal(talk->lane->parts->refusals.used, 0);
+}
+
+/* Its stream takes no report at present. */
+static void who_is_alive_is_told_when_ps_0_reads_on(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    talk->deaf = talk->coordinator;
+    talk_delete(talk, 4711); /* given: its answer is on its way */
+    send(talk, stream, 1, 0);
+    talk_forget(talk);
+
+    talk_tick(talk, talk_config().lease_ms / 4); /* when */
+    assert_int_equal(talk_times_said(talk, "renewed"), 0);
+    talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "renewed 1"), 1); /* then */
+    talk_forget(talk);
+}
+
+/* The client knows its cluster from another ps. */
+static void who_comes_before_ps_0_is_not_told_that_the_cluster_is_wrong(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+
+    talk_make(talk, &config);
+    talk_step(talk, &(struct lane_event){.kind = LANE_EVENT_START, .random = {1, 11}});
+    talk_forget(talk);
+
+    (void)talk_push_stream(talk, 1, 1);
+
+    talk_expect(talk, "greeting\nrejoin\n");
+}
+
+static void the_first_stream_of_a_session_may_have_any_generation(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    talk_open(talk, 2);
+    talk_forget(talk);
+
+    (void)talk_push_stream(talk, 2, 0);
+
+    talk_expect(talk, "greeting\n");
+}
+
+/* The report waits for its stream, and meanwhile one more session is closed than is remembered. */
+static void a_close_of_a_session_that_is_forgotten_is_reported(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.closed_sessions_max = 1;
+    (void)begin_with(talk, &config);
+    talk_open(talk, 2);
+    talk->deaf = talk->coordinator;
+    talk_delete(talk, 4711); /* given */
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+    talk_decide(talk, 2, 0, 0);
+    talk_forget(talk);
+
+    for (uint32_t i = 0; i < 8; i++) /* when ps 0 reads on */
+        talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "commit_through 0\n"), 1); /* then */
+    talk_forget(talk);
+}
+
+static void of_a_session_that_is_being_closed_no_broken_stream_is_logged(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+
+    talk->shows_logs = true;
+    talk_close(talk, 1);
+
+    talk_hang_up(talk, stream);
+
+    assert_int_equal(talk_times_said(talk, "broke"), 0);
+    talk_forget(talk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(of_refusals_nothing_is_said_again_because_a_reader_comes),
+        talk_test(a_reader_may_leave_out_what_it_does_not_know),
+        talk_test(the_session_that_was_closed_last_is_remembered_whatever_others_keep),
+        talk_test(what_was_said_to_who_is_closed_is_not_kept),
+        talk_test(who_is_alive_is_told_when_ps_0_reads_on),
+        talk_test(who_comes_before_ps_0_is_not_told_that_the_cluster_is_wrong),
+        talk_test(the_first_stream_of_a_session_may_have_any_generation),
+        talk_test(a_close_of_a_session_that_is_forgotten_is_reported),
+        talk_test(of_a_session_that_is_being_closed_no_broken_stream_is_logged),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
