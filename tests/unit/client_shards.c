@@ -402,7 +402,6 @@ pull_rows_beside(uint64_t of_ps_0, uint64_t of_ps_1, const int64_t *rows, uint64
             (struct session_piece){.ps = ps, .rows = some, .row_bytes = 1, .bytes = others[ps]};
     const enum sumac_status status = slices_ask(known.transfer, &selection, NULL);
     sumac_buffer_unref(buffer);
-    known.transfer->gathered = NULL;
     forget(&known);
     return status;
 }
