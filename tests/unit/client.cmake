@@ -10,5 +10,6 @@ sumac_unit_test(client_waits USES client session_check)
 sumac_unit_test(client_define USES client session_check)
 sumac_unit_test(client_barrier USES client session_check)
 sumac_unit_test(client_meet USES client session_check)
+sumac_unit_test(client_rounds USES client session_check)
 sumac_unit_test(client_calls USES client session_check)
 target_link_options(unit_client_calls PRIVATE -Wl,--wrap=malloc) # says that there is none left

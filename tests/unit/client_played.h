@@ -51,6 +51,7 @@ struct played {
     bool unpublished, renames, assigns, mute; /* of a push, and a pull, it says nothing */
     bool stages;                              /* of a push it says that it is staged, and no more */
     char address[32];
+    void *own; /* of a test that has handlers of its own */
     /* What the join said, with a space behind each member. */
     char task[32], members[128];
     bool is_member, partial;
@@ -519,6 +520,24 @@ static inline void join(struct played *played, const struct sumac_client_options
     client_unlock(&played->client);
     if (status != SUMAC_OK)
         fail_msg("%s", error.text);
+}
+
+/* A client of this configuration, in which PS stands for the ps's address, has joined. */
+static inline struct played *join_as(const char *config, struct sumac_client_options *options)
+{
+    struct played *const played = play();
+    struct sumac_cluster cluster;
+    struct sumac_error error = {0};
+    char text[512];
+    const char *const at = strstr(config, "PS");
+
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - config), config, played->address, at + 2);
+    if (sumac_cluster_parse(text, NULL, &cluster, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    options->cluster = &cluster;
+    join(played, options);
+    sumac_cluster_deinit(&cluster);
+    return played;
 }
 
 static inline int begin(void **state)

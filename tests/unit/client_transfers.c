@@ -10,24 +10,6 @@
 
 /* ---- who it is */
 
-/* A client of this configuration, in which PS stands for the ps's address, has joined. */
-static struct played *join_as(const char *config, struct sumac_client_options *options)
-{
-    struct played *const played = play();
-    struct sumac_cluster cluster;
-    struct sumac_error error = {0};
-    char text[512];
-    const char *const at = strstr(config, "PS");
-
-    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - config), config, played->address, at + 2);
-    if (sumac_cluster_parse(text, NULL, &cluster, &error) != SUMAC_OK)
-        fail_msg("%s", error.text);
-    options->cluster = &cluster;
-    join(played, options);
-    sumac_cluster_deinit(&cluster);
-    return played;
-}
-
 static void a_member_says_which_task_it_is_and_who_the_members_are(void **state)
 {
     (void)state;
