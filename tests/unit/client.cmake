@@ -2,10 +2,12 @@
 # lib/client, as far as it needs no server.
 sumac_unit_test(client USES client session_check)
 sumac_unit_test(client_shards USES client session_check)
+sumac_unit_test(client_selections USES client session_check)
 sumac_unit_test(client_slices USES client session_check)
 sumac_unit_test(client_catalogue USES client session_check)
 sumac_unit_test(client_transfers USES client session_check)
 sumac_unit_test(client_describe USES client session_check)
+sumac_unit_test(client_ends USES client session_check)
 sumac_unit_test(client_waits USES client session_check)
 sumac_unit_test(client_define USES client session_check)
 sumac_unit_test(client_barrier USES client session_check)

@@ -238,6 +238,46 @@ static void a_list_that_does_not_go_on_is_an_error(void **state)
     assert_int_equal(count, 7);
 }
 
+static void a_variable_that_cannot_be_is_not_listed(void **state)
+{
+    struct played *const played = *state;
+    struct said said;
+    struct sumac_variable *listed = NULL;
+    size_t count = 7;
+
+    say(&said, "w", 4);
+    said.variable.n_shards = 2; /* two of its rows are on no ps */
+    played->pages[0] = &said.reply;
+
+    assert_int_equal(
+        sumac_client_list(&played->client, &listed, 1, &count, NULL), SUMAC_RESOURCE_EXHAUSTED);
+
+    assert_int_equal(count, 7);
+}
+
+static void a_variable_whose_function_is_not_known_is_not_described(void **state)
+{
+    struct played *const played = *state;
+    struct said said;
+    struct sumac_variable_facts facts;
+    struct sumac_error error = {0};
+
+    say(&said, "w", 4);
+    said.created.function = (Sumac__V1__UpdateFunction)77;
+    struct sumac_variable *const variable = find(played, &said);
+
+    assert_int_equal(describe(played, variable, &said, &facts, &error), SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNSUPPORTED);
+    assert_string_equal(
+        error.text,
+        "update function 77 of the cluster is not known here; use the release of the ps");
+    assert_int_equal(sumac_variable_describe(NULL, &facts, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_describe: variable is NULL");
+    assert_int_equal(sumac_variable_describe(variable, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_describe: facts is NULL");
+}
+
 static void all_that_a_ps_says_of_itself_is_told(void **state)
 {
     struct played *const played = *state;
@@ -297,6 +337,8 @@ int main(void)
         played_test(another_variable_of_the_name_is_not_described),
         played_test(variables_are_listed_page_by_page),
         played_test(a_list_that_does_not_go_on_is_an_error),
+        played_test(a_variable_that_cannot_be_is_not_listed),
+        played_test(a_variable_whose_function_is_not_known_is_not_described),
         played_test(all_that_a_ps_says_of_itself_is_told),
     };
 

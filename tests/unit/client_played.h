@@ -51,7 +51,8 @@ struct played {
     bool unpublished, renames, assigns, mute; /* of a push, and a pull, it says nothing */
     bool stages;                              /* of a push it says that it is staged, and no more */
     char address[32];
-    void *own; /* of a test that has handlers of its own */
+    void *own;           /* of a test that has handlers of its own */
+    const char *missing; /* for whom a pull has waited until its time was over; NULL: no pull has */
     /* What the join said, with a space behind each member. */
     char task[32], members[128];
     bool is_member, partial;
@@ -432,6 +433,11 @@ static inline void say_pulled(struct rpc_call *call)
         answer.reason = (Sumac__V1__Reason)SUMAC_REASON_UNKNOWN_VARIABLE;
         answer.step = played->newest_step;
         answer.message = (char *)(uintptr_t) "it was deleted";
+        if (played->missing != NULL) {
+            answer.status = SUMAC_DEADLINE_EXCEEDED;
+            answer.reason = (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
+            answer.message = (char *)(uintptr_t)played->missing;
+        }
     }
     played->greets_pulls = false;
     played->asked_pull = 0;
@@ -572,6 +578,8 @@ static inline int end(void **state)
     client_lock(&played->client);
     played->client.session = NULL; /* what still comes is nobody's */
     client_hang_up(&played->client);
+    for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++)
+        assert_null(played->client.peers[0].channels[kind]);
     client_forget_variables(&played->client);
     client_forget_barriers(&played->client);
     client_forget_meets(&played->client);

@@ -9,7 +9,7 @@
 
 #define LARGE 5000u /* elements: their result does not come beside the contribution */
 
-/* The last contribution and the pull beside it, as the ps heard of them, and what it answers. */
+/* The last contribution, the pull beside it, and the answer of the ps. */
 struct round {
     struct played *played;
     char name[32], pulled_name[32];
