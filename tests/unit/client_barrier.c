@@ -144,12 +144,12 @@ static void an_answer_without_a_round_is_none(void **state)
 static void tasks_are_sorted(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_member tasks[] = {{"worker", 12}, {"worker", 2}, {"chief", 0}};
+    const struct sumac_member tasks[] = {{"worker", 12}, {"worker", 2}, {"chief", 7}};
     const struct sumac_barrier_options options = {.name = "some", .tasks = tasks, .task_count = 3};
 
     played->barrier.round = 1;
     assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
-    assert_string_equal(played->barrier.tasks, "chief 0 worker 2 worker 12 ");
+    assert_string_equal(played->barrier.tasks, "chief 7 worker 2 worker 12 ");
 }
 
 /* ps 0 waits for less than the caller does, so that its sentence comes in time. */
@@ -276,6 +276,14 @@ static void tasks_are_members_and_each_is_named_once(void **state)
         text, sizeof text, "barrier \"some\": task_count is %d, and %d are the most",
         SUMAC_BARRIER_TASKS_MAX + 1, SUMAC_BARRIER_TASKS_MAX);
     assert_refused(played, &options, SUMAC_REASON_UNSPECIFIED, text);
+    options.task_count--;
+    played->barrier.round = 1;
+    assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_barrier(NULL, &options, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_barrier: client is NULL");
+    assert_int_equal(
+        sumac_client_barrier(&played->client, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_barrier: options is NULL");
 }
 
 /* The number that ps 0 names is that of a first call alone. */

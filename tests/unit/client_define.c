@@ -471,6 +471,7 @@ static void the_list_of_names_ends_where_its_text_does(void **state)
     char text[400];
 
     assert_null(client_function(NULL, "nova"));
+    assert_non_null(strstr(client_functions_list(NULL, text, sizeof text), ", min, max"));
     played->functions.answer = 64;
     assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
     client_lock(&played->client);
