@@ -15,3 +15,5 @@ sumac_unit_test(client_meet USES client session_check)
 sumac_unit_test(client_rounds USES client session_check)
 sumac_unit_test(client_calls USES client session_check)
 target_link_options(unit_client_calls PRIVATE -Wl,--wrap=malloc) # says that there is none left
+sumac_unit_test(client_scarce USES client session_check)
+target_link_options(unit_client_scarce PRIVATE -Wl,--wrap=calloc -Wl,--wrap=realloc) # say so, too

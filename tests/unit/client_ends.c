@@ -73,6 +73,24 @@ static void a_pull_is_waited_for_until_it_has_given_up(void **state)
     assert_null(played->client.live_transfers.first);
 }
 
+/* It is over, and gRPC still reads its bytes. */
+static void a_push_whose_bytes_are_lent_is_still_under_way(void **state)
+{
+    struct played *const played = *state;
+
+    client_lock(&played->client);
+    struct transfer *const transfer = transfer_take(&played->client);
+    client_unlock(&played->client);
+    transfer->over = true;
+    atomic_store(&transfer->lent, 1);
+
+    assert_int_equal(transfer_wait(transfer, "push", 50, NULL), SUMAC_DEADLINE_EXCEEDED);
+
+    transfer_released(transfer, 0);
+    assert_int_equal(transfer_wait(transfer, "push", 50, NULL), SUMAC_OK);
+    assert_null(played->client.live_transfers.first);
+}
+
 static void lose_state(struct rpc_call *call, const struct wire_received *received)
 {
     (void)received;
@@ -506,6 +524,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         played_test(a_wait_says_for_whom_its_ps_waits),
         played_test(a_pull_is_waited_for_until_it_has_given_up),
+        played_test(a_push_whose_bytes_are_lent_is_still_under_way),
         played_test(a_leave_that_ends_the_session_says_why),
         played_test(a_client_that_leaves_ends_its_streams),
         played_test(a_push_is_based_on_what_was_pulled),
