@@ -113,7 +113,54 @@ static void a_leave_that_ends_the_session_says_why(void **state)
     assert_string_equal(error.text, "sumac_client_leave: client is NULL");
 }
 
+/* As when the session ends in the step that its call fails in. */
+static void end_session(struct rpc_call *call, const struct wire_received *received)
+{
+    struct sumac_client *const client = &((struct played *)rpc_call_user(call))->client;
+
+    (void)received;
+    client->end =
+        (struct sumac_error){SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "a ps was restarted"};
+    client->ended = true;
+    rpc_call_finish(call, SUMAC_INTERNAL, SUMAC_REASON_UNSPECIFIED, "no");
+}
+
+static void a_call_that_fails_without_a_reason_has_that_of_the_sessions_end(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    played->variables[WIRE_VARIABLES_DELETE].message = end_session;
+
+    assert_int_equal(sumac_client_delete(&played->client, "w", &error), SUMAC_DATA_LOSS);
+
+    assert_int_equal(error.reason, SUMAC_REASON_STATE_LOST);
+    assert_string_equal(error.text, "a ps was restarted");
+}
+
 /* ---- streams */
+
+static void count_room(void *context, const char *line)
+{
+    *(uint32_t *)context += strstr(line, " MiB of staging on ps 0") != NULL;
+}
+
+static void a_variable_that_is_too_large_is_said_when_its_ps_has_greeted(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_client *const client = &played->client;
+    const struct sumac_delta delta = {.variable = create(played, "w"), .value = over(&value)};
+    uint32_t lines = 0;
+
+    client->log = count_room;
+    client->log_context = &lines;
+    delta.variable->shards[0].bytes = 3 << 20; /* it is due, as no ps has greeted */
+
+    assert_int_equal(sumac_client_push_and_wait(client, &delta, 1, NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(lines, 1);
+    client->log = drop_line;
+}
 
 static void note_closed(struct rpc_call *call, const struct sumac_error *error)
 {
@@ -526,6 +573,8 @@ int main(void)
         played_test(a_pull_is_waited_for_until_it_has_given_up),
         played_test(a_push_whose_bytes_are_lent_is_still_under_way),
         played_test(a_leave_that_ends_the_session_says_why),
+        played_test(a_call_that_fails_without_a_reason_has_that_of_the_sessions_end),
+        played_test(a_variable_that_is_too_large_is_said_when_its_ps_has_greeted),
         played_test(a_client_that_leaves_ends_its_streams),
         played_test(a_push_is_based_on_what_was_pulled),
         cmocka_unit_test(a_client_says_that_it_joined_and_may_be_closed_at_any_time),
