@@ -8,6 +8,7 @@ sumac_unit_test(client_catalogue USES client session_check)
 sumac_unit_test(client_transfers USES client session_check)
 sumac_unit_test(client_describe USES client session_check)
 sumac_unit_test(client_ends USES client session_check)
+target_link_options(unit_client_ends PRIVATE -Wl,--wrap=exit) # of a child
 sumac_unit_test(client_waits USES client session_check)
 sumac_unit_test(client_define USES client session_check)
 sumac_unit_test(client_barrier USES client session_check)

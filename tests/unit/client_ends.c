@@ -522,6 +522,11 @@ static void a_child_of_its_process_is_told_to_open_its_own(void **state)
     (void)end((void **)&played);
 }
 
+_Noreturn void __wrap_exit(int code);
+
+/* A leak checker would take a child's copy of this process for leaks. */
+_Noreturn void __wrap_exit(int code) { _exit(code); }
+
 static void a_check_ends_the_program_with_what_went_wrong(void **state)
 {
     (void)state;
