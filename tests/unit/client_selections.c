@@ -163,20 +163,24 @@ static void a_push_of_some_rows_that_is_counted_names_every_shard(void **state)
     known.client.peer_count = 2;
     known.client.wake_us = NEVER_US;
     known.client.log = drop_line;
+    static int64_t index = 7;
     const struct sumac_tensor row = tensor(&known, 1, SUMAC_FLOAT32);
+    const struct sumac_tensor indices = sumac_tensor_over(&index, SUMAC_INT64, SUMAC_SHAPE(1));
     client_unlock(&known.client);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
         struct sumac_push *push = NULL;
+        const bool by_range = i % 2 == 0;
         const struct sumac_delta delta = {
             .variable = known.variable,
             .value = row,
-            .has_rows = true,
+            .has_rows = by_range,
             .rows = {.first = 7, .count = 1},
-            .function = rows[i].function};
+            .indices = by_range ? NULL : &indices,
+            .function = rows[i / 2].function};
 
         assert_int_equal(sumac_client_push(&known.client, &delta, 1, NULL, &push, NULL), SUMAC_OK);
 
-        assert_int_equal(((struct transfer *)(void *)push)->piece_count, rows[i].pieces);
+        assert_int_equal(((struct transfer *)(void *)push)->piece_count, rows[i / 2].pieces);
     }
     client_lock(&known.client);
     known.client.session = NULL;

@@ -350,6 +350,7 @@ static void what_sets_hyperparameters_is_of_all_shards(void **state)
     client_lock(&known.client);
 
     assert_non_null(strstr(error.text, "and has a value"));
+    assert_true(known.variable->every_shard); /* whatever its rows, each push counts */
     struct transfer *const transfer = (struct transfer *)(void *)push;
     assert_int_equal(transfer->piece_count, 4);
     for (int i = 0; i < 4; i++) {

@@ -529,6 +529,17 @@ static void nothing_is_waited_for_that_was_never_begun(void **state)
     assert_int_equal(
         sumac_client_pull(&played->client, NULL, 1, NULL, &begun, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "sumac_client_pull: fetches is NULL");
+    assert_int_equal(
+        sumac_client_push(&played->client, NULL, 0, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_push: push is NULL");
+    assert_int_equal(
+        sumac_client_pull(&played->client, NULL, 0, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_pull: pull is NULL");
+    assert_int_equal(sumac_client_push(NULL, NULL, 0, NULL, &made, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_push: client is NULL");
+    assert_int_equal(
+        sumac_client_pull(NULL, NULL, 0, NULL, &begun, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_pull: client is NULL");
     error.text[0] = '\0';
     enum sumac_status status = sumac_client_push(&played->client, NULL, 0, NULL, &made, &error);
     if (status == SUMAC_OK) /* of nothing */
