@@ -595,7 +595,18 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
         client.peers[ps].address = ""; /* none is called */
     client.session = talk.session;
 
-    assert_int_equal(sumac_client_meet(&client, &options, &given, &meet, NULL), SUMAC_OK);
+    client_lock(&client);
+    struct transfer *const transfers[] = {transfer_take(&client), transfer_take(&client)};
+    transfer_give(transfers[0]);
+    transfer_give(transfers[1]);
+    client_unlock(&client);
+    enum sumac_status status = SUMAC_RESOURCE_EXHAUSTED;
+    for (size_t bytes = 0; status == SUMAC_RESOURCE_EXHAUSTED && bytes < 8192; bytes += 16) {
+        arena_reset_to(&transfers[0]->arena, bytes);
+        arena_reset_to(&transfers[1]->arena, bytes);
+        status = sumac_client_meet(&client, &options, &given, &meet, NULL);
+    }
+    assert_int_equal(status, SUMAC_OK);
 
     struct transfer *const pull = client.live_transfers.first, *const push = pull->among_live.next;
     assert_int_equal(push->piece_count, 3);
