@@ -334,7 +334,7 @@ slices_add(struct transfer *transfer, const struct selection *selection, struct 
 enum sumac_status
 slices_ask(struct transfer *transfer, const struct selection *selection, struct sumac_error *error);
 /* What has been pulled goes to where the caller wants it. */
-void slices_give(struct transfer *transfer);
+void slices_give(const struct transfer *transfer);
 
 /* Do the `bytes` of a tensor lie within its memory, on the host? `what` is done with it for the
  * variable `name`.

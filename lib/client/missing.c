@@ -86,7 +86,7 @@ void client_ask_missing(
         return;
     struct question question = {.waiting = waiting, .asked = asked};
     const uint64_t began_us = client_now_us();
-    ask(asked, waiting, &wait, patience_ms / 2 + 1);
+    ask(asked, waiting, &wait, patience_ms / 2);
     (void)client_wait(client, is_settled, &question, began_us + (uint64_t)patience_ms * 1000);
     const bool answered = client->peers[wait.ps].heard_us >= began_us;
     if (answered && asked->over && asked->error.reason == SUMAC_REASON_TIMED_OUT)

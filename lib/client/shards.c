@@ -33,12 +33,9 @@ struct transfer *transfer_take(struct sumac_client *client)
     transfer->client = client;
     transfer->piece_count = transfer->piece_capacity = 0;
     transfer->pieces = NULL;
-    transfer->shards = NULL;
     transfer->gathered = NULL;
-    transfer->joined = NULL;
     transfer->over = transfer->synchronous = false;
     transfer->ends_us = 0;
-    transfer->kept = NULL;
     transfer->error.status = SUMAC_OK;
     atomic_store_explicit(&transfer->lent, 0, memory_order_relaxed);
     LIST_PREPEND(&client->live_transfers, transfer, among_live);
@@ -505,7 +502,7 @@ enum sumac_status transfer_wait(
     done = done || wait_and_say(transfer, noun, until_us, given_up_us);
     while (done && !transfer_is_done(transfer) && client_now_us() < until_us)
         (void)client_wait(client, transfer_is_done, transfer, client_now_us() + RELEASE_US);
-    done = done && transfer_is_done(transfer);
+    done = transfer_is_done(transfer);
     enum sumac_status status = SUMAC_OK;
     if (!done) {
         char peer[WAITED_FOR_BYTES];

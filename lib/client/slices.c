@@ -183,7 +183,7 @@ slices_add(struct transfer *transfer, const struct selection *selection, struct 
     status = count_rows(selection, &split, error);
     if (status != SUMAC_OK || split.row_bytes == 0)
         return status;
-    split.rows = arena_take(arena, (split.count + 1) * sizeof *split.rows);
+    split.rows = arena_take(arena, split.count * sizeof *split.rows);
     if (!are_of_one_shard(&split))
         split.copied = arena_take(arena, split.count * split.row_bytes);
     if (split.rows == NULL || (split.copied == NULL && !are_of_one_shard(&split)))
@@ -231,8 +231,8 @@ static bool find_distinct(
     while (distinct->slot_count < 2 * count)
         distinct->slot_count *= 2;
     distinct->slots = arena_take(arena, distinct->slot_count * sizeof *distinct->slots);
-    distinct->rows = arena_take(arena, (count + 1) * sizeof *distinct->rows);
-    distinct->which = arena_take(arena, (count + 1) * sizeof *distinct->which);
+    distinct->rows = arena_take(arena, count * sizeof *distinct->rows);
+    distinct->which = arena_take(arena, count * sizeof *distinct->which);
     if (distinct->slots == NULL || distinct->rows == NULL || distinct->which == NULL)
         return false;
     memset(distinct->slots, 0, distinct->slot_count * sizeof *distinct->slots);
@@ -287,15 +287,13 @@ static bool keep_places(
     return true;
 }
 
-void slices_give(struct transfer *transfer)
+void slices_give(const struct transfer *transfer)
 {
-    for (const struct gathered *rows = transfer->gathered; rows != NULL; rows = rows->next) {
+    for (const struct gathered *rows = transfer->gathered; rows != NULL; rows = rows->next)
         for (uint64_t i = 0; i < rows->count; i++)
             memcpy(
                 rows->into + i * rows->row_bytes, rows->values + rows->places[i] * rows->row_bytes,
                 rows->row_bytes);
-    }
-    transfer->gathered = NULL;
 }
 
 enum sumac_status

@@ -123,7 +123,6 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
             .generation = place->generation};
     if (place->call != NULL)
         rpc_call_cancel(place->call); /* an older stream that has not noticed yet */
-    place->call = NULL;
     const unsigned method = kind == SESSION_PUSH_STREAM ? WIRE_TRANSFER_PUSH : WIRE_TRANSFER_PULL;
     if (channel != NULL && tag != NULL &&
         rpc_channel_call(

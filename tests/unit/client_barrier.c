@@ -144,12 +144,12 @@ static void an_answer_without_a_round_is_none(void **state)
 static void tasks_are_sorted(void **state)
 {
     struct played *const played = *state;
-    const struct sumac_member tasks[] = {{"worker", 12}, {"worker", 2}, {"chief", 0}};
+    const struct sumac_member tasks[] = {{"worker", 12}, {"worker", 2}, {"chief", 7}};
     const struct sumac_barrier_options options = {.name = "some", .tasks = tasks, .task_count = 3};
 
     played->barrier.round = 1;
     assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
-    assert_string_equal(played->barrier.tasks, "chief 0 worker 2 worker 12 ");
+    assert_string_equal(played->barrier.tasks, "chief 7 worker 2 worker 12 ");
 }
 
 /* ps 0 waits for less than the caller does, so that its sentence comes in time. */
@@ -176,8 +176,10 @@ static void a_ps_that_says_nothing_is_named_when_the_time_is_over(void **state)
     struct sumac_error error = {0};
 
     played->barrier.mute = true;
+    const uint64_t began_us = client_now_us();
     assert_int_equal(
         sumac_client_barrier(&played->client, &options, NULL, &error), SUMAC_DEADLINE_EXCEEDED);
+    assert_in_range(client_now_us() - began_us, 250000, 30000000); /* not the client's 60 s */
 
     assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
     if (strstr(error.text, "which may itself wait for other members: sumac stats says for whom") ==
@@ -198,6 +200,122 @@ static void a_replaced_client_returns_when_ps_0_has_heard_that_it_lives(void **s
 
     assert_int_equal(error.reason, SUMAC_REASON_REPLACED);
     assert_int_equal(played->leaves, 1);
+}
+
+static void assert_refused(
+    struct played *played, const struct sumac_barrier_options *options, enum sumac_reason reason,
+    const char *text)
+{
+    struct sumac_error error = {0};
+
+    assert_int_equal(
+        sumac_client_barrier(&played->client, options, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, reason);
+    assert_string_equal(error.text, text);
+    assert_int_equal(played->barrier.calls, 0);
+}
+
+static void a_name_has_1_to_256_bytes_of_utf8_without_control_characters(void **state)
+{
+    struct played *const played = *state;
+    char longest[258];
+
+    memset(longest, 'x', sizeof longest);
+    longest[257] = '\0';
+    static const struct {
+        const char *name, *text;
+    } rows[] = {
+        {NULL, "a barrier's name has 1 to 256 bytes, given none"},
+        {"", "a barrier's name has 1 to 256 bytes, given none"},
+        {"\xff", "a barrier's name is UTF-8, and this one is not"},
+        {"a\nb", "the barrier's name has a control character, shown here as ?: a?b"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_refused(
+            played, &(struct sumac_barrier_options){.name = rows[i].name}, SUMAC_REASON_BAD_NAME,
+            rows[i].text);
+    assert_refused(
+        played, &(struct sumac_barrier_options){.name = longest}, SUMAC_REASON_BAD_NAME,
+        "a barrier's name has 1 to 256 bytes, given more");
+    longest[256] = '\0';
+    played->barrier.round = 1;
+
+    assert_int_equal(
+        sumac_client_barrier(
+            &played->client, &(struct sumac_barrier_options){.name = longest}, NULL, NULL),
+        SUMAC_OK);
+}
+
+static void tasks_are_members_and_each_is_named_once(void **state)
+{
+    struct played *const played = *state;
+    static struct sumac_member tasks[SUMAC_BARRIER_TASKS_MAX + 1];
+    struct sumac_barrier_options options = {.name = "some", .task_count = 2};
+    struct sumac_error error = {0};
+    char text[128];
+
+    assert_refused(
+        played, &options, SUMAC_REASON_UNSPECIFIED,
+        "barrier \"some\": task_count is 2, and tasks is NULL");
+    options.tasks = tasks;
+    tasks[0] = tasks[1] = (struct sumac_member){"worker", 3};
+    assert_refused(
+        played, &options, SUMAC_REASON_UNSPECIFIED, "barrier \"some\": worker 3 is named twice");
+    tasks[1].job = "ps";
+    assert_refused(
+        played, &options, SUMAC_REASON_BAD_NAME,
+        "barrier \"some\": tasks[1] is of job ps; only tasks of the jobs chief and worker are "
+        "members");
+    tasks[1].job = NULL;
+    assert_int_equal(
+        sumac_client_barrier(&played->client, &options, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "tasks[1] is of job NULL; "));
+    for (uint32_t i = 0; i <= SUMAC_BARRIER_TASKS_MAX; i++)
+        tasks[i] = (struct sumac_member){"worker", i};
+    options.task_count = SUMAC_BARRIER_TASKS_MAX + 1;
+    snprintf(
+        text, sizeof text, "barrier \"some\": task_count is %d, and %d are the most",
+        SUMAC_BARRIER_TASKS_MAX + 1, SUMAC_BARRIER_TASKS_MAX);
+    assert_refused(played, &options, SUMAC_REASON_UNSPECIFIED, text);
+    options.task_count--;
+    played->barrier.round = 1;
+    assert_int_equal(sumac_client_barrier(&played->client, &options, NULL, NULL), SUMAC_OK);
+    assert_int_equal(sumac_client_barrier(NULL, &options, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_barrier: client is NULL");
+    assert_int_equal(
+        sumac_client_barrier(&played->client, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_barrier: options is NULL");
+}
+
+/* The number that ps 0 names is that of a first call alone. */
+static void a_later_round_that_is_over_is_not_asked_for_again(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {0};
+
+    played->barrier.round = 4;
+    assert_int_equal(come(played, NULL, NULL), SUMAC_OK);
+    played->barrier.round = 9;
+    played->barrier.status = SUMAC_FAILED_PRECONDITION;
+    played->barrier.reason = SUMAC_REASON_ROUND_OVER;
+
+    assert_int_equal(come(played, NULL, &error), SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(error.reason, SUMAC_REASON_ROUND_OVER);
+    assert_int_equal(played->barrier.calls, 2);
+    assert_int_equal(played->barrier.asked_round, 5);
+}
+
+static void an_error_is_left_alone_by_what_succeeds(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_error error = {.status = SUMAC_UNKNOWN, .text = "as it was"};
+
+    played->barrier.round = 1;
+
+    assert_int_equal(come(played, NULL, &error), SUMAC_OK);
+
+    assert_int_equal(error.status, SUMAC_UNKNOWN);
+    assert_string_equal(error.text, "as it was");
 }
 
 /* ---- two threads */
@@ -248,6 +366,10 @@ int main(void)
         played_test(the_time_is_the_calls_own_or_the_clients),
         played_test(a_ps_that_says_nothing_is_named_when_the_time_is_over),
         played_test(a_replaced_client_returns_when_ps_0_has_heard_that_it_lives),
+        played_test(a_name_has_1_to_256_bytes_of_utf8_without_control_characters),
+        played_test(tasks_are_members_and_each_is_named_once),
+        played_test(a_later_round_that_is_over_is_not_asked_for_again),
+        played_test(an_error_is_left_alone_by_what_succeeds),
         played_test(a_second_thread_at_the_same_name_is_refused),
     };
 

@@ -404,34 +404,66 @@ static void a_creator_assigns_its_value_and_another_client_does_not(void **state
     assert_int_equal(played->parts, 0);
 
     played->assigns = true;
-    assert_int_equal(sumac_client_create(&played->client, &mine, &variable, NULL), SUMAC_OK);
+    struct sumac_error error = {.text = "as it was"};
+    assert_int_equal(sumac_client_create(&played->client, &mine, &variable, &error), SUMAC_OK);
 
+    assert_string_equal(error.text, "as it was");
     assert_int_equal(played->parts, 1);
+    assert_null(played->client.live_transfers.first); /* it has been waited for */
     assert_int_equal(played->function, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN);
     assert_true(played->non_finite_allowed);
 }
 
+static void lose_state(struct rpc_call *call, const struct wire_received *received)
+{
+    (void)received;
+    rpc_call_finish(call, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, "a ps was restarted");
+}
+
+static void a_value_whose_push_fails_is_an_error_of_the_create(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_tensor tensor = {.memory = values, .dtype = SUMAC_FLOAT32};
+    const struct sumac_variable_options options = assigned("w", &tensor);
+    struct sumac_variable *variable = NULL;
+    struct sumac_error error = {0};
+
+    played->assigns = true;
+    played->transfers[WIRE_TRANSFER_PUSH].message = lose_state;
+
+    assert_int_equal(
+        sumac_client_create(&played->client, &options, &variable, &error), SUMAC_DATA_LOSS);
+
+    assert_int_equal(error.reason, SUMAC_REASON_STATE_LOST);
+    assert_null(variable);
+    assert_null(played->client.live_transfers.first);
+}
+
 static void note_release(void *context) { *(bool *)context = true; }
 
-static void a_value_that_is_assigned_is_given_back(void **state)
+static void each_value_that_is_assigned_is_given_back(void **state)
 {
     struct played *const played = *state;
     struct sumac_tensor tensor = {.dtype = SUMAC_FLOAT32};
-    const struct sumac_variable_options options = assigned("w", &tensor);
+    const struct sumac_variable_options options[] = {
+        assigned("w", &tensor), assigned("v", &tensor)};
     struct sumac_variable *variable = NULL;
-    bool released = false;
 
-    assert_int_equal(
-        sumac_buffer_wrap(
-            values, sizeof values, (struct sumac_place){0}, note_release, &released,
-            &tensor.buffer),
-        SUMAC_OK);
     played->assigns = true;
-    assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
+    for (int i = 0; i < 2; i++) {
+        bool released = false;
+        assert_int_equal(
+            sumac_buffer_wrap(
+                values, sizeof values, (struct sumac_place){0}, note_release, &released,
+                &tensor.buffer),
+            SUMAC_OK);
+        assert_int_equal(
+            sumac_client_create(&played->client, &options[i], &variable, NULL), SUMAC_OK);
 
-    assert_false(released);
-    sumac_buffer_unref(tensor.buffer);
-    assert_true(released);
+        assert_false(released);
+        sumac_buffer_unref(tensor.buffer);
+        assert_true(released);
+    }
 }
 
 static void a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over(void **state)
@@ -490,6 +522,36 @@ static void one_name_twice_is_refused_before_anything_is_created(void **state)
     assert_null(made[0]);
 }
 
+static void take_most_of_the_time(const wire_create_request *request, struct check *seen)
+{
+    const uint64_t until_us = client_now_us() + 800000;
+
+    (void)request;
+    (void)seen;
+    while (client_now_us() < until_us)
+        continue;
+}
+
+static void what_is_not_created_in_time_is_counted(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_variable_options options[] = {scalar("a"), scalar("b"), scalar("c")};
+    struct sumac_variable *made[3] = {NULL};
+    struct sumac_error error = {0};
+
+    played->client.timeout_ms = 1500;
+    played->answered_max = 1;
+    played->look = take_most_of_the_time;
+
+    assert_int_equal(
+        sumac_client_create_many(&played->client, options, 3, made, &error),
+        SUMAC_DEADLINE_EXCEEDED);
+
+    assert_string_equal(error.text, "2 of 3 variables are created, and the time of 1.5 s is over");
+    assert_int_equal(played->count, 2);
+    assert_null(made[0]);
+}
+
 static void an_answer_of_other_variables_is_not_believed(void **state)
 {
     struct played *const played = *state;
@@ -505,6 +567,102 @@ static void an_answer_of_other_variables_is_not_believed(void **state)
     assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
     assert_string_equal(error.text, "ps 0 answered the create of a with no usable variable");
     assert_null(made[0]);
+}
+
+static void what_one_option_is_refused_for_is_created_by_no_message(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable_options options[] = {scalar("a"), scalar("b")};
+    struct sumac_variable *made[2] = {NULL};
+    struct sumac_error error = {0};
+
+    options[0].seed = 7;
+
+    assert_int_equal(
+        sumac_client_create_many(&played->client, options, 2, made, &error),
+        SUMAC_INVALID_ARGUMENT);
+
+    assert_string_equal(
+        error.text, "a: seed is given, which only initializer UNIFORM or NORMAL has");
+    assert_int_equal(played->count, 0);
+    assert_null(made[0]);
+}
+
+static void answer_nothing(struct rpc_call *call, const struct wire_received *received)
+{
+    const wire_create_reply reply = WIRE_CREATE_REPLY_INIT;
+
+    (void)received;
+    rpc_call_send(call, &reply.base, NULL, 0);
+}
+
+static void an_answer_without_a_variable_is_an_error(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_variable_options options = scalar("a");
+    struct sumac_variable *made = NULL;
+    struct sumac_error error = {0};
+
+    played->variables[WIRE_VARIABLES_CREATE].message = answer_nothing;
+
+    assert_int_equal(sumac_client_create(&played->client, &options, &made, &error), SUMAC_INTERNAL);
+    assert_string_equal(error.text, "ps 0 answered the create of a with no usable variable");
+    assert_int_equal(
+        sumac_client_create_many(&played->client, &options, 1, &made, &error), SUMAC_INTERNAL);
+    assert_string_equal(error.text, "ps 0 answered the create of a with no usable variable");
+    assert_null(made);
+}
+
+static void
+assert_named(enum sumac_status status, const struct sumac_error *error, const char *text)
+{
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error->text, text);
+}
+
+static void what_is_not_given_is_named(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_client *const client = &played->client;
+    const struct sumac_variable_options options = scalar("a");
+    struct sumac_variable *made = NULL;
+    struct sumac_error error = {0};
+
+    assert_named(
+        sumac_client_create(NULL, &options, &made, &error), &error,
+        "sumac_client_create: client is NULL");
+    assert_named(
+        sumac_client_create(client, NULL, &made, &error), &error,
+        "sumac_client_create: options is NULL");
+    assert_named(
+        sumac_client_create(client, &options, NULL, &error), &error,
+        "sumac_client_create: variable is NULL");
+    assert_named(
+        sumac_client_create_many(client, NULL, 1, &made, &error), &error,
+        "sumac_client_create_many: options is NULL");
+    assert_named(
+        sumac_client_create_many(client, &options, 1, NULL, &error), &error,
+        "sumac_client_create_many: variables is NULL");
+    assert_named(
+        sumac_client_find(client, NULL, &made, &error), &error, "sumac_client_find: name is NULL");
+    assert_named(
+        sumac_client_find(client, "a", NULL, &error), &error,
+        "sumac_client_find: variable is NULL");
+    assert_named(
+        sumac_client_delete(NULL, "a", &error), &error, "sumac_client_delete: client is NULL");
+    assert_named(
+        sumac_client_delete(client, NULL, &error), &error, "sumac_client_delete: name is NULL");
+    assert_int_equal(sumac_client_create_many(client, NULL, 0, NULL, NULL), SUMAC_OK);
+    assert_int_equal(played->count, 0);
+}
+
+static void what_this_client_never_knew_is_deleted(void **state)
+{
+    struct played *const played = *state;
+
+    assert_int_equal(sumac_client_delete(&played->client, "unknown", NULL), SUMAC_OK);
+
+    assert_string_equal(played->asked[0].names, "unknown ");
 }
 
 int main(void)
@@ -524,11 +682,17 @@ int main(void)
         played_test(an_option_of_its_own_kind_is_taken),
         played_test(an_initial_value_is_of_its_variables_type_and_shape),
         played_test(a_creator_assigns_its_value_and_another_client_does_not),
-        played_test(a_value_that_is_assigned_is_given_back),
+        played_test(a_value_whose_push_fails_is_an_error_of_the_create),
+        played_test(each_value_that_is_assigned_is_given_back),
         played_test(a_value_that_is_not_assigned_in_time_is_kept_until_its_push_is_over),
         played_test(those_that_their_creator_assigns_come_after_the_others),
         played_test(one_name_twice_is_refused_before_anything_is_created),
+        played_test(what_is_not_created_in_time_is_counted),
         played_test(an_answer_of_other_variables_is_not_believed),
+        played_test(what_one_option_is_refused_for_is_created_by_no_message),
+        played_test(an_answer_without_a_variable_is_an_error),
+        played_test(what_is_not_given_is_named),
+        played_test(what_this_client_never_knew_is_deleted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

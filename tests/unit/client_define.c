@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "client_played.h"
+#include "function.h"
 
 static const char *const nova = "hyperparameters: learning_rate = 0.1, gain = 2\n"
                                 "slots: m = 0\n"
@@ -397,6 +398,97 @@ static void a_number_that_no_plug_in_has_is_not_known(void **state)
     assert_int_equal(error.reason, SUMAC_REASON_UNKNOWN_FUNCTION);
 }
 
+/* The table's own are known by the release. */
+static void a_number_of_the_table_is_no_plug_ins(void **state)
+{
+    struct played *const played = *state;
+    struct shipped shipped;
+
+    ship(played, &shipped);
+    shipped.function.number = 63;
+
+    assert_int_equal(
+        create_with(played, "a", &(struct sumac_function){.name = "shipped"}, NULL),
+        SUMAC_INVALID_ARGUMENT);
+}
+
+/* ---- by its number */
+
+static enum sumac_status pull_slot(
+    struct played *played, struct sumac_variable *variable, const char *slot,
+    struct sumac_error *error)
+{
+    static float into;
+    const struct sumac_fetch fetch = {
+        .variable = variable, .into = {.memory = &into, .dtype = SUMAC_FLOAT32}, .slot = slot};
+
+    return sumac_client_pull_and_wait(&played->client, &fetch, 1, NULL, error);
+}
+
+static void a_slot_of_what_another_client_has_defined_is_pulled(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_error error = {0};
+
+    add_function(played, 65, "nova", nova);
+    variable->function = 65;
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pull_slot(played, variable, "m", &error), SUMAC_NOT_FOUND);
+        assert_non_null(strstr(error.text, "it was deleted")); /* the ps was asked for it */
+    }
+
+    assert_int_equal(played->functions.lists, 1);
+    assert_int_equal(pull_slot(played, variable, "v", &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_MISSING_SLOTS);
+}
+
+static void a_slot_of_what_is_not_known_is_not_pulled(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_variable *const variable = create(played, "w");
+    struct sumac_error error = {0};
+
+    variable->function = 65;
+    assert_int_equal(pull_slot(played, variable, "m", &error), SUMAC_FAILED_PRECONDITION);
+    assert_string_equal(
+        error.text, "pull of a slot of w: update function 65 of the cluster is not known here; use "
+                    "the release of the ps");
+    add_function(played, 65, "later", "value = later(g)");
+
+    assert_int_equal(pull_slot(played, variable, "m", &error), SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "the function of the variable of the cluster cannot be "));
+}
+
+/* ---- their names */
+
+static void the_list_of_names_ends_where_its_text_does(void **state)
+{
+    struct played *const played = *state;
+    char text[400];
+
+    assert_null(client_function(NULL, "nova"));
+    assert_non_null(strstr(client_functions_list(NULL, text, sizeof text), ", min, max"));
+    played->functions.answer = 64;
+    assert_int_equal(define(played, "nova", nova, NULL), SUMAC_OK);
+    client_lock(&played->client);
+    (void)client_functions_list(&played->client, text, sizeof text);
+    const size_t whole = strlen(text);
+    assert_string_equal(text + whole - 11, ", max, nova");
+    for (size_t bytes = 1; bytes <= whole; bytes++) {
+        memset(text, '#', sizeof text);
+
+        (void)client_functions_list(&played->client, text, bytes);
+
+        assert_true(strlen(text) < bytes);
+        assert_int_equal(text[bytes], '#');
+    }
+    client_unlock(&played->client);
+}
+
 static void null_is_refused(void **state)
 {
     struct played *const played = *state;
@@ -429,6 +521,10 @@ int main(void)
         played_test(a_plug_ins_function_is_used_by_its_name),
         played_test(a_plug_ins_function_of_another_release_is_named),
         played_test(a_number_that_no_plug_in_has_is_not_known),
+        played_test(a_number_of_the_table_is_no_plug_ins),
+        played_test(a_slot_of_what_another_client_has_defined_is_pulled),
+        played_test(a_slot_of_what_is_not_known_is_not_pulled),
+        played_test(the_list_of_names_ends_where_its_text_does),
         played_test(null_is_refused),
     };
 

@@ -54,7 +54,7 @@ static void say_functions(struct said *said)
 
 static void say(struct said *said, const char *name, uint64_t id)
 {
-    static const uint64_t versions[SHARDS] = {7, 5, 9};
+    static const uint64_t versions[SHARDS] = {9, 5, 7};
     wire_variable *const variable = &said->variable;
 
     say_functions(said);
@@ -120,6 +120,7 @@ static void all_that_a_ps_says_of_a_variable_is_told(void **state)
     assert_int_equal(describe(played, variable, &said, &facts, NULL), SUMAC_OK); /* when */
 
     assert_int_equal(played->lists, asked + 1); /* then: one ps is asked once, for all its shards */
+    assert_int_equal(played->count, 0);
     assert_int_equal(facts.version_min, 5);
     assert_int_equal(facts.version_max, 9);
     assert_int_equal(facts.aggregation, SUMAC_AGGREGATION_MEAN);
@@ -238,6 +239,155 @@ static void a_list_that_does_not_go_on_is_an_error(void **state)
     assert_int_equal(count, 7);
 }
 
+static void a_variable_that_cannot_be_is_not_listed(void **state)
+{
+    struct played *const played = *state;
+    struct said said[2];
+    wire_variable *both[] = {&said[0].variable, &said[1].variable};
+    struct sumac_variable *listed[2] = {NULL, NULL};
+    size_t count = 7;
+
+    say(&said[0], "w", 4);
+    say(&said[1], "v", 5);
+    said[0].variable.n_shards = 2; /* two of its rows are on no ps */
+    said[0].reply.variables = both;
+    said[0].reply.n_variables = 2;
+    played->pages[0] = &said[0].reply;
+
+    assert_int_equal(
+        sumac_client_list(&played->client, listed, 2, &count, NULL), SUMAC_RESOURCE_EXHAUSTED);
+
+    assert_int_equal(count, 7);
+}
+
+/* Each page goes on behind the largest id before it, and the last one may be empty. */
+static void a_list_may_end_with_an_empty_page(void **state)
+{
+    struct played *const played = *state;
+    struct said said[2];
+    wire_variable *both[] = {&said[1].variable, &said[0].variable};
+    const wire_list_reply empty = WIRE_LIST_REPLY_INIT;
+    size_t count = 0;
+
+    say(&said[0], "w", 4);
+    say(&said[1], "x", 6);
+    said[0].reply.variables = both;
+    said[0].reply.n_variables = 2;
+    said[0].reply.more = true;
+    played->pages[0] = &said[0].reply;
+    played->pages[1] = &empty;
+
+    assert_int_equal(sumac_client_list(&played->client, NULL, 0, &count, NULL), SUMAC_OK);
+
+    assert_int_equal(count, 2);
+    assert_int_equal(played->after[1], 6);
+}
+
+/* As a later release may name more. */
+static void a_hyperparameter_that_is_not_known_is_passed_over(void **state)
+{
+    struct played *const played = *state;
+    static const uint32_t unknown[] = {0, UPDATE_HYPERPARAMETERS_MAX + 1, 1000};
+    struct sumac_variable_facts facts;
+    struct said said;
+
+    say(&said, "w", 4);
+    struct sumac_variable *const variable = find(played, &said);
+    for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+        say_hyperparameter(&said.hyperparameters[3], unknown[i], 7);
+
+        assert_int_equal(describe(played, variable, &said, &facts, NULL), SUMAC_OK);
+
+        assert_string_equal(facts.function.hyperparameters[0].name, "learning_rate");
+        assert_null(facts.function.hyperparameters[1].name);
+    }
+}
+
+static void refuse(struct rpc_call *call, const struct wire_received *received)
+{
+    (void)received;
+    rpc_call_finish(call, SUMAC_INTERNAL, SUMAC_REASON_MALFORMED, "it cannot say");
+}
+
+static void a_ps_that_cannot_say_is_an_error_and_no_facts(void **state)
+{
+    struct played *const played = *state;
+    struct said said;
+    struct sumac_variable_facts facts = {.version_min = 7};
+    struct sumac_ps_facts stats = {.pushes = 7};
+    struct sumac_error error = {0};
+    size_t count = 7;
+
+    say(&said, "w", 4);
+    struct sumac_variable *const variable = find(played, &said);
+    played->variables[WIRE_VARIABLES_LIST].message = refuse;
+    played->observe[WIRE_OBSERVE_STATS].message = refuse;
+
+    assert_int_equal(sumac_client_list(&played->client, NULL, 0, &count, NULL), SUMAC_INTERNAL);
+    assert_int_equal(sumac_client_stats(&played->client, 0, &stats, NULL), SUMAC_INTERNAL);
+    assert_int_equal(sumac_variable_describe(variable, &facts, &error), SUMAC_INTERNAL);
+
+    assert_non_null(strstr(error.text, "it cannot say"));
+    assert_int_equal(count, 7);
+    assert_int_equal(stats.pushes, 7);
+    assert_int_equal(facts.version_min, 7);
+}
+
+static void
+assert_named(enum sumac_status status, const struct sumac_error *error, const char *text)
+{
+    assert_int_equal(status, SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error->text, text);
+}
+
+static void where_to_put_facts_is_to_be_given(void **state)
+{
+    struct played *const played = *state;
+    struct sumac_client *const client = &played->client;
+    struct sumac_variable *listed;
+    struct sumac_ps_facts facts;
+    struct sumac_error error;
+    size_t count;
+
+    assert_named(
+        sumac_client_list(NULL, &listed, 1, &count, &error), &error,
+        "sumac_client_list: client is NULL");
+    assert_named(
+        sumac_client_list(client, NULL, 1, &count, &error), &error,
+        "sumac_client_list: variables is NULL");
+    assert_named(
+        sumac_client_list(client, &listed, 1, NULL, &error), &error,
+        "sumac_client_list: count is NULL");
+    assert_named(
+        sumac_client_stats(NULL, 0, &facts, &error), &error, "sumac_client_stats: client is NULL");
+    assert_named(
+        sumac_client_stats(client, 0, NULL, &error), &error, "sumac_client_stats: facts is NULL");
+    assert_int_equal(played->lists, 0);
+}
+
+static void a_variable_whose_function_is_not_known_is_not_described(void **state)
+{
+    struct played *const played = *state;
+    struct said said;
+    struct sumac_variable_facts facts;
+    struct sumac_error error = {0};
+
+    say(&said, "w", 4);
+    said.created.function = (Sumac__V1__UpdateFunction)77;
+    struct sumac_variable *const variable = find(played, &said);
+
+    assert_int_equal(describe(played, variable, &said, &facts, &error), SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNSUPPORTED);
+    assert_string_equal(
+        error.text,
+        "update function 77 of the cluster is not known here; use the release of the ps");
+    assert_int_equal(sumac_variable_describe(NULL, &facts, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_describe: variable is NULL");
+    assert_int_equal(sumac_variable_describe(variable, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_variable_describe: facts is NULL");
+}
+
 static void all_that_a_ps_says_of_itself_is_told(void **state)
 {
     struct played *const played = *state;
@@ -297,6 +447,12 @@ int main(void)
         played_test(another_variable_of_the_name_is_not_described),
         played_test(variables_are_listed_page_by_page),
         played_test(a_list_that_does_not_go_on_is_an_error),
+        played_test(a_variable_that_cannot_be_is_not_listed),
+        played_test(a_list_may_end_with_an_empty_page),
+        played_test(a_hyperparameter_that_is_not_known_is_passed_over),
+        played_test(a_ps_that_cannot_say_is_an_error_and_no_facts),
+        played_test(where_to_put_facts_is_to_be_given),
+        played_test(a_variable_whose_function_is_not_known_is_not_described),
         played_test(all_that_a_ps_says_of_itself_is_told),
     };
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "client_state.h"
+#include "members.h"
 
 #define CHIEF(i) ((struct sumac_member){.job = "chief", .index = (i)})
 #define WORKER(i) ((struct sumac_member){.job = "worker", .index = (i)})
@@ -77,6 +78,9 @@ static void a_name_is_a_printable_line_and_a_round_counts_from_one(void **state)
     assert_refused(&caller, SUMAC_REASON_BAD_NAME, "1 to 256 bytes, given none");
     caller.options.name = longest;
     assert_refused(&caller, SUMAC_REASON_BAD_NAME, "1 to 256 bytes, given more");
+    longest[256] = '\0';
+    caller.options.round = 0;
+    assert_wrong(&caller, "round 0: rounds count from 1");
     caller.options.name = "a\nb";
     assert_refused(&caller, SUMAC_REASON_BAD_NAME, "without control characters");
     caller.options.name = "\xff";
@@ -127,6 +131,8 @@ static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **s
         &caller, SUMAC_REASON_BAD_NAME,
         "rendezvous grads, round 1: worker 9 is named, and the cluster does not list it; it lists "
         "1 chief and 2 workers");
+    caller.tasks[1] = CHIEF(9);
+    assert_refused(&caller, SUMAC_REASON_BAD_NAME, "round 1: chief 9 is named");
     caller.options.tasks = NULL;
     assert_wrong(&caller, "at most 512 tasks take part, and each is named");
     begin(&caller)->options.tasks = caller.tasks;
@@ -134,8 +140,37 @@ static void who_takes_part_is_named_once_each_and_the_caller_among_them(void **s
     for (uint32_t i = 0; i < 513; i++)
         caller.tasks[i] = WORKER(i);
     assert_wrong(&caller, "at most 512 tasks");
+    caller.options.task_count = 512;
+    caller.client.member_task_count = 0;
+    caller.given.into.shape.extent[0] = 3;
+    assert_wrong(&caller, "`into` has another shape than `value`");
     begin(&caller)->client.member_task_count = 0;
     assert_wrong(&caller, "no tasks are named");
+}
+
+/* The chief comes first, then the workers. */
+static void a_member_has_a_place_among_those_who_take_part(void **state)
+{
+    (void)state;
+    struct caller caller;
+    const struct sumac_member some[] = {WORKER(1), WORKER(0)}, others[] = {WORKER(0)},
+                              far[] = {WORKER(2), WORKER(1), CHIEF(3)};
+    uint32_t place = 0, count = 0;
+
+    begin(&caller);
+    assert_int_equal(client_meeting_place(&caller.client, NULL, 0, &place, &count, NULL), SUMAC_OK);
+    assert_int_equal(place, 2);
+    assert_int_equal(count, 3);
+    assert_int_equal(client_meeting_place(&caller.client, some, 2, &place, &count, NULL), SUMAC_OK);
+    assert_int_equal(place, 1);
+    assert_int_equal(count, 2);
+    assert_int_equal(
+        client_meeting_place(&caller.client, others, 1, &place, &count, NULL),
+        SUMAC_INVALID_ARGUMENT);
+    caller.client.member_task_count = 0; /* the cluster lists none, and any may take part */
+    assert_int_equal(client_meeting_place(&caller.client, far, 3, &place, &count, NULL), SUMAC_OK);
+    assert_int_equal(place, 1);
+    assert_int_equal(count, 3);
 }
 
 static void a_root_is_one_of_them(void **state)
@@ -164,11 +199,24 @@ static void types_and_shapes_are_those_of_the_operation(void **state)
     assert_refused(
         &caller, SUMAC_REASON_WRONG_DATA_TYPE,
         "type bfloat16 is made of contributions of type float32");
+    caller.options.operation = SUMAC_MEET_MEAN;
+    assert_refused(
+        &caller, SUMAC_REASON_WRONG_DATA_TYPE,
+        "type bfloat16 is made of contributions of type float32");
     begin(&caller)->given.value.dtype = SUMAC_DTYPE_UNSPECIFIED;
     caller.options.operation = SUMAC_MEET_GATHER;
     assert_refused(&caller, SUMAC_REASON_WRONG_DATA_TYPE, "made of contributions of type");
     begin(&caller)->given.into.shape.extent[0] = 3;
     assert_wrong(&caller, "`into` has another shape than `value`");
+    caller.given.value.dtype = caller.given.into.dtype = SUMAC_BFLOAT16; /* nothing is added up */
+    caller.options.operation = SUMAC_MEET_MIN;
+    assert_wrong(&caller, "`into` has another shape than `value`");
+    begin(&caller)->given.into.shape.extent[0] = 3; /* and is no root, which has the bytes */
+    caller.options.operation = SUMAC_MEET_BROADCAST;
+    caller.given.value.memory = NULL;
+    assert_wrong(&caller, "`into` has another shape than `value`");
+    caller.options.root = WORKER(1);
+    assert_wrong(&caller, "the tensor has no memory");
     begin(&caller)->given.value.shape.extent[0] = UINT64_MAX;
     assert_wrong(&caller, "more bytes than there may be");
     begin(&caller)->given.value.memory = NULL;
@@ -192,6 +240,9 @@ static void rows_have_an_index_each(void **state)
     caller.given.value.shape.rank = 0;
     assert_wrong(&caller, "come with `indices`, int64, one for each");
     begin(&caller)->options.operation = SUMAC_MEET_CONCATENATE;
+    caller.given.indices.shape = SUMAC_SHAPE(4, 1);
+    assert_wrong(&caller, "come with `indices`, int64, one for each");
+    begin(&caller)->options.operation = SUMAC_MEET_CONCATENATE;
     caller.given.indices.memory = NULL;
     assert_wrong(&caller, "the tensor has no memory");
 }
@@ -212,6 +263,18 @@ static void nothing_is_refused_by_its_name(void **state)
         sumac_client_meet(&caller.client, &caller.options, NULL, &meet, &error),
         SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "contribution"));
+    assert_int_equal(
+        sumac_client_meet(&caller.client, &caller.options, &caller.given, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "meet is NULL"));
+    assert_int_equal(
+        sumac_client_meet_and_wait(NULL, &caller.options, &caller.given, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "client is NULL"));
+    assert_int_equal(
+        sumac_client_meet_and_wait(&caller.client, NULL, &caller.given, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "options is NULL"));
     assert_int_equal(sumac_meet_wait(NULL, 1, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_true(sumac_meet_done(NULL));
 }
@@ -222,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_name_is_a_printable_line_and_a_round_counts_from_one),
         cmocka_unit_test(a_weight_is_finite_and_none_is_said_once),
         cmocka_unit_test(who_takes_part_is_named_once_each_and_the_caller_among_them),
+        cmocka_unit_test(a_member_has_a_place_among_those_who_take_part),
         cmocka_unit_test(a_root_is_one_of_them),
         cmocka_unit_test(types_and_shapes_are_those_of_the_operation),
         cmocka_unit_test(rows_have_an_index_each),

@@ -51,6 +51,8 @@ struct played {
     bool unpublished, renames, assigns, mute; /* of a push, and a pull, it says nothing */
     bool stages;                              /* of a push it says that it is staged, and no more */
     char address[32];
+    void *own;           /* of a test that has handlers of its own */
+    const char *missing; /* for whom a pull has waited until its time was over; NULL: no pull has */
     /* What the join said, with a space behind each member. */
     char task[32], members[128];
     bool is_member, partial;
@@ -431,6 +433,11 @@ static inline void say_pulled(struct rpc_call *call)
         answer.reason = (Sumac__V1__Reason)SUMAC_REASON_UNKNOWN_VARIABLE;
         answer.step = played->newest_step;
         answer.message = (char *)(uintptr_t) "it was deleted";
+        if (played->missing != NULL) {
+            answer.status = SUMAC_DEADLINE_EXCEEDED;
+            answer.reason = (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
+            answer.message = (char *)(uintptr_t)played->missing;
+        }
     }
     played->greets_pulls = false;
     played->asked_pull = 0;
@@ -521,6 +528,24 @@ static inline void join(struct played *played, const struct sumac_client_options
         fail_msg("%s", error.text);
 }
 
+/* A client of this configuration, in which PS stands for the ps's address, has joined. */
+static inline struct played *join_as(const char *config, struct sumac_client_options *options)
+{
+    struct played *const played = play();
+    struct sumac_cluster cluster;
+    struct sumac_error error = {0};
+    char text[512];
+    const char *const at = strstr(config, "PS");
+
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - config), config, played->address, at + 2);
+    if (sumac_cluster_parse(text, NULL, &cluster, &error) != SUMAC_OK)
+        fail_msg("%s", error.text);
+    options->cluster = &cluster;
+    join(played, options);
+    sumac_cluster_deinit(&cluster);
+    return played;
+}
+
 static inline int begin(void **state)
 {
     struct played *const played = play();
@@ -553,6 +578,8 @@ static inline int end(void **state)
     client_lock(&played->client);
     played->client.session = NULL; /* what still comes is nobody's */
     client_hang_up(&played->client);
+    for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++)
+        assert_null(played->client.peers[0].channels[kind]);
     client_forget_variables(&played->client);
     client_forget_barriers(&played->client);
     client_forget_meets(&played->client);

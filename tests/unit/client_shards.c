@@ -350,6 +350,7 @@ static void what_sets_hyperparameters_is_of_all_shards(void **state)
     client_lock(&known.client);
 
     assert_non_null(strstr(error.text, "and has a value"));
+    assert_true(known.variable->every_shard); /* whatever its rows, each push counts */
     struct transfer *const transfer = (struct transfer *)(void *)push;
     assert_int_equal(transfer->piece_count, 4);
     for (int i = 0; i < 4; i++) {
@@ -402,7 +403,6 @@ pull_rows_beside(uint64_t of_ps_0, uint64_t of_ps_1, const int64_t *rows, uint64
             (struct session_piece){.ps = ps, .rows = some, .row_bytes = 1, .bytes = others[ps]};
     const enum sumac_status status = slices_ask(known.transfer, &selection, NULL);
     sumac_buffer_unref(buffer);
-    known.transfer->gathered = NULL;
     forget(&known);
     return status;
 }
@@ -437,6 +437,29 @@ static void assert_not_believed(const wire_shard *shards, size_t count)
     wire.shape = shape;
     wire.n_shards = count;
     wire.shards = list;
+    client_lock(&client);
+
+    assert_null(client_learn(&client, &wire));
+
+    client_unlock(&client);
+}
+
+/* More than there can be, as of a ps of another release: nothing is written behind the shape. */
+static void a_shape_of_very_many_axes_is_not_believed(void **state)
+{
+    (void)state;
+    static uint64_t extents[4096];
+    struct sumac_client client = {0};
+    wire_shard shard = WIRE_SHARD_INIT, *shards[] = {&shard};
+    wire_variable wire = WIRE_VARIABLE_INIT;
+
+    shard.rows = extents[0] = 1;
+    wire.name = "w";
+    wire.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    wire.n_shape = sizeof extents / sizeof extents[0];
+    wire.shape = extents;
+    wire.n_shards = 1;
+    wire.shards = shards;
     client_lock(&client);
 
     assert_null(client_learn(&client, &wire));
@@ -665,6 +688,7 @@ int main(void)
         cmocka_unit_test(pulled_versions_are_what_the_next_push_is_based_on),
         cmocka_unit_test(staleness_is_what_others_pushed_between_a_pull_and_a_push),
         cmocka_unit_test(each_ps_is_asked_for_as_many_rows_as_it_takes_of_one_pull),
+        cmocka_unit_test(a_shape_of_very_many_axes_is_not_believed),
         cmocka_unit_test(a_layout_with_a_gap_is_not_believed),
         cmocka_unit_test(a_layout_that_wraps_around_is_not_believed),
         cmocka_unit_test(a_shape_of_more_bytes_than_there_are_is_not_believed),

@@ -10,24 +10,6 @@
 
 /* ---- who it is */
 
-/* A client of this configuration, in which PS stands for the ps's address, has joined. */
-static struct played *join_as(const char *config, struct sumac_client_options *options)
-{
-    struct played *const played = play();
-    struct sumac_cluster cluster;
-    struct sumac_error error = {0};
-    char text[512];
-    const char *const at = strstr(config, "PS");
-
-    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - config), config, played->address, at + 2);
-    if (sumac_cluster_parse(text, NULL, &cluster, &error) != SUMAC_OK)
-        fail_msg("%s", error.text);
-    options->cluster = &cluster;
-    join(played, options);
-    sumac_cluster_deinit(&cluster);
-    return played;
-}
-
 static void a_member_says_which_task_it_is_and_who_the_members_are(void **state)
 {
     (void)state;
@@ -547,6 +529,17 @@ static void nothing_is_waited_for_that_was_never_begun(void **state)
     assert_int_equal(
         sumac_client_pull(&played->client, NULL, 1, NULL, &begun, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "sumac_client_pull: fetches is NULL");
+    assert_int_equal(
+        sumac_client_push(&played->client, NULL, 0, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_push: push is NULL");
+    assert_int_equal(
+        sumac_client_pull(&played->client, NULL, 0, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_pull: pull is NULL");
+    assert_int_equal(sumac_client_push(NULL, NULL, 0, NULL, &made, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_push: client is NULL");
+    assert_int_equal(
+        sumac_client_pull(NULL, NULL, 0, NULL, &begun, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_client_pull: client is NULL");
     error.text[0] = '\0';
     enum sumac_status status = sumac_client_push(&played->client, NULL, 0, NULL, &made, &error);
     if (status == SUMAC_OK) /* of nothing */

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* client_rounds.c -- rounds of a rendezvous: what a ps hears of a contribution, and what its caller
+ * gets of the answer. */
+#include "assert_number.h"
+#include "client_played.h"
+#include "meeting_places.h"
+#include "members.h"
+#include "session_talk.h"
+
+#define LARGE 5000u /* elements: their result does not come beside the contribution */
+
+/* The last contribution, the pull beside it, and the answer of the ps. */
+struct round {
+    struct played *played;
+    char name[32], pulled_name[32];
+    uint64_t number, pulled_number;
+    uint64_t tasks[4], attempts[4], shape[4], bytes[4], offset_bytes[4];
+    size_t task_count, attempt_count, rank, piece_count;
+    unsigned operation, data_type;
+    uint32_t axis, root, timeout_ms, pull_timeout_ms;
+    bool split, beside;
+    double weight;
+    uint64_t met_through;
+    uint8_t payload[8 * LARGE];
+    size_t payload_bytes;
+
+    bool says_nothing_of_push, says_nothing_of_pull, refuses, fails;
+    uint64_t late_us; /* it answers no earlier */
+    uint64_t met_shape[2];
+    wire_met met;
+    float result[LARGE];
+    size_t result_bytes;
+
+    bool greets[2]; /* not said yet, of each stream */
+    uint64_t sequence, pulled;
+};
+
+static void note_part(struct round *round, const wire_part *part)
+{
+    const wire_meeting *meeting = part->meeting;
+
+    round->sequence = part->sequence;
+    round->weight = part->weight;
+    (void)snprintf(
+        round->name, sizeof round->name, "%.*s", (int)meeting->name.len,
+        (const char *)meeting->name.data);
+    round->number = meeting->round;
+    round->task_count = meeting->n_tasks;
+    round->attempt_count = meeting->n_attempts;
+    round->rank = meeting->n_shape;
+    for (size_t i = 0; i < meeting->n_tasks && i < 4; i++)
+        round->tasks[i] = meeting->tasks[i];
+    for (size_t i = 0; i < meeting->n_attempts && i < 4; i++)
+        round->attempts[i] = meeting->attempts[i];
+    for (size_t i = 0; i < meeting->n_shape && i < 4; i++)
+        round->shape[i] = meeting->shape[i];
+    round->operation = meeting->operation;
+    round->data_type = meeting->data_type;
+    round->axis = meeting->axis;
+    round->root = meeting->root;
+    round->timeout_ms = meeting->timeout_ms;
+    round->split = meeting->split;
+    round->piece_count = part->n_pieces;
+    for (size_t i = 0; i < part->n_pieces && i < 4; i++) {
+        round->bytes[i] = part->pieces[i]->bytes;
+        round->offset_bytes[i] = part->pieces[i]->offset_bytes;
+    }
+}
+
+static void note_pull(struct round *round, const wire_pull_request *request, bool beside)
+{
+    round->beside = beside;
+    round->pulled = request->request;
+    round->pull_timeout_ms = request->timeout_ms;
+    round->pulled_number = request->meeting->round;
+    (void)snprintf(
+        round->pulled_name, sizeof round->pulled_name, "%.*s", (int)request->meeting->name.len,
+        (const char *)request->meeting->name.data);
+}
+
+static bool has_result(const struct round *round)
+{
+    return round->pulled != 0 && !round->says_nothing_of_pull && !round->refuses;
+}
+
+static wire_pull_answer answer_of(struct round *round)
+{
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+
+    answer.request = round->pulled;
+    answer.last = true;
+    if (round->fails) {
+        answer.status = SUMAC_UNAVAILABLE;
+        answer.reason = (Sumac__V1__Reason)SUMAC_REASON_TIMED_OUT;
+        answer.message = (char *)(uintptr_t) "worker 0 is missing";
+    } else {
+        answer.met = &round->met;
+    }
+    round->pulled = 0;
+    return answer;
+}
+
+static void fill_greeting(wire_greeting *greeting)
+{
+    *greeting = (wire_greeting)WIRE_GREETING_INIT;
+    greeting->epoch = 1;
+    greeting->ps_incarnation = 100;
+    greeting->cluster_id = 42;
+    greeting->staging_grant_bytes = 1000000;
+}
+
+static void say_of_contribution(struct rpc_call *call)
+{
+    struct round *const round = ((struct played *)rpc_call_user(call))->own;
+    wire_push_answer answer = WIRE_PUSH_ANSWER_INIT;
+    wire_greeting greeting;
+    wire_done done = WIRE_DONE_INIT, *dones[] = {&done};
+    wire_refused refused = WIRE_REFUSED_INIT, *refusals[] = {&refused};
+    wire_pull_answer pulled, *pulls[] = {&pulled};
+
+    if (!rpc_call_writable(call) || (!round->greets[0] && round->sequence == 0))
+        return;
+    while (client_now_us() < round->late_us)
+        continue;
+    fill_greeting(&greeting);
+    answer.greeting = round->greets[0] ? &greeting : NULL;
+    round->greets[0] = false;
+    refused.sequence = done.sequence = round->sequence;
+    done.voided = round->refuses; /* it carried its own commit */
+    refused.status = SUMAC_INVALID_ARGUMENT;
+    refused.reason = (Sumac__V1__Reason)SUMAC_REASON_WRONG_SHAPE;
+    refused.message = (char *)(uintptr_t) "another shape than worker 0 has";
+    answer.done = dones;
+    answer.refused = refusals;
+    answer.n_refused = round->sequence != 0 && round->refuses;
+    answer.n_done = round->sequence != 0 && !round->says_nothing_of_push;
+    answer.pulled = pulls;
+    if (round->beside && has_result(round)) {
+        pulled = answer_of(round);
+        if (!round->fails)
+            pulled.payload =
+                (wire_bytes){.data = (void *)round->result, .len = round->result_bytes};
+        answer.n_pulled = 1;
+    }
+    round->sequence = 0;
+    rpc_call_send(call, &answer.base, NULL, 0);
+}
+
+static void hear_contribution(struct rpc_call *call, const struct wire_received *received)
+{
+    struct round *const round = ((struct played *)rpc_call_user(call))->own;
+    const wire_push_request *request = (const wire_push_request *)received->message;
+
+    round->greets[0] |= request->hello != NULL;
+    if (request->n_parts > 0) {
+        note_part(round, request->parts[0]);
+        round->payload_bytes = 0;
+    }
+    for (size_t i = 0; i < received->payload_spans; i++) {
+        const struct span *span = &received->payload[i];
+        if (span->bytes > sizeof round->payload - round->payload_bytes)
+            continue;
+        memcpy(round->payload + round->payload_bytes, span->data, span->bytes);
+        round->payload_bytes += span->bytes;
+    }
+    if (request->commit != NULL)
+        round->met_through = request->commit->met_through;
+    if (request->n_pulls > 0)
+        note_pull(round, request->pulls[0], true);
+    say_of_contribution(call);
+}
+
+static void say_result(struct rpc_call *call)
+{
+    struct round *const round = ((struct played *)rpc_call_user(call))->own;
+    const bool answers = has_result(round);
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    wire_greeting greeting;
+
+    if (!rpc_call_writable(call) || (!round->greets[1] && !answers))
+        return;
+    if (answers)
+        answer = answer_of(round);
+    fill_greeting(&greeting);
+    answer.greeting = round->greets[1] ? &greeting : NULL;
+    round->greets[1] = false;
+    const struct rpc_payload half = {
+        .bytes = {.data = (const void *)round->result, .bytes = round->result_bytes / 4}};
+    struct rpc_payload payload[4] = {half, half, half, half};
+    for (uint32_t i = 0; i < 4; i++)
+        payload[i].bytes.data += i * half.bytes.bytes;
+    rpc_call_send(call, &answer.base, payload, answers && !round->fails ? 4 : 0);
+}
+
+static void hear_pull(struct rpc_call *call, const struct wire_received *received)
+{
+    struct round *const round = ((struct played *)rpc_call_user(call))->own;
+    const wire_pull_request *request = (const wire_pull_request *)received->message;
+
+    round->greets[1] |= request->hello != NULL;
+    if (request->request != 0 && !request->cancel)
+        note_pull(round, request, false);
+    say_result(call);
+}
+
+/* Worker 1 of chief 0, worker 0 and worker 1. The ps answers with the floats 0.5, 1.5, … */
+static int open_round(void **state)
+{
+    struct sumac_client_options options = {0};
+    struct round *const round = calloc(1, sizeof *round);
+
+    round->played = join_as(
+        "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\", \"w:2\"], \"chief\": [\"c:1\"]}, "
+        "\"task\": {\"type\": \"worker\", \"index\": 1}}",
+        &options);
+    round->played->own = round;
+    round->played->transfers[WIRE_TRANSFER_PUSH].message = hear_contribution;
+    round->played->transfers[WIRE_TRANSFER_PUSH].writable = say_of_contribution;
+    round->played->transfers[WIRE_TRANSFER_PULL].message = hear_pull;
+    round->played->transfers[WIRE_TRANSFER_PULL].writable = say_result;
+    for (uint32_t i = 0; i < LARGE; i++)
+        round->result[i] = (float)i + 0.5f;
+    round->met = (wire_met)WIRE_MET_INIT;
+    round->met.data_type = (Sumac__V1__DataType)SUMAC_FLOAT32;
+    round->met.shape = round->met_shape;
+    round->met.n_shape = 1;
+    round->met_shape[0] = 2;
+    round->result_bytes = 2 * sizeof(float);
+    *state = round;
+    return 0;
+}
+
+static int close_round(void **state)
+{
+    struct round *const round = *state;
+
+    (void)end((void **)&round->played);
+    free(round);
+    return 0;
+}
+
+/* ---- what is said */
+
+static const float two[] = {3, 4};
+
+/* A contribution of two elements and, where it is known, their result. */
+static struct sumac_contribution give_two(float *into)
+{
+    return (struct sumac_contribution){
+        .value = sumac_tensor_over((void *)(uintptr_t)two, SUMAC_FLOAT32, SUMAC_SHAPE(2)),
+        .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(2))};
+}
+
+static void meet_with(struct round *round, const struct sumac_meet_options *options)
+{
+    float into[2] = {0};
+    const struct sumac_contribution given = give_two(into);
+    struct sumac_error error = {0};
+
+    if (sumac_client_meet_and_wait(&round->played->client, options, &given, NULL, &error) !=
+        SUMAC_OK)
+        fail_msg("%s", error.text);
+    const bool joins = options->operation == SUMAC_MEET_GATHER;
+    assert_number_equal(into[0], joins ? 0 : 0.5);
+    assert_number_equal(into[1], joins ? 0 : 1.5);
+}
+
+static void a_contribution_says_what_its_options_say(void **state)
+{
+    struct round *const round = *state;
+
+    meet_with(
+        round, &(struct sumac_meet_options){
+                   .name = "grads", .round = 7, .operation = SUMAC_MEET_SUM, .timeout_ms = 9000});
+
+    assert_string_equal(round->name, "grads");
+    assert_string_equal(round->pulled_name, "grads");
+    assert_int_equal(round->number, 7);
+    assert_int_equal(round->pulled_number, 7);
+    assert_int_equal(round->task_count, 3);
+    assert_memory_equal(round->tasks, ((uint64_t[]){0, 1, 3}), 3 * sizeof(uint64_t));
+    assert_int_equal(round->attempt_count, 0);
+    assert_int_equal(round->operation, SUMAC_MEET_SUM);
+    assert_int_equal(round->data_type, SUMAC_FLOAT32);
+    assert_int_equal(round->rank, 1);
+    assert_int_equal(round->shape[0], 2);
+    assert_int_equal(round->timeout_ms, 9000);
+    assert_in_range(round->pull_timeout_ms, 12000, 14000); /* the ps's verdict comes by then */
+    assert_number_equal(round->weight, 1);
+    assert_false(round->split);
+    assert_int_equal(round->payload_bytes, sizeof two);
+    assert_memory_equal(round->payload, two, sizeof two);
+
+    meet_with(
+        round, &(struct sumac_meet_options){
+                   .name = "mean", .round = 1, .operation = SUMAC_MEET_MEAN, .weight = 2.5});
+    assert_number_equal(round->weight, 2.5);
+    assert_true(round->beside);
+    assert_int_equal(round->met_through, 1);    /* nothing more is wanted of the first */
+    assert_int_equal(round->timeout_ms, 59000); /* of the client's 60 s */
+    meet_with(
+        round, &(struct sumac_meet_options){
+                   .name = "mean", .round = 2, .operation = SUMAC_MEET_MEAN, .weightless = true});
+    assert_number_equal(round->weight, 0);
+    meet_with(
+        round,
+        &(struct sumac_meet_options){
+            .name = "long", .round = 1, .operation = SUMAC_MEET_MAX, .timeout_ms = UINT32_MAX});
+    assert_in_range(round->pull_timeout_ms, WIRE_ROUND_MS_MAX, WIRE_ROUND_MS_MAX + 5000);
+    meet_with(
+        round, &(struct sumac_meet_options){
+                   .name = "all", .round = 1, .operation = SUMAC_MEET_GATHER, .axis = 3});
+    assert_int_equal(round->axis, 3);
+}
+
+static void a_broadcast_has_the_bytes_of_its_root(void **state)
+{
+    struct round *const round = *state;
+    const char *const jobs[] = {"chief", "worker"};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        meet_with(
+            round, &(struct sumac_meet_options){
+                       .name = "b",
+                       .round = i + 1,
+                       .operation = SUMAC_MEET_BROADCAST,
+                       .root = {.job = jobs[i], .index = i}});
+
+        assert_int_equal(round->root, 2 * i); /* its place among the three */
+        assert_int_equal(round->piece_count, 1);
+        assert_int_equal(round->payload_bytes, i * sizeof two);
+    }
+}
+
+static void a_round_of_certain_attempts_names_them(void **state)
+{
+    struct round *const round = *state;
+    static const uint64_t attempts[] = {4, 0, 3};
+    const struct sumac_meet_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_MEET_MAX};
+    float into[2];
+    const struct sumac_contribution given = give_two(into);
+    struct sumac_meet *meet = NULL;
+
+    assert_int_equal(
+        client_meet_of(&round->played->client, &options, attempts, &given, &meet, NULL), SUMAC_OK);
+    assert_int_equal(sumac_meet_wait(meet, 0, NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(round->attempt_count, 3);
+    assert_memory_equal(round->attempts, attempts, sizeof attempts);
+    assert_int_equal(round->timeout_ms, 0);
+    assert_in_range(round->pull_timeout_ms, 60000, 65000);
+}
+
+/* ---- what comes back */
+
+static void what_is_gathered_has_its_own_shape(void **state)
+{
+    struct round *const round = *state;
+    const struct sumac_meet_options options = {
+        .name = "rows", .round = 1, .operation = SUMAC_MEET_GATHER};
+    const struct sumac_contribution given = give_two(NULL);
+    struct sumac_met met = {.buffer = NULL};
+
+    round->met_shape[0] = 3;
+    round->met_shape[1] = 2;
+    round->met.n_shape = 2;
+    round->result_bytes = 6 * sizeof(float);
+
+    assert_int_equal(
+        sumac_client_meet_and_wait(&round->played->client, &options, &given, &met, NULL), SUMAC_OK);
+
+    assert_int_equal(met.value.dtype, SUMAC_FLOAT32);
+    assert_int_equal(met.value.shape.rank, 2);
+    assert_int_equal(met.value.shape.extent[0], 3);
+    assert_int_equal(met.value.shape.extent[1], 2);
+    assert_memory_equal(sumac_tensor_data(&met.value), round->result, round->result_bytes);
+    assert_int_equal(met.indices.shape.rank, 0);
+    sumac_buffer_unref(met.buffer);
+    assert_null(round->played->client.live_transfers.first);
+}
+
+static void rows_that_are_concatenated_come_behind_their_indices(void **state)
+{
+    struct round *const round = *state;
+    static int64_t indices[] = {5, 9}, all[] = {5, 9, 1};
+    const struct sumac_meet_options options = {
+        .name = "rows", .round = 1, .operation = SUMAC_MEET_CONCATENATE};
+    struct sumac_contribution given = give_two(NULL);
+    struct sumac_met met = {.buffer = NULL};
+
+    given.indices = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(2));
+    round->met_shape[0] = 3;
+    memcpy(round->result, all, sizeof all);
+    memcpy(&round->result[6], (float[]){1, 2, 3}, 3 * sizeof(float));
+    round->result_bytes = sizeof all + 3 * sizeof(float);
+
+    assert_int_equal(
+        sumac_client_meet_and_wait(&round->played->client, &options, &given, &met, NULL), SUMAC_OK);
+
+    assert_int_equal(round->piece_count, 2);
+    assert_int_equal(round->bytes[0], sizeof indices);
+    assert_int_equal(round->bytes[1], sizeof two);
+    assert_int_equal(round->offset_bytes[0], 0);
+    assert_int_equal(round->offset_bytes[1], sizeof indices);
+    assert_int_equal(round->payload_bytes, sizeof indices + sizeof two);
+    assert_memory_equal(round->payload, indices, sizeof indices);
+    assert_memory_equal(round->payload + sizeof indices, two, sizeof two);
+    assert_int_equal(met.indices.dtype, SUMAC_INT64);
+    assert_int_equal(met.indices.shape.extent[0], 3);
+    assert_int_equal(met.value.shape.extent[0], 3);
+    assert_memory_equal(sumac_tensor_data(&met.indices), all, sizeof all);
+    assert_memory_equal(sumac_tensor_data(&met.value), ((float[]){1, 2, 3}), 3 * sizeof(float));
+    sumac_buffer_unref(met.buffer);
+}
+
+/* Its bytes are lent to gRPC, and its result has a pull stream. */
+static void a_large_contribution_is_given_back_and_its_result_comes_by_itself(void **state)
+{
+    struct round *const round = *state;
+    static float value[LARGE], into[LARGE];
+    const struct sumac_meet_options options = {
+        .name = "large", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_contribution given = {
+        .value = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE)),
+        .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(LARGE))};
+
+    for (uint32_t i = 0; i < LARGE; i++)
+        value[i] = (float)i;
+    round->met_shape[0] = LARGE;
+    round->result_bytes = sizeof into;
+
+    assert_int_equal(
+        sumac_client_meet_and_wait(&round->played->client, &options, &given, NULL, NULL), SUMAC_OK);
+
+    assert_false(round->beside);
+    assert_int_equal(round->payload_bytes, sizeof value);
+    assert_memory_equal(round->payload, value, sizeof value);
+    assert_memory_equal(into, round->result, sizeof into);
+    assert_null(round->played->client.live_transfers.first);
+}
+
+/* ---- how it ends otherwise */
+
+static void a_contribution_that_is_refused_waits_for_no_result(void **state)
+{
+    struct round *const round = *state;
+    const struct sumac_meet_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
+    float into[2];
+    const struct sumac_contribution given = give_two(into);
+    struct sumac_error error = {0};
+
+    round->refuses = true;
+
+    assert_int_equal(
+        sumac_client_meet_and_wait(&round->played->client, &options, &given, NULL, &error),
+        SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(error.reason, SUMAC_REASON_WRONG_SHAPE);
+    assert_non_null(strstr(error.text, "another shape than worker 0 has"));
+    assert_null(round->played->client.live_transfers.first);
+    assert_null(round->played->client.meets.first);
+}
+
+/* The ps decides when the round is over, however short the client's own time is. */
+static void a_round_that_is_waited_for_is_over_at_its_own_time(void **state)
+{
+    struct round *const round = *state;
+
+    round->played->client.timeout_ms = 1;
+    round->late_us = client_now_us() + 20000;
+
+    meet_with(
+        round, &(struct sumac_meet_options){
+                   .name = "s", .round = 1, .operation = SUMAC_MEET_SUM, .timeout_ms = 9000});
+
+    assert_true(client_now_us() >= round->late_us);
+}
+
+static void a_round_that_fails_says_why(void **state)
+{
+    struct round *const round = *state;
+    const struct sumac_meet_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
+    float into[2];
+    const struct sumac_contribution given = give_two(into);
+    struct sumac_error error = {0};
+
+    round->fails = true;
+
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            sumac_client_meet_and_wait(
+                &round->played->client, &options, &given, NULL, i == 0 ? NULL : &error),
+            SUMAC_UNAVAILABLE);
+
+    assert_int_equal(error.reason, SUMAC_REASON_TIMED_OUT);
+    assert_non_null(strstr(error.text, "worker 0 is missing"));
+    assert_null(round->played->client.live_transfers.first);
+}
+
+/* Both the contribution and its result are to be over. */
+static void a_wait_for_a_round_lasts_as_long_as_it_was_told_to(void **state)
+{
+    struct round *const round = *state;
+    const struct sumac_meet_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
+    float into[2];
+    const struct sumac_contribution given = give_two(into);
+
+    for (int i = 1; i < 4; i++) {
+        struct sumac_meet *meet = NULL;
+        round->says_nothing_of_push = (i & 1) != 0;
+        round->says_nothing_of_pull = (i & 2) != 0;
+        assert_int_equal(
+            sumac_client_meet(&round->played->client, &options, &given, &meet, NULL), SUMAC_OK);
+        const uint64_t began_us = client_now_us();
+
+        assert_int_equal(sumac_meet_wait(meet, 100, NULL, NULL), SUMAC_DEADLINE_EXCEEDED);
+
+        assert_in_range(client_now_us() - began_us, 100000, REPORT_US - 1);
+        assert_false(sumac_meet_done(meet));
+    }
+}
+
+/* With every number of bytes for each of its transfers until there are enough. */
+static void what_cannot_begin_leaves_nothing_under_way(void **state)
+{
+    struct round *const round = *state;
+    struct sumac_client *const client = &round->played->client;
+    float into[2];
+    int64_t indices[2] = {0};
+    struct sumac_contribution given = give_two(into);
+    struct sumac_meet *meet = NULL;
+    struct sumac_error error = {0};
+
+    given.indices = sumac_tensor_over(indices, SUMAC_INT64, SUMAC_SHAPE(2));
+    assert_int_equal(sumac_client_leave(client, SUMAC_LEAVING_DONE, NULL), SUMAC_OK);
+    client_lock(client);
+    struct transfer *const transfers[] = {transfer_take(client), transfer_take(client)};
+    transfer_give(transfers[0]);
+    transfer_give(transfers[1]);
+    client_unlock(client);
+    for (int sums = 0; sums < 2; sums++) {
+        enum sumac_status status = SUMAC_RESOURCE_EXHAUSTED;
+        size_t bytes = 0;
+        const struct sumac_meet_options options = {
+            .name = "s", .round = 1, .operation = sums ? SUMAC_MEET_SUM : SUMAC_MEET_CONCATENATE};
+        for (; status == SUMAC_RESOURCE_EXHAUSTED && bytes < 8192; bytes += 16) {
+            arena_reset_to(&transfers[0]->arena, bytes);
+            arena_reset_to(&transfers[1]->arena, bytes);
+
+            status = sumac_client_meet(client, &options, &given, &meet, &error);
+
+            assert_null(client->live_transfers.first);
+            assert_null(client->meets.first);
+            assert_string_equal(
+                error.text, status == SUMAC_RESOURCE_EXHAUSTED
+                                ? "no memory for round 1 of rendezvous s"
+                                : "the session has left; open another client");
+        }
+        assert_int_equal(status, SUMAC_FAILED_PRECONDITION);
+        assert_int_equal(error.status, status);
+        assert_true(bytes > sizeof(wire_meeting) + 8 * sizeof(struct session_piece));
+    }
+    assert_null(meet);
+}
+
+/* ---- over several ps */
+
+/* What is small, and what is not arithmetic, meets at its home. */
+static void a_large_contribution_is_split_over_all_ps(void **state)
+{
+    (void)state;
+    enum { COUNT = 262145 }; /* one more than 1 MiB has */
+    static float value[COUNT], into[COUNT];
+    static const uint64_t first[] = {0, 87381, 174763, COUNT};
+    const struct sumac_meet_options options = {
+        .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_contribution given = {
+        .value = sumac_tensor_over(value, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
+        .into = sumac_tensor_over(into, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT))};
+    struct sumac_client client = {
+        .wake_us = NEVER_US, .peer_count = 3, .log = drop_line, .own_task = 1};
+    uint64_t members[] = {1};
+    struct talk talk;
+    struct sumac_meet *meet = NULL;
+
+    client_note_process(&client);
+    client.member_tasks = members;
+    client.member_task_count = 1;
+    talk_open(&talk, 3);
+    for (uint32_t ps = 0; ps < 3; ps++)
+        client.peers[ps].address = ""; /* none is called */
+    client.session = talk.session;
+
+    client_lock(&client);
+    struct transfer *const transfers[] = {transfer_take(&client), transfer_take(&client)};
+    transfer_give(transfers[0]);
+    transfer_give(transfers[1]);
+    client_unlock(&client);
+    enum sumac_status status = SUMAC_RESOURCE_EXHAUSTED;
+    for (size_t bytes = 0; status == SUMAC_RESOURCE_EXHAUSTED && bytes < 8192; bytes += 16) {
+        arena_reset_to(&transfers[0]->arena, bytes);
+        arena_reset_to(&transfers[1]->arena, bytes);
+        status = sumac_client_meet(&client, &options, &given, &meet, NULL);
+    }
+    assert_int_equal(status, SUMAC_OK);
+
+    struct transfer *const pull = client.live_transfers.first, *const push = pull->among_live.next;
+    assert_int_equal(push->piece_count, 3);
+    assert_int_equal(pull->piece_count, 3);
+    for (uint32_t ps = 0; ps < 3; ps++) {
+        assert_int_equal(push->pieces[ps].ps, ps);
+        assert_int_equal(pull->pieces[ps].ps, ps);
+        assert_ptr_equal(push->pieces[ps].data, &value[first[ps]]);
+        assert_ptr_equal(pull->pieces[ps].data, &into[first[ps]]);
+        assert_int_equal(push->pieces[ps].bytes, (first[ps + 1] - first[ps]) * sizeof(float));
+        assert_int_equal(pull->pieces[ps].bytes, push->pieces[ps].bytes);
+    }
+    const struct sumac_contribution small = give_two(into);
+    const struct sumac_meet_options gathers = {
+        .name = "g", .round = 1, .operation = SUMAC_MEET_GATHER};
+    assert_int_equal(sumac_client_meet(&client, &options, &small, &meet, NULL), SUMAC_OK);
+    assert_int_equal(client.live_transfers.first->piece_count, 1);
+    assert_int_equal(client.live_transfers.first->pieces[0].ps, wire_meeting_home("s", 1, 3));
+    struct sumac_error error = {0};
+    assert_int_equal(
+        sumac_client_meet(&client, &gathers, &given, &meet, &error), SUMAC_RESOURCE_EXHAUSTED);
+    assert_int_equal(error.reason, SUMAC_REASON_PART_TOO_LARGE); /* for one ps */
+    client.session = NULL;
+    talk_close(&talk);
+    client_forget_meets(&client);
+    drop_transfers(&client);
+}
+
+int main(void)
+{
+#define round_test(name) cmocka_unit_test_setup_teardown(name, open_round, close_round)
+    const struct CMUnitTest tests[] = {
+        round_test(a_contribution_says_what_its_options_say),
+        round_test(a_broadcast_has_the_bytes_of_its_root),
+        round_test(a_round_of_certain_attempts_names_them),
+        round_test(what_is_gathered_has_its_own_shape),
+        round_test(rows_that_are_concatenated_come_behind_their_indices),
+        round_test(a_large_contribution_is_given_back_and_its_result_comes_by_itself),
+        round_test(a_contribution_that_is_refused_waits_for_no_result),
+        round_test(a_round_that_fails_says_why),
+        round_test(a_round_that_is_waited_for_is_over_at_its_own_time),
+        round_test(a_wait_for_a_round_lasts_as_long_as_it_was_told_to),
+        round_test(what_cannot_begin_leaves_nothing_under_way),
+        cmocka_unit_test(a_large_contribution_is_split_over_all_ps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
