@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "error.h"
@@ -113,6 +114,13 @@ static bool is_refusal(const struct question *question)
     return status == SUMAC_NOT_FOUND || status == SUMAC_INVALID_ARGUMENT;
 }
 
+/* Something is there, and says nothing. */
+static bool is_silent(const struct roster_ps *ps)
+{
+    return ps->why.status == SUMAC_DEADLINE_EXCEEDED || ps->why.status == SUMAC_CANCELLED ||
+           strstr(ps->why.text, "it does not speak") != NULL;
+}
+
 static enum sumac_status explain(const struct question *question, struct sumac_error *error)
 {
     const char *text = question->error.text, *address = question->ps->address;
@@ -136,8 +144,10 @@ static enum sumac_status explain(const struct question *question, struct sumac_e
         question->error.status == SUMAC_DEADLINE_EXCEEDED)
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
-            "no ps answers at %s: %s: the run may be over, or not begun; check the address",
-            address, roster_silence(question->ps, silence, sizeof silence));
+            "no ps answers at %s: %s: %s; check the address", address,
+            roster_silence(question->ps, silence, sizeof silence),
+            is_silent(question->ps) ? "that process may be suspended, or too busy"
+                                    : "the run may be over, or not begun");
     return fail(
         error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
 }

@@ -44,6 +44,7 @@ static const struct {
     {"http1.x server", "another program listens there: it does not speak HTTP/2"},
     {"Failed parsing HTTP/2", "another program listens there: it does not speak HTTP/2"},
     {"SETTINGS frame", "connected, but it does not speak"},
+    {"tcp handshaker shutdown", "connected, but it does not speak"},
 };
 
 /* gRPC says "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to
@@ -76,8 +77,24 @@ static void say_unconnected(struct sumac_error *error)
     (void)fail(error, error->status, error->reason, "%s", cause);
 }
 
+/* Of a connection that was made: gRPC pings what is silent, and then gives it up. */
+static void say_broken(struct sumac_error *error)
+{
+    static const char call[] = "recvmsg:", watchdog[] = "keepalive watchdog timeout";
+    char text[SUMAC_ERROR_TEXT_BYTES];
+
+    if (error->reason != SUMAC_REASON_UNSPECIFIED)
+        return;
+    (void)text_print(text, sizeof text, "%s", error->text);
+    if (strcmp(text, watchdog) == 0)
+        (void)fail(error, error->status, error->reason, "it answered no ping");
+    else if (strncmp(text, call, sizeof call - 1) == 0)
+        (void)fail(error, error->status, error->reason, "%s", text + sizeof call - 1);
+}
+
 void core_text_make_plain(struct sumac_error *error)
 {
     say_unresolved(error);
     say_unconnected(error);
+    say_broken(error);
 }

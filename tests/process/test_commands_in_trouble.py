@@ -183,6 +183,14 @@ class Trouble(unittest.TestCase):
         self.assertRegex(output, r"w +float32 +\[1024, 64\]")
         self.assertRegex(errors, f"ps 0 at {silent}: {SILENT}")
 
+    def test_a_ps_that_stands_still_is_not_taken_for_one_that_is_gone(self):
+        self.cluster.ps[0].signal(signal.SIGSTOP)
+        address = self.cluster.addresses()[0]
+        done = subprocess.run([SUMAC, "ls", "--ps", address], capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual((done.returncode, done.stdout), (138, ""), done.stderr)
+        self.assertRegex(done.stderr, f"^sumac ls: no ps answers at {address}: {SILENT}: that process may be suspended, or too busy; check "
+                                      "the address\n$")
+
     def run_command(self, *arguments, of=None, by="", stdout=subprocess.PIPE):
         """(exit code, standard output, standard error), when the ps with the address `by` has answered."""
         def attempt():

@@ -49,6 +49,17 @@ static void another_program_at_the_address_is_called_one(void **state)
         ADDRESSES "UNAVAILABLE: ipv4:127.0.0.1:1: connection attempt timed out before receiving "
                   "SETTINGS frame",
         "connected, but it does not speak");
+    assert_plain(
+        ADDRESSES "UNKNOWN: ipv4:127.0.0.1:1: tcp handshaker shutdown",
+        "connected, but it does not speak");
+}
+
+static void a_connection_that_broke_says_why(void **state)
+{
+    (void)state;
+
+    assert_plain("recvmsg:Connection timed out", "Connection timed out");
+    assert_plain("keepalive watchdog timeout", "it answered no ping");
 }
 
 static void an_unresolved_host_is_named_without_its_port(void **state)
@@ -78,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_that_was_not_made_has_the_systems_cause_alone),
         cmocka_unit_test(another_program_at_the_address_is_called_one),
+        cmocka_unit_test(a_connection_that_broke_says_why),
         cmocka_unit_test(an_unresolved_host_is_named_without_its_port),
         cmocka_unit_test(a_ps_own_words_stay),
     };
