@@ -130,7 +130,7 @@ static const struct option_group groups[] = {
     {"bind", "Which ps, and where"},
     {"staging-max", "Memory and how many may come"},
     {"lease-ms", "Patience"},
-    {"members", "Synchronous steps"},
+    {"members", "Synchronous steps: what ps 0 is given counts"},
     {NULL, NULL},
 };
 

@@ -77,7 +77,7 @@ static void say_unconnected(struct sumac_error *error)
     (void)fail(error, error->status, error->reason, "%s", cause);
 }
 
-/* Of a connection that was made: gRPC pings what is silent, and then gives it up. */
+/* The connection was made: gRPC pings what is silent, and then gives it up. */
 static void say_broken(struct sumac_error *error)
 {
     static const char call[] = "recvmsg:", watchdog[] = "keepalive watchdog timeout";

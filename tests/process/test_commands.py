@@ -388,7 +388,7 @@ class Words(unittest.TestCase):
 
     def test_the_help_of_a_ps_has_its_options_in_groups(self):
         titles = re.findall(r"^(\w.*):$", sumac("ps", "--help")[1], re.M)
-        self.assertEqual(titles, ["Which ps, and where", "Memory and how many may come", "Patience", "Synchronous steps", "Examples"])
+        self.assertEqual(titles, ["Which ps, and where", "Memory and how many may come", "Patience", "Synchronous steps: what ps 0 is given counts", "Examples"])
 
     def test_functions_are_those_that_a_ps_applies(self):
         """And their defaults those of a variable that was created without any."""
