@@ -324,7 +324,7 @@ static void each_piece_has_its_own_rows(void **state)
 /* So many pieces are looked up over several steps. */
 static void each_of_many_pieces_has_its_own_rows(void **state)
 {
-    enum { count = 8192 };
+    enum { count = 2048 };
     static int64_t indices[count];
     static wire_piece all[count];
     static wire_piece *pieces[count];
