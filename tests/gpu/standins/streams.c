@@ -32,6 +32,8 @@ struct CUevent_st {
     pthread_mutex_t mutex; /* guards what follows */
     pthread_cond_t changed;
     uint64_t recorded, passed;
+    uint32_t turns; /* in streams, to record it or to wait for it */
+    bool destroyed; /* the last turn frees it */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
@@ -307,6 +309,18 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
     return CUDA_SUCCESS;
 }
 
+static void unlock_event(CUevent event)
+{
+    const bool is_over = event->destroyed && event->turns == 0;
+
+    pthread_mutex_unlock(&event->mutex);
+    if (!is_over)
+        return;
+    pthread_cond_destroy(&event->changed);
+    pthread_mutex_destroy(&event->mutex);
+    free(event);
+}
+
 /* Under a driver a stream may still have it; the library does that with a device that has failed
  * only. */
 CUresult cuEventDestroy(CUevent event)
@@ -317,13 +331,12 @@ CUresult cuEventDestroy(CUevent event)
         standin_object("an event is destroyed that has not come to pass");
     while (event->passed < event->recorded)
         pthread_cond_wait(&event->changed, &event->mutex);
-    pthread_mutex_unlock(&event->mutex);
+    event->destroyed = true;
+    struct CUctx_st *const of = event->of;
+    unlock_event(event);
     pthread_mutex_lock(&mutex);
-    event->of->events--;
+    of->events--;
     pthread_mutex_unlock(&mutex);
-    pthread_cond_destroy(&event->changed);
-    pthread_mutex_destroy(&event->mutex);
-    free(event);
     return CUDA_SUCCESS;
 }
 
@@ -343,7 +356,8 @@ static CUresult take_turn(void *context)
     while (event->passed < turn->until)
         pthread_cond_wait(&event->changed, &event->mutex);
     pthread_cond_broadcast(&event->changed);
-    pthread_mutex_unlock(&event->mutex);
+    event->turns--;
+    unlock_event(event);
     return CUDA_SUCCESS;
 }
 
@@ -354,6 +368,9 @@ static void put_turn(CUstream stream, CUevent event, uint64_t until)
     if (turn == NULL)
         standin_object("no memory");
     *turn = (struct turn){event, until};
+    pthread_mutex_lock(&event->mutex);
+    event->turns++;
+    pthread_mutex_unlock(&event->mutex);
     standin_put(stream, take_turn, turn);
 }
 
