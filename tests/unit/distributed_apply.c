@@ -3,6 +3,7 @@
  * schedules, texts and plug-ins. What each function computes is the conformance cases'
  * (tests/conformance). */
 #include "distributed_fixture.h"
+#include "strategy.h"
 #include "sumac/plugin.h"
 
 static enum sumac_status apply_in_replica(
@@ -383,6 +384,22 @@ static void functions_of_a_plugin_are_applied_by_their_names(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static void a_plugin_for_the_ps_is_theirs_to_load(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(1);
+    const struct sumac_plugin plugin = {.abi_version = SUMAC_PLUGIN_ABI_VERSION};
+    struct sumac_error error;
+
+    strategy->options.kind = SUMAC_STRATEGY_PARAMETER_SERVER;
+    assert_int_equal(sumac_strategy_plug(strategy, &plugin, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "sumac ps --plugin FILE"));
+    strategy->options.kind = SUMAC_STRATEGY_MIRRORED;
+    assert_string_equal(sumac_strategy_name(NULL), "");
+    assert_string_equal(sumac_strategy_name(strategy), "mirrored");
+    sumac_strategy_destroy(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +416,7 @@ int main(void)
         cmocka_unit_test(a_schedule_counts_each_change),
         cmocka_unit_test(a_text_becomes_an_update_function),
         cmocka_unit_test(functions_of_a_plugin_are_applied_by_their_names),
+        cmocka_unit_test(a_plugin_for_the_ps_is_theirs_to_load),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

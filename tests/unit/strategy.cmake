@@ -13,6 +13,7 @@ sumac_unit_test(strategy_refused USES worker)
 sumac_unit_test(strategy_peers USES worker)
 target_link_options(unit_strategy_peers PRIVATE -Wl,--wrap=peers_give_up -Wl,--wrap=peers_exchange # other workers
   -Wl,--wrap=peers_finish -Wl,--wrap=sumac_value_none)
+sumac_unit_test(pass USES worker)
 sumac_unit_test(together USES worker)
 sumac_unit_test(label USES worker)
 sumac_unit_test(kept USES worker)
