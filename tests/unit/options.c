@@ -277,6 +277,16 @@ assert_told(const struct command *command, const char *option, const char *next,
     assert_string_equal(said, told);
 }
 
+static void help_is_given_whatever_comes_behind(void **state)
+{
+    (void)state;
+    char *words[] = {(char[]){"ls"}, (char[]){"--help"}, (char[]){"--jsn"}, NULL};
+    struct target target = {0};
+    int count = 0;
+
+    assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_HELP);
+}
+
 static void an_unknown_option_is_told_with_what_was_meant(void **state)
 {
     (void)state;
@@ -355,6 +365,7 @@ int main(void)
         cmocka_unit_test(the_nearest_word_is_meant_unless_none_is_near),
         cmocka_unit_test(the_nearest_are_at_most_three_best_first),
         cmocka_unit_test(a_letter_stands_for_an_option_and_an_unknown_one_for_none),
+        cmocka_unit_test(help_is_given_whatever_comes_behind),
         cmocka_unit_test(an_unknown_option_is_told_with_what_was_meant),
         cmocka_unit_test(an_option_of_the_command_that_is_started_is_told_with_its_value),
         cmocka_unit_test(a_value_that_is_wrong_or_missing_is_told_with_what_is_wanted),

@@ -82,7 +82,7 @@ void __wrap_free(void *memory)
 
 /* ---- the calls */
 
-/* Of a strategy of two replicas: a variable that they have alike, and one that is read together. */
+/* Two replicas have a variable alike, and one that is read together. */
 struct model {
     struct sumac_strategy *strategy;
     struct sumac_distributed *variables[2];
