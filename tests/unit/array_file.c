@@ -471,10 +471,29 @@ static void a_file_that_is_dropped_was_never_there(void **state)
     fclose(old);
     assert_int_equal(array_file_open(folder->file, false, &entry, 1, &file, NULL), SUMAC_OK);
 
+    char beside[160], content[FILE_BYTES_MAX];
+    snprintf(beside, sizeof beside, "%s.%ld-0.tmp", folder->file, (long)getpid());
+    assert_int_equal(access(beside, F_OK), 0);
+
     array_file_drop(file);
 
-    char content[FILE_BYTES_MAX];
     assert_int_equal(read_file(folder->file, content), 3);
+}
+
+static void a_file_that_cannot_take_its_name_is_removed(void **state)
+{
+    const struct folder *folder = *state;
+    const struct array_entry entry = {.name = "w", .dtype = SUMAC_UINT8};
+    struct array_file *file = NULL;
+    struct sumac_error error = {0};
+
+    assert_int_equal(array_file_open(folder->file, false, &entry, 1, &file, NULL), SUMAC_OK);
+    assert_int_equal(mkdir(folder->file, 0700), 0);
+
+    assert_int_equal(array_file_keep(file, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_non_null(strstr(error.text, "cannot replace "));
+    assert_int_equal(rmdir(folder->file), 0);
 }
 
 /* No disk has it: that is known before a value is read. */
@@ -643,6 +662,7 @@ int main(void)
         IN_A_FOLDER(another_file_of_the_same_number_is_not_taken),
         IN_A_FOLDER(a_signal_that_is_ignored_stays_so),
         IN_A_FOLDER(a_file_that_is_dropped_was_never_there),
+        IN_A_FOLDER(a_file_that_cannot_take_its_name_is_removed),
         IN_A_FOLDER(what_no_disk_has_is_told_at_once),
         IN_A_FOLDER(a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else),
         cmocka_unit_test(every_npy_version_is_read),

@@ -20,6 +20,8 @@
 static struct {
     wire_variable variables[VARIABLES], *list[VARIABLES];
     size_t page_size[2];
+    bool stuck; /* ps 1 tells of the first variable again and again */
+    uint32_t asked;
 } run;
 
 enum sumac_status __wrap_ask(
@@ -34,6 +36,7 @@ enum sumac_status __wrap_ask(
     const size_t left = VARIABLES - request->after_id;
 
     (void)error;
+    assert_true(++run.asked <= 2 * VARIABLES);
     *answers = (struct answers){
         .count = roster->count, .replies = calloc(roster->count, sizeof *answers->replies)};
     arena_init(&answers->arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
@@ -43,9 +46,25 @@ enum sumac_status __wrap_ask(
         reply->variables = run.list + request->after_id;
         reply->more = left > run.page_size[ps];
         reply->n_variables = reply->more ? run.page_size[ps] : left;
+        if (ps == 1 && run.stuck) {
+            reply->variables = run.list;
+            reply->n_variables = 1;
+            reply->more = true;
+        }
         answers->replies[ps] = &reply->base;
     }
     return SUMAC_OK;
+}
+
+static void make_variables(void)
+{
+    run.asked = 0;
+    run.stuck = false;
+    for (size_t i = 0; i < VARIABLES; i++) {
+        run.variables[i] = (wire_variable)WIRE_VARIABLE_INIT;
+        run.variables[i].variable_id = i + 1;
+        run.list[i] = &run.variables[i];
+    }
 }
 
 static void every_variable_is_read_once_wherever_the_pages_end(void **state)
@@ -55,15 +74,11 @@ static void every_variable_is_read_once_wherever_the_pages_end(void **state)
     struct roster_ps ps[2] = {{.left_out = false}};
     struct roster roster = {.count = 2, .ps = ps};
 
-    for (size_t i = 0; i < VARIABLES; i++) {
-        run.variables[i] = (wire_variable)WIRE_VARIABLE_INIT;
-        run.variables[i].variable_id = i + 1;
-        run.list[i] = &run.variables[i];
-    }
     for (size_t i = 0; i < sizeof page_size / sizeof page_size[0]; i++) {
         struct catalogue catalogue = {0};
         struct sumac_error error = {0};
         uint64_t seen = 0;
+        make_variables();
         run.page_size[0] = page_size[i][0];
         run.page_size[1] = page_size[i][1];
         assert_int_equal(catalogue_ask(&roster, NULL, 0, &catalogue, &error), SUMAC_OK);
@@ -78,10 +93,30 @@ static void every_variable_is_read_once_wherever_the_pages_end(void **state)
     }
 }
 
+static void a_list_that_does_not_go_on_is_refused(void **state)
+{
+    (void)state;
+    struct roster_ps ps[2] = {{.left_out = false}};
+    struct roster roster = {.count = 2, .ps = ps};
+    struct catalogue catalogue = {0};
+    struct sumac_error error = {0};
+
+    make_variables();
+    run.page_size[0] = run.page_size[1] = 2;
+    run.stuck = true;
+
+    assert_int_equal(catalogue_ask(&roster, NULL, 0, &catalogue, &error), SUMAC_INTERNAL);
+
+    assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+    assert_int_equal(run.asked, 2);
+    assert_int_equal(catalogue.page_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_variable_is_read_once_wherever_the_pages_end),
+        cmocka_unit_test(a_list_that_does_not_go_on_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

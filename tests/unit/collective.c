@@ -441,6 +441,7 @@ static void an_aborted_wait_lasts_until_nobody_touches_the_values(void **state)
     collective_start(world->group);
     pthread_barrier_wait(&meeting);
     collective_abort(world->group);
+    assert_int_equal(collective_wait(world->group, 1, NULL), SUMAC_DEADLINE_EXCEEDED);
 
     tester = pthread_self(); /* when */
     released = &meeting;

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+sumac_unit_test(command USES commands)
+sumac_unit_test(json USES commands)
 sumac_unit_test(options USES commands)
+sumac_unit_test(pattern USES commands)
 sumac_unit_test(find_cluster USES commands)
 sumac_unit_test(print_array USES commands)
 sumac_unit_test(run_output USES commands)

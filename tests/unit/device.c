@@ -719,6 +719,12 @@ static void a_copy_beyond_its_buffers_or_with_another_devices_is_refused(void **
     assert_int_equal(sumac_device_copy(seen, &long_from, &error), SUMAC_OUT_OF_RANGE);
     assert_int_equal(sumac_device_copy(seen, &from_afar, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "GPU:7"));
+    assert_int_equal(sumac_device_buffer_create(seen, 16, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_device_buffer_create: buffer is NULL");
+    assert_int_equal(sumac_device_buffer_create(NULL, 16, &far, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_device_buffer_create: device is NULL");
+    assert_int_equal(sumac_device_gpu(NULL), -1);
+    assert_null(sumac_device_stream(NULL));
     sumac_buffer_unref(far);
     sumac_buffer_unref(here);
     device_queue_close(queue);

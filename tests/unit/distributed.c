@@ -281,14 +281,16 @@ static enum sumac_status add_index(
     struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
+    const bool empty =
+        sumac_value_kind(args) == SUMAC_VALUE_TUPLE && sumac_value_kind(kwargs) == SUMAC_VALUE_DICT;
     const float index = (float)sumac_component_index(component);
     struct sumac_value *add = vector(index, index);
 
-    (void)args, (void)kwargs, (void)context;
+    (void)context;
     const enum sumac_status status =
         sumac_component_write(component, SUMAC_WRITE_ASSIGN_ADD, add, result, error);
     sumac_value_unref(add);
-    return status;
+    return empty ? status : SUMAC_INTERNAL; /* none were given */
 }
 
 static void an_update_changes_its_component_alone(void **state)

@@ -3,6 +3,7 @@
  * schedules, texts and plug-ins. What each function computes is the conformance cases'
  * (tests/conformance). */
 #include "distributed_fixture.h"
+#include "strategy.h"
 #include "sumac/plugin.h"
 
 static enum sumac_status apply_in_replica(
@@ -383,6 +384,69 @@ static void functions_of_a_plugin_are_applied_by_their_names(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+static enum sumac_status change_nothing(
+    struct sumac_component *component, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)component, (void)args, (void)kwargs, (void)context, (void)result, (void)error;
+    return SUMAC_OK;
+}
+
+/* By its number as an argument; as one with a name where there is a variable beside. */
+static enum sumac_status update_by_number(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const struct in_replica *in = context;
+    struct sumac_value *number = sumac_value_float32((float)sumac_replica_id(replica));
+    struct sumac_value *own = in->other == NULL
+                                  ? sumac_value_tuple(&number, 1)
+                                  : sumac_value_dict((const char *const[]){"by"}, &number, 1);
+    const struct sumac_update update = {
+        .function = change_nothing,
+        .args = in->other == NULL ? own : NULL,
+        .kwargs = in->other == NULL ? NULL : own};
+
+    (void)args, (void)kwargs;
+    const enum sumac_status status =
+        sumac_distributed_update(in->variable, replica, &update, result, error);
+    sumac_value_unref(own);
+    return status;
+}
+
+static void replicas_that_update_by_their_own_arguments_are_refused(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct in_replica in = {
+        .variable = variable_of(strategy, (struct sumac_distributed_options){0})};
+    struct sumac_error error;
+
+    for (int named = 0; named < 2; named++) {
+        in.other = named != 0 ? in.variable : NULL;
+        assert_int_equal(run_in(strategy, update_by_number, &in, &error), SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, "is per_replica"));
+    }
+    sumac_distributed_destroy(in.variable);
+    sumac_strategy_destroy(strategy);
+}
+
+static void a_plugin_for_the_ps_is_theirs_to_load(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(1);
+    const struct sumac_plugin plugin = {.abi_version = SUMAC_PLUGIN_ABI_VERSION};
+    struct sumac_error error;
+
+    strategy->options.kind = SUMAC_STRATEGY_PARAMETER_SERVER;
+    assert_int_equal(sumac_strategy_plug(strategy, &plugin, &error), SUMAC_FAILED_PRECONDITION);
+    assert_non_null(strstr(error.text, "sumac ps --plugin FILE"));
+    strategy->options.kind = SUMAC_STRATEGY_MIRRORED;
+    assert_string_equal(sumac_strategy_name(NULL), "");
+    assert_string_equal(sumac_strategy_name(strategy), "mirrored");
+    sumac_strategy_destroy(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +463,8 @@ int main(void)
         cmocka_unit_test(a_schedule_counts_each_change),
         cmocka_unit_test(a_text_becomes_an_update_function),
         cmocka_unit_test(functions_of_a_plugin_are_applied_by_their_names),
+        cmocka_unit_test(replicas_that_update_by_their_own_arguments_are_refused),
+        cmocka_unit_test(a_plugin_for_the_ps_is_theirs_to_load),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

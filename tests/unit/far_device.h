@@ -16,16 +16,50 @@
 #include "device.h"
 
 static struct device_ops far_ops;
-static uint32_t far_buffers;
+static uint32_t far_buffers, far_opened; /* devices, queues and events */
 
 static inline enum sumac_status
 open_far(uint32_t index, struct device **device, struct sumac_error *error)
 {
     const enum sumac_status status = device_kind("CPU")->open(index, device, error);
 
-    if (status == SUMAC_OK)
+    if (status == SUMAC_OK) {
         (*device)->ops = &far_ops;
+        far_opened++;
+    }
     return status;
+}
+
+static inline void close_far(struct device *device)
+{
+    far_opened--;
+    device_kind("CPU")->close(device);
+}
+
+static inline enum sumac_status
+open_far_queue(struct device *device, struct device_queue **queue, struct sumac_error *error)
+{
+    far_opened++;
+    return device_kind("CPU")->queue_open(device, queue, error);
+}
+
+static inline void close_far_queue(struct device_queue *queue)
+{
+    far_opened--;
+    device_kind("CPU")->queue_close(queue);
+}
+
+static inline enum sumac_status
+open_far_event(struct device *device, struct device_event **event, struct sumac_error *error)
+{
+    far_opened++;
+    return device_kind("CPU")->event_open(device, event, error);
+}
+
+static inline void close_far_event(struct device_event *event)
+{
+    far_opened--;
+    device_kind("CPU")->event_close(event);
 }
 
 static inline void free_far(void *data)
@@ -61,6 +95,11 @@ static inline struct device_ops make_far_ops(void)
     ops.name = "FAR";
     ops.place = SUMAC_PLACE_CUDA;
     ops.open = open_far;
+    ops.close = close_far;
+    ops.queue_open = open_far_queue;
+    ops.queue_close = close_far_queue;
+    ops.event_open = open_far_event;
+    ops.event_close = close_far_event;
     ops.buffer_create = create_far_buffer;
     ops.host_buffer_create = create_near_buffer;
     return ops;

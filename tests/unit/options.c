@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -250,6 +252,107 @@ static void a_letter_stands_for_an_option_and_an_unknown_one_for_none(void **sta
     assert_int_equal(parsed(&lettered, longer, &target, &count), OPTIONS_BAD);
 }
 
+/* The last two words that are given; NULL: none. */
+static void
+assert_told(const struct command *command, const char *option, const char *next, const char *told)
+{
+    char first[48], second[48], said[256];
+    struct target target = {0};
+    const int terminal = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+    int count = 0;
+
+    (void)snprintf(first, sizeof first, "%s", option);
+    (void)snprintf(second, sizeof second, "%s", next != NULL ? next : "");
+    char *words[] = {(char[]){"ls"}, first, next != NULL ? second : NULL, NULL};
+    assert_non_null(file);
+    assert_true(dup2(fileno(file), STDERR_FILENO) >= 0);
+    const enum options_outcome outcome = parsed(command, words, &target, &count);
+    assert_true(dup2(terminal, STDERR_FILENO) >= 0);
+    rewind(file);
+    said[fread(said, 1, sizeof said - 1, file)] = '\0';
+    (void)close(terminal);
+    (void)fclose(file);
+    assert_int_equal(outcome, OPTIONS_BAD);
+    assert_string_equal(said, told);
+}
+
+static void help_is_given_whatever_comes_behind(void **state)
+{
+    (void)state;
+    char *words[] = {(char[]){"ls"}, (char[]){"--help"}, (char[]){"--jsn"}, NULL};
+    struct target target = {0};
+    int count = 0;
+
+    assert_int_equal(parsed(&ordinary, words, &target, &count), OPTIONS_HELP);
+}
+
+static void an_unknown_option_is_told_with_what_was_meant(void **state)
+{
+    (void)state;
+    assert_told(&ordinary, "--jsn", NULL, "sumac ls: unknown option --jsn; did you mean --json?\n");
+    assert_told(
+        &ordinary, "--sessions", NULL,
+        "sumac ls: unknown option --sessions; did you mean --sessions-max?\n");
+    assert_told(
+        &ordinary, "--interval-ms", "7",
+        "sumac ls: unknown option --interval-ms; `sumac stats` has it\n");
+    assert_told(
+        &ordinary, "--xylophone=7", NULL,
+        "sumac ls: unknown option --xylophone; `sumac ls --help` lists them\n");
+    assert_told(
+        &ordinary, "-x", NULL, "sumac ls: unknown option -x; `sumac ls --help` lists them\n");
+}
+
+static void an_option_of_the_command_that_is_started_is_told_with_its_value(void **state)
+{
+    (void)state;
+    static const struct option_row own[] = {
+        {"ps-args", "WORDS", "", OPTION_TEXT, .offset = offsetof(struct target, ps)}};
+    static const char *const not_carried[] = {"ps", NULL};
+    struct command carrying = ordinary;
+
+    carrying.rows = own;
+    carrying.row_count = 1;
+    carrying.carrier = "ps-args";
+    carrying.carries_to = &ordinary;
+    carrying.carries_not = not_carried;
+    assert_told(
+        &carrying, "--sessions-max", "7",
+        "sumac ls: unknown option --sessions-max; `sumac ls` has it: "
+        "--ps-args '--sessions-max 7'\n");
+    assert_told(
+        &carrying, "--sessions-max=8", "7",
+        "sumac ls: unknown option --sessions-max; `sumac ls` has it: "
+        "--ps-args '--sessions-max 8'\n");
+    assert_told(
+        &carrying, "--sessions-max", "-7",
+        "sumac ls: unknown option --sessions-max; `sumac ls` has it: "
+        "--ps-args '--sessions-max N'\n");
+    assert_told(
+        &carrying, "--sessions-max", NULL,
+        "sumac ls: unknown option --sessions-max; `sumac ls` has it: "
+        "--ps-args '--sessions-max N'\n");
+    assert_told(
+        &carrying, "--json", "7",
+        "sumac ls: unknown option --json; `sumac ls` has it: --ps-args '--json'\n");
+    assert_told(&carrying, "--ps", "7", "sumac ls: unknown option --ps; `sumac run` has it\n");
+}
+
+static void a_value_that_is_wrong_or_missing_is_told_with_what_is_wanted(void **state)
+{
+    (void)state;
+    assert_told(&ordinary, "--json=1", NULL, "sumac ls: --json takes no value\n");
+    assert_told(&ordinary, "--ps", NULL, "sumac ls: --ps wants a value\n");
+    assert_told(
+        &ordinary, "--sessions-max", "x",
+        "sumac ls: --sessions-max wants a whole number, 1 to 4294967295, not x\n");
+    assert_told(
+        &ordinary, "--staging-max", "1Q",
+        "sumac ls: --staging-max wants a size such as 4096, 64K, 256M or 2G, from 1 to 16777215T, "
+        "not 1Q\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +365,10 @@ int main(void)
         cmocka_unit_test(the_nearest_word_is_meant_unless_none_is_near),
         cmocka_unit_test(the_nearest_are_at_most_three_best_first),
         cmocka_unit_test(a_letter_stands_for_an_option_and_an_unknown_one_for_none),
+        cmocka_unit_test(help_is_given_whatever_comes_behind),
+        cmocka_unit_test(an_unknown_option_is_told_with_what_was_meant),
+        cmocka_unit_test(an_option_of_the_command_that_is_started_is_told_with_its_value),
+        cmocka_unit_test(a_value_that_is_wrong_or_missing_is_told_with_what_is_wanted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

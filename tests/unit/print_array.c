@@ -129,6 +129,19 @@ static void lines_end_before_75_characters(void **state)
         " 10000000000004 10000000000005]\n");
 }
 
+static void no_line_ends_with_blanks(void **state)
+{
+    (void)state;
+    float values[20];
+
+    for (int i = 0; i < 20; i++)
+        values[i] = i % 2 == 0 ? 1.25f : 2;
+    prints(
+        values, sizeof values, SUMAC_FLOAT32, VECTOR(20),
+        "[1.25 2.   1.25 2.   1.25 2.   1.25 2.   1.25 2.   1.25 2.   1.25 2.\n"
+        " 1.25 2.   1.25 2.   1.25 2.  ]\n");
+}
+
 static void of_a_thousand_all_are_shown(void **state)
 {
     (void)state;
@@ -188,6 +201,7 @@ int main(void)
         cmocka_unit_test(a_scalar_has_no_brackets),
         cmocka_unit_test(nothing_is_an_empty_list),
         cmocka_unit_test(lines_end_before_75_characters),
+        cmocka_unit_test(no_line_ends_with_blanks),
         cmocka_unit_test(of_a_thousand_all_are_shown),
         cmocka_unit_test(of_more_than_a_thousand_the_edges_are_shown),
         cmocka_unit_test(an_axis_of_both_edges_alone_is_shown_whole),

@@ -373,6 +373,21 @@ static void a_row_is_in_the_shard_that_has_it(void **state)
         }
 }
 
+static void a_row_is_not_looked_for_without_a_place_for_its_shard(void **state)
+{
+    (void)state;
+    uint32_t shard = 77;
+    uint64_t offset = 77;
+    struct sumac_error error;
+
+    assert_int_equal(sumac_shard_of_row(9, 3, 0, NULL, &offset, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_shard_of_row: shard is NULL");
+    assert_int_equal(sumac_shard_of_row(9, 3, 0, &shard, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_shard_of_row: offset is NULL");
+    assert_int_equal(shard, 77);
+    assert_int_equal(offset, 77);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -386,6 +401,7 @@ int main(void)
         cmocka_unit_test(a_part_stays_as_it_was),
         cmocka_unit_test(what_there_is_not_is_said_of_the_variable),
         cmocka_unit_test(a_row_is_in_the_shard_that_has_it),
+        cmocka_unit_test(a_row_is_not_looked_for_without_a_place_for_its_shard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

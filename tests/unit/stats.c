@@ -431,6 +431,19 @@ static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **sta
     sample_deinit(&now);
 }
 
+static void a_ps_that_refused_no_connection_says_nothing_of_it(void **state)
+{
+    struct told *const told = *state;
+    struct sample now = take(told, 3000000);
+
+    told->replies[0].connections_refused = told->replies[1].connections_refused = 0;
+    char *const text = printed(told, &now, false);
+
+    assert_null(strstr(text, " connection"));
+    free(text);
+    sample_deinit(&now);
+}
+
 static void in_80_columns_who_does_what_is_left_and_observers_that_are_gone_are_not(void **state)
 {
     static const char *const titles[] = {"STATE", "DONE", "LAG", "AGO"};
@@ -708,6 +721,7 @@ int main(void)
         told_test(a_rate_is_what_was_added_in_a_second),
         told_test(a_rate_that_cannot_be_known_is_not),
         told_test(sentences_say_who_is_slow_what_waits_and_what_was_refused),
+        told_test(a_ps_that_refused_no_connection_says_nothing_of_it),
         told_test(a_count_that_is_more_than_a_signed_one_keeps_its_magnitude),
         told_test(a_run_without_steps_is_measured_by_its_pushes),
         told_test(a_worker_that_has_left_is_not_slow),

@@ -85,11 +85,31 @@ static void calls_that_point_to_something_else_differ(void **state)
     sumac_value_unref(value);
 }
 
+/* A merge call, or sums over axes, may have any values. */
+static void values_that_each_replica_has_as_it_likes_are_not_compared(void **state)
+{
+    (void)state;
+    struct sumac_value *one = sumac_value_float32(1);
+    struct sumac_value *more = sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(3), NULL);
+    const struct sumac_axes axes = {.count = 1, .axis = {0}};
+    struct call call = {.kind = CALL_MERGE, .value = one}, other = {.kind = CALL_MERGE};
+
+    other.value = more;
+    assert_int_equal(call_compare(&call, 0, &other, 1, NULL), SUMAC_OK);
+    call.kind = other.kind = CALL_ALL_REDUCE;
+    assert_int_equal(call_compare(&call, 0, &other, 1, NULL), SUMAC_INVALID_ARGUMENT);
+    call.axes = other.axes = &axes;
+    assert_int_equal(call_compare(&call, 0, &other, 1, NULL), SUMAC_OK);
+    sumac_value_unref(one);
+    sumac_value_unref(more);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_differ_in_one_number_differ),
         cmocka_unit_test(calls_that_point_to_something_else_differ),
+        cmocka_unit_test(values_that_each_replica_has_as_it_likes_are_not_compared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,14 +13,15 @@
 #include "peers.h"
 #include "strategy.h"
 #include "strategy_made.h"
+#include "sumac/distributed.h"
 
 #define PATIENCE_S 30
 
 static struct {
     sem_t refused; /* posted by each replica whose call has failed */
-    uint32_t given_up, exchanged;
+    uint32_t given_up, exchanged, finished;
     bool replicas_went_on, no_none;
-    enum sumac_status told;
+    enum sumac_status told, answer; /* `answer`: of the other workers */
 } seen;
 
 /* ---- the other workers, and memory */
@@ -57,6 +58,10 @@ enum sumac_status __wrap_peers_exchange(
     (void)call, (void)own, (void)all;
     seen.exchanged++;
     seen.told = failed == NULL ? SUMAC_OK : failed->status;
+    if (failed == NULL && seen.answer != SUMAC_OK) {
+        *error = (struct sumac_error){.status = seen.answer, .text = "worker 1 has failed"};
+        return seen.answer;
+    }
     for (uint32_t i = 0; failed == NULL && i < strategy->in_sync; i++)
         all[i] = sumac_value_ref(own[i]);
     if (failed != NULL)
@@ -64,7 +69,11 @@ enum sumac_status __wrap_peers_exchange(
     return seen.told;
 }
 
-void __wrap_peers_finish(struct peers *peers) { (void)peers; }
+void __wrap_peers_finish(struct peers *peers)
+{
+    (void)peers;
+    seen.finished++;
+}
 
 struct sumac_value *__wrap_sumac_value_none(void)
 {
@@ -77,7 +86,8 @@ static struct sumac_strategy *with_other_workers(uint32_t replicas)
     struct sumac_strategy *strategy = mirrored(replicas);
 
     strategy->peers = (void *)&peers;
-    seen.given_up = seen.exchanged = 0;
+    seen.given_up = seen.exchanged = seen.finished = 0;
+    seen.answer = SUMAC_OK;
     seen.replicas_went_on = seen.no_none = false;
     return strategy;
 }
@@ -90,12 +100,12 @@ static void forget(struct sumac_strategy *strategy)
 
 /* ---- a replica that returns without the call */
 
-static enum sumac_status all_but_the_last(
+static enum sumac_status all_but_one(
     struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
     void *context, struct sumac_value **result, struct sumac_error *error)
 {
-    (void)args, (void)kwargs, (void)context;
-    if (sumac_replica_id(replica) == 2)
+    (void)args, (void)kwargs;
+    if (sumac_replica_id(replica) == *(const uint32_t *)context)
         return SUMAC_OK;
     struct sumac_value *one = sumac_value_float32(1);
     const enum sumac_status status =
@@ -109,18 +119,20 @@ static enum sumac_status all_but_the_last(
 static void replicas_go_on_while_the_other_workers_are_told(void **state)
 {
     (void)state;
-    struct sumac_strategy *strategy = with_other_workers(3);
-    const struct sumac_step step = {.function = all_but_the_last};
+    for (uint32_t missing = 0; missing < 3; missing++) {
+        struct sumac_strategy *strategy = with_other_workers(3);
+        const struct sumac_step step = {.function = all_but_one, .context = &missing};
 
-    sem_init(&seen.refused, 0, 0);
+        sem_init(&seen.refused, 0, 0);
 
-    assert_int_equal(sumac_strategy_run(strategy, &step, NULL, NULL), SUMAC_OK);
+        assert_int_equal(sumac_strategy_run(strategy, &step, NULL, NULL), SUMAC_OK);
 
-    assert_int_equal(seen.given_up, 1);
-    assert_int_equal(seen.told, SUMAC_DEADLINE_EXCEEDED);
-    assert_true(seen.replicas_went_on);
-    sem_destroy(&seen.refused);
-    forget(strategy);
+        assert_int_equal(seen.given_up, 1);
+        assert_int_equal(seen.told, SUMAC_DEADLINE_EXCEEDED);
+        assert_true(seen.replicas_went_on);
+        sem_destroy(&seen.refused);
+        forget(strategy);
+    }
 }
 
 /* ---- no memory */
@@ -142,9 +154,97 @@ static void a_list_of_no_items_is_told_to_the_other_workers(void **state)
         sumac_strategy_batch_reduce(strategy, SUMAC_REDUCE_MEAN, values, &results, NULL),
         SUMAC_RESOURCE_EXHAUSTED);
     assert_int_equal(seen.exchanged, 2);
+    assert_int_equal(seen.finished, 2); /* the next call would wait */
     assert_int_equal(seen.told, SUMAC_RESOURCE_EXHAUSTED);
     sumac_value_unref(values);
     sumac_value_unref(results);
+    forget(strategy);
+}
+
+/* ---- variables that all workers have */
+
+static struct sumac_distributed *read_by_all(struct sumac_strategy *strategy)
+{
+    struct sumac_value *initial = sumac_value_float32(1);
+    struct peers *const peers = strategy->peers;
+    struct sumac_distributed *variable = NULL;
+    const struct sumac_distributed_options options = {
+        .name = "v",
+        .initial = initial,
+        .synchronization = SUMAC_SYNCHRONIZATION_ON_READ,
+        .aggregation = SUMAC_AGGREGATION_SUM};
+
+    strategy->peers = NULL; /* they create theirs as well */
+    assert_int_equal(sumac_distributed_create(strategy, &options, &variable, NULL), SUMAC_OK);
+    strategy->peers = peers;
+    sumac_value_unref(initial);
+    return variable;
+}
+
+static void assert_heard(enum sumac_status told)
+{
+    assert_int_equal(seen.exchanged, 1);
+    assert_int_equal(seen.finished, 1);
+    assert_int_equal(seen.told, told);
+    seen.exchanged = seen.finished = 0;
+}
+
+static void a_read_that_is_refused_is_told_to_the_other_workers(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = with_other_workers(2);
+    struct sumac_distributed *const variable = read_by_all(strategy);
+    struct sumac_value *value = NULL;
+
+    assert_int_equal(sumac_distributed_read(variable, NULL, NULL, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_heard(SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_distributed_read_all(&variable, 1, NULL, NULL, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_heard(SUMAC_INVALID_ARGUMENT);
+
+    assert_int_equal(sumac_distributed_read(variable, NULL, &value, NULL), SUMAC_OK);
+    assert_heard(SUMAC_OK);
+    expect_printed(value, "float32[] 2");
+    sumac_value_unref(value);
+    forget(strategy);
+}
+
+static void a_read_that_another_worker_refuses_fails(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = with_other_workers(2);
+    struct sumac_distributed *const variable = read_by_all(strategy);
+    struct sumac_value *value = NULL;
+    struct sumac_error error = {0};
+
+    seen.answer = SUMAC_ABORTED;
+    assert_int_equal(sumac_distributed_read(variable, NULL, &value, &error), SUMAC_ABORTED);
+
+    assert_null(value);
+    assert_string_equal(error.text, "worker 1 has failed");
+    assert_heard(SUMAC_OK);
+    forget(strategy);
+}
+
+static void a_variable_that_is_refused_is_told_to_the_other_workers(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = with_other_workers(2);
+    struct sumac_distributed *variable = NULL;
+    const struct sumac_distributed_options nameless = {.name = NULL};
+    struct sumac_distributed_options own = nameless;
+
+    assert_int_equal(
+        sumac_distributed_create(strategy, NULL, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_heard(SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_distributed_create(strategy, &nameless, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_heard(SUMAC_INVALID_ARGUMENT);
+
+    own.undistributed = true; /* of this process alone */
+    assert_int_equal(
+        sumac_distributed_create(strategy, &own, &variable, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(seen.exchanged, 0);
     forget(strategy);
 }
 
@@ -184,6 +284,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replicas_go_on_while_the_other_workers_are_told),
         cmocka_unit_test(a_list_of_no_items_is_told_to_the_other_workers),
+        cmocka_unit_test(a_read_that_is_refused_is_told_to_the_other_workers),
+        cmocka_unit_test(a_read_that_another_worker_refuses_fails),
+        cmocka_unit_test(a_variable_that_is_refused_is_told_to_the_other_workers),
         cmocka_unit_test(a_tensor_is_summed_by_the_ps_when_all_of_them_send_more),
     };
 

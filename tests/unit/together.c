@@ -129,6 +129,32 @@ static void of_no_variables_there_is_nothing(void **state)
     sumac_value_unref(none);
 }
 
+static enum sumac_status lend_out(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    (void)args, (void)kwargs, (void)result, (void)error;
+    if (sumac_replica_id(replica) == 0)
+        *(struct sumac_replica_context **)context = replica;
+    return SUMAC_OK;
+}
+
+/* No other replica comes any more. */
+static void of_no_variables_nobody_is_waited_for_after_the_run(void **state)
+{
+    (void)state;
+    const struct model model = begin(2);
+    struct sumac_value *none = sumac_value_list(NULL, 0);
+    struct sumac_replica_context *replica = NULL;
+    const struct sumac_step lend = {.function = lend_out, .context = &replica};
+
+    assert_int_equal(sumac_strategy_run(model.strategy, &lend, NULL, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_distributed_apply_all(NULL, 0, replica, none, NULL), SUMAC_OK);
+    sumac_value_unref(none);
+    end(&model);
+}
+
 static void gradients_that_do_not_fit_change_none(void **state)
 {
     (void)state;
@@ -177,9 +203,11 @@ static void variables_of_two_strategies_or_none_are_refused(void **state)
     assert_non_null(strstr(error.text, "variables[0] is NULL"));
     assert_int_equal(
         sumac_distributed_read_all(NULL, 2, NULL, &values, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_distributed_read_all: variables is NULL");
     free(many);
     assert_int_equal(
         sumac_distributed_read_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(error.text, "sumac_distributed_read_all: values is NULL");
     assert_int_equal(
         sumac_distributed_apply_all(mixed, 2, NULL, NULL, &error), SUMAC_INVALID_ARGUMENT);
     end(&model);
@@ -346,6 +374,7 @@ int main(void)
         cmocka_unit_test(each_gets_its_own_gradient_and_all_are_read),
         cmocka_unit_test(a_tuple_of_gradients_is_as_good_as_a_list),
         cmocka_unit_test(of_no_variables_there_is_nothing),
+        cmocka_unit_test(of_no_variables_nobody_is_waited_for_after_the_run),
         cmocka_unit_test(gradients_that_do_not_fit_change_none),
         cmocka_unit_test(variables_of_two_strategies_or_none_are_refused),
         cmocka_unit_test(in_replicas_all_apply_what_they_have_together),

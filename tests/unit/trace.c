@@ -305,6 +305,16 @@ static void a_file_has_a_most_and_can_be_read_up_to_there(void **state)
     json_decref(events);
 }
 
+/* The descriptor that the next open gets: the same as before if none was left open. */
+static int next_descriptor(void)
+{
+    const int next = dup(STDIN_FILENO);
+
+    assert_true(next >= 0);
+    close(next);
+    return next;
+}
+
 static void what_is_no_file_is_refused_by_its_name_and_with_a_remedy(void **state)
 {
     struct fixture *fixture = *state;
@@ -334,9 +344,11 @@ static void what_is_no_file_is_refused_by_its_name_and_with_a_remedy(void **stat
         assert_null(trace);
     }
     const int reader = open(pipe, O_RDONLY | O_NONBLOCK); /* nor a pipe that is read */
+    const int next = next_descriptor();
     assert_true(reader >= 0);
     assert_int_equal(open_at(fixture, pipe, 0, &trace), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(fixture->error.text, "it is no file"));
+    assert_int_equal(next_descriptor(), next);
     close(reader);
     unlink(pipe);
 }

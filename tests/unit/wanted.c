@@ -305,6 +305,15 @@ static void words_are_names_rows_or_patterns(void **state)
         {{"w[3]", "v"},
          NULL,
          "no variable is named w[3]; rows are given as FIRST:END, such as w[3:4]"},
+        {{"w", "xylophone"},
+         NULL,
+         "no variable is named xylophone; there are 3 others: `sumac ls` lists them"},
+        {{"q[3]", "v"},
+         NULL,
+         "no variable is named q[3]; there are 3 others: `sumac ls` lists them"},
+        {{"0:4", "w"}, NULL, "no variable is named 0:4; its rows are w[0:4]"},
+        {{"w", "[0:4]"}, NULL, "no variable is named [0:4]; its rows are w[0:4]"},
+        {{"w", "3,1"}, NULL, "no variable is named 3,1; its rows are w --rows 3,1"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -323,6 +332,30 @@ static void words_are_names_rows_or_patterns(void **state)
         assert_string_equal(labels, cases[i].labels);
         wanted_deinit(&list);
     }
+}
+
+/* Another release of Sumac may allow more axes. */
+static void axes_that_no_tensor_can_have_are_left_out(void **state)
+{
+    (void)state;
+    uint64_t shape[SUMAC_RANK_MAX + 3];
+    struct roster_ps ps[3] = {{.left_out = false}};
+    struct roster roster = {.count = 3, .ps = ps};
+    struct wanted_list list = {0};
+    struct sumac_error error = {0};
+
+    make_run();
+    for (size_t i = 0; i < SUMAC_RANK_MAX + 3; i++)
+        shape[i] = i == 0 ? 3 : 1;
+    run.variables[1].shape = shape;
+    run.variables[1].n_shape = SUMAC_RANK_MAX + 3;
+
+    assert_int_equal(
+        wanted_find(&roster, (char *[]){(char[]){"v"}}, 1, NULL, &list, &error), SUMAC_OK);
+
+    assert_int_equal(list.items[0].shape.rank, SUMAC_RANK_MAX);
+    assert_int_equal(list.items[0].bytes, 12);
+    wanted_deinit(&list);
 }
 
 static void assert_rows(const char *text, enum sumac_status wanted_status, const int64_t *rows)
@@ -365,6 +398,7 @@ int main(void)
             a_variable_that_is_not_found_is_an_address_to_correct_if_another_ps_is_there),
         cmocka_unit_test(a_ps_that_is_away_contradicts_nothing),
         cmocka_unit_test(words_are_names_rows_or_patterns),
+        cmocka_unit_test(axes_that_no_tensor_can_have_are_left_out),
         cmocka_unit_test(of_a_slice_the_shape_and_bytes_are_those_of_its_rows),
         cmocka_unit_test(rows_by_number_count_from_either_end),
     };

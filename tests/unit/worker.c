@@ -71,6 +71,7 @@ static void on_devices_with_memory_of_their_own_a_step_is_the_same(void **state)
         assert_true(far.seen.value[replicas - 1] == fixture.seen.value[replicas - 1]);
         assert_string_equal(far.client.transcript, fixture.client.transcript);
         assert_int_equal(far_buffers, 0);
+        assert_int_equal(far_opened, 0);
     }
 }
 

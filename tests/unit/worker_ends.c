@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* worker_ends.c -- what a worker is made of and what it tells, which of several failures counts,
  * and what it leaves behind. */
+#include "collective.h"
+#include "device.h"
 #include "half.h"
 #include "worker_client.h"
 
@@ -342,6 +344,28 @@ static void the_values_are_those_that_the_last_step_saw(void **state)
     sumac_worker_destroy(worker);
 }
 
+static void a_worker_whose_first_step_fails_has_no_values(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    prepare(&fixture, 2);
+    fixture.seen.status = SUMAC_DATA_LOSS;
+    struct sumac_worker *worker = created(&fixture);
+    assert_null(sumac_worker_values(worker));
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_DATA_LOSS);
+
+    assert_null(sumac_worker_values(worker));
+    fixture.seen.status = SUMAC_OK;
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+    assert_non_null(sumac_worker_values(worker));
+    fixture.seen.status = SUMAC_DATA_LOSS;
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_DATA_LOSS);
+    assert_non_null(sumac_worker_values(worker));
+    sumac_worker_destroy(worker);
+}
+
 static enum sumac_status fail_everywhere(struct sumac_replica *replica)
 {
     const struct seen *seen = replica->user;
@@ -450,6 +474,91 @@ static void a_synchronous_contribution_of_a_half_type_is_float32(void **state)
     sumac_worker_destroy(worker);
 }
 
+/* Its mean would be 0 / 0, which the ps refuse. */
+static void a_synchronous_contribution_of_no_examples_is_zero(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+
+    prepare(&fixture, 2);
+    fixture.options.synchronous = SUMAC_SYNCHRONOUS_YES;
+    fixture.seen.weight = -1;
+    struct sumac_worker *worker = created(&fixture);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
+
+    assert_true(fixture.client.last_values[0] == 0); /* then */
+    assert_true(fixture.client.last_weight == 0);
+    sumac_worker_destroy(worker);
+}
+
+/* ---- a group whose devices are late */
+
+static struct device_ops late_ops;
+static struct collective_ops late_collectives;
+
+static enum sumac_status
+open_late(uint32_t index, struct device **device, struct sumac_error *error)
+{
+    const enum sumac_status status = cpu_device_ops.open(index, device, error);
+
+    if (status == SUMAC_OK)
+        (*device)->ops = &late_ops;
+    return status;
+}
+
+static enum sumac_status open_late_group(
+    struct device_queue *const *queues, uint32_t replicas, uint32_t calls_max,
+    struct collective_group **group, struct sumac_error *error)
+{
+    const enum sumac_status status =
+        cpu_collective_ops.open(queues, replicas, calls_max, group, error);
+
+    if (status == SUMAC_OK)
+        (*group)->ops = &late_collectives;
+    return status;
+}
+
+static enum sumac_status
+wait_in_vain(struct collective_group *group, uint32_t timeout_ms, struct sumac_error *error)
+{
+    const enum sumac_status status = cpu_collective_ops.wait(group, COLLECTIVE_NO_LIMIT, error);
+
+    if (timeout_ms == COLLECTIVE_NO_LIMIT)
+        return status;
+    *error =
+        (struct sumac_error){SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_TIMED_OUT, "replica 1 is late"};
+    return error->status;
+}
+
+static void a_worker_whose_devices_were_late_takes_no_more_steps(void **state)
+{
+    (void)state;
+    struct fixture fixture; /* given */
+    struct sumac_worker *worker = NULL;
+
+    late_collectives = cpu_collective_ops;
+    late_collectives.open = open_late_group;
+    late_collectives.wait = wait_in_vain;
+    late_ops = cpu_device_ops;
+    late_ops.open = open_late;
+    late_ops.collectives = &late_collectives;
+    const struct devices devices = devices_first(&late_ops, 2);
+    prepare(&fixture, 2);
+    assert_int_equal(worker_create(&devices, &fixture.options, &worker, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_DEADLINE_EXCEEDED); /* when */
+
+    assert_string_equal(fixture.client.said, "replica 1 is late"); /* then */
+    assert_int_equal(sumac_worker_step(worker, &fixture.error), SUMAC_DEADLINE_EXCEEDED);
+    assert_string_equal(
+        fixture.error.text,
+        "replica 1 is late; the worker takes no more steps: make another worker");
+    assert_int_equal(fixture.seen.runs[0], 1);
+    assert_int_equal(fixture.client.pushed, 0);
+    sumac_worker_destroy(worker);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,10 +575,13 @@ int main(void)
         cmocka_unit_test(options_that_lack_something_are_refused_by_its_name),
         cmocka_unit_test(a_step_knows_how_many_replicas_there_are_and_weighs_1),
         cmocka_unit_test(the_values_are_those_that_the_last_step_saw),
+        cmocka_unit_test(a_worker_whose_first_step_fails_has_no_values),
         cmocka_unit_test(of_several_replicas_that_fail_the_first_is_told),
         cmocka_unit_test(what_a_step_failed_by_is_not_told_of_the_next),
         cmocka_unit_test(a_pull_that_fails_beside_a_replica_is_what_is_told),
         cmocka_unit_test(a_synchronous_contribution_of_a_half_type_is_float32),
+        cmocka_unit_test(a_synchronous_contribution_of_no_examples_is_zero),
+        cmocka_unit_test(a_worker_whose_devices_were_late_takes_no_more_steps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
