@@ -93,7 +93,7 @@ static void while_the_other_one_that_waited_is_closed_it_is_not_closed(void **st
 static void the_bound_of_sessions_counts_all_that_is_kept_for_them(void **state)
 {
     (void)state;
-    const struct lane_config config = {.sessions_max = 8};
+    const struct lane_config config = {.sessions_max = 8, .calls_max = 3, .records = true};
     struct judge judge = {.memory = &memory_heap, .config = &config, .ps_count = 2};
     const uint64_t voided = judge_voided_bytes_max(&judge);
     const uint64_t beside = judge_held_bytes_max(&judge) + judge_barriers_bytes_max(&judge) +
