@@ -38,6 +38,7 @@ static void a_session_that_keeps_room_from_another_one_is_closed(void **state)
     report_room(world, 1, 0, waits); /* when: on whichever ps */
     world_expect(world, "");
     report_room(world, 0, keeps, 0);
+    report_room(world, 1, keeps, 0); /* it is being closed */
     world_settle_down(world);
 
     world_expect(

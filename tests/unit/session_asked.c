@@ -330,6 +330,7 @@ static void each_pulled_piece_has_the_version_that_its_own_ps_says(void **state)
     struct talk talk;
 
     begin_of_two(&talk);
+    assert_int_equal(asked(&talk)->stream_kind, SESSION_PULL_STREAM);
     answer_of_two(&talk, &(struct answered){.runs = 2, .versions = {3, 4, 5}, .version_count = 3});
     assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
     talk_step(
