@@ -250,7 +250,7 @@ void push_answer(struct session *session, struct link *link, const wire_push_ans
         session_closed(session, answer->closed);
     /* the leave's answer says what came of it */
     const bool leaves = session->phase == PHASE_LEAVING;
-    if (answer->rejoin && !leaves && session->phase != PHASE_OVER) {
+    if (answer->rejoin && !leaves) { /* session_end does nothing to one that is over */
         struct sumac_error error;
         (void)fail(
             &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_SESSION_UNKNOWN,

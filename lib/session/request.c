@@ -401,7 +401,6 @@ static bool receive_run(struct request *request, const wire_piece *run, struct r
     if (!read_bytes(reader, piece->data + request->offset, run->bytes))
         return false;
     request->offset += run->bytes;
-    skip_received(request);
     return true;
 }
 

@@ -58,9 +58,8 @@ static bool keep_config(struct session *session, const struct session_config *co
     kept->ps_lost_ms = config->ps_lost_ms == 0 ? 60000 : config->ps_lost_ms;
     kept->backoff_ms_max = config->backoff_ms_max == 0 ? 2000 : config->backoff_ms_max;
     const uint32_t chunk = config->chunk_bytes == 0 ? SESSION_CHUNK_BYTES : config->chunk_bytes;
-    const uint32_t bounded = chunk < 64 ? 64 : chunk;
-    kept->chunk_bytes = /* whole elements of every type */
-        bounded < SESSION_CHUNK_BYTES_MAX ? bounded / 64 * 64 : SESSION_CHUNK_BYTES_MAX;
+    kept->chunk_bytes = /* whole elements of every type; each stream has a least (stream.c) */
+        chunk < SESSION_CHUNK_BYTES_MAX ? chunk / 64 * 64 : SESSION_CHUNK_BYTES_MAX;
     return kept->job != NULL && kept->members_jobs != NULL && kept->members_indices != NULL &&
            kept->ps_addresses != NULL && (config->ps_starter == NULL || kept->ps_starter != NULL) &&
            (config->members_addresses == NULL || kept->members_addresses != NULL);

@@ -140,18 +140,13 @@ static bool is_reason_to_stop(enum sumac_reason reason)
     return reason >= SUMAC_REASON_STATE_LOST || reason == SUMAC_REASON_PS_MISSING;
 }
 
-/* A push that is done on every ps that is gone, and not yet on another. */
+/* A push in flight that is done on every ps that is gone: so it is not done on another. */
 static bool is_answered_elsewhere(const struct push *push)
 {
-    bool elsewhere = false;
-
-    for (uint32_t i = 0; i < push->part_count; i++) {
-        const struct part *part = &push->parts[i];
-        if (part->link->gone && !part->done)
+    for (uint32_t i = 0; i < push->part_count; i++)
+        if (push->parts[i].link->gone && !push->parts[i].done)
             return false;
-        elsewhere = elsewhere || !part->done;
-    }
-    return elsewhere;
+    return true;
 }
 
 static bool any_is_answered_elsewhere(const struct session *session)
@@ -263,9 +258,9 @@ static bool is_of_what_was_said(const struct sumac_error *given, enum session_st
 static bool
 is_of_no_session(struct link *link, enum session_stream_kind kind, const struct sumac_error *given)
 {
-    if (given == NULL || given->reason < SUMAC_REASON_SESSION_UNKNOWN ||
-        given->reason >= SUMAC_REASON_STATE_LOST)
+    if (given == NULL || given->reason < SUMAC_REASON_SESSION_UNKNOWN)
         return false;
+    assert(!is_reason_to_stop(given->reason));
     const bool again = kind == SESSION_PUSH_STREAM && !link->asked_for_end;
     link->asked_for_end = true;
     return !again;

@@ -271,8 +271,8 @@ static enum sumac_status check_member_count(
     const uint32_t told = judge->config->step_members;
 
     assert(request->task != NULL); /* of a member */
-    if (told == 0 || judge->initials >= told || request->n_members == 0 ||
-        request->members_partial || request->n_members == told)
+    if (judge->initials >= told || request->n_members == 0 || request->members_partial ||
+        request->n_members == told)
         return SUMAC_OK;
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,

@@ -76,16 +76,14 @@ struct judge_call *judge_call_drop(struct judge *judge, struct judge_call *call)
     return next;
 }
 
-/* Fail every call that waits for this variable. */
+/* Fail every create that waits for this variable. */
 static void fail_calls_of(
-    struct judge *judge, const struct judge_variable *variable, enum judge_call_kind kind,
-    const struct sumac_error *error)
+    struct judge *judge, const struct judge_variable *variable, const struct sumac_error *error)
 {
     assert(error->status != SUMAC_OK);
     for (struct judge_call *call = variable->waiting.first, *next; call != NULL; call = next) {
         next = call->of_variable.next;
-        if (call->kind != kind)
-            continue;
+        assert(call->kind == JUDGE_CALL_CREATE); /* a delete makes it DELETING first */
         judge_fail(judge, call->call, error->status, error->reason, "%s", error->text);
         (void)judge_call_drop(judge, call);
     }
@@ -223,8 +221,7 @@ static void answer_waiting(struct judge *judge, struct judge_variable *variable)
 {
     for (struct judge_call *call = variable->waiting.first, *next; call != NULL; call = next) {
         next = call->of_variable.next;
-        if (call->kind != JUDGE_CALL_CREATE)
-            continue;
+        assert(call->kind == JUDGE_CALL_CREATE);
         if (call->list != NULL ? judge_list_go_on(judge, call)
                                : try_answer(judge, call->call, call->session, variable))
             (void)judge_call_drop(judge, call);
@@ -303,7 +300,7 @@ void judge_add_complete(struct judge *judge, struct judge_variable *variable)
 {
     assert(variable->state == JUDGE_VARIABLE_ADDING);
     if (variable->failure.status != SUMAC_OK) {
-        fail_calls_of(judge, variable, JUDGE_CALL_CREATE, &variable->failure);
+        fail_calls_of(judge, variable, &variable->failure);
         fail_lists_of(judge, variable);
         delete_everywhere(judge, variable);
         return;
@@ -437,7 +434,7 @@ void judge_delete_call(struct judge *judge, const struct judge_event *event)
     (void)fail(
         &deleted, SUMAC_NOT_FOUND, SUMAC_REASON_UNKNOWN_VARIABLE,
         "%s was deleted by %s before it was assigned", request->name, session->label);
-    fail_calls_of(judge, variable, JUDGE_CALL_CREATE, &deleted);
+    fail_calls_of(judge, variable, &deleted);
     judge_log(judge, "%s deletes %s", session->label, request->name);
     delete_everywhere(judge, variable);
     const struct judge_call call = {

@@ -58,7 +58,6 @@ static void greet_self(struct judge *judge)
     self->incarnation = judge->config->incarnation;
     judge_peer_changed(judge, judge->config->index);
     self->hello = 0;
-    dial(judge, judge->config->index);
 }
 
 void judge_peers_start(struct judge *judge)

@@ -374,7 +374,7 @@ void judge_run_end_now(struct judge *judge)
                 judge, "ps 0 ends: it has waited %s for the settle of %s",
                 text_time_us(waited_us).text, settling->label);
         terminated(judge);
-    } else if (judge->phase == JUDGE_ENDING) {
+    } else {
         say_unanswered(judge, waited_us);
     }
     excuse(judge, true);

@@ -46,6 +46,13 @@ static void a_join_meant_for_another_cluster_is_refused(void **state)
         world, "1: FAILED_PRECONDITION WRONG_CLUSTER join of an observer: it is meant for "
                "cluster 0000000000003039, this is 0000000000001001: the cluster has "
                "restarted, or the configurations list its ps differently\n");
+    uint8_t nonce[16] = {1};
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
+    request.cluster_id = judge_cluster_id(world->judge);
+    world_join_as(world, &request);
+    world_settle_down(world);
+    assert_int_equal(world_answer(world, world->calls)->status, SUMAC_OK);
     world_free(world);
 }
 
@@ -186,8 +193,10 @@ static void only_chief_and_workers_are_listed_as_members(void **state)
     request.task = &task;
     request.members = members;
     request.n_members = 2;
-    for (size_t i = 0; i < 2 * sizeof jobs / sizeof *jobs; i++) {
-        listed.job = (char *)(uintptr_t)jobs[i / 2];
+    for (size_t i = 0; i < 4 * sizeof jobs / sizeof *jobs; i++) {
+        listed.job = (char *)(uintptr_t)jobs[i / 4];
+        members[0] = i % 4 < 2 ? &task : &listed; /* those that may be listed come first, or last */
+        members[1] = i % 4 < 2 ? &listed : &task;
         request.role = i % 2 == 0 ? SUMAC__V1__ROLE__ROLE_MEMBER : SUMAC__V1__ROLE__ROLE_OBSERVER;
         world_forget(world);
         world_join_as(world, &request);
@@ -628,6 +637,24 @@ static void a_list_of_another_length_than_ps_0_was_told_is_refused_with_both(voi
     world_free(world);
 }
 
+/* The members of the first steps have joined: a later member counts in a later step. */
+static void a_list_that_comes_after_the_first_members_may_be_of_another_length(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(1, 0);
+
+    world->config.step_members = 1;
+    world_begin(world);
+    join_naming(world, 1);
+    first_named = 8;
+
+    join_naming(world, 2);
+
+    first_named = 0;
+    assert_int_equal(world_answer(world, world->calls)->status, SUMAC_OK);
+    world_free(world);
+}
+
 /* That many are the most that a join may name where ps 0 lists none. */
 static void a_list_that_ps_0_has_too_may_name_more_than_1024_members(void **state)
 {
@@ -719,6 +746,7 @@ int main(void)
         cmocka_unit_test(a_ps_that_was_told_only_itself_admits_nobody_who_names_no_ps),
         cmocka_unit_test(members_that_several_joins_name_are_counted_together),
         cmocka_unit_test(a_list_of_another_length_than_ps_0_was_told_is_refused_with_both),
+        cmocka_unit_test(a_list_that_comes_after_the_first_members_may_be_of_another_length),
         cmocka_unit_test(who_goes_by_other_rules_of_steps_is_refused_with_both),
         cmocka_unit_test(a_list_that_ps_0_has_too_may_name_more_than_1024_members),
         cmocka_unit_test(a_join_that_there_is_no_memory_for_is_refused_and_then_is_not),

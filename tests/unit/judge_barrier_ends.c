@@ -491,6 +491,7 @@ static void of_many_rounds_that_end_so_one_a_second_is_logged(void **state)
     }
 
     assert_true(world_logged(world, "round 1 of barrier \"short\" has waited 1 ms"));
+    assert_false(world_logged(world, "(and 0 rounds"));
     assert_false(world_logged(world, "round 2 of barrier \"short\""));
     assert_true(world_logged(world, "round 11 of barrier \"short\" has waited 1 ms"));
     assert_true(world_logged(world, "(and 9 rounds of barriers since the last such line)"));

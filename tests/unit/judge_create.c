@@ -353,6 +353,8 @@ static void only_the_first_creator_of_an_assigned_variable_is_to_assign_it(void 
     world_report_assigned(two.world, 0, creator->variable_id);
     /* half of it is assigned */
     world_expect(two.world, "");
+    world_report_assigned(two.world, 1, creator->variable_id + 1); /* of which ps 0 knows nothing */
+    world_expect(two.world, "");
     world_report_assigned(two.world, 1, creator->variable_id);
 
     world_expect(two.world, "4: created 1 shard 1 on ps 0 shard 2 on ps 1 rate 0.01 published\n");

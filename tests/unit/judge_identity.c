@@ -123,6 +123,32 @@ static void an_identity_that_is_too_long_is_malformed_and_leaves_nothing(void **
     world_free(world);
 }
 
+static void so_is_that_of_an_observer_that_names_a_task(void **state)
+{
+    (void)state;
+    struct world *world = world_of(RUN_SOURCE_NONE, "");
+    char longest[RUN_NAME_BYTES_MAX + 2];
+    uint8_t nonce[16] = {7};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_identity identity = WIRE_IDENTITY_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    memset(longest, 'x', sizeof longest - 1);
+    longest[sizeof longest - 1] = '\0';
+    task.job = (char *)"evaluator";
+    identity.run = longest;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
+    request.task = &task;
+    request.identity = &identity;
+
+    world_join_as(world, &request);
+
+    world_expect(world, "1: INVALID_ARGUMENT MALFORMED …\n");
+    world_free(world);
+}
+
 static void the_replaced_client_is_told_who_took_its_place(void **state)
 {
     (void)state;
@@ -348,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_member_of_another_run_is_refused_and_both_runs_are_named),
         cmocka_unit_test(runs_are_compared_only_when_both_are_named_by_one_source),
         cmocka_unit_test(an_identity_that_is_too_long_is_malformed_and_leaves_nothing),
+        cmocka_unit_test(so_is_that_of_an_observer_that_names_a_task),
         cmocka_unit_test(the_replaced_client_is_told_who_took_its_place),
         cmocka_unit_test(a_join_says_which_living_process_it_replaced),
         cmocka_unit_test(a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead),

@@ -339,6 +339,47 @@ static void a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join
     world_free(world);
 }
 
+/* A map of ps from index to address may leave some out. */
+static void a_ps_whose_address_ps_0_lacks_is_learnt_from_the_first_join_that_names_all(void **state)
+{
+    (void)state;
+    static const char *const told[] = {"h0:1", NULL, "h2:1"};
+    struct world *world = world_prepare(3, 0); /* given */
+    char *addresses[] = {(char *)"h0:1", (char *)"h1:1", (char *)"h2:1"};
+    uint8_t nonce[16] = {1};
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    world->config.ps_addresses = told;
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){16, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_OBSERVER;
+    request.ps_addresses = addresses;
+    world_begin(world);
+    world_up(world, 2);
+    world_settle_down(world);
+    world_expect(
+        world, "dial ps 0\n"
+               "dial ps 2\n"
+               "ps 0: hello 70 of 3 ps\n"
+               "ps 2: hello 0 of 3 ps\n");
+    request.n_ps_addresses = 1; /* this one knows no other */
+    world_join_as(world, &request);
+    world_expect(world, "");
+    nonce[0]++;
+    request.n_ps_addresses = 3;
+
+    world_join_as(world, &request); /* when */
+
+    world_expect(
+        world, "dial ps 1\n"
+               "ps 0: hello 70 of 3 ps\n"); /* then */
+    world_settle_down(world);
+    nonce[0]++;
+    world_join_as(world, &request);
+    world_expect(world, ""); /* nothing is new */
+    world_free(world);
+}
+
 static void a_joiner_starts_at_the_largest_of_the_slowest_clocks(void **state)
 {
     (void)state;
@@ -678,6 +719,8 @@ int main(void)
         cmocka_unit_test(a_ps_that_never_appears_ends_those_who_wait_for_it),
         cmocka_unit_test(the_reason_why_a_ps_is_not_reached_is_said),
         cmocka_unit_test(a_ps_that_was_told_only_itself_learns_the_others_from_the_first_join),
+        cmocka_unit_test(
+            a_ps_whose_address_ps_0_lacks_is_learnt_from_the_first_join_that_names_all),
         cmocka_unit_test(a_joiner_starts_at_the_largest_of_the_slowest_clocks),
         cmocka_unit_test(an_observer_joins_without_a_task_and_settles_nobody),
         cmocka_unit_test(without_a_list_a_task_that_was_not_known_is_a_new_membership),

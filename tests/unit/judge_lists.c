@@ -97,6 +97,14 @@ static void a_list_that_need_not_be_whole_contradicts_nothing_by_what_it_leaves_
     world_begin(world);
     assert_int_equal(join_configured(world, (struct configured){.workers = 3})->status, SUMAC_OK);
     world_free(world);
+
+    world = world_prepare(1, 0); /* nor by its length */
+    world->config.step_members = 3;
+    world_begin(world);
+    assert_int_equal(
+        join_configured(world, (struct configured){.workers = 1, .partial = true})->status,
+        SUMAC_OK);
+    world_free(world);
 }
 
 static void who_says_no_list_is_asked_for_none(void **state)

@@ -437,6 +437,76 @@ static void a_barrier_of_as_many_tasks_as_may_be_is_in_the_records(void **state)
     assert_int_equal(desk->judge->barriers_by_name.count, 1);
 }
 
+/* ps 0 was told only itself, and will be when it begins again. */
+static void ps_that_a_join_has_named_are_in_the_records(void **state)
+{
+    struct desk *const desk = *state;
+    char *addresses[] = {(char *)"h0:1", (char *)"h1:1"};
+    uint8_t nonce[16] = {1};
+    wire_task_name task = WIRE_TASK_NAME_INIT;
+    wire_join_request request = WIRE_JOIN_REQUEST_INIT;
+
+    desk->config.ps_count = 0;
+    task.job = (char *)"worker";
+    request.protocol_version = WIRE_PROTOCOL_VERSION;
+    request.nonce = (wire_bytes){sizeof nonce, nonce};
+    request.role = SUMAC__V1__ROLE__ROLE_MEMBER;
+    request.task = &task;
+    request.ps_addresses = addresses;
+    request.n_ps_addresses = 2;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_START, .random = {0, 9}});
+    desk_step(
+        desk, (struct judge_event){
+                  .kind = JUDGE_EVENT_CALL,
+                  .call = ++desk->calls,
+                  .call_kind = LANE_CALL_JOIN,
+                  .request = &request.base});
+    struct judge *again = desk_replayed(desk);
+
+    assert_int_equal(again->ps_count, 2);
+    assert_string_equal(again->peers[0].address, "h0:1");
+    assert_string_equal(again->peers[1].address, "h1:1");
+    judge_destroy(again);
+    desk->config.incarnation++;
+    desk_begin_again(desk);
+    assert_int_equal(desk->judge->peers[0].incarnation, desk->config.incarnation);
+}
+
+static void report_assigned(struct desk *desk, uint64_t variable_id)
+{
+    wire_peer_report report = WIRE_PEER_REPORT_INIT;
+
+    report.ps_incarnation = desk->config.incarnation;
+    report.epoch = JUDGE_EPOCH;
+    report.assigned = &variable_id;
+    report.n_assigned = 1;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_REPORT, .report = &report});
+}
+
+/* Those who wait for the value are answered, and a judge made again knows that it is there. */
+static void what_is_assigned_is_so_in_the_records(void **state)
+{
+    struct desk *const desk = *state;
+
+    desk_begin(desk);
+    desk_joined(desk, 1);
+    desk_create(desk, "w", true);
+    desk_settle_down(desk);
+    assert_non_null(strstr(desk->text, "assign"));
+    const uint64_t before = desk->record_count;
+
+    report_assigned(desk, 1);
+
+    assert_int_equal(desk->record_count, before + 1);
+    desk_write_down(desk);
+    desk_compare(desk);
+    report_assigned(desk, 1); /* again: nothing is new */
+    assert_int_equal(desk->record_count, before + 1);
+    desk_delete(desk, "w");
+    report_assigned(desk, 1); /* while it goes */
+    desk_settle_down(desk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +529,8 @@ int main(void)
         cmocka_unit_test(a_number_that_does_not_fit_its_field_is_none),
         desk_test(an_arrival_that_is_said_again_is_no_record),
         desk_test(a_barrier_of_as_many_tasks_as_may_be_is_in_the_records),
+        desk_test(ps_that_a_join_has_named_are_in_the_records),
+        desk_test(what_is_assigned_is_so_in_the_records),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include "barrier.h"
+#include "judge_state.h"
 #include "judge_world.h"
+#include "meet.h"
 
 /* That ps waits for one session's elements in vain, and another one for room there; 0: none. */
 static void report_room(struct world *world, uint32_t ps, uint32_t stalled, uint32_t waiting)
@@ -35,6 +38,7 @@ static void a_session_that_keeps_room_from_another_one_is_closed(void **state)
     report_room(world, 1, 0, waits); /* when: on whichever ps */
     world_expect(world, "");
     report_room(world, 0, keeps, 0);
+    report_room(world, 1, keeps, 0); /* it is being closed */
     world_settle_down(world);
 
     world_expect(
@@ -86,12 +90,34 @@ static void while_the_other_one_that_waited_is_closed_it_is_not_closed(void **st
     world_free(world);
 }
 
+/* What ps 0 publishes is the sum of what it keeps for each session, and for each task. */
+static void the_bound_of_sessions_counts_all_that_is_kept_for_them(void **state)
+{
+    (void)state;
+    const struct lane_config config = {.sessions_max = 8, .calls_max = 3, .records = true};
+    struct judge judge = {.memory = &memory_heap, .config = &config, .ps_count = 2};
+    const uint64_t voided = judge_voided_bytes_max(&judge);
+    const uint64_t beside = judge_held_bytes_max(&judge) + judge_barriers_bytes_max(&judge) +
+                            judge_meetings_bytes_max() + FUNCTIONS_BYTES;
+
+    const uint64_t none = judge_sessions_bytes_max(&judge);
+    judge.tasks_pool.used = 1;
+    const uint64_t one = judge_sessions_bytes_max(&judge);
+
+    assert_int_equal(
+        none, judge_sessions_max(&judge) *
+                      (sizeof(struct judge_session) + 2 * (uint64_t)ID_MAP_ENTRY_BYTES_MAX) +
+                  9 * voided + beside);
+    assert_int_equal(one - none, sizeof(struct judge_task) + ID_MAP_ENTRY_BYTES_MAX + voided);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_that_keeps_room_from_another_one_is_closed),
         cmocka_unit_test(while_no_other_one_waits_it_is_not_closed),
         cmocka_unit_test(while_the_other_one_that_waited_is_closed_it_is_not_closed),
+        cmocka_unit_test(the_bound_of_sessions_counts_all_that_is_kept_for_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -148,6 +148,29 @@ static void a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over(v
     end(&desk);
 }
 
+/* The ps makes its result only then. */
+static void a_round_is_wanted_until_each_place_has_heard_once(void **state)
+{
+    (void)state;
+    const struct meeting other = meeting_of(tasks, 1, true);
+    struct desk desk;
+
+    begin(&desk, true);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    rounds_heard(&desk.rounds, desk.round, 2);
+    assert_true(round_is_wanted(desk.round));
+    rounds_heard(&desk.rounds, desk.round, 1);
+    assert_false(round_is_wanted(desk.round));
+
+    assert_int_equal(come(&desk, &other), ROUNDS_TAKEN); /* a later attempt */
+
+    assert_true(round_is_wanted(desk.round));
+    rounds_heard(&desk.rounds, desk.round, 1);
+    assert_false(round_is_wanted(desk.round));
+    end(&desk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +178,7 @@ int main(void)
         cmocka_unit_test(any_attempt_finds_a_round_of_no_attempts),
         cmocka_unit_test(an_attempt_that_no_round_names_finds_an_open_one_alone),
         cmocka_unit_test(a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over),
+        cmocka_unit_test(a_round_is_wanted_until_each_place_has_heard_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

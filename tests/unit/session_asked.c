@@ -254,6 +254,118 @@ static void an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull(void **
     talk_close(&talk);
 }
 
+struct answered {
+    uint32_t runs; /* of 8 bytes each, of the shards 10, 12 and 11 */
+    uint64_t versions[3];
+    uint32_t version_count;
+};
+
+/* What ps 0 answers to a pull of shard 10 and 12 from it, and of shard 11 from ps 1. */
+static void answer_of_two(struct talk *talk, const struct answered *given)
+{
+    static const uint8_t bytes[24] = {1, [8] = 2, [16] = 3};
+    static const uint64_t shards[] = {10, 12, 11};
+    const struct span payload = {.data = bytes, .bytes = 8 * given->runs};
+    wire_piece runs[3] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+    wire_piece *list[3];
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        runs[i].shard_id = shards[i];
+        runs[i].bytes = 8;
+        list[i] = &runs[i];
+    }
+    answer.request = asked(talk)->pull_request->request;
+    answer.pieces = list;
+    answer.n_pieces = given->runs;
+    answer.versions = (uint64_t *)(uintptr_t)given->versions;
+    answer.n_versions = given->version_count;
+    answer.last = true;
+    talk_step(
+        talk, (struct session_event){
+                  .kind = SESSION_EVENT_PULL_ANSWER,
+                  .stream_kind = SESSION_PULL_STREAM,
+                  .generation = talk->generation[0][SESSION_PULL_STREAM],
+                  .pull_answer = &answer,
+                  .payload = &payload,
+                  .payload_spans = 1});
+}
+
+static void begin_of_two(struct talk *talk)
+{
+    const struct session_piece pieces[] = {
+        talk_piece(0, 10, into, 8), talk_piece(1, 11, into + 8, 8),
+        talk_piece(0, 12, into + 16, 8)};
+
+    memset(into, 0, sizeof into);
+    talk_open(talk, 2);
+    begin(talk, pieces, 3);
+    writable(talk);
+}
+
+static void a_ps_that_answers_with_the_piece_of_another_is_refused(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    begin_of_two(&talk);
+
+    answer_of_two(&talk, &(struct answered){.runs = 3});
+
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_non_null(pulled);
+    assert_int_equal(pulled->error.reason, SUMAC_REASON_MALFORMED);
+    assert_int_equal(into[8], 0);
+    talk_close(&talk);
+}
+
+/* A ps that says more versions than it has pieces changes no other piece. */
+static void each_pulled_piece_has_the_version_that_its_own_ps_says(void **state)
+{
+    (void)state;
+    wire_piece run = WIRE_PIECE_INIT;
+    wire_piece *list[] = {&run};
+    static const uint8_t bytes[8] = {9};
+    wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+    struct talk talk;
+
+    begin_of_two(&talk);
+    assert_int_equal(asked(&talk)->stream_kind, SESSION_PULL_STREAM);
+    answer_of_two(&talk, &(struct answered){.runs = 2, .versions = {3, 4, 5}, .version_count = 3});
+    assert_null(talk_find(&talk, SESSION_EFFECT_PULLED));
+    talk_step(
+        &talk, (struct session_event){
+                   .kind = SESSION_EVENT_STREAM_WRITABLE,
+                   .ps = 1,
+                   .stream_kind = SESSION_PULL_STREAM,
+                   .generation = talk.generation[1][SESSION_PULL_STREAM]});
+    run.shard_id = 11;
+    run.bytes = 8;
+    answer.request = asked(&talk)->pull_request->request;
+    answer.pieces = list;
+    answer.n_pieces = 1;
+    answer.last = true;
+    talk_step(
+        &talk, (struct session_event){
+                   .kind = SESSION_EVENT_PULL_ANSWER,
+                   .ps = 1,
+                   .stream_kind = SESSION_PULL_STREAM,
+                   .generation = talk.generation[1][SESSION_PULL_STREAM],
+                   .pull_answer = &answer,
+                   .payload = &(struct span){.data = bytes, .bytes = 8},
+                   .payload_spans = 1});
+
+    const struct session_effect *pulled = talk_find(&talk, SESSION_EFFECT_PULLED);
+    assert_non_null(pulled);
+    assert_int_equal(pulled->versions[0], 3);
+    assert_int_equal(pulled->versions[1], 0); /* not said */
+    assert_int_equal(pulled->versions[2], 4);
+    assert_int_equal(into[0], 1);
+    assert_int_equal(into[8], 9);
+    assert_int_equal(into[16], 2);
+    talk_close(&talk);
+}
+
 /* A push on ps 1 that is not staged is no cause of these. */
 static void a_pull_that_fails_for_its_own_reason_names_no_other_ps(void **state)
 {
@@ -286,6 +398,41 @@ static void a_pull_that_fails_for_its_own_reason_names_no_other_ps(void **state)
     }
 }
 
+static void a_piece_of_no_bytes_is_passed_over(void **state)
+{
+    (void)state;
+
+    for (uint32_t said = 0; said < 2; said++) { /* a run of no bytes */
+        struct session_piece pieces[] = {
+            talk_piece(0, 10, into, 0), talk_piece(0, 11, into, 8), talk_piece(0, 12, into, 0),
+            talk_piece(0, 13, into + 8, 8)};
+        static const uint8_t bytes[16] = {1, [15] = 7};
+        wire_piece runs[3] = {WIRE_PIECE_INIT, WIRE_PIECE_INIT, WIRE_PIECE_INIT};
+        wire_piece *list[] = {&runs[0], &runs[1], &runs[2]};
+        wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+        struct talk talk;
+
+        memset(into, 0, sizeof into);
+        talk_open(&talk, 1);
+        begin(&talk, pieces, 4);
+        writable(&talk);
+        runs[0].shard_id = 10;
+        runs[1].shard_id = 11;
+        runs[2].shard_id = 13;
+        runs[1].bytes = runs[2].bytes = 8;
+        answer.pieces = said == 0 ? list + 1 : list;
+        answer.n_pieces = said == 0 ? 2 : 3;
+        answer.last = true;
+
+        const struct sumac_error *error =
+            answer_with(&talk, &answer, &(struct span){.data = bytes, .bytes = sizeof bytes});
+
+        assert_int_equal(error->status, SUMAC_OK);
+        assert_memory_equal(into, bytes, sizeof bytes);
+        talk_close(&talk);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,7 +443,10 @@ int main(void)
         cmocka_unit_test(a_pull_waits_for_no_push_that_comes_after_it),
         cmocka_unit_test(a_pull_that_was_cancelled_is_not_on_the_next_stream),
         cmocka_unit_test(several_pieces_come_in_one_span),
+        cmocka_unit_test(a_piece_of_no_bytes_is_passed_over),
         cmocka_unit_test(an_answer_with_fewer_bytes_than_its_pieces_say_ends_the_pull),
+        cmocka_unit_test(a_ps_that_answers_with_the_piece_of_another_is_refused),
+        cmocka_unit_test(each_pulled_piece_has_the_version_that_its_own_ps_says),
         cmocka_unit_test(a_pull_that_fails_for_its_own_reason_names_no_other_ps),
     };
 

@@ -241,6 +241,7 @@ static void a_session_being_settled_says_nothing_until_it_is_decided(void **stat
     talk_push_out(&talk, 1, 3);
 
     talk_closed(&talk, 0, false, 0, 0);
+    assert_false(session_is_acknowledging(talk.session)); /* no other process took the place */
     assert_null(talk_find(&talk, SESSION_EFFECT_PUSHED));
     talk_staged(&talk, 0, 1);
     talk_staged(&talk, 1, 1);

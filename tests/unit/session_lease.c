@@ -159,6 +159,22 @@ static void time_asleep_is_no_silence(void **state)
     }
 }
 
+static void time_asleep_is_not_said_when_the_session_is_over(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    talk_tick_after(&talk, LEASE_MS / 3);
+    talk_call_failed(&talk, WIRE_SESSIONS_RENEW, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_RUN_ENDED);
+    assert_true(talk_state(&talk).ended);
+    talk.now_us += (uint64_t)LEASE_MS * 1000 + 1;
+    talk_tick_after(&talk, 0);
+
+    assert_null(talk_find(&talk, SESSION_EFFECT_LOG));
+    talk_close(&talk);
+}
+
 /* Each answer comes before the ps would count as lost. */
 static void a_ps_that_answers_slowly_is_not_lost(void **state)
 {
@@ -193,6 +209,7 @@ int main(void)
         cmocka_unit_test(every_step_that_needs_another_has_asked_for_its_tick),
         cmocka_unit_test(a_push_wakes_the_session_when_its_ps_is_lost),
         cmocka_unit_test(time_asleep_is_no_silence),
+        cmocka_unit_test(time_asleep_is_not_said_when_the_session_is_over),
         cmocka_unit_test(a_ps_that_answers_slowly_is_not_lost),
     };
 

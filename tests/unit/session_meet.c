@@ -180,6 +180,7 @@ static void the_contribution_and_the_question_are_one_message(void **state)
     talk_open(&talk, 1);
     contribute(&talk, &meet, true);
     assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
+    assert_ptr_equal(talk_request(&talk, 0)->parts[0]->meeting, &meet.header);
     const uint64_t number = asked_beside(&talk);
     assert_int_not_equal(number, 0);
     assert_memory_equal(talk_request(&talk, 0)->pulls[0]->meeting->name.data, NAME, strlen(NAME));

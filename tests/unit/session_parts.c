@@ -347,6 +347,81 @@ static void a_piece_that_sets_hyperparameters_says_so(void **state)
     talk_close(&talk);
 }
 
+static void a_part_says_all_that_its_push_says(void **state)
+{
+    (void)state;
+    static const int64_t rows[] = {7, 3, 5, 1};
+    static uint8_t data[4 * 32];
+    wire_function function = WIRE_FUNCTION_INIT, *functions[] = {&function};
+    wire_greeting greeting = WIRE_GREETING_INIT;
+    wire_push_answer greeted = WIRE_PUSH_ANSWER_INIT;
+    struct session_config config = talk_member(1);
+    struct session_piece piece = talk_piece(0, 10, data, sizeof data);
+    struct talk talk;
+    const struct session_push push = {
+        .token = 1,
+        .pieces = &piece,
+        .piece_count = 1,
+        .weight = 3,
+        .scale = 0.5,
+        .functions = functions,
+        .function_count = 1};
+
+    config.chunk_bytes = 64;
+    piece.rows = rows;
+    piece.row_bytes = 32;
+    piece.layout_epoch = 9;
+    talk_config(&talk, &config);
+    talk_start(&talk);
+    talk_joined(&talk, 1);
+    talk_hello(&talk, 0);
+    greeting.cluster_id = 42;
+    greeting.epoch = 1;
+    greeting.ps_incarnation = 100;
+    greeting.membership_epoch = 6;
+    greeting.staging_grant_bytes = GRANT;
+    greeted.greeting = &greeting;
+    talk_answer(&talk, 0, &greeted);
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+
+    const wire_part *part = talk_request(&talk, 0)->parts[0];
+    assert_true(part->first);
+    assert_true(part->weight == 3 && part->scale == 0.5);
+    assert_int_equal(part->membership_epoch, 6);
+    assert_int_equal(part->n_functions, 1);
+    assert_ptr_equal(part->functions[0], &function);
+    uint64_t sent = 0, messages = 0;
+    for (; talk_sent(&talk, 0) != NULL; talk_writable(&talk, 0), messages++) {
+        part = talk_request(&talk, 0)->parts[0];
+        assert_int_equal(part->n_pieces, 2);
+        assert_int_equal(part->pieces[0]->layout_epoch, 9);
+        assert_int_equal(part->pieces[1]->layout_epoch, 9);
+        assert_int_equal(part->pieces[0]->offset_bytes, sent / 32 * sizeof *rows);
+        assert_int_equal(part->pieces[1]->offset_bytes, sent);
+        sent += part->pieces[1]->bytes;
+    }
+    assert_int_equal(sent, sizeof data);
+    assert_true(messages > 1);
+    talk_close(&talk);
+}
+
+static void a_chunk_of_less_than_64_bytes_is_one_of_64(void **state)
+{
+    (void)state;
+    uint8_t data[80];
+    struct session_config config = talk_member(1);
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
+    struct talk talk;
+
+    config.chunk_bytes = 1;
+    talk_open_with(&talk, &config);
+
+    talk_push(&talk, 1, &piece, 1);
+
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->pieces[0]->bytes, 64);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +434,8 @@ int main(void)
         cmocka_unit_test(what_a_ps_was_told_of_the_commit_is_not_said_again),
         cmocka_unit_test(a_chunk_has_whole_elements_of_each_piece),
         cmocka_unit_test(a_piece_that_sets_hyperparameters_says_so),
+        cmocka_unit_test(a_part_says_all_that_its_push_says),
+        cmocka_unit_test(a_chunk_of_less_than_64_bytes_is_one_of_64),
         cmocka_unit_test(without_clock_with_the_commit_it_is_said_before_the_step_is_committed),
         cmocka_unit_test(without_clock_to_every_ps_one_that_was_not_pushed_to_is_not_told),
     };

@@ -543,6 +543,8 @@ static void a_shard_is_assigned_when_all_its_elements_are(void **state)
     store_assigned(&fixture->store, shard, 69 * sizeof(float), sizeof(float));
     assert_null(shard->unassigned);
     assert_int_equal(fixture->store.state_bytes, 200 * sizeof(float));
+    (void)add_with(&fixture->store, 2, 32, UPDATE_SGD, WIRE_INITIALIZER_ASSIGNED); /* of 2 blocks */
+    assert_int_equal(fixture->store.state_bytes, 232 * sizeof(float) + 2 * 24);
 }
 
 static void what_is_never_assigned_leaves_nothing_behind(void **state)
