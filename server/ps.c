@@ -514,6 +514,7 @@ int ps_run(const struct ps_options *options)
     if (ps->core == NULL && exit_code == PS_EXIT_NO_MEMORY)
         ps_exit_at_once(exit_code);
     ps->exiting = true;
+    ps_exit_within(exit_code, PS_CLOSE_MS_MAX);
     give_resources(ps);
     ps_signals_restore(ps);
     free(ps);

@@ -7,13 +7,15 @@
 #include <inttypes.h>
 #include <malloc.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <sys/resource.h>
+#include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ps_state.h"
@@ -185,6 +187,27 @@ void ps_signals_restore(const struct ps *ps)
 {
     /* The others stay blocked: the exit code is decided. */
     (void)sigaction(SIGPIPE, &ps->pipe_before, NULL);
+    const struct itimerval never = {0};
+    (void)setitimer(ITIMER_REAL, &never, NULL);
+}
+
+static volatile sig_atomic_t late_exit_code;
+
+static void exit_late(int number)
+{
+    (void)number;
+    _exit(late_exit_code);
+}
+
+void ps_exit_within(int exit_code, uint32_t ms)
+{
+    const struct sigaction exits = {.sa_handler = exit_late};
+    const struct itimerval once = {
+        .it_value = {.tv_sec = ms / 1000, .tv_usec = (suseconds_t)(ms % 1000) * 1000}};
+
+    late_exit_code = exit_code;
+    (void)sigaction(SIGALRM, &exits, NULL);
+    (void)setitimer(ITIMER_REAL, &once, NULL);
 }
 
 void ps_exit_at_once(int exit_code) { _exit(exit_code); }

@@ -43,6 +43,7 @@
 #define PS_DRAIN_MS_MAX 2000u  /* after --terminate-ms; with the two below it the 2.75 s, … */
 #define PS_LINGER_MS 250u      /* … that the help of that option */
 #define PS_GOODBYE_MS_MAX 500u /* and deploy/README.md say */
+#define PS_CLOSE_MS_MAX 10000u /* for memory and threads to be given back */
 #define PS_HALF_CLOSED_MS 1000u
 #define PS_REDIAL_MS_MIN 20u
 #define PS_REDIAL_MS_MAX 1000u
@@ -266,6 +267,9 @@ void ps_log_move(void);
 void ps_signals_block(struct ps *ps);
 int ps_signals_take(const struct ps *ps);
 void ps_signals_restore(const struct ps *ps);
+/* Exit with this code when `ms` milliseconds are over, unless ps_signals_restore comes first: the
+ * shutdown of gRPC may wait without limit for a thread that it could not start. */
+void ps_exit_within(int exit_code, uint32_t ms);
 /* Without a word to gRPC, whose shutdown may wait for threads that it could not start. */
 void ps_exit_at_once(int exit_code);
 

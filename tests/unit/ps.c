@@ -15,6 +15,9 @@
 #include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "ps_state.h"
 
@@ -235,6 +238,35 @@ static void signals_wait_and_a_broken_pipe_is_no_signal(void **state)
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
 }
 
+static void a_ps_that_does_not_come_to_its_end_exits_all_the_same(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+
+    if (child == 0) {
+        ps_exit_within(143, 1);
+        for (;;)
+            (void)pause();
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 143);
+}
+
+static void a_ps_that_has_come_to_its_end_gives_its_caller_the_code(void **state)
+{
+    (void)state;
+    static struct ps ps;
+    struct itimerval left;
+
+    ps_exit_within(143, PS_CLOSE_MS_MAX);
+    ps_signals_restore(&ps);
+    assert_int_equal(getitimer(ITIMER_REAL, &left), 0);
+    assert_int_equal(left.it_value.tv_sec, 0);
+    assert_int_equal(left.it_value.tv_usec, 0);
+}
+
 static void this_process_is_resident(void **state)
 {
     (void)state;
@@ -257,6 +289,8 @@ int main(void)
         cmocka_unit_test(a_log_line_is_one_printable_line_whatever_a_peer_said),
         cmocka_unit_test(random_bits_go_on_after_a_page),
         cmocka_unit_test(signals_wait_and_a_broken_pipe_is_no_signal),
+        cmocka_unit_test(a_ps_that_does_not_come_to_its_end_exits_all_the_same),
+        cmocka_unit_test(a_ps_that_has_come_to_its_end_gives_its_caller_the_code),
         cmocka_unit_test(this_process_is_resident),
     };
 

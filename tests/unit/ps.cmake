@@ -22,7 +22,7 @@ if(TARGET ps)
   target_link_options(unit_ps_life PRIVATE -Wl,--wrap=ps_signals_take -Wl,--wrap=ps_random_bits
     -Wl,--wrap=ps_core_create -Wl,--wrap=ps_core_step -Wl,--wrap=ps_services_end
     -Wl,--wrap=rpc_server_drain -Wl,--wrap=rpc_server_start -Wl,--wrap=ps_log
-    -Wl,--wrap=rpc_server_open -Wl,--wrap=update_run -Wl,--wrap=ps_heap_trim
+    -Wl,--wrap=rpc_server_open -Wl,--wrap=update_run -Wl,--wrap=ps_heap_trim -Wl,--wrap=ps_exit_within
     -Wl,--wrap=ps_now_us -Wl,--wrap=rpc_poll -Wl,--wrap=ps_peers_end -Wl,--wrap=rpc_server_calls
     -Wl,--wrap=rpc_server_is_down -Wl,--wrap=ps_exit_at_once)
   # A server and its client, and no core.

@@ -39,6 +39,7 @@ static struct life {
     uint64_t drained_us, now_us;
     uint32_t found;
     int at_once;       /* it leaves with this code, and does not close gRPC */
+    int at_latest;     /* it leaves with this code, even where gRPC does not close */
     char logged[1024]; /* last */
 } life;
 
@@ -56,6 +57,14 @@ void __wrap_ps_exit_at_once(int exit_code);
 
 /* It returns, so that the test goes on. */
 void __wrap_ps_exit_at_once(int exit_code) { life.at_once = exit_code; }
+
+void __wrap_ps_exit_within(int exit_code, uint32_t ms);
+
+void __wrap_ps_exit_within(int exit_code, uint32_t ms)
+{
+    assert_int_equal(ms, PS_CLOSE_MS_MAX);
+    life.at_latest = exit_code;
+}
 
 uint64_t __wrap_ps_random_bits(struct ps_random *random);
 
@@ -290,6 +299,7 @@ static void the_first_signal_is_obeyed_and_the_second_ends_the_ps_as_it_is(void 
 
         assert_int_equal(run_as("ps"), cases[i].exit_code);
 
+        assert_int_equal(life.at_latest, cases[i].exit_code);
         assert_int_equal(life.ends, cases[i].drains);
         assert_int_equal(life.drains, cases[i].drains);
         if (cases[i].drains)
