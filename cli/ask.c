@@ -121,6 +121,14 @@ static bool is_silent(const struct roster_ps *ps)
            strstr(ps->why.text, "it does not speak") != NULL;
 }
 
+static const char *guess_at(const struct roster_ps *ps)
+{
+    if (strstr(ps->why.text, "this process gets no memory") != NULL)
+        return "nothing is known of the ps";
+    return is_silent(ps) ? "that process may be suspended, or too busy"
+                         : "the run may be over, or not begun";
+}
+
 static enum sumac_status explain(const struct question *question, struct sumac_error *error)
 {
     const char *text = question->error.text, *address = question->ps->address;
@@ -145,9 +153,7 @@ static enum sumac_status explain(const struct question *question, struct sumac_e
         return fail(
             error, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING,
             "no ps answers at %s: %s: %s; check the address", address,
-            roster_silence(question->ps, silence, sizeof silence),
-            is_silent(question->ps) ? "that process may be suspended, or too busy"
-                                    : "the run may be over, or not begun");
+            roster_silence(question->ps, silence, sizeof silence), guess_at(question->ps));
     return fail(
         error, question->error.status, question->error.reason, "ps at %s: %s", address, text);
 }

@@ -45,6 +45,7 @@ static const struct {
     {"Failed parsing HTTP/2", "another program listens there: it does not speak HTTP/2"},
     {"SETTINGS frame", "connected, but it does not speak"},
     {"tcp handshaker shutdown", "connected, but it does not speak"},
+    {"Cannot allocate memory", "this process gets no memory: raise its limit (ulimit -v)"},
 };
 
 /* gRPC says "failed to connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: Failed to

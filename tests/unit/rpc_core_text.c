@@ -54,6 +54,15 @@ static void another_program_at_the_address_is_called_one(void **state)
         "connected, but it does not speak");
 }
 
+static void a_caller_without_memory_is_told_that_it_is_the_one(void **state)
+{
+    (void)state;
+
+    assert_plain(
+        ADDRESSES "UNKNOWN: ipv4:127.0.0.1:1: Cannot allocate memory",
+        "this process gets no memory: raise its limit (ulimit -v)");
+}
+
 static void a_connection_that_broke_says_why(void **state)
 {
     (void)state;
@@ -89,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_connection_that_was_not_made_has_the_systems_cause_alone),
         cmocka_unit_test(another_program_at_the_address_is_called_one),
+        cmocka_unit_test(a_caller_without_memory_is_told_that_it_is_the_one),
         cmocka_unit_test(a_connection_that_broke_says_why),
         cmocka_unit_test(an_unresolved_host_is_named_without_its_port),
         cmocka_unit_test(a_ps_own_words_stay),
