@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """deploy/slurm/sumac.sbatch on a Slurm of one node, which is made for this test in namespaces of its own and ends with it."""
-import contextlib
 import os
 import re
 import subprocess
@@ -277,15 +276,12 @@ class Slurm(unittest.TestCase):
         """Slurm gives a job no state of its own for that: a job that depends on this one with afterok must not start."""
         output, job = self.submit(8950, os.path.join(BUILD, "digits"), "--seconds", "600")
         number = job.wait_for(r"Submitted batch job (\d+)").group(1)
-        deadline = time.monotonic() + PATIENCE_S
-        printed = ""
-        while "joined as worker 1" not in printed and time.monotonic() < deadline:
-            time.sleep(0.2)
-            with contextlib.suppress(FileNotFoundError), open(output, encoding="utf-8", errors="replace") as file:
-                printed = file.read()
+        printed = self.host.start("tail", "--follow=name", "--retry", "--lines=+1", output)
+        self.addCleanup(printed.kill)
+        printed.wait_for("joined as worker 1")
         cancel = self.host.start("scancel", "--signal", "TERM", number, environment=self.environment)
         self.assertEqual(cancel.wait(), 0, cancel.lines)
-        self.assertEqual(job.wait(PATIENCE_S), 143, printed)
+        self.assertEqual(job.wait(PATIENCE_S), 143, printed.text())
 
     def test_variables_that_sbatch_was_told_to_leave_out_do_not_matter(self):
         """srun goes by them, too, and would leave out those that the script sets for its tasks."""
