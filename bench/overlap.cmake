@@ -7,7 +7,7 @@ if(SUMAC_WITH_CUDA)
   set(image ${CMAKE_CURRENT_BINARY_DIR}/spin.fatbin)
   add_custom_command(
     OUTPUT ${image}
-    COMMAND ${NVCC} -fatbin -O3 -gencode arch=compute_80,code=[compute_80,sm_80] -gencode arch=compute_90,code=[compute_90,sm_90]
+    COMMAND ${SUMAC_NVCC} -fatbin -O3 -gencode arch=compute_80,code=[compute_80,sm_80] -gencode arch=compute_90,code=[compute_90,sm_90]
             -o ${image} ${folder}/spin.cu
     DEPENDS ${folder}/spin.cu
     VERBATIM)

@@ -1,6 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # scale -- whether the time of a create, a look-up, a push and a pull grows with the number of variables.
-if(TARGET client)
-  sumac_program(scale_worker SOURCES scale/worker.c USES client)
-  configure_file(scale/scale ${CMAKE_CURRENT_BINARY_DIR}/scale.sh @ONLY)
-endif()
+sumac_program(scale_worker SOURCES scale/worker.c USES client)
+configure_file(scale/scale ${CMAKE_CURRENT_BINARY_DIR}/scale.sh @ONLY)

@@ -14,17 +14,18 @@ set(package_headers
     lib/cluster/sumac/cluster.h lib/client/sumac/client.h lib/update/sumac/plugin.h
     lib/value/sumac/value.h worker/sumac/device.h worker/sumac/distributed.h worker/sumac/strategy.h worker/sumac/sumac.h worker/sumac/worker.h)
 foreach(module ${package_modules})
-  list(APPEND package_archives $<TARGET_FILE:${module}>)
+  list(APPEND package_archives $<TARGET_FILE:sumac_${module}>)
 endforeach()
+list(TRANSFORM package_modules PREPEND sumac_)
 set(package_includes
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/base>
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/cluster>
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/client>
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/update>
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib/value>
-    $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/worker>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/base>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/cluster>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/client>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/update>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/lib/value>
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/worker>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-file(WRITE ${CMAKE_BINARY_DIR}/package/empty.c "typedef int package_empty; /* the objects come from the modules */\n")
+file(WRITE ${PROJECT_BINARY_DIR}/package/empty.c "typedef int package_empty; /* the objects come from the modules */\n")
 
 # ---- shared
 # Programs load the library by this name. Before 1.0 each minor version may change the interface.
@@ -32,20 +33,20 @@ set(package_soversion ${PROJECT_VERSION_MAJOR})
 if(PROJECT_VERSION_MAJOR EQUAL 0)
   set(package_soversion 0.${PROJECT_VERSION_MINOR})
 endif()
-add_library(sumac_shared SHARED ${CMAKE_BINARY_DIR}/package/empty.c)
+add_library(sumac_shared SHARED ${PROJECT_BINARY_DIR}/package/empty.c)
 add_library(sumac::sumac ALIAS sumac_shared)
 set_target_properties(sumac_shared PROPERTIES
   OUTPUT_NAME sumac EXPORT_NAME sumac VERSION ${PROJECT_VERSION} SOVERSION ${package_soversion}
-  LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/sumac.map)
+  LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/sumac.map)
 target_include_directories(sumac_shared PUBLIC ${package_includes})
 target_link_libraries(sumac_shared PRIVATE
   -Wl,--whole-archive ${package_archives} -Wl,--no-whole-archive ${package_libraries}
-  -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/sumac.map -Wl,--no-undefined -Wl,--as-needed)
+  -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/sumac.map -Wl,--no-undefined -Wl,--as-needed)
 add_dependencies(sumac_shared ${package_modules})
-set_target_properties(sumac_shared PROPERTIES LINK_DEPENDS "${CMAKE_SOURCE_DIR}/cmake/sumac.map;${package_archives}")
+set_target_properties(sumac_shared PROPERTIES LINK_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/sumac.map;${package_archives}")
 
 # ---- static
-set(package_object ${CMAKE_BINARY_DIR}/package/sumac.o)
+set(package_object ${PROJECT_BINARY_DIR}/package/sumac.o)
 add_custom_command(
   OUTPUT ${package_object}
   COMMAND ${CMAKE_LINKER} -r -o ${package_object}.whole --whole-archive ${package_archives}
@@ -54,13 +55,17 @@ add_custom_command(
   DEPENDS ${package_modules} ${package_archives}
   COMMENT "Making one object of libsumac"
   VERBATIM)
-add_library(sumac_static STATIC ${CMAKE_BINARY_DIR}/package/empty.c ${package_object})
+add_library(sumac_static STATIC ${PROJECT_BINARY_DIR}/package/empty.c ${package_object})
+add_library(sumac::static ALIAS sumac_static)
 set_target_properties(sumac_static PROPERTIES OUTPUT_NAME sumac EXPORT_NAME static)
 set_source_files_properties(${package_object} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 target_include_directories(sumac_static PUBLIC ${package_includes})
 target_link_libraries(sumac_static INTERFACE ${package_libraries})
 
 # ---- installed
+if(NOT SUMAC_INSTALL)
+  return()
+endif()
 install(TARGETS sumac_shared sumac_static EXPORT sumac
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT sumac NAMESPACE sumac:: FILE sumacTargets.cmake
@@ -70,14 +75,14 @@ install(DIRECTORY proto/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sumac/proto
   FILES_MATCHING PATTERN "*.proto")
 install(FILES LICENSE NOTICE CHANGELOG.md SECURITY.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DATADIR}/sumac)
-configure_package_config_file(cmake/sumacConfig.cmake.in ${CMAKE_BINARY_DIR}/package/sumacConfig.cmake
+configure_package_config_file(cmake/sumacConfig.cmake.in ${PROJECT_BINARY_DIR}/package/sumacConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sumac)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/sumacConfigVersion.cmake
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/sumacConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/package/sumacConfig.cmake ${CMAKE_BINARY_DIR}/package/sumacConfigVersion.cmake
+install(FILES ${PROJECT_BINARY_DIR}/package/sumacConfig.cmake ${PROJECT_BINARY_DIR}/package/sumacConfigVersion.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/sumac)
 list(TRANSFORM package_libraries PREPEND -l OUTPUT_VARIABLE package_link_flags)
 list(JOIN package_link_flags " " package_link_flags)
 file(RELATIVE_PATH package_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /) # wherever it is installed
-configure_file(cmake/sumac.pc.in ${CMAKE_BINARY_DIR}/package/sumac.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/package/sumac.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/sumac.pc.in ${PROJECT_BINARY_DIR}/package/sumac.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/package/sumac.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -15,9 +15,33 @@ add_executable(first first.c)
 target_link_libraries(first PRIVATE sumac::static)
 """
 
+# Its own targets have the names of modules and examples, and it is written in C++.
+CMAKE_PARENT = """cmake_minimum_required(VERSION 3.25)
+project(parent LANGUAGES CXX)
+include(FetchContent)
+add_library(base INTERFACE)
+add_library(first INTERFACE)
+FetchContent_Declare(sumac SOURCE_DIR {source})
+FetchContent_MakeAvailable(sumac)
+add_executable(shared user.cpp)
+target_link_libraries(shared PRIVATE sumac::sumac)
+add_executable(static user.cpp)
+target_link_libraries(static PRIVATE sumac::static)
+foreach(changed CMAKE_BUILD_TYPE CMAKE_C_STANDARD CMAKE_C_VISIBILITY_PRESET CMAKE_RUNTIME_OUTPUT_DIRECTORY CMAKE_POSITION_INDEPENDENT_CODE)
+  if(NOT "${{${{changed}}}}" STREQUAL "")
+    message(FATAL_ERROR "${{changed}} is now ${{${{changed}}}}")
+  endif()
+endforeach()
+install(TARGETS shared)
+"""
+PARENT_USER = """#include <cstdio>
+#include <sumac/sumac.h>
+int main() { std::puts(sumac_version()); }
+"""
+
 
 def done(*command, **options):
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=240, **options)
+    finished = subprocess.run(command, capture_output=True, text=True, **{"timeout": 240, **options})
     if finished.returncode != 0:
         raise AssertionError(f"{' '.join(command)} exited {finished.returncode}:\n{finished.stdout}{finished.stderr}")
     return finished.stdout
@@ -82,6 +106,22 @@ class Package(unittest.TestCase):
         program = os.path.join(self.build_with_cmake(source, "static"), "first")
         self.assertNotIn("libsumac", done("ldd", program))
         self.assert_first_runs(program)
+
+    def test_another_project_builds_sumac_as_a_part_of_itself(self):
+        source, build = (os.path.join(self.folder.name, name) for name in ("parent", "parent_build"))
+        os.mkdir(source)
+        with open(os.path.join(source, "CMakeLists.txt"), "w") as lists:
+            lists.write(CMAKE_PARENT.format(source=os.environ["SUMAC_SOURCE"]))
+        with open(os.path.join(source, "user.cpp"), "w") as user:
+            user.write(PARENT_USER)
+        done("cmake", "-G", "Ninja", "-S", source, "-B", build, "-D", "SUMAC_CUDA=OFF")
+        done("cmake", "--build", build, timeout=900)
+        for program in ("shared", "static"):
+            self.assertEqual(done(os.path.join(build, program)).strip(), self.flags("--modversion")[0])
+        done("cmake", "--install", build, "--prefix", os.path.join(source, "usr"))
+        self.assertEqual([files for _, _, files in os.walk(os.path.join(source, "usr")) if files], [["shared"]])
+        self.assertIn("No tests were found", subprocess.run(["ctest", "--test-dir", build], capture_output=True, text=True).stderr)
+        self.assertFalse(os.path.exists(os.path.join(build, "_deps/sumac-build/sumac")), "the program is built where nobody asks for it")
 
     def test_pkg_config_links_the_shared_library(self):
         program = self.compile("shared_first", *self.flags("--cflags", "--libs"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-if(TARGET meet)
+if(TARGET sumac_meet)
   sumac_unit_test(meeting USES catalogue)
   sumac_unit_test(combine USES meet)
   sumac_unit_test(rounds USES meet)

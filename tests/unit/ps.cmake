@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-if(TARGET ps)
+if(TARGET sumac_ps)
   sumac_unit_test(ps USES ps)
   sumac_unit_test(ps_config USES ps)
   target_link_options(unit_ps_config PRIVATE -Wl,--wrap=ps_processors) # as many as another machine has
