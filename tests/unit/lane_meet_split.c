@@ -164,6 +164,32 @@ static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(voi
     assert_int_equal(talk_times_said(talk, "report"), 2);
 }
 
+/* The report of the second round is still to be said when the stream breaks. */
+static void what_the_home_proposes_is_said_on_the_next_stream_of_ps_0(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    struct talk *const talk = world.talk;
+    talk->deaf = talk->coordinator;
+    for (uint32_t round = 1; round <= 2; round++) {
+        world.meeting.round = round;
+        world.meeting.split = false;
+        come_with(&world, 1, 1, 2, 3, 4);
+        world.meeting.split = true;
+        come_with(&world, 2, 30, 40);
+    }
+    assert_int_equal(talk_times_said(talk, "proposes h"), 1);
+
+    talk_hang_up(talk, talk->coordinator); /* when */
+    talk_hello(talk);
+    talk_forget(talk);
+    talk_tick(talk, 1000);
+
+    assert_int_equal(talk_times_said(talk, "proposes h"), 2); /* then */
+    talk_forget(talk);
+}
+
 static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(void **state)
 {
     struct lane_config config = talk_config();
@@ -389,6 +415,7 @@ int main(void)
         talk_test(what_the_home_has_proposed_waits_for_its_order),
         talk_test(nor_does_it_end_without_who_is_settled),
         talk_test(what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report),
+        talk_test(what_the_home_proposes_is_said_on_the_next_stream_of_ps_0),
         talk_test(what_the_home_proposes_waits_for_the_records_of_all_that_it_says),
     };
 
