@@ -294,19 +294,19 @@ static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
 /* ---- waiting */
 
 /* The first one had contributed to none, the second one to two. */
-static void of_two_lost_members_the_first_step_that_lacks_one_counts(void **state)
+static void lose_two(struct talk *talk, bool later_first)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
     contribute(talk, members.push[3], 1, (float[]){1}, 1);
     contribute(talk, members.push[3], 2, (float[]){1}, 1);
     talk->lost = true;
-    talk_close(talk, 2);
-    talk_decide(talk, 2, 0, 0);
-    talk_close(talk, 3);
-    talk_decide(talk, 3, 2, 0);
+    for (uint8_t i = 0; i < 2; i++) {
+        const uint8_t member = (i == 0) == later_first ? 3 : 2;
+        talk_close(talk, member);
+        talk_decide(talk, member, member == 3 ? 2 : 0, 0);
+    }
     talk_forget(talk);
 
     pull_at(talk, members.pull, 1, 1);
@@ -314,6 +314,13 @@ static void of_two_lost_members_the_first_step_that_lacks_one_counts(void **stat
     talk_expect(talk, "pulled 1 error MEMBER_LOST\n");
     assert_non_null(strstr(talk->refused, "it lacks the contribution of worker 2"));
 }
+
+static void of_two_lost_members_the_first_step_that_lacks_one_counts(void **state)
+{
+    lose_two(*state, false);
+}
+
+static void so_it_does_when_that_one_is_lost_later(void **state) { lose_two(*state, true); }
 
 static void the_largest_step_that_there_is_is_waited_for_as_any(void **state)
 {
@@ -474,6 +481,7 @@ int main(void)
         talk_test(who_waits_for_a_step_is_not_looked_at_for_anything_else),
         talk_test(a_wait_for_which_none_is_missing_says_so),
         talk_test(of_two_lost_members_the_first_step_that_lacks_one_counts),
+        talk_test(so_it_does_when_that_one_is_lost_later),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

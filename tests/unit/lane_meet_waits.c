@@ -401,6 +401,57 @@ static void that_another_task_has_left_ends_no_round(void **state)
     talk_forget(talk);
 }
 
+static void nor_does_one_that_leaves_meanwhile(void **state)
+{
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin(&world, talk);
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    leave(&world, 3);
+
+    come_with(&world, 2, 10, 20, 30, 40);
+    ask(&world, 1);
+    assert_int_equal(talk_times_said(talk, "met 1 float32 [4] 11 22 33 44\n"), 1);
+    talk_forget(talk);
+}
+
+/* The round is over with the first of them. */
+static void who_comes_after_several_have_left_hears_that_one_is_gone(void **state)
+{
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin(&world, talk);
+    world.meeting.n_tasks = 3;
+    for (uint8_t i = 2; i <= 3; i++)
+        leave(&world, i);
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_forget(talk);
+
+    ask(&world, 1);
+
+    talk_expect(talk, "pulled 1 error MEMBER_GONE\n");
+    assert_non_null(strstr(talk->refused, "worker 2 did not contribute"));
+}
+
+static void weights_do_not_matter_for_a_sum(void **state)
+{
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin(&world, talk);
+    world.weight = 0;
+    for (uint8_t i = 1; i <= 2; i++)
+        come_with(&world, i, 1, 2, 3, 4);
+    talk_forget(talk);
+
+    ask(&world, 1);
+
+    talk_expect(talk, "met 1 float32 [4] 2 4 6 8\n");
+}
+
 /* A chief has the same index. */
 static void a_wait_says_where_a_task_that_has_never_joined_is_expected(void **state)
 {
@@ -426,7 +477,8 @@ static void a_wait_says_where_a_task_that_has_never_joined_is_expected(void **st
     const wire_stats_reply *const stats = talk_stats(talk);
 
     assert_int_equal(stats->n_waits, 1);
-    assert_non_null(strstr(stats->waits[0], "for worker 2 (at w:2, never joined)"));
+    assert_non_null(
+        strstr(stats->waits[0], "for worker 2 (at w:2, never joined); start each missing task"));
     talk_forget(talk);
 }
 
@@ -445,6 +497,9 @@ int main(void)
         talk_test(the_statistics_say_what_a_pull_of_a_round_waits_for),
         talk_test(a_wait_says_where_a_task_that_has_never_joined_is_expected),
         talk_test(that_another_task_has_left_ends_no_round),
+        talk_test(nor_does_one_that_leaves_meanwhile),
+        talk_test(who_comes_after_several_have_left_hears_that_one_is_gone),
+        talk_test(weights_do_not_matter_for_a_sum),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

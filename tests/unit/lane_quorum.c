@@ -155,6 +155,10 @@ static void what_is_over_or_was_said_is_obeyed_again_by_doing_nothing(void **sta
     talk_expect(talk, "report 8\n");
     assert_value_is(talk, &members, 2);
     assert_int_equal(talk->lane->step_over, 1);
+    talk_take(talk, 2, "1");
+    talk_forget(talk);
+    talk_take(talk, 1, "1"); /* another one is taken by now */
+    talk_expect(talk, "report 10\n");
 }
 
 static void a_step_that_is_not_the_next_is_not_taken(void **state)
@@ -239,7 +243,7 @@ static void who_has_come_is_said_over_reports(void **state)
 static void a_ps_0_that_says_hello_is_told_all_of_it_again(void **state)
 {
     struct talk *const talk = *state;
-    struct members members = begin_quorum(talk, 2, 2);
+    struct members members = begin_quorum(talk, 3, 2); /* the third comes to none */
 
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
     contribute(talk, members.push[2], 1, (float[]){1}, 1);

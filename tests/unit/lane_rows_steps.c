@@ -207,7 +207,7 @@ static void rows_of_a_half_type_are_contributed_in_float32(void **state)
         talk, VARIABLE, ROWS, COLUMNS, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
     talk_forget(talk);
 
-    contribute_rows(talk, members.push[1], 1, &(struct rows_of){1, 1, {2}, {0x1p-11f, 2}});
+    contribute_rows(talk, members.push[1], 1, &(struct rows_of){1, 2, {5, 2}, {8, 9, 0x1p-11f, 2}});
     contribute_rows(talk, members.push[2], 1, &(struct rows_of){1, 1, {2}, {0x1p-22f, 4}});
 
     talk_pull(talk, members.pull, 1, VARIABLE, 1, 0);
@@ -216,6 +216,8 @@ static void rows_of_a_half_type_are_contributed_in_float32(void **state)
     assert_int_equal(values[2 * COLUMNS], float16_of_float32(1 + 0x1p-10f));
     assert_int_equal(values[2 * COLUMNS + 1], float16_of_float32(7));
     assert_int_equal(values[0], float16_of_float32(1));
+    assert_int_equal(values[5 * COLUMNS], float16_of_float32(9));
+    assert_int_equal(values[5 * COLUMNS + 1], float16_of_float32(10));
 }
 
 static void rows_for_a_variable_that_adds_nothing_up_are_refused(void **state)

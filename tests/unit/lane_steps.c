@@ -248,27 +248,34 @@ static void half_types_contribute_float32(void **state)
     struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     uint16_t value;
-    struct talk_part beyond = contribution(1, (float[]){1, 2, 3}, 3);
+    enum { COUNT_HALF = 40 }; /* several blocks */
+    float values[COUNT_HALF + 1] = {[0] = 0x1p-11f, [17] = 3, [COUNT_HALF - 1] = 4};
+    struct talk_part beyond = contribution(1, values, COUNT_HALF + 1);
 
     talk->aggregation = SUM;
-    talk_add(talk, VARIABLE, 2, 1, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
+    talk_add(
+        talk, VARIABLE, COUNT_HALF, 1, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
     talk_forget(talk);
 
-    contribute(talk, members.push[1], 1, (float[]){0x1p-11f, 0}, 2);
-    contribute(talk, members.push[2], 1, (float[]){0x1p-22f, 1}, 2);
+    contribute(talk, members.push[1], 1, values, COUNT_HALF);
+    contribute(talk, members.push[2], 1, (float[COUNT_HALF]){0x1p-22f, 1}, COUNT_HALF);
     talk_expect(talk, "staged 1\nstaged 1\ndone 1 [1]\ndone 1 [1]\n");
     talk_pull(talk, members.pull, 1, VARIABLE, 1, 0);
     memcpy(&value, talk->pulled, sizeof value);
     assert_int_equal(value, float16_of_float32(1 + 0x1p-10f));
     memcpy(&value, talk->pulled + sizeof value, sizeof value);
     assert_int_equal(value, float16_of_float32(2));
+    memcpy(&value, talk->pulled + 17 * sizeof value, sizeof value);
+    assert_int_equal(value, float16_of_float32(4));
+    memcpy(&value, talk->pulled + (COUNT_HALF - 1) * sizeof value, sizeof value);
+    assert_int_equal(value, float16_of_float32(5));
 
     talk_forget(talk);
     beyond.sequence = beyond.step = 2;
     beyond.previous = 1;
     talk_part(talk, members.push[1], &beyond);
     talk_expect(talk, "refused 2 WRONG_SHAPE\n");
-    assert_non_null(strstr(talk->refused, "12 bytes at 0 of a shard of 8 bytes of float32"));
+    assert_non_null(strstr(talk->refused, "164 bytes at 0 of a shard of 160 bytes of float32"));
 }
 
 static void what_is_pushed_in_between_waits_for_a_large_step(void **state)
@@ -422,6 +429,66 @@ static void a_lost_member_fails_no_step_before_its_first(void **state)
         talk_times_said(talk, "fails the synchronous steps from 5 on: they lack worker 2"), 1);
 }
 
+static void a_member_that_was_lost_before_its_first_step_fails_none(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin_with(talk, 2, 1); /* ps 0 has not said where the second one begins */
+    talk_close(talk, 2);
+    talk->lost = talk->shows_logs = true;
+
+    talk_decide(talk, 2, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "fails the synchronous steps"), 0);
+    talk_forget(talk);
+}
+
+/* It is staged here, maybe alone, and its client has not committed it. */
+static void a_lost_member_fails_the_step_that_it_has_not_committed(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    const struct talk_part part = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk_part(talk, members.push[1], &part);
+    talk_close(talk, 1);
+    talk->lost = talk->shows_logs = true;
+
+    talk_decide(talk, 1, 0, 0);
+
+    assert_int_equal(
+        talk_times_said(talk, "fails the synchronous steps from 1 on: they lack worker 1"), 1);
+    talk_forget(talk);
+}
+
+/* Its own contribution to the step that fails waits behind the one that is being applied. */
+static void a_step_that_is_applied_while_a_member_is_lost_is_whole(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    float values[COUNT] = {1};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, COUNT);
+    talk->holds_compute = true;
+    contribute(talk, members.push[1], 1, values, COUNT);
+    contribute(talk, members.push[1], 2, values, COUNT);
+    contribute(talk, members.push[2], 1, values, COUNT);
+    talk_close(talk, 2);
+    talk->lost = true;
+    talk_decide(talk, 2, 1, 0);
+    talk_forget(talk);
+
+    talk_compute(talk);
+
+    assert_int_equal(talk_times_said(talk, "done 1 [1]"), 2);
+    assert_int_equal(talk_times_said(talk, "refused 2 MEMBER_LOST"), 1);
+    assert_int_equal(talk_times_said(talk, "done 2 voided"), 1);
+    talk_forget(talk);
+    read_values(talk, &members, values, COUNT);
+    assert_true(values[0] >= 2 && values[0] <= 2);
+}
+
 static void a_wait_for_a_step_names_some_members_and_counts_all(void **state)
 {
     struct talk *const talk = *state;
@@ -522,6 +589,9 @@ int main(void)
         talk_test(the_first_contribution_is_taken_with_its_scale),
         talk_test(a_lost_member_fails_the_steps_behind_its_last_contribution),
         talk_test(a_lost_member_fails_no_step_before_its_first),
+        talk_test(a_member_that_was_lost_before_its_first_step_fails_none),
+        talk_test(a_lost_member_fails_the_step_that_it_has_not_committed),
+        talk_test(a_step_that_is_applied_while_a_member_is_lost_is_whole),
         talk_test(a_wait_for_a_step_names_some_members_and_counts_all),
         talk_test(a_contribution_that_is_not_committed_is_missing),
         talk_test(the_largest_step_that_was_contributed_to_is_seen),
