@@ -159,6 +159,28 @@ static void who_waits_for_something_else_is_told_that_it_is_too_late(void **stat
     assert_non_null(strstr(talk->text, "pulled 2 error STEP_OVER\n"));
 }
 
+/* Both are whole at once, in one step of the lane. */
+static void who_waits_for_the_first_of_two_hears_that_the_second_is_over_too(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config(); /* without records, for which all look */
+    struct members members = begin_bare(talk, 2, 2, &config);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    for (uint64_t step = 1; step <= 2; step++) {
+        const struct talk_part held = contribution(step, (float[]){1}, 1);
+        contribute(talk, members.push[1], step, (float[]){1}, 1);
+        talk_part(talk, members.push[2], &held);
+    }
+    pull_at(talk, members.pull, 1, 1);
+    talk_forget(talk);
+
+    talk_commit(talk, members.push[2], 2, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "pulled 1 error STEP_OVER"), 1);
+    talk_forget(talk);
+}
+
 static void all_messages_of_an_answer_are_of_that_step(void **state)
 {
     struct talk *const talk = *state;
@@ -269,6 +291,8 @@ static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
     pull_at(talk, members.pull, 1, 1);
     pull_at(talk, members.pull, 2, 2);
     pull_at(talk, members.pull, 3, UINT64_MAX);
+    const uint64_t beside = talk_pull_stream(talk, 1);
+    talk_pull(talk, beside, 5, VARIABLE, 1, 9); /* at no step: it waits on */
     const struct talk_part last = contribution(1, (float[]){2}, 1);
     talk_part(talk, members.push[2], &last);
     talk->lost = true;
@@ -469,6 +493,7 @@ int main(void)
         talk_test(who_comes_too_late_is_told_the_newest_step),
         talk_test(an_answer_says_its_step),
         talk_test(who_waits_for_something_else_is_told_that_it_is_too_late),
+        talk_test(who_waits_for_the_first_of_two_hears_that_the_second_is_over_too),
         talk_test(all_messages_of_an_answer_are_of_that_step),
         talk_test(while_the_next_step_is_applied_nothing_is_of_the_one_before),
         talk_test(a_pull_at_no_step_has_whole_steps),

@@ -442,14 +442,37 @@ static void weights_do_not_matter_for_a_sum(void **state)
     struct world world;
 
     begin(&world, talk);
-    world.weight = 0;
-    for (uint8_t i = 1; i <= 2; i++)
+    for (uint8_t i = 1; i <= 2; i++) {
+        world.weight = i == 1 ? 0 : 1e-300; /* no mean could be divided by these */
         come_with(&world, i, 1, 2, 3, 4);
+    }
     talk_forget(talk);
 
     ask(&world, 1);
 
     talk_expect(talk, "met 1 float32 [4] 2 4 6 8\n");
+}
+
+static void allow_any(wire_part *header, wire_piece *piece)
+{
+    (void)piece;
+    header->non_finite_allowed = true;
+}
+
+static void what_is_not_finite_meets_where_that_is_allowed(void **state)
+{
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin(&world, talk);
+    world.spoil = allow_any;
+    come_with(&world, 1, __builtin_inff(), 2, 3, 4);
+    come_with(&world, 2, 1, 2, 3, 4);
+    talk_forget(talk);
+
+    ask(&world, 1);
+
+    talk_expect(talk, "met 1 float32 [4] inf 4 6 8\n");
 }
 
 /* A chief has the same index. */
@@ -500,6 +523,7 @@ int main(void)
         talk_test(nor_does_one_that_leaves_meanwhile),
         talk_test(who_comes_after_several_have_left_hears_that_one_is_gone),
         talk_test(weights_do_not_matter_for_a_sum),
+        talk_test(what_is_not_finite_meets_where_that_is_allowed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,6 +240,34 @@ static void a_pull_of_no_rows_is_answered(void **state)
     talk_expect(talk, "pulled 7 [1]\n");
 }
 
+static void rows_of_a_table_without_columns_are_answered(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const int64_t row = 3;
+    const struct span span = {(const uint8_t *)&row, sizeof row};
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+
+    talk_add(talk, 9, 4, 0, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_forget(talk);
+    piece.shard_id = 9;
+    piece.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    piece.bytes = sizeof row;
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = 1;
+    talk_step(
+        talk, &(struct lane_event){
+                  .kind = LANE_EVENT_PULL,
+                  .stream = stream,
+                  .pull_request = &request,
+                  .payload = &span,
+                  .payload_spans = 1});
+
+    talk_expect(talk, "pulled 7 [0]\n");
+}
+
 /* The first piece has more rows than an answer takes. */
 static void a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own(void **state)
 {
@@ -411,6 +439,7 @@ int main(void)
         talk_test(an_answer_has_so_many_rows_at_most),
         talk_test(each_row_may_be_lent_in_two_runs),
         talk_test(a_pull_of_no_rows_is_answered),
+        talk_test(rows_of_a_table_without_columns_are_answered),
         talk_test(rows_of_none_assign_nothing),
         talk_test(a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own),
         talk_test(each_piece_has_its_own_rows),

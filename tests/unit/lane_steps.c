@@ -257,7 +257,9 @@ static void half_types_contribute_float32(void **state)
         talk, VARIABLE, COUNT_HALF, 1, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
     talk_forget(talk);
 
-    contribute(talk, members.push[1], 1, values, COUNT_HALF);
+    const struct talk_part first = contribution(1, values, COUNT_HALF);
+    talk_part_in_steps(talk, members.push[1], &first, 7); /* pieces that continue each other */
+    talk_commit(talk, members.push[1], 1, 0, 0);
     contribute(talk, members.push[2], 1, (float[COUNT_HALF]){0x1p-22f, 1}, COUNT_HALF);
     talk_expect(talk, "staged 1\nstaged 1\ndone 1 [1]\ndone 1 [1]\n");
     talk_pull(talk, members.pull, 1, VARIABLE, 1, 0);
@@ -527,6 +529,35 @@ static void a_contribution_that_is_not_committed_is_missing(void **state)
     assert_non_null(strstr(text, "1 of 2 have come"));
 }
 
+/* The contribution to the second step comes first, and another push before it. */
+static void a_step_is_before_those_that_its_member_contributes_to_later(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    struct talk_part second = contribution(2, (float[]){1}, 1), first = second;
+    const struct talk_part beside = {
+        .sequence = 2,
+        .previous = 1,
+        .shard = VARIABLE,
+        .shards = 1,
+        .values = (float[]){1},
+        .count = 1};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    second.sequence = 3;
+    second.previous = 2;
+    talk_part(talk, members.push[1], &second);
+    talk_part(talk, members.push[1], &beside);
+    first.sequence = 1;
+    first.previous = 0;
+    first.step = 2; /* which is contributed to already */
+    talk_forget(talk);
+
+    talk_part(talk, members.push[1], &first);
+
+    talk_expect(talk, "refused 1 WRONG_STEP\n");
+}
+
 /* The contribution to the second step comes first. */
 static void the_largest_step_that_was_contributed_to_is_seen(void **state)
 {
@@ -594,6 +625,7 @@ int main(void)
         talk_test(a_step_that_is_applied_while_a_member_is_lost_is_whole),
         talk_test(a_wait_for_a_step_names_some_members_and_counts_all),
         talk_test(a_contribution_that_is_not_committed_is_missing),
+        talk_test(a_step_is_before_those_that_its_member_contributes_to_later),
         talk_test(the_largest_step_that_was_contributed_to_is_seen),
         talk_test(the_contribution_of_a_chief_comes_before_those_of_workers),
     };
