@@ -4,13 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "lane_pool.h"
-#include "part.h"
 
 /* ---- a part asks */
 
@@ -100,29 +98,6 @@ static void a_part_that_takes_more_than_it_asked_for_is_refused(void **state)
 
     talk_expect(talk, "refused 1 MALFORMED\n");
     assert_non_null(strstr(talk->refused, "asked for 1701 bytes of staging on ps 1"));
-    assert_int_equal(talk->lane->claims.bytes, 0);
-}
-
-/* It is a byte short for the second of its two pieces. */
-static void what_all_pieces_of_a_part_take_is_in_what_it_asked_for(void **state)
-{
-    struct talk *const talk = *state;
-    const struct members members = open_three(talk, POOL);
-    const uint64_t bytes = 2 * COUNT * sizeof(float);
-    const uint64_t whole = wire_part_cost(bytes, 0, 0) - ANSWERS_COST_BYTES + 2 * PIECE_ROOM_BYTES;
-    struct talk_part part = large(1, 0, 10);
-
-    add_variable(talk, VARIABLE + 1, UPDATE_ASSIGN_ADD, SUM, COUNT);
-    part.shards = 2;
-    part.room = whole - 1;
-    talk_ask(talk, members.push[1], &part);
-    talk_expect(talk, "resend 1\n");
-
-    talk_part(talk, members.push[1], &part);
-
-    talk_expect(talk, "refused 1 MALFORMED\n");
-    assert_int_equal(strtoull(talk->expected, NULL, 10), whole - 1);
-    assert_int_equal(strtoull(talk->given, NULL, 10), whole);
     assert_int_equal(talk->lane->claims.bytes, 0);
 }
 
@@ -773,7 +748,6 @@ int main(void)
         talk_test(elements_that_wait_for_room_are_passed_over),
         talk_test(elements_of_a_part_that_never_asked_end_the_stream),
         talk_test(a_part_that_takes_more_than_it_asked_for_is_refused),
-        talk_test(what_all_pieces_of_a_part_take_is_in_what_it_asked_for),
         talk_test(a_part_above_the_pool_is_refused_with_both_figures),
         talk_test(the_pool_has_what_the_floors_leave),
         talk_test(a_part_of_a_whole_floor_is_not_large),
