@@ -471,8 +471,8 @@ static void an_element_that_straddles_spans_is_checked(void **state)
     }
 }
 
-/* A part in two messages, with another session's part between them: each shard has one version in
- * the answer. */
+/* A part in two messages, with another session's part between them, whose shards come in another
+ * order: each shard has one version in the answer. */
 static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
 {
     struct talk *const talk = *state;
@@ -487,7 +487,7 @@ static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
 
     both.shards = 2;
     for (int i = 0; i < 2; i++) {
-        pieces[i].shard_id = SMALL + (uint64_t)i;
+        pieces[i].shard_id = SMALL + 1 - (uint64_t)i;
         pieces[i].bytes = 8;
     }
     header.sequence = 1;

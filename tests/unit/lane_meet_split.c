@@ -211,6 +211,39 @@ static void what_all_have_left_is_not_proposed_any_more(void **state)
     expect_nothing_kept(&world);
 }
 
+static void what_ps_0_has_ordered_is_not_proposed_any_more(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    struct talk *const talk = world.talk;
+    talk->deaf = talk->coordinator;
+    propose_rounds(&world, 2);
+    order_end(&world, SUMAC_FAILED_PRECONDITION); /* of the second */
+    talk_forget(talk);
+
+    for (uint32_t i = 0; i < 3; i++)
+        talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "proposes"), 0);
+    talk_forget(talk);
+}
+
+static void who_asks_before_anybody_comes_hears_what_ps_0_orders(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    ask(&world, 1);
+    talk_forget(world.talk);
+
+    order_end(&world, SUMAC_DEADLINE_EXCEEDED);
+
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error"), 1);
+    talk_forget(world.talk);
+}
+
 static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(void **state)
 {
     struct lane_config config = talk_config();
@@ -438,6 +471,8 @@ int main(void)
         talk_test(what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report),
         talk_test(what_the_home_proposes_is_said_on_the_next_stream_of_ps_0),
         talk_test(what_all_have_left_is_not_proposed_any_more),
+        talk_test(what_ps_0_has_ordered_is_not_proposed_any_more),
+        talk_test(who_asks_before_anybody_comes_hears_what_ps_0_orders),
         talk_test(what_the_home_proposes_waits_for_the_records_of_all_that_it_says),
     };
 

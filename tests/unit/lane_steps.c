@@ -161,6 +161,35 @@ static void every_order_of_arrivals_gives_the_same_bits(void **state)
     }
 }
 
+/* Chunks of 1 MiB, which end within a slice: the contributions begin within a block. */
+static void contributions_go_on_in_their_next_chunks(void **state)
+{
+    enum { ELEMENTS = 300000, FIRST = 4 };
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    static float values[ELEMENTS], held[FIRST + ELEMENTS];
+
+    config.staging_bytes_max = 64u << 20;
+    config.block_bytes = 4096;
+    const struct members members = begin_bare(talk, 2, 2, &config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, FIRST + ELEMENTS);
+    for (uint32_t i = 0; i < 12; i++) /* it is filled */
+        talk_tick(talk, 0);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        values[i] = (float)i;
+    for (uint32_t m = 1; m <= 2; m++) {
+        struct talk_part part = contribution(1, values, ELEMENTS);
+        part.offset = FIRST;
+        talk_part_in_steps(talk, members.push[m], &part, 50001);
+        talk_commit(talk, members.push[m], 1, 0, 0);
+    }
+
+    assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)held, sizeof held), sizeof held);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        assert_true(held[FIRST + i] >= 2 * values[i] && held[FIRST + i] <= 2 * values[i]);
+    talk_forget(talk);
+}
+
 static void a_variable_says_how_contributions_become_one(void **state)
 {
     static const struct {
@@ -610,6 +639,7 @@ int main(void)
         talk_test(a_member_that_could_not_be_opened_here_has_come_when_it_is_decided),
         talk_test(a_contribution_waits_for_what_its_member_pushed_before),
         talk_test(every_order_of_arrivals_gives_the_same_bits),
+        talk_test(contributions_go_on_in_their_next_chunks),
         talk_test(a_variable_says_how_contributions_become_one),
         talk_test(a_step_is_one_update),
         talk_test(a_contribution_may_be_of_no_pieces),
