@@ -38,6 +38,24 @@ static void elements_that_do_not_come_end_the_stream_and_are_reported(void **sta
     talk_forget(talk);
 }
 
+static void what_another_client_sends_is_no_answer(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    const struct talk_part part = large(1, 0, 20);
+
+    ask(talk, &members, 1, 10); /* given */
+    ask(talk, &members, 2, 20);
+    pass_half_leases(talk, 1);
+
+    talk_part(talk, members.push[2], &part); /* when */
+    pass_half_leases(talk, 2);
+
+    assert_true(talk_has_ended(talk, members.push[1])); /* then */
+    assert_false(talk_has_ended(talk, members.push[2]));
+    talk_forget(talk);
+}
+
 static void a_staged_part_that_does_not_give_way_is_reported(void **state)
 {
     struct talk *const talk = *state;
@@ -495,6 +513,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(elements_that_do_not_come_end_the_stream_and_are_reported),
+        talk_test(what_another_client_sends_is_no_answer),
         talk_test(a_staged_part_that_does_not_give_way_is_reported),
         talk_test(a_staged_part_that_is_committed_need_not_give_way),
         talk_test(a_staged_part_has_a_lease_each_time_that_its_room_is_wanted),
