@@ -119,6 +119,23 @@ static void what_all_pieces_of_a_part_take_is_in_what_it_asked_for(void **state)
     assert_int_equal(talk->lane->claims.bytes, 0);
 }
 
+/* The third waits for the room that the others have. */
+static void the_statistics_say_what_each_session_has_of_the_pool(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+
+    for (uint8_t i = 1; i <= 3; i++)
+        ask(talk, &members, i, 10 * i);
+
+    const wire_stats_reply *const stats = talk_stats(talk);
+
+    assert_int_equal(stats->n_sessions, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(stats->sessions[i]->staged_bytes, i < 2 ? ROOM : 0);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +143,7 @@ int main(void)
         talk_test(who_is_yet_to_join_finds_a_grant),
         talk_test(a_worker_that_crashes_after_each_contribution_always_gets_in),
         talk_test(what_all_pieces_of_a_part_take_is_in_what_it_asked_for),
+        talk_test(the_statistics_say_what_each_session_has_of_the_pool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
