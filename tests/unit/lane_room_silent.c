@@ -450,6 +450,21 @@ static void on_a_new_stream_all_about_room_is_said_again(void **state)
     talk_forget(talk);
 }
 
+static void nothing_is_said_there_of_what_another_client_has_asked_for(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+
+    ask(talk, &members, 1, 10); /* given: its room is kept */
+    talk_hang_up(talk, members.push[2]);
+    talk_forget(talk);
+
+    (void)talk_push_stream(talk, 2, 2);
+
+    assert_int_equal(talk_times_said(talk, "resend"), 0);
+    talk_forget(talk);
+}
+
 /* A ps that starts again knows which request for room the part is the answer to. */
 /* It is an ordinary part, whatever step it names. */
 static void a_part_that_is_not_synchronous_asks_again_with_a_step(void **state)
@@ -529,6 +544,7 @@ int main(void)
         talk_test(elements_that_trickle_end_the_stream),
         talk_test(who_asks_again_for_room_that_is_kept_is_told_again),
         talk_test(on_a_new_stream_all_about_room_is_said_again),
+        talk_test(nothing_is_said_there_of_what_another_client_has_asked_for),
         talk_test(the_round_of_a_staged_part_is_in_its_record),
         talk_test(after_other_large_parts_the_elements_of_a_part_are_an_answer),
         talk_test(a_large_part_that_is_done_is_to_come_again_whole),
