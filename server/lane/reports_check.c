@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reports_check.c -- does ps 0's stream have the reports that say what ps 0 is to be told? */
+/* reports_check.c -- is everything that is due to ps 0 in a report on its stream? */
 #include "reports_check.h"
 
 #include "part_state.h"
 #include "peer_state.h"
 
-/* Of those that gather what is to be said there is one, or none. */
+/* A kind of report that gathers what is due is in line once, or not at all. */
 static void check_gathering(
     const struct lane *lane, const struct report *known, bool (*is_one)(const struct report *),
     const char *what, struct check *check)
@@ -47,7 +47,7 @@ static void check_come(const struct lane *lane, struct check *check)
     for (const struct lane_session *at = peers->come.first; at != NULL && listed <= flags;
          at = at->in_come.next)
         listed++;
-    check_same(check, listed, flags, "sessions whose step ps 0 is to be told", "the lane");
+    check_same(check, listed, flags, "sessions whose step is due to ps 0", "the lane");
     if (lane->coordinator != NULL && peers->come_report == NULL && (listed > 0 || peers->says_over))
         check_object(check, "no report says to ps 0 what has come of synchronous steps");
 }
@@ -61,7 +61,7 @@ static void check_meets(const struct lane *lane, struct check *check)
     for (const struct round *at = lane->peers->meets.first; at != NULL && listed <= flags;
          at = at->in_line.next)
         listed++;
-    check_same(check, listed, flags, "rounds whose end ps 0 is to be told", "the lane");
+    check_same(check, listed, flags, "rounds whose end is due to ps 0", "the lane");
 }
 
 void reports_check(const struct lane *lane, struct check *check)

@@ -6,7 +6,7 @@
 #include "check.h"
 #include "step.h"
 
-/* What ps 0 is to be told of sessions and of rounds, and the reports that are to say it. */
+/* Steps and rounds that are due to ps 0, and the reports that say them. */
 void reports_check(const struct lane *lane, struct check *check);
 
 #endif

@@ -137,7 +137,7 @@ static void the_home_proposes_where_one_is_split_and_another_is_not(void **state
     assert_int_equal(talk_times_said(world.talk, "proposes"), 0);
 }
 
-/* Two tasks come to each of so many rounds, one of which takes it for split. */
+/* Two tasks come to each round, and one of them takes it for split. */
 static void propose_rounds(struct world *world, uint32_t rounds)
 {
     for (uint32_t round = 1; round <= rounds; round++) {
@@ -190,7 +190,7 @@ static void what_the_home_proposes_is_said_on_the_next_stream_of_ps_0(void **sta
     talk_forget(talk);
 }
 
-/* It is over here for all, before ps 0 has heard of it. */
+/* The round is over here for all before ps 0 knows it. */
 static void what_all_have_left_is_not_proposed_any_more(void **state)
 {
     struct world world;

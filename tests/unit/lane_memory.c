@@ -190,7 +190,7 @@ static void so_does_a_part_that_is_applied_at_once(void **state)
     a_part_waits_for_bytes(*state, 1u << 20);
 }
 
-/* Of the first and of the last block. */
+/* A row in the first block, and one in the last. */
 static void stage_rows(struct talk *talk, uint64_t stream)
 {
     const struct {

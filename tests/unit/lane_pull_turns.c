@@ -94,7 +94,7 @@ static void each_of_a_stream_has_its_own_time(void **state)
     talk_forget(talk);
 }
 
-/* Its reader has not taken that yet when the session ends. */
+/* The reader takes the answer after the end of the session. */
 static void one_that_ran_out_of_time_says_so_after_its_session(void **state)
 {
     struct talk *const talk = *state;

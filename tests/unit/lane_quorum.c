@@ -455,8 +455,8 @@ static void what_has_come_of_a_session_that_is_forgotten_is_not_told(void **stat
     talk_forget(talk);
 }
 
-/* Worker 1 has come to a step that is over, worker 2 to the next one as well; worker 3 has not
- * committed its contribution, and that of worker 4 waits for another push. */
+/* Worker 1 has come to a step that is over, worker 2 to the next one as well. The contribution of
+ * worker 3 waits for its commit, that of worker 4 for another push. */
 static void what_records_say_has_come_is_told_to_ps_0(void **state)
 {
     struct talk *const talk = *state;

@@ -22,7 +22,7 @@ struct run_of {
     uint64_t shard;
     bool by_rows;
     uint32_t columns;
-    uint32_t at; /* the range's first row, or how many rows the list has had */
+    uint32_t at; /* the range's first row, or the rows of the list before these */
     uint32_t count;
     int64_t rows[ROWS];
     float values[2 * ROWS];

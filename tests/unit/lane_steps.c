@@ -464,7 +464,7 @@ static void a_member_that_was_lost_before_its_first_step_fails_none(void **state
 {
     struct talk *const talk = *state;
 
-    (void)begin_with(talk, 2, 1); /* ps 0 has not said where the second one begins */
+    (void)begin_with(talk, 2, 1); /* the second one waits for its first step */
     talk_close(talk, 2);
     talk->lost = talk->shows_logs = true;
 
@@ -474,7 +474,7 @@ static void a_member_that_was_lost_before_its_first_step_fails_none(void **state
     talk_forget(talk);
 }
 
-/* It is staged here, maybe alone, and its client has not committed it. */
+/* The contribution is staged without a commit. */
 static void a_lost_member_fails_the_step_that_it_has_not_committed(void **state)
 {
     struct talk *const talk = *state;
