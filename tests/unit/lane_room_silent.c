@@ -56,6 +56,39 @@ static void what_another_client_sends_is_no_answer(void **state)
     talk_forget(talk);
 }
 
+static void a_ps_that_slept_ends_no_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+
+    ask(talk, &members, 1, 10);
+
+    talk_tick(talk, 3 * talk_config().lease_ms);
+
+    assert_false(talk_has_ended(talk, members.push[1]));
+    talk_forget(talk);
+}
+
+/* It has answered on another stream in between. */
+static void who_is_silent_again_loses_its_stream_again(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+    const struct talk_part part = large(1, 0, 20);
+
+    ask(talk, &members, 1, 20); /* given */
+    pass_half_leases(talk, 3);
+    assert_true(talk_has_ended(talk, members.push[1]));
+    const uint64_t next = talk_push_stream(talk, 1, 2);
+    talk_part(talk, next, &part);
+
+    ask(talk, &members, 2, 10); /* when its room is wanted */
+    pass_half_leases(talk, 3);
+
+    assert_true(talk_has_ended(talk, next)); /* then */
+    talk_forget(talk);
+}
+
 static void a_staged_part_that_does_not_give_way_is_reported(void **state)
 {
     struct talk *const talk = *state;
@@ -529,6 +562,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(elements_that_do_not_come_end_the_stream_and_are_reported),
         talk_test(what_another_client_sends_is_no_answer),
+        talk_test(a_ps_that_slept_ends_no_stream),
+        talk_test(who_is_silent_again_loses_its_stream_again),
         talk_test(a_staged_part_that_does_not_give_way_is_reported),
         talk_test(a_staged_part_that_is_committed_need_not_give_way),
         talk_test(a_staged_part_has_a_lease_each_time_that_its_room_is_wanted),

@@ -274,10 +274,10 @@ static void a_contribution_may_be_of_no_pieces(void **state)
 /* 1 + half a unit and a little is the next float16, when all is added up in float32. */
 static void half_types_contribute_float32(void **state)
 {
+    enum { COUNT_HALF = 40 }; /* several blocks */
     struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     uint16_t value;
-    enum { COUNT_HALF = 40 }; /* several blocks */
     float values[COUNT_HALF + 1] = {[0] = 0x1p-11f, [17] = 3, [COUNT_HALF - 1] = 4};
     struct talk_part beyond = contribution(1, values, COUNT_HALF + 1);
 
@@ -558,33 +558,29 @@ static void a_contribution_that_is_not_committed_is_missing(void **state)
     assert_non_null(strstr(text, "1 of 2 have come"));
 }
 
-/* The contribution to the second step comes first, and another push before it. */
-static void a_step_is_before_those_that_its_member_contributes_to_later(void **state)
+/* Pushes 3 and 2 come first, and push 1 names the step of push 3; so does push 5, before push 4. */
+static void a_step_is_contributed_to_once_in_whatever_order_pushes_come(void **state)
 {
     struct talk *const talk = *state;
     const struct members members = begin(talk, 2);
-    struct talk_part second = contribution(2, (float[]){1}, 1), first = second;
-    const struct talk_part beside = {
-        .sequence = 2,
-        .previous = 1,
-        .shard = VARIABLE,
-        .shards = 1,
-        .values = (float[]){1},
-        .count = 1};
+    struct talk_part part = contribution(1, (float[]){1}, 1);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
-    second.sequence = 3;
-    second.previous = 2;
-    talk_part(talk, members.push[1], &second);
-    talk_part(talk, members.push[1], &beside);
-    first.sequence = 1;
-    first.previous = 0;
-    first.step = 2; /* which is contributed to already */
-    talk_forget(talk);
+    part.sequence = 3;
+    part.previous = 2;
+    talk_part(talk, members.push[1], &part);
+    part.sequence = 2;
+    part.previous = 1;
+    part.step = 0; /* asynchronous */
+    talk_part(talk, members.push[1], &part);
+    talk_expect(talk, "staged 3\nstaged 2\n");
+    part.step = 1;
 
-    talk_part(talk, members.push[1], &first);
-
-    talk_expect(talk, "refused 1 WRONG_STEP\n");
+    for (uint64_t sequence = 1; sequence <= 5; sequence += 4) {
+        part.sequence = sequence;
+        part.previous = sequence - 1;
+        expect_refused(talk, members.push[1], &part, "WRONG_STEP", "synchronous step 1");
+    }
 }
 
 /* The contribution to the second step comes first. */
@@ -655,7 +651,7 @@ int main(void)
         talk_test(a_step_that_is_applied_while_a_member_is_lost_is_whole),
         talk_test(a_wait_for_a_step_names_some_members_and_counts_all),
         talk_test(a_contribution_that_is_not_committed_is_missing),
-        talk_test(a_step_is_before_those_that_its_member_contributes_to_later),
+        talk_test(a_step_is_contributed_to_once_in_whatever_order_pushes_come),
         talk_test(the_largest_step_that_was_contributed_to_is_seen),
         talk_test(the_contribution_of_a_chief_comes_before_those_of_workers),
     };
