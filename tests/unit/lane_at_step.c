@@ -315,6 +315,24 @@ static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
         "2, which was lost; start the run again, or start ps 0 with --on-loss continue");
 }
 
+static void a_reader_hears_at_once_of_a_step_that_is_lost(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config(); /* without records, for which all look */
+    const struct members members = begin_bare(talk, 2, 2, &config);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    pull_at(talk, members.pull, 1, 2);
+    talk->lost = true;
+    talk_close(talk, 2);
+    talk_forget(talk);
+
+    talk_decide(talk, 2, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "pulled 1 error MEMBER_LOST"), 1);
+    talk_forget(talk);
+}
+
 /* ---- waiting */
 
 /* The first one had contributed to none, the second one to two. */
@@ -499,6 +517,7 @@ int main(void)
         talk_test(a_pull_at_no_step_has_whole_steps),
         talk_test(a_ps_that_takes_no_steps_says_how_it_would),
         talk_test(steps_that_lack_a_lost_member_are_waited_for_no_longer),
+        talk_test(a_reader_hears_at_once_of_a_step_that_is_lost),
         talk_test(the_largest_step_that_there_is_is_waited_for_as_any),
         talk_test(a_wait_names_who_is_missing),
         talk_test(who_asks_for_nothing_asks_who_is_missing),
