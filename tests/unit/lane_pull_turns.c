@@ -109,6 +109,7 @@ static void one_that_ran_out_of_time_says_so_after_its_session(void **state)
     talk_pull(talk, stream, 2, SHORT, 1, 9);
     talk_tick(talk, 60000);
     talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
     talk_forget(talk);
 
     talk->deaf = 0;
