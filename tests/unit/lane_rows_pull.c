@@ -240,7 +240,7 @@ static void a_pull_of_no_rows_is_answered(void **state)
     talk_expect(talk, "pulled 7 [1]\n");
 }
 
-/* Of two pieces the first is wrong; their indices are as many as there are in the payload. */
+/* The first of two pieces is wrong; both have as many indices as the payload. */
 static void a_list_of_rows_is_of_whole_indices_from_the_first_on(void **state)
 {
     static const struct {
