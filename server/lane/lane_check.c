@@ -11,6 +11,7 @@
 #include "part_state.h"
 #include "peer_state.h"
 #include "pull_state.h"
+#include "reports_check.h"
 #include "store_check.h"
 
 #define DELETED_MAX 64u /* deleted variables that are told from each other */
@@ -775,6 +776,7 @@ void lane_check(const struct lane *lane, struct check *check)
     check_streams(&sums);
     check_operations(&sums);
     check_rounds(&sums);
+    reports_check(lane, check);
     check_store(&sums);
     check_pools(&sums);
 }

@@ -60,6 +60,8 @@ static void same_steps(const struct pair *pair, const struct turns *a, const str
     same(pair, a->taken_step, b->taken_step, "the last step that ps 0 took", "the lane");
     same(pair, a->step_begun, b->step_begun, "members that begin with step 1", "the lane");
     same(pair, a->fails_from, b->fails_from, "the first step that fails", "the lane");
+    same_text(pair, a->lost_task, b->lost_task, "lost member", "the lane");
+    same(pair, a->meet_order, b->meet_order, "the last order that ended a round", "the lane");
 }
 
 static void same_cluster(const struct pair *pair)
@@ -131,6 +133,8 @@ static void same_run(
     const struct run *was = &a->runs[i], *is = &b->runs[i];
 
     same(pair, was->sets, is->sets, "the kind of a run", whom);
+    same(pair, was->by_rows, is->by_rows, "the kind of a run", whom);
+    same(pair, shard_of(a, was)->id, shard_of(b, is)->id, "the shard of a run", whom);
     if (was->by_rows && is->by_rows) {
         same(pair, was->bytes, is->bytes, "the bytes of a run", whom);
         same(pair, was->function, is->function, "the function of a run", whom);
@@ -139,7 +143,6 @@ static void same_run(
     }
     struct reader of_a = {was->chunk, was->chunk_offset}, of_b = {is->chunk, is->chunk_offset};
 
-    same(pair, shard_of(a, was)->id, shard_of(b, is)->id, "the shard of a run", whom);
     same(pair, was->offset, is->offset, "the place of a run", whom);
     same(pair, was->bytes, is->bytes, "the bytes of a run", whom);
     same(pair, was->function, is->function, "the function of a run", whom);
@@ -198,6 +201,8 @@ static void same_part(const struct pair *pair, const struct lane_part *a, const 
     if (a->state == PART_VOID)
         return;
     same(pair, a->bytes, b->bytes, "the bytes", whom);
+    same(pair, a->eager, b->eager, "that it carries its commit", whom);
+    same(pair, a->meets, b->meets, "that it is to a round", whom);
     same(pair, a->non_finite_allowed, b->non_finite_allowed, "what is allowed", whom);
     if (memcmp(&a->weight, &b->weight, sizeof a->weight) != 0)
         differ(pair, "weight", whom);
@@ -257,6 +262,7 @@ same_session(const struct pair *pair, struct lane_session *a, const struct lane_
     same(pair, a->first_step, b->first_step, "the first step", whom);
     same(pair, a->asks_step, b->asks_step, "that its first step is asked", whom);
     same(pair, a->seen_step, b->seen_step, "the step that ps 0 was told", whom);
+    same(pair, a->taken_step, b->taken_step, "the last step that it was taken for", whom);
     same(pair, a->contributed_step, b->contributed_step, "the last contribution", whom);
     same(pair, a->role, b->role, "the role", whom);
     same(pair, a->attempt, b->attempt, "the attempt", whom);
@@ -382,11 +388,13 @@ static void same_rounds(const struct pair *pair, const struct round *first, bool
         same(pair, was->passes, is->passes, "that a round passes", whom);
         if (over) { /* else it is what is proposed */
             same(pair, (uint64_t)was->end.status, (uint64_t)is->end.status, "its end", whom);
+            same(pair, (uint64_t)was->end.reason, (uint64_t)is->end.reason, "its reason", whom);
             same_text(pair, was->end.text, is->end.text, "text of its end", whom);
         }
         for (uint32_t i = 0; i < was->meeting->task_count; i++) {
             same(pair, was->places[i].came, is->places[i].came, "who has come", whom);
             same(pair, was->places[i].heard, is->places[i].heard, "who has heard", whom);
+            same(pair, was->places[i].left, is->places[i].left, "who has left", whom);
         }
     }
 }

@@ -357,12 +357,12 @@ static void a_push_that_also_adds_counts_for_adam(void **state)
     expect_moved(talk, -0.002F);
 }
 
-/* Pushes 1, 1, 1, 1 to the shard by sgd with a rate of 0.5. */
+/* Pushes 1, 1, 1, 1 to the shard by sgd with a rate of 0.5, and a second hyperparameter. */
 static void push_with_rate(struct talk *talk, uint64_t stream, uint64_t sequence, uint64_t shard)
 {
     const float values[] = {1, 1, 1, 1};
-    wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT;
-    wire_hyperparameter *rates[] = {&rate};
+    wire_hyperparameter rate = WIRE_HYPERPARAMETER_INIT, clip = WIRE_HYPERPARAMETER_INIT;
+    wire_hyperparameter *both[] = {&rate, &clip};
     wire_function sgd = WIRE_FUNCTION_INIT;
     wire_function *functions[] = {&sgd};
     wire_piece piece = WIRE_PIECE_INIT;
@@ -373,9 +373,11 @@ static void push_with_rate(struct talk *talk, uint64_t stream, uint64_t sequence
 
     rate.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_LEARNING_RATE;
     rate.value = 0.5;
+    clip.name = SUMAC__V1__HYPERPARAMETER_NAME__HYPERPARAMETER_NAME_CLIP_VALUE;
+    clip.value = 1; /* of which there is no more */
     sgd.function = SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_SGD;
-    sgd.hyperparameters = rates;
-    sgd.n_hyperparameters = 1;
+    sgd.hyperparameters = both;
+    sgd.n_hyperparameters = 2;
     piece.shard_id = shard;
     piece.bytes = 16;
     piece.function = 1;
@@ -471,8 +473,8 @@ static void an_element_that_straddles_spans_is_checked(void **state)
     }
 }
 
-/* A part in two messages, with another session's part between them: each shard has one version in
- * the answer. */
+/* A part in two messages, with another session's part between them, whose shards come in another
+ * order: each shard has one version in the answer. */
 static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
 {
     struct talk *const talk = *state;
@@ -487,7 +489,7 @@ static void parts_of_two_sessions_may_arrive_between_each_other(void **state)
 
     both.shards = 2;
     for (int i = 0; i < 2; i++) {
-        pieces[i].shard_id = SMALL + (uint64_t)i;
+        pieces[i].shard_id = SMALL + 1 - (uint64_t)i;
         pieces[i].bytes = 8;
     }
     header.sequence = 1;

@@ -159,6 +159,28 @@ static void who_waits_for_something_else_is_told_that_it_is_too_late(void **stat
     assert_non_null(strstr(talk->text, "pulled 2 error STEP_OVER\n"));
 }
 
+/* Both are whole at once, in one step of the lane. */
+static void who_waits_for_the_first_of_two_hears_that_the_second_is_over_too(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config(); /* without records, for which all look */
+    struct members members = begin_bare(talk, 2, 2, &config);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    for (uint64_t step = 1; step <= 2; step++) {
+        const struct talk_part held = contribution(step, (float[]){1}, 1);
+        contribute(talk, members.push[1], step, (float[]){1}, 1);
+        talk_part(talk, members.push[2], &held);
+    }
+    pull_at(talk, members.pull, 1, 1);
+    talk_forget(talk);
+
+    talk_commit(talk, members.push[2], 2, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "pulled 1 error STEP_OVER"), 1);
+    talk_forget(talk);
+}
+
 static void all_messages_of_an_answer_are_of_that_step(void **state)
 {
     struct talk *const talk = *state;
@@ -269,6 +291,8 @@ static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
     pull_at(talk, members.pull, 1, 1);
     pull_at(talk, members.pull, 2, 2);
     pull_at(talk, members.pull, 3, UINT64_MAX);
+    const uint64_t beside = talk_pull_stream(talk, 1);
+    talk_pull(talk, beside, 5, VARIABLE, 1, 9); /* at no step: it waits on */
     const struct talk_part last = contribution(1, (float[]){2}, 1);
     talk_part(talk, members.push[2], &last);
     talk->lost = true;
@@ -291,22 +315,40 @@ static void steps_that_lack_a_lost_member_are_waited_for_no_longer(void **state)
         "2, which was lost; start the run again, or start ps 0 with --on-loss continue");
 }
 
+static void a_reader_hears_at_once_of_a_step_that_is_lost(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config(); /* without records, for which all look */
+    const struct members members = begin_bare(talk, 2, 2, &config);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    pull_at(talk, members.pull, 1, 2);
+    talk->lost = true;
+    talk_close(talk, 2);
+    talk_forget(talk);
+
+    talk_decide(talk, 2, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "pulled 1 error MEMBER_LOST"), 1);
+    talk_forget(talk);
+}
+
 /* ---- waiting */
 
 /* The first one had contributed to none, the second one to two. */
-static void of_two_lost_members_the_first_step_that_lacks_one_counts(void **state)
+static void lose_two(struct talk *talk, bool later_first)
 {
-    struct talk *const talk = *state;
     struct members members = begin(talk, 3);
 
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
     contribute(talk, members.push[3], 1, (float[]){1}, 1);
     contribute(talk, members.push[3], 2, (float[]){1}, 1);
     talk->lost = true;
-    talk_close(talk, 2);
-    talk_decide(talk, 2, 0, 0);
-    talk_close(talk, 3);
-    talk_decide(talk, 3, 2, 0);
+    for (uint8_t i = 0; i < 2; i++) {
+        const uint8_t member = (i == 0) == later_first ? 3 : 2;
+        talk_close(talk, member);
+        talk_decide(talk, member, member == 3 ? 2 : 0, 0);
+    }
     talk_forget(talk);
 
     pull_at(talk, members.pull, 1, 1);
@@ -314,6 +356,13 @@ static void of_two_lost_members_the_first_step_that_lacks_one_counts(void **stat
     talk_expect(talk, "pulled 1 error MEMBER_LOST\n");
     assert_non_null(strstr(talk->refused, "it lacks the contribution of worker 2"));
 }
+
+static void of_two_lost_members_the_first_step_that_lacks_one_counts(void **state)
+{
+    lose_two(*state, false);
+}
+
+static void so_it_does_when_that_one_is_lost_later(void **state) { lose_two(*state, true); }
 
 static void the_largest_step_that_there_is_is_waited_for_as_any(void **state)
 {
@@ -462,11 +511,13 @@ int main(void)
         talk_test(who_comes_too_late_is_told_the_newest_step),
         talk_test(an_answer_says_its_step),
         talk_test(who_waits_for_something_else_is_told_that_it_is_too_late),
+        talk_test(who_waits_for_the_first_of_two_hears_that_the_second_is_over_too),
         talk_test(all_messages_of_an_answer_are_of_that_step),
         talk_test(while_the_next_step_is_applied_nothing_is_of_the_one_before),
         talk_test(a_pull_at_no_step_has_whole_steps),
         talk_test(a_ps_that_takes_no_steps_says_how_it_would),
         talk_test(steps_that_lack_a_lost_member_are_waited_for_no_longer),
+        talk_test(a_reader_hears_at_once_of_a_step_that_is_lost),
         talk_test(the_largest_step_that_there_is_is_waited_for_as_any),
         talk_test(a_wait_names_who_is_missing),
         talk_test(who_asks_for_nothing_asks_who_is_missing),
@@ -474,6 +525,7 @@ int main(void)
         talk_test(who_waits_for_a_step_is_not_looked_at_for_anything_else),
         talk_test(a_wait_for_which_none_is_missing_says_so),
         talk_test(of_two_lost_members_the_first_step_that_lacks_one_counts),
+        talk_test(so_it_does_when_that_one_is_lost_later),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_grants.c (test) -- which sessions may stage parts: a closed session whose contribution waits
- * keeps its grant, and shuts nobody out. */
-#include "lane_members.h"
+ * keeps its grant, and shuts nobody out; and what a part takes of what it asked for. */
+#include <stdlib.h>
+
+#include "lane_pool.h"
+#include "part.h"
 
 /* Worker 1 has left a contribution behind, which waits: all grants are taken. */
 static struct members begin_without_a_grant(struct talk *talk, uint32_t members, uint32_t grants)
@@ -93,12 +96,54 @@ static void a_worker_that_crashes_after_each_contribution_always_gets_in(void **
     assert_non_null(strstr(talk->text, "done 1"));
 }
 
+/* It is a byte short for the second of its two pieces. */
+static void what_all_pieces_of_a_part_take_is_in_what_it_asked_for(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    const uint64_t bytes = 2 * COUNT * sizeof(float);
+    const uint64_t whole = wire_part_cost(bytes, 0, 0) - ANSWERS_COST_BYTES + 2 * PIECE_ROOM_BYTES;
+    struct talk_part part = large(1, 0, 10);
+
+    add_variable(talk, VARIABLE + 1, UPDATE_ASSIGN_ADD, SUM, COUNT);
+    part.shards = 2;
+    part.room = whole - 1;
+    talk_ask(talk, members.push[1], &part);
+    talk_expect(talk, "resend 1\n");
+
+    talk_part(talk, members.push[1], &part);
+
+    talk_expect(talk, "refused 1 MALFORMED\n");
+    assert_int_equal(strtoull(talk->expected, NULL, 10), whole - 1);
+    assert_int_equal(strtoull(talk->given, NULL, 10), whole);
+    assert_int_equal(talk->lane->claims.bytes, 0);
+}
+
+/* The third waits for the room that the others have. */
+static void the_statistics_say_what_each_session_has_of_the_pool(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+
+    for (uint8_t i = 1; i <= 3; i++)
+        ask(talk, &members, i, 10 * i);
+
+    const wire_stats_reply *const stats = talk_stats(talk);
+
+    assert_int_equal(stats->n_sessions, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(stats->sessions[i]->staged_bytes, i < 2 ? ROOM : 0);
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(a_closed_session_that_waits_keeps_its_grant_and_shuts_nobody_out),
         talk_test(who_is_yet_to_join_finds_a_grant),
         talk_test(a_worker_that_crashes_after_each_contribution_always_gets_in),
+        talk_test(what_all_pieces_of_a_part_take_is_in_what_it_asked_for),
+        talk_test(the_statistics_say_what_each_session_has_of_the_pool),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

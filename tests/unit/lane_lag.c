@@ -103,6 +103,22 @@ static void whoever_asks_says_how_far_it_is(void **state)
     talk_expect(talk, "pulled 1 [0] 0 0\n");
 }
 
+/* The last one behind comes from a step that is earlier than all were waiting for. */
+static void who_overtakes_what_is_waited_for_is_waited_for_no_longer(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk);
+
+    finish(talk, &members, 1, 9);
+    finish(talk, &members, 2, 9);
+    pull_at(talk, members.reader, 1, 5, 1);
+    talk_expect(talk, "");
+
+    finish(talk, &members, 3, 7);
+
+    talk_expect(talk, "pulled 1 [0] 0 0\n");
+}
+
 static void a_pull_without_a_bound_waits_for_nobody(void **state)
 {
     struct talk *const talk = *state;
@@ -413,6 +429,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(nobody_reads_ahead_of_the_slowest_by_more_than_the_lag),
         talk_test(whoever_asks_says_how_far_it_is),
+        talk_test(who_overtakes_what_is_waited_for_is_waited_for_no_longer),
         talk_test(a_pull_without_a_bound_waits_for_nobody),
         talk_test(a_step_counts_when_what_it_pushed_is_applied),
         talk_test(who_is_settled_or_observes_holds_up_nobody),

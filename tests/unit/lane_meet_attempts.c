@@ -322,6 +322,39 @@ static void a_later_attempt_that_came_first_is_told_when_the_others_come(void **
     heard(world, "pulled 1 error MEMBER_GONE");
 }
 
+static void all_rounds_that_it_had_come_to_end_with_that(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    replace(&world);
+    for (uint64_t round = 1; round <= 3; round++)
+        come_as(&world, AGAIN, round, 0, 2);
+
+    come_as(&world, 1, 74, 1, 1); /* when */
+
+    assert_int_equal(talk_times_said(world.talk, "pulled 4 error MEMBER_GONE"), 3); /* then */
+    heard(world, "pulled 1 error MEMBER_GONE");
+}
+
+/* Another attempt is about to join. */
+static void a_wait_names_a_task_that_had_joined(void **state)
+{
+    struct world world;
+
+    begin_attempts(&world, *state); /* given */
+    come_as(&world, 1, 1, 1, 0);
+    settle_for(&world, 2, WIRE_CLOSE_NEWER_ATTEMPT, 2);
+    talk_tick(world.talk, 2000);
+
+    const wire_stats_reply *const stats = talk_stats(world.talk); /* when */
+
+    assert_int_equal(stats->n_waits, 1); /* then */
+    assert_non_null(strstr(stats->waits[0], "worker 2 (which has no session)"));
+    assert_null(strstr(stats->waits[0], "start each missing task"));
+    talk_forget(world.talk);
+}
+
 static void a_later_attempt_does_not_take_the_place_of_the_one_that_came(void **state)
 {
     struct world world;
@@ -527,6 +560,8 @@ int main(void)
         talk_test(what_was_forgotten_of_earlier_attempts_does_not_end_rounds_of_later_ones),
         talk_test(an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones),
         talk_test(a_later_attempt_that_came_first_is_told_when_the_others_come),
+        talk_test(all_rounds_that_it_had_come_to_end_with_that),
+        talk_test(a_wait_names_a_task_that_had_joined),
         talk_test(a_later_attempt_does_not_take_the_place_of_the_one_that_came),
         talk_test(what_failed_is_forgotten_when_all_that_it_belongs_to_are_over),
         talk_test(who_names_another_attempt_as_its_own_is_refused),

@@ -74,6 +74,61 @@ static void that_it_is_done_does_not_wait_long(void **state)
     talk_expect(world.talk, "staged 1\ndone 1 []\n");
 }
 
+/* The look at pulls whose time is over comes before the answer is late. */
+static void nor_does_it_when_another_pull_runs_out_of_time(void **state)
+{
+    struct world world;
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    wire_meeting_round other = WIRE_MEETING_ROUND_INIT;
+
+    begin(&world, *state);
+    other.name = world.meeting.name;
+    other.round = 9;
+    pull.request = 3;
+    pull.meeting = &other;
+    pull.timeout_ms = 10;
+    talk_step(
+        world.talk, &(struct lane_event){
+                        .kind = LANE_EVENT_PULL, .stream = world.pull[3], .pull_request = &pull});
+    world.asks_beside = true;
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_tick(world.talk, 10);
+    talk_expect(world.talk, "pulled 3 error TIMED_OUT\n");
+
+    talk_tick(world.talk, 10);
+
+    talk_expect(world.talk, "staged 1\ndone 1 []\n");
+}
+
+static void that_it_is_staged_does_not_wait_where_it_is_to_be_committed(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.asks_beside = world.waits = true;
+
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    talk_expect(world.talk, "staged 1\n");
+}
+
+/* What each of two brought lies in a place of its own. */
+static void what_is_gathered_is_said_beside_in_one(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_GATHER;
+    world.asks_beside = true;
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    come_with(&world, 2, 5, 6, 7, 8);
+
+    assert_int_equal(
+        talk_times_said(world.talk, "beside met 1 float32 [8] [4 4] 1 2 3 4 5 6 7 8\n"), 1);
+    talk_forget(world.talk);
+}
+
 static void that_it_is_done_goes_with_what_does_not_wait(void **state)
 {
     struct world world;
@@ -297,6 +352,9 @@ int main(void)
         talk_test(one_message_each_way_when_it_is_the_last_to_come),
         talk_test(an_answer_beside_says_of_which_state_it_is),
         talk_test(that_it_is_done_does_not_wait_long),
+        talk_test(nor_does_it_when_another_pull_runs_out_of_time),
+        talk_test(that_it_is_staged_does_not_wait_where_it_is_to_be_committed),
+        talk_test(what_is_gathered_is_said_beside_in_one),
         talk_test(that_it_is_done_goes_with_what_does_not_wait),
         talk_test(what_fails_is_said_beside_too),
         talk_test(a_long_one_is_not_answered_beside),

@@ -137,6 +137,18 @@ static void the_home_proposes_where_one_is_split_and_another_is_not(void **state
     assert_int_equal(talk_times_said(world.talk, "proposes"), 0);
 }
 
+/* Two tasks come to each round, and one of them takes it for split. */
+static void propose_rounds(struct world *world, uint32_t rounds)
+{
+    for (uint32_t round = 1; round <= rounds; round++) {
+        world->meeting.round = round;
+        world->meeting.split = false;
+        come_with(world, 1, 1, 2, 3, 4);
+        world->meeting.split = true;
+        come_with(world, 2, 30, 40);
+    }
+}
+
 /* A report has at most eight rounds. */
 static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(void **state)
 {
@@ -146,13 +158,7 @@ static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(voi
     begin(&world, *state);
     struct talk *const talk = world.talk;
     talk->deaf = talk->coordinator;
-    for (uint32_t round = 1; round <= rounds; round++) { /* the first is said at once */
-        world.meeting.round = round;
-        world.meeting.split = false;
-        come_with(&world, 1, 1, 2, 3, 4);
-        world.meeting.split = true;
-        come_with(&world, 2, 30, 40);
-    }
+    propose_rounds(&world, rounds); /* the first is said at once */
     assert_int_equal(talk_times_said(talk, "proposes h"), 1);
     talk_forget(talk);
 
@@ -162,6 +168,80 @@ static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(voi
 
     assert_int_equal(talk_times_said(talk, "proposes h"), 9); /* then */
     assert_int_equal(talk_times_said(talk, "report"), 2);
+}
+
+/* The report of the second round is still to be said when the stream breaks. */
+static void what_the_home_proposes_is_said_on_the_next_stream_of_ps_0(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    struct talk *const talk = world.talk;
+    talk->deaf = talk->coordinator;
+    propose_rounds(&world, 2);
+    assert_int_equal(talk_times_said(talk, "proposes h"), 1);
+
+    talk_hang_up(talk, talk->coordinator); /* when */
+    talk_hello(talk);
+    talk_forget(talk);
+    talk_tick(talk, 1000);
+
+    assert_int_equal(talk_times_said(talk, "proposes h"), 2); /* then */
+    talk_forget(talk);
+}
+
+/* The round is over here for all before ps 0 knows it. */
+static void what_all_have_left_is_not_proposed_any_more(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    struct talk *const talk = world.talk;
+    talk->deaf = talk->coordinator;
+    propose_rounds(&world, 2);
+    for (uint8_t i = 1; i <= 2; i++)
+        leave(&world, i);
+    talk_forget(talk);
+
+    for (uint32_t i = 0; i < 9; i++) /* all that was to be said */
+        talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "proposes"), 0);
+    talk_forget(talk);
+    expect_nothing_kept(&world);
+}
+
+static void what_ps_0_has_ordered_is_not_proposed_any_more(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    struct talk *const talk = world.talk;
+    talk->deaf = talk->coordinator;
+    propose_rounds(&world, 2);
+    order_end(&world, SUMAC_FAILED_PRECONDITION); /* of the second */
+    talk_forget(talk);
+
+    for (uint32_t i = 0; i < 3; i++)
+        talk_writable(talk, talk->coordinator);
+
+    assert_int_equal(talk_times_said(talk, "proposes"), 0);
+    talk_forget(talk);
+}
+
+static void who_asks_before_anybody_comes_hears_what_ps_0_orders(void **state)
+{
+    struct world world;
+
+    begin(&world, *state);
+    world.meeting.split = true;
+    ask(&world, 1);
+    talk_forget(world.talk);
+
+    order_end(&world, SUMAC_DEADLINE_EXCEEDED);
+
+    assert_int_equal(talk_times_said(world.talk, "pulled 1 error"), 1);
+    talk_forget(world.talk);
 }
 
 static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(void **state)
@@ -389,6 +469,10 @@ int main(void)
         talk_test(what_the_home_has_proposed_waits_for_its_order),
         talk_test(nor_does_it_end_without_who_is_settled),
         talk_test(what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report),
+        talk_test(what_the_home_proposes_is_said_on_the_next_stream_of_ps_0),
+        talk_test(what_all_have_left_is_not_proposed_any_more),
+        talk_test(what_ps_0_has_ordered_is_not_proposed_any_more),
+        talk_test(who_asks_before_anybody_comes_hears_what_ps_0_orders),
         talk_test(what_the_home_proposes_waits_for_the_records_of_all_that_it_says),
     };
 

@@ -401,6 +401,81 @@ static void that_another_task_has_left_ends_no_round(void **state)
     talk_forget(talk);
 }
 
+static void nor_does_one_that_leaves_meanwhile(void **state)
+{
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin(&world, talk);
+    come_with(&world, 1, 1, 2, 3, 4);
+
+    leave(&world, 3);
+
+    come_with(&world, 2, 10, 20, 30, 40);
+    ask(&world, 1);
+    assert_int_equal(talk_times_said(talk, "met 1 float32 [4] 11 22 33 44\n"), 1);
+    talk_forget(talk);
+}
+
+/* The round is over with the first of them. */
+static void who_comes_after_several_have_left_hears_that_one_is_gone(void **state)
+{
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin(&world, talk);
+    world.meeting.n_tasks = 3;
+    for (uint8_t i = 2; i <= 3; i++)
+        leave(&world, i);
+    come_with(&world, 1, 1, 2, 3, 4);
+    talk_forget(talk);
+
+    ask(&world, 1);
+
+    talk_expect(talk, "pulled 1 error MEMBER_GONE\n");
+    assert_non_null(strstr(talk->refused, "worker 2 did not contribute"));
+}
+
+static void weights_do_not_matter_for_a_sum(void **state)
+{
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin(&world, talk);
+    for (world.meeting.round = 1; world.meeting.round <= 2; world.meeting.round++) {
+        world.weight = world.meeting.round == 1 ? 0 : 1e-300; /* no mean is divided by these */
+        for (uint8_t i = 1; i <= 2; i++)
+            come_with(&world, i, 1, 2, 3, 4);
+        talk_forget(talk);
+
+        ask(&world, 1);
+
+        talk_expect(talk, "met 1 float32 [4] 2 4 6 8\n");
+    }
+}
+
+static void allow_any(wire_part *header, wire_piece *piece)
+{
+    (void)piece;
+    header->non_finite_allowed = true;
+}
+
+static void what_is_not_finite_meets_where_that_is_allowed(void **state)
+{
+    struct talk *const talk = *state;
+    struct world world;
+
+    begin(&world, talk);
+    world.spoil = allow_any;
+    come_with(&world, 1, __builtin_inff(), 2, 3, 4);
+    come_with(&world, 2, 1, 2, 3, 4);
+    talk_forget(talk);
+
+    ask(&world, 1);
+
+    talk_expect(talk, "met 1 float32 [4] inf 4 6 8\n");
+}
+
 /* A chief has the same index. */
 static void a_wait_says_where_a_task_that_has_never_joined_is_expected(void **state)
 {
@@ -426,7 +501,8 @@ static void a_wait_says_where_a_task_that_has_never_joined_is_expected(void **st
     const wire_stats_reply *const stats = talk_stats(talk);
 
     assert_int_equal(stats->n_waits, 1);
-    assert_non_null(strstr(stats->waits[0], "for worker 2 (at w:2, never joined)"));
+    assert_non_null(
+        strstr(stats->waits[0], "for worker 2 (at w:2, never joined); start each missing task"));
     talk_forget(talk);
 }
 
@@ -445,6 +521,10 @@ int main(void)
         talk_test(the_statistics_say_what_a_pull_of_a_round_waits_for),
         talk_test(a_wait_says_where_a_task_that_has_never_joined_is_expected),
         talk_test(that_another_task_has_left_ends_no_round),
+        talk_test(nor_does_one_that_leaves_meanwhile),
+        talk_test(who_comes_after_several_have_left_hears_that_one_is_gone),
+        talk_test(weights_do_not_matter_for_a_sum),
+        talk_test(what_is_not_finite_meets_where_that_is_allowed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,6 +190,66 @@ static void so_does_a_part_that_is_applied_at_once(void **state)
     a_part_waits_for_bytes(*state, 1u << 20);
 }
 
+/* A row in the first block, and one in the last. */
+static void stage_rows(struct talk *talk, uint64_t stream)
+{
+    const struct {
+        int64_t rows[2];
+        float values[2];
+    } payload = {{0, ELEMENTS - 1}, {1, 1}};
+    wire_piece indices = WIRE_PIECE_INIT, values = WIRE_PIECE_INIT;
+    wire_piece *pieces[] = {&indices, &values};
+    wire_part part = WIRE_PART_INIT, *parts[] = {&part};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    indices.shard_id = values.shard_id = LONG;
+    indices.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    indices.bytes = sizeof payload.rows;
+    values.bytes = sizeof payload.values;
+    part.sequence = 1;
+    part.first = part.last = true;
+    part.bytes = sizeof payload;
+    part.pieces = pieces;
+    part.n_pieces = 2;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, &payload, sizeof payload);
+    talk_expect(talk, "staged 1\n");
+}
+
+static void rows_wait_for_bytes(struct talk *talk, uint32_t inline_bytes)
+{
+    const struct streams streams = begin(talk, inline_bytes, 0);
+    static float held[ELEMENTS];
+
+    talk->holds_released = true;
+    talk_pull(talk, streams.pull, 1, LONG, 1, 0); /* given: all is read, nothing released */
+    talk_forget(talk);
+    stage_rows(talk, streams.push);
+
+    no_more_memory(talk, 0);
+    talk_commit(talk, streams.push, 1, 0, 0);
+    talk_expect(talk, "");
+    talk_release(talk);
+
+    talk->scarce = false;
+    talk_expect(talk, "done 1 [1]\n");
+    assert_int_equal(lane_peek(talk->lane, LONG, (uint8_t *)held, sizeof held), sizeof held);
+    assert_number_equal(held[0], 1);
+    assert_number_equal(held[1], 0);
+    assert_number_equal(held[ELEMENTS - 1], 1);
+}
+
+static void rows_that_are_vector_work_wait_for_them(void **state)
+{
+    rows_wait_for_bytes(*state, 8);
+}
+
+static void so_do_rows_that_are_applied_at_once(void **state)
+{
+    rows_wait_for_bytes(*state, 1u << 20);
+}
+
 /* Its vector work is out; when bytes are released, it is the one that waits for them that goes on.
  */
 static void an_older_part_that_waits_for_nothing_is_left_alone(void **state)
@@ -571,6 +631,8 @@ int main(void)
         talk_test(the_oldest_reader_is_given_up_first),
         talk_test(vector_work_waits_for_bytes_that_are_on_their_way),
         talk_test(so_does_a_part_that_is_applied_at_once),
+        talk_test(rows_that_are_vector_work_wait_for_them),
+        talk_test(so_do_rows_that_are_applied_at_once),
         talk_test(an_older_part_that_waits_for_nothing_is_left_alone),
         talk_test(a_ps_that_is_told_to_stop_waits_for_such_a_part),
         talk_test(after_any_number_of_blocks_a_part_that_was_taken_is_applied),

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -61,6 +62,60 @@ static void one_before_another_that_is_cancelled_is_answered(void **state)
     talk_writable(talk, stream);
 
     talk_expect(talk, "pulled 2 [0] 0 0 0 0\n");
+}
+
+/* After pushes that never come; the first may wait longer. */
+static void each_of_a_stream_has_its_own_time(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    talk_forget(talk);
+    for (pull.request = 1; pull.request <= 3; pull.request++) {
+        pull.timeout_ms = 4000 - 1000 * (uint32_t)pull.request;
+        pull.after_sequence = 9;
+        talk_step(
+            talk,
+            &(struct lane_event){.kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull});
+    }
+
+    for (uint32_t request = 3; request >= 1; request--) {
+        char expected[64];
+        talk_forget(talk);
+        talk_tick(talk, 1000);
+        (void)snprintf(expected, sizeof expected, "pulled %u error TIMED_OUT\n", request);
+        assert_int_equal(talk_times_said(talk, expected), 1);
+        assert_int_equal(talk_times_said(talk, "pulled"), 1);
+    }
+    talk_forget(talk);
+}
+
+/* The reader takes the answer after the end of the session. */
+static void one_that_ran_out_of_time_says_so_after_its_session(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, SHORT, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    talk->deaf = stream;
+    talk_pull(talk, stream, 1, SHORT, 1, 0); /* its answer is not taken */
+    talk_pull(talk, stream, 2, SHORT, 1, 9);
+    talk_tick(talk, 60000);
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+    talk_forget(talk);
+
+    talk->deaf = 0;
+    talk_writable(talk, stream);
+
+    talk_expect(talk, "pulled 2 error TIMED_OUT\n");
 }
 
 static void a_piece_says_which_bytes_of_its_shard_it_has(void **state)
@@ -204,6 +259,8 @@ int main(void)
         talk_test(statistics_say_what_is_kept_for_one_that_is_under_way),
         talk_test(one_that_a_step_has_no_time_for_keeps_its_turn),
         talk_test(one_that_takes_several_steps_is_refused_for_how_it_wants_its_bytes),
+        talk_test(each_of_a_stream_has_its_own_time),
+        talk_test(one_that_ran_out_of_time_says_so_after_its_session),
         talk_test(a_piece_says_which_bytes_of_its_shard_it_has),
     };
 

@@ -38,6 +38,57 @@ static void elements_that_do_not_come_end_the_stream_and_are_reported(void **sta
     talk_forget(talk);
 }
 
+static void what_another_client_sends_is_no_answer(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+    const struct talk_part part = large(1, 0, 20);
+
+    ask(talk, &members, 1, 10); /* given */
+    ask(talk, &members, 2, 20);
+    pass_half_leases(talk, 1);
+
+    talk_part(talk, members.push[2], &part); /* when */
+    pass_half_leases(talk, 2);
+
+    assert_true(talk_has_ended(talk, members.push[1])); /* then */
+    assert_false(talk_has_ended(talk, members.push[2]));
+    talk_forget(talk);
+}
+
+static void a_ps_that_slept_ends_no_stream(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+
+    ask(talk, &members, 1, 10);
+
+    talk_tick(talk, 3 * talk_config().lease_ms);
+
+    assert_false(talk_has_ended(talk, members.push[1]));
+    talk_forget(talk);
+}
+
+/* It has answered on another stream in between. */
+static void who_is_silent_again_loses_its_stream_again(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+    const struct talk_part part = large(1, 0, 20);
+
+    ask(talk, &members, 1, 20); /* given */
+    pass_half_leases(talk, 3);
+    assert_true(talk_has_ended(talk, members.push[1]));
+    const uint64_t next = talk_push_stream(talk, 1, 2);
+    talk_part(talk, next, &part);
+
+    ask(talk, &members, 2, 10); /* when its room is wanted */
+    pass_half_leases(talk, 3);
+
+    assert_true(talk_has_ended(talk, next)); /* then */
+    talk_forget(talk);
+}
+
 static void a_staged_part_that_does_not_give_way_is_reported(void **state)
 {
     struct talk *const talk = *state;
@@ -432,6 +483,21 @@ static void on_a_new_stream_all_about_room_is_said_again(void **state)
     talk_forget(talk);
 }
 
+static void nothing_is_said_there_of_what_another_client_has_asked_for(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, POOL);
+
+    ask(talk, &members, 1, 10); /* given: its room is kept */
+    talk_hang_up(talk, members.push[2]);
+    talk_forget(talk);
+
+    (void)talk_push_stream(talk, 2, 2);
+
+    assert_int_equal(talk_times_said(talk, "resend"), 0);
+    talk_forget(talk);
+}
+
 /* A ps that starts again knows which request for room the part is the answer to. */
 /* It is an ordinary part, whatever step it names. */
 static void a_part_that_is_not_synchronous_asks_again_with_a_step(void **state)
@@ -495,6 +561,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(elements_that_do_not_come_end_the_stream_and_are_reported),
+        talk_test(what_another_client_sends_is_no_answer),
+        talk_test(a_ps_that_slept_ends_no_stream),
+        talk_test(who_is_silent_again_loses_its_stream_again),
         talk_test(a_staged_part_that_does_not_give_way_is_reported),
         talk_test(a_staged_part_that_is_committed_need_not_give_way),
         talk_test(a_staged_part_has_a_lease_each_time_that_its_room_is_wanted),
@@ -510,6 +579,7 @@ int main(void)
         talk_test(elements_that_trickle_end_the_stream),
         talk_test(who_asks_again_for_room_that_is_kept_is_told_again),
         talk_test(on_a_new_stream_all_about_room_is_said_again),
+        talk_test(nothing_is_said_there_of_what_another_client_has_asked_for),
         talk_test(the_round_of_a_staged_part_is_in_its_record),
         talk_test(after_other_large_parts_the_elements_of_a_part_are_an_answer),
         talk_test(a_large_part_that_is_done_is_to_come_again_whole),

@@ -240,6 +240,70 @@ static void a_pull_of_no_rows_is_answered(void **state)
     talk_expect(talk, "pulled 7 [1]\n");
 }
 
+/* The first of two pieces is wrong; both have as many indices as the payload. */
+static void a_list_of_rows_is_of_whole_indices_from_the_first_on(void **state)
+{
+    static const struct {
+        uint64_t offset_bytes, bytes;
+    } wrong[] = {{0, 12}, {8, 8}};
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const int64_t rows[] = {3, 4};
+    const struct span span = {(const uint8_t *)rows, sizeof rows};
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        wire_piece first = WIRE_PIECE_INIT, second, *pieces[] = {&first, &second};
+        wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+        first.shard_id = TABLE;
+        first.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+        second = first;
+        first.offset_bytes = wrong[i].offset_bytes;
+        first.bytes = wrong[i].bytes;
+        second.bytes = sizeof rows - first.bytes;
+        request.request = 7;
+        request.pieces = pieces;
+        request.n_pieces = 2;
+        talk_step(
+            talk, &(struct lane_event){
+                      .kind = LANE_EVENT_PULL,
+                      .stream = stream,
+                      .pull_request = &request,
+                      .payload = &span,
+                      .payload_spans = 1});
+
+        talk_expect(talk, "pulled 7 error WRONG_SHAPE\n");
+        assert_non_null(strstr(talk->refused, "a list comes whole, from 0 on"));
+    }
+}
+
+static void rows_of_a_table_without_columns_are_answered(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const int64_t row = 3;
+    const struct span span = {(const uint8_t *)&row, sizeof row};
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_pull_request request = WIRE_PULL_REQUEST_INIT;
+
+    talk_add(talk, 9, 4, 0, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_forget(talk);
+    piece.shard_id = 9;
+    piece.kind = SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES;
+    piece.bytes = sizeof row;
+    request.request = 7;
+    request.pieces = pieces;
+    request.n_pieces = 1;
+    talk_step(
+        talk, &(struct lane_event){
+                  .kind = LANE_EVENT_PULL,
+                  .stream = stream,
+                  .pull_request = &request,
+                  .payload = &span,
+                  .payload_spans = 1});
+
+    talk_expect(talk, "pulled 7 [0]\n");
+}
+
 /* The first piece has more rows than an answer takes. */
 static void a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own(void **state)
 {
@@ -411,6 +475,8 @@ int main(void)
         talk_test(an_answer_has_so_many_rows_at_most),
         talk_test(each_row_may_be_lent_in_two_runs),
         talk_test(a_pull_of_no_rows_is_answered),
+        talk_test(rows_of_a_table_without_columns_are_answered),
+        talk_test(a_list_of_rows_is_of_whole_indices_from_the_first_on),
         talk_test(rows_of_none_assign_nothing),
         talk_test(a_piece_that_goes_on_in_the_next_message_is_the_last_of_its_own),
         talk_test(each_piece_has_its_own_rows),

@@ -195,6 +195,22 @@ static void rows_beside_a_range_of_another_member_are_refused(void **state)
                        "by index of shard 10"));
 }
 
+static void a_range_beside_rows_of_another_member_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin_table(talk, 2, UPDATE_ASSIGN_ADD, SUM);
+    const struct talk_part range = contribution(1, (float[]){1, 1}, 2);
+    const struct rows_of rows = {1, 1, {0}, {1, 2}};
+
+    talk_part(talk, members.push[1], &range);
+    talk_forget(talk);
+    contribute_rows(talk, members.push[2], 1, &rows);
+
+    assert_int_equal(talk_times_said(talk, "refused 1 STEP_DIFFERS"), 1);
+    assert_non_null(strstr(talk->refused, "rows by index of shard 10"));
+    talk_forget(talk);
+}
+
 /* Members send float32 to a variable of a half type, by rows as well. */
 static void rows_of_a_half_type_are_contributed_in_float32(void **state)
 {
@@ -207,7 +223,7 @@ static void rows_of_a_half_type_are_contributed_in_float32(void **state)
         talk, VARIABLE, ROWS, COLUMNS, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
     talk_forget(talk);
 
-    contribute_rows(talk, members.push[1], 1, &(struct rows_of){1, 1, {2}, {0x1p-11f, 2}});
+    contribute_rows(talk, members.push[1], 1, &(struct rows_of){1, 2, {5, 2}, {8, 9, 0x1p-11f, 2}});
     contribute_rows(talk, members.push[2], 1, &(struct rows_of){1, 1, {2}, {0x1p-22f, 4}});
 
     talk_pull(talk, members.pull, 1, VARIABLE, 1, 0);
@@ -216,6 +232,8 @@ static void rows_of_a_half_type_are_contributed_in_float32(void **state)
     assert_int_equal(values[2 * COLUMNS], float16_of_float32(1 + 0x1p-10f));
     assert_int_equal(values[2 * COLUMNS + 1], float16_of_float32(7));
     assert_int_equal(values[0], float16_of_float32(1));
+    assert_int_equal(values[5 * COLUMNS], float16_of_float32(9));
+    assert_int_equal(values[5 * COLUMNS + 1], float16_of_float32(10));
 }
 
 static void rows_for_a_variable_that_adds_nothing_up_are_refused(void **state)
@@ -240,6 +258,7 @@ int main(void)
         talk_test(the_first_members_rows_count_whatever_they_weigh),
         talk_test(each_member_has_its_own_scale),
         talk_test(rows_beside_a_range_of_another_member_are_refused),
+        talk_test(a_range_beside_rows_of_another_member_is_refused),
         talk_test(rows_of_a_half_type_are_contributed_in_float32),
         talk_test(rows_for_a_variable_that_adds_nothing_up_are_refused),
     };

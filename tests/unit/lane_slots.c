@@ -179,6 +179,88 @@ static void each_slot_is_read_by_its_number(void **state)
     talk_forget(talk);
 }
 
+/* The elements of a slot are float32, those of the value two bytes. */
+static void a_slot_is_read_by_whole_elements_of_its_own_type(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+
+    talk_start(talk, &config);
+    talk_add(talk, TABLE, 40, 4, SUMAC_BFLOAT16, UPDATE_MOMENTUM, WIRE_INITIALIZER_ZEROS);
+    const uint64_t reader = talk_pull_stream(talk, 0);
+    piece.shard_id = TABLE;
+    piece.kind = (Sumac__V1__Piece__Kind)WIRE_PIECE_SLOT_VALUE;
+    piece.offset_bytes = 2;
+    piece.bytes = 4;
+    pull.request = 7;
+    pull.pieces = pieces;
+    pull.n_pieces = 1;
+    talk_forget(talk);
+
+    talk_step(
+        talk,
+        &(struct lane_event){.kind = LANE_EVENT_PULL, .stream = reader, .pull_request = &pull});
+
+    talk_expect(talk, "pulled 7 error WRONG_SHAPE\n");
+}
+
+/* More pieces than one step looks at. */
+static void slots_of_many_pieces_are_each_read_by_its_number(void **state)
+{
+    enum { count = 1200 };
+    static wire_piece pieces[count];
+    static wire_piece *pointers[count];
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    const float *const pulled = (const float *)(const void *)talk->pulled;
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_variable(talk, MOMENTUM, 40, UPDATE_ADAM);
+    const uint64_t stream = talk_push_stream(talk, 1, 1), reader = talk_pull_stream(talk, 1);
+    push(talk, stream, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        pieces[i] = (wire_piece)WIRE_PIECE_INIT;
+        pieces[i].shard_id = MOMENTUM;
+        pieces[i].kind = (Sumac__V1__Piece__Kind)WIRE_PIECE_SLOT_VALUE;
+        pieces[i].slot = i % 2;
+        pieces[i].offset_bytes = 8;
+        pieces[i].bytes = 4;
+        pointers[i] = &pieces[i];
+    }
+    pull.request = 7;
+    pull.pieces = pointers;
+    pull.n_pieces = count;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = reader, .pull_request = &pull};
+    talk_step(talk, &event);
+    assert_true(talk_says_in_time(talk, "pulled 7 [1", talk->now_us));
+    assert_int_equal(talk->pulled_bytes, count * sizeof(float));
+    for (uint32_t i = 0; i < count; i += 2) {
+        assert_true(pulled[i] > 0.09F && pulled[i] < 0.11F);
+        assert_true(pulled[i + 1] > 0.0009F && pulled[i + 1] < 0.0011F);
+    }
+
+    const struct {
+        uint32_t slot;
+        uint64_t offset_bytes;
+        const char *said;
+    } wrong[] = {
+        {9, 8, "pulled 7 error MISSING_SLOTS"},
+        {0, UINT64_C(1) << 63 | 8, "pulled 7 error WRONG_SHAPE"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) { /* the last of them */
+        pieces[count - 1].slot = wrong[i].slot;
+        pieces[count - 1].offset_bytes = wrong[i].offset_bytes;
+        talk_forget(talk);
+        talk_step(talk, &event);
+        assert_true(talk_says_in_time(talk, wrong[i].said, talk->now_us));
+    }
+    talk_forget(talk);
+}
+
 /* Two lists of versions lie side by side: the old one until its reader is done. */
 static void a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin(void **state)
 {
@@ -223,6 +305,8 @@ int main(void)
         talk_test(the_slot_of_a_row_is_read_as_it_was),
         talk_test(a_push_to_the_end_of_a_block_that_is_read_keeps_its_begin),
         talk_test(each_slot_is_read_by_its_number),
+        talk_test(a_slot_is_read_by_whole_elements_of_its_own_type),
+        talk_test(slots_of_many_pieces_are_each_read_by_its_number),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,35 @@ static void every_order_of_arrivals_gives_the_same_bits(void **state)
     }
 }
 
+/* Chunks of 1 MiB, which end within a slice: the contributions begin within a block. */
+static void contributions_go_on_in_their_next_chunks(void **state)
+{
+    enum { ELEMENTS = 300000, FIRST = 4 };
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    static float values[ELEMENTS], held[FIRST + ELEMENTS];
+
+    config.staging_bytes_max = 64u << 20;
+    config.block_bytes = 4096;
+    const struct members members = begin_bare(talk, 2, 2, &config);
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, FIRST + ELEMENTS);
+    for (uint32_t i = 0; i < 12; i++) /* it is filled */
+        talk_tick(talk, 0);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        values[i] = (float)i;
+    for (uint32_t m = 1; m <= 2; m++) {
+        struct talk_part part = contribution(1, values, ELEMENTS);
+        part.offset = FIRST;
+        talk_part_in_steps(talk, members.push[m], &part, 50001);
+        talk_commit(talk, members.push[m], 1, 0, 0);
+    }
+
+    assert_int_equal(lane_peek(talk->lane, VARIABLE, (uint8_t *)held, sizeof held), sizeof held);
+    for (uint32_t i = 0; i < ELEMENTS; i++)
+        assert_true(held[FIRST + i] >= 2 * values[i] && held[FIRST + i] <= 2 * values[i]);
+    talk_forget(talk);
+}
+
 static void a_variable_says_how_contributions_become_one(void **state)
 {
     static const struct {
@@ -245,30 +274,39 @@ static void a_contribution_may_be_of_no_pieces(void **state)
 /* 1 + half a unit and a little is the next float16, when all is added up in float32. */
 static void half_types_contribute_float32(void **state)
 {
+    enum { COUNT_HALF = 40 }; /* several blocks */
     struct talk *const talk = *state;
     struct members members = begin(talk, 2);
     uint16_t value;
-    struct talk_part beyond = contribution(1, (float[]){1, 2, 3}, 3);
+    float values[COUNT_HALF + 1] = {[0] = 0x1p-11f, [17] = 3, [COUNT_HALF - 1] = 4};
+    struct talk_part beyond = contribution(1, values, COUNT_HALF + 1);
 
     talk->aggregation = SUM;
-    talk_add(talk, VARIABLE, 2, 1, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
+    talk_add(
+        talk, VARIABLE, COUNT_HALF, 1, SUMAC_FLOAT16, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ONES);
     talk_forget(talk);
 
-    contribute(talk, members.push[1], 1, (float[]){0x1p-11f, 0}, 2);
-    contribute(talk, members.push[2], 1, (float[]){0x1p-22f, 1}, 2);
+    const struct talk_part first = contribution(1, values, COUNT_HALF);
+    talk_part_in_steps(talk, members.push[1], &first, 7); /* pieces that continue each other */
+    talk_commit(talk, members.push[1], 1, 0, 0);
+    contribute(talk, members.push[2], 1, (float[COUNT_HALF]){0x1p-22f, 1}, COUNT_HALF);
     talk_expect(talk, "staged 1\nstaged 1\ndone 1 [1]\ndone 1 [1]\n");
     talk_pull(talk, members.pull, 1, VARIABLE, 1, 0);
     memcpy(&value, talk->pulled, sizeof value);
     assert_int_equal(value, float16_of_float32(1 + 0x1p-10f));
     memcpy(&value, talk->pulled + sizeof value, sizeof value);
     assert_int_equal(value, float16_of_float32(2));
+    memcpy(&value, talk->pulled + 17 * sizeof value, sizeof value);
+    assert_int_equal(value, float16_of_float32(4));
+    memcpy(&value, talk->pulled + (COUNT_HALF - 1) * sizeof value, sizeof value);
+    assert_int_equal(value, float16_of_float32(5));
 
     talk_forget(talk);
     beyond.sequence = beyond.step = 2;
     beyond.previous = 1;
     talk_part(talk, members.push[1], &beyond);
     talk_expect(talk, "refused 2 WRONG_SHAPE\n");
-    assert_non_null(strstr(talk->refused, "12 bytes at 0 of a shard of 8 bytes of float32"));
+    assert_non_null(strstr(talk->refused, "164 bytes at 0 of a shard of 160 bytes of float32"));
 }
 
 static void what_is_pushed_in_between_waits_for_a_large_step(void **state)
@@ -422,6 +460,66 @@ static void a_lost_member_fails_no_step_before_its_first(void **state)
         talk_times_said(talk, "fails the synchronous steps from 5 on: they lack worker 2"), 1);
 }
 
+static void a_member_that_was_lost_before_its_first_step_fails_none(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin_with(talk, 2, 1); /* the second one waits for its first step */
+    talk_close(talk, 2);
+    talk->lost = talk->shows_logs = true;
+
+    talk_decide(talk, 2, 0, 0);
+
+    assert_int_equal(talk_times_said(talk, "fails the synchronous steps"), 0);
+    talk_forget(talk);
+}
+
+/* The contribution is staged without a commit. */
+static void a_lost_member_fails_the_step_that_it_has_not_committed(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    const struct talk_part part = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    talk_part(talk, members.push[1], &part);
+    talk_close(talk, 1);
+    talk->lost = talk->shows_logs = true;
+
+    talk_decide(talk, 1, 0, 0);
+
+    assert_int_equal(
+        talk_times_said(talk, "fails the synchronous steps from 1 on: they lack worker 1"), 1);
+    talk_forget(talk);
+}
+
+/* Its own contribution to the step that fails waits behind the one that is being applied. */
+static void a_step_that_is_applied_while_a_member_is_lost_is_whole(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    float values[COUNT] = {1};
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, COUNT);
+    talk->holds_compute = true;
+    contribute(talk, members.push[1], 1, values, COUNT);
+    contribute(talk, members.push[1], 2, values, COUNT);
+    contribute(talk, members.push[2], 1, values, COUNT);
+    talk_close(talk, 2);
+    talk->lost = true;
+    talk_decide(talk, 2, 1, 0);
+    talk_forget(talk);
+
+    talk_compute(talk);
+
+    assert_int_equal(talk_times_said(talk, "done 1 [1]"), 2);
+    assert_int_equal(talk_times_said(talk, "refused 2 MEMBER_LOST"), 1);
+    assert_int_equal(talk_times_said(talk, "done 2 voided"), 1);
+    talk_forget(talk);
+    read_values(talk, &members, values, COUNT);
+    assert_true(values[0] >= 2 && values[0] <= 2);
+}
+
 static void a_wait_for_a_step_names_some_members_and_counts_all(void **state)
 {
     struct talk *const talk = *state;
@@ -458,6 +556,31 @@ static void a_contribution_that_is_not_committed_is_missing(void **state)
     assert_non_null(strstr(lane_step_missing(talk->lane, text, sizeof text), "worker 2 "));
     lane_step_describe_wait(talk->lane, text, sizeof text);
     assert_non_null(strstr(text, "1 of 2 have come"));
+}
+
+/* Pushes 3 and 2 come first, and push 1 names the step of push 3; so does push 5, before push 4. */
+static void a_step_is_contributed_to_once_in_whatever_order_pushes_come(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = begin(talk, 2);
+    struct talk_part part = contribution(1, (float[]){1}, 1);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    part.sequence = 3;
+    part.previous = 2;
+    talk_part(talk, members.push[1], &part);
+    part.sequence = 2;
+    part.previous = 1;
+    part.step = 0; /* asynchronous */
+    talk_part(talk, members.push[1], &part);
+    talk_expect(talk, "staged 3\nstaged 2\n");
+    part.step = 1;
+
+    for (uint64_t sequence = 1; sequence <= 5; sequence += 4) {
+        part.sequence = sequence;
+        part.previous = sequence - 1;
+        expect_refused(talk, members.push[1], &part, "WRONG_STEP", "synchronous step 1");
+    }
 }
 
 /* The contribution to the second step comes first. */
@@ -512,6 +635,7 @@ int main(void)
         talk_test(a_member_that_could_not_be_opened_here_has_come_when_it_is_decided),
         talk_test(a_contribution_waits_for_what_its_member_pushed_before),
         talk_test(every_order_of_arrivals_gives_the_same_bits),
+        talk_test(contributions_go_on_in_their_next_chunks),
         talk_test(a_variable_says_how_contributions_become_one),
         talk_test(a_step_is_one_update),
         talk_test(a_contribution_may_be_of_no_pieces),
@@ -522,8 +646,12 @@ int main(void)
         talk_test(the_first_contribution_is_taken_with_its_scale),
         talk_test(a_lost_member_fails_the_steps_behind_its_last_contribution),
         talk_test(a_lost_member_fails_no_step_before_its_first),
+        talk_test(a_member_that_was_lost_before_its_first_step_fails_none),
+        talk_test(a_lost_member_fails_the_step_that_it_has_not_committed),
+        talk_test(a_step_that_is_applied_while_a_member_is_lost_is_whole),
         talk_test(a_wait_for_a_step_names_some_members_and_counts_all),
         talk_test(a_contribution_that_is_not_committed_is_missing),
+        talk_test(a_step_is_contributed_to_once_in_whatever_order_pushes_come),
         talk_test(the_largest_step_that_was_contributed_to_is_seen),
         talk_test(the_contribution_of_a_chief_comes_before_those_of_workers),
     };

@@ -10,6 +10,7 @@
 
 #include "lane_opened.h"
 #include "part_state.h"
+#include "peer_state.h"
 
 static const struct lane_session *session_of_closed(const struct talk *talk)
 {
@@ -52,6 +53,31 @@ static void a_reader_may_leave_out_what_it_does_not_know(void **state)
     talk_pull(talk, stream, 7, VARIABLE, 1, 0);
 
     talk_expect(talk, "pulled 7 [0] 0 0 0 0\n");
+}
+
+/* Else the pushes of another run, or from before a restart, would count. */
+static void a_push_stream_says_which_start_of_the_ps_it_is_for(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    for (uint32_t i = 0; i < 2; i++) {
+        wire_hello hello = WIRE_HELLO_INIT;
+        wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+        uint8_t id[16];
+        const uint64_t stream = talk_stream(talk, LANE_STREAM_PUSH);
+        hello.protocol_version = WIRE_PROTOCOL_VERSION;
+        hello.session_id = talk_id(1, id);
+        hello.generation = 7 + i;
+        hello.epoch = i == 0 ? 0 : talk->lane->epoch;
+        hello.ps_incarnation = i == 0 ? talk->lane->config.incarnation : 0;
+        request.hello = &hello;
+
+        talk_push(talk, stream, &request, NULL, 0);
+
+        talk_expect(talk, "greeting\n");
+        assert_null(lane_stream_find(talk->lane, stream)->session);
+    }
 }
 
 /* One session more than are remembered is closed, and the other one has a part that is not applied
@@ -192,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(of_refusals_nothing_is_said_again_because_a_reader_comes),
         talk_test(a_reader_may_leave_out_what_it_does_not_know),
+        talk_test(a_push_stream_says_which_start_of_the_ps_it_is_for),
         talk_test(the_session_that_was_closed_last_is_remembered_whatever_others_keep),
         talk_test(what_was_said_to_who_is_closed_is_not_kept),
         talk_test(who_is_alive_is_told_when_ps_0_reads_on),

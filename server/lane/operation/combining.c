@@ -47,7 +47,7 @@ static void begin(struct lane *lane, const struct round *round)
     const struct meeting_share share = meeting_share(round->meeting, lane->index, lane->ps_count);
 
     assert(combining->compute.job == 0);
-    combining->done = 0;
+    assert(combining->done == 0);
     combining->elements = share.bytes / dtype_bytes(meeting_contribution_dtype(round->meeting));
     combining->sources = (struct update_sources){.find = find_bytes, .context = round};
     combining->weight = 0;

@@ -677,7 +677,6 @@ static enum sumac_status obey_whole(
     } else if (round != NULL) {
         look_for_gone(lane, round);
     }
-    tell(lane);
     return SUMAC_OK;
 }
 

@@ -60,8 +60,6 @@ static void add_pieces(
     assert(part->runs[run].by_rows);
     for (struct row_piece *piece = part->runs[run].list->first; piece != NULL;
          piece = piece->next) {
-        piece->taken = 0;
-        piece->left = piece->right = NULL;
         piece->ordinal = ++*ordinal;
         piece->scale = operation->sum != NULL ? part->scale : 1; /* else the slice has it */
         if (piece->count > 0)
@@ -364,9 +362,6 @@ bool rows_fill(
         rows_rewind(operation);
         return true;
     }
-    if (batch->capacity - batch->count < SLICES_PER_BLOCK_MAX ||
-        batch->copied_bytes > COPIED_BYTES_PER_STEP_MAX)
-        return false;
     filling.rows_per_slice = rows_per_slice(filling.staged_row_bytes);
     take_places(&filling);
     const uint64_t before = operation->byte;

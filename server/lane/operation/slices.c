@@ -18,8 +18,7 @@ static struct prepared prepare(
     assert(shard->variable->filled);
     assert(!run->sets);
     if (update_schedule_is_any(&how->schedule)) {
-        if (how != &merged)
-            merged = *how;
+        merged = *how;
         merged.value[UPDATE_HYPERPARAMETER_LEARNING_RATE] =
             update_learning_rate(function, how, shard->version);
         how = &merged;
@@ -130,7 +129,7 @@ static bool depends(
         work->batch_beyond = beyond;
         return false;
     }
-    if (first < work->batch_beyond && beyond > work->batch_first && byte == 0)
+    if (first < work->batch_beyond && beyond > work->batch_first)
         return true;
     if (first < work->batch_first)
         work->batch_first = first;

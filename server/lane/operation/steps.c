@@ -176,8 +176,6 @@ static void say_again(struct lane *lane, struct lane_session *session)
     const struct lane_part *part = session->parts.first;
 
     assert(lane->step_quorum != 0);
-    if (session->passed_step != 0)
-        lane_report_come(lane, session, session->passed_step, true);
     if (part != NULL && part->step != 0 && part->previous == session->mark &&
         part->sequence <= session->commit_through)
         step_come(lane, part, lane_voided_find(session, part->sequence) != NULL);

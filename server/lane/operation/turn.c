@@ -235,7 +235,6 @@ static void take_steps(struct lane *lane)
         lane->work += WORK_OF_A_PART;
         if (!take_step(lane))
             return;
-        lane->turns_taken = true;
     }
 }
 

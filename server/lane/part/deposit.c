@@ -420,10 +420,8 @@ void lane_deposits_deinit(struct lane *lane)
         return;
     assert(lane->parts->put_aside.first == NULL);
     rounds_deinit(&lane->rounds);
-    for (struct deposit *deposit; (deposit = lane->parts->lent.first) != NULL;) {
-        deposit->holds = 1; /* whatever was lent of it */
-        lane_deposit_released(lane, deposit);
-    }
+    while (lane->parts->lent.first != NULL) /* whatever was lent of it */
+        lane_deposit_released(lane, lane->parts->lent.first);
     lane_part_free_recorded(lane);
     assert(lane->parts->deposits.used == 0);
     assert(lane->rounds.beside_bytes == 0);

@@ -655,8 +655,6 @@ bool lane_part_check_run(struct lane *lane, struct lane_part *part)
     const struct update_function *function = lane_run_function(part, run);
 
     assert(run->bytes > 0);
-    if (run->bytes == shard->bytes)
-        return true;
     if (run->offset % shard->row_bytes == 0 && run->bytes % shard->row_bytes == 0)
         return true;
     const uint64_t offset = run->offset, bytes = run->bytes;

@@ -111,11 +111,8 @@ static bool take_hello(struct lane *lane, struct lane_stream *stream, const wire
     if (stale || hello->session_id.len == 0)
         return lane_place_take(lane, stream);
     struct lane_session *session = lane_session_find(lane, hello->session_id.data);
-    if (session == NULL) {
-        if (stream->kind == LANE_STREAM_PUSH)
-            lane_stream_owe(lane, stream, DUE_REJOIN);
+    if (session == NULL)
         return lane_place_take(lane, stream);
-    }
     if (stream->kind == LANE_STREAM_PUSH && !take_over(lane, stream, session))
         return false;
     stream->session = session;

@@ -65,8 +65,9 @@ say_made(struct lane *lane, const struct lane_session *session, wire_close_repor
         part = part->in_session.prev;
         lane->work++;
     }
-    if (part == NULL || part->step <= session->passed_step)
+    if (part == NULL)
         return;
+    assert(part->step > session->passed_step);
     close->made_step = part->step;
     close->made_sequence = part->sequence;
 }
@@ -509,7 +510,7 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
     if (report == NULL || report->record > lane->recorded) {
         if (stream == lane->coordinator)
             lane_reports_renew(lane);
-        if (stream->due != 0 && stream->writable)
+        if (stream->due != 0)
             send_alive(lane, stream);
         return;
     }

@@ -110,7 +110,7 @@ void lane_session_set_clock(struct lane *lane, struct lane_session *session, uin
     assert(clock > session->clock);
     assert(clock <= session->clock_said);
     session->clock = clock;
-    if (was_slowest && !is_slowest(lane, session))
+    if (was_slowest)
         leave_slowest(lane);
 }
 

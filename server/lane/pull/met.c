@@ -60,8 +60,7 @@ void lane_met_begin(
     assert(asked->name.len > 0 && asked->name.len <= MEETING_NAME_BYTES_MAX);
     (void)lane_session_task(session, &met->task);
     met->number = asked->round;
-    memcpy(met->name, asked->name.data, asked->name.len);
-    met->name[asked->name.len] = '\0';
+    memcpy(met->name, asked->name.data, asked->name.len); /* a zero follows: all of it was zeroed */
 }
 
 static struct round *find(const struct lane *lane, const struct met *met)
@@ -113,7 +112,6 @@ static void lay_out(const struct lane *lane, struct met *met)
     const size_t element = dtype_bytes(meeting->dtype);
 
     assert(met->at == 0);
-    met->index_bytes = 0;
     if (!joins(meeting)) {
         const struct meeting_share share = meeting_share(meeting, lane->index, lane->ps_count);
         const uint64_t came = dtype_bytes(meeting_contribution_dtype(meeting));
@@ -160,10 +158,8 @@ void lane_met_fix(struct lane *lane, const struct lane_stream *stream, struct la
 
 void lane_met_let_go(struct lane *lane, struct lane_pull *pull)
 {
-    if (pull->met == NULL || pull->met->round == NULL)
-        return;
-    lane_round_let_go(lane, pull->met->round);
-    pull->met->round = NULL;
+    if (pull->met != NULL && pull->met->round != NULL)
+        lane_round_let_go(lane, pull->met->round);
 }
 
 /* ---- its bytes */

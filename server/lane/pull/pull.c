@@ -444,14 +444,6 @@ static void check_request(
         (void)lane_step_check_readable(lane, request->request, request->at_step, error);
 }
 
-/* It keeps nothing but its error. */
-static bool refuse_at_once(struct lane *lane, struct lane_pull *pull)
-{
-    assert(pull->error.status != SUMAC_OK);
-    pull->index_count = pull->met_bytes = 0;
-    return lane_pull_take_last_room(lane, pull);
-}
-
 /* False: there is no room for it, not even to say so. */
 static bool read_request(
     struct lane *lane, const struct lane_stream *stream, struct lane_pull *pull,
@@ -465,7 +457,7 @@ static bool read_request(
     }
     if (pull->error.status != SUMAC_OK ||
         !lane_pull_take_room(lane, stream->session, pull, request->n_pieces, &pull->error))
-        return refuse_at_once(lane, pull);
+        return lane_pull_take_last_room(lane, pull); /* it keeps nothing but its error */
     pull->piece_capacity = (uint32_t)request->n_pieces;
     pull->pieces = sized_pool_take(&lane->bytes, pull->piece_capacity * sizeof *pull->pieces);
     if (pull->index_count > 0)

@@ -52,17 +52,17 @@ void lane_pull_excuse(struct lane *lane, uint64_t slept_us)
     }
 }
 
-/* A reader that takes nothing keeps blocks, also those of variables that were deleted. Its stream
- * ends, and with it what gRPC has of them. False: it has time left, or has taken all. */
-static bool give_up_unread(struct lane *lane, struct lane_stream *stream)
+/* A reader that takes nothing keeps blocks, also those of variables that were deleted. When its
+ * time is over its stream ends, and with it what gRPC has of them. */
+static void give_up_unread(struct lane *lane, struct lane_stream *stream)
 {
     if (stream->kind != LANE_STREAM_PULL || stream->state == STREAM_ENDED || stream->writable ||
         stream->said_us == 0)
-        return false;
+        return;
     const uint64_t due_us = stream->said_us + UNREAD_US_MAX;
     if (lane->now_us < due_us) {
         lane_pull_note_due(lane, due_us);
-        return false;
+        return;
     }
     lane->work += WORK_OF_AN_ERROR;
     lane_stream_fail(
@@ -71,7 +71,6 @@ static bool give_up_unread(struct lane *lane, struct lane_stream *stream)
         "%s: pull again, and read on without a stop",
         text_time_us(lane->now_us - stream->said_us).text, lane->index,
         text_time_us(UNREAD_US_MAX).text);
-    return true;
 }
 
 /* End the pulls whose time is over, and note when that of the others is. False: the step is long
@@ -114,7 +113,8 @@ void lane_pull_tick(struct lane *lane)
         stream = lane->streams.first;
     }
     while (stream != NULL && lane_has_time(lane)) {
-        if (!give_up_unread(lane, stream) && !look_at(lane, stream))
+        give_up_unread(lane, stream);
+        if (!look_at(lane, stream))
             break;
         stream = stream->in_lane.next;
     }

@@ -61,7 +61,7 @@ static bool is_due(struct lane *lane, struct lane_stream *stream, struct lane_pu
         return false;
     if (pull->met != NULL && !pull->fixed && pull->error.status == SUMAC_OK)
         lane_met_fix(lane, stream, pull);
-    if (pull->met != NULL && pull->fixed) /* an error, too, is what the round came to */
+    if (pull->met != NULL) /* an error, too, is what the round came to */
         return pull->record <= lane->recorded;
     if (pull->error.status != SUMAC_OK)
         return true;

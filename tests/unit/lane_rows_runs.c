@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lane_rows_runs.c -- runs by rows beside other runs of one part: each is applied in its turn, and
+ * whole. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "assert_number.h"
+#include "lane_talk.h"
+
+#define WIDE 5u   /* rows of two columns */
+#define NARROW 6u /* rows of one */
+#define ROWS 12u
+#define RUNS_MAX 5u
+
+/* Rows of one message of a list, or a range of rows. */
+struct run_of {
+    uint64_t shard;
+    bool by_rows;
+    uint32_t columns;
+    uint32_t at; /* the range's first row, or the rows of the list before these */
+    uint32_t count;
+    int64_t rows[ROWS];
+    float values[2 * ROWS];
+};
+
+static wire_piece piece(int kind, uint64_t shard, uint64_t offset_bytes, uint64_t bytes)
+{
+    wire_piece made = WIRE_PIECE_INIT;
+
+    made.kind = (Sumac__V1__Piece__Kind)kind;
+    made.shard_id = shard;
+    made.offset_bytes = offset_bytes;
+    made.bytes = bytes;
+    return made;
+}
+
+/* Its first push, of these runs. */
+static void push(struct talk *talk, uint64_t stream, const struct run_of *runs, size_t count)
+{
+    uint8_t payload[RUNS_MAX * sizeof *runs];
+    wire_piece pieces[2 * RUNS_MAX], *pointers[2 * RUNS_MAX];
+    wire_part part = WIRE_PART_INIT;
+    wire_part *parts[] = {&part};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+
+    assert_true(count <= RUNS_MAX);
+    for (const struct run_of *run = runs; run < runs + count; run++) {
+        const size_t row_bytes = run->columns * sizeof *run->values;
+        const size_t indices = run->by_rows ? run->count * sizeof *run->rows : 0;
+        if (run->by_rows)
+            pieces[part.n_pieces++] =
+                piece(WIRE_PIECE_ROW_INDICES, run->shard, run->at * sizeof *run->rows, indices);
+        pieces[part.n_pieces++] =
+            piece(WIRE_PIECE_VALUES, run->shard, run->at * row_bytes, run->count * row_bytes);
+        memcpy(payload + part.bytes, run->rows, indices);
+        memcpy(payload + part.bytes + indices, run->values, run->count * row_bytes);
+        part.bytes += indices + run->count * row_bytes;
+    }
+    for (size_t i = 0; i < part.n_pieces; i++)
+        pointers[i] = &pieces[i];
+    part.sequence = 1;
+    part.first = part.last = part.eager = true;
+    part.pieces = pointers;
+    request.parts = parts;
+    request.n_parts = 1;
+    talk_push(talk, stream, &request, payload, part.bytes);
+}
+
+static void expect_values(struct talk *talk, uint64_t shard, const float *expected, uint32_t count)
+{
+    float held[2 * ROWS];
+
+    assert_int_equal(
+        lane_peek(talk->lane, shard, (uint8_t *)held, sizeof held), count * sizeof *held);
+    for (uint32_t i = 0; i < count; i++)
+        assert_number_equal(held[i], expected[i]);
+}
+
+static uint64_t begin(struct talk *talk, uint32_t inline_bytes)
+{
+    struct lane_config config = talk_config();
+
+    config.inline_bytes = inline_bytes;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_add(talk, WIDE, ROWS, 2, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    talk_add(talk, NARROW, ROWS, 1, SUMAC_FLOAT32, UPDATE_ASSIGN_ADD, WIRE_INITIALIZER_ZEROS);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    talk_forget(talk);
+    return stream;
+}
+
+/* A list of no rows, lists of two shards, a range of one of them, a list again. */
+static void push_runs_of_each_kind(struct talk *talk, uint32_t inline_bytes)
+{
+    const uint64_t stream = begin(talk, inline_bytes);
+    const struct run_of runs[] = {
+        {.shard = WIDE, .by_rows = true, .columns = 2},
+        {NARROW, true, 1, 0, 3, {3, 1, 3}, {5, 7, 11}},
+        {WIDE, true, 2, 0, 2, {11, 0}, {1, 2, 3, 4}},
+        {NARROW, false, 1, 2, 2, {0}, {100, 200}},
+        {NARROW, true, 1, 0, 1, {2}, {13}}};
+    float wide[2 * ROWS] = {[0] = 3, [1] = 4, [22] = 1, [23] = 2};
+    float narrow[ROWS] = {[1] = 7, [2] = 113, [3] = 216};
+
+    push(talk, stream, runs, 5);
+
+    talk_expect(talk, "staged 1\ndone 1 [1 1]\n");
+    expect_values(talk, WIDE, wide, 2 * ROWS);
+    expect_values(talk, NARROW, narrow, ROWS);
+}
+
+static void lists_and_ranges_of_one_part_are_each_applied_whole(void **state)
+{
+    push_runs_of_each_kind(*state, 0);
+}
+
+static void and_so_are_those_that_are_applied_at_once(void **state)
+{
+    push_runs_of_each_kind(*state, 1u << 20);
+}
+
+/* A mean is of the contributions to a step. */
+static void rows_of_one_worker_are_divided_by_nothing(void **state)
+{
+    struct talk *const talk = *state;
+
+    talk->aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_MEAN;
+    const uint64_t stream = begin(talk, 0);
+    const struct run_of run = {NARROW, true, 1, 0, 2, {4, 9}, {8, 6}};
+    float narrow[ROWS] = {[4] = 8, [9] = 6};
+
+    push(talk, stream, &run, 1);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\n");
+    expect_values(talk, NARROW, narrow, ROWS);
+}
+
+/* In any order: the second pair has those that are missing. */
+static void a_variable_is_assigned_when_a_list_has_had_all_its_rows(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk, 0), pulls = talk_pull_stream(talk, 0);
+    struct run_of runs[] = {
+        {7, true, 1, 0, 3, {5, 0, 2}, {5, 10, 2}}, {7, true, 1, 3, 3, {4, 1, 3}, {4, 1, 3}}};
+
+    talk_add(talk, 7, 6, 1, SUMAC_FLOAT32, UPDATE_ASSIGN, WIRE_INITIALIZER_ASSIGNED);
+    talk_pull(talk, pulls, 1, 7, 1, 0);
+    talk_forget(talk);
+
+    push(talk, stream, runs, 2);
+
+    talk_expect(talk, "staged 1\ndone 1 [1]\nreport assigned 7\npulled 1 [1] 10 1 2 3 4 5\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        talk_test(lists_and_ranges_of_one_part_are_each_applied_whole),
+        talk_test(and_so_are_those_that_are_applied_at_once),
+        talk_test(rows_of_one_worker_are_divided_by_nothing),
+        talk_test(a_variable_is_assigned_when_a_list_has_had_all_its_rows),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
