@@ -110,7 +110,9 @@ static void max_size_takes_its_bytes_and_a_cap_of_shards(void **state)
 {
     (void)state;
     wire_partitioner message = WIRE_PARTITIONER_INIT;
+    const struct sumac_shape shape = shape_of(2, 6, 1);
     struct placement_rule rule;
+    uint64_t count = 77;
 
     message.kind = SUMAC__V1__PARTITIONER__KIND__KIND_MAX_SIZE;
     message.max_shard_bytes = 1000;
@@ -119,6 +121,11 @@ static void max_size_takes_its_bytes_and_a_cap_of_shards(void **state)
     assert_int_equal(placement_rule_read(&message, &rule, NULL), SUMAC_OK);
     assert_int_equal(rule.max_shard_bytes, 1000);
     assert_int_equal(rule.max_shards, 3);
+
+    rule.max_shards = -2;
+    assert_int_equal(
+        placement_shard_count(&rule, &shape, SUMAC_FLOAT32, &count, NULL), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(count, 77);
 }
 
 static void fixed_shards_without_a_number_is_refused(void **state)

@@ -9,21 +9,26 @@
 
 #include <arpa/inet.h>
 #include <cmocka.h>
+#include <errno.h>
 #include <grpc/grpc_posix.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "acceptor.h"
 #include "listener.h"
 
 #define CLIENTS (ACCEPTED_AT_ONCE + 8u)
+#define HELD_S_MAX 60
 
 static sem_t accepted;
 static atomic_uint since_poll, most_since_poll; /* clients let in */
 static atomic_uint polls;
+static bool reads_on; /* from the first connection, and from the second one without an end */
+static int first = -1;
 
 int __real_poll(struct pollfd *polled, nfds_t count, int timeout_ms);
 int __wrap_poll(struct pollfd *polled, nfds_t count, int timeout_ms);
@@ -40,11 +45,30 @@ int __wrap_poll(struct pollfd *polled, nfds_t count, int timeout_ms)
     return __real_poll(polled, count, timeout_ms);
 }
 
+/* Until the second one is cut, or for much longer than that takes. */
+static void read_without_end(int second)
+{
+    static char bytes[65536];
+    const time_t end = time(NULL) + HELD_S_MAX;
+
+    do
+        (void)recv(first, bytes, sizeof bytes, MSG_DONTWAIT);
+    while ((recv(second, bytes, sizeof bytes, MSG_DONTWAIT) > 0 || errno == EAGAIN) &&
+           time(NULL) < end);
+}
+
 void __wrap_grpc_server_add_channel_from_fd(
     grpc_server *server, int descriptor, grpc_server_credentials *credentials)
 {
     (void)server;
     (void)credentials;
+    if (reads_on && first < 0) {
+        first = descriptor;
+        sem_post(&accepted);
+        return;
+    }
+    if (reads_on)
+        read_without_end(descriptor);
     close(descriptor);
     since_poll++;
     if (since_poll > most_since_poll)
@@ -135,6 +159,54 @@ static void a_client_that_greets_later_is_accepted_at_once(void **state)
     rpc_deinit();
 }
 
+/* Send for as long as there is room. False: the connection has ended. */
+static bool flood(int client)
+{
+    static const char bytes[65536];
+
+    while (send(client, bytes, sizeof bytes, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+        ;
+    return errno == EAGAIN;
+}
+
+/* gRPC reads both. The thread that accepts is held by the one that it has just handed over. */
+static void a_client_that_holds_the_thread_that_accepts_is_cut_and_no_other(void **state)
+{
+    (void)state;
+    const struct rpc_server_options options = {.bind_host = "127.0.0.1"};
+    struct acceptor *acceptor = NULL;
+    struct reader reader = {0};
+    struct sumac_error error = {0};
+
+    rpc_init();
+    assert_int_equal(sem_init(&accepted, 0, 0), 0);
+    assert_int_equal(acceptor_open(&options, &acceptor, &error), SUMAC_OK);
+    reads_on = true;
+    assert_true(acceptor_start(acceptor, NULL, &reader));
+    const int honest = connect_to(acceptor_port(acceptor)); /* given */
+    greet(honest);
+    assert_int_equal(sem_wait(&accepted), 0);
+    const int greedy = connect_to(acceptor_port(acceptor));
+    greet(greedy);
+
+    while (flood(greedy) && flood(honest)) { /* when */
+        struct pollfd room = {.fd = greedy, .events = POLLOUT};
+        (void)__real_poll(&room, 1, 1);
+    }
+
+    assert_int_equal(sem_wait(&accepted), 0); /* then */
+    assert_int_equal(acceptor_count(acceptor).cut, 1);
+    assert_true(flood(honest));
+    acceptor_stop(acceptor);
+    acceptor_close(acceptor);
+    close(first);
+    close(honest);
+    close(greedy);
+    reads_on = false;
+    sem_destroy(&accepted);
+    rpc_deinit();
+}
+
 /* A socket on "::" accepts IPv4 clients, too. */
 static void a_server_listens_on_all_addresses_and_on_one_in_brackets(void **state)
 {
@@ -160,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(clients_without_end_do_not_keep_it_from_looking_whether_to_stop),
         cmocka_unit_test(a_client_that_greets_later_is_accepted_at_once),
+        cmocka_unit_test(a_client_that_holds_the_thread_that_accepts_is_cut_and_no_other),
         cmocka_unit_test(a_server_listens_on_all_addresses_and_on_one_in_brackets),
     };
 
