@@ -437,6 +437,38 @@ static void a_push_that_was_done_stays_so_when_the_session_ends(void **state)
     atomic_store(&stopped_us, 0);
 }
 
+/* It is created just before the time is over. */
+static void take_nearly_all_of_its_time(const wire_create_request *request, struct check *seen)
+{
+    (void)request;
+    (void)seen;
+    atomic_fetch_add(&stopped_us, 60 * S_US - 500);
+}
+
+static void a_value_that_cannot_be_assigned_in_the_time_that_is_left_is_said(void **state)
+{
+    struct played *const played = *state;
+    const struct sumac_tensor initial = over(&value);
+    struct sumac_variable_options options = scalar("late");
+    struct sumac_variable *made = NULL;
+    struct sumac_error error = {0};
+
+    (void)open_streams(played);
+    options.initializer = SUMAC_INITIALIZER_ASSIGNED;
+    options.initial_value = &initial;
+    played->assigns = played->mute = true;
+    played->look = take_nearly_all_of_its_time;
+    const uint64_t begun_us = client_now_us();
+
+    assert_int_equal(
+        sumac_client_create(&played->client, &options, &made, &error), SUMAC_DEADLINE_EXCEEDED);
+
+    assert_in_range(client_now_us() - begun_us, 60 * S_US - 500, 61 * S_US);
+    assert_non_null(strstr(
+        error.text, "late is created, and this client, which is to assign it, could not within"));
+    atomic_store(&stopped_us, 0);
+}
+
 static void say_no_stats(struct rpc_call *call, const struct wire_received *received)
 {
     (void)call;
@@ -475,6 +507,7 @@ int main(void)
         played_test(a_push_is_waited_for_until_its_bytes_are_given_back),
         played_test(a_push_that_is_only_asked_about_is_done_some_time),
         played_test(a_push_that_was_done_stays_so_when_the_session_ends),
+        played_test(a_value_that_cannot_be_assigned_in_the_time_that_is_left_is_said),
         played_test(a_ps_that_never_spoke_is_asked_again_and_a_silent_one_is_lost),
     };
 

@@ -553,6 +553,10 @@ static void a_variable_that_was_made_again_is_another(void **state)
     assert_int_equal(again->dtype, SUMAC_INT8);
     assert_int_equal(again->row_bytes, 1); /* of a scalar: all of it */
     assert_ptr_equal(client_learn(&known.client, &wire), again);
+    wire.every_shard = true; /* it has a schedule by now, which an older answer does not know */
+    assert_true(client_learn(&known.client, &wire)->every_shard);
+    wire.every_shard = false;
+    assert_true(client_learn(&known.client, &wire)->every_shard);
     forget(&known);
 }
 
