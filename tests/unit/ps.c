@@ -158,6 +158,8 @@ static void a_log_line_has_its_time_and_its_ps(void **state)
 
     assert_string_equal(line, "2026-11-21T14:02:03.123Z ps 3 listens on 0.0.0.0:2222\n");
     assert_int_equal(bytes, strlen(line));
+    (void)ps_log_line(UINT64_C(1795269723123), 0, "ps 3 is lost", line, sizeof line);
+    assert_string_equal(line, "2026-11-21T14:02:03.123Z ps 0: ps 3 is lost\n");
 }
 
 static void a_long_log_line_is_cut_and_still_ends(void **state)
@@ -235,6 +237,25 @@ static void signals_wait_and_a_broken_pipe_is_no_signal(void **state)
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
 }
 
+/* As nohup has it; else its terminal's end is a signal as others are. */
+static void a_hangup_that_is_ignored_stays_so(void **state)
+{
+    (void)state;
+    static struct ps ps;
+    sigset_t before;
+    void (*const was)(int) = signal(SIGHUP, SIG_DFL);
+
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
+    for (int ignored = 0; ignored < 2; ignored++) {
+        (void)signal(SIGHUP, ignored ? SIG_IGN : SIG_DFL);
+        ps_signals_block(&ps);
+        ps_signals_restore(&ps);
+        assert_int_equal(sigismember(&ps.signals, SIGHUP), !ignored);
+        assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    }
+    (void)signal(SIGHUP, was);
+}
+
 static void this_process_is_resident(void **state)
 {
     (void)state;
@@ -257,6 +278,7 @@ int main(void)
         cmocka_unit_test(a_log_line_is_one_printable_line_whatever_a_peer_said),
         cmocka_unit_test(random_bits_go_on_after_a_page),
         cmocka_unit_test(signals_wait_and_a_broken_pipe_is_no_signal),
+        cmocka_unit_test(a_hangup_that_is_ignored_stays_so),
         cmocka_unit_test(this_process_is_resident),
     };
 
