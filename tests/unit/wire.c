@@ -592,6 +592,8 @@ static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
     (void)state;
     const struct close_cause lease = {.kind = WIRE_CLOSE_LEASE_OVER, .silent_ms = 9000};
     const struct close_cause newer = {.kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = 3};
+    const struct close_cause known = {
+        .kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = 4, .pid = 71, .host = "h2"};
     char text[CLOSE_CAUSE_TEXT_BYTES];
     wire_close_cause of_lease, of_newer;
 
@@ -606,6 +608,11 @@ static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
     assert_string_equal(
         wire_close_cause_print(&newer_again, text),
         ": another process has taken this task's place, attempt 3");
+    wire_close_cause_fill(&known, &of_newer);
+    const struct close_cause known_again = wire_close_cause_of(&of_newer);
+    assert_string_equal(
+        wire_close_cause_print(&known_again, text),
+        ": process 71 on h2 has taken this task's place, attempt 4");
     assert_string_equal(wire_close_cause_hint(&lease), "");
     assert_string_equal(
         wire_close_cause_hint(&newer), "; if that process is of another run, set SUMAC_RUN to a "
