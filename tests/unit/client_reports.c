@@ -64,7 +64,7 @@ __wrap_rpc_wait(struct rpc_poller *poller, uint64_t until_us, struct rpc_event *
     return polled;
 }
 
-/* What the ps does with a pull, and with the question for whom it waits; and what it says of a
+/* The ps follows this: its answers to a pull, to the question for whom that waits, and to a
  * push. */
 struct script {
     struct played *played;
@@ -231,7 +231,7 @@ static const struct row rows[] = {
      .wait_ms = 20000,
      .says = {"a pull waits for ps 0 at ", "; gives up in 3 s"},
      .status = SUMAC_UNAVAILABLE},
-    {.pulls = true, /* it was over, and its ps has not said so yet */
+    {.pulls = true, /* its own time is over, and no end was said yet */
      .pull_ms = 8000,
      .wait_ms = 20000,
      .late_ms = 2350,

@@ -573,7 +573,7 @@ enum { COUNT = 262145 }; /* one more than 1 MiB has */
 static float large[COUNT], large_into[COUNT];
 static const uint64_t first[] = {0, 87381, 174763, COUNT}; /* on each of three ps */
 
-/* What comes back has half the bytes of what is contributed, wherever it begins. */
+/* The result has half the bytes of the contribution, at each place. */
 static void assert_halves_come_back(struct sumac_client *client)
 {
     const struct sumac_meet_options options = {

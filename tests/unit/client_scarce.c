@@ -141,7 +141,7 @@ static enum sumac_status define(struct scarce *scarce, struct sumac_error *error
     return sumac_client_define(&scarce->played->client, "set", "value = g", 9, error);
 }
 
-/* Of a function that another client has defined. */
+/* Its function is one that another client has defined. */
 static enum sumac_status push_as_another(struct scarce *scarce, struct sumac_error *error)
 {
     static const struct sumac_function nova = {.name = "nova"};

@@ -282,7 +282,7 @@ static void no_thread_of_the_pool_takes_a_signal(void **state)
     compute_pool_destroy(pool);
 }
 
-/* What was taken is done all the same. */
+/* The jobs before it are done. */
 static void a_job_for_which_there_is_no_memory_is_not_taken(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-/* A port that nobody listens on while the socket is kept. */
+/* A port without a listener while the socket is kept. */
 static inline int take_dead_port(char address[32])
 {
     struct sockaddr_in any = {.sin_family = AF_INET};

@@ -196,7 +196,7 @@ static void rows_of_no_bytes_are_one_shard(void **state)
     assert_int_equal(count_of(&other, 5, 0), 1);
 }
 
-/* Whatever the other parameters are. */
+/* The other parameters are right. */
 static void each_parameter_of_a_kind_is_at_least_1(void **state)
 {
     (void)state;

@@ -294,7 +294,7 @@ static void assert_counted(const struct fixture *fixture, const struct sized_poo
     assert_true(pool->held_bytes <= pool->held_bytes_max + pool->reserve_bytes);
 }
 
-/* Whatever could be given to the source has been. */
+/* Nothing is left that the source could take back. */
 static void assert_does_not_fit(const struct sized_pool *pool, size_t bytes, uint64_t bytes_max)
 {
     const uint64_t wanted = bytes > 4096 ? sized_pool_bytes(bytes) : MEMORY_SLAB_BYTES;
@@ -311,7 +311,7 @@ static uint32_t next(uint32_t *random)
     return *random >> 8;
 }
 
-/* Of any size, with any of the three ways to give memory back to the source between. */
+/* Sizes are mixed, and memory goes back to the source in each of the three ways. */
 static void whatever_is_taken_and_given_the_counters_hold(void **state)
 {
     struct fixture *fixture = *state;

@@ -317,7 +317,7 @@ static void plain_memory_is_a_tensor_without_a_buffer(void **state)
     assert_int_equal(
         sumac_tensor_slice_rows(&none, (struct sumac_range){.first = 1, .count = 2}, &rows),
         SUMAC_OK);
-    assert_null(sumac_tensor_data(&rows)); /* as there was none before */
+    assert_null(sumac_tensor_data(&rows)); /* the whole has no memory either */
 }
 
 static void rows_of_rows_begin_behind_those_before_both(void **state)
