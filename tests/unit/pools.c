@@ -311,15 +311,17 @@ static uint32_t next(uint32_t *random)
     return *random >> 8;
 }
 
+struct held {
+    uint8_t *data;
+    size_t bytes;
+};
+
 /* Sizes are mixed, and memory goes back to the source in each of the three ways. */
 static void whatever_is_taken_and_given_the_counters_hold(void **state)
 {
     struct fixture *fixture = *state;
     struct sized_pool pool;
-    struct {
-        uint8_t *data;
-        size_t bytes;
-    } held[HELD_MAX] = {{0}};
+    struct held held[HELD_MAX] = {{0}};
     uint32_t random = 1;
     unsigned reserved = 0;
 

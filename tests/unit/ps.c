@@ -243,8 +243,9 @@ static void a_hangup_that_is_ignored_stays_so(void **state)
     (void)state;
     static struct ps ps;
     sigset_t before;
-    void (*const was)(int) = signal(SIGHUP, SIG_DFL);
+    struct sigaction was;
 
+    assert_int_equal(sigaction(SIGHUP, NULL, &was), 0);
     assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
     for (int ignored = 0; ignored < 2; ignored++) {
         (void)signal(SIGHUP, ignored ? SIG_IGN : SIG_DFL);
@@ -253,7 +254,7 @@ static void a_hangup_that_is_ignored_stays_so(void **state)
         assert_int_equal(sigismember(&ps.signals, SIGHUP), !ignored);
         assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
     }
-    (void)signal(SIGHUP, was);
+    assert_int_equal(sigaction(SIGHUP, &was, NULL), 0);
 }
 
 static void this_process_is_resident(void **state)
