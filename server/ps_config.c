@@ -150,8 +150,7 @@ static enum sumac_status take_addresses(
                 "TF_CONFIG has ps %u; a cluster has at most %u, numbered from 0", task->index,
                 LANE_PS_MAX);
         config->addresses[task->index] = task->address;
-        if (task->index >= config->lane.ps_count)
-            config->lane.ps_count = task->index + 1;
+        config->lane.ps_count = task->index + 1; /* they are in order */
     }
     return SUMAC_OK;
 }

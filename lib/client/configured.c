@@ -105,7 +105,7 @@ check_addresses(const struct sumac_client_options *options, struct sumac_error *
     for (uint32_t second = 1; second < options->ps_count; second++)
         for (uint32_t first = 0; first < second; first++) {
             const char *a = options->ps_addresses[first], *b = options->ps_addresses[second];
-            if (a != NULL && b != NULL && strcmp(a, b) == 0)
+            if (strcmp(a, b) == 0)
                 return fail(
                     error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
                     "ps_addresses has %s as ps %" PRIu32 " and as ps %" PRIu32

@@ -92,8 +92,6 @@ bool client_wait(
     assert(client->waiters > 0);
     client->waiters--;
     client->used_us = client_now_us();
-    if (client->waiters > 0 && !client->polling)
-        pthread_cond_signal(&client->happened); /* somebody takes our place */
     return is_done;
 }
 

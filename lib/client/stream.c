@@ -85,8 +85,7 @@ static void stream_closed(struct rpc_call *call, const struct sumac_error *error
     struct session_event event = stream_event(tag, SESSION_EVENT_STREAM_LOST);
 
     event.error = error;
-    if (place_of(tag)->call == call)
-        place_of(tag)->call = NULL;
+    place_of(tag)->call = NULL; /* one that takes its place is opened after this */
     client_step(tag->client, &event);
     free(tag);
 }
@@ -121,8 +120,7 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
             .ps = effect->ps,
             .stream_kind = kind,
             .generation = place->generation};
-    if (place->call != NULL)
-        rpc_call_cancel(place->call); /* an older stream that has not noticed yet */
+    assert(place->call == NULL); /* what carried an older one has been closed */
     const unsigned method = kind == SESSION_PUSH_STREAM ? WIRE_TRANSFER_PUSH : WIRE_TRANSFER_PULL;
     if (channel != NULL && tag != NULL &&
         rpc_channel_call(
@@ -135,7 +133,6 @@ static bool open_stream(struct sumac_client *client, const struct session_effect
             &place->call) == SUMAC_OK)
         return true;
     free(tag);
-    place->call = NULL;
     return false;
 }
 

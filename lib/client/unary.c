@@ -28,9 +28,8 @@ struct rpc_channel *client_channel(struct sumac_client *client, uint32_t ps, int
     assert(client_is_locked(client));
     assert(ps < client->peer_count);
     struct peer *peer = &client->peers[ps];
-    if (peer->channels[kind] == NULL && peer->address[0] != '\0' &&
-        rpc_channel_open(client->poller, peer->address, &peer->channels[kind]) != SUMAC_OK)
-        peer->channels[kind] = NULL;
+    if (peer->channels[kind] == NULL && peer->address[0] != '\0')
+        (void)rpc_channel_open(client->poller, peer->address, &peer->channels[kind]);
     return peer->channels[kind];
 }
 

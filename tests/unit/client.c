@@ -678,7 +678,7 @@ static void ps_that_are_named_twice_or_not_at_all_are_refused(void **state)
 {
     (void)state;
     const char *const twice[] = {"a:1", "b:1", "a:1"}, *const gap[] = {"a:1", ""};
-    const char *const beside[] = {"b:1", "a:1", "a:1"};
+    const char *const beside[] = {"b:1", "a:1", "a:1"}, *const first[] = {"a:1", "a:1"};
     struct sumac_cluster cluster;
 
     assert_no_open(
@@ -689,6 +689,10 @@ static void ps_that_are_named_twice_or_not_at_all_are_refused(void **state)
         &(struct sumac_client_options){
             .ps_addresses = beside, .ps_count = 3, .observer = true, .timeout_ms = 300},
         "ps_addresses has a:1 as ps 1 and as ps 2; give each ps its own address");
+    assert_no_open(
+        &(struct sumac_client_options){
+            .ps_addresses = first, .ps_count = 2, .observer = true, .timeout_ms = 300},
+        "ps_addresses has a:1 as ps 0 and as ps 1; give each ps its own address");
     assert_no_open(
         &(struct sumac_client_options){.ps_addresses = gap, .ps_count = 2, .observer = true},
         "the address of ps 1 is missing in the configuration");

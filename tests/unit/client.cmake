@@ -11,6 +11,8 @@ sumac_unit_test(client_describe USES client session_check)
 sumac_unit_test(client_ends USES client session_check)
 target_link_options(unit_client_ends PRIVATE -Wl,--wrap=exit) # of a child
 sumac_unit_test(client_waits USES client session_check)
+sumac_unit_test(client_reports USES client session_check)
+target_link_options(unit_client_reports PRIVATE -Wl,--wrap=clock_gettime -Wl,--wrap=rpc_wait) # no time is waited for
 sumac_unit_test(client_define USES client session_check)
 sumac_unit_test(client_barrier USES client session_check)
 sumac_unit_test(client_meet USES client session_check)

@@ -304,9 +304,11 @@ static void a_call_that_there_was_no_memory_for_is_made_when_there_is_some(void 
     assert_true(client.wake_us != NEVER_US);
 
     struct session_event due = {.kind = SESSION_EVENT_TICK, .now_us = client.wake_us};
+    client.wake_us = 1; /* a tick that is due already */
     client_step(&client, &due);
 
     assert_non_null(client.calls.first);
+    assert_int_equal(client.wake_us, 1); /* what the session wants next is later */
     struct session *const session = client.session;
     client.session = NULL;
     client_hang_up(&client);

@@ -115,8 +115,7 @@ static void look_at_shards(const wire_create_request *request, struct check *see
         variable->partitioner->kind, (double)variable->partitioner->num_shards, variable->trainable,
         variable->function->function};
     static const double wanted[] = {
-        WIRE_PARTITIONER_FIXED_SHARDS, 1 /* there is one ps */, true,
-        SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN};
+        WIRE_PARTITIONER_FIXED_SHARDS, 3, true, SUMAC__V1__UPDATE_FUNCTION__UPDATE_FUNCTION_ASSIGN};
 
     compare(said, wanted, names, sizeof said / sizeof said[0], seen);
 }
@@ -129,6 +128,7 @@ static void a_shard_for_each_ps_is_as_many_as_there_are(void **state)
 
     options.partitioner = SUMAC_PARTITIONER_SHARD_PER_PS;
     played->look = look_at_shards;
+    played->client.peer_count = 3; /* as if there were two more */
 
     assert_int_equal(sumac_client_create(&played->client, &options, &variable, NULL), SUMAC_OK);
 

@@ -209,13 +209,38 @@ static void a_text_of_a_later_release_is_named(void **state)
     add_function(played, 64, "later", "value = sinh(g)");
     add_function(played, 65, "nova", nova);
 
+    assert_int_equal(create_with(played, "a", &(struct sumac_function){.name = "nova"}, NULL), 0);
     assert_int_equal(
-        create_with(played, "a", &(struct sumac_function){.name = "later"}, &error),
+        create_with(played, "b", &(struct sumac_function){.name = "later"}, &error),
         SUMAC_FAILED_PRECONDITION);
     assert_int_equal(error.reason, SUMAC_REASON_UNSUPPORTED);
     assert_non_null(strstr(error.text, "later"));
     assert_non_null(strstr(error.text, "line 1, column 9"));
-    assert_int_equal(create_with(played, "a", &(struct sumac_function){.name = "nova"}, NULL), 0);
+}
+
+/* The text is the same, and what it means is not. */
+static void a_text_whose_hyperparameters_have_other_numbers_is_not_used(void **state)
+{
+    struct played *const played = *state;
+    wire_known_hyperparameter gain = WIRE_KNOWN_HYPERPARAMETER_INIT, *all[] = {&gain};
+    wire_known_function said = WIRE_KNOWN_FUNCTION_INIT;
+    struct sumac_error error = {0};
+
+    gain.name = "gain";
+    gain.number = 1;
+    said.number = 64;
+    said.name = "nova";
+    said.text = (char *)(uintptr_t)nova;
+    said.hyperparameters = all;
+    said.n_hyperparameters = 1;
+    played->functions.described[played->functions.count++] = &said;
+
+    assert_int_equal(
+        create_with(played, "a", &(struct sumac_function){.name = "nova"}, &error),
+        SUMAC_FAILED_PRECONDITION);
+
+    assert_int_equal(error.reason, SUMAC_REASON_UNSUPPORTED);
+    assert_non_null(strstr(error.text, "hyperparameter gain of nova has number 1"));
 }
 
 static void a_hyperparameter_that_it_does_not_have_is_refused_with_its_own(void **state)
@@ -512,6 +537,7 @@ int main(void)
         played_test(an_earlier_ps_has_none),
         played_test(who_cannot_ask_says_why),
         played_test(a_text_of_a_later_release_is_named),
+        played_test(a_text_whose_hyperparameters_have_other_numbers_is_not_used),
         played_test(a_hyperparameter_that_it_does_not_have_is_refused_with_its_own),
         played_test(a_text_that_is_none_is_refused_here_with_its_place),
         played_test(what_ps_0_refuses_is_not_known),

@@ -515,6 +515,7 @@ static void a_child_of_its_process_is_told_to_open_its_own(void **state)
         for (int signal_number = 1; signal_number < 32; signal_number++)
             (void)signal(signal_number, SIG_DFL);
         alarm(20);
+        sumac_client_close(client); /* it is the parent's */
         _exit(find_unrefused(client, &begun));
     }
 

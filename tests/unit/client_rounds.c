@@ -569,13 +569,35 @@ static void what_cannot_begin_leaves_nothing_under_way(void **state)
 
 /* ---- over several ps */
 
+enum { COUNT = 262145 }; /* one more than 1 MiB has */
+static float large[COUNT], large_into[COUNT];
+static const uint64_t first[] = {0, 87381, 174763, COUNT}; /* on each of three ps */
+
+/* The result has half the bytes of the contribution, at each place. */
+static void assert_halves_come_back(struct sumac_client *client)
+{
+    const struct sumac_meet_options options = {
+        .name = "h", .round = 1, .operation = SUMAC_MEET_SUM};
+    const struct sumac_contribution given = {
+        .value = sumac_tensor_over(large, SUMAC_FLOAT32, SUMAC_SHAPE(COUNT)),
+        .into = sumac_tensor_over(large_into, SUMAC_FLOAT16, SUMAC_SHAPE(COUNT))};
+    struct sumac_meet *meet = NULL;
+
+    assert_int_equal(sumac_client_meet(client, &options, &given, &meet, NULL), SUMAC_OK);
+
+    struct transfer *const pull = client->live_transfers.first, *const push = pull->among_live.next;
+    for (uint32_t ps = 0; ps < 3; ps++) {
+        assert_ptr_equal(push->pieces[ps].data, &large[first[ps]]);
+        assert_ptr_equal(pull->pieces[ps].data, (uint16_t *)(void *)large_into + first[ps]);
+        assert_int_equal(pull->pieces[ps].bytes, push->pieces[ps].bytes / 2);
+    }
+}
+
 /* What is small, and what is not arithmetic, meets at its home. */
 static void a_large_contribution_is_split_over_all_ps(void **state)
 {
     (void)state;
-    enum { COUNT = 262145 }; /* one more than 1 MiB has */
-    static float value[COUNT], into[COUNT];
-    static const uint64_t first[] = {0, 87381, 174763, COUNT};
+    float *const value = large, *const into = large_into;
     const struct sumac_meet_options options = {
         .name = "s", .round = 1, .operation = SUMAC_MEET_SUM};
     const struct sumac_contribution given = {
@@ -619,6 +641,7 @@ static void a_large_contribution_is_split_over_all_ps(void **state)
         assert_int_equal(push->pieces[ps].bytes, (first[ps + 1] - first[ps]) * sizeof(float));
         assert_int_equal(pull->pieces[ps].bytes, push->pieces[ps].bytes);
     }
+    assert_halves_come_back(&client);
     const struct sumac_contribution small = give_two(into);
     const struct sumac_meet_options gathers = {
         .name = "g", .round = 1, .operation = SUMAC_MEET_GATHER};

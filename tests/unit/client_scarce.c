@@ -141,6 +141,24 @@ static enum sumac_status define(struct scarce *scarce, struct sumac_error *error
     return sumac_client_define(&scarce->played->client, "set", "value = g", 9, error);
 }
 
+/* Its function is one that another client has defined. */
+static enum sumac_status push_as_another(struct scarce *scarce, struct sumac_error *error)
+{
+    static const struct sumac_function nova = {.name = "nova"};
+    struct played_functions *const functions = &scarce->played->functions;
+    const struct sumac_delta delta = {
+        .variable = scarce->variable, .value = over(&value), .function = &nova};
+    struct sumac_push *made = NULL;
+
+    functions->count = 1;
+    functions->numbers[0] = 65;
+    functions->names[0] = "nova";
+    functions->texts[0] = "value = g";
+    const enum sumac_status status =
+        sumac_client_push(&scarce->played->client, &delta, 1, NULL, &made, error);
+    return status != SUMAC_OK ? status : sumac_push_wait(made, 0, error);
+}
+
 static void a_call_without_memory_says_so_and_leaves_nothing(void **state)
 {
     (void)state;
@@ -150,7 +168,8 @@ static void a_call_without_memory_says_so_and_leaves_nothing(void **state)
         unsigned least; /* takes of its own */
     } rows[] = {{"push", push, 1},     {"pull", pull, 1},
                 {"barrier", come, 3},  {"create many", create_two, 3},
-                {"define", define, 1}, {"meet", meet, 4}};
+                {"define", define, 1}, {"push of another's function", push_as_another, 2},
+                {"meet", meet, 4}};
     struct sumac_client_options options = {0};
     struct played *played = join_as(
         "{\"cluster\": {\"ps\": [\"PS\"], \"worker\": [\"w:1\", \"w:2\"]}, "

@@ -553,6 +553,10 @@ static void a_variable_that_was_made_again_is_another(void **state)
     assert_int_equal(again->dtype, SUMAC_INT8);
     assert_int_equal(again->row_bytes, 1); /* of a scalar: all of it */
     assert_ptr_equal(client_learn(&known.client, &wire), again);
+    wire.every_shard = true; /* it has a schedule by now, which an older answer does not know */
+    assert_true(client_learn(&known.client, &wire)->every_shard);
+    wire.every_shard = false;
+    assert_true(client_learn(&known.client, &wire)->every_shard);
     forget(&known);
 }
 
@@ -673,6 +677,42 @@ static void a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled(v
     forget(&known);
 }
 
+/* ---- transfers that are taken again */
+
+/* A pull that had gathered rows, an end and an error gives its place to a push. */
+static void a_transfer_that_is_taken_again_is_as_a_new_one(void **state)
+{
+    (void)state;
+    struct known known;
+    struct gathered rows;
+    const struct sumac_error late = {.status = SUMAC_DEADLINE_EXCEEDED};
+
+    know(&known);
+    const struct sumac_tensor values = tensor(&known, 10, SUMAC_FLOAT32);
+    assert_int_equal(add(&known, &values, NULL, NULL), SUMAC_OK); /* given */
+    struct transfer *const used = known.transfer;
+    used->gathered = &rows;
+    used->ends_us = 1;
+    used->synchronous = true;
+    assert_int_equal(sumac_buffer_create(1, &used->kept), SUMAC_OK);
+    assert_int_equal(sumac_buffer_create(1, &used->joined), SUMAC_OK);
+    transfer_fail(used, &late);
+    transfer_give(used);
+
+    known.transfer = transfer_take(&known.client); /* when */
+
+    assert_ptr_equal(known.transfer, used); /* then */
+    assert_int_equal(used->piece_count + used->piece_capacity, 0);
+    assert_null(used->pieces);
+    assert_null(used->gathered);
+    assert_null(used->kept);
+    assert_null(used->joined);
+    assert_false(used->over || used->synchronous);
+    assert_int_equal(used->ends_us, 0);
+    assert_int_equal(used->error.status, SUMAC_OK);
+    forget(&known);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +741,7 @@ int main(void)
         cmocka_unit_test(a_variable_that_is_none_or_anothers_or_has_no_rows_is_refused),
         cmocka_unit_test(pieces_and_their_shards_are_kept_when_there_are_many),
         cmocka_unit_test(a_mean_staleness_forgets_slowly_and_leaves_out_what_was_not_pulled),
+        cmocka_unit_test(a_transfer_that_is_taken_again_is_as_a_new_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -283,11 +283,10 @@ static void the_last_of_very_many_rows_without_bytes_is_of_the_last_shard(void *
 
 /* ---- pulls */
 
-/* What its ps answer behind the two pieces of the whole: of row i of the variable 100 i, 100 i + 1,
- * … */
-static void answer(const struct transfer *transfer)
+/* What its ps answer, from that piece on: of row i of the variable 100 i, 100 i + 1, … */
+static void answer(const struct transfer *transfer, uint32_t first)
 {
-    for (uint32_t i = 2; i < transfer->piece_count; i++) {
+    for (uint32_t i = first; i < transfer->piece_count; i++) {
         const struct session_piece *piece = &transfer->pieces[i];
         float *into = (void *)(uintptr_t)piece->data;
         for (uint64_t row = 0; row < piece->bytes / piece->row_bytes; row++)
@@ -331,11 +330,39 @@ static void each_row_is_pulled_once_and_goes_wherever_its_index_stands(void **st
     assert_piece(&pieces[1], 6, (const int64_t[]){1, 3, 0}, 3);
     assert_piece(&pieces[2], 5, (const int64_t[]){0}, 1);
     assert_piece(&pieces[3], 6, (const int64_t[]){2}, 1);
-    answer(known.transfer);
+    answer(known.transfer, 2); /* behind those of the whole */
     slices_give(known.transfer);
     assert_rows(&first, some, 8);
     assert_rows(&second, others, 2);
     assert_int_equal((int64_t)second.values[2][0], 20); /* behind the last: as it was */
+    forget(&known);
+}
+
+/* Some of them may have come. */
+static void a_pull_that_fails_leaves_the_callers_rows_as_they_were(void **state)
+{
+    (void)state;
+    static const int64_t some[] = {7, 2};
+    const struct sumac_error deleted = {
+        .status = SUMAC_NOT_FOUND, .reason = SUMAC_REASON_UNKNOWN_VARIABLE};
+    struct known known;
+    struct slices slices;
+
+    know(&known);
+    client_note_process(&known.client);
+    known.client.peer_count = 2;
+    slice(&slices, &known, some, 2)->selection.pulls = true;
+    assert_int_equal(selection_add(known.transfer, &slices.selection, NULL), SUMAC_OK);
+    answer(known.transfer, 0);
+    transfer_fail(known.transfer, &deleted);
+    client_unlock(&known.client);
+
+    assert_int_equal(transfer_wait(known.transfer, "pull", 1, NULL), SUMAC_NOT_FOUND);
+
+    client_lock(&known.client);
+    assert_int_equal((int64_t)slices.values[0][0], 0);
+    assert_int_equal((int64_t)slices.values[1][0], 10);
+    known.transfer = transfer_take(&known.client);
     forget(&known);
 }
 
@@ -366,6 +393,9 @@ static void rows_for_which_there_is_no_memory_are_refused(void **state)
         }
         assert_int_equal(status, SUMAC_OK);
         assert_int_equal(known.transfer->piece_count, 2);
+        if (!pulls) /* row 2 alone is of the first shard */
+            assert_memory_equal(
+                known.transfer->pieces[0].data, slices.values[1], sizeof slices.values[1]);
         assert_true(bytes > 256);
     }
     forget(&known);
@@ -383,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_row_by_index_has_1_mib_at_most),
         cmocka_unit_test(the_last_of_very_many_rows_without_bytes_is_of_the_last_shard),
         cmocka_unit_test(each_row_is_pulled_once_and_goes_wherever_its_index_stands),
+        cmocka_unit_test(a_pull_that_fails_leaves_the_callers_rows_as_they_were),
         cmocka_unit_test(rows_for_which_there_is_no_memory_are_refused),
     };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* client_transfers.c -- who a client says it is, and what its pushes, pulls and leaves say. */
+#include <float.h>
 #include <math.h>
 #include <time.h>
 
@@ -50,6 +51,7 @@ static void a_map_of_workers_need_not_name_all(void **state)
 
     assert_true(played->partial); /* though the chief is in a list */
     assert_string_equal(played->members, "worker 3 chief 0 ");
+    assert_int_equal(played->client.member_task_count, 0); /* a round names its tasks itself */
     assert_int_equal(played->local_replicas, 1);
     (void)end((void **)&played);
 }
@@ -132,6 +134,8 @@ static void a_push_is_clipped_by_the_norm_of_all_of_it(void **state)
         {{.clip_norm = 1, .scale = -0.1}, -0.1},
         {{.clip_norm = 1, .scale = -2}, -0.2},
         {{.clip_norm = 0.625, .synchronous = true, .weight = 4}, 0.5},
+        {{.clip_norm = 2.5, .weight = 4}, 0.5},
+        {{.clip_norm = DBL_TRUE_MIN}, DBL_MIN}, /* 0 would be no scale at all */
     };
     float three = 3, four = 4;
     const struct sumac_delta deltas[] = {
@@ -144,6 +148,7 @@ static void a_push_is_clipped_by_the_norm_of_all_of_it(void **state)
             SUMAC_OK)
             fail_msg("%s", error.text);
         assert_true(fabs(played->scale - cases[i].scale) <= 1e-15);
+        assert_int_equal(played->scale == 0, cases[i].scale == 0);
     }
 }
 
@@ -172,6 +177,13 @@ static void scales_and_norms_that_make_no_sense_are_refused(void **state)
             &error),
         SUMAC_INVALID_ARGUMENT);
     assert_int_equal(error.reason, SUMAC_REASON_NON_FINITE);
+    delta.variable->dtype = delta.value.dtype = SUMAC_INT32;
+    assert_int_equal(
+        sumac_client_push(
+            &played->client, &delta, 1, &(struct sumac_push_options){.clip_norm = 1}, &made,
+            &error),
+        SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(error.reason, SUMAC_REASON_WRONG_DATA_TYPE);
     assert_null(made);
     assert_int_equal(played->parts, 0);
 }

@@ -3,7 +3,9 @@
  * time, the session's timer, or the thread that polls.
  */
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "client_state.h"
 #include "session_talk.h"
@@ -145,10 +147,94 @@ static void every_wait_is_woken(void **state)
     }
 }
 
+/* ---- other threads */
+
+static void *look_once(void *context)
+{
+    struct sumac_client *const client = context;
+
+    client_lock(client);
+    while (client->waiters == 0) {
+        client_unlock(client);
+        (void)sched_yield();
+        client_lock(client);
+    }
+    client->polling = false; /* as one that polled, and was done before the other came */
+    client_poll_once(client);
+    client_unlock(client);
+    return NULL;
+}
+
+/* It would sleep to its own end. */
+static void a_thread_that_only_looks_wakes_those_that_wait(void **state)
+{
+    struct fixture *const fixture = *state;
+    struct sumac_client *const client = fixture->client;
+    pthread_t other;
+
+    client_lock(client);
+    client->polling = true; /* given */
+    assert_int_equal(pthread_create(&other, NULL, look_once, client), 0);
+    const uint64_t began_us = client_now_us();
+
+    const bool woken = client_wait(client, is_second_look, fixture, began_us + LONG_US); /* when */
+
+    client_unlock(client); /* then */
+    assert_true(woken);
+    assert_in_range(client_now_us() - began_us, 0, QUICK_US);
+    assert_int_equal(pthread_join(other, NULL), 0);
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void note_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+/* No other thread of this program takes it: they were begun while it was blocked. */
+static void the_background_thread_takes_no_signal_of_the_programs(void **state)
+{
+    static const int numbers[] = {SIGINT, SIGTERM};
+    const struct sigaction noting = {.sa_handler = note_interrupt};
+    const struct timespec at_once = {0, 0};
+    sigset_t both;
+    struct sigaction before[2];
+
+    sigemptyset(&both);
+    for (size_t i = 0; i < 2; i++) {
+        sigaddset(&both, numbers[i]);
+        assert_int_equal(sigaction(numbers[i], &noting, &before[i]), 0);
+    }
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &both, NULL), 0);
+    assert_int_equal(set_up(state), 0);
+    struct fixture *const fixture = *state;
+    assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &both, NULL), 0);
+    client_lock(fixture->client);
+    wait_for_background(fixture->client); /* given */
+    client_unlock(fixture->client);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, &both, NULL), 0);
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(kill(getpid(), numbers[i]), 0);                   /* when */
+        assert_int_equal(sigtimedwait(&both, NULL, &at_once), numbers[i]); /* then */
+    }
+
+    assert_int_equal(interrupted, 0);
+    assert_int_equal(tear_down(state), 0);
+    assert_int_equal(pthread_sigmask(SIG_UNBLOCK, &both, NULL), 0);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(sigaction(numbers[i], &before[i], NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_wait_is_woken),
+        cmocka_unit_test_setup_teardown(
+            a_thread_that_only_looks_wakes_those_that_wait, set_up, tear_down),
+        cmocka_unit_test(the_background_thread_takes_no_signal_of_the_programs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

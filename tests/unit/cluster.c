@@ -556,6 +556,13 @@ static void a_master_is_a_chief_among_the_members(void **state)
     assert_string_equal(cluster.task_type, "master"); /* as it was given */
     assert_null(cluster_member_job("evaluator"));
     sumac_cluster_deinit(&cluster);
+
+    struct sumac_cluster alone = parse("{\"cluster\": {\"master\": [\"a:1\"], \"ps\": [\"d:1\"]}}");
+    char *master = NULL;
+    assert_int_equal(cluster_member_count(&alone), 1);
+    assert_int_equal(/* it may be a task of either job */
+                     sumac_cluster_master(&alone, &master, NULL), SUMAC_INVALID_ARGUMENT);
+    sumac_cluster_deinit(&alone);
 }
 
 static void text_that_is_no_object_is_told_what_it_is(void **state)

@@ -17,6 +17,16 @@
 
 #include "compute_pool.h"
 
+static bool is_scarce;
+
+void *__real_calloc(size_t count, size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return is_scarce ? NULL : __real_calloc(count, bytes);
+}
+
 #define SLICE_ELEMENTS 64u
 #define PATIENCE_S 60 /* beyond it something is lost, and the test fails */
 
@@ -272,9 +282,33 @@ static void no_thread_of_the_pool_takes_a_signal(void **state)
     compute_pool_destroy(pool);
 }
 
+/* The jobs before it are done. */
+static void a_job_for_which_there_is_no_memory_is_not_taken(void **state)
+{
+    (void)state;
+    struct compute_pool *const pool = make_pool(1);
+    uint64_t taken = 0, finished = 0, last = 0;
+
+    is_scarce = true;
+    while (compute_pool_submit(pool, taken + 1, NULL, 0))
+        taken++;
+    is_scarce = false;
+
+    assert_true(taken > 0);
+    assert_int_equal(compute_pool_jobs(pool), taken);
+    for (uint64_t job; (job = compute_pool_finished(pool)) != 0; last = job)
+        finished++;
+    assert_int_equal(finished, taken);
+    assert_int_equal(last, taken);
+    assert_true(compute_pool_submit(pool, 1, NULL, 0));
+    assert_int_equal(compute_pool_finished(pool), 1);
+    compute_pool_destroy(pool);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_for_which_there_is_no_memory_is_not_taken),
         cmocka_unit_test(no_thread_of_the_pool_takes_a_signal),
         cmocka_unit_test(without_threads_the_owner_runs_every_slice),
         cmocka_unit_test(a_job_is_not_finished_while_its_last_slice_runs),

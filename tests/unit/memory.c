@@ -142,6 +142,28 @@ static void an_arena_gives_up_to_its_bound_and_all_again_after_a_reset(void **st
     assert_int_equal(counted.bytes_out, 0);
 }
 
+static void a_chunk_that_is_too_small_is_passed_over(void **state)
+{
+    (void)state;
+    struct counted counted = {.bytes_max = SIZE_MAX};
+    const struct memory memory = source(&counted);
+    struct arena arena;
+
+    arena_init(&arena, &memory, 1000000);
+    assert_non_null(arena_take(&arena, 16000)); /* given: three chunks, each larger */
+    assert_non_null(arena_take(&arena, 20000));
+    void *const largest = arena_take(&arena, 90000);
+    const size_t bytes_out = counted.bytes_out;
+    arena_reset(&arena);
+
+    void *const again = arena_take(&arena, 90000); /* when */
+
+    assert_ptr_equal(again, largest); /* then */
+    memset(again, 7, 90000);
+    assert_int_equal(counted.bytes_out, bytes_out);
+    arena_deinit(&arena);
+}
+
 static void an_arena_keeps_its_chunks_for_the_next_time(void **state)
 {
     (void)state;
@@ -243,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_pool_grows_by_chunks_until_its_source_is_empty),
         cmocka_unit_test(an_arena_that_has_given_its_bound_gives_no_byte_more),
         cmocka_unit_test(an_arena_gives_up_to_its_bound_and_all_again_after_a_reset),
+        cmocka_unit_test(a_chunk_that_is_too_small_is_passed_over),
         cmocka_unit_test(an_arena_keeps_its_chunks_for_the_next_time),
         cmocka_unit_test(an_arena_holds_at_most_three_times_its_bound),
         cmocka_unit_test(an_arena_whose_source_is_empty_still_gives_what_fits),

@@ -186,11 +186,47 @@ static void a_row_that_is_larger_than_a_shard_may_be_has_its_own(void **state)
 static void rows_of_no_bytes_are_one_shard(void **state)
 {
     (void)state;
-    struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE);
+    struct placement_rule rule = placement_rule_of(WIRE_PARTITIONER_MIN_SIZE),
+                          other = placement_rule_of(WIRE_PARTITIONER_MAX_SIZE);
 
     rule.max_shards = 100;
+    other.max_shard_bytes = 4;
 
     assert_int_equal(count_of(&rule, 5, 0), 1);
+    assert_int_equal(count_of(&other, 5, 0), 1);
+}
+
+/* The other parameters are right. */
+static void each_parameter_of_a_kind_is_at_least_1(void **state)
+{
+    (void)state;
+    static const uint32_t kinds[] = {
+        WIRE_PARTITIONER_FIXED_SHARDS, WIRE_PARTITIONER_MIN_SIZE, WIRE_PARTITIONER_MIN_SIZE,
+        WIRE_PARTITIONER_MAX_SIZE, WIRE_PARTITIONER_MAX_SIZE};
+    const struct sumac_shape shape = shape_of(2, 6, 1);
+    struct placement_rule rules[5];
+    int64_t *const parameters[] = {
+        &rules[0].num_shards, &rules[1].min_shard_bytes, &rules[2].max_shards,
+        &rules[3].max_shard_bytes, &rules[4].max_shards};
+    uint64_t count = 77;
+
+    for (size_t i = 0; i < 5; i++) {
+        rules[i] = (struct placement_rule){
+            .kind = kinds[i],
+            .num_shards = 2,
+            .min_shard_bytes = 8,
+            .max_shard_bytes = 8,
+            .max_shards = 2};
+        assert_int_equal(
+            placement_shard_count(&rules[i], &shape, SUMAC_FLOAT32, &count, NULL), SUMAC_OK);
+        for (int64_t odd = -2; odd <= 0; odd++) {
+            *parameters[i] = odd;
+            assert_int_equal(
+                placement_shard_count(&rules[i], &shape, SUMAC_FLOAT32, &count, NULL),
+                SUMAC_INVALID_ARGUMENT);
+        }
+        assert_int_equal(count, 2);
+    }
 }
 
 int main(void)
@@ -204,6 +240,7 @@ int main(void)
         cmocka_unit_test(a_parameter_that_is_left_out_is_the_default_and_a_negative_one_is_refused),
         cmocka_unit_test(max_size_takes_its_bytes_and_a_cap_of_shards),
         cmocka_unit_test(fixed_shards_without_a_number_is_refused),
+        cmocka_unit_test(each_parameter_of_a_kind_is_at_least_1),
         cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
         cmocka_unit_test(variables_and_shards_take_their_turns_on_the_ps_alike),
         cmocka_unit_test(of_the_ps_with_the_fewest_bytes_the_first_is_next),

@@ -79,7 +79,7 @@ static void what_is_given_back_is_taken_again(void **state)
     struct fixture *fixture = *state;
     struct sized_pool pool;
 
-    sized_pool_init(&pool, &fixture->memory, 1u << 20);
+    sized_pool_init(&pool, &fixture->memory, 1u << 19);
 
     void *first = sized_pool_take(&pool, 100000);
     sized_pool_give(&pool, first, 100000);
@@ -110,7 +110,7 @@ static void what_was_trimmed_is_taken_of_the_source_again(void **state)
     struct fixture *fixture = *state;
     struct sized_pool pool;
 
-    sized_pool_init(&pool, &fixture->memory, 1u << 20);
+    sized_pool_init(&pool, &fixture->memory, 1u << 19);
     sized_pool_give(&pool, sized_pool_take(&pool, 100000), 100000);
     sized_pool_trim(&pool);
     assert_int_equal(fixture->bytes_taken, 0);
@@ -129,7 +129,7 @@ static void each_taker_gives_eight_spare_pieces_back(void **state)
     struct sized_pool pool;
     void *pieces[20];
 
-    sized_pool_init(&pool, &fixture->memory, 1u << 20);
+    sized_pool_init(&pool, &fixture->memory, 1u << 19);
     for (size_t i = 0; i < 20; i++)
         pieces[i] = sized_pool_take(&pool, 8192);
     for (size_t i = 0; i < 20; i++)
@@ -271,6 +271,101 @@ static void a_pool_may_hold_as_much_as_its_bound_and_no_byte_more(void **state)
     assert_int_equal(pool.held_bytes, BYTES);
     sized_pool_give(&pool, all, BYTES);
     sized_pool_deinit(&pool);
+}
+
+/* ---- any order */
+
+#define HELD_MAX 64u
+
+/* Each counter is the sum of what it counts. */
+static void assert_counted(const struct fixture *fixture, const struct sized_pool *pool)
+{
+    uint64_t spare = 0;
+
+    for (size_t bytes = 4097; bytes <= 8u << 20; bytes = sized_pool_bytes(bytes) + 1) {
+        const size_t rounded = sized_pool_bytes(bytes);
+        const uint32_t class = 8 + 8 * (63 - (uint32_t)__builtin_clzll(rounded - 1) - 9) +
+                               (uint32_t)((rounded - 1) >> (60 - __builtin_clzll(rounded - 1))) % 8;
+        for (void *const *free = pool->free[class]; free != NULL; free = *free)
+            spare += rounded;
+    }
+    assert_int_equal(pool->spare_bytes, spare);
+    assert_int_equal(pool->held_bytes, fixture->bytes_taken);
+    assert_true(pool->held_bytes <= pool->held_bytes_max + pool->reserve_bytes);
+}
+
+/* Nothing is left that the source could take back. */
+static void assert_does_not_fit(const struct sized_pool *pool, size_t bytes, uint64_t bytes_max)
+{
+    const uint64_t wanted = bytes > 4096 ? sized_pool_bytes(bytes) : MEMORY_SLAB_BYTES;
+
+    assert_true(pool->held_bytes + wanted > bytes_max);
+    assert_int_equal(pool->spare_bytes, 0);
+    for (uint32_t i = 0; i < SIZED_POOL_SLAB_CLASSES; i++)
+        assert_null(pool->empty[i]);
+}
+
+static uint32_t next(uint32_t *random)
+{
+    *random = *random * 1664525u + 1013904223u;
+    return *random >> 8;
+}
+
+struct held {
+    uint8_t *data;
+    size_t bytes;
+};
+
+/* Sizes are mixed, and memory goes back to the source in each of the three ways. */
+static void whatever_is_taken_and_given_the_counters_hold(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sized_pool pool;
+    struct held held[HELD_MAX] = {{0}};
+    uint32_t random = 1;
+    unsigned reserved = 0;
+
+    sized_pool_init(&pool, &fixture->memory, 1u << 19);
+    pool.held_bytes_max = 3u << 20;
+    pool.reserve_bytes = 1u << 19;
+    for (int step = 0; step < 20000; step++) {
+        const uint32_t at = next(&random) % HELD_MAX, what = next(&random) % 64;
+        if (held[at].data != NULL) {
+            for (size_t i = 0; i < held[at].bytes; i += 64)
+                assert_int_equal(held[at].data[i], (uint8_t)at);
+            sized_pool_give(&pool, held[at].data, held[at].bytes);
+            held[at].data = NULL;
+        } else {
+            held[at].bytes = 1 + (next(&random) & ((1u << 20) - 1)) % (1u << (6 + what % 15));
+            held[at].data = sized_pool_take(&pool, held[at].bytes);
+            if (held[at].data == NULL)
+                assert_does_not_fit(&pool, held[at].bytes, pool.held_bytes_max);
+            if (held[at].data == NULL && what < 32) {
+                held[at].data = sized_pool_take_reserved(&pool, held[at].bytes);
+                reserved += held[at].data != NULL;
+                if (held[at].data == NULL)
+                    assert_does_not_fit(
+                        &pool, held[at].bytes, pool.held_bytes_max + pool.reserve_bytes);
+            }
+            if (held[at].data != NULL)
+                memset(held[at].data, (int)at, held[at].bytes);
+        }
+        if (what == 63)
+            sized_pool_trim(&pool);
+        if (what == 62)
+            (void)sized_pool_shrink(&pool);
+        assert_counted(fixture, &pool);
+    }
+    assert_true(reserved > 0);
+    for (uint32_t i = 0; i < HELD_MAX; i++)
+        sized_pool_give(&pool, held[i].data, held[i].bytes);
+    sized_pool_trim(&pool);
+    pool.held_bytes_max = UINT64_MAX; /* with a reserve there is no more than that */
+    pool.reserve_bytes = 1;
+    sized_pool_give(&pool, sized_pool_take_reserved(&pool, 5000), 5000);
+    assert_true(pool.held_bytes > 0);
+    sized_pool_deinit(&pool);
+    assert_int_equal(pool.held_bytes, 0);
 }
 
 /* ---- ids ---- */
@@ -585,6 +680,7 @@ int main(void)
             a_pool_holds_no_more_than_its_bound_whatever_is_left_in_its_slabs, begin, end),
         cmocka_unit_test_setup_teardown(
             a_pool_may_hold_as_much_as_its_bound_and_no_byte_more, begin, end),
+        cmocka_unit_test_setup_teardown(whatever_is_taken_and_given_the_counters_hold, begin, end),
         cmocka_unit_test_setup_teardown(a_map_of_few_ids_is_small_again, begin, end),
         cmocka_unit_test_setup_teardown(ids_are_found_while_the_map_changes_its_size, begin, end),
         cmocka_unit_test_setup_teardown(

@@ -161,6 +161,8 @@ static void a_log_line_has_its_time_and_its_ps(void **state)
 
     assert_string_equal(line, "2026-11-21T14:02:03.123Z ps 3 listens on 0.0.0.0:2222\n");
     assert_int_equal(bytes, strlen(line));
+    (void)ps_log_line(UINT64_C(1795269723123), 0, "ps 3 is lost", line, sizeof line);
+    assert_string_equal(line, "2026-11-21T14:02:03.123Z ps 0: ps 3 is lost\n");
 }
 
 static void a_long_log_line_is_cut_and_still_ends(void **state)
@@ -267,6 +269,26 @@ static void a_ps_that_has_come_to_its_end_gives_its_caller_the_code(void **state
     assert_int_equal(left.it_value.tv_usec, 0);
 }
 
+/* As nohup has it; else its terminal's end is a signal as others are. */
+static void a_hangup_that_is_ignored_stays_so(void **state)
+{
+    (void)state;
+    static struct ps ps;
+    sigset_t before;
+    struct sigaction was;
+
+    assert_int_equal(sigaction(SIGHUP, NULL, &was), 0);
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &before), 0);
+    for (int ignored = 0; ignored < 2; ignored++) {
+        (void)signal(SIGHUP, ignored ? SIG_IGN : SIG_DFL);
+        ps_signals_block(&ps);
+        ps_signals_restore(&ps);
+        assert_int_equal(sigismember(&ps.signals, SIGHUP), !ignored);
+        assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    }
+    assert_int_equal(sigaction(SIGHUP, &was, NULL), 0);
+}
+
 static void this_process_is_resident(void **state)
 {
     (void)state;
@@ -291,6 +313,7 @@ int main(void)
         cmocka_unit_test(signals_wait_and_a_broken_pipe_is_no_signal),
         cmocka_unit_test(a_ps_that_does_not_come_to_its_end_exits_all_the_same),
         cmocka_unit_test(a_ps_that_has_come_to_its_end_gives_its_caller_the_code),
+        cmocka_unit_test(a_hangup_that_is_ignored_stays_so),
         cmocka_unit_test(this_process_is_resident),
     };
 

@@ -25,7 +25,12 @@ if(TARGET sumac_ps)
     -Wl,--wrap=rpc_server_open -Wl,--wrap=update_run -Wl,--wrap=ps_heap_trim -Wl,--wrap=ps_exit_within
     -Wl,--wrap=ps_now_us -Wl,--wrap=rpc_poll -Wl,--wrap=ps_peers_end -Wl,--wrap=rpc_server_calls
     -Wl,--wrap=rpc_server_is_down -Wl,--wrap=ps_exit_at_once)
-  # A server and its client, and no core.
+  # A server and its client, and no core: whether it seeks ps 0, and where, the test says.
+  sumac_unit_test(ps_probe USES ps)
+  target_link_options(unit_ps_probe PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=ps_core_lane
+    -Wl,--wrap=lane_stream_has_pulls -Wl,--wrap=ps_log -Wl,--wrap=lane_seeks_ps0
+    -Wl,--wrap=lane_ps0_address)
+  # The same without a say of the test.
   foreach(test ps_served ps_peers)
     sumac_unit_test(${test} USES ps)
     target_link_options(unit_${test} PRIVATE -Wl,--wrap=ps_core_step -Wl,--wrap=ps_core_lane

@@ -644,6 +644,7 @@ static void calls_are_open_for_every_session_and_no_more_than_there_are_links(vo
         if (status == SUMAC_OK) {
             assert_int_equal(config.lane.calls_max, cases[i].calls_max);
             assert_int_equal(config.lane.streams_max, cases[i].calls_max / 2);
+            assert_int_equal(config.lane.barrier_tasks_max, cases[i].calls_max / 32);
         } else {
             assert_non_null(strstr(error.text, "--calls-max"));
             assert_non_null(strstr(error.text, "--sessions-max"));

@@ -311,6 +311,35 @@ static void payloads_that_are_copied_and_that_are_not_arrive_in_order(void **sta
     poll_until(fixture, &fixture->released, 3);
 }
 
+static bool is_scarce;
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+
+void *__wrap_malloc(size_t bytes) { return is_scarce ? NULL : __real_malloc(bytes); }
+
+/* Then it is copied, as a small one is. */
+static void a_payload_that_there_is_no_memory_to_lend_is_released_at_once(void **state)
+{
+    static uint8_t values[20000];
+    struct fixture *fixture = *state;
+    struct rpc_call *call = begin_stream(fixture, WIRE_TRANSFER_PUSH);
+    const wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    const struct rpc_payload payload = {
+        .bytes = {values, sizeof values}, .released = release, .context = fixture};
+
+    memset(values, 7, sizeof values);
+    is_scarce = true; /* given */
+    rpc_call_send(call, &request.base, &payload, 1);
+    is_scarce = false;
+    assert_int_equal(fixture->released, 1);
+    memset(values, 0, sizeof values); /* when */
+    poll_until(fixture, &fixture->at_server.messages, 1);
+
+    assert_int_equal(fixture->at_server.payload_bytes, sizeof values); /* then */
+    assert_int_equal(fixture->at_server.payload[sizeof values - 1], 7);
+}
+
 /* A stream whose first message its handler has paused, and whose second is held. */
 static struct rpc_call *begin_paused(struct fixture *fixture, struct rpc_call **served)
 {
@@ -664,6 +693,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_message_above_the_bound_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_small_payload_is_released_before_the_send_returns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_payload_that_there_is_no_memory_to_lend_is_released_at_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             payloads_that_are_copied_and_that_are_not_arrive_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

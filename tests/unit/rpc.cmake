@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 sumac_unit_test(rpc USES rpc)
+target_link_options(unit_rpc PRIVATE -Wl,--wrap=malloc) # says that there is no memory
 sumac_unit_test(rpc_acceptor USES rpc)
-target_link_options(unit_rpc_acceptor PRIVATE -Wl,--wrap=poll -Wl,--wrap=grpc_server_add_channel_from_fd)
+target_link_options(unit_rpc_acceptor PRIVATE -Wl,--wrap=poll -Wl,--wrap=accept4
+  -Wl,--wrap=grpc_server_add_channel_from_fd)
 sumac_unit_test(rpc_bounds USES rpc)
 sumac_unit_test(rpc_channel USES rpc)
 target_link_options(unit_rpc_channel PRIVATE -Wl,--wrap=grpc_channel_create) # its arguments

@@ -145,7 +145,8 @@ static void headers_before_the_acknowledgement_are_bounded(void **state)
     say_frame(fixture, HEADERS, 0, GREETING_HEADER_BYTES_MAX - 1);
     say_frame(fixture, CONTINUATION, 0, 1);
     const size_t said = 24 + 9 + GREETING_HEADER_BYTES_MAX - 1 + 9 + 1;
-    assert_int_equal(look_for(fixture, said, NOW_US), GREETING_WAITS);
+    for (int looks = 0; looks < 2; looks++) /* each frame counts once */
+        assert_int_equal(look_for(fixture, said, NOW_US), GREETING_WAITS);
 
     say_frame(fixture, CONTINUATION, 4, 1);
     assert_int_equal(look_for(fixture, said + 10, NOW_US), GREETING_FAILED);

@@ -312,6 +312,33 @@ static void plain_memory_is_a_tensor_without_a_buffer(void **state)
     assert_ptr_equal(sumac_tensor_data(&rows), memory[1]);
     assert_int_equal(sumac_tensor_bytes(&rows), 2 * sizeof memory[0]);
     assert_int_equal(rows.offset_bytes, 0);
+
+    const struct sumac_tensor none = sumac_tensor_over(NULL, SUMAC_FLOAT32, SUMAC_SHAPE(3, 4));
+    assert_int_equal(
+        sumac_tensor_slice_rows(&none, (struct sumac_range){.first = 1, .count = 2}, &rows),
+        SUMAC_OK);
+    assert_null(sumac_tensor_data(&rows)); /* the whole has no memory either */
+}
+
+static void rows_of_rows_begin_behind_those_before_both(void **state)
+{
+    (void)state;
+    struct sumac_buffer *buffer = buffer_of(10 * 4 * sizeof(float));
+    const struct sumac_shape shape = SUMAC_SHAPE(10, 4);
+    struct sumac_tensor whole, rows, fewer;
+
+    assert_int_equal(sumac_tensor_view(buffer, 0, SUMAC_FLOAT32, &shape, &whole), SUMAC_OK);
+    assert_int_equal(
+        sumac_tensor_slice_rows(&whole, (struct sumac_range){.first = 3, .count = 5}, &rows),
+        SUMAC_OK);
+
+    assert_int_equal(
+        sumac_tensor_slice_rows(&rows, (struct sumac_range){.first = 2, .count = 2}, &fewer),
+        SUMAC_OK);
+
+    assert_int_equal(fewer.offset_bytes, 5 * 4 * sizeof(float));
+    assert_int_equal(fewer.shape.extent[0], 2);
+    sumac_buffer_unref(buffer);
 }
 
 static void a_scalar_has_no_rows(void **state)
@@ -388,6 +415,7 @@ int main(void)
         cmocka_unit_test(no_rows_at_the_end_are_an_empty_view),
         cmocka_unit_test(a_shape_is_written_as_its_extents),
         cmocka_unit_test(plain_memory_is_a_tensor_without_a_buffer),
+        cmocka_unit_test(rows_of_rows_begin_behind_those_before_both),
         cmocka_unit_test(a_scalar_has_no_rows),
         cmocka_unit_test(every_half_value_survives_the_way_to_float32_and_back),
         cmocka_unit_test(halves_round_to_nearest_with_ties_to_even),

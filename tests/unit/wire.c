@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "close_cause.h"
+#include "identity.h"
 #include "replaced.h"
 #include "google/protobuf/descriptor.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
@@ -584,6 +585,8 @@ static void whose_place_a_join_has_taken_is_what_was_said_of_it(void **state)
         .attempt = UINT64_MAX, .pid = UINT32_MAX, .alive = true, .silent_ms = UINT32_MAX};
     memset(longest.host, 'h', RUN_HOST_BYTES_MAX);
     assert_non_null(strstr(wire_replaced_print(&longest, text), "value in each run"));
+    const struct replaced just_now = {.attempt = 2, .alive = true};
+    assert_non_null(strstr(wire_replaced_print(&just_now, text), "which was alive 1 ms ago"));
     assert_int_equal(wire_replaced_of(NULL).attempt, 0);
 }
 
@@ -592,6 +595,8 @@ static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
     (void)state;
     const struct close_cause lease = {.kind = WIRE_CLOSE_LEASE_OVER, .silent_ms = 9000};
     const struct close_cause newer = {.kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = 3};
+    const struct close_cause known = {
+        .kind = WIRE_CLOSE_NEWER_ATTEMPT, .attempt = 4, .pid = 71, .host = "h2"};
     char text[CLOSE_CAUSE_TEXT_BYTES];
     wire_close_cause of_lease, of_newer;
 
@@ -606,10 +611,30 @@ static void the_cause_of_a_close_is_what_was_said_of_it(void **state)
     assert_string_equal(
         wire_close_cause_print(&newer_again, text),
         ": another process has taken this task's place, attempt 3");
+    wire_close_cause_fill(&known, &of_newer);
+    const struct close_cause known_again = wire_close_cause_of(&of_newer);
+    assert_string_equal(
+        wire_close_cause_print(&known_again, text),
+        ": process 71 on h2 has taken this task's place, attempt 4");
     assert_string_equal(wire_close_cause_hint(&lease), "");
     assert_string_equal(
         wire_close_cause_hint(&newer), "; if that process is of another run, set SUMAC_RUN to a "
                                        "different value in each run");
+}
+
+static void an_identity_that_cannot_be_kept_is_refused_by_what_is_wrong(void **state)
+{
+    (void)state;
+    wire_identity wire = WIRE_IDENTITY_INIT;
+    struct run_identity identity = {.pid = 7};
+    struct sumac_error error = {0};
+
+    wire.host = (char *)(uintptr_t) "h\n1";
+
+    assert_int_equal(wire_identity_read(&wire, &identity, &error), SUMAC_INVALID_ARGUMENT);
+
+    assert_non_null(strstr(error.text, "a host with a control character"));
+    assert_int_equal(identity.pid, 7);
 }
 
 /* ---- what the served types must be for all this to hold */
@@ -751,6 +776,7 @@ int main(void)
         cmocka_unit_test(unpacking_again_and_again_takes_no_new_memory),
         cmocka_unit_test(whose_place_a_join_has_taken_is_what_was_said_of_it),
         cmocka_unit_test(the_cause_of_a_close_is_what_was_said_of_it),
+        cmocka_unit_test(an_identity_that_cannot_be_kept_is_refused_by_what_is_wrong),
         cmocka_unit_test(no_message_type_contains_itself),
         cmocka_unit_test(the_services_have_the_methods_their_numbers_say),
         cmocka_unit_test(the_types_that_are_served_are_what_is_said_of_them),
