@@ -309,6 +309,55 @@ static void options_that_lack_something_are_refused_by_its_name(void **state)
         &fixture, "reduce is 99, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN");
 }
 
+/* A step counter of integers, say, is pulled by all and pushed by none of these. */
+static void
+what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any(void **state)
+{
+    (void)state;
+    static const struct {
+        double loss_scale, clip_norm;
+        const char *text;
+    } cases[] = {
+        {0x1p127, 0,
+         "variable n is of type int64, and the worker is to scale what it pushes, which is of a "
+         "float type then; push it apart"},
+        {0x1p-127, 1,
+         "variable n is of type int64, and the worker is to scale what it pushes, which is of a "
+         "float type then; push it apart"},
+        {0, 1,
+         "variable n is of type int64, and the worker is to clip what it pushes, which is of a "
+         "float type then; push it apart"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture; /* given */
+        prepare(&fixture, 1);
+        fixture.options.variable_count = 2;
+        fixture.options.loss_scale = cases[i].loss_scale;
+        fixture.options.clip_norm = cases[i].clip_norm;
+
+        assert_refused(&fixture, cases[i].text); /* when, then */
+        fixture.options.pushed_count = 1;
+        sumac_worker_destroy(created(&fixture));
+    }
+}
+
+static void loss_scales_beyond_those_of_a_float_are_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    prepare(&fixture, 1);
+    fixture.options.loss_scale = 0x1p128;
+    assert_refused(
+        &fixture, "loss_scale is 3.40282e+38; it is what the loss was multiplied by, from 2^-127 "
+                  "to 2^127");
+    fixture.options.loss_scale = 0x1p-128;
+    assert_refused(
+        &fixture, "loss_scale is 2.93874e-39; it is what the loss was multiplied by, from 2^-127 "
+                  "to 2^127");
+}
+
 static void a_step_knows_how_many_replicas_there_are_and_weighs_1(void **state)
 {
     (void)state;
@@ -573,6 +622,9 @@ int main(void)
         cmocka_unit_test(what_was_waited_for_in_vain_is_not_waited_for_again),
         cmocka_unit_test(what_is_over_when_the_worker_ends_is_given_back),
         cmocka_unit_test(options_that_lack_something_are_refused_by_its_name),
+        cmocka_unit_test(
+            what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any),
+        cmocka_unit_test(loss_scales_beyond_those_of_a_float_are_refused),
         cmocka_unit_test(a_step_knows_how_many_replicas_there_are_and_weighs_1),
         cmocka_unit_test(the_values_are_those_that_the_last_step_saw),
         cmocka_unit_test(a_worker_whose_first_step_fails_has_no_values),
