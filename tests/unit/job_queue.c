@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_queue.c -- a queue whose thread is ended by what it runs: another thread takes over, and
- * neither is lost. */
+/* job_queue.c -- queues in trouble: a thread is ended by what it runs, and another takes over; what
+ * failures say; what a device that was given up has yet to do. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <pthread.h>
@@ -118,11 +119,69 @@ static void where_no_thread_can_take_over_the_one_that_is_ended_goes_on(void **s
     assert_int_equal(detached, 0);
 }
 
+static enum sumac_status fail_without_words(void *context)
+{
+    (void)context;
+    return SUMAC_DATA_LOSS;
+}
+
+static void what_one_failure_says_is_not_said_of_the_next(void **state)
+{
+    (void)state;
+    struct device_queue *queue = opened(); /* given */
+
+    device_run(queue, end_thread, NULL);
+    assert_int_equal(device_wait(queue), SUMAC_ABORTED);
+
+    device_run(queue, fail_without_words, NULL); /* when */
+    assert_int_equal(device_wait(queue), SUMAC_DATA_LOSS);
+
+    assert_string_equal(device_why(queue), ""); /* then */
+    close_both(queue);
+}
+
+static enum sumac_status wait_for_test(void *context)
+{
+    (void)pthread_barrier_wait(context); /* it has begun */
+    (void)pthread_barrier_wait(context);
+    return SUMAC_OK;
+}
+
+/* What it would read may be gone. */
+static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
+{
+    (void)state;
+    struct device_queue *queue = opened(); /* given */
+    pthread_barrier_t held;
+    pthread_t waited = 0, dropped = 0;
+
+    assert_int_equal(pthread_barrier_init(&held, NULL, 2), 0);
+    device_run(queue, wait_for_test, &held);
+    device_run(queue, note_thread, &waited);
+    (void)pthread_barrier_wait(&held);
+
+    (void)alarm(60); /* a queue that is full would be waited for */
+
+    device_give_up(queue->device);                  /* when */
+    for (uint32_t i = 0; i <= DEVICE_JOBS_MAX; i++) /* nobody waits for room there */
+        device_run(queue, note_thread, &dropped);
+    (void)pthread_barrier_wait(&held);
+
+    assert_int_equal(device_wait(queue), SUMAC_ABORTED); /* then */
+    assert_true(waited == 0 && dropped == 0);
+    (void)alarm(0);
+    atomic_store(&queue->device->is_given_up, false); /* so that it may be closed */
+    pthread_barrier_destroy(&held);
+    close_both(queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_thread_that_takes_over_is_joined_and_the_one_that_ended_is_let_go),
         cmocka_unit_test(where_no_thread_can_take_over_the_one_that_is_ended_goes_on),
+        cmocka_unit_test(what_one_failure_says_is_not_said_of_the_next),
+        cmocka_unit_test(nothing_that_a_given_up_device_has_to_do_yet_is_done),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

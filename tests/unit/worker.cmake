@@ -2,3 +2,4 @@
 sumac_unit_test(worker USES worker)
 sumac_unit_test(worker_ends USES worker)
 target_link_options(unit_worker_ends PRIVATE -Wl,--wrap=free) # sees whether what is late is freed
+sumac_unit_test(worker_steps USES worker)
