@@ -152,9 +152,11 @@ static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
 {
     (void)state;
     struct device_queue *queue = opened(); /* given */
+    struct device_event *event = NULL;
     pthread_barrier_t held;
     pthread_t waited = 0, dropped = 0;
 
+    assert_int_equal(device_event_open(queue->device, &event, NULL), SUMAC_OK);
     assert_int_equal(pthread_barrier_init(&held, NULL, 2), 0);
     device_run(queue, wait_for_test, &held);
     device_run(queue, note_thread, &waited);
@@ -170,9 +172,20 @@ static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
     assert_int_equal(device_wait(queue), SUMAC_ABORTED); /* then */
     assert_true(waited == 0 && dropped == 0);
     (void)alarm(0);
+    device_queue_close(queue); /* by name only: all of it is there yet */
+    device_event_close(event);
+    device_close(queue->device);
     atomic_store(&queue->device->is_given_up, false); /* so that it may be closed */
     pthread_barrier_destroy(&held);
+    device_event_close(event);
     close_both(queue);
+}
+
+static void a_wait_of_the_longest_time_has_no_limit(void **state)
+{
+    (void)state;
+    assert_true(device_until(UINT32_MAX) == DEVICE_NO_LIMIT);
+    assert_true(device_until(UINT32_MAX - 1) < DEVICE_NO_LIMIT);
 }
 
 int main(void)
@@ -182,6 +195,7 @@ int main(void)
         cmocka_unit_test(where_no_thread_can_take_over_the_one_that_is_ended_goes_on),
         cmocka_unit_test(what_one_failure_says_is_not_said_of_the_next),
         cmocka_unit_test(nothing_that_a_given_up_device_has_to_do_yet_is_done),
+        cmocka_unit_test(a_wait_of_the_longest_time_has_no_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
