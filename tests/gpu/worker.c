@@ -313,6 +313,7 @@ static void a_reduction_that_there_is_no_memory_for_fails_its_step_alone(void **
     fail_at("", 0, 0);
 
     assert_non_null(strstr(far.error.text, "has no scratch on replica 0")); /* then */
+    assert_int_equal(far.error.reason, SUMAC_REASON_OUT_OF_MEMORY);
     assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_OK);
     assert_int_equal(far.client.pushed, 1);
     sumac_worker_destroy(worker);

@@ -461,7 +461,7 @@ static void an_aborted_wait_lasts_until_nobody_touches_the_values(void **state)
     pthread_barrier_destroy(&meeting);
 }
 
-/* Who has not come yet finds the group, and that it was aborted. */
+/* A late replica still reads the group, which was aborted. */
 static void a_group_that_is_closed_waits_for_who_is_late(void **state)
 {
     struct world *world = *state;

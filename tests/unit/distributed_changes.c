@@ -69,7 +69,7 @@ static void another_function_does_not_go_by_the_variables_hyperparameters(void *
     sumac_strategy_destroy(strategy);
 }
 
-/* Of a float32 variable 1 − 2^-40 is 1, which is beyond the last that there may be. */
+/* float32 rounds 1 − 2^-40 to 1, and beta_1 is below 1. */
 static void a_hyperparameter_that_the_type_rounds_to_none_is_refused(void **state)
 {
     (void)state;
@@ -132,6 +132,48 @@ static void what_is_written_by_rows_is_slices(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* Slots are float32 beside a variable of halves. */
+static void a_row_of_halves_has_its_own_row_of_slots(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(1); /* given */
+    const uint16_t halves[] = {0x3c00, 0x3c00, 0x3c00};
+    const int64_t last = 2;
+    struct sumac_value *initial = sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(3), halves);
+    struct sumac_value *slices = sumac_value_slices(
+        sumac_value_tensor(SUMAC_FLOAT16, SUMAC_SHAPE(1), halves),
+        sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(1), &last), SUMAC_SHAPE(3));
+    struct sumac_distributed *variable = variable_of(
+        strategy,
+        (struct sumac_distributed_options){
+            .initial = initial, .function = SUMAC_FUNCTION("momentum", {"learning_rate", 0.5})});
+    struct sumac_value *slots = NULL;
+
+    assert_int_equal(/* when */
+                     sumac_distributed_apply(variable, NULL, NULL, slices, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_distributed_slots(variable, &slots, NULL), SUMAC_OK); /* then */
+    expect_printed(slots, "({\"momentum\": float32[3] 0 0 1},)");
+    expect_printed(read_of(variable), "float16[3] 1 1 0.5");
+    sumac_value_unref(initial);
+    sumac_value_unref(slices);
+    sumac_strategy_destroy(strategy);
+}
+
+static void what_is_subtracted_is_taken_away(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(2);
+    struct sumac_value *value = vector(3, 5);
+    struct sumac_distributed *variable =
+        variable_of(strategy, (struct sumac_distributed_options){0});
+
+    assert_int_equal(sumac_distributed_assign_sub(variable, NULL, value, NULL, NULL), SUMAC_OK);
+    expect_printed(read_of(variable), "float32[2] -2 -3");
+    sumac_value_unref(value);
+    sumac_strategy_destroy(strategy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +182,8 @@ int main(void)
         cmocka_unit_test(a_hyperparameter_that_the_type_rounds_to_none_is_refused),
         cmocka_unit_test(of_a_row_that_is_written_twice_the_last_counts),
         cmocka_unit_test(what_is_written_by_rows_is_slices),
+        cmocka_unit_test(a_row_of_halves_has_its_own_row_of_slots),
+        cmocka_unit_test(what_is_subtracted_is_taken_away),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,7 +147,7 @@ static enum sumac_status wait_for_test(void *context)
     return SUMAC_OK;
 }
 
-/* What it would read may be gone. */
+/* The context of a job may be gone. */
 static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
 {
     (void)state;
@@ -165,7 +165,7 @@ static void nothing_that_a_given_up_device_has_to_do_yet_is_done(void **state)
     (void)alarm(60); /* a queue that is full would be waited for */
 
     device_give_up(queue->device);                  /* when */
-    for (uint32_t i = 0; i <= DEVICE_JOBS_MAX; i++) /* nobody waits for room there */
+    for (uint32_t i = 0; i <= DEVICE_JOBS_MAX; i++) /* a full queue is no wait */
         device_run(queue, note_thread, &dropped);
     (void)pthread_barrier_wait(&held);
 

@@ -90,7 +90,7 @@ static void a_part_of_a_sum_is_written_alone(void **state)
             }
 }
 
-/* What one replica has is copied, however long it is. */
+/* The array is longer than a tile. */
 static void a_sum_of_one_is_what_that_has(void **state)
 {
     (void)state;

@@ -52,7 +52,7 @@ static enum sumac_status
 opened(struct sumac_strategy_options options, struct sumac_strategy **strategy)
 {
     options.kind = SUMAC_STRATEGY_MULTI_WORKER;
-    options.client = (struct sumac_client *)told; /* which nobody looks into */
+    options.client = (struct sumac_client *)told; /* never read */
     *strategy = NULL;
     return sumac_strategy_create(&options, strategy, &error);
 }
@@ -77,7 +77,7 @@ static void workers_are_those_that_are_listed_with_their_jobs(void **state)
     assert_string_equal(told[0].job, "chief");
     assert_string_equal(told[1].job, "worker");
     assert_int_equal(told[1].index, 3);
-    assert_null(told[2].job); /* as none that there is */
+    assert_null(told[2].job); /* no such job */
     assert_int_equal(sumac_strategy_replicas(strategy), 6);
     sumac_strategy_destroy(strategy);
 }

@@ -104,7 +104,7 @@ static void values_that_each_replica_has_as_it_likes_are_not_compared(void **sta
     sumac_value_unref(more);
 }
 
-/* Of slices the indices' type and the dense shape count, and how many rows there are does not. */
+/* Slices meet whatever their number of rows. */
 static void slices_meet_if_their_indices_and_what_they_are_of_are_alike(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strategy_ends.c (test) -- how runs and calls end, and what they leave: of several failures, of a
- * scope within a merge call, of values that are none. */
+/* strategy_ends.c (test) -- how runs and calls end, and what they leave: after several failures,
+ * after a scope within a merge call, without a value. */
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
@@ -118,7 +118,40 @@ static void a_scope_that_is_left_within_a_merge_call_leaves_it_across(void **sta
     sumac_strategy_destroy(strategy);
 }
 
-/* ---- values that are none */
+/* ---- arguments */
+
+static enum sumac_status add_arguments(
+    struct sumac_replica_context *replica, struct sumac_value *args, struct sumac_value *kwargs,
+    void *context, struct sumac_value **result, struct sumac_error *error)
+{
+    const float *const one = sumac_value_data(sumac_value_item(args, 0));
+    const float *const other = sumac_value_data(sumac_value_item(kwargs, 0));
+
+    (void)replica, (void)context, (void)error;
+    *result = sumac_value_float32(*one + 10 * *other);
+    return SUMAC_OK;
+}
+
+static void each_replica_is_given_its_own_of_both_kinds_of_arguments(void **state)
+{
+    (void)state;
+    struct sumac_strategy *strategy = mirrored(3);
+    struct sumac_value *ids = of_ids(3), *kwids = of_ids(3), *result = NULL;
+    const char *const names[] = {"x"};
+    const struct sumac_step step = {
+        .function = add_arguments,
+        .args = sumac_value_list(&ids, 1),
+        .kwargs = sumac_value_dict(names, &kwids, 1)};
+
+    assert_int_equal(sumac_strategy_run(strategy, &step, &result, NULL), SUMAC_OK);
+    expect_printed(result, "per_replica(0: float32[] 0, 1: float32[] 11, 2: float32[] 22)");
+    sumac_value_unref(result);
+    sumac_value_unref(step.args);
+    sumac_value_unref(step.kwargs);
+    sumac_strategy_destroy(strategy);
+}
+
+/* ---- values and results */
 
 static enum sumac_status make_none(
     const struct sumac_value_context *of, void *context, struct sumac_value **value,
@@ -194,7 +227,7 @@ static void workers_without_a_client_make_no_strategy(void **state)
     }
 }
 
-/* Of another strategy, which does not wait for anybody. */
+/* The other strategy is idle. */
 static enum sumac_status run_another(
     struct sumac_strategy *strategy, struct sumac_value *args, void *context,
     struct sumac_value **result, struct sumac_error *error)
@@ -222,6 +255,7 @@ int main(void)
         cmocka_unit_test(a_call_is_late_after_its_time),
         cmocka_unit_test(a_scope_that_is_left_within_a_merge_call_leaves_it_across),
         cmocka_unit_test(a_run_of_another_strategy_within_a_merge_call_is_in_its_scope),
+        cmocka_unit_test(each_replica_is_given_its_own_of_both_kinds_of_arguments),
         cmocka_unit_test(a_replica_that_no_value_is_made_for_is_named),
         cmocka_unit_test(local_results_of_a_nest_are_each_replicas),
         cmocka_unit_test(several_replicas_are_mirrored_where_no_kind_is_said),

@@ -4,8 +4,8 @@
 #include "half.h"
 #include "worker_client.h"
 
-/* Of each variable the gradient is the number of the step, from 1 on, in the variable's type; a
- * replica more than another has twice the other's. Of no examples it is NaN, as 0 / 0 is. */
+/* The gradient is the number of the step, from 1 on, times the number of the variable and of the
+ * replica, in the variable's type. Without examples it is NaN, as 0 / 0 is. */
 static enum sumac_status numbered_step(struct sumac_replica *replica)
 {
     const struct seen *seen = replica->user;
@@ -75,11 +75,13 @@ static void a_synchronous_contribution_is_a_sum_in_each_type(void **state)
         SUMAC_FLOAT32, SUMAC_FLOAT64, SUMAC_FLOAT16, SUMAC_BFLOAT16};
     static const double weights[] = {1, 4, 0.5, -1};
 
-    for (size_t i = 0; i < 4 * 4 * 4; i++) {
+    for (size_t i = 0; i < 2 * 4 * 4 * 4; i++) {
         const enum sumac_dtype first = dtypes[i % 4], second = dtypes[i / 4 % 4];
-        const double weight = weights[i / 16];
+        const double weight = weights[i / 16 % 4];
+        const uint32_t replicas = i < 64 ? 1 : 2;
+        const float all = replicas == 1 ? 1 : 1 + 2;
         struct fixture fixture; /* given */
-        prepare_two(&fixture, 1, first, second);
+        prepare_two(&fixture, replicas, first, second);
         fixture.options.synchronous = SUMAC_SYNCHRONOUS_YES;
         fixture.seen.weight = weight;
         struct sumac_worker *worker = created(&fixture);
@@ -87,12 +89,13 @@ static void a_synchronous_contribution_is_a_sum_in_each_type(void **state)
         for (uint32_t step = 1; step <= 3; step++) { /* when */
             assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
 
-            const float sum = weight < 0 ? 0 : (float)(step * weight); /* then */
+            const float sum = weight < 0 ? 0 : (float)(step * weight) * all; /* then */
             assert_true(fixture.client.last_values[0] == sum);
             assert_true(fixture.client.last_values[1] == 2 * sum);
-            assert_true(fixture.client.last_weight == (weight < 0 ? 0 : weight));
+            assert_true(fixture.client.last_weight == (weight < 0 ? 0 : weight * replicas));
             assert_int_equal(fixture.client.last_weightless, weight < 0);
         }
+        assert_string_equal(fixture.client.said, "this worker makes synchronous steps");
         assert_int_equal(
             fixture.client.last_dtypes[0], first == SUMAC_FLOAT64 ? first : SUMAC_FLOAT32);
         assert_int_equal(
@@ -155,8 +158,10 @@ static void values_that_were_pulled_before_the_first_step_are_shown(void **state
     struct fixture fixture; /* given */
 
     prepare(&fixture, 1);
+    fixture.options.timeout_ms = 7;
     struct sumac_worker *worker = created(&fixture);
     fixture.client.pull_status = SUMAC_ABORTED;
+    fixture.client.pull_timeout_ms = 0;
 
     assert_int_equal(sumac_worker_pull(worker, NULL), SUMAC_ABORTED); /* when */
     assert_null(sumac_worker_values(worker));
@@ -165,10 +170,11 @@ static void values_that_were_pulled_before_the_first_step_are_shown(void **state
     const struct sumac_tensor *const values = sumac_worker_values(worker); /* then */
     assert_non_null(values);
     assert_true(((const float *)sumac_tensor_data(values))[ROWS - 1] == 10);
+    assert_int_equal(fixture.client.pull_timeout_ms, 7);
     sumac_worker_destroy(worker);
 }
 
-/* What was late goes on, and the next call is the one that hears its end. */
+/* The late pull goes on, and the next call waits for its end. */
 static void a_pull_between_steps_waits_for_what_is_under_way_yet(void **state)
 {
     (void)state;
