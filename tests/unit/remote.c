@@ -90,6 +90,7 @@ enum sumac_status __wrap_sumac_client_push(
 void __wrap_push_keep(struct sumac_push *push, struct sumac_buffer *buffer)
 {
     assert_ptr_equal(push, &client);
+    sumac_buffer_unref(client.held); /* of the push before, which has ended */
     client.held = sumac_buffer_ref(buffer);
 }
 
