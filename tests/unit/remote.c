@@ -25,6 +25,7 @@ static struct {
     struct sumac_push_options options;
     int64_t indices[ROWS_MAX]; /* of the last delta that has some */
     size_t count;
+    uint32_t pushes;
     struct sumac_buffer *held; /* by a push that is late */
     const char *function;
 } client;
@@ -76,6 +77,7 @@ enum sumac_status __wrap_sumac_client_push(
     (void)of, (void)error;
     memcpy(client.deltas, deltas, count * sizeof *deltas);
     client.count = count;
+    client.pushes++;
     client.options = *options;
     client.function = deltas[0].function == NULL ? NULL : deltas[0].function->name;
     for (size_t i = 0; i < count; i++)
@@ -342,6 +344,22 @@ static void a_ps_is_given_wide_indices_and_no_rows_of_uneven_shards(void **state
     sumac_value_unref(of_five);
 }
 
+static void all_variables_are_one_push(void **state)
+{
+    struct sumac_distributed *const variables[] = {
+        variable_of(*state, (struct sumac_distributed_options){.name = "first"}),
+        uneven(*state, "second")};
+    struct sumac_value *const gradients[] = {vector(3, 4), rows_from(5, 5)};
+    struct sumac_value *all = sumac_value_list(gradients, 2);
+
+    assert_int_equal(sumac_distributed_apply_all(variables, 2, NULL, all, NULL), SUMAC_OK);
+
+    assert_int_equal(client.pushes, 1);
+    assert_int_equal(client.count, 3);
+    assert_null(client.function); /* each one's own */
+    sumac_value_unref(all);
+}
+
 /* It may be read for as long as the client has it. */
 static void a_push_that_is_late_keeps_what_it_reads_and_goes_on(void **state)
 {
@@ -389,6 +407,7 @@ int main(void)
         remote_test(slots_of_each_part_are_where_its_rows_are),
         remote_test(what_is_written_goes_to_each_part_by_its_function),
         remote_test(a_ps_is_given_wide_indices_and_no_rows_of_uneven_shards),
+        remote_test(all_variables_are_one_push),
         remote_test(a_push_that_is_late_keeps_what_it_reads_and_goes_on),
     };
 
