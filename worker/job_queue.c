@@ -178,7 +178,6 @@ void job_queue_deinit(struct job_queue *queue)
 /* By the job that the thread does. */
 static void carry_out_within(struct job_queue *queue, const struct job *job)
 {
-    queue->why[0] = '\0';
     const enum sumac_status status = queue->carry_out(queue, job);
 
     assert(own == queue);

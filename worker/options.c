@@ -21,8 +21,6 @@ static enum sumac_status
 check_conditioning(const struct sumac_worker_options *options, struct sumac_error *error)
 {
     const bool scales = options->loss_scale != 0, clips = options->clip_norm != 0;
-    const uint32_t count =
-        options->pushed_count == 0 ? options->variable_count : options->pushed_count;
 
     if (scales && !(options->loss_scale >= 0x1p-127 && options->loss_scale <= 0x1p127))
         return fail(
@@ -34,7 +32,7 @@ check_conditioning(const struct sumac_worker_options *options, struct sumac_erro
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_UNSPECIFIED,
             "clip_norm is %g; it is the largest norm that a step's push may have, or 0",
             options->clip_norm);
-    for (uint32_t i = 0; i < count && (scales || clips); i++) {
+    for (uint32_t i = 0; i < options->pushed_count && (scales || clips); i++) {
         const enum sumac_dtype dtype = sumac_variable_dtype(options->variables[i]);
         if (!sumac_dtype_is_float(dtype))
             return fail(

@@ -67,7 +67,7 @@ static void reduce_run(
 {
     _Alignas(64) uint8_t scratch[ELEMENTS_AT_ONCE * ELEMENT_BYTES_MAX];
     const struct arithmetic *own = arithmetic_of(input->dtype);
-    const bool in_place = input->targets == 1 && input->to[0] == input->from[0];
+    const bool in_place = input->to[0] == input->from[0];
     uint8_t *sum = in_place ? to_of(input, 0, first) : scratch;
     const uint32_t begin = first_that_counts(input, weights);
     assert(count <= ELEMENTS_AT_ONCE);

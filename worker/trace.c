@@ -68,7 +68,6 @@ static void end_early(struct trace *trace, const char *why)
 
     assert(!trace->over);
     trace->over = true;
-    trace->used = 0;
     (void)text_print_line(
         line, sizeof line, "the trace %.300s ends here: %s; the work goes on without it",
         trace->path, why);

@@ -358,20 +358,23 @@ struct scaling {
     struct device_queue *queue;
     struct cuda_kernel_arguments arguments;
     uint32_t shared_bytes;
+    const void *image;
+    const char *kernel;
     struct sumac_error error;
 };
 
+static const char an_image[] = "the stand-in takes any", another_image[] = "and any other";
+
 static enum sumac_status launch_scaling(void *context)
 {
-    static const char image[] = "the stand-in takes any";
     struct scaling *scaling = context;
     void *parameters[] = {&scaling->arguments};
 
     return sumac_device_launch(
         device_for_step(scaling->queue),
         &(struct sumac_launch){
-            .image = image,
-            .kernel = "sumac_scale_float32",
+            .image = scaling->image,
+            .kernel = scaling->kernel,
             .blocks = 1,
             .threads = 32,
             .shared_bytes = scaling->shared_bytes,
@@ -388,7 +391,8 @@ static void a_launch_may_have_all_the_shared_memory_that_a_block_has(void **stat
     (void)state;
     needs_the_standin();
     struct device *device = opened(0); /* given */
-    struct scaling scaling = {.queue = queue_of(device)};
+    struct scaling scaling = {
+        .queue = queue_of(device), .image = an_image, .kernel = "sumac_scale_float32"};
     assert_int_equal(device_buffer_create(device, BYTES, &buffer, NULL), SUMAC_OK);
     scaling.arguments.to = scaling.arguments.from = (uint64_t)(uintptr_t)sumac_buffer_data(buffer);
     scaling.arguments.count = 16;
@@ -409,6 +413,50 @@ static void a_launch_may_have_all_the_shared_memory_that_a_block_has(void **stat
                             "with 307200 bytes of "
                             "shared memory: CUDA_ERROR_INVALID_VALUE (as the test wants it)");
     assert_int_equal(scaling.error.status, SUMAC_INVALID_ARGUMENT);
+    device_queue_close(scaling.queue);
+    sumac_buffer_unref(buffer);
+    device_close(device);
+}
+
+/* Each is looked for once, where it was not found before: the stand-in fails when it is asked. */
+static void a_launch_is_of_the_kernel_of_its_name_in_its_image(void **state)
+{
+    static const struct {
+        const char *kernel, *image, *fails;
+        enum sumac_status status;
+    } launches[] = {
+        {"sumac_scale_float32", an_image, "", SUMAC_OK},
+        {"sumac_scale_float32", an_image, "cuModuleLoadData", SUMAC_OK},
+        {"sumac_scale_float32", an_image, "cuModuleGetFunction", SUMAC_OK},
+        {"sumac_scale_float64", an_image, "cuModuleGetFunction", SUMAC_INTERNAL},
+        {"sumac_scale_float32", another_image, "cuModuleLoadData", SUMAC_INTERNAL},
+        {"sumac_scale_float32", another_image, "cuModuleGetFunction", SUMAC_INTERNAL},
+        {"sumac_scale_float32", another_image, "", SUMAC_OK},
+        {"none_such", another_image, "", SUMAC_NOT_FOUND},
+        {"sumac_scale_float32", an_image, "cuModuleGetFunction", SUMAC_OK},
+    };
+    struct sumac_buffer *buffer = NULL;
+
+    (void)state;
+    needs_the_standin();
+    struct device *device = opened(0); /* given */
+    struct scaling scaling = {.queue = queue_of(device)};
+    assert_int_equal(device_buffer_create(device, BYTES, &buffer, NULL), SUMAC_OK);
+    scaling.arguments.to = scaling.arguments.from = (uint64_t)(uintptr_t)sumac_buffer_data(buffer);
+    scaling.arguments.count = 16;
+
+    for (size_t i = 0; i < sizeof launches / sizeof launches[0]; i++) {
+        scaling.kernel = launches[i].kernel;
+        scaling.image = launches[i].image;
+        fail_at(launches[i].fails, launches[i].fails[0] != '\0', CUDA_ERROR_UNKNOWN);
+        device_run(scaling.queue, launch_scaling, &scaling);              /* when */
+        assert_int_equal(device_wait(scaling.queue), launches[i].status); /* then */
+        fail_at("", 0, 0);
+        if (launches[i].status == SUMAC_NOT_FOUND)
+            assert_string_equal(
+                scaling.error.text, "there is no kernel none_such in the image that is to be "
+                                    "launched: declare it extern \"C\" __global__");
+    }
     device_queue_close(scaling.queue);
     sumac_buffer_unref(buffer);
     device_close(device);
@@ -473,6 +521,7 @@ int main(void)
         cmocka_unit_test(a_device_that_is_full_says_so),
         cmocka_unit_test(what_the_driver_says_is_a_status_that_tells_who_must_act),
         cmocka_unit_test(a_launch_may_have_all_the_shared_memory_that_a_block_has),
+        cmocka_unit_test(a_launch_is_of_the_kernel_of_its_name_in_its_image),
         cmocka_unit_test(a_stamp_is_taken_when_the_stream_has_come_to_it_and_not_its_thread),
         cmocka_unit_test(gpus_are_found_with_what_they_are_and_whom_they_reach),
         cmocka_unit_test(memory_that_is_not_zeroed_within_ten_minutes_is_not_given),

@@ -84,9 +84,18 @@ static void gpus_are_named_in_the_order_of_their_replicas_each_once(void **state
     assert_int_equal(choose("gpu:1,0,1", 0, true, &devices), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(
         why.text, "devices are gpu:1,0,1, with GPU:1 twice: each replica has one of its own");
-    static const char *const bad[] = {"gpu:", "gpu:0,", "gpu:,0", "gpu:0-1", "gpu0", "gpu:0 "};
+    static const char *const bad[] = {"gpu:", "gpu:0,", "gpu:,0", "gpu:0-1",
+                                      "gpu0", "gpu:0 ", "gpux0",  "gpu:4294967296"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(choose(bad[i], 0, true, &devices), SUMAC_INVALID_ARGUMENT);
+    char many[8 * (SUMAC_REPLICAS_MAX + 1)] = "gpu"; /* one more than there may be */
+    size_t used = strlen(many);
+    for (uint32_t i = 0; i <= SUMAC_REPLICAS_MAX; i++)
+        used += (size_t)snprintf(many + used, sizeof many - used, "%c%u", i == 0 ? ':' : ',', i);
+    assert_int_equal(choose(many, 0, true, &devices), SUMAC_INVALID_ARGUMENT);
+    *strrchr(many, ',') = '\0';
+    assert_int_equal(choose(many, 0, true, &devices), SUMAC_OK);
+    assert_int_equal(devices.count, SUMAC_REPLICAS_MAX);
 }
 
 int main(void)

@@ -212,6 +212,7 @@ static void a_reduction_that_takes_too_long_is_ended_and_told(void **state)
 
 #define ILLEGAL_ADDRESS "CUDA_ERROR_ILLEGAL_ADDRESS (as the test wants it)"
 #define ILLEGAL_ADDRESS_NUMBER 700
+#define OUT_OF_MEMORY_NUMBER 2
 
 static void (*fail_at)(const char *function, uint64_t nth, int result);
 
@@ -287,6 +288,37 @@ static void the_failed_gpu_of_another_replica_is_told_beside_nccls_error(void **
     sumac_worker_destroy(worker);
 }
 
+/* Replica 1 has no examples, so that their mean takes scratch. */
+static enum sumac_status step_with_an_idle_replica(struct sumac_replica *replica)
+{
+    replica->weight = replica->id == 1 ? 0 : 1;
+    return SUMAC_OK;
+}
+
+static void a_reduction_that_there_is_no_memory_for_fails_its_step_alone(void **state)
+{
+    struct fixture far;
+    struct sumac_worker *worker = NULL;
+
+    (void)state;
+    find("libcuda.so.1", "standin_fail_at", &fail_at);
+    if (gpus.count < 2)
+        skip();
+    prepare(&far, 2); /* given */
+    far.options.cuda_step = step_with_an_idle_replica;
+    assert_int_equal(sumac_worker_create(&far.options, &worker, &far.error), SUMAC_OK);
+    fail_at("cuMemAlloc_v2", 1, OUT_OF_MEMORY_NUMBER);
+
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_RESOURCE_EXHAUSTED); /* when */
+    fail_at("", 0, 0);
+
+    assert_non_null(strstr(far.error.text, "has no scratch on replica 0")); /* then */
+    assert_int_equal(far.error.reason, SUMAC_REASON_OUT_OF_MEMORY);
+    assert_int_equal(sumac_worker_step(worker, &far.error), SUMAC_OK);
+    assert_int_equal(far.client.pushed, 1);
+    sumac_worker_destroy(worker);
+}
+
 static enum sumac_status step_that_says_why(struct sumac_replica *replica)
 {
     (void)snprintf(replica->error->text, sizeof replica->error->text, "there is no data left");
@@ -342,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_reduction_that_takes_too_long_is_ended_and_told),
         cmocka_unit_test(the_end_of_the_process_is_the_remedy_for_a_gpu_that_has_failed),
         cmocka_unit_test(the_failed_gpu_of_another_replica_is_told_beside_nccls_error),
+        cmocka_unit_test(a_reduction_that_there_is_no_memory_for_fails_its_step_alone),
         cmocka_unit_test(what_a_step_says_of_its_failure_is_told),
         cmocka_unit_test(a_gpu_that_is_not_there_makes_no_worker),
     };

@@ -170,7 +170,7 @@ static void calls_of_one_start_run_one_after_the_other(void **state)
         flags[2][i] = i % 2 == 1;
         g[0][i] = g[1][i] = g[2][i] = i;
     }
-    const void *sources[REPLICAS] = {flags[2], flags[2], flags[2]};
+    const void *sources[REPLICAS] = {NULL, NULL, flags[2]};
     void *places[REPLICAS] = {g[0], g[1], g[2]};
     const struct collective_values told = {
         SUMAC_BOOL, sources, (void *[]){flags[0], flags[1], flags[2]}, every_one_many, NULL};
@@ -250,6 +250,9 @@ static void an_abort_ends_the_wait_and_touches_nothing_more(void **state)
     assert_int_equal(
         collective_all_reduce(world->group, SUMAC_REDUCE_SUM, &values, NULL), SUMAC_OK);
     collective_start(world->group);
+    do /* until the others wait for it */
+        assert_int_equal(collective_wait(world->group, 1, &error), SUMAC_DEADLINE_EXCEEDED);
+    while (strchr(error.text, ',') != NULL);
 
     assert_int_equal(pthread_create(&thread, NULL, abort_it, world->group), 0); /* when */
     const enum sumac_status status = collective_wait(world->group, COLLECTIVE_NO_LIMIT, &error);
@@ -458,6 +461,29 @@ static void an_aborted_wait_lasts_until_nobody_touches_the_values(void **state)
     pthread_barrier_destroy(&meeting);
 }
 
+/* A late replica still reads the group, which was aborted. */
+static void a_group_that_is_closed_waits_for_who_is_late(void **state)
+{
+    struct world *world = *state;
+    pthread_barrier_t meeting;
+
+    pthread_barrier_init(&meeting, NULL, 2); /* given */
+    device_run(world->queues[1], meet_test, &meeting);
+    collective_start(world->group);
+    collective_abort(world->group);
+    assert_int_equal(collective_wait(world->group, COLLECTIVE_NO_LIMIT, NULL), SUMAC_ABORTED);
+
+    tester = pthread_self(); /* when: it goes on when the test would wait */
+    released = &meeting;
+    collective_close(world->group);
+    const bool waited = released == NULL;
+    released = NULL;
+
+    assert_true(waited); /* then */
+    pthread_barrier_destroy(&meeting);
+    world->group = NULL;
+}
+
 static void devices_of_several_kinds_make_no_group(void **state)
 {
     struct world *world = *state;
@@ -497,6 +523,7 @@ int main(void)
         collective_test(when_nobody_has_come_all_are_named),
         collective_test(a_wait_lasts_as_long_as_it_was_told_to),
         collective_test(an_aborted_wait_lasts_until_nobody_touches_the_values),
+        collective_test(a_group_that_is_closed_waits_for_who_is_late),
         collective_test(devices_of_several_kinds_make_no_group),
     };
 

@@ -719,6 +719,16 @@ static void a_copy_beyond_its_buffers_or_with_another_devices_is_refused(void **
     assert_int_equal(sumac_device_copy(seen, &long_from, &error), SUMAC_OUT_OF_RANGE);
     assert_int_equal(sumac_device_copy(seen, &from_afar, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "GPU:7"));
+    if (strcmp(kind, "CPU") == 0) { /* whatever the numbers of the two are */
+        sumac_buffer_unref(far);
+        assert_int_equal(
+            sumac_buffer_wrap(
+                far_bytes, sizeof far_bytes, (struct sumac_place){SUMAC_PLACE_CUDA, 0}, NULL, NULL,
+                &far),
+            SUMAC_OK);
+        const struct sumac_copy from_0 = {.to = here, .from = far, .bytes = 8};
+        assert_int_equal(sumac_device_copy(seen, &from_0, &error), SUMAC_INVALID_ARGUMENT);
+    }
     assert_int_equal(sumac_device_buffer_create(seen, 16, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "sumac_device_buffer_create: buffer is NULL");
     assert_int_equal(sumac_device_buffer_create(NULL, 16, &far, &error), SUMAC_INVALID_ARGUMENT);
@@ -742,7 +752,9 @@ static void a_launch_of_nothing_is_refused(void **state)
 
     assert_int_equal(sumac_device_launch(seen, &launch, &error), SUMAC_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "k has 0 blocks of 1 threads"));
-    launch.blocks = 1;
+    launch = (struct sumac_launch){.image = "", .kernel = "k", .blocks = 1};
+    assert_int_equal(sumac_device_launch(seen, &launch, &error), SUMAC_INVALID_ARGUMENT);
+    launch.threads = 1;
     if (strcmp(kind, "CPU") == 0) {
         assert_int_equal(sumac_device_launch(seen, &launch, &error), SUMAC_FAILED_PRECONDITION);
         assert_non_null(strstr(error.text, "CPU:0"));

@@ -49,8 +49,9 @@ static void cpus_are_as_many_as_are_said(void **state)
 static void a_text_that_is_none_is_refused_with_those_that_are(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"tpu",    "cpu:",   "cpu:0",  "cpu:-1", "cpu:2,3", "cpu4",
-                                        "CPUs:1", "cpu: 1", "cpu:1 ", "cpu:x",  "4",       " auto"};
+    static const char *const texts[] = {"tpu",  "cpu:",   "cpu:0",         "cpu:-1", "cpu:2,3",
+                                        "cpu4", "CPUs:1", "cpu: 1",        "cpu:1 ", "cpu:x",
+                                        "4",    " auto",  "cpu:4294967297"};
 
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct devices devices = {.count = 77};
@@ -104,6 +105,11 @@ static void the_environment_says_what_the_program_does_not(void **state)
     setenv("SUMAC_DEVICES", "", 1);
     assert_int_equal(choose(NULL, 0, &devices), SUMAC_OK);
     assert_int_equal(devices.count, 2);
+    assert_int_equal(choose(NULL, 3, &devices), SUMAC_OK); /* what the program says counts */
+    assert_int_equal(devices.count, 3);
+    setenv("SUMAC_DEVICES", "cpu:7", 1);
+    assert_int_equal(choose("", 3, &devices), SUMAC_OK);
+    assert_int_equal(devices.count, 3);
     unsetenv("SUMAC_DEVICES");
     unsetenv("SUMAC_REPLICAS");
 }

@@ -330,6 +330,9 @@ static void a_text_becomes_an_update_function(void **state)
                      SUMAC_ALREADY_EXISTS);
     assert_int_equal(
         sumac_strategy_define(strategy, "squares", "value = ", 8, NULL), SUMAC_ALREADY_EXISTS);
+    assert_int_equal(/* as long, and another */
+                     sumac_strategy_define(strategy, "squares", "value = v", 9, NULL),
+                     SUMAC_ALREADY_EXISTS);
 
     struct sumac_distributed *variable =
         variable_of(strategy, (struct sumac_distributed_options){.function = {.name = "squares"}});

@@ -39,8 +39,10 @@ static inline void close_far(struct device *device)
 static inline enum sumac_status
 open_far_queue(struct device *device, struct device_queue **queue, struct sumac_error *error)
 {
-    far_opened++;
-    return device_kind("CPU")->queue_open(device, queue, error);
+    const enum sumac_status status = device_kind("CPU")->queue_open(device, queue, error);
+
+    far_opened += status == SUMAC_OK;
+    return status;
 }
 
 static inline void close_far_queue(struct device_queue *queue)
@@ -52,8 +54,10 @@ static inline void close_far_queue(struct device_queue *queue)
 static inline enum sumac_status
 open_far_event(struct device *device, struct device_event **event, struct sumac_error *error)
 {
-    far_opened++;
-    return device_kind("CPU")->event_open(device, event, error);
+    const enum sumac_status status = device_kind("CPU")->event_open(device, event, error);
+
+    far_opened += status == SUMAC_OK;
+    return status;
 }
 
 static inline void close_far_event(struct device_event *event)
@@ -68,24 +72,34 @@ static inline void free_far(void *data)
     free(data);
 }
 
+static inline enum sumac_status far_is_full(struct sumac_error *error)
+{
+    if (error != NULL)
+        *error = (struct sumac_error){
+            SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY, "no memory there"};
+    return SUMAC_RESOURCE_EXHAUSTED;
+}
+
 static inline enum sumac_status create_far_buffer(
     struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
     const struct sumac_place place = {SUMAC_PLACE_CUDA, device->index};
     void *data = calloc(1, bytes);
 
-    (void)error;
-    assert_non_null(data);
+    if (data == NULL)
+        return far_is_full(error);
     far_buffers++;
-    return buffer_own(data, bytes, place, free_far, data, buffer);
+    if (buffer_own(data, bytes, place, free_far, data, buffer) == SUMAC_OK)
+        return SUMAC_OK;
+    free_far(data);
+    return far_is_full(error);
 }
 
 static inline enum sumac_status create_near_buffer(
     struct device *device, uint64_t bytes, struct sumac_buffer **buffer, struct sumac_error *error)
 {
     (void)device;
-    (void)error;
-    return sumac_buffer_create(bytes, buffer);
+    return sumac_buffer_create(bytes, buffer) == SUMAC_OK ? SUMAC_OK : far_is_full(error);
 }
 
 static inline struct device_ops make_far_ops(void)

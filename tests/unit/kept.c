@@ -66,6 +66,41 @@ static void what_was_given_back_is_taken_again(void **state)
     kept_close(kept);
 }
 
+/* A stream may still read a block that was given back. */
+static void a_buffer_has_the_bytes_that_were_wished_and_room_for_more(void **state)
+{
+    (void)state;
+    struct source source = {.refuses = 0};
+    struct kept *kept = open_with(&source);
+    const struct kept_wish wish = {.bytes = 100, .room = BLOCK_BYTES};
+    struct sumac_buffer *buffer = NULL;
+
+    assert_int_equal(kept_take(kept, &wish, &buffer, NULL), SUMAC_OK);
+
+    assert_int_equal(sumac_buffer_bytes(buffer), 100);
+    sumac_buffer_unref(buffer);
+    assert_int_equal(kept->bytes, BLOCK_BYTES);
+    kept_close(kept);
+}
+
+static void what_is_wished_new_is_none_that_was_given_back(void **state)
+{
+    (void)state;
+    struct source source = {.refuses = 0};
+    struct kept *kept = open_with(&source);
+    const struct kept_wish wish = {.bytes = BLOCK_BYTES, .room = BLOCK_BYTES, .is_new = true};
+    struct sumac_buffer *buffer = NULL;
+
+    assert_int_equal(take(kept, BLOCK_BYTES, &buffer), SUMAC_OK);
+    sumac_buffer_unref(buffer);
+    assert_int_equal(kept_take(kept, &wish, &buffer, NULL), SUMAC_OK);
+
+    assert_int_equal(source.made, 2);
+    assert_int_equal(kept->count, 1);
+    sumac_buffer_unref(buffer);
+    kept_close(kept);
+}
+
 static void idle_blocks_are_freed_where_memory_is_short(void **state)
 {
     (void)state;
@@ -113,6 +148,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_given_back_is_taken_again),
+        cmocka_unit_test(a_buffer_has_the_bytes_that_were_wished_and_room_for_more),
+        cmocka_unit_test(what_is_wished_new_is_none_that_was_given_back),
         cmocka_unit_test(idle_blocks_are_freed_where_memory_is_short),
         cmocka_unit_test(a_source_that_has_none_is_told_and_leaves_all_as_it_was),
     };

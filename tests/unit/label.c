@@ -56,6 +56,23 @@ static void texts_that_differ_behind_what_is_kept_differ(void **state)
     assert_true(same(&one, &again));
 }
 
+/* A character that does not fit leaves room for shorter ones, which do not follow. */
+static void what_comes_behind_the_cut_is_not_kept(void **state)
+{
+    (void)state;
+    struct label label;
+
+    label_init(&label);
+    for (uint32_t i = 0; i < LABEL_BYTES_MAX - 2; i++)
+        label_add(&label, "x");
+    label_add(&label, "\xe2\x80\xa6");
+    label_add(&label, "y");
+
+    assert_int_equal(strlen(label.text), LABEL_BYTES_MAX - 2);
+    assert_null(strchr(label.text, 'y'));
+    assert_int_equal(label.sum.bytes, LABEL_BYTES_MAX - 2 + 3 + 1);
+}
+
 static void how_it_was_put_together_does_not_count(void **state)
 {
     (void)state;
@@ -137,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_text_is_kept_whole),
         cmocka_unit_test(texts_that_differ_behind_what_is_kept_differ),
+        cmocka_unit_test(what_comes_behind_the_cut_is_not_kept),
         cmocka_unit_test(how_it_was_put_together_does_not_count),
         cmocka_unit_test(functions_that_differ_in_one_number_differ),
     };

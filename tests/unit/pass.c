@@ -90,11 +90,38 @@ static void a_part_of_a_sum_is_written_alone(void **state)
             }
 }
 
+/* The array is longer than a tile. */
+static void a_sum_of_one_is_what_that_has(void **state)
+{
+    (void)state;
+    static _Alignas(64) uint16_t to[3 * 2048 + 5];
+    static uint16_t own[3 * 2048 + 5];
+    const uint64_t first = 3, elements = 3 * 2048 + 1;
+    const void *const from[] = {own};
+
+    for (uint32_t i = 0; i < sizeof own / sizeof *own; i++)
+        own[i] = (uint16_t)i;
+    for (int stream = 0; stream < 2; stream++) {
+        const struct pass_sum sum = {
+            .op = SUMAC_REDUCE_SUM,
+            .dtype = SUMAC_UINT16,
+            .from = from,
+            .count = 1,
+            .to = to,
+            .stream = stream != 0};
+        memset(to, 0, sizeof to);
+        pass_sum(&sum, first, elements);
+        assert_memory_equal(to + first, own + first, elements * sizeof *own);
+        assert_true(to[first - 1] == 0 && to[first + elements] == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_of_arrays_side_by_side_is_written_alone),
         cmocka_unit_test(a_part_of_a_sum_is_written_alone),
+        cmocka_unit_test(a_sum_of_one_is_what_that_has),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,10 +37,12 @@ static void rows_of_no_type_are_divided_by_zero(void **state)
     const uint16_t halves[] = {0x3c00, 0x4000}, half[] = {0x4000, 0x8000};
     const uint8_t bytes[] = {1, 2}, byte[] = {2, 0}, great[] = {1, 0x80};
     const float tiny[] = {1, 1e-45F};
+    const int32_t words[] = {1, 2}, each_byte[] = {0x1, 0x100, 0x10000};
     struct sumac_value *const initials[] = {
         sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2), singles),
-        sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(2), bytes)};
-    const void *const divisors[] = {tiny, great};
+        sumac_value_tensor(SUMAC_UINT8, SUMAC_SHAPE(2), bytes),
+        sumac_value_tensor(SUMAC_INT32, SUMAC_SHAPE(2), words)};
+    const void *const divisors[] = {tiny, great, each_byte, each_byte + 1};
     const int64_t rows[] = {0, 1};
 
     expect_no_division(strategy, SUMAC_FLOAT32, singles, single);
@@ -48,10 +50,11 @@ static void rows_of_no_type_are_divided_by_zero(void **state)
     expect_no_division(strategy, SUMAC_FLOAT16, halves, half);
     expect_no_division(strategy, SUMAC_BFLOAT16, halves, half);
     expect_no_division(strategy, SUMAC_UINT8, bytes, byte);
-    for (int i = 0; i < 2; i++) {
-        const enum sumac_dtype dtype = sumac_value_as_tensor(initials[i])->dtype;
+    for (int i = 0; i < 4; i++) {
+        struct sumac_value *initial = initials[i < 2 ? i : 2];
+        const enum sumac_dtype dtype = sumac_value_as_tensor(initial)->dtype;
         struct sumac_distributed *variable =
-            variable_of(strategy, (struct sumac_distributed_options){.initial = initials[i]});
+            variable_of(strategy, (struct sumac_distributed_options){.initial = initial});
         struct sumac_value *slices = sumac_value_slices(
             sumac_value_tensor(dtype, SUMAC_SHAPE(2), divisors[i]),
             sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), rows), SUMAC_SHAPE(2));
@@ -59,9 +62,10 @@ static void rows_of_no_type_are_divided_by_zero(void **state)
             sumac_distributed_write(variable, NULL, SUMAC_WRITE_SCATTER_DIV, slices, NULL, NULL),
             SUMAC_OK);
         sumac_value_unref(slices);
-        sumac_value_unref(initials[i]);
         sumac_distributed_destroy(variable);
     }
+    for (int i = 0; i < 3; i++)
+        sumac_value_unref(initials[i]);
     sumac_strategy_destroy(strategy);
 }
 

@@ -103,6 +103,34 @@ static void what_has_no_rows_is_not_split(void **state)
     sumac_strategy_destroy(strategy);
 }
 
+/* Eight rows of four bytes. */
+static void a_partitioner_goes_by_all_that_it_is_given(void **state)
+{
+    (void)state;
+    static const struct {
+        struct sumac_partitioner partitioner;
+        uint32_t shards;
+    } cases[] = {
+        {{.kind = SUMAC_PARTITIONER_FIXED_SHARDS, .num_shards = 3}, 3},
+        {{.kind = SUMAC_PARTITIONER_MIN_SIZE, .min_shard_bytes = 16, .max_shards = 8}, 2},
+        {{.kind = SUMAC_PARTITIONER_MIN_SIZE, .min_shard_bytes = 8, .max_shards = 3}, 3},
+        {{.kind = SUMAC_PARTITIONER_MIN_SIZE, .max_shards = 8}, 1},
+        {{.kind = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 8}, 4},
+        {{.kind = SUMAC_PARTITIONER_MAX_SIZE, .max_shard_bytes = 8, .max_shards = 3}, 3},
+    };
+    struct sumac_strategy *strategy = strategy_of(SUMAC_STRATEGY_DEFAULT, 1);
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sumac_distributed *variable = variable_of(
+            strategy, SUMAC_SHAPE(8),
+            (struct sumac_distributed_options){.partitioner = cases[i].partitioner});
+
+        assert_int_equal(sumac_distributed_shards(variable), cases[i].shards);
+        sumac_distributed_destroy(variable);
+    }
+    sumac_strategy_destroy(strategy);
+}
+
 static void one_on_each_ps_is_one_where_there_is_none(void **state)
 {
     (void)state;
@@ -384,6 +412,8 @@ static void a_row_is_not_looked_for_without_a_place_for_its_shard(void **state)
     assert_string_equal(error.text, "sumac_shard_of_row: shard is NULL");
     assert_int_equal(sumac_shard_of_row(9, 3, 0, &shard, NULL, &error), SUMAC_INVALID_ARGUMENT);
     assert_string_equal(error.text, "sumac_shard_of_row: offset is NULL");
+    assert_int_equal(/* a shard without rows */
+                     sumac_shard_of_row(2, 3, 0, &shard, &offset, &error), SUMAC_INVALID_ARGUMENT);
     assert_int_equal(shard, 77);
     assert_int_equal(offset, 77);
 }
@@ -393,6 +423,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_shards_have_the_rows_that_are_left_over),
         cmocka_unit_test(what_has_no_rows_is_not_split),
+        cmocka_unit_test(a_partitioner_goes_by_all_that_it_is_given),
         cmocka_unit_test(one_on_each_ps_is_one_where_there_is_none),
         cmocka_unit_test(rows_of_each_shard_may_be_said),
         cmocka_unit_test(what_makes_no_shards_is_refused),

@@ -4,12 +4,14 @@ sumac_unit_test(value USES worker)
 sumac_unit_test(strategy USES worker)
 sumac_unit_test(distributed USES worker)
 sumac_unit_test(distributed_apply USES worker)
+sumac_unit_test(distributed_changes USES worker)
 sumac_unit_test(creation USES worker)
 sumac_unit_test(reduce_to USES worker)
 sumac_unit_test(scatter_div USES worker)
 sumac_unit_test(shards USES worker)
 sumac_unit_test(strategy_misused USES worker)
 sumac_unit_test(strategy_refused USES worker)
+sumac_unit_test(strategy_ends USES worker)
 sumac_unit_test(strategy_peers USES worker)
 target_link_options(unit_strategy_peers PRIVATE -Wl,--wrap=peers_give_up -Wl,--wrap=peers_exchange # other workers
   -Wl,--wrap=peers_finish -Wl,--wrap=sumac_value_none)
@@ -28,3 +30,10 @@ sumac_unit_test(slice USES worker)
 sumac_unit_test(strategy_scarce USES worker)
 target_link_options(unit_strategy_scarce PRIVATE -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=free # some fail
   -Wl,--wrap=realloc -Wl,--wrap=strdup -Wl,--wrap=posix_memalign)
+sumac_unit_test(remote USES worker)
+target_link_options(unit_remote PRIVATE -Wl,--wrap=sumac_client_create -Wl,--wrap=sumac_client_push # are the test's
+  -Wl,--wrap=push_keep -Wl,--wrap=sumac_push_wait -Wl,--wrap=sumac_client_pull_and_wait -Wl,--wrap=sumac_variable_name
+  -Wl,--wrap=sumac_variable_shards -Wl,--wrap=sumac_variable_describe)
+sumac_unit_test(peers_open USES worker)
+target_link_options(unit_peers_open PRIVATE -Wl,--wrap=client_count_strategy -Wl,--wrap=client_meeting_place # are the test's
+  -Wl,--wrap=sumac_client_describe)

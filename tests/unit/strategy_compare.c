@@ -104,11 +104,46 @@ static void values_that_each_replica_has_as_it_likes_are_not_compared(void **sta
     sumac_value_unref(more);
 }
 
+/* Slices meet whatever their number of rows. */
+static void slices_meet_if_their_indices_and_what_they_are_of_are_alike(void **state)
+{
+    (void)state;
+    const struct {
+        enum sumac_dtype indices;
+        uint64_t rows, of;
+        bool meet;
+    } others[] = {
+        {SUMAC_INT64, 2, 9, true},
+        {SUMAC_INT64, 0, 9, true},
+        {SUMAC_INT32, 2, 9, false},
+        {SUMAC_INT64, 2, 8, false},
+    };
+    struct call calls[2] = {
+        {.kind = CALL_ALL_REDUCE, .op = SUMAC_REDUCE_SUM},
+        {.kind = CALL_ALL_REDUCE, .op = SUMAC_REDUCE_SUM}};
+
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        for (size_t which = 0; which < 2; which++)
+            calls[which].value = sumac_value_slices(
+                sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(others[which * i].rows), NULL),
+                sumac_value_tensor(
+                    others[which * i].indices, SUMAC_SHAPE(others[which * i].rows), NULL),
+                SUMAC_SHAPE(others[which * i].of));
+
+        const enum sumac_status status = call_compare(&calls[0], 0, &calls[1], 1, NULL);
+
+        assert_int_equal(status, others[i].meet ? SUMAC_OK : SUMAC_INVALID_ARGUMENT);
+        sumac_value_unref(calls[0].value);
+        sumac_value_unref(calls[1].value);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_differ_in_one_number_differ),
         cmocka_unit_test(calls_that_point_to_something_else_differ),
+        cmocka_unit_test(slices_meet_if_their_indices_and_what_they_are_of_are_alike),
         cmocka_unit_test(values_that_each_replica_has_as_it_likes_are_not_compared),
     };
 

@@ -53,7 +53,7 @@ struct sumac_client {
     uint32_t pulls;
     sem_t next_pull; /* posted by every pull but the first */
     double last_weight, last_scale, last_clip_norm;
-    bool earlier_pull, without_own_pushes, synchronous;
+    bool earlier_pull, without_own_pushes, synchronous, last_weightless;
     bool bounded;         /* every pull was */
     uint64_t lag_max[64]; /* of each, beside the steps that were pushed before it */
     uint32_t pushed_before[64];
@@ -64,7 +64,7 @@ struct sumac_client {
     size_t last_count;
     /* Of the last push, each delta's variable, and its last row. */
     const struct sumac_variable *last_variables[2];
-    float last_values[2]; /* read as float32 */
+    float last_values[2]; /* of another type than float64 read as float32 */
     enum sumac_dtype last_dtypes[2];
     enum sumac_status push_status; /* what the next wait for a push says */
     enum sumac_status pull_status;
@@ -110,6 +110,14 @@ struct sumac_shape sumac_variable_shape(const struct sumac_variable *variable)
     return (struct sumac_shape){.extent = {ROWS}, .rank = 1};
 }
 
+static inline float last_row(const struct sumac_tensor *tensor)
+{
+    const void *const data = sumac_tensor_data(tensor);
+
+    return tensor->dtype == SUMAC_FLOAT64 ? (float)((const double *)data)[ROWS - 1]
+                                          : ((const float *)data)[ROWS - 1];
+}
+
 enum sumac_status sumac_client_push(
     struct sumac_client *client, const struct sumac_delta *deltas, size_t count,
     const struct sumac_push_options *options, struct sumac_push **push, struct sumac_error *error)
@@ -118,8 +126,9 @@ enum sumac_status sumac_client_push(
     write_down(client, "push ");
     assert_int_equal(sumac_buffer_place(deltas[0].value.buffer).kind, SUMAC_PLACE_HOST);
     *push = &client->pushes[client->pushed++];
-    (*push)->gradient = ((const float *)sumac_tensor_data(&deltas[0].value))[ROWS - 1];
+    (*push)->gradient = last_row(&deltas[0].value);
     client->last_weight = options->weight;
+    client->last_weightless = options->weightless;
     client->last_scale = options->scale;
     client->last_clip_norm = options->clip_norm;
     client->earlier_pull = options->earlier_pull;
@@ -128,7 +137,7 @@ enum sumac_status sumac_client_push(
     for (size_t i = 0; i < count && i < 2; i++) {
         client->last_variables[i] = deltas[i].variable;
         client->last_dtypes[i] = deltas[i].value.dtype;
-        client->last_values[i] = ((const float *)sumac_tensor_data(&deltas[i].value))[ROWS - 1];
+        client->last_values[i] = last_row(&deltas[i].value);
     }
     client->pushed_from = deltas[0].value.buffer;
     assert_true(options->finishes_step);
@@ -229,6 +238,7 @@ struct seen {
     enum sumac_status status; /* what replica 1 returns */
     double weight;            /* of each replica; 0: id + 1; below 0: none */
     double odd_weight;        /* of replica 1, if it is not 0 */
+    uint32_t idle;            /* 1 + that of a replica without examples; 0: none */
 };
 
 static inline enum sumac_status observed_step(struct sumac_replica *replica)
@@ -243,10 +253,13 @@ static inline enum sumac_status observed_step(struct sumac_replica *replica)
     seen->given_weight[replica->id] = replica->weight;
     float *gradient = sumac_tensor_data(&replica->gradients[0]);
     for (uint32_t row = 0; row < ROWS; row++)
-        gradient[row] = value + (float)replica->id + 1;
+        gradient[row] =
+            replica->id + 1 == seen->idle ? __builtin_nanf("") : value + (float)replica->id + 1;
     replica->weight = seen->weight < 0 ? 0 : seen->weight > 0 ? seen->weight : replica->id + 1;
     if (replica->id == 1 && seen->odd_weight != 0)
         replica->weight = seen->odd_weight;
+    if (replica->id + 1 == seen->idle)
+        replica->weight = 0;
     return replica->id == 1 ? seen->status : SUMAC_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "half.h"
 #include "worker_client.h"
+#include "worker_state.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -210,24 +211,32 @@ static void watch(const struct sumac_buffer *buffer)
 static void what_is_not_over_when_the_worker_ends_keeps_its_memory(void **state)
 {
     (void)state;
-    for (int of_pull = 0; of_pull < 2; of_pull++) {
+    enum { OF_PUSH, OF_PULL, OF_WIDENED_PUSH };
+    for (int of = OF_PUSH; of <= OF_WIDENED_PUSH; of++) {
         struct fixture fixture; /* given */
         prepare(&fixture, 1);
         fixture.options.timeout_ms = 7;
+        if (of == OF_WIDENED_PUSH) { /* its values are in memory of their own */
+            fixture.client.variables[0].dtype = SUMAC_BFLOAT16;
+            fixture.options.synchronous = SUMAC_SYNCHRONOUS_YES;
+        }
         struct sumac_worker *worker = created(&fixture);
         assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
         fixture.client.late = true;
         assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_DEADLINE_EXCEEDED);
         struct sumac_buffer *const pushed = fixture.client.pushed_from;
+        struct sumac_buffer *const gradients = worker->places[0].gradients.buffer;
         struct sumac_buffer *const pulled = fixture.client.pulled_into;
-        watch(of_pull == 0 ? pushed : pulled);
+        watch(of == OF_PULL ? pulled : pushed);
 
         sumac_worker_destroy(worker); /* when */
 
         assert_false(is_freed); /* then */
-        assert_int_equal(fixture.client.timeout_ms, 7);
         sumac_buffer_unref(pushed);
-        sumac_buffer_unref(pulled);
+        if (of == OF_WIDENED_PUSH) /* which waits for its push before it pulls */
+            sumac_buffer_unref(gradients);
+        else
+            sumac_buffer_unref(pulled);
         assert_true(is_freed);
     }
 }
@@ -236,7 +245,8 @@ static void what_is_not_over_when_the_worker_ends_keeps_its_memory(void **state)
 static void what_was_waited_for_in_vain_is_not_waited_for_again(void **state)
 {
     (void)state;
-    for (int waited = 0; waited < 2; waited++) {
+    enum { NOT_YET, IN_VAIN, IN_VAIN_AND_HEARD_SINCE };
+    for (int waited = NOT_YET; waited <= IN_VAIN_AND_HEARD_SINCE; waited++) {
         struct fixture fixture; /* given */
         prepare(&fixture, 1);
         fixture.options.timeout_ms = 7;
@@ -244,13 +254,18 @@ static void what_was_waited_for_in_vain_is_not_waited_for_again(void **state)
         struct sumac_worker *worker = created(&fixture);
         assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
         fixture.client.late = true;
-        if (waited == 1)
+        if (waited != NOT_YET)
             assert_int_equal(sumac_worker_flush(worker, NULL), SUMAC_DEADLINE_EXCEEDED);
+        if (waited == IN_VAIN_AND_HEARD_SINCE) {
+            fixture.client.late = false;
+            assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK);
+            fixture.client.late = true;
+        }
         struct sumac_buffer *const pushed = fixture.client.pushed_from;
 
         sumac_worker_destroy(worker); /* when */
 
-        assert_int_equal(fixture.client.timeout_ms, waited == 1 ? 1 : 7); /* then */
+        assert_int_equal(fixture.client.timeout_ms, waited == IN_VAIN ? 1 : 7); /* then */
         sumac_buffer_unref(pushed); /* which the network may read still */
     }
 }
@@ -307,6 +322,55 @@ static void options_that_lack_something_are_refused_by_its_name(void **state)
     fixture.options.reduce = (enum sumac_reduce_op)99;
     assert_refused(
         &fixture, "reduce is 99, which is neither SUMAC_REDUCE_SUM nor SUMAC_REDUCE_MEAN");
+}
+
+/* A step counter of integers, say, is pulled by all and pushed by none of these. */
+static void
+what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any(void **state)
+{
+    (void)state;
+    static const struct {
+        double loss_scale, clip_norm;
+        const char *text;
+    } cases[] = {
+        {0x1p127, 0,
+         "variable n is of type int64, and the worker is to scale what it pushes, which is of a "
+         "float type then; push it apart"},
+        {0x1p-127, 1,
+         "variable n is of type int64, and the worker is to scale what it pushes, which is of a "
+         "float type then; push it apart"},
+        {0, 1,
+         "variable n is of type int64, and the worker is to clip what it pushes, which is of a "
+         "float type then; push it apart"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture fixture; /* given */
+        prepare(&fixture, 1);
+        fixture.options.variable_count = 2;
+        fixture.options.loss_scale = cases[i].loss_scale;
+        fixture.options.clip_norm = cases[i].clip_norm;
+
+        assert_refused(&fixture, cases[i].text); /* when, then */
+        fixture.options.pushed_count = 1;
+        sumac_worker_destroy(created(&fixture));
+    }
+}
+
+static void loss_scales_beyond_those_of_a_float_are_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+
+    prepare(&fixture, 1);
+    fixture.options.loss_scale = 0x1p128;
+    assert_refused(
+        &fixture, "loss_scale is 3.40282e+38; it is what the loss was multiplied by, from 2^-127 "
+                  "to 2^127");
+    fixture.options.loss_scale = 0x1p-128;
+    assert_refused(
+        &fixture, "loss_scale is 2.93874e-39; it is what the loss was multiplied by, from 2^-127 "
+                  "to 2^127");
 }
 
 static void a_step_knows_how_many_replicas_there_are_and_weighs_1(void **state)
@@ -474,24 +538,6 @@ static void a_synchronous_contribution_of_a_half_type_is_float32(void **state)
     sumac_worker_destroy(worker);
 }
 
-/* Its mean would be 0 / 0, which the ps refuse. */
-static void a_synchronous_contribution_of_no_examples_is_zero(void **state)
-{
-    (void)state;
-    struct fixture fixture; /* given */
-
-    prepare(&fixture, 2);
-    fixture.options.synchronous = SUMAC_SYNCHRONOUS_YES;
-    fixture.seen.weight = -1;
-    struct sumac_worker *worker = created(&fixture);
-
-    assert_int_equal(sumac_worker_step(worker, NULL), SUMAC_OK); /* when */
-
-    assert_true(fixture.client.last_values[0] == 0); /* then */
-    assert_true(fixture.client.last_weight == 0);
-    sumac_worker_destroy(worker);
-}
-
 /* ---- a group whose devices are late */
 
 static struct device_ops late_ops;
@@ -556,6 +602,7 @@ static void a_worker_whose_devices_were_late_takes_no_more_steps(void **state)
         "replica 1 is late; the worker takes no more steps: make another worker");
     assert_int_equal(fixture.seen.runs[0], 1);
     assert_int_equal(fixture.client.pushed, 0);
+    assert_int_equal(sumac_worker_pull(worker, NULL), SUMAC_DEADLINE_EXCEEDED);
     sumac_worker_destroy(worker);
 }
 
@@ -573,6 +620,9 @@ int main(void)
         cmocka_unit_test(what_was_waited_for_in_vain_is_not_waited_for_again),
         cmocka_unit_test(what_is_over_when_the_worker_ends_is_given_back),
         cmocka_unit_test(options_that_lack_something_are_refused_by_its_name),
+        cmocka_unit_test(
+            what_is_scaled_or_clipped_is_of_a_float_type_and_what_is_only_pulled_of_any),
+        cmocka_unit_test(loss_scales_beyond_those_of_a_float_are_refused),
         cmocka_unit_test(a_step_knows_how_many_replicas_there_are_and_weighs_1),
         cmocka_unit_test(the_values_are_those_that_the_last_step_saw),
         cmocka_unit_test(a_worker_whose_first_step_fails_has_no_values),
@@ -580,7 +630,6 @@ int main(void)
         cmocka_unit_test(what_a_step_failed_by_is_not_told_of_the_next),
         cmocka_unit_test(a_pull_that_fails_beside_a_replica_is_what_is_told),
         cmocka_unit_test(a_synchronous_contribution_of_a_half_type_is_float32),
-        cmocka_unit_test(a_synchronous_contribution_of_no_examples_is_zero),
         cmocka_unit_test(a_worker_whose_devices_were_late_takes_no_more_steps),
     };
 

@@ -15,7 +15,7 @@ struct creation {
     struct sumac_distributed *made;
 };
 
-/* `proposals` are all replicas' initial values, regrouped. */
+/* What replica 0 asks for; what the others propose was compared with that. */
 static enum sumac_status create_merged(
     struct sumac_strategy *strategy, struct sumac_value *proposals, void *context,
     struct sumac_value **result, struct sumac_error *error)
@@ -23,7 +23,7 @@ static enum sumac_status create_merged(
     struct sumac_distributed_options options = *((const struct creation *)context)->options;
     struct sumac_distributed *made = NULL;
 
-    options.initial = proposals;
+    (void)proposals;
     options.replica = NULL;
     *result = sumac_value_none();
     const enum sumac_status status = sumac_distributed_create(strategy, &options, &made, error);
@@ -72,8 +72,7 @@ enum sumac_status creation_in_replica(
         .function = create_merged,
         .context = &creation,
         .name = label.text,
-        .sum = label.sum,
-        .first_only = true};
+        .sum = label.sum};
     const enum sumac_status status = call_with_others(replica, &call, &none, error);
     sumac_value_unref(none);
     if (status == SUMAC_OK) {
