@@ -259,6 +259,11 @@ static void a_value_that_is_not_made_gives_its_items_back(void **state)
     assert_null(sumac_value_slices(
         sumac_value_ref(item), sumac_value_ref(item), (struct sumac_shape)SUMAC_SHAPE(4)));
     assert_null(dict("same", sumac_value_ref(item), "same", sumac_value_ref(item)));
+    struct sumac_value *own = sumac_value_mirrored(sumac_value_ref(item), 1, 0);
+    struct sumac_value *nested = sumac_value_list(&own, 1);
+    assert_null(sumac_value_per_replica(&nested, 1, 0));
+    const struct sumac_tensor nowhere = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
+    assert_null(sumac_value_copy(&nowhere));
 
     assert_int_equal(item->references, 1);
     sumac_value_unref(item);
@@ -277,6 +282,14 @@ static void slices_are_rows_and_their_indices(void **state)
     expect_printed(value, "slices of [4, 1](float32[2, 1] 1 2, int64[2] 3 3)");
     assert_int_equal(sumac_value_shape(value).extent[0], 4);
     sumac_value_unref(value);
+    assert_null(sumac_value_slices(/* the indices are a matrix */
+                                   sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), rows),
+                                   sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2, 1), indices),
+                                   SUMAC_SHAPE(4, 1)));
+    assert_null(sumac_value_slices(/* of more than there can be */
+                                   sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), rows),
+                                   sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), indices),
+                                   SUMAC_SHAPE(UINT64_MAX, UINT64_MAX)));
 }
 
 static void a_replica_has_its_own_of_each_leaf(void **state)
