@@ -74,10 +74,12 @@ class Reading(unittest.TestCase):
         self.assertEqual(lines[0][:7], ["w", "float32", "[6, 4]", "NONE", "assign_add", "2", "48 B"])
         self.assertEqual([line[8:] for line in lines], [["0:3", "worker 0"], ["3:6", "worker 0"]])
         self.assertEqual(sorted(line[7] for line in lines), ["0", "1"])
+        _, whole, _ = [self.cells(line) for line in sumac("ls", "layer1/a", "--shards", *self.ps)[1].splitlines()]
+        self.assertEqual(whole[8:], ["all", "-"])       # it is in one shard, and nobody has pushed to it
 
     def test_ls_takes_patterns_and_names_together(self):
         for words, names in ((("layer1/*",), ["layer1/a", "layer1/b/c"]), (("*c", "w"), ["w", "layer1/b/c"]),
-                             (("layer1/?",), ["layer1/a"]), (("w", "w"), ["w"]), (("[lw]*",), ["w", "layer1/a", "layer1/b/c"]),
+                             (("layer1/?",), ["layer1/a"]), (("w", "w"), ["w"]), (("w*", "w"), ["w"]), (("[lw]*",), ["w", "layer1/a", "layer1/b/c"]),
                              (("star*", "w"), ["w", "star*"])):
             with self.subTest(words=words):
                 code, output, errors = sumac("ls", *words, *self.ps)

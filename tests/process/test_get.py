@@ -64,6 +64,9 @@ class Getting(unittest.TestCase):
         table, w = json.loads(output)
         self.assertEqual(table["values"], rows[[5, 0, -2, 5]].tolist())
         self.assertEqual(w["shape"], [4, COLUMNS])
+        code, output, errors = self.get("table", "layer/b", "--rows", "-1", "--json")       # of six rows and of three
+        self.assertEqual(code, 0, errors)
+        self.assertEqual([json.loads(output)[0]["values"], json.loads(output)[1]["shape"]], [rows[[5]].tolist(), [1, COLUMNS]])
         code, _, errors = self.get("large", "w", "--rows", "3,1", "-o", self.path("rows.npz"))
         self.assertEqual(code, 0, errors)
         arrays = numpy.load(self.path("rows.npz"))
@@ -105,6 +108,8 @@ class Getting(unittest.TestCase):
         self.assertEqual((first["name"], first["first_row"], first["shape"]), ("w", 4, [2, COLUMNS]))
         self.assertEqual((second["name"], second["values"]), ("layer/a", [[0.0] * COLUMNS] * 2))
         self.assertNotIn("first_row", second)
+        code, output, errors = self.get("layer/a*", "--json")       # it might have been several
+        self.assertEqual(([one["name"] for one in json.loads(output)], code), (["layer/a"], 0), errors)
 
     def test_json_has_the_digits_that_a_float32_needs(self):
         code, output, _ = self.get("w[0:1]", "--json")

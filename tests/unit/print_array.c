@@ -71,6 +71,8 @@ static void a_wide_range_is_written_with_exponents(void **state)
     prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(3), "[1.0000e-05 1.0000e+00 1.2345e+04]\n");
     float thousand[] = {1, 1000}; /* is not too wide */
     prints(thousand, sizeof thousand, SUMAC_FLOAT32, VECTOR(2), "[   1. 1000.]\n");
+    float nothing[] = {1e-5f, 0}; /* 0 is no small number */
+    prints(nothing, sizeof nothing, SUMAC_FLOAT32, VECTOR(2), "[1.e-05 0.e+00]\n");
     double large[] = {1e8}, small[] = {1e-4, 0.01};
     prints(large, sizeof large, SUMAC_FLOAT64, VECTOR(1), "[1.e+08]\n");
     prints(small, sizeof small, SUMAC_FLOAT64, VECTOR(2), "[0.0001 0.01  ]\n");
@@ -108,6 +110,7 @@ static void nothing_is_an_empty_list(void **state)
     float none[1] = {0};
 
     prints(none, 0, SUMAC_FLOAT32, VECTOR(0), "[]\n");
+    prints(none, 0, SUMAC_FLOAT32, MATRIX(2, 0), "[]\n");
 }
 
 static void lines_end_before_75_characters(void **state)
