@@ -277,6 +277,11 @@ class Finding(unittest.TestCase):
         listed = json.loads(sumac("ls", "done", "--json", environment=self.environment)[1])["run"]
         self.assertEqual((listed["program"], listed["pid"], listed["user"]), (program, run.child.pid, os.geteuid()))
         self.assertRegex(listed["name"], "^([0-9a-f]{16})(?!\\1)[0-9a-f]{16}$")
+        code, _, errors = sumac("functions", "of-nobody", environment=self.environment)
+        self.assertEqual(code, 2)
+        self.assertRegex(errors, f"^{line}\n")
+        stats = json.loads(sumac("stats", "--json", "--interval-ms", "1000", environment=self.environment)[1])
+        self.assertGreater(sum(ps["pushes_per_s"] for ps in stats["ps"]), 0)
 
         code, output, errors = sumac("stats", "--interval-ms", "10", environment=self.environment)
         self.assertEqual((code, errors), (0, ""))

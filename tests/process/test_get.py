@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -182,6 +183,7 @@ class Getting(unittest.TestCase):
 
     def test_a_number_in_brackets_is_answered_with_the_rows_that_are_meant(self):
         for word, meant in (("w[3]", "w[3:4]"), ("w[-1]", "w[-1:]"), ("w[-2]", "w[-2:-1]"), ("w[1,2]", "w[0:4]"), ("w[a]", "w[0:4]"),
+                            (f"w[{2**63 - 1}]", "w[0:4]"),
                             ("w[0:1", "w[0:4]"), ("w[3", "w[0:4]"), ("w[", "w[0:4]")):
             code, _, errors = self.get(word)
             self.assertEqual(code, 2)
@@ -289,6 +291,8 @@ class OnePsAway(unittest.TestCase):
         self.assertEqual(code, 138, errors)
         self.assertIn(f"{self.on[there][0]}  float32", output)
         self.assertRegex(errors, f"{self.on[away][0]} is held by ps {away} at {self.cluster.addresses()[away]}: {silence}")
+        code, output, _ = self.sumac("ls", self.on[away][0], self.on[there][0], ps=there)
+        self.assertEqual((code, [re.split("  +", line)[5] for line in output.splitlines()[1:3]]), (138, ["-", "0"]))     # the versions
         with tempfile.TemporaryDirectory() as folder:
             code, _, errors = self.sumac("get", "*", "-o", os.path.join(folder, "all.npz"), ps=there)
             self.assertEqual(code, 138, errors)

@@ -79,6 +79,9 @@ class Run(unittest.TestCase):
         self.assertEqual(run.wait(), 138)
         self.assertIn("worker 0 ended with 138 (starting again may help)", run.text())
         self.assertNotIn("correct that error", run.text())
+        run = self.run_program("--", "sh", "-c", "exit 200", workers=1)     # there is no signal 72
+        self.assertEqual(run.wait(), 200)
+        self.assertIn("worker 0 ended with 200; stopping the others", run.text())
 
     def test_an_example_says_how_it_is_called(self):
         for words, code, shown, errors in ((["--help"], 0, "usage: digits ", ""),
