@@ -101,6 +101,7 @@ class Getting(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         self.assertEqual([line for line in output.splitlines() if "float32" in line],
                          ["w  float32  [1, 4]", "layer/a  float32  [2, 4]", "layer/b  float32  [3, 4]"])
+        self.assertEqual([output.startswith("w"), output.count("]]\n\nlayer/")], [True, 2])      # a blank line between two
 
     def test_several_as_json_are_an_array(self):
         code, output, errors = self.get("w[4:6]", "layer/a", "--json")
