@@ -130,6 +130,17 @@ static void lines_end_before_75_characters(void **state)
         values, 6 * sizeof values[0], SUMAC_INT64, VECTOR(6),
         "[10000000000000 10000000000001 10000000000002 10000000000003\n"
         " 10000000000004 10000000000005]\n");
+    int64_t nested[80]; /* their brackets have room, too */
+    for (int i = 0; i < 80; i++)
+        nested[i] = 100 + i;
+    prints(
+        nested, sizeof nested, SUMAC_INT64, (struct sumac_shape){.extent = {1, 2, 40}, .rank = 3},
+        "[[[100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116\n"
+        "   117 118 119 120 121 122 123 124 125 126 127 128 129 130 131 132 133\n"
+        "   134 135 136 137 138 139]\n"
+        "  [140 141 142 143 144 145 146 147 148 149 150 151 152 153 154 155 156\n"
+        "   157 158 159 160 161 162 163 164 165 166 167 168 169 170 171 172 173\n"
+        "   174 175 176 177 178 179]]]\n");
 }
 
 static void no_line_ends_with_blanks(void **state)
