@@ -643,6 +643,31 @@ static void a_nest_of_three_has_a_comma_between_its_items(void **state)
     sumac_value_unref(value);
 }
 
+static void a_list_that_goes_on_is_another_one(void **state)
+{
+    (void)state;
+    struct sumac_value *const one = sumac_value_int32(0);
+    struct sumac_value *const as_float = sumac_value_float32(0); /* of the same bytes */
+    struct sumac_value *items[] = {
+        sumac_value_ref(one), sumac_value_ref(one), sumac_value_ref(one)};
+    struct sumac_value *const longer = sumac_value_list(items, 2);
+    struct sumac_value *const shorter = sumac_value_list(&items[2], 1);
+    struct sumac_value *const replicas[] = {shorter, shorter, longer};
+    struct sumac_value *regrouped = NULL;
+    struct sumac_error error = {0};
+
+    assert_false(sumac_value_equal(shorter, longer));
+    assert_false(sumac_value_equal(one, as_float));
+    assert_int_equal(sumac_value_same_nest(shorter, longer, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_value_regroup(replicas, 3, 4, &regrouped, &error), SUMAC_INVALID_ARGUMENT);
+    assert_memory_equal(error.text, "replicas 4 and 6: ", strlen("replicas 4 and 6: "));
+    sumac_value_unref(longer);
+    sumac_value_unref(shorter);
+    sumac_value_unref(as_float);
+    sumac_value_unref(one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -676,6 +701,7 @@ int main(void)
         cmocka_unit_test(of_many_elements_the_first_are_printed),
         cmocka_unit_test(replicas_are_printed_with_their_numbers),
         cmocka_unit_test(a_nest_of_three_has_a_comma_between_its_items),
+        cmocka_unit_test(a_list_that_goes_on_is_another_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
