@@ -139,6 +139,12 @@ class Run(unittest.TestCase):
         ignored = int(run.wait_for(r"worker 0 \| SigIgn:\s+(\w+)$").group(1), 16)
         self.assertFalse(ignored & 1 << (signal.SIGPIPE - 1))
 
+    def test_a_worker_does_not_read_what_is_typed_to_the_run(self):
+        run = Process([SUMAC, "run", "--", "sh", "-c", "cat; echo end; sleep 1000"], self.environment, stdin=subprocess.PIPE)
+        self.addCleanup(run.child.stdin.close)
+        self.processes.append(run)
+        run.wait_for(r"worker 0 \| end")
+
     def test_the_first_failure_ends_the_run_with_its_exit_code(self):
         program = 'case "$TF_CONFIG" in *\'"worker", "index": 1\'*) exit 3;; esac; sleep 1000'
         run = self.run_program("--", "sh", "-c", program)
