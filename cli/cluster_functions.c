@@ -9,7 +9,7 @@
 #include "error.h"
 #include "plugins.h"
 
-/* Of the roster ps 0 alone. */
+/* Ask ps 0 alone, unless the roster leaves it out. */
 static enum sumac_status
 ask_ps_0(const struct roster *roster, struct answers *answers, struct sumac_error *error)
 {
@@ -19,7 +19,6 @@ ask_ps_0(const struct roster *roster, struct answers *answers, struct sumac_erro
     struct roster_ps first = roster->ps[0];
     struct roster alone = {.count = 1, .cluster_id = roster->cluster_id, .ps = &first};
 
-    first.left_out = false;
     const enum sumac_status status = ask(&alone, &inquiry, answers, error);
     if (status == SUMAC_OK || error == NULL || error->reason != SUMAC_REASON_NOT_COORDINATOR)
         return status;

@@ -39,9 +39,8 @@ static bool parse_count(const struct option_row *row, const char *text, uint32_t
 {
     char *end = NULL;
 
-    errno = 0;
-    const uint64_t value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
+    const uint64_t value = strtoull(text, &end, 10); /* what is too large is beyond the most, too */
+    if (text[0] < '0' || text[0] > '9' || *end != '\0')
         return false;
     if (value < least_of(row) || value > most_of(row))
         return false;

@@ -52,7 +52,7 @@ static enum sumac_status take_index(
 static int64_t clamp(int64_t bound, int64_t size, int64_t least, int64_t most)
 {
     if (bound < 0)
-        bound = bound < -size ? least : bound + size;
+        bound += size;
     return bound < least ? least : bound > most ? most : bound;
 }
 

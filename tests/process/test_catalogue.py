@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -59,6 +60,8 @@ class Catalogue(unittest.TestCase):
         code, output, errors = sumac("ls", "--json", *names, *self.ps)
         self.assertEqual((code, errors), (0, ""))
         self.assertEqual([variable["name"] for variable in json.loads(output)["variables"]], names)
+        _, line, _ = sumac("ls", names[0], *self.ps)[1].splitlines()
+        self.assertEqual(sorted(re.split("  +", line)[-1].split()), ["0", "1"])     # each ps once, whatever it holds
 
     def test_ls_of_a_name_said_twice_lists_it_once(self):
         code, output, errors = sumac("ls", "--json", "v0", "v1", "v0", *self.ps)

@@ -74,10 +74,12 @@ class Reading(unittest.TestCase):
         self.assertEqual(lines[0][:7], ["w", "float32", "[6, 4]", "NONE", "assign_add", "2", "48 B"])
         self.assertEqual([line[8:] for line in lines], [["0:3", "worker 0"], ["3:6", "worker 0"]])
         self.assertEqual(sorted(line[7] for line in lines), ["0", "1"])
+        _, whole, _ = [self.cells(line) for line in sumac("ls", "layer1/a", "--shards", *self.ps)[1].splitlines()]
+        self.assertEqual(whole[8:], ["all", "-"])       # it is in one shard, and nobody has pushed to it
 
     def test_ls_takes_patterns_and_names_together(self):
         for words, names in ((("layer1/*",), ["layer1/a", "layer1/b/c"]), (("*c", "w"), ["w", "layer1/b/c"]),
-                             (("layer1/?",), ["layer1/a"]), (("w", "w"), ["w"]), (("[lw]*",), ["w", "layer1/a", "layer1/b/c"]),
+                             (("layer1/?",), ["layer1/a"]), (("w", "w"), ["w"]), (("w*", "w"), ["w"]), (("[lw]*",), ["w", "layer1/a", "layer1/b/c"]),
                              (("star*", "w"), ["w", "star*"])):
             with self.subTest(words=words):
                 code, output, errors = sumac("ls", *words, *self.ps)
@@ -275,6 +277,11 @@ class Finding(unittest.TestCase):
         listed = json.loads(sumac("ls", "done", "--json", environment=self.environment)[1])["run"]
         self.assertEqual((listed["program"], listed["pid"], listed["user"]), (program, run.child.pid, os.geteuid()))
         self.assertRegex(listed["name"], "^([0-9a-f]{16})(?!\\1)[0-9a-f]{16}$")
+        code, _, errors = sumac("functions", "of-nobody", "sgd", environment=self.environment)
+        self.assertEqual(code, 2)
+        self.assertRegex(errors, f"^{line}\n")
+        stats = json.loads(sumac("stats", "--json", "--interval-ms", "1000", environment=self.environment)[1])
+        self.assertGreater(sum(ps["pushes_per_s"] for ps in stats["ps"]), 0)
 
         code, output, errors = sumac("stats", "--interval-ms", "10", environment=self.environment)
         self.assertEqual((code, errors), (0, ""))
@@ -424,7 +431,7 @@ class Words(unittest.TestCase):
             self.assertEqual(code, 0)
             self.assertTrue(page.startswith(f'.TH "SUMAC-{command.upper()}" 1 '))
             self.assertIn(f".SH NAME\nsumac\\-{command} \\- ", page)
-            self.assertEqual("\n.SS Patience\n" in page, command == "ps")
+            self.assertEqual(["\n.SS Patience\n" in page, "\n.SS " in page], [command == "ps"] * 2)    # others have no groups
             options = re.findall(r"^  (--[\w-]+)", sumac(command, "--help")[1], re.M)
             self.assertIn("--help", options)
             for option in options:

@@ -103,6 +103,9 @@ class Defining(unittest.TestCase):
         self.assertRegex(errors, rf"^{re.escape(path)}:2:17: rat: nothing has this name here; expected .*\n$")
         path = self.file("marked.txt", "\ufeffvalue = rat\n")  # begun with a byte order mark, as some editors do
         self.assertRegex(self.sumac("define", "bad", path)[2], rf"^{re.escape(path)}:1:9: rat: ")
+        for text in ("\ufeffvalue = value - g", "value = value - g"):      # the mark is no part of it: both are one function
+            code, _, errors = self.sumac("define", "marked", self.file("marked.txt", text))
+            self.assertEqual(code, 0, errors)
         code, _, errors = self.sumac("define", "bad", "-", stdin="value = g +")
         self.assertEqual(code, 2)
         self.assertRegex(errors, r"^standard input:1:12: ")

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -64,6 +65,9 @@ class Getting(unittest.TestCase):
         table, w = json.loads(output)
         self.assertEqual(table["values"], rows[[5, 0, -2, 5]].tolist())
         self.assertEqual(w["shape"], [4, COLUMNS])
+        code, output, errors = self.get("table", "layer/b", "--rows", "-1", "--json")       # of six rows and of three
+        self.assertEqual(code, 0, errors)
+        self.assertEqual([json.loads(output)[0]["values"], json.loads(output)[1]["shape"]], [rows[[5]].tolist(), [1, COLUMNS]])
         code, _, errors = self.get("large", "w", "--rows", "3,1", "-o", self.path("rows.npz"))
         self.assertEqual(code, 0, errors)
         arrays = numpy.load(self.path("rows.npz"))
@@ -97,6 +101,7 @@ class Getting(unittest.TestCase):
         self.assertEqual(code, 0, errors)
         self.assertEqual([line for line in output.splitlines() if "float32" in line],
                          ["w  float32  [1, 4]", "layer/a  float32  [2, 4]", "layer/b  float32  [3, 4]"])
+        self.assertEqual([output.startswith("w"), output.count("]]\n\nlayer/")], [True, 2])      # a blank line between two
 
     def test_several_as_json_are_an_array(self):
         code, output, errors = self.get("w[4:6]", "layer/a", "--json")
@@ -105,6 +110,8 @@ class Getting(unittest.TestCase):
         self.assertEqual((first["name"], first["first_row"], first["shape"]), ("w", 4, [2, COLUMNS]))
         self.assertEqual((second["name"], second["values"]), ("layer/a", [[0.0] * COLUMNS] * 2))
         self.assertNotIn("first_row", second)
+        code, output, errors = self.get("layer/a*", "--json")       # it might have been several
+        self.assertEqual(([one["name"] for one in json.loads(output)], code), (["layer/a"], 0), errors)
 
     def test_json_has_the_digits_that_a_float32_needs(self):
         code, output, _ = self.get("w[0:1]", "--json")
@@ -177,6 +184,7 @@ class Getting(unittest.TestCase):
 
     def test_a_number_in_brackets_is_answered_with_the_rows_that_are_meant(self):
         for word, meant in (("w[3]", "w[3:4]"), ("w[-1]", "w[-1:]"), ("w[-2]", "w[-2:-1]"), ("w[1,2]", "w[0:4]"), ("w[a]", "w[0:4]"),
+                            (f"w[{2**63 - 1}]", "w[0:4]"),
                             ("w[0:1", "w[0:4]"), ("w[3", "w[0:4]"), ("w[", "w[0:4]")):
             code, _, errors = self.get(word)
             self.assertEqual(code, 2)
@@ -284,6 +292,8 @@ class OnePsAway(unittest.TestCase):
         self.assertEqual(code, 138, errors)
         self.assertIn(f"{self.on[there][0]}  float32", output)
         self.assertRegex(errors, f"{self.on[away][0]} is held by ps {away} at {self.cluster.addresses()[away]}: {silence}")
+        code, output, _ = self.sumac("ls", self.on[away][0], self.on[there][0], ps=there)
+        self.assertEqual((code, [re.split("  +", line)[5] for line in output.splitlines()[1:3]]), (138, ["-", "0"]))     # the versions
         with tempfile.TemporaryDirectory() as folder:
             code, _, errors = self.sumac("get", "*", "-o", os.path.join(folder, "all.npz"), ps=there)
             self.assertEqual(code, 138, errors)

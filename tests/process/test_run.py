@@ -79,6 +79,9 @@ class Run(unittest.TestCase):
         self.assertEqual(run.wait(), 138)
         self.assertIn("worker 0 ended with 138 (starting again may help)", run.text())
         self.assertNotIn("correct that error", run.text())
+        run = self.run_program("--", "sh", "-c", "exit 200", workers=1)     # there is no signal 72
+        self.assertEqual(run.wait(), 200)
+        self.assertIn("worker 0 ended with 200; stopping the others", run.text())
 
     def test_an_example_says_how_it_is_called(self):
         for words, code, shown, errors in ((["--help"], 0, "usage: digits ", ""),
@@ -135,6 +138,12 @@ class Run(unittest.TestCase):
         run.wait_for(r"worker 0 \| SigBlk:\s+0+$")
         ignored = int(run.wait_for(r"worker 0 \| SigIgn:\s+(\w+)$").group(1), 16)
         self.assertFalse(ignored & 1 << (signal.SIGPIPE - 1))
+
+    def test_a_worker_does_not_read_what_is_typed_to_the_run(self):
+        run = Process([SUMAC, "run", "--", "sh", "-c", "cat; echo end; sleep 1000"], self.environment, stdin=subprocess.PIPE)
+        self.addCleanup(run.child.stdin.close)
+        self.processes.append(run)
+        run.wait_for(r"worker 0 \| end")
 
     def test_the_first_failure_ends_the_run_with_its_exit_code(self):
         program = 'case "$TF_CONFIG" in *\'"worker", "index": 1\'*) exit 3;; esac; sleep 1000'
@@ -201,6 +210,17 @@ class Run(unittest.TestCase):
         run.wait_for("ps 0 ended with 137")
         self.assert_nothing_is_left()
 
+    def test_what_is_in_the_group_of_a_ps_ends_with_it(self):
+        run = self.run_program("--", "sh", "-c", "echo up; sleep 1000", ps=1, workers=1)
+        run.wait_for(r"worker 0 \| up")
+        ps = children(run.child.pid)[0]
+        beside = subprocess.Popen(["sleep", "1000"], preexec_fn=lambda: os.setpgid(0, ps))      # as what a plug-in has started
+        self.addCleanup(beside.wait)
+        self.addCleanup(beside.kill)
+        os.kill(ps, signal.SIGKILL)
+        self.assertEqual(run.wait(), 128 + signal.SIGKILL)
+        self.assertEqual(beside.wait(PATIENCE_S), -signal.SIGKILL)
+
     def test_an_interrupt_reaches_the_workers_and_leaves_nothing_of_theirs(self):
         run = self.run_program("--", "sh", "-c", "trap 'echo told; exit 0' INT; sleep 1000 & echo up; wait")
         for worker in range(2):
@@ -220,12 +240,14 @@ class Run(unittest.TestCase):
         self.assert_nothing_is_left()
 
     def test_a_worker_and_a_ps_that_are_deaf_to_sigterm_are_killed_and_named(self):
-        run = self.run_program("--", "sh", "-c", "trap '' INT TERM; sleep 1000 & echo up; while :; do wait; done", ps=1, workers=1)
-        run.wait_for(r"worker 0 \| up")
+        run = self.run_program("--", "sh", "-c", "trap '' INT TERM; sleep 1000 & echo up; while :; do wait; done", ps=1, workers=2)
+        for worker in range(2):
+            run.wait_for(rf"worker {worker} \| up")
         os.kill(children(run.child.pid)[0], signal.SIGSTOP)
         run.signal(signal.SIGTERM)
-        for name in ("worker 0", "ps 0"):
-            run.wait_for(f"^sumac run: {name} did not end within 10 s of being told to, and is killed$")
+        for named in ("worker 0 and 1 more did not end within 10 s of being told to, and are killed",
+                      "ps 0 did not end within 10 s of being told to, and is killed"):
+            run.wait_for(f"^sumac run: {named}$")
         self.assertEqual(run.wait(), 128 + signal.SIGTERM)
         self.assertEqual(run.text().count("did not end within"), 2)
         self.assert_nothing_is_left()

@@ -579,6 +579,25 @@ static void every_npy_version_is_read(void **state)
     assert_int_equal(read_version(4, 2, &none), SUMAC_INVALID_ARGUMENT);
 }
 
+/* A dictionary may be followed by blanks, but not by any number of them. */
+static void a_header_of_more_than_4096_bytes_is_refused(void **state)
+{
+    (void)state;
+    static char content[65536 + 10];
+    const struct sumac_shape shape = {.rank = 1, .extent = {2}};
+    struct sumac_tensor tensor = {.buffer = NULL};
+
+    memset(content, ' ', sizeof content); /* given */
+    memcpy(content, "\x93NUMPY\x01\x00\xff\xff", 10);
+    FILE *const file = fmemopen(content, sizeof content, "r");
+    assert_non_null(file);
+
+    assert_int_equal(/* when, then */
+                     array_input_read(file, "w", SUMAC_UINT8, &shape, &tensor, NULL),
+                     SUMAC_INVALID_ARGUMENT);
+    (void)fclose(file);
+}
+
 static void an_array_with_missing_or_trailing_bytes_is_refused(void **state)
 {
     (void)state;
@@ -666,6 +685,7 @@ int main(void)
         IN_A_FOLDER(what_no_disk_has_is_told_at_once),
         IN_A_FOLDER(a_file_that_cannot_be_finished_leaves_the_old_one_and_nothing_else),
         cmocka_unit_test(every_npy_version_is_read),
+        cmocka_unit_test(a_header_of_more_than_4096_bytes_is_refused),
         cmocka_unit_test(an_array_with_missing_or_trailing_bytes_is_refused),
         IN_A_FOLDER(a_folder_that_is_not_there_is_not_found),
         IN_A_FOLDER(a_folder_that_may_not_be_written_to_is_permission_denied),

@@ -20,8 +20,12 @@
 static struct {
     wire_variable variables[VARIABLES], *list[VARIABLES];
     size_t page_size[2];
-    bool stuck; /* ps 1 tells of the first variable again and again */
-    uint32_t asked;
+    bool stuck;  /* ps 1 tells of the first variable again and again */
+    bool empty;  /* ps 1 lists no variable, and says that it has more */
+    bool silent; /* ps 1 answers nothing */
+    bool lacks;  /* ps 1 does not have the first variable */
+    bool left_out;
+    uint32_t asked, asked_max;
 } run;
 
 enum sumac_status __wrap_ask(
@@ -33,10 +37,12 @@ enum sumac_status __wrap_ask(
     struct sumac_error *error)
 {
     const wire_list_request *request = (const wire_list_request *)(const void *)inquiry->request;
-    const size_t left = VARIABLES - request->after_id;
+    const size_t left = request->n_names > 0 ? request->n_names : VARIABLES - request->after_id;
 
     (void)error;
-    assert_true(++run.asked <= 2 * VARIABLES);
+    assert_true(request->n_names <= WIRE_LIST_NAMES_MAX);
+    run.left_out = roster->ps[1].left_out;
+    assert_true(++run.asked <= run.asked_max);
     *answers = (struct answers){
         .count = roster->count, .replies = calloc(roster->count, sizeof *answers->replies)};
     arena_init(&answers->arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
@@ -46,12 +52,26 @@ enum sumac_status __wrap_ask(
         reply->variables = run.list + request->after_id;
         reply->more = left > run.page_size[ps];
         reply->n_variables = reply->more ? run.page_size[ps] : left;
+        if (request->n_names > 0)
+            reply->variables = arena_take(&answers->arena, left * sizeof *reply->variables);
+        for (size_t i = 0; i < request->n_names; i++)
+            reply->variables[i] = run.list[request->names[i][0] - '1'];
+        if (ps == 1 && run.lacks) {
+            reply->variables++;
+            reply->n_variables--;
+        }
+        if (ps == 1 && run.empty) {
+            reply->n_variables = 0;
+            reply->more = true;
+        }
         if (ps == 1 && run.stuck) {
             reply->variables = run.list;
             reply->n_variables = 1;
             reply->more = true;
         }
-        answers->replies[ps] = &reply->base;
+        roster->ps[ps].missing = ps == 1 && run.silent;
+        if (!roster->ps[ps].missing)
+            answers->replies[ps] = &reply->base;
     }
     return SUMAC_OK;
 }
@@ -59,7 +79,8 @@ enum sumac_status __wrap_ask(
 static void make_variables(void)
 {
     run.asked = 0;
-    run.stuck = false;
+    run.asked_max = 2 * VARIABLES;
+    run.stuck = run.empty = run.silent = run.lacks = false;
     for (size_t i = 0; i < VARIABLES; i++) {
         run.variables[i] = (wire_variable)WIRE_VARIABLE_INIT;
         run.variables[i].variable_id = i + 1;
@@ -93,7 +114,55 @@ static void every_variable_is_read_once_wherever_the_pages_end(void **state)
     }
 }
 
-static void a_list_that_does_not_go_on_is_refused(void **state)
+static void what_is_named_is_read_in_the_order_of_the_names(void **state)
+{
+    (void)state;
+    static const size_t page_size[][2] = {{1, 2}, {2, 1}, {4, 3}, {3, 4}, {4, 4}};
+    char *names[] = {(char[]){"5"}, (char[]){"1"}, (char[]){"3"}, (char[]){"2"}};
+    struct roster_ps ps[2] = {{.left_out = false}};
+    struct roster roster = {.count = 2, .ps = ps};
+
+    for (size_t i = 0; i < sizeof page_size / sizeof page_size[0]; i++) {
+        struct catalogue catalogue = {0};
+        struct sumac_error error = {0};
+        size_t seen = 0;
+        make_variables();
+        run.page_size[0] = page_size[i][0];
+        run.page_size[1] = page_size[i][1];
+        assert_int_equal(catalogue_ask(&roster, names, 4, &catalogue, &error), SUMAC_OK);
+        for (uint32_t page = 0; page < catalogue.page_count; page++)
+            for (size_t j = 0; j < catalogue.pages[page].count; j++) {
+                const wire_variable *found = page_held_variable(&catalogue.pages[page], j, 1);
+                assert_non_null(found);
+                assert_int_equal(found->variable_id, names[seen++][0] - '0');
+            }
+        assert_int_equal(seen, 4);
+        catalogue_deinit(&catalogue);
+    }
+}
+
+static void more_names_than_a_request_holds_are_asked_for_in_several(void **state)
+{
+    (void)state;
+    static char *names[WIRE_LIST_NAMES_MAX + 1], one[] = "1";
+    struct roster_ps ps[2] = {{.left_out = false}};
+    struct roster roster = {.count = 2, .ps = ps};
+    struct catalogue catalogue = {0};
+    struct sumac_error error = {0};
+
+    make_variables();
+    run.page_size[0] = run.page_size[1] = VARIABLES;
+    for (size_t i = 0; i <= WIRE_LIST_NAMES_MAX; i++)
+        names[i] = one;
+    run.asked_max = WIRE_LIST_NAMES_MAX;
+    assert_int_equal(
+        catalogue_ask(&roster, names, WIRE_LIST_NAMES_MAX + 1, &catalogue, &error), SUMAC_OK);
+    assert_int_equal(run.asked, (WIRE_LIST_NAMES_MAX + VARIABLES) / VARIABLES);
+    catalogue_deinit(&catalogue);
+}
+
+/* It would be waited for with each page. */
+static void a_ps_that_is_silent_is_not_asked_for_the_next_page(void **state)
 {
     (void)state;
     struct roster_ps ps[2] = {{.left_out = false}};
@@ -102,20 +171,65 @@ static void a_list_that_does_not_go_on_is_refused(void **state)
     struct sumac_error error = {0};
 
     make_variables();
-    run.page_size[0] = run.page_size[1] = 2;
-    run.stuck = true;
+    run.page_size[0] = run.page_size[1] = 3;
+    run.silent = true;
 
-    assert_int_equal(catalogue_ask(&roster, NULL, 0, &catalogue, &error), SUMAC_INTERNAL);
+    assert_int_equal(catalogue_ask(&roster, NULL, 0, &catalogue, &error), SUMAC_OK);
 
-    assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
     assert_int_equal(run.asked, 2);
-    assert_int_equal(catalogue.page_count, 0);
+    assert_true(run.left_out);
+    catalogue_deinit(&catalogue);
+}
+
+static void a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another(void **state)
+{
+    (void)state;
+    struct roster_ps ps[2] = {{.left_out = false}};
+    struct roster roster = {.count = 2, .ps = ps};
+    struct catalogue catalogue = {0};
+    struct sumac_error error = {0};
+
+    make_variables();
+    run.page_size[0] = run.page_size[1] = VARIABLES;
+    run.lacks = true;
+
+    assert_int_equal(catalogue_ask(&roster, NULL, 0, &catalogue, &error), SUMAC_OK);
+
+    assert_int_equal(catalogue.pages[0].count, VARIABLES);
+    assert_null(page_held_variable(&catalogue.pages[0], 0, 1));
+    assert_int_equal(page_held_variable(&catalogue.pages[0], 1, 1)->variable_id, 2);
+    catalogue_deinit(&catalogue);
+}
+
+static void a_list_that_does_not_go_on_is_refused(void **state)
+{
+    (void)state;
+    for (int empty = 0; empty < 2; empty++) {
+        struct roster_ps ps[2] = {{.left_out = false}};
+        struct roster roster = {.count = 2, .ps = ps};
+        struct catalogue catalogue = {0};
+        struct sumac_error error = {0};
+        make_variables();
+        run.page_size[0] = run.page_size[1] = 2;
+        run.stuck = empty == 0;
+        run.empty = empty == 1;
+
+        assert_int_equal(catalogue_ask(&roster, NULL, 0, &catalogue, &error), SUMAC_INTERNAL);
+
+        assert_int_equal(error.reason, SUMAC_REASON_MALFORMED);
+        assert_int_equal(run.asked, empty == 0 ? 2 : 1);
+        assert_int_equal(catalogue.page_count, 0);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_variable_is_read_once_wherever_the_pages_end),
+        cmocka_unit_test(what_is_named_is_read_in_the_order_of_the_names),
+        cmocka_unit_test(more_names_than_a_request_holds_are_asked_for_in_several),
+        cmocka_unit_test(a_ps_that_is_silent_is_not_asked_for_the_next_page),
+        cmocka_unit_test(a_variable_that_a_ps_does_not_have_is_not_mistaken_for_another),
         cmocka_unit_test(a_list_that_does_not_go_on_is_refused),
     };
 

@@ -176,6 +176,9 @@ static void what_nobody_reads_is_refused(void **state)
     assert_refused(
         "slots: m = 0\nvalue = g + m", "line 1, column 8: m: the slot is never assigned");
     assert_refused(
+        "slots: a = 0, m = 0\na = a + g\nm = g\nvalue = a + m",
+        "line 3, column 1: m: nothing reads what the slot holds");
+    assert_refused(
         "slots: m = 0\nm = g\nvalue = m", "line 2, column 1: m: nothing reads what the slot holds");
 }
 
@@ -206,6 +209,7 @@ static void declarations_come_first(void **state)
         "slots: m = 0\nhyperparameters: a = 0", "line 2, column 1: hyperparameters: what is");
     assert_refused("slots m = 0", "line 1, column 7: m: expected : after the title");
     assert_refused("slots: m", "line 1, column 9: the end of the text: expected = and the number");
+    assert_refused("slots: a = 1, b = a", "line 1, column 19: a: expected a number of at most 19");
     assert_refused("slots: m = g", "line 1, column 12: g: expected a number of at most 19 digits");
     assert_refused("slots: m = 0,", "line 1, column 14: the end of the text: expected a name");
     assert_refused(
@@ -408,6 +412,14 @@ static void floats_take_expressions_and_others_do_not(void **state)
     assert_false(expression_takes(SUMAC_INT32) || expression_takes(SUMAC_BOOL));
 }
 
+/* An editor may end lines with CR LF, and write exponents with an E. */
+static void a_text_is_read_whatever_editor_wrote_it(void **state)
+{
+    (void)state;
+    assert_read("slots: m = 0\r\nm = m + g\r\nvalue = value - (m +\r\n  1E-4 * m)\r\n");
+    assert_true(expression.constants[0] == 1e-4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +443,7 @@ int main(void)
         cmocka_unit_test(numbers_are_folded),
         cmocka_unit_test(known_conditions_cost_nothing),
         cmocka_unit_test(floats_take_expressions_and_others_do_not),
+        cmocka_unit_test(a_text_is_read_whatever_editor_wrote_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,32 @@ static pid_t start_other_run(int *input)
     return other;
 }
 
+static void every_ps_of_a_record_is_asked(void **state)
+{
+    (void)state;
+    char runtime[] = "/tmp/sumac-found-XXXXXX", folder[64]; /* given */
+    struct run_record record = {
+        .program = "train", .ps_count = 2, .ps = {"127.0.0.1:1", "127.0.0.1:2"}};
+    struct ps_list list = {0};
+    struct sumac_error error = {0};
+
+    assert_non_null(mkdtemp(runtime));
+    snprintf(folder, sizeof folder, "%s/sumac", runtime);
+    setenv("XDG_RUNTIME_DIR", runtime, 1);
+    unsetenv("TF_CONFIG");
+    assert_int_equal(run_record_write(&record, &error), SUMAC_OK);
+
+    assert_int_equal(find_cluster(NULL, &list, &error), SUMAC_OK); /* when */
+
+    assert_int_equal(list.count, 2); /* then */
+    assert_string_equal(list.addresses[1], "127.0.0.1:2");
+    assert_int_equal(list.pid, getpid());
+    assert_string_equal(list.program, "train");
+    ps_list_deinit(&list);
+    run_record_remove();
+    assert_int_equal(rmdir(folder) | rmdir(runtime), 0);
+}
+
 static void assert_found(const char *option, const char *address)
 {
     struct ps_list list = {0};
@@ -127,6 +153,9 @@ static void what_is_said_more_plainly_counts(void **state)
     setenv("TF_CONFIG", "{\"cluster\": {\"ps\": [\"config:1\"]}}", 1);
     assert_found(NULL, "config:1");
     assert_found("option:1", "option:1");
+    setenv("TF_CONFIG", "{\"cluster\": {\"worker\": [\"config:1\"]}}", 1);
+    assert_int_equal(find_cluster(NULL, &list, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "TF_CONFIG names no ps"));
     unsetenv("TF_CONFIG");
 
     const pid_t other = start_other_run(&input); /* of two runs none is meant */
@@ -146,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_named_twice_is_asked_once),
         cmocka_unit_test(an_address_is_a_host_and_a_port_that_there_is),
+        cmocka_unit_test(every_ps_of_a_record_is_asked),
         cmocka_unit_test(what_is_said_more_plainly_counts),
     };
 

@@ -15,11 +15,10 @@
 #define MINUTE_MS 60000u
 
 /* What ps 1 of run 4711, of this user on another host, tells. */
-static struct found_run learn(uint64_t uptime_ms, const char *name)
+static void tell(struct found_run *run, uint64_t uptime_ms, const char *name)
 {
     wire_stats_reply stats = WIRE_STATS_REPLY_INIT;
     wire_identity identity = WIRE_IDENTITY_INIT;
-    struct found_run run = {.named = false};
 
     identity.run = (char *)(uintptr_t)name;
     identity.source = SUMAC__V1__IDENTITY__SOURCE__SOURCE_SLURM;
@@ -30,7 +29,14 @@ static struct found_run learn(uint64_t uptime_ms, const char *name)
     stats.uptime_ms = uptime_ms;
     stats.identity = &identity;
     stats.user = (uint32_t)geteuid();
-    found_run_learn(&run, &stats);
+    found_run_learn(run, &stats);
+}
+
+static struct found_run learn(uint64_t uptime_ms, const char *name)
+{
+    struct found_run run = {.named = false};
+
+    tell(&run, uptime_ms, name);
     return run;
 }
 
@@ -92,6 +98,7 @@ static void another_users_run_is_changed_only_if_it_is_named(void **state)
     run.user = user + 1;
     assert_int_equal(found_run_check_user(&run, user, &error), SUMAC_FAILED_PRECONDITION);
     assert_non_null(strstr(error.text, "give --ps h1:2222"));
+    assert_null(strchr(error.text, '(')); /* another host's users have other names */
     run.named = true;
     assert_int_equal(found_run_check_user(&run, user, &error), SUMAC_OK);
     run.named = false;
@@ -103,7 +110,9 @@ static void another_users_run_is_changed_only_if_it_is_named(void **state)
 static void what_a_ps_tells_is_not_trusted(void **state)
 {
     (void)state;
-    const struct found_run run = learn(0, "a\nb");
+    struct found_run run = learn(0, "4711"); /* and what it told before is no longer so */
+
+    tell(&run, 0, "a\nb");
 
     assert_int_equal(run.identity.pid, 0);
     assert_said(&run, "run of ps 1 at h1:2222, up 0 s");

@@ -74,6 +74,14 @@ static void logarithm_and_turn_are_those_of_libm(void **state)
         /* The angle itself is rounded: half a unit of up to 2π. */
         assert_true(fabs(cosine - cos(angle)) < 1e-15 && fabs(sine - sin(angle)) < 1e-15);
     }
+    for (uint64_t i = 0; i < 1000; i++) {
+        double u[2], normal[2];
+        random_uniform_pair(42, i, u);
+        random_normal_pair(42, i, normal);
+        const double radius = sqrt(-2 * log(1 - u[0])), angle = 2 * acos(-1) * u[1];
+        assert_true(fabs(normal[0] - radius * cos(angle)) < 1e-13); /* a radius is below 9 */
+        assert_true(fabs(normal[1] - radius * sin(angle)) < 1e-13);
+    }
     assert_near(random_log(1), 0);
     assert_near(random_log(0x1p-53), log(0x1p-53));
 }

@@ -166,7 +166,8 @@ static void sizes_are_powers_of_two(void **state)
         assert_true(options_parse_size(sizes[i].text, &bytes));
         assert_true(bytes == sizes[i].bytes);
     }
-    static const char *const wrong[] = {"", "M", "-1", "1.5G", "1X", "1Kx", "99999999999T"};
+    static const char *const wrong[] = {"",   "M",   "-1",           "1.5G",
+                                        "1X", "1Kx", "99999999999T", "99999999999999999999"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         uint64_t bytes = 1;
         assert_false(options_parse_size(wrong[i], &bytes));

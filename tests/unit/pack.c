@@ -239,6 +239,46 @@ static void what_is_too_deep_or_too_many_is_none(void **state)
     pack_deinit(&huge);
 }
 
+static void pack_list_of_nones(struct pack *pack, uint32_t count)
+{
+    pack_u32(pack, SUMAC_VALUE_LIST);
+    pack_u32(pack, count);
+    for (uint32_t i = 0; i < count; i++) {
+        pack_u32(pack, SUMAC_VALUE_NONE);
+        pack_u32(pack, 0);
+    }
+}
+
+static void the_values_within_a_value_are_counted_together(void **state)
+{
+    (void)state;
+    struct pack pack = {.bytes = NULL};
+
+    pack_u32(&pack, SUMAC_VALUE_LIST); /* too many, in two lists */
+    pack_u32(&pack, 2);
+    pack_list_of_nones(&pack, PACK_VALUES_MAX / 2);
+    pack_list_of_nones(&pack, PACK_VALUES_MAX / 2);
+    struct unpack unpack = over(&pack);
+    assert_null(read_value(&unpack));
+    pack_deinit(&pack);
+
+    pack_list_of_nones(&pack, PACK_VALUES_MAX - 1); /* as many as there may be, twice */
+    pack_list_of_nones(&pack, PACK_VALUES_MAX - 1);
+    unpack = over(&pack);
+    for (int i = 0; i < 2; i++) {
+        struct sumac_value *value = read_value(&unpack);
+        assert_non_null(value);
+        sumac_value_unref(value);
+    }
+    pack_deinit(&pack);
+
+    pack_u32(&pack, SUMAC_VALUE_NONE); /* with an item */
+    pack_u32(&pack, 1);
+    unpack = over(&pack);
+    assert_null(read_value(&unpack));
+    pack_deinit(&pack);
+}
+
 /* ---- what strangers may make of little */
 
 #define FACTOR 48u /* as pack.h says, and … */
@@ -465,6 +505,7 @@ int main(void)
         cmocka_unit_test(elements_may_stay_behind),
         cmocka_unit_test(bytes_of_strangers_are_a_value_or_none),
         cmocka_unit_test(what_is_too_deep_or_too_many_is_none),
+        cmocka_unit_test(the_values_within_a_value_are_counted_together),
         cmocka_unit_test(reading_takes_memory_in_proportion_to_the_bytes),
         cmocka_unit_test(a_count_of_more_than_is_there_takes_no_memory),
         cmocka_unit_test(a_value_of_too_many_is_not_packed),

@@ -71,6 +71,8 @@ static void a_wide_range_is_written_with_exponents(void **state)
     prints(values, sizeof values, SUMAC_FLOAT32, VECTOR(3), "[1.0000e-05 1.0000e+00 1.2345e+04]\n");
     float thousand[] = {1, 1000}; /* is not too wide */
     prints(thousand, sizeof thousand, SUMAC_FLOAT32, VECTOR(2), "[   1. 1000.]\n");
+    float nothing[] = {1e-5f, 0}; /* 0 is no small number */
+    prints(nothing, sizeof nothing, SUMAC_FLOAT32, VECTOR(2), "[1.e-05 0.e+00]\n");
     double large[] = {1e8}, small[] = {1e-4, 0.01};
     prints(large, sizeof large, SUMAC_FLOAT64, VECTOR(1), "[1.e+08]\n");
     prints(small, sizeof small, SUMAC_FLOAT64, VECTOR(2), "[0.0001 0.01  ]\n");
@@ -108,6 +110,7 @@ static void nothing_is_an_empty_list(void **state)
     float none[1] = {0};
 
     prints(none, 0, SUMAC_FLOAT32, VECTOR(0), "[]\n");
+    prints(none, 0, SUMAC_FLOAT32, MATRIX(2, 0), "[]\n");
 }
 
 static void lines_end_before_75_characters(void **state)
@@ -127,6 +130,17 @@ static void lines_end_before_75_characters(void **state)
         values, 6 * sizeof values[0], SUMAC_INT64, VECTOR(6),
         "[10000000000000 10000000000001 10000000000002 10000000000003\n"
         " 10000000000004 10000000000005]\n");
+    int64_t nested[80]; /* their brackets have room, too */
+    for (int i = 0; i < 80; i++)
+        nested[i] = 100 + i;
+    prints(
+        nested, sizeof nested, SUMAC_INT64, (struct sumac_shape){.extent = {1, 2, 40}, .rank = 3},
+        "[[[100 101 102 103 104 105 106 107 108 109 110 111 112 113 114 115 116\n"
+        "   117 118 119 120 121 122 123 124 125 126 127 128 129 130 131 132 133\n"
+        "   134 135 136 137 138 139]\n"
+        "  [140 141 142 143 144 145 146 147 148 149 150 151 152 153 154 155 156\n"
+        "   157 158 159 160 161 162 163 164 165 166 167 168 169 170 171 172 173\n"
+        "   174 175 176 177 178 179]]]\n");
 }
 
 static void no_line_ends_with_blanks(void **state)

@@ -104,6 +104,91 @@ static void a_record_is_not_of_a_later_process_with_the_same_number(void **state
     assert_int_equal(access(place->record, F_OK), -1);
 }
 
+static void write_text(const char *path, const char *text)
+{
+    FILE *const file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* A process that was killed may have had our number. */
+static void a_record_takes_the_place_of_what_is_there(void **state)
+{
+    const struct place *const place = *state;
+
+    assert_int_equal(count_runs(), 0); /* there is no folder yet */
+    (void)write_one();
+    write_text(place->record, "{}");
+    (void)write_one();
+    assert_int_equal(count_runs(), 1);
+}
+
+/* Only records are read, and no more of them, or of their ps, than the list holds. */
+static void what_is_no_record_is_left_alone(void **state)
+{
+    const struct place *const place = *state;
+    static char text[RUN_RECORD_PS_MAX * 16];
+    char path[160], link[160];
+    struct run_record *records = NULL;
+    struct sumac_error error = {0};
+    uint32_t count = 0;
+    const struct run_record written = write_one();
+
+    size_t used = (size_t)snprintf(
+        text, sizeof text, "{\"pid\": %d, \"started\": %" PRIu64 ", \"ps\": [\"h:1\"",
+        (int)getpid(), written.started);
+    for (int i = 0; i < RUN_RECORD_PS_MAX; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, ", \"h:2\"");
+    (void)snprintf(text + used, sizeof text - used, "]}");
+    (void)snprintf(path, sizeof path, "%s/other.json", place->folder);
+    (void)snprintf(link, sizeof link, "%s/run-0.json", place->folder);
+    write_text(path, text);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(count_runs(), 1);
+
+    assert_int_equal(rename(path, place->record), 0);
+    assert_int_equal(unlink(link), 0);
+    assert_int_equal(run_record_list(&records, &count, &error), SUMAC_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(records[0].ps_count, RUN_RECORD_PS_MAX);
+    free(records);
+
+    for (int i = 0; i < RUN_RECORDS_MAX; i++) {
+        (void)snprintf(path, sizeof path, "%s/run-x%d.json", place->folder, i);
+        write_text(path, text);
+    }
+    assert_int_equal(count_runs(), RUN_RECORDS_MAX);
+    for (int i = 0; i < RUN_RECORDS_MAX; i++) {
+        (void)snprintf(path, sizeof path, "%s/run-x%d.json", place->folder, i);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+/* A relative XDG_RUNTIME_DIR is ignored. */
+static void a_folder_below_the_present_one_is_not_the_users(void **state)
+{
+    const struct place *const place = *state;
+    struct run_record *records = NULL;
+    struct sumac_error error = {0};
+    char before[512];
+    uint32_t count = 0;
+
+    (void)write_one();
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(place->runtime), 0);
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", ".", 1), 0);
+
+    const enum sumac_status status = run_record_list(&records, &count, &error);
+
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", place->runtime, 1), 0);
+    assert_int_equal(chdir(before), 0);
+    for (uint32_t i = 0; status == SUMAC_OK && i < count; i++)
+        assert_int_not_equal(records[i].pid, getpid());
+    free(records);
+}
+
 static void a_record_is_its_users_alone_and_has_every_ps(void **state)
 {
     const struct place *const place = *state;
@@ -148,6 +233,11 @@ static void a_folder_that_others_may_open_or_lead_elsewhere_is_refused(void **st
         assert_int_equal(run_record_write(&record, &error), SUMAC_PERMISSION_DENIED);
     }
     assert_int_equal(chmod(place->folder, 0700), 0);
+    if (geteuid() == 0) { /* who else can give it away? */
+        assert_int_equal(chown(place->folder, 1, (gid_t)-1), 0);
+        assert_int_equal(run_record_list(&records, &count, &error), SUMAC_PERMISSION_DENIED);
+        assert_int_equal(chown(place->folder, 0, (gid_t)-1), 0);
+    }
     snprintf(elsewhere, sizeof elsewhere, "%s/other", place->runtime);
     assert_int_equal(rename(place->folder, elsewhere), 0);
     assert_int_equal(symlink(elsewhere, place->folder), 0);
@@ -181,6 +271,11 @@ int main(void)
             a_record_is_found_while_its_process_lives, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_record_is_not_of_a_later_process_with_the_same_number, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_record_takes_the_place_of_what_is_there, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_no_record_is_left_alone, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            a_folder_below_the_present_one_is_not_the_users, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_record_is_its_users_alone_and_has_every_ps, set_up, tear_down),
         cmocka_unit_test_setup_teardown(

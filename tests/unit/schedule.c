@@ -98,6 +98,17 @@ static void cosine_decay_ends_at_alpha_and_stays_there(void **state)
     assert_number_equal(update_schedule_rate(&schedule, 2, UINT64_MAX), 0.5);
 }
 
+static void a_rate_may_be_warmed_up_to_nothing(void **state)
+{
+    wire_schedule given = give(UPDATE_SCHEDULE_CONSTANT);
+
+    (void)state;
+    given.warmup_steps = 2;
+    const struct update_schedule schedule = read(given);
+    assert_number_equal(update_schedule_rate(&schedule, 1, 1), 0.5);
+    assert_number_equal(update_schedule_rate(&schedule, 1, 9), 0);
+}
+
 /* From learning_rate to warmup_target in a line; the decay begins behind it, from there. */
 static void each_kind_is_warmed_up(void **state)
 {
@@ -376,6 +387,7 @@ int main(void)
         cmocka_unit_test(a_staircase_goes_down_at_whole_decays),
         cmocka_unit_test(cosine_decay_ends_at_alpha_and_stays_there),
         cmocka_unit_test(each_kind_is_warmed_up),
+        cmocka_unit_test(a_rate_may_be_warmed_up_to_nothing),
         cmocka_unit_test(a_schedule_begins_with_its_first_version),
         cmocka_unit_test(a_rate_that_grows_stays_finite),
         cmocka_unit_test(numbers_out_of_range_are_refused),

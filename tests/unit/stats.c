@@ -193,6 +193,22 @@ static void what_a_client_did_at_several_ps_is_added_up(void **state)
     sample_deinit(&sample);
 }
 
+static void what_the_ps_that_knows_most_tells_counts_whichever_it_is(void **state)
+{
+    struct told *const told = *state;
+
+    told->sessions[0][0].weight = 5000;
+    told->sessions[0][0].late = told->sessions[0][0].clock = 5000;
+    told->sessions[1][0].last_heard_ms = 7;
+    struct sample sample = take(told, 0);
+
+    assert_number_equal(sample.clients[0].weight, 5000);
+    assert_int_equal(sample.clients[0].late, 5000);
+    assert_int_equal(sample.clients[0].steps, 5000);
+    assert_int_equal(sample.clients[0].heard_ms, 7);
+    sample_deinit(&sample);
+}
+
 static void another_attempt_of_a_task_is_another_client(void **state)
 {
     struct told *const told = *state;
@@ -222,6 +238,8 @@ static void clients_are_in_the_order_of_their_tasks(void **state)
 
     assert_int_equal(sample.client_count, 5); /* then */
     assert_string_equal(sample.clients[0].name, "chief 0");
+    assert_true(sample.clients[0].is_member); /* as a worker is */
+    assert_false(sample.clients[3].is_member);
     assert_string_equal(sample.clients[1].name, "worker 9");
     assert_string_equal(sample.clients[2].name, "worker 10");
     assert_string_equal(sample.clients[3].name, "observer 1");
@@ -392,6 +410,40 @@ static struct sample look_twice(struct told *told)
     sample_compare(&before, &now);
     sample_deinit(&before);
     return now;
+}
+
+static void observers_that_are_gone_are_left_out_unless_they_have_pushed(void **state)
+{
+    static const struct {
+        const char *state;
+        uint64_t pushes;
+        bool shown;
+    } observers[] = {{"open", 0, true}, {"done", 0, false}, {"done", 1, true}};
+    struct told *const told = *state;
+
+    for (size_t i = 0; i < sizeof observers / sizeof *observers; i++) {
+        told->sessions[0][2].state = (char *)(uintptr_t)observers[i].state;
+        told->sessions[0][2].pushes = observers[i].pushes;
+        struct sample sample = take(told, 0);
+        char *const text = printed(told, &sample, false);
+        assert_int_equal(strstr(text, "\nobserver 2 ") != NULL, observers[i].shown);
+        free(text);
+        sample_deinit(&sample);
+    }
+}
+
+static void the_staleness_of_a_run_is_that_of_all_its_ps(void **state)
+{
+    struct told *const told = *state;
+    wire_histogram staler = told->staleness;
+
+    staler.sum = 9; /* where ps 0 has 3 */
+    told->replies[1].staleness = &staler;
+    struct sample sample = take(told, 0);
+    char *const text = printed(told, &sample, false);
+    assert_says(text, ", staleness 6.0 (");
+    free(text);
+    sample_deinit(&sample);
 }
 
 static void sentences_say_who_is_slow_what_waits_and_what_was_refused(void **state)
@@ -715,11 +767,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         told_test(what_a_client_did_at_several_ps_is_added_up),
+        told_test(what_the_ps_that_knows_most_tells_counts_whichever_it_is),
         told_test(another_attempt_of_a_task_is_another_client),
         told_test(clients_are_in_the_order_of_their_tasks),
         told_test(a_ps_is_shown_as_it_counts_itself_and_one_that_does_not_answer_has_no_name),
         told_test(a_rate_is_what_was_added_in_a_second),
         told_test(a_rate_that_cannot_be_known_is_not),
+        told_test(observers_that_are_gone_are_left_out_unless_they_have_pushed),
+        told_test(the_staleness_of_a_run_is_that_of_all_its_ps),
         told_test(sentences_say_who_is_slow_what_waits_and_what_was_refused),
         told_test(a_ps_that_refused_no_connection_says_nothing_of_it),
         told_test(a_count_that_is_more_than_a_signed_one_keeps_its_magnitude),

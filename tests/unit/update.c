@@ -503,6 +503,104 @@ static void integers_are_divided_towards_zero(void **state)
     assert_memory_equal(small, ((const uint8_t[]){28, 0, 0}), 3);
 }
 
+static void an_integer_of_any_type_divided_by_0_is_0(void **state)
+{
+    const struct update_hyperparameters none = {.set = 0};
+    const struct update_function *const divide = update_find(UPDATE_DIVIDE);
+
+    (void)state;
+    for (uint32_t i = 1; i < 32; i++) {
+        const enum sumac_dtype dtype = (enum sumac_dtype)i;
+        const uint64_t zeros = 0;
+        uint64_t value = UINT64_MAX;
+        struct update_slice slice = {
+            .function = divide,
+            .dtype = dtype,
+            .value_out = &value,
+            .value_in = &value,
+            .gradient = &zeros,
+            .divisor = 1};
+        if (update_check(divide, NULL, dtype, "v", NULL) != SUMAC_OK || sumac_dtype_is_float(dtype))
+            continue;
+        slice.count = sizeof value / sumac_dtype_bytes(dtype);
+        update_prepare(divide, dtype, &none, 0, &slice);
+        update_run(&slice);
+        assert_true(value == 0);
+    }
+}
+
+/* As a ps updates a variable that a pull still reads. */
+static void an_update_to_another_place_has_the_same_bits_there(void **state)
+{
+    enum { COUNT = 40, PLACES = 1 + UPDATE_SLOTS_MAX };
+    static float before[PLACES][COUNT], here[PLACES][COUNT], there[PLACES][COUNT];
+    static float gradient[COUNT];
+    const struct update_function *function;
+    wire_initializer uniform = WIRE_INITIALIZER_INIT;
+
+    (void)state;
+    uniform.kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_UNIFORM;
+    uniform.a = 0.5;
+    uniform.b = 1;
+    initializer_fill(&uniform, SUMAC_FLOAT32, 0, PLACES * COUNT, before);
+    initializer_fill(&uniform, SUMAC_FLOAT32, 1000, COUNT, gradient);
+    for (uint32_t i = 0; (function = update_at(i)) != NULL; i++)
+        for (uint64_t step = 1; step <= 4; step += 3) { /* delayed_nesterov's fourth moves */
+            struct update_hyperparameters defaults;
+            struct update_slice slice = {
+                .function = function,
+                .dtype = SUMAC_FLOAT32,
+                .count = COUNT,
+                .gradient = gradient,
+                .divisor = 1};
+            assert_int_equal(
+                update_hyperparameters_read(function, NULL, NULL, &defaults, NULL), SUMAC_OK);
+            const uint32_t places = 1 + update_slot_count(function, &defaults);
+            update_prepare(function, SUMAC_FLOAT32, &defaults, step, &slice);
+            memcpy(here, before, sizeof here); /* given */
+            memset(there, 0, sizeof there);
+
+            for (int apart = 0; apart < 2; apart++) { /* when */
+                float(*const to)[COUNT] = apart == 1 ? there : here;
+                slice.value_in = apart == 1 ? before[0] : here[0];
+                slice.value_out = to[0];
+                for (uint32_t slot = 1; slot < places; slot++) {
+                    slice.slot_in[slot - 1] = apart == 1 ? before[slot] : here[slot];
+                    slice.slot_out[slot - 1] = to[slot];
+                }
+                update_run(&slice);
+            }
+
+            if (memcmp(here, there, places * sizeof here[0]) != 0) /* then */
+                fail_msg("%s: other bits", function->name);
+        }
+}
+
+/* Where neither the slot nor the gradient points anywhere, nothing moves. */
+static void lion_stays_where_there_is_no_gradient(void **state)
+{
+    float value[] = {1, 2}, slot[] = {0, 0};
+    const float gradient[] = {0, -0.0F};
+    struct update_hyperparameters defaults;
+    struct update_slice slice = {
+        .function = update_find(UPDATE_LION),
+        .dtype = SUMAC_FLOAT32,
+        .count = 2,
+        .value_in = value,
+        .value_out = value,
+        .slot_in = {slot},
+        .slot_out = {slot},
+        .gradient = gradient,
+        .divisor = 1};
+
+    (void)state;
+    assert_int_equal(
+        update_hyperparameters_read(slice.function, NULL, NULL, &defaults, NULL), SUMAC_OK);
+    update_prepare(slice.function, SUMAC_FLOAT32, &defaults, 1, &slice);
+    update_run(&slice);
+    assert_memory_equal(value, ((const float[]){1, 2}), sizeof value);
+}
+
 /* β is rounded to the type of the arithmetic first; of the 10 000th update the correction is all
  * but gone. */
 static void adams_rate_has_its_bias_correction(void **state)
@@ -568,6 +666,9 @@ int main(void)
         cmocka_unit_test(a_function_with_slots_needs_a_variable_created_with_it),
         cmocka_unit_test(each_function_has_its_data_types),
         cmocka_unit_test(integers_are_divided_towards_zero),
+        cmocka_unit_test(an_integer_of_any_type_divided_by_0_is_0),
+        cmocka_unit_test(an_update_to_another_place_has_the_same_bits_there),
+        cmocka_unit_test(lion_stays_where_there_is_no_gradient),
         cmocka_unit_test(adams_rate_has_its_bias_correction),
         cmocka_unit_test(nesterovs_rule_is_chosen_by_its_hyperparameter),
     };

@@ -98,6 +98,22 @@ static void hyperparameters_have_the_numbers_of_their_names(void **state)
         update_hyperparameters_list(function, list, sizeof list), "beta_2, other, own, clip_value");
 }
 
+/* The number that its own would have first is another one's, by its name. */
+static void a_number_that_a_later_name_has_is_left_to_it(void **state)
+{
+    (void)state;
+    define(
+        "mine", "hyperparameters: own = 2, momentum_activation = 3\n"
+                "value = value - own * momentum_activation * g\n");
+
+    const struct update_function *const function = &defined.function;
+    assert_int_equal(
+        update_hyperparameter_find_of(function, "momentum_activation"),
+        UPDATE_HYPERPARAMETER_MOMENTUM_ACTIVATION);
+    assert_int_equal(
+        update_hyperparameter_find_of(function, "own"), UPDATE_HYPERPARAMETER_CLIP_VALUE - 2);
+}
+
 static void sixteen_of_its_own_leave_the_rate_alone(void **state)
 {
     (void)state;
@@ -179,7 +195,7 @@ struct state {
 struct way {
     const char *name;
     enum sumac_dtype dtype;
-    bool sums, scales, clips, by_rows;
+    bool sums, scales, clips, by_rows, apart;
 };
 
 static const uint8_t *find_source(
@@ -202,6 +218,8 @@ static void push(const struct way *way, const struct update_function *function, 
     const size_t slot_bytes = ROW * sumac_dtype_bytes(update_slot_dtype(way->dtype));
     static const uint32_t rows[OCCURRENCES] = {0, 2, 2, 2, 5};
     struct update_row occurrences[OCCURRENCES] = {{.scale = 1}};
+    static struct state out;
+    struct state *const to = way->apart ? &out : state;
     struct update_slice slice = {
         .function = function,
         .dtype = way->dtype,
@@ -215,8 +233,10 @@ static void push(const struct way *way, const struct update_function *function, 
     slice.clip = way->clips ? 0.5 : 0;
     slice.scale = way->scales ? 0.25 : 1;
     slice.sources = way->sums ? &sources : NULL;
-    slice.value_in = slice.value_out = state->value;
-    slice.slot_in[0] = slice.slot_out[0] = state->slot;
+    slice.value_in = state->value;
+    slice.value_out = to->value;
+    slice.slot_in[0] = state->slot;
+    slice.slot_out[0] = to->slot;
     for (uint32_t i = 0; i < OCCURRENCES; i++)
         occurrences[i] = (struct update_row){
             .at = {state->value + rows[i] * row_bytes, state->slot + rows[i] * slot_bytes},
@@ -226,6 +246,7 @@ static void push(const struct way *way, const struct update_function *function, 
         slice.row_count = OCCURRENCES;
     }
     update_run(&slice);
+    *state = *to;
 }
 
 static void it_does_what_the_tables_function_does(void **state)
@@ -233,6 +254,7 @@ static void it_does_what_the_tables_function_does(void **state)
     static const struct way ways[] = {
         {.name = "float32", .dtype = SUMAC_FLOAT32},
         {.name = "float64", .dtype = SUMAC_FLOAT64},
+        {.name = "to another place", .dtype = SUMAC_FLOAT32, .apart = true},
         {.name = "bfloat16", .dtype = SUMAC_BFLOAT16},
         {.name = "float16", .dtype = SUMAC_FLOAT16},
         {.name = "contributions", .dtype = SUMAC_FLOAT32, .sums = true},
@@ -261,6 +283,36 @@ static void it_does_what_the_tables_function_does(void **state)
             fail_msg("%s: other bits", ways[i].name);
         assert_memory_not_equal(&one, &before, sizeof one);
     }
+}
+
+/* It is longer than a tile of the plan, and of the loops. */
+static void a_long_row_may_be_pushed_to_a_half_type_in_float32(void **state)
+{
+    static struct state states[2];
+    static float gradient[COUNT];
+    const struct update_function *const functions[] = {
+        update_find(UPDATE_MOMENTUM), &defined.function};
+    const struct update_hyperparameters numbers = chosen();
+
+    (void)state;
+    define("mine", momentum_text); /* given */
+    draw(SUMAC_FLOAT32, 7, COUNT, gradient);
+    for (int i = 0; i < 2; i++) {
+        const struct update_row one = {
+            .at = {states[i].value, states[i].slot}, .gradient = (const uint8_t *)gradient};
+        struct update_slice slice = {
+            .function = functions[i],
+            .dtype = SUMAC_FLOAT16,
+            .count = COUNT,
+            .divisor = 1,
+            .rows = &one,
+            .row_count = 1,
+            .wide_rows = true};
+        draw(SUMAC_FLOAT16, 3, COUNT, states[i].value);
+        update_prepare(functions[i], SUMAC_FLOAT16, &numbers, 1, &slice);
+        update_run(&slice); /* when */
+    }
+    assert_memory_equal(&states[0], &states[1], sizeof states[0]); /* then */
 }
 
 static void a_slot_begins_with_a_number_of_its_type(void **state)
@@ -312,10 +364,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hyperparameters_have_the_numbers_of_their_names),
+        cmocka_unit_test(a_number_that_a_later_name_has_is_left_to_it),
         cmocka_unit_test(sixteen_of_its_own_leave_the_rate_alone),
         cmocka_unit_test(a_slice_that_was_used_before_is_prepared_anew),
         cmocka_unit_test(names_and_texts_are_refused_with_a_reason),
         cmocka_unit_test(it_does_what_the_tables_function_does),
+        cmocka_unit_test(a_long_row_may_be_pushed_to_a_half_type_in_float32),
         cmocka_unit_test(a_slot_begins_with_a_number_of_its_type),
         cmocka_unit_test(it_counts_its_steps),
     };

@@ -252,7 +252,101 @@ static void integers_and_rows_in_turn(void **state)
     assert_int_equal(value[1], 3 * (3 * 10 + 5) + 7);
 }
 
+/* It is longer than the tile beside which a half type is widened. */
+static void a_long_row_may_be_pushed_to_a_half_type_in_float32(void **state)
+{
+    static struct state states[2];
+    static float gradient[COUNT];
+    const struct update_function *const functions[] = {
+        update_find(UPDATE_MOMENTUM), &plugged.function};
+
+    (void)state;
+    plug_row(); /* given */
+    draw(SUMAC_FLOAT32, 7, COUNT, gradient);
+    for (int i = 0; i < 2; i++) {
+        const struct update_hyperparameters numbers = chosen(functions[i], 0);
+        const struct update_row one = {
+            .at = {states[i].value, states[i].slot}, .gradient = (const uint8_t *)gradient};
+        struct update_slice slice = {
+            .function = functions[i],
+            .dtype = SUMAC_FLOAT16,
+            .count = COUNT,
+            .divisor = 1,
+            .rows = &one,
+            .row_count = 1,
+            .wide_rows = true};
+        draw(SUMAC_FLOAT16, 3, COUNT, states[i].value);
+        update_prepare(functions[i], SUMAC_FLOAT16, &numbers, 9, &slice);
+        update_run(&slice); /* when */
+    }
+    assert_memory_equal(&states[0], &states[1], sizeof states[0]); /* then */
+}
+
 /* ---- its row ---- */
+
+/* The number that its own would have first is another one's, by its name. */
+static void a_number_that_a_later_name_has_is_left_to_it(void **state)
+{
+    static const struct sumac_plugin_hyperparameter takes[] = {
+        {.name = "own", .most = 1}, {.name = "momentum_activation", .most = 1}};
+    struct sumac_plugin_function given = row();
+
+    (void)state;
+    given.hyperparameters = takes;
+    assert_int_equal(plug(&given, NULL), SUMAC_OK);
+    assert_int_equal(
+        update_hyperparameter_find_of(&plugged.function, "momentum_activation"),
+        UPDATE_HYPERPARAMETER_MOMENTUM_ACTIVATION);
+    assert_int_equal(
+        update_hyperparameter_find_of(&plugged.function, "own"),
+        UPDATE_HYPERPARAMETER_CLIP_VALUE - 2);
+}
+
+static void a_default_is_in_its_range_as_the_flags_have_it(void **state)
+{
+    static const struct sumac_plugin_hyperparameter refused[] = {
+        {.name = "own", .default_value = 1, .most = 1, .flags = SUMAC_PLUGIN_BELOW_MOST},
+        {.name = "own", .default_value = 0, .most = 1, .flags = SUMAC_PLUGIN_ABOVE_LEAST},
+        {.name = "own", .default_value = 0.5, .most = 1, .flags = SUMAC_PLUGIN_WHOLE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct sumac_plugin_function given = row();
+        struct sumac_error error = {0};
+        given.hyperparameters = &refused[i];
+        given.hyperparameter_count = 1;
+        given.dtypes = BIT(SUMAC_FLOAT64);
+        assert_int_equal(plug(&given, &error), SUMAC_INVALID_ARGUMENT);
+        assert_non_null(strstr(error.text, "by default; it must be"));
+    }
+}
+
+/* It is of integers: what clips and begins as a float does not concern it. */
+static void a_function_of_integers_clips_nothing_and_begins_with_integers(void **state)
+{
+    static const struct sumac_plugin_hyperparameter takes[] = {
+        {.name = "own", .default_value = 0.5, .most = 1}};
+    static const struct sumac_plugin_slot kept[] = {{.name = "m", .initial_from = "own"}};
+    struct sumac_plugin_function given = row();
+    struct update_hyperparameters defaults = {0};
+    struct update_slice slice = {.clip = 1, .flag = true}; /* as another function left it */
+
+    (void)state;
+    given.dtypes = BIT(SUMAC_INT32);
+    given.hyperparameters = takes;
+    given.hyperparameter_count = 1;
+    given.slots = kept;
+    assert_int_equal(plug(&given, NULL), SUMAC_OK);
+    memcpy(defaults.value, plugged.function.defaults, sizeof plugged.function.defaults);
+
+    update_prepare(&plugged.function, SUMAC_INT32, &defaults, 1, &slice);
+
+    assert_true(slice.clip == 0);
+    assert_int_equal(
+        update_hyperparameters_check(&plugged.function, SUMAC_INT32, &defaults, NULL),
+        SUMAC_INVALID_ARGUMENT);
+}
 
 static void its_row_has_what_the_table_says(void **state)
 {
@@ -519,6 +613,78 @@ static void a_row_that_was_said_is_the_same_row(void **state)
     arena_deinit(&arena);
 }
 
+/* Another process describes the function, and may describe it wrongly. */
+static void what_no_plug_in_has_is_refused(void **state)
+{
+    enum { MANY = 64 };
+    static struct update_plugged read;
+    wire_known_hyperparameter *hyperparameters_said[MANY];
+    wire_known_slot *slots_said[MANY];
+    struct sumac_error error = {0};
+
+    (void)state;
+    plug_row(); /* given */
+    arena_init(&arena, &memory_heap, 1u << 20);
+    wire_known_function *const said = update_describe(&plugged.function, &arena);
+    assert_non_null(said);
+    for (size_t i = 0; i < MANY; i++) {
+        hyperparameters_said[i] = said->hyperparameters[0];
+        slots_said[i] = said->slots[0];
+    }
+    wire_known_function more_hyperparameters = *said, more_slots = *said, more_types = *said;
+    more_hyperparameters.hyperparameters = hyperparameters_said;
+    more_hyperparameters.n_hyperparameters = MANY;
+    more_slots.slots = slots_said;
+    more_slots.n_slots = MANY;
+    Sumac__V1__DataType types[] = {
+        (Sumac__V1__DataType)SUMAC_FLOAT32, (Sumac__V1__DataType)(32 + (int)SUMAC_INT32)};
+    more_types.data_types = types;
+    more_types.n_data_types = 2;
+
+    assert_int_equal(/* when, then */
+                     update_read_described(&more_hyperparameters, &read, &error),
+                     SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(update_read_described(&more_slots, &read, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(update_read_described(&more_types, &read, &error), SUMAC_OK);
+    assert_int_equal(read.function.dtypes & BIT(SUMAC_INT32), 0);
+    said->slots[0]->initial_from = 9; /* which it does not take */
+    assert_int_equal(update_read_described(said, &read, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "slot m of mine starts from a name"));
+    arena_deinit(&arena);
+}
+
+static const wire_known_hyperparameter *said_of(const wire_known_function *said, uint32_t number)
+{
+    for (size_t i = 0; i < said->n_hyperparameters; i++)
+        if (said->hyperparameters[i]->number == number)
+            return said->hyperparameters[i];
+    fail_msg("hyperparameter %u is not said", (unsigned)number);
+    return NULL;
+}
+
+/* An end that no number reaches is an infinity, which needs no flag. */
+static void the_ends_of_a_range_are_said(void **state)
+{
+    (void)state;
+    arena_init(&arena, &memory_heap, 1u << 20);
+    const wire_known_function *const ftrl = update_describe(update_find(UPDATE_FTRL), &arena);
+    const wire_known_function *const adam = update_describe(update_find(UPDATE_ADAM), &arena);
+
+    const wire_known_hyperparameter *one = said_of(ftrl, UPDATE_HYPERPARAMETER_LEARNING_RATE);
+    assert_true(one->least == 0 && one->above_least);
+    assert_true(one->most == HUGE_VAL && !one->below_most);
+    one = said_of(ftrl, UPDATE_HYPERPARAMETER_LEARNING_RATE_POWER);
+    assert_true(one->least == -HUGE_VAL && !one->above_least);
+    assert_true(one->most == 0 && !one->below_most);
+    one = said_of(adam, UPDATE_HYPERPARAMETER_BETA_1);
+    assert_true(one->least == 0 && !one->above_least);
+    assert_true(one->most == 1 && one->below_most);
+    assert_string_equal(
+        update_hyperparameter_range(update_find(UPDATE_FTRL), UPDATE_HYPERPARAMETER_LEARNING_RATE),
+        "finite and above 0");
+    arena_deinit(&arena);
+}
+
 static void every_built_in_row_can_be_said(void **state)
 {
     const struct update_function *function;
@@ -543,10 +709,10 @@ static void whatever_differs_makes_another_digest(void **state)
 {
     static struct sumac_plugin_hyperparameter takes[2];
     static struct sumac_plugin_slot keeps;
-    uint64_t digests[15];
+    uint64_t digests[16];
 
     (void)state;
-    for (int i = 0; i < 15; i++) {
+    for (int i = 0; i < 16; i++) {
         struct sumac_plugin_function given = row(); /* given */
         memcpy(takes, hyperparameters, sizeof takes);
         keeps = slots[0];
@@ -581,6 +747,10 @@ static void whatever_differs_makes_another_digest(void **state)
             takes[1].default_value = 0.5;
             takes[1].flags = SUMAC_PLUGIN_ABOVE_LEAST;
         }
+        if (i == 15) { /* the same bytes, in other texts */
+            given.name = "mi";
+            given.rule = "nem = μ·m + g; θ −= η·m";
+        }
 
         assert_int_equal(
             update_plug(UPDATE_PLUGGED_FIRST, plugin, &given, &plugged, NULL), SUMAC_OK); /* when */
@@ -596,11 +766,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_does_what_the_tables_function_does),
         cmocka_unit_test(integers_and_rows_in_turn),
+        cmocka_unit_test(a_long_row_may_be_pushed_to_a_half_type_in_float32),
         cmocka_unit_test(its_row_has_what_the_table_says),
+        cmocka_unit_test(a_number_that_a_later_name_has_is_left_to_it),
+        cmocka_unit_test(a_default_is_in_its_range_as_the_flags_have_it),
+        cmocka_unit_test(a_function_of_integers_clips_nothing_and_begins_with_integers),
         cmocka_unit_test(a_range_is_what_its_ends_and_flags_say),
         cmocka_unit_test(a_row_that_is_none_is_refused_with_what_is_wrong),
         cmocka_unit_test(a_library_that_is_none_is_refused),
         cmocka_unit_test(a_row_that_was_said_is_the_same_row),
+        cmocka_unit_test(what_no_plug_in_has_is_refused),
+        cmocka_unit_test(the_ends_of_a_range_are_said),
         cmocka_unit_test(every_built_in_row_can_be_said),
         cmocka_unit_test(whatever_differs_makes_another_digest),
     };

@@ -291,6 +291,46 @@ static void occurrences_are_put_in_the_order_of_their_rows(void **state)
     }
 }
 
+/* It is scaled, carried and widened as those are of which a row has several. */
+static void a_row_that_occurs_once_is_as_whole_as_another(void **state)
+{
+    float value[] = {0, 0}, gradient[] = {2, 4}, carry[] = {1, 1};
+    uint16_t half[] = {0, 0};
+    struct update_row rows[] = {
+        {.at = {(uint8_t *)value}, .gradient = (const uint8_t *)gradient, .scale = 3},
+        {.at = {(uint8_t *)half}, .gradient = (const uint8_t *)gradient}};
+    struct update_slice slice = {
+        .function = update_find(UPDATE_ASSIGN_ADD),
+        .dtype = SUMAC_FLOAT32,
+        .count = 2,
+        .divisor = 1,
+        .rows = rows,
+        .row_count = 1};
+
+    (void)state;
+    update_run(&slice);
+    assert_memory_equal(value, ((const float[]){6, 12}), sizeof value);
+
+    rows[0].scale = 1;
+    slice.carried = true;
+    slice.carry = carry;
+    update_run(&slice);
+    assert_memory_equal(value, ((const float[]){9, 17}), sizeof value);
+
+    slice.carried = false;
+    slice.wide_rows = true; /* gradients are float32 as they come */
+    slice.dtype = SUMAC_FLOAT16;
+    slice.rows = &rows[1];
+    update_run(&slice);
+    assert_memory_equal(half, ((const uint16_t[]){0x4000, 0x4400}), sizeof half); /* 2, 4 */
+
+    struct update_row twice[] = {rows[1], rows[1]};
+    slice.rows = twice;
+    slice.row_count = 2;
+    update_run(&slice);
+    assert_memory_equal(half, ((const uint16_t[]){0x4600, 0x4a00}), sizeof half); /* 6, 12 */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +342,7 @@ int main(void)
         cmocka_unit_test(means_are_divided_once),
         cmocka_unit_test(occurrences_are_put_in_the_order_of_their_rows),
         cmocka_unit_test(in_turn_each_is_scaled),
+        cmocka_unit_test(a_row_that_occurs_once_is_as_whole_as_another),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,7 @@
  * bytes lie, by every table of loops alike. */
 #include <stdarg.h>
 #include <stddef.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -286,10 +287,20 @@ static void a_scaled_gradient_is_that_of_its_elements(void **state)
         assert_number_equal(wide[i], expected);
         assert_int_equal(half[i], bfloat16_of_float32(expected));
     }
+    slice.scale = 2;
+    slice.clip = 0;
+    update_run(&slice);
+    assert_int_equal(half[99], bfloat16_of_float32(198));
     slice.scale = 1; /* clipped alone */
+    slice.clip = 20;
     update_run(&slice);
     assert_int_equal(half[99], bfloat16_of_float32(20));
     assert_int_equal(half[19], bfloat16_of_float32(19));
+    slice.scale = 0; /* the same as 1; and a NaN stays a NaN */
+    half_gradient[19] = bfloat16_of_float32(NAN);
+    update_run(&slice);
+    assert_int_equal(half[99], bfloat16_of_float32(20));
+    assert_true(isnan(float32_of_bfloat16(half[19])));
 }
 
 /* More of them than a tile has, in one go: sgd on float32, rounded. */

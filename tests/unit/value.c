@@ -259,6 +259,11 @@ static void a_value_that_is_not_made_gives_its_items_back(void **state)
     assert_null(sumac_value_slices(
         sumac_value_ref(item), sumac_value_ref(item), (struct sumac_shape)SUMAC_SHAPE(4)));
     assert_null(dict("same", sumac_value_ref(item), "same", sumac_value_ref(item)));
+    struct sumac_value *own = sumac_value_mirrored(sumac_value_ref(item), 1, 0);
+    struct sumac_value *nested = sumac_value_list(&own, 1);
+    assert_null(sumac_value_per_replica(&nested, 1, 0));
+    const struct sumac_tensor nowhere = {.dtype = SUMAC_FLOAT32, .shape = SUMAC_SHAPE(2)};
+    assert_null(sumac_value_copy(&nowhere));
 
     assert_int_equal(item->references, 1);
     sumac_value_unref(item);
@@ -277,6 +282,14 @@ static void slices_are_rows_and_their_indices(void **state)
     expect_printed(value, "slices of [4, 1](float32[2, 1] 1 2, int64[2] 3 3)");
     assert_int_equal(sumac_value_shape(value).extent[0], 4);
     sumac_value_unref(value);
+    assert_null(sumac_value_slices(/* the indices are a matrix */
+                                   sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), rows),
+                                   sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2, 1), indices),
+                                   SUMAC_SHAPE(4, 1)));
+    assert_null(sumac_value_slices(/* of more than there can be */
+                                   sumac_value_tensor(SUMAC_FLOAT32, SUMAC_SHAPE(2, 1), rows),
+                                   sumac_value_tensor(SUMAC_INT64, SUMAC_SHAPE(2), indices),
+                                   SUMAC_SHAPE(UINT64_MAX, UINT64_MAX)));
 }
 
 static void a_replica_has_its_own_of_each_leaf(void **state)
@@ -630,6 +643,31 @@ static void a_nest_of_three_has_a_comma_between_its_items(void **state)
     sumac_value_unref(value);
 }
 
+static void a_list_that_goes_on_is_another_one(void **state)
+{
+    (void)state;
+    struct sumac_value *const one = sumac_value_int32(0);
+    struct sumac_value *const as_float = sumac_value_float32(0); /* of the same bytes */
+    struct sumac_value *items[] = {
+        sumac_value_ref(one), sumac_value_ref(one), sumac_value_ref(one)};
+    struct sumac_value *const longer = sumac_value_list(items, 2);
+    struct sumac_value *const shorter = sumac_value_list(&items[2], 1);
+    struct sumac_value *const replicas[] = {shorter, shorter, longer};
+    struct sumac_value *regrouped = NULL;
+    struct sumac_error error = {0};
+
+    assert_false(sumac_value_equal(shorter, longer));
+    assert_false(sumac_value_equal(one, as_float));
+    assert_int_equal(sumac_value_same_nest(shorter, longer, &error), SUMAC_INVALID_ARGUMENT);
+    assert_int_equal(
+        sumac_value_regroup(replicas, 3, 4, &regrouped, &error), SUMAC_INVALID_ARGUMENT);
+    assert_memory_equal(error.text, "replicas 4 and 6: ", strlen("replicas 4 and 6: "));
+    sumac_value_unref(longer);
+    sumac_value_unref(shorter);
+    sumac_value_unref(as_float);
+    sumac_value_unref(one);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -663,6 +701,7 @@ int main(void)
         cmocka_unit_test(of_many_elements_the_first_are_printed),
         cmocka_unit_test(replicas_are_printed_with_their_numbers),
         cmocka_unit_test(a_nest_of_three_has_a_comma_between_its_items),
+        cmocka_unit_test(a_list_that_goes_on_is_another_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -385,6 +385,53 @@ static void rows_by_number_count_from_either_end(void **state)
     assert_rows("-7", SUMAC_OUT_OF_RANGE, NULL);
 }
 
+static void rows_of_several_variables_are_those_of_each(void **state)
+{
+    (void)state;
+    struct wanted tables[] = {
+        {.name = (char[]){"t"}, .dtype = SUMAC_UINT8, .shape = {.extent = {6, 2}, .rank = 2}},
+        {.name = (char[]){"u"}, .dtype = SUMAC_FLOAT32, .shape = {.extent = {3}, .rank = 1}}};
+    struct wanted_list wanted = {.count = 2, .items = tables};
+    struct row_list list;
+    struct sumac_error error = {0};
+
+    assert_int_equal(row_list_parse("-1,0", &list, &error), SUMAC_OK);
+    assert_int_equal(row_list_apply(&list, &wanted, &error), SUMAC_OK);
+
+    for (size_t i = 0; i < 2; i++) {
+        const int64_t *const rows = sumac_tensor_data(&list.tensors[i]);
+        assert_int_equal(tables[i].shape.extent[0], 2);
+        assert_int_equal(tables[i].bytes, i == 0 ? 4 : 8);
+        assert_int_equal(rows[0], i == 0 ? 5 : 2);
+        assert_int_equal(rows[1], 0);
+    }
+    row_list_deinit(&list);
+}
+
+static void rows_are_given_once_and_are_numbers(void **state)
+{
+    (void)state;
+    struct wanted table = {
+        .name = (char[]){"t"},
+        .label = (char[]){"t[0:4]"},
+        .has_rows = true,
+        .dtype = SUMAC_UINT8,
+        .shape = {.extent = {4}, .rank = 1}};
+    struct wanted_list wanted = {.count = 1, .items = &table};
+    struct row_list list;
+    struct sumac_error error = {0};
+
+    assert_int_equal(row_list_parse("1", &list, &error), SUMAC_OK);
+    assert_int_equal(row_list_apply(&list, &wanted, &error), SUMAC_INVALID_ARGUMENT);
+    assert_string_equal(
+        error.text, "t[0:4] has its rows, and --rows says other ones: give them once");
+    row_list_deinit(&list);
+    assert_int_equal(
+        row_list_parse("1,99999999999999999999", &list, &error), SUMAC_INVALID_ARGUMENT);
+    assert_non_null(strstr(error.text, "not 99999999999999999999"));
+    row_list_deinit(&list);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +448,8 @@ int main(void)
         cmocka_unit_test(axes_that_no_tensor_can_have_are_left_out),
         cmocka_unit_test(of_a_slice_the_shape_and_bytes_are_those_of_its_rows),
         cmocka_unit_test(rows_by_number_count_from_either_end),
+        cmocka_unit_test(rows_of_several_variables_are_those_of_each),
+        cmocka_unit_test(rows_are_given_once_and_are_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
