@@ -263,8 +263,6 @@ static void time_out(struct session *session, struct pull *pull)
     const struct request *request = pull->requests.first;
 
     assert(request != NULL);
-    while (request->of_pull.next != NULL && request->piece == request->piece_count)
-        request = request->of_pull.next;
     const uint32_t ps = request->link->ps;
     const uint64_t answered_us = request->link->answered_us;
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";

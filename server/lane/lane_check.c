@@ -11,6 +11,7 @@
 #include "part_state.h"
 #include "peer_state.h"
 #include "pull_state.h"
+#include "rounds_check.h"
 #include "store_check.h"
 
 #define DELETED_MAX 64u /* deleted variables that are told from each other */
@@ -206,6 +207,7 @@ static void check_rounds(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
 
+    rounds_check(&lane->rounds, sums->check);
     check_round_list(sums, lane->rounds.open.first);
     check_round_list(sums, lane->rounds.over.first);
     check_round_list(sums, lane->rounds.kept.first);

@@ -457,6 +457,7 @@ enum sumac_status store_fill(
         if (here == NULL || here->fill_bytes == store_lists_bytes(variable, here->bytes))
             variable->fill_at++;
     }
+    store_share_bound(store); /* the map of shards may have grown */
     if (!complete)
         return refuse_memory(
             store, variable->name, store->state_bytes + store->own_bytes - in_use_by(variable),

@@ -2,6 +2,7 @@
 if(TARGET meet)
   sumac_unit_test(meeting USES catalogue)
   sumac_unit_test(combine USES meet)
-  sumac_unit_test(rounds USES meet)
+  sumac_unit_test(rounds USES meet meet_check)
   sumac_unit_test(rounds_attempts USES meet)
+  sumac_unit_test(rounds_check USES meet meet_check)
 endif()

@@ -19,8 +19,8 @@ static uint64_t row_bytes(uint64_t rows)
 static struct shard *make(struct store *store)
 {
     store->kept_row_bytes_min = ROW_BYTES;
-    (void)add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     store->view_bytes_max = 1u << 20;
+    (void)add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     return store_shard(store, 3);
 }
 
@@ -225,6 +225,7 @@ static void a_view_is_ended_when_the_list_of_the_first_row_takes_too_much(void *
     struct view view;
 
     store->view_bytes_max = row_bytes(1) - 1; /* given */
+    store_share_bound(store);
     open_view(store, &view, VIEW_OF_VALUES, shard);
     store->position++;
 
