@@ -188,8 +188,8 @@ static struct pull *take_pull(struct session *session, const struct session_pull
         return NULL;
     pull->token = wanted->token;
     pull->piece_count = wanted->piece_count;
-    pull->after_own_pushes = wanted->after_own_pushes && !session->config.reader &&
-                             wanted->at_step == 0 && wanted->meeting == NULL;
+    pull->after_own_pushes =
+        wanted->after_own_pushes && wanted->at_step == 0 && wanted->meeting == NULL;
     pull->after_submitted = session->submitted;
     pull->after_known = session->waiting_count == 0 || wanted->meeting != NULL;
     pull->bounded = wanted->bounded;

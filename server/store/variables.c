@@ -285,8 +285,6 @@ static enum sumac_status refuse_memory(
 static void unmake(struct store *store, struct variable *variable)
 {
     assert(variable->made_count == 0);
-    variable->deleted = true;
-    store->deleted_count++;
     store_leave(store, variable);
 }
 
