@@ -468,6 +468,53 @@ static void what_is_not_known_is_refused_with_what_is(void **state)
     }
 }
 
+/* The number behind the last one of each sort, and one axis or byte too many. */
+static void the_first_number_beyond_each_bound_is_refused(void **state)
+{
+    static char name[DEFINITION_NAME_BYTES_MAX + 2];
+    static uint64_t extents[SUMAC_RANK_MAX + 1];
+    (void)state;
+
+    for (int attribute = 0; attribute < 7; attribute++) {
+        struct given given;
+        struct definition definition;
+        struct sumac_error error = {0};
+        wire_variable *const variable = give(&given);
+
+        if (attribute == 0)
+            variable->aggregation = (Sumac__V1__Aggregation)4;
+        if (attribute == 1)
+            variable->synchronization = (Sumac__V1__Synchronization)4;
+        if (attribute == 2)
+            variable->initializer->kind = (Sumac__V1__Initializer__Kind)6;
+        if (attribute == 3)
+            variable->name = memset(name, 'w', DEFINITION_NAME_BYTES_MAX + 1);
+        if (attribute == 4) {
+            variable->shape = extents;
+            variable->n_shape = SUMAC_RANK_MAX + 1;
+        }
+        if (attribute == 5) { /* there is a mean of floating-point numbers alone */
+            variable->data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_INT32;
+            variable->aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_MEAN;
+            variable->function->function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN;
+            variable->initializer->kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ZEROS;
+        }
+        if (attribute == 6) {
+            given.extents[0] = UINT64_C(1) << 63;
+            given.extents[1] = 0;
+        }
+
+        assert_int_equal(
+            definition_read(variable, NULL, &definition, &error), SUMAC_INVALID_ARGUMENT);
+
+        static const char *const said[] = {"aggregation 4",  "synchronization 4", "initializer 6",
+                                           "has 1025 bytes", "has 9 axes",        "MEAN needs",
+                                           "an extent above"};
+        if (strstr(error.text, said[attribute]) == NULL)
+            fail_msg("is told \"%s\" and not \"%s\"", error.text, said[attribute]);
+    }
+}
+
 static void what_an_initializer_does_not_have_is_no_difference(void **state)
 {
     (void)state;
@@ -521,6 +568,7 @@ int main(void)
         cmocka_unit_test(hyperparameters_that_differ_in_one_number_are_not_the_same),
         cmocka_unit_test(what_is_refused_is_not_read),
         cmocka_unit_test(what_is_not_known_is_refused_with_what_is),
+        cmocka_unit_test(the_first_number_beyond_each_bound_is_refused),
         cmocka_unit_test(what_an_initializer_does_not_have_is_no_difference),
         cmocka_unit_test(a_cap_that_was_not_given_is_not_written),
     };

@@ -359,6 +359,62 @@ static void what_is_joined_may_differ_along_its_axis_alone(void **state)
     assert_differs(&a, &b, "its shape is [2, 3, 3]");
 }
 
+/* Everything that a session may say, and nothing of what it did not. */
+static void what_is_written_is_read_as_the_same(void **state)
+{
+    (void)state;
+
+    for (int of_attempts = 0; of_attempts < 2; of_attempts++) {
+        static uint64_t attempts[TASKS] = {4, 5, 6};
+        struct desk desk, again;
+        struct arena arena;
+        begin(&desk)->message.operation = of_attempts
+                                              ? SUMAC__V1__MEETING__OPERATION__OPERATION_BROADCAST
+                                              : SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
+        desk.message.root = of_attempts ? 2 : 0;
+        desk.message.split = !of_attempts;
+        desk.message.timeout_ms = 1234;
+        desk.message.attempts = attempts;
+        desk.message.n_attempts = of_attempts ? 3 : 0;
+        assert_int_equal(read(&desk), SUMAC_OK);
+        arena_init(&arena, &memory_heap, 4096);
+
+        begin(&again)->message = *meeting_write(&desk.meeting, &arena);
+        assert_int_equal(read(&again), SUMAC_OK);
+
+        assert_int_equal(again.message.n_attempts, of_attempts ? 3 : 0);
+        assert_int_equal(again.meeting.of_attempts, of_attempts);
+        assert_int_equal(again.meeting.root, desk.meeting.root);
+        assert_int_equal(again.meeting.split, desk.meeting.split);
+        assert_int_equal(again.meeting.timeout_ms, 1234);
+        assert_int_equal(again.meeting.tasks[2].attempt, of_attempts ? 6 : 0);
+        assert_int_equal(meeting_compare(&desk.meeting, &again.meeting, &desk.error), SUMAC_OK);
+        arena_deinit(&arena);
+    }
+}
+
+/* An attempt for each task, and the session's own for its own. A ps that reads an order has none.
+ */
+static void attempts_are_those_of_all_tasks(void **state)
+{
+    (void)state;
+    static uint64_t attempts[TASKS] = {4, 5, 6, 7};
+    struct desk desk;
+
+    begin(&desk)->message.attempts = attempts;
+    for (size_t count = 2; count <= 4; count += 2) {
+        desk.message.n_attempts = count;
+        assert_refused(&desk, SUMAC_REASON_MALFORMED, "attempts of 3 tasks");
+    }
+    desk.message.n_attempts = 3;
+    desk.own.attempt = 4;
+    assert_refused(&desk, SUMAC_REASON_MALFORMED, "names itself as attempt 5");
+    desk.own.attempt = 5;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    desk.own.attempt = 0;
+    assert_int_equal(read(&desk), SUMAC_OK);
+}
+
 static void a_copy_outlives_what_was_read(void **state)
 {
     (void)state;
@@ -408,6 +464,8 @@ int main(void)
         cmocka_unit_test(of_lists_that_differ_in_the_middle_the_first_such_task_is_named),
         cmocka_unit_test(roots_and_axes_are_compared),
         cmocka_unit_test(what_is_joined_may_differ_along_its_axis_alone),
+        cmocka_unit_test(what_is_written_is_read_as_the_same),
+        cmocka_unit_test(attempts_are_those_of_all_tasks),
         cmocka_unit_test(a_copy_outlives_what_was_read),
     };
 

@@ -81,6 +81,11 @@ static void a_view_reads_what_a_row_was_and_the_block_is_not_copied(void **state
     assert_number_equal(read_row(shard, 2, late.position), 12);
     assert_number_equal(read_row(shard, 3, late.position), 1);
     assert_number_equal(read_row(shard, 2, store->position), 20);
+    float second = 0; /* of the two that a row has */
+    memcpy(block->data + 2 * ROW_BYTES + sizeof second, &second, sizeof second);
+    store_block_read(
+        block, 2 * ROW_BYTES + sizeof second, sizeof second, store->position, (uint8_t *)&second);
+    assert_number_equal(second, 0);
     expect_consistent(store);
     close_view(store, &late, shard);
     assert_int_equal(store->view_bytes, row_bytes(2));
