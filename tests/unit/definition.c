@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* definition.c -- how a variable is defined: read from a message, written into one, compared. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -389,6 +390,29 @@ static void each_field_of_a_definition_makes_a_difference(void **state)
 }
 
 /* The same of what a push sets. */
+/* A NaN is the same as itself. */
+static void of_the_hyperparameters_those_that_are_asked_for_are_written(void **state)
+{
+    (void)state;
+    struct given given;
+    struct definition definition = read(give(&given));
+    struct arena arena;
+    const uint32_t last = UPDATE_HYPERPARAMETER_EPSILON;
+
+    arena_init(&arena, &memory_heap, 4096);
+    const wire_function *const written = definition_write_function(
+        definition.function, &definition.hyperparameters, 1u << last, &arena);
+    assert_int_equal(written->n_hyperparameters, 1);
+    assert_int_equal(written->hyperparameters[0]->name, last);
+    assert_null(written->schedule);
+    arena_deinit(&arena);
+    const struct update_hyperparameters one = definition.hyperparameters;
+    definition.hyperparameters.value[last] = (double)NAN;
+    assert_false(definition_same_hyperparameters(&one, &definition.hyperparameters));
+    assert_true(
+        definition_same_hyperparameters(&definition.hyperparameters, &definition.hyperparameters));
+}
+
 static void hyperparameters_that_differ_in_one_number_are_not_the_same(void **state)
 {
     (void)state;
@@ -511,7 +535,7 @@ static void the_first_number_beyond_each_bound_is_refused(void **state)
                                            "has 1025 bytes", "has 9 axes",        "MEAN needs",
                                            "an extent above"};
         if (strstr(error.text, said[attribute]) == NULL)
-            fail_msg("is told \"%s\" and not \"%s\"", error.text, said[attribute]);
+            fail_msg("'%s' does not say '%s'", error.text, said[attribute]);
     }
 }
 
@@ -565,6 +589,7 @@ int main(void)
         cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
         cmocka_unit_test(each_partitioner_is_named_with_its_own_figures),
         cmocka_unit_test(each_field_of_a_definition_makes_a_difference),
+        cmocka_unit_test(of_the_hyperparameters_those_that_are_asked_for_are_written),
         cmocka_unit_test(hyperparameters_that_differ_in_one_number_are_not_the_same),
         cmocka_unit_test(what_is_refused_is_not_read),
         cmocka_unit_test(what_is_not_known_is_refused_with_what_is),

@@ -393,6 +393,47 @@ static void what_is_written_is_read_as_the_same(void **state)
     }
 }
 
+static void what_lies_just_beyond_a_bound_is_refused_or_cut(void **state)
+{
+    (void)state;
+    static uint64_t many[MEETING_TASKS_MAX + 1];
+    struct desk desk;
+
+    begin(&desk)->message.operation = (Sumac__V1__Meeting__Operation)(MEETING_CONCATENATE + 1);
+    assert_refused(&desk, SUMAC_REASON_UNSUPPORTED, "operation 8 is not known");
+    for (uint32_t i = 0; i <= MEETING_TASKS_MAX; i++)
+        many[i] = 2 * (uint64_t)i + 1;
+    begin(&desk)->message.tasks = many;
+    desk.message.n_tasks = MEETING_TASKS_MAX + 1;
+    assert_refused(&desk, SUMAC_REASON_MALFORMED, "tasks that take part");
+    /* the float32 that is added up counts, not the half type */
+    begin(&desk)->message.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT16;
+    desk.shape[0] = MEETING_WHOLE_BYTES_MAX / 12 + 1;
+    assert_refused(&desk, SUMAC_REASON_MALFORMED, "a sum of 1048584 bytes on one ps");
+    begin(&desk)->message.timeout_ms = UINT32_MAX;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(desk.meeting.timeout_ms, WIRE_ROUND_MS_MAX);
+    name(&desk, "ab", 2); /* into the same texts */
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_string_equal(desk.meeting.name, "ab");
+}
+
+static void a_share_begins_where_the_one_before_it_ends(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk)->message.split = true;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(
+        meeting_share(&desk.meeting, 1, 2).first_byte, meeting_share(&desk.meeting, 0, 2).bytes);
+    begin(&desk)->message.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_CONCATENATE;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(/* two indices, and the rows */
+                     meeting_share(&desk.meeting, 0, 1).bytes,
+                     2 * sizeof(int64_t) + 6 * sizeof(float));
+}
+
 /* An attempt for each task, and the session's own for its own. A ps that reads an order has none.
  */
 static void attempts_are_those_of_all_tasks(void **state)
@@ -465,6 +506,8 @@ int main(void)
         cmocka_unit_test(roots_and_axes_are_compared),
         cmocka_unit_test(what_is_joined_may_differ_along_its_axis_alone),
         cmocka_unit_test(what_is_written_is_read_as_the_same),
+        cmocka_unit_test(what_lies_just_beyond_a_bound_is_refused_or_cut),
+        cmocka_unit_test(a_share_begins_where_the_one_before_it_ends),
         cmocka_unit_test(attempts_are_those_of_all_tasks),
         cmocka_unit_test(a_copy_outlives_what_was_read),
     };

@@ -150,6 +150,31 @@ static void a_ps_that_has_the_pull_is_asked_what_it_waits_for(void **state)
     talk_close(&talk);
 }
 
+/* Each condition is the one of the wait, also while pushes of the session have no sequence. */
+static void a_question_names_every_condition_of_the_wait(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const wire_meeting_round round = WIRE_MEETING_ROUND_INIT;
+    const struct session_wait waits[] = {
+        {.after_sequence = 7, .at_step = 4},
+        {.meeting = &round},
+    };
+
+    talk_join_member(&talk, 1);
+    talk_push_to(&talk, 1, 1);
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        const struct session_pull asks = {.token = 90 + i, .asks = &waits[i], .timeout_ms = 500};
+        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
+        may_ask(&talk);
+
+        assert_int_equal(asked(&talk)->after_sequence, waits[i].after_sequence);
+        assert_int_equal(asked(&talk)->at_step, waits[i].at_step);
+        assert_ptr_equal(asked(&talk)->meeting, waits[i].meeting);
+    }
+    talk_close(&talk);
+}
+
 /* It says that the wait is over: nothing was read. */
 static void an_answer_to_a_question_is_no_value(void **state)
 {
@@ -292,6 +317,7 @@ int main(void)
         cmocka_unit_test(it_says_those_too_whose_pushes_have_no_sequence_yet),
         cmocka_unit_test(a_pull_without_a_bound_says_none),
         cmocka_unit_test(a_ps_that_has_the_pull_is_asked_what_it_waits_for),
+        cmocka_unit_test(a_question_names_every_condition_of_the_wait),
         cmocka_unit_test(an_answer_to_a_question_is_no_value),
         cmocka_unit_test(
             a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_done),

@@ -59,7 +59,7 @@ static const wire_pull_request *pull_message(struct talk *talk)
 
 /* ---- in one answer */
 
-/* Of each push a large part for ps 0, and 8 bytes for ps 1, which stages none of them. */
+/* Each push has a large part for ps 0, and 8 bytes for ps 1. Ps 1 stages none of them. */
 static void stage_two_large_ones(struct talk *talk)
 {
     const struct session_piece pieces[] = {
