@@ -165,7 +165,7 @@ static void a_round_that_is_kept_gives_way_and_is_counted(void **state)
     end(&desk);
 }
 
-/* Of one name so many are kept: the oldest of another name stays. */
+/* The bound is of one name: the oldest round of another name stays. */
 static void a_round_gives_way_to_one_of_its_own_name(void **state)
 {
     struct desk desk;
@@ -187,7 +187,7 @@ static void a_round_gives_way_to_one_of_its_own_name(void **state)
     end(&desk);
 }
 
-/* Nobody has come: it is neither deserted nor unwanted, whoever asks for it no more. */
+/* Without a contribution a round is neither deserted nor unwanted. */
 static void a_round_that_is_ordered_before_anyone_came_is_kept_open(void **state)
 {
     struct desk desk;
