@@ -191,10 +191,8 @@ void calls_check(struct session *session)
 void calls_forget(struct session *session)
 {
     assert(session->phase == PHASE_OVER);
-    while (session->live_calls.first != NULL) {
-        session->live_calls.first->number = 0;
+    while (session->live_calls.first != NULL)
         drop(session, session->live_calls.first);
-    }
 }
 
 void calls_drop(struct session *session, const struct call_kind *kind)

@@ -157,8 +157,7 @@ static void fill_header(struct session *session, struct part *part, wire_part *w
     assert(push->sequence > 0);
     wire->first = true;
     wire->previous = part->previous;
-    part->eager = part->eager || may_be_eager(session, push);
-    wire->eager = part->eager;
+    wire->eager = part->eager = may_be_eager(session, push);
     wire->bytes = part->bytes;
     wire->round = part->round;
     wire->room_bytes = part->large ? part->room_bytes : 0;
@@ -382,7 +381,7 @@ static void add_parts(struct session *session, struct draft *draft, struct link 
     }
     if (link->sending == NULL && gathers(link))
         return;
-    while (draft->part_count < PARTS_PER_MESSAGE_MAX && draft->piece_count < WIRE_PUSH_PIECES_MAX &&
+    while (draft->part_count < PARTS_PER_MESSAGE_MAX &&
            draft->function_count < FUNCTIONS_PER_MESSAGE_MAX &&
            (link->sending != NULL || start_next(link)))
         if (!add_chunk(session, draft, link))

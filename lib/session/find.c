@@ -277,7 +277,7 @@ static bool is_of_one_cluster(
     const wire_list_reply *reply = (const wire_list_reply *)message;
     const uint64_t its = reply->cluster_id;
 
-    if (call->wanted.ps == 0 || first->cluster_id == 0 || its == 0 || its == first->cluster_id ||
+    if (first->cluster_id == 0 || its == 0 || its == first->cluster_id ||
         is_another_ps(session, call->wanted.ps, reply))
         return true;
     (void)fail(

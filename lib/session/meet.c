@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "dtype.h"
+#include "sumac/tensor.h"
 
 #define TELL_US 50000u /* what is over is said with the next message, or after so long */
 
@@ -154,9 +154,8 @@ static uint64_t bytes_of(const struct pull *pull)
         return UINT64_MAX;
     for (uint32_t i = 0; i < shape.rank; i++)
         shape.extent[i] = header->shape[i];
-    if (dtype_bytes((enum sumac_dtype)header->data_type) == 0 ||
-        sumac_shape_size(&shape, (enum sumac_dtype)header->data_type, &elements, &bytes) !=
-            SUMAC_OK)
+    if (sumac_shape_size(&shape, (enum sumac_dtype)header->data_type, &elements, &bytes) !=
+        SUMAC_OK)
         return UINT64_MAX;
     const uint64_t rows = pull->has_rows ? shape.extent[0] : 0;
     if (rows > UINT64_MAX / 2 / sizeof(int64_t)) /* bytes: INT64_MAX at most */

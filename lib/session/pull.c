@@ -188,8 +188,8 @@ static struct pull *take_pull(struct session *session, const struct session_pull
         return NULL;
     pull->token = wanted->token;
     pull->piece_count = wanted->piece_count;
-    pull->after_own_pushes = wanted->after_own_pushes && !session->config.reader &&
-                             wanted->at_step == 0 && wanted->meeting == NULL;
+    pull->after_own_pushes =
+        wanted->after_own_pushes && wanted->at_step == 0 && wanted->meeting == NULL;
     pull->after_submitted = session->submitted;
     pull->after_known = session->waiting_count == 0 || wanted->meeting != NULL;
     pull->bounded = wanted->bounded;
@@ -263,8 +263,6 @@ static void time_out(struct session *session, struct pull *pull)
     const struct request *request = pull->requests.first;
 
     assert(request != NULL);
-    while (request->of_pull.next != NULL && request->piece == request->piece_count)
-        request = request->of_pull.next;
     const uint32_t ps = request->link->ps;
     const uint64_t answered_us = request->link->answered_us;
     const char *address = ps < session->config.ps_count ? session->config.ps_addresses[ps] : "";

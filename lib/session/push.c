@@ -76,7 +76,6 @@ static bool take_block(struct session *session, struct push *push)
     block += count * sizeof *push->places;
     push->ordinals = (uint32_t *)(void *)block;
     memset(push->versions, 0, count * sizeof *push->versions);
-    memset(push->parts, 0, push->part_count * sizeof *push->parts);
     return true;
 }
 
@@ -314,7 +313,7 @@ static void admit(struct session *session, struct push *push)
     const uint32_t only = push->part_count == 1 ? push->parts[0].link->ps : UINT32_MAX;
     const uint64_t before = session->last_sequence;
     push->sequence = ++session->last_sequence;
-    if (only == UINT32_MAX || only != session->run_ps)
+    if (only != session->run_ps)
         session->run_other_before = before;
     push->other_before = session->run_other_before;
     session->run_ps = only;
@@ -528,15 +527,11 @@ void pushes_end(struct session *session, const wire_closed *closed)
         *place = (struct window_place){0};
     }
     session->acked_through = session->last_sequence;
-    session->refused_count = 0;
     for (struct push *push; (push = session->waiting.first) != NULL;) {
         LIST_REMOVE(&session->waiting, push, among_waiting);
         end_one(session, push, closed);
     }
     session->waiting_count = 0;
-    for (uint32_t i = 0; i < session->link_count; i++) {
-        struct link *link = &session->links[i];
-        link->parts.first = link->parts.last = link->cursor = link->sending = NULL;
-        link->counted_bytes = link->counted_parts = 0;
-    }
+    for (uint32_t i = 0; i < session->link_count; i++)
+        session->links[i].parts.first = NULL;
 }

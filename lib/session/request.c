@@ -108,17 +108,15 @@ void requests_drop(struct session *session, struct pull *pull)
     for (struct request *request; (request = pull->requests.first) != NULL;) {
         struct link *link = request->link;
         LIST_REMOVE(&pull->requests, request, of_pull);
-        const enum session_stream_kind kind =
-            request->beside ? SESSION_PUSH_STREAM : SESSION_PULL_STREAM;
-        if (request->sent && link->streams[kind].state != STREAM_SHUT) {
+        if (request->sent) {
             request->pull = NULL;
             request->cancelled = true;
             link->beside_due |= request->beside;
             link->cancels_due += !request->beside;
-            link_touch(session, link);
         } else {
             unlink_request(session, request);
         }
+        link_touch(session, link); /* the next one may go out */
     }
 }
 
@@ -427,8 +425,7 @@ static void ask_again(struct session *session, struct request *request)
 {
     assert(request->pull != NULL);
     struct link *link = request->link;
-    if (request->beside)
-        move_to_pull_stream(link, request);
+    assert(!request->beside);
     unsend(request);
     request->number = ++session->last_request;
     request->piece = 0;
@@ -473,8 +470,9 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
 {
     assert(answer->status != 0);
     const bool lost = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_MEMBER_LOST;
-    const bool ended = answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED ||
-                       (answer->status == SUMAC_ABORTED && !lost && request->pull->meeting == NULL);
+    const bool ended = request->pull->meeting == NULL && !lost &&
+                       (answer->status == SUMAC_ABORTED ||
+                        answer->reason == (Sumac__V1__Reason)SUMAC_REASON_VIEW_ENDED);
     if (ended && request->tries + 1 < SESSION_PULL_TRIES_MAX) {
         ask_again(session, request);
         return;
@@ -484,7 +482,7 @@ fail_request(struct session *session, struct request *request, const wire_pull_a
         &error, (enum sumac_status)answer->status, (enum sumac_reason)answer->reason,
         "ps %" PRIu32 ": %s%s", request->link->ps, answer->message,
         ended ? "; asked again as often as may be" : "");
-    if (error.reason == SUMAC_REASON_TIMED_OUT || error.reason == SUMAC_REASON_ROUND_TIMED_OUT) {
+    if (error.reason == SUMAC_REASON_TIMED_OUT) {
         if (request->pull->after_own_pushes)
             trouble_tell(session, request->link, SESSION_PUSH_STREAM, &error);
         name_silent_ps(session, request, &error);
@@ -570,8 +568,7 @@ void pull_answer(struct session *session, struct link *link, const struct sessio
     if (answer->greeting != NULL &&
         !stream_greeted(session, link, SESSION_PULL_STREAM, answer->greeting))
         return;
-    struct request *request =
-        answer->request == 0 ? NULL : find_request(link->requests.first, answer->request);
+    struct request *request = find_request(link->requests.first, answer->request);
     if (request == NULL || !request->sent)
         return;
     link->streams[SESSION_PULL_STREAM].troubled = false;

@@ -340,7 +340,7 @@ void session_read(const struct session *session, struct session_state *state)
         .previous_final = session->previous_final,
         .replaced = session->replaced,
         .lease_ms = session->lease_ms,
-        .ps_count = session->link_count > 0 ? session->link_count : session->config.ps_count,
+        .ps_count = session->config.ps_count,
         .pushes_in_flight = pushes_in_flight(session),
         .first_step = session->first_step,
         .last_step = session->last_step,

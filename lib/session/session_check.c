@@ -151,6 +151,29 @@ static void check_parts(struct sums *sums, const struct link *link)
             link_name(link), counted, counted_bytes, link->grant_bytes);
 }
 
+/* What its large parts ask for, and give back. */
+static void check_room(struct sums *sums, const struct link *link)
+{
+    uint32_t asks = 0, wanted = 0, withdraws = 0;
+
+    for (const struct part *part = link->parts.first; part != NULL; part = part->in_link.next) {
+        if (!part->large && (part->asked || part->wanted || part->sent || part->withdraw_due))
+            check_object(
+                sums->check, "%s: push %" PRIu64 " needs no room, and asks for some",
+                link_name(link), part->push->sequence);
+        if (part->wanted && part->sent)
+            check_object(
+                sums->check, "%s: push %" PRIu64 " is sent, and yet to be sent", link_name(link),
+                part->push->sequence);
+        asks += part->asked;
+        wanted += part->wanted;
+        withdraws += part->withdraw_due;
+    }
+    check_same(sums->check, link->open_asks, asks, "parts that ask for room", link_name(link));
+    check_same(sums->check, link->wanted_count, wanted, "parts with room", link_name(link));
+    check_same(sums->check, link->withdraws_due, withdraws, "withdrawals", link_name(link));
+}
+
 /* False: its list cannot be followed. */
 static bool check_request(
     struct sums *sums, const struct link *link, const struct request *request,
@@ -221,6 +244,98 @@ static void check_requests(struct sums *sums, const struct link *link)
     check_same(sums->check, link->cancels_due, cancelled, "cancellations", link_name(link));
 }
 
+/* ---- streams ---- */
+
+static void check_streams(struct sums *sums, const struct link *link)
+{
+    const bool reached = link->streams[SESSION_PUSH_STREAM].greeted;
+
+    for (int kind = SESSION_PUSH_STREAM; kind <= SESSION_PULL_STREAM; kind++) {
+        const struct stream *stream = &link->streams[kind];
+        if ((stream->writable && stream->state != STREAM_OPEN) ||
+            (stream->greeted && stream->state < STREAM_OPENING) ||
+            (stream->undone && stream->state != STREAM_OPENING))
+            check_object(sums->check, "%s: a stream is shut, and used", link_name(link));
+    }
+    if (sums->session->phase == PHASE_OPEN && !sums->session->config.reader && !link->gone &&
+        reached != (link->unreached_us == NEVER))
+        check_object(
+            sums->check, "%s is %s, since %" PRIu64 " us", link_name(link),
+            reached ? "greeted and not reached" : "not greeted and reached", link->unreached_us);
+}
+
+/* May the next part go out beside those that are not done? */
+static bool has_room(const struct link *link, const struct part *part)
+{
+    if (part->large)
+        return room_may_ask(part) && (part->counted || link->counted_parts < link->parts_max);
+    return part->counted || link->counted_parts == 0 ||
+           (link->counted_parts < link->parts_max &&
+            link->counted_bytes + part->room_bytes <= link->grant_bytes);
+}
+
+/* What is to go out, though a push stream has taken all that it was given; NULL: nothing. */
+static const char *left_of_pushes(const struct session *session, const struct link *link)
+{
+    const struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
+    const struct part *first = link->parts.first;
+
+    if (!stream->writable)
+        return NULL;
+    if (!stream->hello_sent)
+        return "a hello";
+    if (!stream->greeted || session->phase == PHASE_SETTLING)
+        return NULL;
+    if (link->sending != NULL || link->cut_sequence != 0)
+        return "the rest of a part";
+    if (link->gauge == 0 &&
+        (link->wanted_count > 0 || (link->cursor != NULL && has_room(link, link->cursor))))
+        return "a part";
+    if (link->commit_due && first != NULL && first->push->sequence <= session->commit_through)
+        return "a commit";
+    if (link->told_clock != session->clock)
+        return "the clock";
+    if (link->beside_due || link->withdraws_due > 0)
+        return "a request, or a withdrawal";
+    return session->now_us >= link->met_due_us ? "what is over" : NULL;
+}
+
+static const char *left_of_pulls(const struct link *link)
+{
+    const struct stream *stream = &link->streams[SESSION_PULL_STREAM];
+    const struct request *next = link->request_cursor;
+
+    if (!stream->writable)
+        return stream->state == STREAM_SHUT && link->requests.first != NULL && !link->gone
+                   ? "a stream for pulls"
+                   : NULL;
+    if (link->cancels_due > 0)
+        return "a cancellation";
+    return next != NULL && next->pull->after_known &&
+                   (link->pulls_max == 0 || link->sent_requests < link->pulls_max)
+               ? "a pull"
+               : NULL;
+}
+
+/* No message could go out and stays, and the part that small ones wait for is not over. */
+static void check_idle(struct sums *sums, const struct link *link)
+{
+    const struct session *session = sums->session;
+    const struct part *gauge = link->parts.first;
+
+    while (gauge != NULL && gauge->push->sequence != link->gauge)
+        gauge = gauge->in_link.next;
+    if ((link->gauge != 0) != (gauge != NULL) || (link->gauge != 0) != (link->small_messages > 0))
+        check_object(
+            sums->check, "%s: small parts wait for push %" PRIu64 ", which is over",
+            link_name(link), link->gauge);
+    const char *left = left_of_pushes(session, link);
+    if (left == NULL && session->phase == PHASE_OPEN)
+        left = left_of_pulls(link);
+    if (left != NULL)
+        check_object(sums->check, "%s: %s could go out, and does not", link_name(link), left);
+}
+
 static void check_links(struct sums *sums)
 {
     const struct session *session = sums->session;
@@ -244,6 +359,9 @@ static void check_links(struct sums *sums)
                 "%s was told of commit %" PRIu64 " and of %" PRIu64 " heard, beyond what there is",
                 link_name(link), link->told_commit, link->told_acked);
         check_parts(sums, link);
+        check_room(sums, link);
+        check_streams(sums, link);
+        check_idle(sums, link);
         check_requests(sums, link);
         check_beside(sums, link);
     }
@@ -286,6 +404,36 @@ static void check_pulls(struct sums *sums)
         count++;
     check_same(sums->check, session->pulls.used, count, "records of pulls", "the session");
     check_same(sums->check, sums->open_requests, open, "requests of pulls", "all ps");
+}
+
+/* ---- rounds of rendezvous */
+
+/* In the order of their pushes; those without a sequence come last. */
+static void check_meets(struct sums *sums)
+{
+    const struct session *session = sums->session;
+    uint64_t after = 0;
+    uint32_t count = 0;
+
+    for (const struct meet *meet = session->live_meets.first;
+         meet != NULL && count <= session->meets.used; meet = meet->in_session.next, count++) {
+        if (meet->sequence > session->last_sequence ||
+            (after == UINT64_MAX ? meet->sequence != 0
+                                 : meet->sequence != 0 && meet->sequence <= after))
+            check_object(
+                sums->check, "a contribution of push %" PRIu64 " is out of its order",
+                meet->sequence);
+        after = meet->sequence == 0 ? UINT64_MAX : meet->sequence;
+    }
+    check_same(sums->check, session->meets.used, count, "contributions", "the session");
+    for (uint32_t i = 0; i < session->link_count; i++) {
+        const struct link *link = &session->links[i];
+        if (link->last_meeting > link->last_sequence || link->told_met > session->last_sequence ||
+            link->told_ended > session->meets_ended)
+            check_object(
+                sums->check, "%s was told of rounds through push %" PRIu64 ", beyond what there is",
+                link_name(link), link->told_met);
+    }
 }
 
 /* ---- time */
@@ -336,6 +484,19 @@ static void check_wake(struct sums *sums)
         check_due(sums, "a line about who is missing", session->report_us);
     if (session->phase == PHASE_FINDING)
         check_due(sums, "the end of the wait for the ps", session->patience_until_us);
+    for (uint32_t i = 0; i < session->link_count && session->phase == PHASE_OPEN; i++) {
+        const struct link *link = &session->links[i];
+        if (link->met_due_us != NEVER && link->met_due_us > session->now_us)
+            check_due(sums, "what is over of rounds", link->met_due_us);
+        if (link->unreached_us != NEVER && !session->config.reader)
+            check_due(
+                sums, "the end of a ps",
+                link->unreached_us + (uint64_t)session->config.ps_lost_ms * 1000);
+    }
+    if (session->phase == PHASE_SETTLING)
+        check_due(
+            sums, "the end of a settle",
+            session->settling_us + (uint64_t)session->config.ps_lost_ms * 1000);
     if (session->stopping_until_us != 0)
         check_due(sums, "the end of the session", session->stopping_until_us);
     if (session->phase == PHASE_OPEN && !session->config.reader && !session->renewing)
@@ -358,6 +519,7 @@ void session_check(const struct session *session, struct check *check)
     check_waiting(&sums);
     check_links(&sums);
     check_pulls(&sums);
+    check_meets(&sums);
     check_calls(&sums);
     check_wake(&sums);
 }

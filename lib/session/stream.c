@@ -103,7 +103,6 @@ static void rewind_pushes(struct session *session, struct link *link)
     link->cut_sequence = 0;
     link->gauge = 0;
     link->small_messages = 0;
-    link->commit_due = false;
 }
 
 /* Has this ps spoken to the session? A member's ps 0 has, it answered the join. Who then answers
@@ -454,7 +453,6 @@ bool stream_greeted(
     link->part_bytes_max = greeting->part_bytes_max;
     const bool first = !link->knows_grant;
     link->knows_grant = true;
-    rewind_pushes(session, link);
     link->told_commit = link->told_acked = link->told_clock = link->told_met = 0;
     link->told_ended = 0;
     link_touch(session, link);
@@ -485,7 +483,7 @@ static bool owes(const struct link *link)
 {
     const struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
 
-    if (stream->state == STREAM_OPEN && stream->hello_sent && !stream->writable)
+    if (stream->state == STREAM_OPEN && !stream->writable)
         return true;
     const struct part *part = link->parts.first;
     if (part != NULL && part->staged && part->push->synchronous)

@@ -130,8 +130,7 @@ static const struct link *find_owing_pull(const struct pull *pull)
 
     for (const struct request *request = pull->requests.first; request != NULL;
          request = request->of_pull.next) {
-        if (request->piece < request->piece_count &&
-            (found == NULL || request->link->answered_us < found->answered_us))
+        if (found == NULL || request->link->answered_us < found->answered_us)
             found = request->link;
     }
     return found;

@@ -12,6 +12,7 @@
 #include "peer_state.h"
 #include "pull_state.h"
 #include "reports_check.h"
+#include "rounds_check.h"
 #include "store_check.h"
 
 #define DELETED_MAX 64u /* deleted variables that are told from each other */
@@ -24,7 +25,7 @@ struct sums {
     uint64_t staged_bytes, chunks, parts, refusals, reports, sessions, streams, held;
     uint64_t pull_bytes, refused_pull_bytes, reader_pull_bytes, common_pull_bytes;
     uint64_t contributions;
-    uint64_t deposits, lent_deposits, rounds, rounds_bytes, beside_bytes;
+    uint64_t deposits, lent_deposits, rounds_bytes, beside_bytes;
     uint64_t operations, applying, waiting, strangers, readers, views;
     uint64_t users_mix, views_mix; /* of the shards that parts and pulls name */
     const struct variable *deleted[DELETED_MAX];
@@ -195,7 +196,6 @@ static void check_deposits(struct sums *sums, const struct lane_session *session
 static void check_round_list(struct sums *sums, const struct round *first)
 {
     for (const struct round *round = first; round != NULL; round = round->in_list.next) {
-        sums->rounds++;
         sums->rounds_bytes += round->room_bytes;
         for (uint32_t i = 0; i < round->meeting->task_count; i++)
             if (round->places[i].contribution != NULL)
@@ -207,6 +207,7 @@ static void check_rounds(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
 
+    rounds_check(&lane->rounds, sums->check);
     check_round_list(sums, lane->rounds.open.first);
     check_round_list(sums, lane->rounds.over.first);
     check_round_list(sums, lane->rounds.kept.first);
@@ -218,7 +219,6 @@ static void check_rounds(struct sums *sums)
         check_deposit(sums, at);
         sums->beside_bytes += at->room_bytes;
     }
-    check_same(sums->check, lane->rounds.count, sums->rounds, "rounds", "the lane");
     check_same(
         sums->check, lane->rounds.room_bytes, sums->rounds_bytes, "bytes of rounds", "the lane");
     check_same(

@@ -628,7 +628,7 @@ void round_left(struct rounds *rounds, struct round *round, const struct meeting
 {
     const uint32_t place = meeting_place(round->meeting, task);
 
-    if (place == UINT32_MAX || round->places[place].left)
+    if (place == UINT32_MAX)
         return;
     set_left(round, place, true);
     settle(rounds, round);

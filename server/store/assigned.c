@@ -178,4 +178,5 @@ void store_assigned(struct store *store, struct shard *shard, uint64_t offset, u
         return;
     store_assigned_over(store, shard);
     (void)store_assignable_give_array(store, shard);
+    store_share_bound(store);
 }

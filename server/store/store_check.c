@@ -148,9 +148,11 @@ void store_check_variable(
     const struct store *store, const struct variable *variable, struct store_sums *sums,
     struct check *check)
 {
-    uint32_t unassigned = 0;
+    uint32_t unassigned = 0, here = 0, held = 0;
+    uint64_t promised_bytes = 0;
 
     sums->own_bytes += variable->own_bytes;
+    sums->judge_bytes += variable->judge_bytes;
     sums->state_bytes += variable->promised_bytes;
     sums->deleted += variable->deleted;
     if ((store_find(store, variable->id) == variable) == variable->deleted)
@@ -158,15 +160,25 @@ void store_check_variable(
             check, "variable %s is %s by its number", variable->name,
             variable->deleted ? "deleted and found" : "not found");
     for (uint32_t i = 0; i < variable->placement_count; i++) {
-        const struct shard *shard = variable->placements[i].here;
+        const struct placement *placement = &variable->placements[i];
+        const struct shard *shard = placement->here;
+        held += placement->ps == store->ps;
+        if (shard == NULL && placement->ps == store->ps && !variable->deleted)
+            promised_bytes += store_lists_bytes(variable, placement->bytes) +
+                              store_assignable_bytes(variable, placement->bytes);
         if (shard == NULL)
             continue;
+        here++;
         if (shard->variable != variable || shard->id != variable->placements[i].shard_id)
             check_object(check, "variable %s: its shard %u is another's", variable->name, i);
         else
             check_shard(store, shard, sums, check);
         unassigned += shard->unassigned != NULL;
     }
+    check_same(check, variable->held_count, held, "shards that are its ps's", variable->name);
+    check_same(check, variable->here_count, here, "shards that are here", variable->name);
+    check_same(
+        check, variable->promised_bytes, promised_bytes, "bytes that are promised", variable->name);
     check_same(
         check, variable->unassigned_shards, unassigned, "shards to be assigned", variable->name);
     if (variable->filled != (variable->fill_at == variable->placement_count))
@@ -215,6 +227,7 @@ static void check_row(const struct block *row, struct check *check)
 static void check_old(const struct store *store, struct store_sums *sums, struct check *check)
 {
     const struct block *before = NULL;
+    bool unswept = store->unswept == NULL;
     uint64_t bytes = 0, chained = 0, rows = 0;
 
     for (const struct block *block = store->old_blocks.first; block != NULL;
@@ -229,6 +242,7 @@ static void check_old(const struct store *store, struct store_sums *sums, struct
                 "an old block of %u bytes, of positions %" PRIu64 " to %" PRIu64
                 ", is kept for nobody",
                 block->bytes, block->born, block->died);
+        unswept |= block == store->unswept;
         rows += block->of != NULL;
         if (block->of != NULL) {
             bytes += sized_pool_bytes(sizeof *block + block->bytes);
@@ -241,6 +255,8 @@ static void check_old(const struct store *store, struct store_sums *sums, struct
         sums->lent += block->lent;
         before = block;
     }
+    if (!unswept || (store->unswept == NULL && store->sweep_again))
+        check_object(check, "the sweep goes on from a block that is not old");
     check_same(
         check, store->view_bytes, bytes + sums->kept_bytes, "bytes of old blocks", "the store");
     check_same(check, rows, sums->kept_rows, "old rows of blocks", "the store");
@@ -336,10 +352,29 @@ void store_check(const struct store *store, struct store_sums *sums, struct chec
     check_old(store, sums, check);
 }
 
+/* Readers and new variables may take the rest of the bounds. */
+static void check_bounds(const struct store *store, struct check *check)
+{
+    struct store same = *store;
+
+    store_share_bound(&same);
+    check_same(
+        check, store->bytes.spare_bytes_max, same.bytes.spare_bytes_max, "bytes that may be spare",
+        "the store");
+    check_same(
+        check, store->bytes.held_bytes_max, same.bytes.held_bytes_max, "bytes that may be held",
+        "the store");
+    check_same(
+        check, store->bytes.reserve_bytes, same.bytes.reserve_bytes, "bytes kept for readers",
+        "the store");
+}
+
 void store_check_sums(const struct store *store, const struct store_sums *sums, struct check *check)
 {
     check_same(check, store->state_bytes, sums->state_bytes, "bytes of state", "the store");
     check_same(check, store->own_bytes, sums->own_bytes, "bytes beside the state", "the store");
+    check_same(check, store->judge_bytes, sums->judge_bytes, "bytes of the judge", "the store");
     check_same(check, store->shard_count, sums->shards, "shards", "the store");
     check_same(check, store->deleted_count, sums->deleted, "deleted variables in use", "the store");
+    check_bounds(store, check);
 }

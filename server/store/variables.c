@@ -285,8 +285,6 @@ static enum sumac_status refuse_memory(
 static void unmake(struct store *store, struct variable *variable)
 {
     assert(variable->made_count == 0);
-    variable->deleted = true;
-    store->deleted_count++;
     store_leave(store, variable);
 }
 
@@ -457,6 +455,7 @@ enum sumac_status store_fill(
         if (here == NULL || here->fill_bytes == store_lists_bytes(variable, here->bytes))
             variable->fill_at++;
     }
+    store_share_bound(store); /* the map of shards may have grown */
     if (!complete)
         return refuse_memory(
             store, variable->name, store->state_bytes + store->own_bytes - in_use_by(variable),

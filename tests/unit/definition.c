@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* definition.c -- how a variable is defined: read from a message, written into one, compared. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -389,6 +390,29 @@ static void each_field_of_a_definition_makes_a_difference(void **state)
 }
 
 /* The same of what a push sets. */
+/* A NaN is the same as itself. */
+static void of_the_hyperparameters_those_that_are_asked_for_are_written(void **state)
+{
+    (void)state;
+    struct given given;
+    struct definition definition = read(give(&given));
+    struct arena arena;
+    const uint32_t last = UPDATE_HYPERPARAMETER_EPSILON;
+
+    arena_init(&arena, &memory_heap, 4096);
+    const wire_function *const written = definition_write_function(
+        definition.function, &definition.hyperparameters, 1u << last, &arena);
+    assert_int_equal(written->n_hyperparameters, 1);
+    assert_int_equal(written->hyperparameters[0]->name, last);
+    assert_null(written->schedule);
+    arena_deinit(&arena);
+    const struct update_hyperparameters one = definition.hyperparameters;
+    definition.hyperparameters.value[last] = (double)NAN;
+    assert_false(definition_same_hyperparameters(&one, &definition.hyperparameters));
+    assert_true(
+        definition_same_hyperparameters(&definition.hyperparameters, &definition.hyperparameters));
+}
+
 static void hyperparameters_that_differ_in_one_number_are_not_the_same(void **state)
 {
     (void)state;
@@ -468,6 +492,53 @@ static void what_is_not_known_is_refused_with_what_is(void **state)
     }
 }
 
+/* The number behind the last one of each sort, and one axis or byte too many. */
+static void the_first_number_beyond_each_bound_is_refused(void **state)
+{
+    static char name[DEFINITION_NAME_BYTES_MAX + 2];
+    static uint64_t extents[SUMAC_RANK_MAX + 1];
+    (void)state;
+
+    for (int attribute = 0; attribute < 7; attribute++) {
+        struct given given;
+        struct definition definition;
+        struct sumac_error error = {0};
+        wire_variable *const variable = give(&given);
+
+        if (attribute == 0)
+            variable->aggregation = (Sumac__V1__Aggregation)4;
+        if (attribute == 1)
+            variable->synchronization = (Sumac__V1__Synchronization)4;
+        if (attribute == 2)
+            variable->initializer->kind = (Sumac__V1__Initializer__Kind)6;
+        if (attribute == 3)
+            variable->name = memset(name, 'w', DEFINITION_NAME_BYTES_MAX + 1);
+        if (attribute == 4) {
+            variable->shape = extents;
+            variable->n_shape = SUMAC_RANK_MAX + 1;
+        }
+        if (attribute == 5) { /* there is a mean of floating-point numbers alone */
+            variable->data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_INT32;
+            variable->aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_MEAN;
+            variable->function->function = (Sumac__V1__UpdateFunction)UPDATE_ASSIGN;
+            variable->initializer->kind = (Sumac__V1__Initializer__Kind)WIRE_INITIALIZER_ZEROS;
+        }
+        if (attribute == 6) {
+            given.extents[0] = UINT64_C(1) << 63;
+            given.extents[1] = 0;
+        }
+
+        assert_int_equal(
+            definition_read(variable, NULL, &definition, &error), SUMAC_INVALID_ARGUMENT);
+
+        static const char *const said[] = {"aggregation 4",  "synchronization 4", "initializer 6",
+                                           "has 1025 bytes", "has 9 axes",        "MEAN needs",
+                                           "an extent above"};
+        if (strstr(error.text, said[attribute]) == NULL)
+            fail_msg("'%s' does not say '%s'", error.text, said[attribute]);
+    }
+}
+
 static void what_an_initializer_does_not_have_is_no_difference(void **state)
 {
     (void)state;
@@ -518,9 +589,11 @@ int main(void)
         cmocka_unit_test(each_attribute_that_differs_is_named_with_both_values),
         cmocka_unit_test(each_partitioner_is_named_with_its_own_figures),
         cmocka_unit_test(each_field_of_a_definition_makes_a_difference),
+        cmocka_unit_test(of_the_hyperparameters_those_that_are_asked_for_are_written),
         cmocka_unit_test(hyperparameters_that_differ_in_one_number_are_not_the_same),
         cmocka_unit_test(what_is_refused_is_not_read),
         cmocka_unit_test(what_is_not_known_is_refused_with_what_is),
+        cmocka_unit_test(the_first_number_beyond_each_bound_is_refused),
         cmocka_unit_test(what_an_initializer_does_not_have_is_no_difference),
         cmocka_unit_test(a_cap_that_was_not_given_is_not_written),
     };

@@ -42,8 +42,8 @@ static void a_wrong_contribution_is_found(void **state)
     wrong(deposit->sequence, 2, "worker 1: a contribution with push 2 is in the list after 0");
     wrong(deposit->waits, false, "worker 1: a contribution with push 1 is in the list after 0");
     wrong(session->deposit_count, 2, "contributions of worker 1");
-    wrong(lane->rounds.count, 2, "rounds of the lane");
-    wrong(lane->rounds.room_bytes, 1, "bytes of rounds of the lane");
+    wrong(lane->rounds.count, 2, "rounds of a ps");
+    wrong(lane->rounds.room_bytes, 1u << 30, "bytes of rounds of the lane");
     wrong(lane->rounds.beside_bytes, 1, "bytes of what is lent of them of the lane");
     wrong(lane->parts->deposits.used, 1, "contributions of the lane");
     wrong(deposit->contributes, false, "contributions of the lane");
@@ -72,7 +72,7 @@ static void a_wrong_count_of_rounds_that_failed_is_found(void **state)
     acknowledge(&world, 2);
     assert_int_equal(lane->rounds.kept_count, 1);
     expect_right(lane);
-    wrong(lane->rounds.count, 0, "rounds of the lane");
+    wrong(lane->rounds.count, 0, "rounds of a ps");
     expect_right(lane);
 }
 

@@ -359,6 +359,103 @@ static void what_is_joined_may_differ_along_its_axis_alone(void **state)
     assert_differs(&a, &b, "its shape is [2, 3, 3]");
 }
 
+/* Everything that a session may say, and nothing of what it did not. */
+static void what_is_written_is_read_as_the_same(void **state)
+{
+    (void)state;
+
+    for (int of_attempts = 0; of_attempts < 2; of_attempts++) {
+        static uint64_t attempts[TASKS] = {4, 5, 6};
+        struct desk desk, again;
+        struct arena arena;
+        begin(&desk)->message.operation = of_attempts
+                                              ? SUMAC__V1__MEETING__OPERATION__OPERATION_BROADCAST
+                                              : SUMAC__V1__MEETING__OPERATION__OPERATION_SUM;
+        desk.message.root = of_attempts ? 2 : 0;
+        desk.message.split = !of_attempts;
+        desk.message.timeout_ms = 1234;
+        desk.message.attempts = attempts;
+        desk.message.n_attempts = of_attempts ? 3 : 0;
+        assert_int_equal(read(&desk), SUMAC_OK);
+        arena_init(&arena, &memory_heap, 4096);
+
+        begin(&again)->message = *meeting_write(&desk.meeting, &arena);
+        assert_int_equal(read(&again), SUMAC_OK);
+
+        assert_int_equal(again.message.n_attempts, of_attempts ? 3 : 0);
+        assert_int_equal(again.meeting.of_attempts, of_attempts);
+        assert_int_equal(again.meeting.root, desk.meeting.root);
+        assert_int_equal(again.meeting.split, desk.meeting.split);
+        assert_int_equal(again.meeting.timeout_ms, 1234);
+        assert_int_equal(again.meeting.tasks[2].attempt, of_attempts ? 6 : 0);
+        assert_int_equal(meeting_compare(&desk.meeting, &again.meeting, &desk.error), SUMAC_OK);
+        arena_deinit(&arena);
+    }
+}
+
+static void what_lies_just_beyond_a_bound_is_refused_or_cut(void **state)
+{
+    (void)state;
+    static uint64_t many[MEETING_TASKS_MAX + 1];
+    struct desk desk;
+
+    begin(&desk)->message.operation = (Sumac__V1__Meeting__Operation)(MEETING_CONCATENATE + 1);
+    assert_refused(&desk, SUMAC_REASON_UNSUPPORTED, "operation 8 is not known");
+    for (uint32_t i = 0; i <= MEETING_TASKS_MAX; i++)
+        many[i] = 2 * (uint64_t)i + 1;
+    begin(&desk)->message.tasks = many;
+    desk.message.n_tasks = MEETING_TASKS_MAX + 1;
+    assert_refused(&desk, SUMAC_REASON_MALFORMED, "tasks that take part");
+    /* the float32 that is added up counts, not the half type */
+    begin(&desk)->message.data_type = SUMAC__V1__DATA_TYPE__DATA_TYPE_FLOAT16;
+    desk.shape[0] = MEETING_WHOLE_BYTES_MAX / 12 + 1;
+    assert_refused(&desk, SUMAC_REASON_MALFORMED, "a sum of 1048584 bytes on one ps");
+    begin(&desk)->message.timeout_ms = UINT32_MAX;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(desk.meeting.timeout_ms, WIRE_ROUND_MS_MAX);
+    name(&desk, "ab", 2); /* into the same texts */
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_string_equal(desk.meeting.name, "ab");
+}
+
+static void a_share_begins_where_the_one_before_it_ends(void **state)
+{
+    (void)state;
+    struct desk desk;
+
+    begin(&desk)->message.split = true;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(
+        meeting_share(&desk.meeting, 1, 2).first_byte, meeting_share(&desk.meeting, 0, 2).bytes);
+    begin(&desk)->message.operation = SUMAC__V1__MEETING__OPERATION__OPERATION_CONCATENATE;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    assert_int_equal(/* two indices, and the rows */
+                     meeting_share(&desk.meeting, 0, 1).bytes,
+                     2 * sizeof(int64_t) + 6 * sizeof(float));
+}
+
+/* An attempt for each task, and the session's own for its own. A ps that reads an order has none.
+ */
+static void attempts_are_those_of_all_tasks(void **state)
+{
+    (void)state;
+    static uint64_t attempts[TASKS] = {4, 5, 6, 7};
+    struct desk desk;
+
+    begin(&desk)->message.attempts = attempts;
+    for (size_t count = 2; count <= 4; count += 2) {
+        desk.message.n_attempts = count;
+        assert_refused(&desk, SUMAC_REASON_MALFORMED, "attempts of 3 tasks");
+    }
+    desk.message.n_attempts = 3;
+    desk.own.attempt = 4;
+    assert_refused(&desk, SUMAC_REASON_MALFORMED, "names itself as attempt 5");
+    desk.own.attempt = 5;
+    assert_int_equal(read(&desk), SUMAC_OK);
+    desk.own.attempt = 0;
+    assert_int_equal(read(&desk), SUMAC_OK);
+}
+
 static void a_copy_outlives_what_was_read(void **state)
 {
     (void)state;
@@ -408,6 +505,10 @@ int main(void)
         cmocka_unit_test(of_lists_that_differ_in_the_middle_the_first_such_task_is_named),
         cmocka_unit_test(roots_and_axes_are_compared),
         cmocka_unit_test(what_is_joined_may_differ_along_its_axis_alone),
+        cmocka_unit_test(what_is_written_is_read_as_the_same),
+        cmocka_unit_test(what_lies_just_beyond_a_bound_is_refused_or_cut),
+        cmocka_unit_test(a_share_begins_where_the_one_before_it_ends),
+        cmocka_unit_test(attempts_are_those_of_all_tasks),
         cmocka_unit_test(a_copy_outlives_what_was_read),
     };
 

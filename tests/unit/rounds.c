@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "rounds.h"
+#include "rounds_check.h"
 
 #define TENSOR_BYTES 24u
 
@@ -44,9 +44,18 @@ static void begin_with(struct desk *desk, uint64_t room_bytes_max)
 
 static void begin(struct desk *desk) { begin_with(desk, 1u << 20); }
 
+static void expect_consistent(const struct desk *desk)
+{
+    struct check check = {.text = ""};
+
+    rounds_check(&desk->rounds, &check);
+    assert_string_equal(check.text, "");
+}
+
 /* Nothing may be left when all has been given back. */
 static void end(struct desk *desk)
 {
+    expect_consistent(desk);
     rounds_deinit(&desk->rounds);
     assert_int_equal(desk->rounds.room_bytes, 0);
     sized_pool_deinit(&desk->pool);
@@ -80,7 +89,9 @@ static enum rounds_came use_ticket(struct desk *desk, struct round *ticket, uint
     const struct round_arrival arrival = {
         .ticket = ticket, .contribution = desk, .weight = 1, .now_us = now_us};
 
-    return rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
+    const enum rounds_came came = rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
+    expect_consistent(desk);
+    return came;
 }
 
 static enum rounds_came come_as(struct desk *desk, const struct meeting *meeting, uint64_t now_us)
@@ -109,6 +120,7 @@ static struct round *find_named(struct desk *desk, const char *name, uint64_t nu
     struct meeting meeting = meeting_of(0, number);
 
     meeting.name = name;
+    expect_consistent(desk);
     return rounds_find(&desk->rounds, &meeting);
 }
 

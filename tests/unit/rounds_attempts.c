@@ -8,11 +8,14 @@
 
 #include <cmocka.h>
 
-#include "rounds.h"
+#include "rounds_check.h"
 
 /* What is known of the attempts: that of worker 7 is not. */
 static const struct meeting_task tasks[] = {
     {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7}};
+
+static const struct sumac_error failed = {
+    .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_ROUND_TIMED_OUT, .text = "late"};
 
 struct desk {
     struct rounds rounds;
@@ -73,6 +76,10 @@ static void begin(struct desk *desk, bool of_attempts)
 
 static void end(struct desk *desk)
 {
+    struct check check = {.text = ""};
+
+    rounds_check(&desk->rounds, &check);
+    assert_string_equal(check.text, "");
     rounds_deinit(&desk->rounds);
     sized_pool_deinit(&desk->pool);
 }
@@ -171,6 +178,106 @@ static void a_round_is_wanted_until_each_place_has_heard_once(void **state)
     end(&desk);
 }
 
+/* Worker 7 names its attempt, and so the round is of it from then on. */
+static void a_round_learns_the_attempts_that_come_to_it(void **state)
+{
+    (void)state;
+    static const struct meeting_task named[] = {
+        {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7, .attempt = 4}};
+    static const struct meeting_task again[] = {
+        {.chief = true}, {.index = 1}, {.index = 7, .attempt = 5}};
+    const struct meeting seventh = meeting_of(named, 2, true), later = meeting_of(again, 2, true);
+    struct desk desk;
+
+    begin(&desk, true);
+    assert_null(rounds_other_attempt(&desk.rounds, &later, NULL));
+
+    assert_int_equal(come(&desk, &seventh), ROUNDS_TAKEN);
+
+    assert_ptr_equal(rounds_other_attempt(&desk.rounds, &later, NULL), desk.round);
+    assert_null(rounds_other_attempt(&desk.rounds, &later, desk.round));
+    assert_null(rounds_find(&desk.rounds, &later));
+    assert_ptr_equal(rounds_find(&desk.rounds, &seventh), desk.round);
+    end(&desk);
+}
+
+/* ps 0 names the attempts of a round that has none here. */
+static void a_round_learns_the_attempts_of_an_order(void **state)
+{
+    (void)state;
+    static const struct meeting_task named[] = {
+        {.chief = true, .attempt = 1}, {.index = 1, .attempt = 2}, {.index = 7, .attempt = 4}};
+    static const struct meeting_task again[] = {
+        {.chief = true}, {.index = 1}, {.index = 7, .attempt = 5}};
+    const struct meeting order = meeting_of(named, 0, true), later = meeting_of(again, 2, true);
+    struct desk desk;
+
+    begin(&desk, true);
+
+    assert_ptr_equal(
+        rounds_ordered(&desk.rounds, rounds_order_ticket(&desk.rounds, &order), &failed),
+        desk.round);
+
+    assert_ptr_equal(rounds_other_attempt(&desk.rounds, &later, NULL), desk.round);
+    end(&desk);
+}
+
+/* One that failed keeps an earlier attempt back, and a mixture of both. */
+static void a_failed_round_keeps_back_what_is_not_later_in_every_task(void **state)
+{
+    (void)state;
+    static const struct meeting_task mixed[] = {
+        {.chief = true, .attempt = 3}, {.index = 1, .attempt = 1}, {.index = 7}};
+    const struct meeting other = meeting_of(mixed, 0, true);
+    struct desk desk;
+
+    begin(&desk, true);
+    rounds_end(&desk.rounds, desk.round, &failed);
+
+    assert_ptr_equal(rounds_other_attempt(&desk.rounds, &other, NULL), desk.round);
+    end(&desk);
+}
+
+/* A round of any attempts stands beside one of some: an attempt finds the one that names it. */
+static void an_attempt_finds_the_round_that_names_it_before_any_other(void **state)
+{
+    (void)state;
+    static const struct meeting_task again[] = {
+        {.chief = true, .attempt = 3}, {.index = 1, .attempt = 5}, {.index = 7}};
+    const struct meeting later = meeting_of(again, 0, true);
+    struct desk desk;
+
+    begin(&desk, true);
+    struct round *const first = desk.round;
+    rounds_end(&desk.rounds, first, &failed);
+    assert_int_equal(come(&desk, &later), ROUNDS_TAKEN);
+    assert_ptr_not_equal(desk.round, first);
+
+    assert_ptr_equal(rounds_find_for(&desk.rounds, "grads", 1, &tasks[0]), first);
+    assert_ptr_equal(rounds_find_for(&desk.rounds, "grads", 1, &again[0]), desk.round);
+    end(&desk);
+}
+
+/* Its owner leaves it to another ps to end: the ticket is refused, and that ends. */
+static void an_unwanted_round_that_its_owner_does_not_end_is_tried_once(void **state)
+{
+    (void)state;
+    const struct meeting other = meeting_of(tasks, 1, true);
+    struct meeting more = other;
+    struct desk desk;
+
+    begin(&desk, true);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    assert_true(desk.round->unwanted);
+    more.name = "great";
+
+    assert_null(rounds_ticket(
+        &desk.rounds, &more, desk.rounds.room_bytes_max - desk.round->block_bytes, &desk.error));
+
+    assert_false(desk.round->unwanted);
+    end(&desk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -179,6 +286,11 @@ int main(void)
         cmocka_unit_test(an_attempt_that_no_round_names_finds_an_open_one_alone),
         cmocka_unit_test(a_round_that_is_to_fail_keeps_later_attempts_back_until_it_is_over),
         cmocka_unit_test(a_round_is_wanted_until_each_place_has_heard_once),
+        cmocka_unit_test(a_round_learns_the_attempts_that_come_to_it),
+        cmocka_unit_test(a_round_learns_the_attempts_of_an_order),
+        cmocka_unit_test(a_failed_round_keeps_back_what_is_not_later_in_every_task),
+        cmocka_unit_test(an_attempt_finds_the_round_that_names_it_before_any_other),
+        cmocka_unit_test(an_unwanted_round_that_its_owner_does_not_end_is_tried_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

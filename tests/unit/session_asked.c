@@ -72,6 +72,7 @@ static void a_pull_of_a_slot_names_the_slot(void **state)
     const wire_piece *wire = asked(&talk)->pull_request->pieces[0];
     assert_int_equal(wire->kind, SUMAC__V1__PIECE__KIND__KIND_SLOT_VALUE);
     assert_int_equal(wire->slot, 2);
+    assert_int_equal(wire->layout_epoch, 1);
     talk_close(&talk);
 }
 
@@ -80,12 +81,12 @@ static void a_pull_of_rows_sends_their_indices(void **state)
     (void)state;
     struct talk talk;
     static const int64_t rows[] = {7, 3};
-    struct session_piece piece = talk_piece(0, 10, into, 16);
+    struct session_piece pieces[] = {talk_piece(0, 10, into, 16), talk_piece(0, 11, into, 0)};
 
-    piece.rows = rows;
-    piece.row_bytes = 8;
+    pieces[0].rows = pieces[1].rows = rows; /* of the second one none */
+    pieces[0].row_bytes = pieces[1].row_bytes = 8;
     talk_open(&talk, 1);
-    begin(&talk, &piece, 1);
+    begin(&talk, pieces, 2);
 
     writable(&talk);
 
@@ -93,6 +94,7 @@ static void a_pull_of_rows_sends_their_indices(void **state)
     assert_int_equal(sent->pull_request->pieces[0]->kind, SUMAC__V1__PIECE__KIND__KIND_ROW_INDICES);
     assert_int_equal(sent->pull_request->pieces[0]->bytes, sizeof rows);
     assert_int_equal(sent->payload_count, 1);
+    assert_int_equal(sent->payload[0].token, 5);
     assert_int_equal(sent->payload[0].bytes.bytes, sizeof rows);
     assert_memory_equal(sent->payload[0].bytes.data, rows, sizeof rows);
     talk_close(&talk);

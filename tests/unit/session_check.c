@@ -134,6 +134,79 @@ static void a_wrong_part_is_found(void **state)
     talk_close(&talk);
 }
 
+static void a_wrong_part_with_room_is_found(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session *session = push_five(&talk);
+    struct link *link = &session->links[0];
+    struct part *part = link->parts.first;
+
+    expect_right(session);
+
+    wrong(part->asked, true, "ps 0: push 1 needs no room, and asks for some");
+    wrong(part->withdraw_due, true, "ps 0: push 1 needs no room, and asks for some");
+    wrong(link->open_asks, 1, "parts that ask for room of ps 0");
+    wrong(link->wanted_count, 1, "parts with room of ps 0");
+    wrong(link->withdraws_due, 1, "withdrawals of ps 0");
+    part->large = part->sent = true;
+    link->counted_bytes -= part->room_bytes;
+    wrong(part->wanted, true, "ps 0: push 1 is sent, and yet to be sent");
+    link->counted_bytes += part->room_bytes;
+    part->large = part->sent = false;
+    expect_right(session);
+
+    talk_close(&talk);
+}
+
+static void a_wrong_stream_is_found(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session *session = push_five(&talk);
+    struct link *link = &session->links[0];
+    struct stream *stream = &link->streams[SESSION_PUSH_STREAM];
+
+    expect_right(session);
+
+    wrong(stream->state, STREAM_SHUT, "ps 0: a stream is shut, and used");
+    wrong(stream->undone, true, "ps 0: a stream is shut, and used");
+    wrong(link->unreached_us, 1, "ps 0 is greeted and not reached");
+    wrong(stream->greeted, false, "ps 0 is not greeted and reached");
+    expect_right(session);
+
+    talk_close(&talk);
+}
+
+/* Its only push is committed there, and its stream takes the next message. */
+static void what_could_go_out_and_does_not_is_found(void **state)
+{
+    (void)state;
+    struct talk talk;
+
+    talk_open(&talk, 1);
+    talk_push_out(&talk, 5, 1);
+    talk_staged(&talk, 0, 1);
+    struct session *session = talk.session;
+    struct link *link = &session->links[0];
+    struct part *part = link->parts.first;
+    expect_right(session);
+
+    wrong(link->streams[SESSION_PUSH_STREAM].hello_sent, false, "ps 0: a hello could go out");
+    wrong(link->sending, part, "ps 0: the rest of a part could go out");
+    wrong(link->cut_sequence, 1, "ps 0: the rest of a part could go out");
+    wrong(link->cursor, part, "ps 0: a part could go out");
+    wrong(link->commit_due, true, "ps 0: a commit could go out");
+    wrong(link->told_clock, 1, "ps 0: the clock could go out");
+    wrong(link->beside_due, true, "ps 0: a request, or a withdrawal could go out");
+    wrong(link->met_due_us, 0, "ps 0: what is over could go out");
+    wrong(link->gauge, 1, "ps 0: small parts wait for push 1, which is over");
+    wrong(link->small_messages, 1, "ps 0: small parts wait for push 0, which is over");
+    expect_right(session);
+
+    talk_close(&talk);
+}
+
 static void a_wrong_ps_is_found(void **state)
 {
     (void)state;
@@ -207,6 +280,12 @@ static void a_wrong_request_is_found(void **state)
     wrong(link->sent_requests, 0, "requests under way of ps 0");
     wrong(link->cancels_due, 1, "cancellations of ps 0");
     wrong(session->requests.used, 0, "requests of the session");
+    struct stream *stream = &link->streams[SESSION_PULL_STREAM];
+    wrong(stream->state, STREAM_SHUT, "ps 0: a stream for pulls could go out");
+    wrong(stream->writable, true, "ps 0: a pull could go out");
+    stream->writable = true;
+    wrong(link->cancels_due, 1, "ps 0: a cancellation could go out");
+    stream->writable = false;
     expect_right(session);
 
     talk_close(&talk);
@@ -288,8 +367,29 @@ static void a_wrong_request_beside_a_push_is_found(void **state)
     request->pull = NULL;
     wrong(request->cancelled, true, "ps 0: request 1 is beside pushes");
     request->pull = pull;
+    link->unreached_us = session->now_us;
     wrong(link->streams[SESSION_PUSH_STREAM].greeted, false, "requests wait for no push stream");
+    link->unreached_us = NEVER;
     wrong(link->beside_count, 2, "requests beside pushes of ps 0");
+    expect_right(session);
+
+    talk_close(&talk);
+}
+
+static void a_wrong_contribution_is_found(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session *session = contribute(&talk);
+    struct link *link = &session->links[0];
+
+    expect_right(session);
+
+    wrong(session->live_meets.first->sequence, 9, "a contribution of push 9 is out of its order");
+    wrong(session->meets.used, 2, "contributions of the session");
+    wrong(link->last_meeting, 9, "ps 0 was told of rounds");
+    wrong(link->told_met, 9, "ps 0 was told of rounds through push 9");
+    wrong(link->told_ended, 9, "ps 0 was told of rounds");
     expect_right(session);
 
     talk_close(&talk);
@@ -349,6 +449,15 @@ static void a_time_without_a_tick_is_found(void **state)
     wrong(session->phase, PHASE_FINDING, "the end of the wait for the ps is due at 1 us");
     wrong(session->stopping_until_us, 1, "the end of the session is due at 1 us");
     wrong(session->lease_ms, 0, "a renewal is due at");
+    struct link *link = &session->links[1];
+    wrong(link->met_due_us, session->now_us + 1, "what is over of rounds is due at");
+    session->config.ps_lost_ms = 1;
+    session->settling_us = 1;
+    wrong(session->phase, PHASE_SETTLING, "the end of a settle is due at 1001 us");
+    link->streams[SESSION_PUSH_STREAM].greeted = false;
+    wrong(link->unreached_us, 1, "the end of a ps is due at 1001 us");
+    link->streams[SESSION_PUSH_STREAM].greeted = true;
+    session->config.ps_lost_ms = LOST_MS;
     expect_right(session);
 
     talk_close(&talk);
@@ -360,10 +469,14 @@ int main(void)
         cmocka_unit_test(a_wrong_push_is_found),
         cmocka_unit_test(a_wrong_push_that_waits_is_found),
         cmocka_unit_test(a_wrong_part_is_found),
+        cmocka_unit_test(a_wrong_part_with_room_is_found),
+        cmocka_unit_test(a_wrong_stream_is_found),
+        cmocka_unit_test(what_could_go_out_and_does_not_is_found),
         cmocka_unit_test(a_wrong_ps_is_found),
         cmocka_unit_test(a_wrong_request_is_found),
         cmocka_unit_test(a_wrong_pull_is_found),
         cmocka_unit_test(a_wrong_request_beside_a_push_is_found),
+        cmocka_unit_test(a_wrong_contribution_is_found),
         cmocka_unit_test(a_wrong_call_is_found),
         cmocka_unit_test(a_time_without_a_tick_is_found),
     };

@@ -150,6 +150,104 @@ static void a_ps_that_has_the_pull_is_asked_what_it_waits_for(void **state)
     talk_close(&talk);
 }
 
+/* It waits for its bytes, or for a stream that its ps ends again and again: no condition explains
+ * that. */
+static void no_condition_explains_a_pull_that_is_under_way_or_in_trouble(void **state)
+{
+    (void)state;
+
+    for (int in_trouble = 0; in_trouble < 2; in_trouble++) {
+        struct talk talk;
+        struct session_wait wait;
+        wire_piece piece = WIRE_PIECE_INIT, *pieces[] = {&piece};
+        wire_pull_answer answer = WIRE_PULL_ANSWER_INIT;
+        talk_open(&talk, 1);
+        pull(&talk, true, 3);
+        may_ask(&talk);
+        answer.request = asked(&talk)->request;
+        greet_pulls(&talk);
+        assert_true(session_find_wait(talk.session, 99, &wait));
+        assert_true(wait.of_pieces);
+
+        if (in_trouble) {
+            talk_broke(&talk, 0, SESSION_PULL_STREAM);
+            may_ask(&talk);
+            greet_pulls(&talk);
+        } else {
+            const struct span payload = {.data = bytes, .bytes = 4};
+            piece.shard_id = 10;
+            piece.bytes = payload.bytes;
+            answer.pieces = pieces;
+            answer.n_pieces = 1;
+            talk_step(
+                &talk, (struct session_event){
+                           .kind = SESSION_EVENT_PULL_ANSWER,
+                           .stream_kind = SESSION_PULL_STREAM,
+                           .generation = talk.generation[0][SESSION_PULL_STREAM],
+                           .pull_answer = &answer,
+                           .payload = &payload,
+                           .payload_spans = 1});
+        }
+
+        assert_false(session_find_wait(talk.session, 99, &wait));
+        talk_close(&talk);
+    }
+}
+
+/* The push before it, which the ps has yet to apply; a round has no pieces to wait for. */
+static void a_wait_names_the_push_and_the_round_that_it_is_for(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_wait wait;
+    const wire_meeting_round round = WIRE_MEETING_ROUND_INIT;
+    const struct session_piece piece = talk_piece(0, 10, bytes, sizeof bytes);
+    const struct session_pull pulls[] = {
+        {.token = 98, .pieces = &piece, .piece_count = 1, .after_own_pushes = true},
+        {.token = 99, .pieces = &piece, .piece_count = 1, .meeting = &round},
+    };
+
+    talk_open(&talk, 1);
+    talk_push_out(&talk, 1, 1);
+    for (size_t i = 0; i < sizeof pulls / sizeof *pulls; i++) {
+        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &pulls[i]});
+        may_ask(&talk);
+        greet_pulls(&talk);
+
+        assert_true(session_find_wait(talk.session, pulls[i].token, &wait));
+
+        assert_int_equal(wait.after_sequence, i == 0 ? 1 : 0);
+        assert_ptr_equal(wait.meeting, pulls[i].meeting);
+        assert_int_equal(wait.of_pieces, i == 0);
+    }
+    talk_close(&talk);
+}
+
+/* Each condition is the one of the wait, also while pushes of the session have no sequence. */
+static void a_question_names_every_condition_of_the_wait(void **state)
+{
+    (void)state;
+    struct talk talk;
+    const wire_meeting_round round = WIRE_MEETING_ROUND_INIT;
+    const struct session_wait waits[] = {
+        {.after_sequence = 7, .at_step = 4},
+        {.meeting = &round},
+    };
+
+    talk_join_member(&talk, 1);
+    talk_push_to(&talk, 1, 1);
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        const struct session_pull asks = {.token = 90 + i, .asks = &waits[i], .timeout_ms = 500};
+        talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PULL, .pull = &asks});
+        may_ask(&talk);
+
+        assert_int_equal(asked(&talk)->after_sequence, waits[i].after_sequence);
+        assert_int_equal(asked(&talk)->at_step, waits[i].at_step);
+        assert_ptr_equal(asked(&talk)->meeting, waits[i].meeting);
+    }
+    talk_close(&talk);
+}
+
 /* It says that the wait is over: nothing was read. */
 static void an_answer_to_a_question_is_no_value(void **state)
 {
@@ -292,6 +390,9 @@ int main(void)
         cmocka_unit_test(it_says_those_too_whose_pushes_have_no_sequence_yet),
         cmocka_unit_test(a_pull_without_a_bound_says_none),
         cmocka_unit_test(a_ps_that_has_the_pull_is_asked_what_it_waits_for),
+        cmocka_unit_test(no_condition_explains_a_pull_that_is_under_way_or_in_trouble),
+        cmocka_unit_test(a_wait_names_the_push_and_the_round_that_it_is_for),
+        cmocka_unit_test(a_question_names_every_condition_of_the_wait),
         cmocka_unit_test(an_answer_to_a_question_is_no_value),
         cmocka_unit_test(
             a_push_is_owed_by_the_ps_that_has_yet_to_stage_it_then_by_the_one_that_is_not_done),

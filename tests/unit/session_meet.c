@@ -743,6 +743,23 @@ static void a_result_without_memory_fails_as_such(void **state)
     talk_close(&talk);
 }
 
+/* It takes no place among the pulls of the pull stream, and gives none back. */
+static void a_round_that_failed_beside_a_push_ends_its_pull(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct meet meet;
+
+    talk_open(&talk, 1);
+    contribute(&talk, &meet, true);
+
+    answer_beside(&talk, asked_beside(&talk), NULL, SUMAC_REASON_ROUND_TIMED_OUT);
+
+    assert_int_equal(
+        talk_find(&talk, SESSION_EFFECT_PULLED)->error.reason, SUMAC_REASON_ROUND_TIMED_OUT);
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -770,6 +787,7 @@ int main(void)
         cmocka_unit_test(one_above_the_grant_is_refused_with_its_pull),
         cmocka_unit_test(a_result_that_is_not_what_it_says_touches_no_memory),
         cmocka_unit_test(a_result_without_memory_fails_as_such),
+        cmocka_unit_test(a_round_that_failed_beside_a_push_ends_its_pull),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@ static void each_fact_is_its_own(void **state)
     session->step_members = 12;
     session->step_quorum = 13;
     session->step_deadline_ms = 14;
+    session->on_loss = 20;
     session->last_sequence = 17;
     session->commit_through = 16;
     session->acked_through = 15;
@@ -50,6 +51,7 @@ static void each_fact_is_its_own(void **state)
     assert_int_equal(facts.step_members, 12);
     assert_int_equal(facts.step_quorum, 13);
     assert_int_equal(facts.step_deadline_ms, 14);
+    assert_int_equal(facts.on_loss, 20);
     assert_int_equal(facts.last_sequence, 17);
     assert_int_equal(facts.commit_through, 16);
     assert_int_equal(facts.acked_through, 15);

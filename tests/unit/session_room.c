@@ -492,6 +492,72 @@ static void the_withdrawal_of_a_part_that_is_over_is_not_sent(void **state)
     talk_close(&talk);
 }
 
+/* Staged once more, of round 1, when its stream breaks. */
+static void a_part_that_gave_way_and_came_again_is_not_withdrawn_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+
+    open_two(&talk);
+    push_large(&talk, 1, true);
+    for (uint32_t round = 0; round < 2; round++) {
+        talk_writable(&talk, 0);
+        talk_answer(&talk, 0, say_resend(&said, 1));
+        talk_writable(&talk, 0);
+        talk_answer(&talk, 0, say_staged(&said, 1, round));
+        if (round == 0)
+            talk_answer(&talk, 0, say_give_way(&said, 1, 0));
+    }
+    talk_answer(&talk, 0, say_give_way(&said, 1, 0)); /* it did */
+    assert_null(talk_request(&talk, 0));
+
+    talk_broke(&talk, 0, SESSION_PUSH_STREAM);
+    talk_hello(&talk, 0);
+    greet_with_pool(&talk, 0);
+
+    const wire_push_request *request = talk_request(&talk, 0);
+    assert_int_equal(request->n_withdraws, 0);
+    assert_int_equal(request->parts[0]->round, 1);
+    talk_close(&talk);
+}
+
+/* Only parts above the floor are asked for. */
+static void a_small_part_that_is_wanted_is_not_sent_again(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct said said;
+
+    open_two(&talk);
+    talk_push_out(&talk, 1, 2);
+
+    talk_answer(&talk, 1, say_resend(&said, 1));
+
+    assert_null(talk_request(&talk, 1));
+    talk_close(&talk);
+}
+
+/* A part of a push may take more than the floor, a contribution may not. */
+static void a_contribution_above_the_floor_is_refused_with_the_floor(void **state)
+{
+    (void)state;
+    struct talk talk;
+    wire_meeting header = WIRE_MEETING_INIT;
+    const struct session_piece piece = {.data = data, .bytes = LARGE_BYTES};
+    const struct session_push push = {
+        .token = 5, .pieces = &piece, .piece_count = 1, .weight = 1, .meeting = &header};
+
+    open_two(&talk);
+
+    talk_step(&talk, (struct session_event){.kind = SESSION_EVENT_PUSH, .push = &push});
+
+    const struct sumac_error *error = &talk_find(&talk, SESSION_EFFECT_PUSHED)->error;
+    assert_int_equal(error->reason, SUMAC_REASON_PART_TOO_LARGE);
+    assert_non_null(strstr(error->text, "a contribution to a rendezvous may take 4000"));
+    talk_close(&talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +579,9 @@ int main(void)
         cmocka_unit_test(a_wait_for_room_ends_with_its_stream),
         cmocka_unit_test(a_part_that_is_on_its_way_is_not_begun_again),
         cmocka_unit_test(the_withdrawal_of_a_part_that_is_over_is_not_sent),
+        cmocka_unit_test(a_part_that_gave_way_and_came_again_is_not_withdrawn_again),
+        cmocka_unit_test(a_small_part_that_is_wanted_is_not_sent_again),
+        cmocka_unit_test(a_contribution_above_the_floor_is_refused_with_the_floor),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,7 +43,9 @@ static void a_wrong_variable_is_found(void **state)
     wrong(variable->unassigned_shards, 1, "shards to be assigned of v3");
     wrong(variable->fill_at, 0, "variable v3 is filled, at its placement 0 of 1");
     wrong(unfilled->fill_at, 1, "variable v4 is being filled, at its placement 1 of 1");
-    wrong(variable->held_count, 2, "shards that are made of v3");
+    wrong(variable->held_count, 2, "shards that are its ps's of v3");
+    wrong(variable->made_count, 2, "shards that are made of v3");
+    wrong(variable->here_count, 2, "shards that are here of v3");
     wrong(store->variables.last, variable, "the list of variables does not end");
     wrong(store->unfilled.first, NULL, "variables to be filled of the store");
     store->by_id.count = 3;
@@ -53,12 +55,29 @@ static void a_wrong_variable_is_found(void **state)
     wrong(variable->published, false, "published variables of the store");
     wrong(store->shards.count, 2, "shards by number of the store");
     wrong(store->state_bytes, 1, "bytes of state of the store");
-    wrong(unfilled->promised_bytes, 1, "bytes of state of the store");
+    wrong(unfilled->promised_bytes, 1, "bytes that are promised of v4");
     wrong(store->own_bytes, 1, "bytes beside the state of the store");
     wrong(variable->own_bytes, 1, "bytes beside the state of the store");
+    wrong(store->judge_bytes, 1, "bytes of the judge of the store");
+    wrong(store->bytes.spare_bytes_max, 1, "bytes that may be spare of the store");
     wrong(store->shard_count, 2, "shards of the store");
     wrong(store->deleted_count, 1, "deleted variables in use of the store");
     expect_right(store, NULL);
+}
+
+static void a_wrong_bound_is_found(void **state)
+{
+    struct store *store = &((struct fixture *)*state)->store;
+
+    (void)add(store, 3, ELEMENTS, UPDATE_MOMENTUM);
+    store_bound_state(store, 1u << 20);
+    expect_right(store, NULL);
+
+    wrong(store->bytes.held_bytes_max, 1, "bytes that may be held of the store");
+    wrong(store->bytes.reserve_bytes, 1, "bytes kept for readers of the store");
+    wrong(store->sweep_again, true, "the sweep goes on from a block that is not old");
+    expect_right(store, NULL);
+    store_bound_state(store, 0);
 }
 
 static void a_wrong_shard_is_found(void **state)
@@ -296,6 +315,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(a_wrong_variable_is_found),
+        store_test(a_wrong_bound_is_found),
         store_test(a_wrong_shard_is_found),
         store_test(a_wrong_block_is_found),
         store_test(a_wrong_old_block_is_found),

@@ -19,8 +19,8 @@ static uint64_t row_bytes(uint64_t rows)
 static struct shard *make(struct store *store)
 {
     store->kept_row_bytes_min = ROW_BYTES;
-    (void)add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     store->view_bytes_max = 1u << 20;
+    (void)add(store, 3, ELEMENTS, UPDATE_ASSIGN_ADD);
     return store_shard(store, 3);
 }
 
@@ -81,6 +81,11 @@ static void a_view_reads_what_a_row_was_and_the_block_is_not_copied(void **state
     assert_number_equal(read_row(shard, 2, late.position), 12);
     assert_number_equal(read_row(shard, 3, late.position), 1);
     assert_number_equal(read_row(shard, 2, store->position), 20);
+    float second = 0; /* of the two that a row has */
+    memcpy(block->data + 2 * ROW_BYTES + sizeof second, &second, sizeof second);
+    store_block_read(
+        block, 2 * ROW_BYTES + sizeof second, sizeof second, store->position, (uint8_t *)&second);
+    assert_number_equal(second, 0);
     expect_consistent(store);
     close_view(store, &late, shard);
     assert_int_equal(store->view_bytes, row_bytes(2));
@@ -225,6 +230,7 @@ static void a_view_is_ended_when_the_list_of_the_first_row_takes_too_much(void *
     struct view view;
 
     store->view_bytes_max = row_bytes(1) - 1; /* given */
+    store_share_bound(store);
     open_view(store, &view, VIEW_OF_VALUES, shard);
     store->position++;
 

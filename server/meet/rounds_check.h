@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rounds_check.h -- are the rounds of rendezvous consistent? For the tests, after any step. */
+#ifndef MEET_ROUNDS_CHECK_H
+#define MEET_ROUNDS_CHECK_H
+
+#include "check.h"
+#include "rounds.h"
+
+/* The first thing that is not goes into the check. */
+void rounds_check(const struct rounds *rounds, struct check *check);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rounds_room.c -- room beyond the bound, rounds that ps 0 orders, and what gives way to what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rounds_check.h"
+
+#define ROOM_BYTES 4096u
+
+static const struct meeting_task tasks[] = {{.chief = true}, {.index = 1}};
+#define TASKS (sizeof tasks / sizeof *tasks)
+
+struct desk {
+    struct rounds rounds;
+    struct sized_pool pool;
+    struct round *round; /* that was come to last */
+    struct sumac_error error;
+};
+
+static const struct sumac_error passed = {.status = SUMAC_OK};
+static const struct sumac_error failed = {
+    .status = SUMAC_DEADLINE_EXCEEDED, .reason = SUMAC_REASON_ROUND_TIMED_OUT, .text = "late"};
+
+static void give(void *context, void *contribution)
+{
+    (void)context;
+    (void)contribution;
+}
+
+static void end_none(void *context, struct round *round)
+{
+    (void)context;
+    (void)round;
+}
+
+static void begin(struct desk *desk, uint64_t room_bytes_max)
+{
+    memset(desk, 0, sizeof *desk);
+    sized_pool_init(&desk->pool, &memory_heap, 0);
+    rounds_init(
+        &desk->rounds, &desk->pool,
+        &(struct round_owner){.give = give, .end = end_none, .context = desk}, room_bytes_max);
+}
+
+static void expect_consistent(const struct desk *desk)
+{
+    struct check check = {.text = ""};
+
+    rounds_check(&desk->rounds, &check);
+    assert_string_equal(check.text, "");
+}
+
+static void end(struct desk *desk)
+{
+    expect_consistent(desk);
+    rounds_deinit(&desk->rounds);
+    sized_pool_deinit(&desk->pool);
+}
+
+static struct meeting meeting_of(const char *name, uint32_t place, uint64_t number)
+{
+    return (struct meeting){
+        .name = name,
+        .round = number,
+        .tasks = tasks,
+        .task_count = TASKS,
+        .own = place,
+        .operation = MEETING_GATHER,
+        .dtype = SUMAC_FLOAT32,
+        .shape = SUMAC_SHAPE(2, 3),
+        .elements = 6,
+        .axis = 1,
+        .timeout_ms = 1000};
+}
+
+static enum rounds_came come(struct desk *desk, const struct meeting *meeting)
+{
+    const struct round_arrival arrival = {
+        .ticket = rounds_ticket(&desk->rounds, meeting, 24, &desk->error),
+        .contribution = desk,
+        .weight = 1};
+
+    assert_non_null(arrival.ticket);
+    const enum rounds_came came = rounds_come(&desk->rounds, &arrival, &desk->round, &desk->error);
+    expect_consistent(desk);
+    return came;
+}
+
+static struct round *
+order(struct desk *desk, const char *name, uint64_t number, const struct sumac_error *how)
+{
+    const struct meeting meeting = meeting_of(name, 0, number);
+    struct round *const ticket = rounds_order_ticket(&desk->rounds, &meeting);
+
+    assert_non_null(ticket);
+    return rounds_ordered(&desk->rounds, ticket, how);
+}
+
+/* An order cannot be refused: its room is counted beyond the bound. */
+static void an_order_has_its_room_where_there_is_none(void **state)
+{
+    (void)state;
+    struct desk desk;
+    const struct meeting meeting = meeting_of("grads", 0, 1);
+
+    begin(&desk, 16);
+    struct round *const ticket = rounds_order_ticket(&desk.rounds, &meeting);
+    assert_int_equal(desk.rounds.room_bytes, ticket->room_bytes);
+    assert_true(desk.rounds.room_bytes > 16);
+
+    assert_null(rounds_ticket(&desk.rounds, &meeting, 0, &desk.error)); /* nor is there more */
+
+    rounds_ticket_give(&desk.rounds, ticket);
+    assert_int_equal(desk.rounds.room_bytes, 0);
+    end(&desk);
+}
+
+/* Beyond the bound, too: it may take more than there is. */
+static void what_the_owner_has_yet_to_give_back_takes_of_the_room(void **state)
+{
+    static const uint64_t beside[] = {ROOM_BYTES, 2 * ROOM_BYTES};
+    const struct meeting meeting = meeting_of("grads", 0, 1);
+    struct desk desk;
+
+    (void)state;
+    begin(&desk, ROOM_BYTES);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
+        char taken[64];
+        desk.rounds.beside_bytes = beside[i];
+
+        assert_null(rounds_ticket(&desk.rounds, &meeting, 24, &desk.error));
+
+        (void)text_print(
+            taken, sizeof taken, "and %" PRIu64 " are taken of at most %u", beside[i], ROOM_BYTES);
+        assert_non_null(strstr(desk.error.text, taken));
+    }
+    desk.rounds.beside_bytes = 0;
+    end(&desk);
+}
+
+static void a_round_that_is_kept_gives_way_and_is_counted(void **state)
+{
+    const struct meeting first = meeting_of("grads", 0, 1), other = meeting_of("other", 0, 1);
+    struct desk desk;
+
+    (void)state;
+    begin(&desk, ROOM_BYTES);
+    assert_int_equal(come(&desk, &first), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &failed);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    assert_true(desk.round->kept);
+
+    struct round *const ticket =
+        rounds_ticket(&desk.rounds, &other, ROOM_BYTES - desk.round->block_bytes, &desk.error);
+
+    assert_non_null(ticket);
+    assert_int_equal(desk.rounds.given_way_count, 1);
+    assert_int_equal(desk.rounds.kept_count, 0);
+    rounds_ticket_give(&desk.rounds, ticket);
+    end(&desk);
+}
+
+/* The bound is of one name: the oldest round of another name stays. */
+static void a_round_gives_way_to_one_of_its_own_name(void **state)
+{
+    struct desk desk;
+
+    (void)state;
+    begin(&desk, 1u << 20);
+    for (uint64_t number = 0; number <= ROUNDS_KEPT_OF_NAME_MAX + 1; number++) {
+        const struct meeting meeting =
+            meeting_of(number == 0 ? "other" : "grads", 0, number == 0 ? 1 : number);
+        assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+        rounds_end(&desk.rounds, desk.round, &failed);
+        rounds_heard(&desk.rounds, desk.round, 0);
+    }
+
+    const struct meeting other = meeting_of("other", 0, 1), oldest = meeting_of("grads", 0, 1);
+    assert_non_null(rounds_find(&desk.rounds, &other));
+    assert_null(rounds_find(&desk.rounds, &oldest));
+    assert_true(rounds_are_over(&desk.rounds, &oldest));
+    end(&desk);
+}
+
+/* Without a contribution a round is neither deserted nor unwanted. */
+static void a_round_that_is_ordered_before_anyone_came_is_kept_open(void **state)
+{
+    struct desk desk;
+
+    (void)state;
+    begin(&desk, 1u << 20);
+    struct round *const round = order(&desk, "grads", 1, &passed);
+    assert_true(round->passes);
+    assert_false(round_is_deserted(round));
+
+    rounds_heard(&desk.rounds, round, 1);
+
+    assert_false(round->unwanted);
+    expect_consistent(&desk);
+    rounds_end(&desk.rounds, round, &failed);
+    end(&desk);
+}
+
+static void an_order_for_a_round_that_is_over_is_none(void **state)
+{
+    const struct meeting meeting = meeting_of("grads", 0, 1);
+    struct desk desk;
+
+    (void)state;
+    begin(&desk, 1u << 20);
+    assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &failed);
+
+    assert_null(order(&desk, "grads", 1, &passed));
+
+    assert_false(desk.round->passes);
+    end(&desk);
+}
+
+static void what_is_joined_has_the_extent_of_each(void **state)
+{
+    struct meeting meeting = meeting_of("grads", 0, 1);
+    struct desk desk;
+
+    (void)state;
+    begin(&desk, 1u << 20);
+    assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+    meeting = meeting_of("grads", 1, 1);
+    meeting.shape.extent[1] = 5;
+    assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+
+    assert_int_equal(desk.round->places[0].extent, 3);
+    assert_int_equal(desk.round->places[1].extent, 5);
+    end(&desk);
+}
+
+/* The first difference is what is proposed to ps 0. */
+static void a_second_difference_does_not_replace_the_first(void **state)
+{
+    static const struct meeting_task three[] = {{.chief = true}, {.index = 1}, {.index = 2}};
+    struct meeting meeting = meeting_of("grads", 0, 1);
+    struct desk desk;
+    char said[SUMAC_ERROR_TEXT_BYTES];
+
+    (void)state;
+    begin(&desk, 1u << 20);
+    meeting.tasks = three;
+    meeting.task_count = 3;
+    for (meeting.own = 0; meeting.own < 3; meeting.own++) {
+        const enum rounds_came came = come(&desk, &meeting);
+        assert_int_equal(came, meeting.own == 0 ? ROUNDS_TAKEN : ROUNDS_DIFFERS);
+        if (meeting.own == 1)
+            memcpy(said, desk.round->end.text, sizeof said);
+        meeting.shape.extent[0]++;
+    }
+
+    assert_string_equal(desk.round->end.text, said);
+    end(&desk);
+}
+
+/* Its earlier attempt has heard: the later one asks in its place. */
+static void who_comes_back_waits_for_the_round_again(void **state)
+{
+    const struct meeting meeting = meeting_of("grads", 0, 1);
+    struct desk desk;
+
+    (void)state;
+    begin(&desk, 1u << 20);
+    assert_int_equal(come(&desk, &meeting), ROUNDS_TAKEN);
+    rounds_end(&desk.rounds, desk.round, &failed);
+    rounds_heard(&desk.rounds, desk.round, 0);
+    assert_true(desk.round->kept);
+
+    assert_int_equal(come(&desk, &meeting), ROUNDS_BACK);
+
+    assert_false(desk.round->kept || desk.round->places[0].heard);
+    assert_int_equal(come(&desk, &meeting), ROUNDS_AGAIN);
+    end(&desk);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_order_has_its_room_where_there_is_none),
+        cmocka_unit_test(what_the_owner_has_yet_to_give_back_takes_of_the_room),
+        cmocka_unit_test(a_round_that_is_kept_gives_way_and_is_counted),
+        cmocka_unit_test(a_round_gives_way_to_one_of_its_own_name),
+        cmocka_unit_test(a_round_that_is_ordered_before_anyone_came_is_kept_open),
+        cmocka_unit_test(an_order_for_a_round_that_is_over_is_none),
+        cmocka_unit_test(what_is_joined_has_the_extent_of_each),
+        cmocka_unit_test(a_second_difference_does_not_replace_the_first),
+        cmocka_unit_test(who_comes_back_waits_for_the_round_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
