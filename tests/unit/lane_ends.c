@@ -532,6 +532,8 @@ static void sigterm_of_another_ps_finishes_what_is_in_flight_here(void **state)
 
     another_ps_was_terminated(talk);
     talk_expect(talk, "");
+    send(talk, stream, 2, 1); /* neither taken nor answered */
+    talk_expect(talk, "");
     talk_commit(talk, stream, 1, 0, 0);
 
     assert_non_null(strstr(talk->text, "done 1 [1]\n"));

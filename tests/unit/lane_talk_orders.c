@@ -164,6 +164,15 @@ void talk_delete(struct talk *talk, uint64_t id)
     talk_order(talk, &order);
 }
 
+static void assert_counts_add_up(const wire_histogram *histogram)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < histogram->n_counts; i++)
+        count += histogram->counts[i];
+    assert_int_equal(histogram->count, count);
+}
+
 const wire_stats_reply *talk_stats(struct talk *talk)
 {
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -177,5 +186,9 @@ const wire_stats_reply *talk_stats(struct talk *talk)
 
     ps_core_step(talk->core, &call, &effects);
     assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
-    return (const wire_stats_reply *)effects.items[0].reply;
+    const wire_stats_reply *const reply = (const wire_stats_reply *)effects.items[0].reply;
+    assert_counts_add_up(reply->staleness);
+    assert_counts_add_up(reply->push_us);
+    assert_counts_add_up(reply->pull_us);
+    return reply;
 }
