@@ -132,7 +132,7 @@ static bool will_take_place(const struct lane_part *part)
 
 static bool in_flight(const struct lane *lane)
 {
-    const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
+    const bool lost = lane->exit_code == LANE_EXIT_PS_LOST;
 
     if (lane_operation_is_any(lane) || lane_rounds_are_used(lane))
         return true;
