@@ -349,8 +349,11 @@ static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
     (void)begin(talk);
 
     talk_tick(talk, 300000);
+    for (int i = 0; i < 10; i++) /* half a lease, and a little more */
+        talk_tick(talk, 6000);
 
-    talk_expect(talk, "report renewed 1\n");
+    assert_int_equal(talk_times_said(talk, "report renewed 1\n"), 1);
+    assert_null(strstr(talk->text, "exit"));
 }
 
 /* Its sleep is shorter than a lease, and longer than it would wait for ps 0. */

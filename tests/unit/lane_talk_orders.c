@@ -164,6 +164,17 @@ void talk_delete(struct talk *talk, uint64_t id)
     talk_order(talk, &order);
 }
 
+void talk_cancel(struct talk *talk, uint64_t stream, uint64_t request)
+{
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
+
+    pull.request = request;
+    pull.cancel = true;
+    talk_step(talk, &event);
+}
+
 static void assert_counts_add_up(const wire_histogram *histogram)
 {
     uint64_t count = 0;

@@ -60,6 +60,22 @@ static const char *wait_in_stats(struct talk *talk)
     return stats->n_waits == 0 ? "" : stats->waits[0];
 }
 
+/* What the clock had counted before is nobody's silence, and no sleep. */
+static void a_ps_waits_from_its_start_whatever_its_clock_says_then(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const struct lane_event start = {.kind = LANE_EVENT_START};
+
+    config.started_us = 1000 * UINT64_C(1000000);
+    talk_make(talk, &config);
+    talk->now_us = config.started_us;
+
+    talk_step(talk, &start);
+
+    assert_non_null(strstr(talk_stats(talk)->waits[0], "gives up in 60 s"));
+}
+
 static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
 {
     struct talk *const talk = *state;
@@ -500,6 +516,7 @@ static void a_refused_part_that_waits_says_that_it_was_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        talk_test(a_ps_waits_from_its_start_whatever_its_clock_says_then),
         talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
         talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
         talk_test(a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address),
