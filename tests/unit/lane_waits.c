@@ -60,7 +60,7 @@ static const char *wait_in_stats(struct talk *talk)
     return stats->n_waits == 0 ? "" : stats->waits[0];
 }
 
-/* What the clock had counted before is nobody's silence, and no sleep. */
+/* The clock's count before that start is no silence of ps 0, and no sleep. */
 static void a_ps_waits_from_its_start_whatever_its_clock_says_then(void **state)
 {
     struct talk *const talk = *state;
