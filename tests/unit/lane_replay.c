@@ -15,6 +15,7 @@
 #include "lane_talk.h"
 #include "little_endian.h"
 #include "records.h"
+#include "replay_check.h"
 
 #define VARIABLE 5u
 #define LARGE 6u /* its pushes are computed apart */
@@ -517,6 +518,50 @@ static void what_contradicts_the_records_before_it_is_refused(void **state)
     lane_destroy(again);
 }
 
+/* These say what happens once. */
+static bool is_of_once(enum record_kind kind)
+{
+    return kind == RECORD_OPEN || kind == RECORD_ADD || kind == RECORD_PART ||
+           kind == RECORD_REFUSED || kind == RECORD_APPLIED || kind == RECORD_DECIDE;
+}
+
+static void what_has_happened_by_the_records_does_not_happen_again(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part applied = part(1, VARIABLE, 4), staged = part(3, VARIABLE, 4);
+    struct talk_part refused = part(2, VARIABLE, 4);
+    struct check check = {.text = ""};
+    uint32_t tried = 0;
+
+    refused.offset = 1; /* given */
+    talk_part(talk, stream, &applied);
+    talk_commit(talk, stream, 1, 0, 0);
+    talk_part(talk, stream, &refused);
+    talk_part(talk, stream, &staged);
+    talk_open(talk, 2);
+    talk_decide(talk, 2, 0, 0);
+    struct lane *const again = replay_but(talk, 0);
+
+    for (size_t at = 0; at < talk->journal_bytes;) { /* when */
+        uint64_t bytes;
+        memcpy(&bytes, talk->journal + at, sizeof bytes);
+        const uint8_t *const record = talk->journal + at + sizeof bytes;
+        at += sizeof bytes + bytes;
+        if (!is_of_once((enum record_kind)record[0]))
+            continue;
+        expect_refused(again, record, bytes); /* then */
+        tried++;
+    }
+
+    assert_int_equal(tried, 10);
+    lane_replay_check(talk->lane, again, &check);
+    assert_string_equal(check.text, "");
+    lane_destroy(again);
+    talk_recorded(talk);
+    talk_forget(talk);
+}
+
 static void a_part_with_more_bytes_than_its_pieces_is_refused(void **state)
 {
     struct talk *const talk = *state;
@@ -623,6 +668,7 @@ int main(void)
         talk_test(an_earlier_record_takes_nothing_back),
         talk_test(what_no_lane_wrote_and_what_does_not_follow_is_refused),
         talk_test(what_contradicts_the_records_before_it_is_refused),
+        talk_test(what_has_happened_by_the_records_does_not_happen_again),
         talk_test(a_part_with_more_bytes_than_its_pieces_is_refused),
         talk_test(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals),
         talk_test(an_eager_part_that_waits_is_eager_by_its_record),
