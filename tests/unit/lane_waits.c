@@ -318,6 +318,19 @@ static void a_ps_whose_configuration_lists_no_member_waits_for_any(void **state)
         "wait has no limit, so far 3 s");
 }
 
+static void the_first_call_of_ps_0_is_a_sign_of_life(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+    seconds_pass(talk, 59);
+    call_from_ps_0(talk);
+
+    seconds_pass(talk, 5);
+
+    assert_null(strstr(talk->text, "exit"));
+}
+
 /* ---- the same in the statistics ---- */
 
 static void a_ps_that_nobody_has_called_says_so_in_its_statistics(void **state)
@@ -337,12 +350,17 @@ static void a_ps_without_workers_names_them_in_its_statistics(void **state)
     struct talk *const talk = *state;
 
     begin_uncalled(talk, 2);
+    probe(talk, "refused", 0, 0, NULL); /* ps 0 was not there yet */
     call_from_ps_0(talk);
     seconds_pass(talk, 3);
 
     assert_string_equal(
         wait_in_stats(talk),
         "ps 1 waits for the first join, of chief 0, worker 3; this wait has no limit, so far 3 s");
+    probe(talk, "refused", 0, 0, NULL); /* it calls from elsewhere */
+    call_from_ps_0(talk);
+    assert_non_null(
+        strstr(wait_in_stats(talk), "its listed address h0:1 does not answer (refused)"));
 }
 
 static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(void **state)
@@ -527,6 +545,7 @@ int main(void)
         talk_test(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0),
         talk_test(localhost_beside_other_hosts_is_what_to_correct),
         talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
+        talk_test(the_first_call_of_ps_0_is_a_sign_of_life),
         talk_test(a_ps_that_nobody_has_called_says_so_in_its_statistics),
         talk_test(a_ps_without_workers_names_them_in_its_statistics),
         talk_test(a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks),
