@@ -61,7 +61,7 @@ static void sigterm_waits_until_a_refused_part_is_whole(void **state)
     talk_expect(talk, "done 1 voided\nexit 143 TERMINATED\n");
 }
 
-/* Though nobody waits for what is computed. */
+/* No client waits for it. */
 static void a_run_whose_state_is_lost_ends_after_its_vector_work(void **state)
 {
     struct talk *const talk = *state;
@@ -79,6 +79,56 @@ static void a_run_whose_state_is_lost_ends_after_its_vector_work(void **state)
     assert_null(strstr(talk->text, "exit")); /* then */
     talk_compute(talk);
     assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
+}
+
+static void a_run_whose_state_is_lost_ends_within_a_part(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part sent = part(1, 0);
+
+    talk_part_step(talk, stream, &sent, 0, 2);
+
+    end_with(talk, LANE_EXIT_PS_LOST, SUMAC_REASON_STATE_LOST);
+
+    assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
+}
+
+static void sigterm_waits_until_a_pull_is_read(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+    talk_variable(talk, 6, 64, UPDATE_ASSIGN_ADD); /* given: it takes several messages */
+    const uint64_t stream = talk_pull_stream(talk, 1);
+    talk->deaf = stream;
+    talk_pull(talk, stream, 1, 6, 1, 0);
+
+    talk_step(talk, &terminate); /* when */
+
+    assert_null(strstr(talk->text, "exit")); /* then */
+    talk->deaf = 0;
+    talk_writable(talk, stream);
+    assert_non_null(strstr(talk->text, "exit 143 TERMINATED\n"));
+}
+
+/* ps 0 has ended, too, and says nothing more. */
+static void after_the_end_a_silent_ps_0_is_not_lost(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+
+    config.ps_lost_ms = 2000;
+    config.report_ms = 1000;
+    const uint64_t stream = begin_with(talk, &config);
+    send(talk, stream, 1, 0); /* given: it holds the exit up */
+    end_with(talk, 0, SUMAC_REASON_RUN_ENDED);
+
+    for (int i = 0; i < 4; i++) /* when */
+        talk_tick(talk, 900);
+
+    assert_null(strstr(talk->text, "exit"));        /* then */
+    assert_int_equal(talk_stats(talk)->n_waits, 1); /* that of push 1 */
 }
 
 /* Nor does it wait any longer. */
@@ -104,6 +154,9 @@ int main(void)
         talk_test(sigterm_waits_for_a_client_that_comes_back),
         talk_test(sigterm_waits_until_a_refused_part_is_whole),
         talk_test(a_run_whose_state_is_lost_ends_after_its_vector_work),
+        talk_test(a_run_whose_state_is_lost_ends_within_a_part),
+        talk_test(sigterm_waits_until_a_pull_is_read),
+        talk_test(after_the_end_a_silent_ps_0_is_not_lost),
         talk_test(of_two_ends_the_first_says_how_a_ps_exits),
     };
 

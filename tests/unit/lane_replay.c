@@ -509,6 +509,8 @@ static void what_contradicts_the_records_before_it_is_refused(void **state)
     expect_refused(again, record, sizeof record);
     make_head(record, RECORD_ACKED, 2); /* beyond what is applied */
     expect_refused(again, record, sizeof record);
+    make_head(record, RECORD_DROPPED, 1); /* of a session that is open */
+    expect_refused(again, record, sizeof record);
     make_head(record, RECORD_MEMBERSHIP, 1); /* which is of no session */
     expect_refused(again, record, sizeof record);
     make_head(record, RECORD_ACKED, 1);

@@ -318,6 +318,47 @@ static void a_ps_whose_configuration_lists_no_member_waits_for_any(void **state)
         "wait has no limit, so far 3 s");
 }
 
+static void a_ps_looks_for_ps_0_until_a_session_is_opened(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+    assert_true(lane_seeks_ps0(talk->lane));
+    call_from_ps_0(talk);
+    assert_true(lane_seeks_ps0(talk->lane));
+
+    talk_open(talk, 1);
+
+    assert_false(lane_seeks_ps0(talk->lane));
+}
+
+static void a_ps_that_has_given_up_does_not_look_for_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+
+    seconds_pass(talk, 61);
+
+    assert_non_null(strstr(talk->text, "exit"));
+    assert_false(lane_seeks_ps0(talk->lane));
+}
+
+/* Though nothing but itself is in its configuration. */
+static void a_ps_that_was_called_once_gives_up_when_ps_0_is_silent(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 0);
+    seconds_pass(talk, 100);
+    assert_null(strstr(talk->text, "exit"));
+
+    call_from_ps_0(talk);
+    seconds_pass(talk, 61);
+
+    assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
+}
+
 static void the_first_call_of_ps_0_is_a_sign_of_life(void **state)
 {
     struct talk *const talk = *state;
@@ -545,6 +586,9 @@ int main(void)
         talk_test(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0),
         talk_test(localhost_beside_other_hosts_is_what_to_correct),
         talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
+        talk_test(a_ps_looks_for_ps_0_until_a_session_is_opened),
+        talk_test(a_ps_that_has_given_up_does_not_look_for_ps_0),
+        talk_test(a_ps_that_was_called_once_gives_up_when_ps_0_is_silent),
         talk_test(the_first_call_of_ps_0_is_a_sign_of_life),
         talk_test(a_ps_that_nobody_has_called_says_so_in_its_statistics),
         talk_test(a_ps_without_workers_names_them_in_its_statistics),
