@@ -118,12 +118,17 @@ static bool copy_config(struct lane *lane)
     for (uint32_t i = 0; i < config->ps_count; i++) {
         lane->ps_addresses[i] = copy_text(lane, config->ps_addresses[i]);
         addresses[i] = lane->ps_addresses[i];
+        if (addresses[i] == NULL && config->ps_addresses[i] != NULL)
+            return false;
     }
+    const char *const version = copy_text(lane, config->version);
+    if (version == NULL && config->version != NULL)
+        return false;
     config->members_jobs = jobs;
     config->members_indices = indices;
     config->members_addresses = theirs;
     config->ps_addresses = addresses;
-    config->version = copy_text(lane, config->version);
+    config->version = version;
     return true;
 }
 
@@ -161,7 +166,6 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->coordinator_heard_us = lane->last_step_us = config->started_us;
     lane->report_us = (uint64_t)config->report_ms * 1000;
     lane->report_due_us = config->started_us + lane->report_us;
-    lane->wake_us = UINT64_MAX;
     init_pools(lane);
     if (init_rooms(lane) && out_init(&lane->out, memory, &lane->arena) && copy_config(lane))
         return lane;

@@ -52,7 +52,7 @@ static const char *find_claim_beside(
 {
     for (const struct claim *claim = lane->claims.all.first; claim != NULL;
          claim = claim->in_lane.next) {
-        if (claim->session != session || claim->part != NULL)
+        if (claim->session != session)
             continue;
         *other = claim->sequence == header->sequence ? claim->previous : claim->sequence;
         if (claim->sequence == header->sequence && claim->previous != header->previous)
@@ -130,8 +130,8 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
 static bool check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
     const struct lane_session *session = stream->session;
+    const bool asks = lane_room_is_large(lane, header);
     const bool asked = lane_claim_find(lane, session, header->sequence) != NULL;
-    const bool asks = lane_room_is_large(lane, header) && !asked;
     const uint32_t claims = lane_claims_count(lane, session) - asked;
     const uint32_t others = session->part_count + claims;
 

@@ -101,7 +101,8 @@ static bool replay_add(struct lane *lane, struct lane_session *session, const st
     uint64_t done;
     (void)session;
 
-    if (store_add(&lane->store, given, lane->index, &variable, &error) != SUMAC_OK)
+    if (store_find(&lane->store, given->variable_id) != NULL ||
+        store_add(&lane->store, given, lane->index, &variable, &error) != SUMAC_OK)
         return false;
     assert(variable != NULL && !variable->published);
     return variable->filled ||

@@ -87,7 +87,7 @@ static uint64_t find_step_before(struct lane *lane, struct lane_session *session
     const struct lane_part *part = lane_session_part_before(session, sequence);
 
     assert(sequence > 0);
-    while (part != NULL && (part->step == 0 || part->sequence == sequence)) {
+    while (part != NULL && part->step == 0) {
         lane->work++;
         part = part->in_session.prev;
     }
@@ -199,6 +199,7 @@ static void refuse_step(struct lane *lane, struct lane_part *part, uint64_t room
     const uint64_t most = lane->claims.bytes_max, members = count_members(lane);
 
     assert(part->step != 0);
+    assert(members > 0);
     lane_part_refuse(
         lane, part, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_PART_TOO_LARGE,
         "push %" PRIu64 " is a contribution of %" PRIu64 " bytes of staging on ps %u, and with "
@@ -207,7 +208,7 @@ static void refuse_step(struct lane *lane, struct lane_part *part, uint64_t room
         "--staging-max of %" PRIu64 "M",
         part->sequence, room_bytes, lane->index, members, members * room_bytes, most,
         2 * ((members * room_bytes >> 20) + 1));
-    lane_part_expected(part, "%" PRIu64, members == 0 ? most : most / members);
+    lane_part_expected(part, "%" PRIu64, most / members);
     lane_part_given(part, "%" PRIu64, room_bytes);
 }
 
@@ -238,7 +239,7 @@ void lane_room_claim(struct lane *lane, struct lane_part *part, const wire_part 
     }
     if (claim == NULL)
         return;
-    claim->used_bytes = 0;
+    assert(claim->used_bytes == 0);
     if (header->round > claim->round)
         claim->round = header->round;
     part->claim = claim;
@@ -271,8 +272,7 @@ bool lane_room_replay(struct lane *lane, struct lane_session *session, const wir
 static bool may_give_way(const struct claim *claim)
 {
     assert((claim->state == CLAIM_HELD) == (claim->part != NULL));
-    return claim->state == CLAIM_HELD && claim->part->state == PART_STAGED &&
-           claim->sequence > claim->session->commit_through;
+    return claim->state == CLAIM_HELD && claim->sequence > claim->session->commit_through;
 }
 
 static void give_way(struct lane *lane, struct claim *claim, uint32_t round)
@@ -280,6 +280,7 @@ static void give_way(struct lane *lane, struct claim *claim, uint32_t round)
     struct lane_part *part = claim->part;
 
     assert(may_give_way(claim));
+    assert(part->state == PART_STAGED);
     lane_session_remove(lane, claim->session, part);
     claim->part = NULL;
     lane_claim_give_way(lane, claim, round);
@@ -314,7 +315,8 @@ static bool has_room(const struct lane *lane, const struct claim *claim)
     const uint64_t most = lane->claims.bytes_max;
     uint64_t ordinary = 0;
 
-    if (claim->room_bytes > most || lane->claims.bytes > most - claim->room_bytes)
+    assert(claim->room_bytes <= most);
+    if (lane->claims.bytes > most - claim->room_bytes)
         return false;
     if (claim->step != 0)
         return true;

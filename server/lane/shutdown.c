@@ -132,7 +132,7 @@ static bool will_take_place(const struct lane_part *part)
 
 static bool in_flight(const struct lane *lane)
 {
-    const bool lost = lane->ended && lane->exit_code == LANE_EXIT_PS_LOST;
+    const bool lost = lane->exit_code == LANE_EXIT_PS_LOST;
 
     if (lane_operation_is_any(lane) || lane_rounds_are_used(lane))
         return true;
@@ -140,8 +140,6 @@ static bool in_flight(const struct lane *lane)
         return true;
     for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
          stream = stream->in_lane.next) {
-        if (stream->state == STREAM_ENDED)
-            continue;
         if (!lost && stream->receiving != NULL && will_take_place(stream->receiving))
             return true;
         if (stream->answers.first != NULL || (stream->due & DUE_CLOSED) != 0 ||
@@ -365,7 +363,7 @@ static uint64_t silent_for_ms(const struct lane *lane)
 /* Its listed address does not lead to this ps 0. The judge says for whom it waits. */
 static char *ps0_wait(struct lane *lane)
 {
-    if (lane->exited || lane->ended || lane->joined_once || lane->coordinator_found[0] == '\0')
+    if (lane->ended || lane->joined_once || lane->coordinator_found[0] == '\0')
         return NULL;
     return out_text(
         &lane->out, "the listed address of ps 0, %s, %s%s", coordinator_address(lane),
@@ -379,7 +377,7 @@ char *lane_shutdown_wait(struct lane *lane)
 
     if (lane->index == 0)
         return ps0_wait(lane);
-    if (lane->exited || lane->ended || (lane->joined_once && !silent))
+    if (lane->ended || (lane->joined_once && !silent))
         return NULL;
     if (!lane->any_hello && has_limit(lane))
         return out_text(

@@ -219,6 +219,25 @@ static void a_ps_without_a_list_says_that_it_is_not_ps_0(void **state)
     talk_expect(talk, "failed NOT_COORDINATOR\n");
 }
 
+/* It was told only its own address. */
+static void a_list_of_one_ps_is_no_other_list(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    char *addresses[] = {"h1:1"};
+    wire_join_request join = WIRE_JOIN_REQUEST_INIT;
+    const struct lane_event call = {
+        .kind = LANE_EVENT_CALL, .call = 1, .call_kind = LANE_CALL_JOIN, .request = &join.base};
+
+    talk_make(talk, &config);
+    join.ps_addresses = addresses;
+    join.n_ps_addresses = 1;
+
+    talk_step(talk, &call);
+
+    talk_expect(talk, "failed NOT_COORDINATOR\n");
+}
+
 /* As many as one answer names, so that what is short is found within it. */
 static void a_list_that_memory_ends_says_that_there_is_more(void **state)
 {
@@ -291,6 +310,7 @@ int main(void)
         talk_test(times_are_in_ms_and_pushes_weigh_what_their_workers_said),
         talk_test(a_lane_keeps_copies_of_its_configuration),
         talk_test(a_ps_without_a_list_says_that_it_is_not_ps_0),
+        talk_test(a_list_of_one_ps_is_no_other_list),
         talk_test(a_list_that_memory_ends_says_that_there_is_more),
         talk_test(a_ps_without_a_version_says_none),
         talk_test(a_ps_that_is_told_to_terminate_logs_it_once),

@@ -116,6 +116,42 @@ static void add_shards_that_names_no_variable_adds_none(void **state)
     talk_expect(talk, "report 2 error MALFORMED\n");
 }
 
+/* The second of its sessions. */
+static void a_take_with_an_id_that_is_too_short_is_refused(void **state)
+{
+    struct talk *const talk = *state;
+    const struct lane_config config = talk_config();
+    uint8_t first[16], second[16];
+    wire_take_step take = WIRE_TAKE_STEP_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+
+    talk->step_members = talk->quorum = 1;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    talk_forget(talk);
+    wire_bytes ids[] = {talk_id(1, first), short_id(second)};
+    take.step = 1;
+    take.session_ids = ids;
+    take.n_session_ids = 2;
+    order.take = &take;
+
+    talk_order(talk, &order);
+
+    talk_expect(talk, "report 3 error MALFORMED\n");
+}
+
+static void a_first_step_is_answered_whether_its_session_is_here_or_not(void **state)
+{
+    struct talk *const talk = *state;
+
+    (void)begin(talk);
+
+    talk_first_step(talk, 1, 2);
+    talk_first_step(talk, 7, 2);
+
+    talk_expect(talk, "report 5\nreport 6\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +159,8 @@ int main(void)
         talk_test(a_session_id_that_is_too_short_names_no_session),
         talk_test(a_session_that_there_is_no_memory_for_is_not_open),
         talk_test(add_shards_that_names_no_variable_adds_none),
+        talk_test(a_take_with_an_id_that_is_too_short_is_refused),
+        talk_test(a_first_step_is_answered_whether_its_session_is_here_or_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -349,8 +349,11 @@ static void its_own_sleep_is_not_the_silence_of_ps_0(void **state)
     (void)begin(talk);
 
     talk_tick(talk, 300000);
+    for (int i = 0; i < 10; i++) /* half a lease, and a little more */
+        talk_tick(talk, 6000);
 
-    talk_expect(talk, "report renewed 1\n");
+    assert_int_equal(talk_times_said(talk, "report renewed 1\n"), 1);
+    assert_null(strstr(talk->text, "exit"));
 }
 
 /* Its sleep is shorter than a lease, and longer than it would wait for ps 0. */
@@ -531,6 +534,8 @@ static void sigterm_of_another_ps_finishes_what_is_in_flight_here(void **state)
     talk_forget(talk);
 
     another_ps_was_terminated(talk);
+    talk_expect(talk, "");
+    send(talk, stream, 2, 1); /* neither taken nor answered */
     talk_expect(talk, "");
     talk_commit(talk, stream, 1, 0, 0);
 

@@ -179,7 +179,16 @@ static void a_part_whose_turn_can_never_come_ends_the_stream(void **state)
 
     const struct {
         uint64_t sequence, previous;
-    } wrong[] = {{9, 9}, {9, 12}, {9, 1}, {9, 3}, {6, 5}, {5, 2}, {7, 4}, {9, UINT64_MAX}};
+        const char *says;
+    } wrong[] = {
+        {9, 9, "which is not before it: 9;"},
+        {9, 12, "which is not before it: 9;"},
+        {9, 1, "its mark has come to a later one: 2;"},
+        {9, 3, "a later one than that is staged: 7;"},
+        {6, 5, "one that is staged follows an earlier one than this: 7;"},
+        {5, 2, "as it is staged it follows another: 4;"},
+        {7, 4, "as it is staged it follows another: 5;"},
+        {9, UINT64_MAX, "push 18446744073709551615 (2^64 - 1) on ps 1, which is not before it"}};
     const struct streams streams = begin(talk);
     uint64_t stream = streams.push;
     send(talk, stream, 1, 0, one);
@@ -192,11 +201,10 @@ static void a_part_whose_turn_can_never_come_ends_the_stream(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         send(talk, stream, wrong[i].sequence, wrong[i].previous, one);
         talk_expect(talk, "end of stream MALFORMED\n");
+        assert_non_null(strstr(talk->closed.text, wrong[i].says));
         stream = talk_push_stream(talk, 1, 2 + i);
         talk_expect(talk, "greeting\n");
     }
-    assert_non_null(strstr(
-        talk->closed.text, "push 18446744073709551615 (2^64 - 1) on ps 1, which is not before it"));
 
     send(talk, stream, 4, 2, one); /* and nothing has changed */
     talk_commit(talk, stream, 7, 0, 0);

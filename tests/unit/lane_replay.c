@@ -15,6 +15,7 @@
 #include "lane_talk.h"
 #include "little_endian.h"
 #include "records.h"
+#include "replay_check.h"
 
 #define VARIABLE 5u
 #define LARGE 6u /* its pushes are computed apart */
@@ -314,6 +315,23 @@ static void a_variable_that_goes_while_a_part_names_it_is_recorded(void **state)
     assert_non_null(strstr(talk->text, "done 1 [1]\n"));
 }
 
+/* The disk says again that it has the first one. */
+static void an_earlier_record_takes_nothing_back(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part staged = part(1, VARIABLE, 4);
+
+    talk_part(talk, stream, &staged);
+    talk_recorded(talk);
+    talk_expect(talk, "staged 1\n");
+
+    talk_recorded_up_to(talk, 1); /* when */
+    talk_part(talk, stream, &staged);
+
+    talk_expect(talk, "staged 1\n"); /* then */
+}
+
 /* ---- a journal that ends where its ps did ---- */
 
 /* The records but for the last `left_out`, in another lane. */
@@ -356,6 +374,33 @@ static void a_lane_that_starts_again_goes_on_where_its_records_end(void **state)
     assert_int_equal(effects.items[1].kind, LANE_EFFECT_RECORD);
     assert_int_equal(effects.items[1].record, talk->last_record);
     lane_destroy(again);
+}
+
+static void of_two_sessions_each_goes_on_where_the_records_end(void **state)
+{
+    struct talk *const talk = *state;
+    uint64_t streams[2] = {begin(talk)};
+    const struct talk_part staged = part(1, LARGE, 32);
+    const struct lane_event start = {.kind = LANE_EVENT_START, .now_us = talk->now_us};
+    struct lane_effects effects;
+
+    talk->holds_compute = true; /* given: both are committed, and neither is applied */
+    talk_open(talk, 2);
+    streams[1] = talk_push_stream(talk, 2, 1);
+    for (size_t i = 0; i < 2; i++) {
+        talk_part(talk, streams[i], &staged);
+        talk_commit(talk, streams[i], 1, 0, 0);
+    }
+    struct lane *const again = replay_but(talk, 0);
+
+    lane_step(again, &start, &effects); /* when */
+
+    assert_non_null(again->sessions.first->applying); /* then */
+    assert_true(again->sessions.first->in_lane.next->waits_in_line);
+    lane_destroy(again);
+    talk_compute(talk);
+    talk_compute(talk);
+    talk_forget(talk);
 }
 
 /* This ps knows where the variable is, and has none of it. */
@@ -464,6 +509,8 @@ static void what_contradicts_the_records_before_it_is_refused(void **state)
     expect_refused(again, record, sizeof record);
     make_head(record, RECORD_ACKED, 2); /* beyond what is applied */
     expect_refused(again, record, sizeof record);
+    make_head(record, RECORD_DROPPED, 1); /* of a session that is open */
+    expect_refused(again, record, sizeof record);
     make_head(record, RECORD_MEMBERSHIP, 1); /* which is of no session */
     expect_refused(again, record, sizeof record);
     make_head(record, RECORD_ACKED, 1);
@@ -471,6 +518,50 @@ static void what_contradicts_the_records_before_it_is_refused(void **state)
     little_endian_put(record + 8, 8, UINT64_MAX - 15); /* … so that the sum is right */
     expect_refused(again, record, sizeof record);
     lane_destroy(again);
+}
+
+/* These say what happens once. */
+static bool is_of_once(enum record_kind kind)
+{
+    return kind == RECORD_OPEN || kind == RECORD_ADD || kind == RECORD_PART ||
+           kind == RECORD_REFUSED || kind == RECORD_APPLIED || kind == RECORD_DECIDE;
+}
+
+static void what_has_happened_by_the_records_does_not_happen_again(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    const struct talk_part applied = part(1, VARIABLE, 4), staged = part(3, VARIABLE, 4);
+    struct talk_part refused = part(2, VARIABLE, 4);
+    struct check check = {.text = ""};
+    uint32_t tried = 0;
+
+    refused.offset = 1; /* given */
+    talk_part(talk, stream, &applied);
+    talk_commit(talk, stream, 1, 0, 0);
+    talk_part(talk, stream, &refused);
+    talk_part(talk, stream, &staged);
+    talk_open(talk, 2);
+    talk_decide(talk, 2, 0, 0);
+    struct lane *const again = replay_but(talk, 0);
+
+    for (size_t at = 0; at < talk->journal_bytes;) { /* when */
+        uint64_t bytes;
+        memcpy(&bytes, talk->journal + at, sizeof bytes);
+        const uint8_t *const record = talk->journal + at + sizeof bytes;
+        at += sizeof bytes + bytes;
+        if (!is_of_once((enum record_kind)record[0]))
+            continue;
+        expect_refused(again, record, bytes); /* then */
+        tried++;
+    }
+
+    assert_int_equal(tried, 10);
+    lane_replay_check(talk->lane, again, &check);
+    assert_string_equal(check.text, "");
+    lane_destroy(again);
+    talk_recorded(talk);
+    talk_forget(talk);
 }
 
 static void a_part_with_more_bytes_than_its_pieces_is_refused(void **state)
@@ -575,8 +666,11 @@ int main(void)
         talk_test(a_settle_is_recorded_with_what_it_drops),
         talk_test(a_variable_that_goes_while_a_part_names_it_is_recorded),
         talk_test(a_lane_that_starts_again_goes_on_where_its_records_end),
+        talk_test(of_two_sessions_each_goes_on_where_the_records_end),
+        talk_test(an_earlier_record_takes_nothing_back),
         talk_test(what_no_lane_wrote_and_what_does_not_follow_is_refused),
         talk_test(what_contradicts_the_records_before_it_is_refused),
+        talk_test(what_has_happened_by_the_records_does_not_happen_again),
         talk_test(a_part_with_more_bytes_than_its_pieces_is_refused),
         talk_test(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals),
         talk_test(an_eager_part_that_waits_is_eager_by_its_record),

@@ -29,6 +29,8 @@ static void elements_that_do_not_come_end_the_stream_and_are_reported(void **sta
     pass_half_leases(talk, 3); /* when */
     assert_true(talk_has_ended(talk, members.push[1]));
     assert_int_equal(talk->closed.reason, SUMAC_REASON_BUSY);
+    assert_non_null(
+        strstr(talk->closed.text, "asked session worker 1 for all of push 1, and too little came"));
     assert_int_equal(talk_times_said(talk, "stalled"), 0);
     assert_true(talk_times_said(talk, "waiting 2\n") > 0);
     pass_half_leases(talk, 2);
@@ -100,6 +102,8 @@ static void a_staged_part_that_does_not_give_way_is_reported(void **state)
 
     pass_half_leases(talk, 3); /* when */
     assert_true(talk_has_ended(talk, members.push[1]));
+    assert_non_null(
+        strstr(talk->closed.text, "asked session worker 1 to withdraw push 1, and no answer came"));
     assert_int_equal(talk_times_said(talk, "stalled"), 0);
     pass_half_leases(talk, 2);
 
@@ -181,6 +185,8 @@ static void whoever_answers_on_a_new_stream_goes_on(void **state)
 
     members.push[1] = talk_push_stream(talk, 1, 2); /* when */
     assert_int_equal(talk_times_said(talk, "resend 1\n"), 1);
+    talk_tick(talk, talk_config().lease_ms / 8);
+    assert_false(talk_has_ended(talk, members.push[1])); /* there is time for the answer */
     talk_part(talk, members.push[1], &part);
     talk_forget(talk);
     pass_half_leases(talk, 6);
@@ -462,6 +468,20 @@ static void who_asks_again_for_room_that_is_kept_is_told_again(void **state)
     assert_int_equal(lane_claim_find(talk->lane, talk->lane->sessions.first, 1)->round, 2);
 }
 
+static void who_asks_again_for_room_that_it_waits_for_is_told_again(void **state)
+{
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, ROOM);
+
+    stage(talk, &members, 1, 10);
+    ask(talk, &members, 2, 20);
+    talk_expect(talk, "room wait 1\n");
+
+    ask(talk, &members, 2, 20);
+
+    talk_expect(talk, "room wait 1\n");
+}
+
 /* What was asked of a client, and what it waits for, is said on the stream that takes the place. */
 static void on_a_new_stream_all_about_room_is_said_again(void **state)
 {
@@ -498,7 +518,6 @@ static void nothing_is_said_there_of_what_another_client_has_asked_for(void **st
     talk_forget(talk);
 }
 
-/* A ps that starts again knows which request for room the part is the answer to. */
 /* It is an ordinary part, whatever step it names. */
 static void a_part_that_is_not_synchronous_asks_again_with_a_step(void **state)
 {
@@ -541,6 +560,7 @@ static void a_large_part_that_is_done_is_to_come_again_whole(void **state)
     talk_expect(talk, "done 1 [1]\n");
 }
 
+/* A ps that starts again knows which request for room the part is the answer to. */
 static void the_round_of_a_staged_part_is_in_its_record(void **state)
 {
     struct talk *const talk = *state;
@@ -578,6 +598,7 @@ int main(void)
         talk_test(small_parts_are_no_answer_without_end),
         talk_test(elements_that_trickle_end_the_stream),
         talk_test(who_asks_again_for_room_that_is_kept_is_told_again),
+        talk_test(who_asks_again_for_room_that_it_waits_for_is_told_again),
         talk_test(on_a_new_stream_all_about_room_is_said_again),
         talk_test(nothing_is_said_there_of_what_another_client_has_asked_for),
         talk_test(the_round_of_a_staged_part_is_in_its_record),

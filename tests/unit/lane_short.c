@@ -630,6 +630,34 @@ static void whichever_take_of_memory_fails_ps_0_answers_every_call(void **state)
     assert_in_range(failing, 100, 5000);
 }
 
+/* ---- a lane is made ---- */
+
+/* Or it would take an address of its configuration for unknown. */
+static void a_lane_that_there_is_no_memory_for_is_not_made(void **state)
+{
+    static const char *const jobs[] = {"chief", "worker"}, *const members[] = {"h2:1", "h3:1"};
+    static const uint32_t indices[] = {0, 1};
+    struct lane_config config = talk_config();
+    uint64_t failing = 0, takes;
+    (void)state;
+
+    config.member_count = 2;
+    config.members_jobs = jobs;
+    config.members_indices = indices;
+    config.members_addresses = members;
+    do {
+        each_take_reset();
+        each_take_begin(++failing);
+        struct lane *const lane = lane_create(&config, &each_take_source);
+        takes = each_take_end();
+        assert_true((lane == NULL) == (failing <= takes));
+        lane_destroy(lane);
+        assert_int_equal(each_take_held(), 0);
+    } while (failing <= takes);
+
+    assert_true(failing > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -644,6 +672,7 @@ int main(void)
         cmocka_unit_test(with_short_steps_ps_0_answers_every_call),
         cmocka_unit_test(with_an_empty_source_ps_0_answers_every_call),
         cmocka_unit_test(whichever_take_of_memory_fails_ps_0_answers_every_call),
+        cmocka_unit_test(a_lane_that_there_is_no_memory_for_is_not_made),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

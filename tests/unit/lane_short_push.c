@@ -45,16 +45,19 @@ static void a_push_is_applied_or_refused_and_the_next_one_is_applied(void **stat
 /* ---- of many shards ---- */
 
 #define SHARDS 12u
+#define SHARD_ELEMENTS 9u /* each begins aligned, so one of them lies in two chunks */
+
+static const float many[SHARDS * SHARD_ELEMENTS] = {1};
 
 static void add_many(struct scarce *scarce)
 {
     for (uint32_t i = 0; i < SHARDS; i++)
-        talk_variable(scarce->talk, VARIABLE + i, 1, UPDATE_ASSIGN_ADD);
+        talk_variable(scarce->talk, VARIABLE + i, SHARD_ELEMENTS, UPDATE_ASSIGN_ADD);
 }
 
 static void push_many(struct scarce *scarce)
 {
-    struct talk_part part = scarce_part(scarce, VARIABLE, values, 1);
+    struct talk_part part = scarce_part(scarce, VARIABLE, many, SHARD_ELEMENTS);
 
     part.shards = SHARDS;
     talk_part(scarce->talk, scarce_push(scarce, 1), &part);
@@ -68,6 +71,85 @@ static void a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_appl
         .say = push_many,
         .answers = {{"done # [", {"done # voided\n"}}},
         .pushes = 1});
+}
+
+/* ---- that shares its message ---- */
+
+#define BEHIND 30u
+
+/* Push 1 names many shards, and push 2 one more. */
+static void push_both(struct talk *talk, uint64_t stream)
+{
+    static const float behind[] = {1, 2, 3, 4};
+    wire_part parts[] = {WIRE_PART_INIT, WIRE_PART_INIT}, *both[] = {&parts[0], &parts[1]};
+    wire_push_request request = WIRE_PUSH_REQUEST_INIT;
+    uint8_t payload[sizeof many + sizeof behind];
+
+    for (uint32_t i = 0; i <= SHARDS; i++) {
+        talk->pieces[i] = (wire_piece)WIRE_PIECE_INIT;
+        talk->pieces[i].shard_id = i < SHARDS ? VARIABLE + i : BEHIND;
+        talk->pieces[i].bytes = i < SHARDS ? sizeof many / SHARDS : sizeof behind;
+        talk->piece_pointers[i] = &talk->pieces[i];
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        parts[i].first = parts[i].last = true;
+        parts[i].sequence = 1 + i;
+        parts[i].previous = i;
+        parts[i].weight = 1;
+        parts[i].pieces = i == 0 ? talk->piece_pointers : talk->piece_pointers + SHARDS;
+        parts[i].n_pieces = i == 0 ? SHARDS : 1;
+        parts[i].bytes = i == 0 ? sizeof many : sizeof behind;
+    }
+    memcpy(payload, many, sizeof many);
+    memcpy(payload + sizeof many, behind, sizeof behind);
+    request.parts = both;
+    request.n_parts = 2;
+    talk_push(talk, stream, &request, payload, sizeof payload);
+}
+
+/* Push 2 is applied whatever becomes of push 1. Returns the takes. */
+static uint64_t push_both_scarcely(uint64_t failing, bool *refused)
+{
+    static const float expected[] = {1, 2, 3, 4};
+    float held[4];
+    void *state;
+    const struct lane_config config = talk_config();
+
+    assert_int_equal(talk_setup(&state), 0);
+    struct talk *const talk = state;
+    talk_start(talk, &config);
+    talk_open(talk, 1);
+    add_many(&(struct scarce){.talk = talk});
+    talk_variable(talk, BEHIND, 4, UPDATE_ASSIGN_ADD);
+    const uint64_t stream = talk_push_stream(talk, 1, 1);
+    each_take_begin(failing);
+    push_both(talk, stream);
+    const uint64_t takes = each_take_end();
+    *refused = talk_times_said(talk, "refused 1 OUT_OF_MEMORY\n") > 0;
+    assert_true(*refused || talk_times_said(talk, "refused 1 ") == 0);
+    if (*refused && talk_times_said(talk, "staged 2\n") > 0) {
+        talk_commit(talk, stream, 2, 1, 0);
+        assert_int_equal(lane_peek(talk->lane, BEHIND, (uint8_t *)held, sizeof held), sizeof held);
+        assert_memory_equal(held, expected, sizeof held);
+    }
+    assert_int_equal(talk_teardown(&state), 0);
+    return takes;
+}
+
+static void a_push_behind_one_that_there_is_no_memory_for_has_its_own_bytes(void **state)
+{
+    uint32_t refused_times = 0;
+    uint64_t failing = 0, takes;
+    bool refused;
+    (void)state;
+
+    do {
+        each_take_reset();
+        takes = push_both_scarcely(++failing, &refused);
+        refused_times += refused;
+    } while (failing <= takes);
+
+    assert_true(refused_times > 2);
 }
 
 /* ---- that is refused ---- */
@@ -242,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_push_is_applied_or_refused_and_the_next_one_is_applied),
         cmocka_unit_test(a_push_of_many_shards_is_applied_or_refused_and_the_next_one_is_applied),
+        cmocka_unit_test(a_push_behind_one_that_there_is_no_memory_for_has_its_own_bytes),
         cmocka_unit_test(a_push_that_is_refused_is_refused_with_any_memory),
         cmocka_unit_test(a_push_by_rows_is_applied_or_refused_and_the_next_one_is_applied),
         cmocka_unit_test(a_step_is_over_though_a_contribution_is_refused),

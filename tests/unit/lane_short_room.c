@@ -9,7 +9,9 @@
 
 #include <cmocka.h>
 
+#include "claims.h"
 #include "lane_scarce.h"
+#include "peer.h"
 #include "room.h"
 
 #define VARIABLE 5u
@@ -113,11 +115,70 @@ static void a_part_that_gives_way_comes_again(void **state)
         .pushes = 1});
 }
 
+/* ---- beside steps ---- */
+
+/* Session 1 contributes to synchronous steps. Session 2 asks for more than these leave. */
+static void almost_room_for_three(struct talk *talk, struct lane_config *config)
+{
+    talk->step_members = 1;
+    config->pool_bytes_max = 3 * ROOM - 1;
+    config->staging_bytes_max = config->sessions_max * FLOOR + 3 * ROOM - 1;
+}
+
+static void add_sum(struct scarce *scarce)
+{
+    talk_first_step(scarce->talk, 2, 1000);
+    scarce->talk->aggregation = SUMAC__V1__AGGREGATION__AGGREGATION_SUM;
+    add_one(scarce);
+}
+
+static bool has_room(struct scarce *scarce, uint8_t session)
+{
+    uint8_t id[16];
+
+    const struct claim *const claim = lane_claim_find(
+        scarce->talk->lane, lane_session_find(scarce->talk->lane, talk_id(session, id).data),
+        scarce->number);
+    return claim != NULL && claim->state == CLAIM_RESERVED;
+}
+
+static void ask_beside_a_contribution(struct scarce *scarce)
+{
+    struct talk *const talk = scarce->talk;
+    const uint64_t number = scarce->number;
+    struct talk_part due = large(scarce, 10, 0), ordinary = large(scarce, 20, 0);
+
+    due.step = number;
+    ordinary.room = 2 * ROOM;
+    talk_ask(talk, scarce_push(scarce, 1), &due);
+    talk_ask(talk, scarce_push(scarce, 2), &ordinary);
+    talk_part(talk, scarce_push(scarce, 1), &due);
+    commit(scarce, 1);
+    if (has_room(scarce, 2)) /* not refused: the step was over */
+        talk_part(talk, scarce_push(scarce, 2), &ordinary);
+    talk_commit(talk, scarce_push(scarce, 2), number, number, number - 1);
+}
+
+static void a_part_that_steps_leave_no_room_for_is_refused(void **state)
+{
+    (void)state;
+    scarce_each_take(&(struct scarce_conversation){
+        .configure = almost_room_for_three,
+        .prepare = add_sum,
+        .say = ask_beside_a_contribution,
+        .answers =
+            {{"refused # PART_TOO_LARGE\n", {"refused # OUT_OF_MEMORY\n", "staged #\n"}},
+             {"done # [", {"done # voided\n"}},
+             {"done # voided\n"}},
+        .pushes = 1});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_that_waits_for_room_comes_when_there_is_some),
         cmocka_unit_test(a_part_that_gives_way_comes_again),
+        cmocka_unit_test(a_part_that_steps_leave_no_room_for_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -395,6 +395,7 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
         break;
     case LANE_EFFECT_EXIT:
         say(talk, "exit %d %s\n", effect->exit_code, sumac_reason_name(effect->error.reason));
+        assert_true(!talk->serving || effect->exit_code == LANE_EXIT_NO_MEMORY);
         talk->end = effect->error;
         break;
     case LANE_EFFECT_ORDER:
@@ -417,8 +418,11 @@ static void say_effect(struct talk *talk, const struct lane_effect *effect)
     case LANE_EFFECT_WAKE:
         talk->wake_us = effect->at_us;
         break;
-    case LANE_EFFECT_DIAL:
     case LANE_EFFECT_SERVING:
+        assert_int_not_equal(talk->serving, effect->serving);
+        talk->serving = effect->serving;
+        break;
+    case LANE_EFFECT_DIAL:
         break;
     }
 }
@@ -783,16 +787,5 @@ void talk_pull(
     pull.pieces = pointers;
     pull.n_pieces = shards;
     pull.after_sequence = after_sequence;
-    talk_step(talk, &event);
-}
-
-void talk_cancel(struct talk *talk, uint64_t stream, uint64_t request)
-{
-    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
-    const struct lane_event event = {
-        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
-
-    pull.request = request;
-    pull.cancel = true;
     talk_step(talk, &event);
 }

@@ -50,7 +50,8 @@ struct talk {
     bool holds_compute;  /* vector work is kept */
     bool holds_released; /* lent bytes are kept */
     bool shows_logs;
-    bool connected;                       /* so the last report of a close says */
+    bool serving;   /* it says so at its start, and otherwise before its end */
+    bool connected; /* so the last report of a close says */
     char refused[SUMAC_ERROR_TEXT_BYTES]; /* what the last refusal says */
     char expected[96], given[96];         /* and its figures */
     struct sumac_error end;               /* of the exit */

@@ -164,6 +164,26 @@ void talk_delete(struct talk *talk, uint64_t id)
     talk_order(talk, &order);
 }
 
+void talk_cancel(struct talk *talk, uint64_t stream, uint64_t request)
+{
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = stream, .pull_request = &pull};
+
+    pull.request = request;
+    pull.cancel = true;
+    talk_step(talk, &event);
+}
+
+static void assert_counts_add_up(const wire_histogram *histogram)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < histogram->n_counts; i++)
+        count += histogram->counts[i];
+    assert_int_equal(histogram->count, count);
+}
+
 const wire_stats_reply *talk_stats(struct talk *talk)
 {
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -177,5 +197,9 @@ const wire_stats_reply *talk_stats(struct talk *talk)
 
     ps_core_step(talk->core, &call, &effects);
     assert_int_equal(effects.items[0].kind, LANE_EFFECT_REPLY);
-    return (const wire_stats_reply *)effects.items[0].reply;
+    const wire_stats_reply *const reply = (const wire_stats_reply *)effects.items[0].reply;
+    assert_counts_add_up(reply->staleness);
+    assert_counts_add_up(reply->push_us);
+    assert_counts_add_up(reply->pull_us);
+    return reply;
 }

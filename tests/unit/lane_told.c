@@ -450,8 +450,10 @@ static void a_hello_may_name_as_many_ps_as_a_cluster_has_at_most(void **state)
     hello.n_ps_addresses = LANE_PS_MAX;
     order_hello(talk, &hello);
     assert_int_equal(talk->lane->ps_count, LANE_PS_MAX);
+    const size_t kept = talk->lane->strings.bytes_used;
     hello.n_ps_addresses = 2;
     order_hello(talk, &hello);
+    assert_int_equal(talk->lane->strings.bytes_used, kept); /* as they are known */
     assert_int_equal(talk->lane->ps_count, 2);
     hello.n_ps_addresses = LANE_PS_MAX + 1;
     order_hello(talk, &hello);
@@ -480,17 +482,19 @@ static void the_first_hello_bounds_what_is_held_for_sessions(void **state)
     assert_in_range(talk->lane->bytes.held_bytes_max, most, 2 * most);
 }
 
-static void the_first_session_of_a_ps_is_logged(void **state)
+static void the_first_call_and_the_first_session_of_a_ps_are_logged(void **state)
 {
     struct talk *const talk = *state;
     wire_peer_hello hello = good_hello();
 
     begin_unmet(talk, talk_config());
     order_hello(talk, &hello);
+    order_hello(talk, &hello); /* which is no other call */
 
     talk_open(talk, 1);
     talk_open(talk, 2);
 
+    assert_int_equal(talk_times_said(talk, "ps 1 was called by ps 0 at h0:1"), 1);
     assert_int_equal(talk_times_said(talk, "opens its first session"), 1);
     assert_int_equal(talk_times_said(talk, "ps 1 opens its first session, of worker 1\n"), 1);
 }
@@ -654,7 +658,7 @@ int main(void)
         talk_test(a_hello_of_another_run_is_refused_for_its_run),
         talk_test(a_hello_may_name_as_many_ps_as_a_cluster_has_at_most),
         talk_test(the_first_hello_bounds_what_is_held_for_sessions),
-        talk_test(the_first_session_of_a_ps_is_logged),
+        talk_test(the_first_call_and_the_first_session_of_a_ps_are_logged),
         talk_test(a_function_that_cannot_be_defined_is_refused_and_one_is_recorded_once),
         talk_test(a_decision_names_no_more_voided_pushes_than_all_ps_remember),
         talk_test(a_second_hello_ends_a_push_stream),

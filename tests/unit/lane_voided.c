@@ -17,11 +17,12 @@
 
 #define VARIABLE 5u
 
-static uint64_t begin(struct talk *talk)
+static uint64_t begin_as(struct talk *talk, bool records)
 {
     struct lane_config config = talk_config();
 
     config.staging_bytes_max = 16u << 20;
+    config.records = talk->disk_is_quick = records;
     talk_start(talk, &config);
     talk_open(talk, 1);
     talk_variable(talk, VARIABLE, 1, UPDATE_ASSIGN_ADD);
@@ -29,6 +30,8 @@ static uint64_t begin(struct talk *talk)
     talk_forget(talk);
     return stream;
 }
+
+static uint64_t begin(struct talk *talk) { return begin_as(talk, false); }
 
 /* A push of one element to this ps alone. */
 static struct talk_part part(uint64_t sequence, uint64_t previous, const float *value)
@@ -217,24 +220,37 @@ static void a_commit_that_names_more_than_are_kept_is_told_so(void **state)
 static void a_commit_that_finds_the_list_full_is_told_which_there_is_no_room_for(void **state)
 {
     struct talk *const talk = *state;
-    const uint64_t stream = begin(talk);
-    const uint64_t more = 7;
-    uint64_t voided[LANE_VOIDED_PER_SESSION_MAX];
+    const uint64_t stream = begin_as(talk, true); /* the first of two is all that is recorded */
+    const uint64_t more[] = {7, 8};
+    uint64_t voided[LANE_VOIDED_PER_SESSION_MAX - 1];
 
-    for (size_t i = 0; i < LANE_VOIDED_PER_SESSION_MAX; i++)
+    for (size_t i = 0; i < LANE_VOIDED_PER_SESSION_MAX - 1; i++)
         voided[i] = 100 + i;
-    name_voided(talk, stream, 3, voided, LANE_VOIDED_PER_SESSION_MAX);
+    name_voided(talk, stream, 3, voided, LANE_VOIDED_PER_SESSION_MAX - 1);
     talk_expect(talk, "");
 
-    name_voided(talk, stream, 3, &more, 1);
+    name_voided(talk, stream, 4, more, 2);
 
     talk_expect(talk, "end of stream TOO_MANY_REFUSED\n");
     assert_string_equal(
         talk->closed.text,
-        "a commit of session worker 1 names push 7 as refused, when ps 1 keeps the numbers of 1024 "
+        "a commit of session worker 1 names push 8 as refused, when ps 1 keeps the numbers of 1024 "
         "such pushes of that session, the most that it keeps, with those that this commit named "
         "before: say with acked_through, which is 0, up to where the client has heard the answers, "
         "and name no others");
+}
+
+static void a_commit_that_there_is_no_memory_for_says_so(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk), one_more = 7;
+
+    talk->out_of_memory = true;
+    name_voided(talk, stream, 3, &one_more, 1);
+
+    talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
+    assert_string_equal(talk->closed.text, "ps 1 has no memory for a part");
+    talk->out_of_memory = false;
 }
 
 /* What the client is known to have heard of is passed over, and does not count. */
@@ -635,6 +651,7 @@ int main(void)
         talk_test(a_commit_names_no_more_than_a_session_may_have),
         talk_test(a_commit_that_names_more_than_are_kept_is_told_so),
         talk_test(a_commit_that_finds_the_list_full_is_told_which_there_is_no_room_for),
+        talk_test(a_commit_that_there_is_no_memory_for_says_so),
         talk_test(a_commit_may_name_what_was_acknowledged),
         talk_test(a_full_list_is_looked_through_once_for_a_commit),
         talk_test(on_a_new_stream_only_unacknowledged_refusals_are_said_again),

@@ -60,6 +60,22 @@ static const char *wait_in_stats(struct talk *talk)
     return stats->n_waits == 0 ? "" : stats->waits[0];
 }
 
+/* The clock's count before that start is no silence of ps 0, and no sleep. */
+static void a_ps_waits_from_its_start_whatever_its_clock_says_then(void **state)
+{
+    struct talk *const talk = *state;
+    struct lane_config config = talk_config();
+    const struct lane_event start = {.kind = LANE_EVENT_START};
+
+    config.started_us = 1000 * UINT64_C(1000000);
+    talk_make(talk, &config);
+    talk->now_us = config.started_us;
+
+    talk_step(talk, &start);
+
+    assert_non_null(strstr(talk_stats(talk)->waits[0], "gives up in 60 s"));
+}
+
 static void a_ps_that_was_told_only_itself_waits_without_limit(void **state)
 {
     struct talk *const talk = *state;
@@ -302,6 +318,60 @@ static void a_ps_whose_configuration_lists_no_member_waits_for_any(void **state)
         "wait has no limit, so far 3 s");
 }
 
+static void a_ps_looks_for_ps_0_until_a_session_is_opened(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+    assert_true(lane_seeks_ps0(talk->lane));
+    call_from_ps_0(talk);
+    assert_true(lane_seeks_ps0(talk->lane));
+
+    talk_open(talk, 1);
+
+    assert_false(lane_seeks_ps0(talk->lane));
+}
+
+static void a_ps_that_has_given_up_does_not_look_for_ps_0(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+
+    seconds_pass(talk, 61);
+
+    assert_non_null(strstr(talk->text, "exit"));
+    assert_false(lane_seeks_ps0(talk->lane));
+}
+
+/* Though nothing but itself is in its configuration. */
+static void a_ps_that_was_called_once_gives_up_when_ps_0_is_silent(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 0);
+    seconds_pass(talk, 100);
+    assert_null(strstr(talk->text, "exit"));
+
+    call_from_ps_0(talk);
+    seconds_pass(talk, 61);
+
+    assert_non_null(strstr(talk->text, "exit 138 STATE_LOST\n"));
+}
+
+static void the_first_call_of_ps_0_is_a_sign_of_life(void **state)
+{
+    struct talk *const talk = *state;
+
+    begin_uncalled(talk, 2);
+    seconds_pass(talk, 59);
+    call_from_ps_0(talk);
+
+    seconds_pass(talk, 5);
+
+    assert_null(strstr(talk->text, "exit"));
+}
+
 /* ---- the same in the statistics ---- */
 
 static void a_ps_that_nobody_has_called_says_so_in_its_statistics(void **state)
@@ -321,12 +391,17 @@ static void a_ps_without_workers_names_them_in_its_statistics(void **state)
     struct talk *const talk = *state;
 
     begin_uncalled(talk, 2);
+    probe(talk, "refused", 0, 0, NULL); /* ps 0 was not there yet */
     call_from_ps_0(talk);
     seconds_pass(talk, 3);
 
     assert_string_equal(
         wait_in_stats(talk),
         "ps 1 waits for the first join, of chief 0, worker 3; this wait has no limit, so far 3 s");
+    probe(talk, "refused", 0, 0, NULL); /* it calls from elsewhere */
+    call_from_ps_0(talk);
+    assert_non_null(
+        strstr(wait_in_stats(talk), "its listed address h0:1 does not answer (refused)"));
 }
 
 static void a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks(void **state)
@@ -500,6 +575,7 @@ static void a_refused_part_that_waits_says_that_it_was_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        talk_test(a_ps_waits_from_its_start_whatever_its_clock_says_then),
         talk_test(a_ps_that_was_told_only_itself_waits_without_limit),
         talk_test(a_ps_that_ps_0_never_calls_says_when_it_gives_up_and_that_nobody_called),
         talk_test(a_wait_for_the_call_of_ps_0_says_who_answers_at_its_address),
@@ -510,6 +586,10 @@ int main(void)
         talk_test(a_wait_for_a_join_says_that_ps_0s_address_does_not_lead_to_ps_0),
         talk_test(localhost_beside_other_hosts_is_what_to_correct),
         talk_test(a_ps_that_was_called_names_the_members_that_have_not_joined),
+        talk_test(a_ps_looks_for_ps_0_until_a_session_is_opened),
+        talk_test(a_ps_that_has_given_up_does_not_look_for_ps_0),
+        talk_test(a_ps_that_was_called_once_gives_up_when_ps_0_is_silent),
+        talk_test(the_first_call_of_ps_0_is_a_sign_of_life),
         talk_test(a_ps_that_nobody_has_called_says_so_in_its_statistics),
         talk_test(a_ps_without_workers_names_them_in_its_statistics),
         talk_test(a_ps_whose_ps_0_is_silent_says_so_in_its_statistics_until_it_speaks),
