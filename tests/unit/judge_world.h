@@ -3,7 +3,8 @@
  * calls, what it says in a transcript.
  *
  * The world has a clock that stands still until it is told, and a few ps that answer orders when
- * they are let; world_settle_down lets everything that is on its way arrive. Orders but signs of
+ * they are let; world_settle_down lets everything that is on its way arrive. What the judge records
+ * is on disk at once, and the judge that is made of it in the end is the same. Orders but signs of
  * life, answers and ps 0's exit become lines of the transcript. Calls and sessions have numbers in
  * the order in which they were made, and in which they are first heard of:
  *
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 #include "judge.h"
+#include "judge_written.h"
 #include "replaced.h"
 
 #define WORLD_PS_MAX 4
@@ -130,6 +132,8 @@ struct world {
     uint64_t takes;       /* of memory by the judge, … */
     uint64_t bad_take;    /* … of which this one fails, from 1 */
     struct judge *judge;
+    struct written written; /* its records, … */
+    uint64_t on_disk;       /* … of which so many are there: all, after each event */
     uint64_t now_us;
     uint64_t wake_us; /* the earliest tick that the judge has asked for and not had */
     uint64_t cpu_us;  /* that the driver says with each tick */
