@@ -359,6 +359,24 @@ static void check_meetings(const struct sums *sums)
     check_same(sums->check, sums->judge->meeting_count, listed, "ends of rounds", "the judge");
 }
 
+/* ---- the run's end ---- */
+
+/* It was told to all who waited, and nobody waits since. */
+static void check_end(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+
+    if (!judge_run_is_over(judge))
+        return;
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        if (session->join_call != 0 || session->leave_call != 0 ||
+            session->state == JUDGE_SESSION_WAITING)
+            check_object(sums->check, "%s waits, and the run is over", session->label);
+    if (judge->calls.first != NULL || judge->waiting.first != NULL)
+        check_object(sums->check, "a call waits, and the run is over");
+}
+
 /* Between two steps nothing is left to be recorded, and answers wait in the order of their
  * records. */
 static void check_records(const struct sums *sums)
@@ -398,5 +416,6 @@ void judge_check(const struct judge *judge, struct check *check)
     check_calls(&sums);
     check_barriers(&sums);
     check_meetings(&sums);
+    check_end(&sums);
     check_records(&sums);
 }

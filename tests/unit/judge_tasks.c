@@ -270,20 +270,23 @@ static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **sta
 static void the_last_line_counts_who_left_as_done_and_names_who_was_lost(void **state)
 {
     (void)state;
-    struct world *world = world_new(1, 4); /* given */
+    struct world *world = world_new(1, 5); /* given */
 
     world_joined(world, "worker", 1, 60);
     const uint32_t undone = world_joined(world, "worker", 3, 61);
+    const uint32_t late = world_joined(world, "worker", 4, 62);
     come_and_go(world, 0, true);
     come_and_go(world, 2, true);
     world_leave(world, undone, false);
     world_settle_down(world);
 
-    world_pass(world, 22 * SECOND); /* when */
+    world_pass(world, 12 * SECOND); /* when */
+    world_leave(world, late, true); /* its lease is over */
+    world_pass(world, 10 * SECOND);
 
     assert_true(world_logged(
         world,
-        "run ends with code 0: no worker has been in the run for 10 s, 2 have left as done; lost: "
+        "run ends with code 0: no worker has been in the run for 10 s, 3 have left as done; lost: "
         "worker 1\n")); /* then */
     world_free(world);
 }

@@ -42,8 +42,17 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
         to->told[to->told_count++] = kept;
 }
 
-static void keep_join(struct world_answer *kept, const wire_join_reply *reply)
+/* It is told of every rule that its client has to go by. */
+static void
+keep_join(const struct lane_config *config, struct world_answer *kept, const wire_join_reply *reply)
 {
+    assert_int_equal(
+        reply->on_loss, config->loss_fails ? SUMAC__V1__ON_LOSS__ON_LOSS_FAIL
+                                           : SUMAC__V1__ON_LOSS__ON_LOSS_CONTINUE);
+    assert_int_equal(reply->step_quorum, config->step_quorum);
+    assert_int_equal(reply->step_deadline_ms, config->step_deadline_ms);
+    assert_int_equal(reply->lease_ms, config->lease_ms);
+    assert_int_equal(reply->ps_lost_ms, config->ps_lost_ms);
     memcpy(kept->session_id, reply->session_id.data, 16);
     kept->cluster_id = reply->cluster_id;
 }
@@ -70,7 +79,7 @@ static void keep_answer(struct world *world, const struct judge_effect *effect)
     }
     const wire_type *type = effect->reply->descriptor;
     if (type == &sumac__v1__join_reply__descriptor)
-        keep_join(kept, (const wire_join_reply *)effect->reply);
+        keep_join(&world->config, kept, (const wire_join_reply *)effect->reply);
     if (type == &sumac__v1__create_reply__descriptor)
         keep_create(kept, (const wire_create_reply *)effect->reply);
 }
