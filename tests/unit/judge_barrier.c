@@ -463,7 +463,8 @@ static void where_nobody_lists_the_members_a_barrier_of_all_is_refused(void **st
     (void)state;
     struct world *world = world_new(1, 0);
 
-    (void)join_naming(world, 0, 2, true); /* a list that may lack some */
+    (void)join_naming(world, 0, 2, true);  /* a list that may lack some */
+    (void)join_naming(world, 1, 0, false); /* and none */
     world_settle_down(world);
     world_forget(world);
     come(world, 1, 0);

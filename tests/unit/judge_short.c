@@ -210,11 +210,111 @@ static void a_judge_that_there_is_no_memory_for_is_none(void **state)
     assert_in_range(bad, 3, 1000);
 }
 
+/* Worker 0 leaves, and ps 1 has no memory for that; by now it has. */
+static struct world *ps_1_was_short(void)
+{
+    struct world *world = world_of_two();
+
+    (void)world_joined(world, "worker", 0, 1);
+    world->ps[1].out_of_memory = true;
+    (void)world_leave(world, 1, false);
+    world_settle_down(world);
+    world->ps[1].out_of_memory = false;
+    world_forget(world);
+    return world;
+}
+
+static void of_two_ps_that_were_short_only_the_one_that_still_is_is_asked_again(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two(); /* given */
+
+    (void)world_joined(world, "worker", 0, 1);
+    world->ps[0].out_of_memory = world->ps[1].out_of_memory = true;
+    (void)world_leave(world, 1, false);
+    world_settle_down(world);
+
+    world->ps[1].out_of_memory = false; /* when */
+    world_pass(world, 2 * SECOND);
+    world_forget(world);
+    world_pass(world, 2 * SECOND);
+
+    world_expect(world, "ps 0, 0: close 1: it has left\n"); /* then */
+    world_free(world);
+}
+
+static void a_ps_that_is_asked_again_is_asked_once_a_second(void **state)
+{
+    (void)state;
+    struct world *world = ps_1_was_short();
+
+    world->ps[1].mute = true;
+    world_pass(world, 3 * SECOND);
+
+    world_expect(world, "ps 1, 1, 1: close 1: it has left\n");
+    world_free(world);
+}
+
+/* What it is to do again is not given before what it has not done yet. */
+static void
+a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two(); /* given */
+
+    (void)world_joined(world, "worker", 0, 1);
+    world->ps[1].never_opens = true;
+    (void)world_join(world, NULL, 0, 2);
+    world->ps[1].out_of_memory = true;
+    (void)world_leave(world, 1, false);
+    world_settle_down(world);
+    world->ps[1].never_opens = world->ps[1].out_of_memory = false;
+    world_down(world, 1);
+    world->ps[1].silent = true;
+    world_up(world, 1);
+    world_sleep(world, SECOND);
+    world_forget(world);
+
+    world->ps[1].silent = false; /* when */
+    world_settle_down(world);
+
+    assert_non_null(strstr(world->text, "ps 1: open 2\nps 1: close 1")); /* then */
+    assert_non_null(strstr(world->text, "2: joined 2"));
+    world_free(world);
+}
+
+/* Each settle waits for a ps of its own. */
+static void who_waits_for_memory_names_the_ps_that_lacks_it(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 2);
+
+    world_all_up(world);
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t joined = world_joined(world, "worker", i, i + 1);
+        world->ps[i + 1].out_of_memory = true;
+        (void)world_leave(world, joined, false);
+        world_settle_down(world);
+        world->ps[i + 1].out_of_memory = false;
+    }
+
+    assert_true(
+        world_waits(world, "settle of worker 0 waits for memory for what was refused, as ps 1 at"));
+    assert_true(
+        world_waits(world, "settle of worker 1 waits for memory for what was refused, as ps 2 at"));
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whichever_place_in_memory_there_is_none_for_all_that_was_called_is_done),
         cmocka_unit_test(a_judge_that_there_is_no_memory_for_is_none),
+        cmocka_unit_test(of_two_ps_that_were_short_only_the_one_that_still_is_is_asked_again),
+        cmocka_unit_test(a_ps_that_is_asked_again_is_asked_once_a_second),
+        cmocka_unit_test(
+            a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on),
+        cmocka_unit_test(who_waits_for_memory_names_the_ps_that_lacks_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
