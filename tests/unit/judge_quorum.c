@@ -462,12 +462,12 @@ static void steps_before_a_later_members_first_are_taken_with_nothing(void **sta
     world_settle_down(world);
     world_forget(world);
     world_joined(world, "worker", 0, 4);
+    world_joined(world, "worker", 1, 6);
     world_joined(world, NULL, 0, 5); /* who is no member changes nothing */
     world_settle_down(world);
     assert_non_null(strstr(world->text, "count 4 from step 3 on"));
     assert_int_equal(world_told(world, 1, ORDER_TAKE)->final, 1);
     assert_int_equal(world_told(world, 1, ORDER_TAKE)->taken_count, 0);
-    world_joined(world, "worker", 1, 6);
     come(world, 4, 3, false); /* one of the two */
 
     over(world, 1);

@@ -470,6 +470,7 @@ static void ps_that_a_join_has_named_are_in_the_records(void **state)
     desk->config.incarnation++;
     desk_begin_again(desk);
     assert_int_equal(desk->judge->peers[0].incarnation, desk->config.incarnation);
+    assert_string_equal(desk->judge->peers[1].address, "h1:1");
 }
 
 static void report_assigned(struct desk *desk, uint64_t variable_id)

@@ -167,6 +167,7 @@ static bool work_without(enum shortage what, uint64_t bad, uint32_t *lost, uint6
     if (goes_on)
         look_at_what_is_kept(world, bad, kept_bytes);
     look_at_what_was_told(world);
+    assert_true(!goes_on || world_told(world, 1, ORDER_FIRST_STEP) != NULL);
     *lost += !goes_on;
     const uint64_t taken = what == MEMORY ? world->takes : what == POOL ? pools.count : maps.count;
     pools.bad = maps.bad = 0;

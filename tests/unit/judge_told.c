@@ -24,6 +24,8 @@ static void keep_hello(struct world_order *kept, const wire_peer_hello *hello)
     kept->members = hello->n_members;
     kept->initial = hello->step_members;
     kept->final = hello->quorum;
+    kept->members_partial = hello->members_partial;
+    (void)snprintf(kept->host, sizeof kept->host, "%s", hello->identity->host);
     kept->plugin_functions = hello->n_plugin_functions;
     if (hello->n_plugin_functions > 0) {
         const wire_plugin_function *const first = hello->plugin_functions[0];

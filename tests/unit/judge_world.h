@@ -76,6 +76,8 @@ struct world_order {
     uint32_t index;
     uint64_t cluster_id, coordinator_incarnation, coordinator_secret;
     uint64_t incarnations[WORLD_PS_MAX];
+    bool members_partial;
+    char host[64];
     size_t plugin_functions; /* of a hello, with the first one's name and plug-in as text, … */
     uint64_t digest;         /* … and this */
     uint32_t exit_code;
