@@ -180,6 +180,29 @@ a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke(void
     world_free(world);
 }
 
+/* It has most likely ended, too. */
+static void where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 1);
+
+    world_all_up(world);
+    world->ps[1].never_ends = true;
+    world_ended(world, 2, SUMAC_REASON_STATE_LOST, NULL); /* it did not say why */
+    world_settle_down(world);
+    assert_false(world->exited);
+
+    world_down(world, 1);
+    world_pass(world, SECOND);
+
+    assert_true(world->exited);
+    assert_string_equal(
+        world->exit_error.text,
+        "ps 2 at h2:1 has ended and its state with it: it did not say why; start the whole run "
+        "again, ps and workers");
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +214,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_there_was_not_or_that_the_end_closes_is_not_lost),
         cmocka_unit_test(a_report_before_the_hello_greets_nobody),
         cmocka_unit_test(a_ps_that_ended_and_came_back_is_waited_for_at_the_end),
+        cmocka_unit_test(where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for),
         cmocka_unit_test(
             a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke),
     };

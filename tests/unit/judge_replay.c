@@ -645,9 +645,16 @@ static void who_begins_again_takes_no_silence_before_that_from_anybody(void **st
     struct desk *const desk = *state;
 
     desk_begin(desk);
+    desk_begin_again(desk);
+    assert_int_equal(desk->judge->first_join_us, 0); /* no member has come */
+    desk_settle_down(desk);
     desk_joined(desk, 1);
     desk->now_us += UINT64_C(3600) * 1000000;
     desk_begin_again(desk);
+    const struct judge *const judge = desk->judge;
+    assert_int_not_equal(judge->first_join_us, 0);
+    assert_int_equal(judge->sessions.first->joined_us, judge->first_join_us);
+    assert_int_equal(judge->sessions.first->settling_us, judge->first_join_us);
     desk_settle_down(desk);
     desk->text[0] = '\0';
 
