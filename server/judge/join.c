@@ -167,7 +167,7 @@ static void number_initial(struct judge *judge, struct judge_session *session)
     if (session->task->joined || judge->initials >= judge_step_members(judge))
         return;
     session->initial = ++judge->initials;
-    session->first_step = 1; /* whoever is a new member changes the cluster's row, too */
+    session->first_step = 1; /* add_member changes the cluster's row */
 }
 
 static void open_session(struct judge *judge, struct judge_session *session)

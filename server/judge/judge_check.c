@@ -361,7 +361,7 @@ static void check_meetings(const struct sums *sums)
 
 /* ---- the run's end ---- */
 
-/* It was told to all who waited, and nobody waits since. */
+/* Every call that waited was answered with it, and no other call waits. */
 static void check_end(const struct sums *sums)
 {
     const struct judge *judge = sums->judge;

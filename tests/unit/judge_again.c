@@ -59,7 +59,7 @@ static bool go_on(struct desk *desk, uint64_t *acts)
     return true;
 }
 
-/* One that ends after so many acts. False: all is done before. */
+/* ps 0 ends after this number of acts. False: all is done before. */
 static bool work_and_end_after(uint64_t acts)
 {
     void *state = NULL;

@@ -19,7 +19,7 @@ struct desk {
     struct judge *judge;
     uint64_t now_us, calls, drawn;
     struct written written; /* the records, … */
-    uint64_t on_disk;       /* … of which so many are there */
+    uint64_t on_disk;       /* … up to this one on disk */
     uint64_t orders[64];    /* numbers of those that are not obeyed yet */
     bool closes[64];        /* they ask where a session stands */
     uint32_t order_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_late.c -- answers and calls that come late, or out of their order: nobody is answered
- * twice, and nothing is done twice. */
+/* judge_late.c -- answers and calls that come late, or out of their order: no call is answered
+ * twice, and no order is given again in vain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static void a_settle_that_outlasts_the_run_answers_nobody_again(void **state)
     for (size_t i = 0; i < 2; i++) /* when: it is to be decided, … */
         world_report_answer(world, 1, closes[i]);
     world_report_answer(
-        world, 1, world_told(world, 1, ORDER_END)->number); /* … and the end is told */
+        world, 1, world_told(world, 1, ORDER_END)->number); /* … and the END is answered */
     world_settle_down(world);
 
     assert_true(world->exited); /* then */
@@ -117,7 +117,7 @@ static void a_leave_said_again_after_the_run_is_answered_as_before(void **state)
     world_free(world);
 }
 
-/* It has no session yet: whoever asks has guessed its id. */
+/* It has no session yet: the caller has guessed its id. */
 static void a_session_that_waits_for_a_ps_is_not_left(void **state)
 {
     (void)state;

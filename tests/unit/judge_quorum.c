@@ -269,7 +269,7 @@ static void a_settled_session_is_remembered_while_a_step_needs_it(void **state)
     world_free(world);
 }
 
-/* The ps is told the same, although others have been settled since. */
+/* The list is the same, although other sessions have been settled since. */
 static void a_step_that_a_ps_is_told_again_is_of_the_same_sessions(void **state)
 {
     (void)state;

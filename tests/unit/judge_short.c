@@ -145,7 +145,8 @@ static void look_at_what_was_told(const struct world *world)
     }
 }
 
-/* Two workers' work, of which number `bad` of these fails; 0: none. False: there are not so many.
+/* Two workers' work, of which number `bad` of these fails; 0: none. False: fewer than that are
+ * taken.
  */
 static bool work_without(enum shortage what, uint64_t bad, uint32_t *lost, uint64_t *kept_bytes)
 {
@@ -256,7 +257,7 @@ static void a_ps_that_is_asked_again_is_asked_once_a_second(void **state)
     world_free(world);
 }
 
-/* What it is to do again is not given before what it has not done yet. */
+/* A repeated order does not overtake an earlier one. */
 static void
 a_ps_that_is_asked_again_as_it_comes_back_gets_its_orders_from_the_first_on(void **state)
 {

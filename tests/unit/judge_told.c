@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_told.c -- what a ps of a judge's world is told (judge_world.h). */
+/* judge_told.c -- an order to a ps of a judge's world (judge_world.h). */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +50,7 @@ static void keep_meet(struct world_order *kept, const wire_meeting_end *end)
         end->message);
 }
 
-/* What is said of a session once it is open. Returns whose. */
+/* An order about an open session. Returns the session's id. */
 static const wire_bytes *keep_end(struct world_order *kept, const wire_peer_order *order)
 {
     if (order->first_step != NULL) {

@@ -42,7 +42,7 @@ static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *
         to->told[to->told_count++] = kept;
 }
 
-/* It is told of every rule that its client has to go by. */
+/* The reply has every rule that binds its client. */
 static void
 keep_join(const struct lane_config *config, struct world_answer *kept, const wire_join_reply *reply)
 {

@@ -135,7 +135,7 @@ struct world {
     uint64_t bad_take;    /* … of which this one fails, from 1 */
     struct judge *judge;
     struct written written; /* its records, … */
-    uint64_t on_disk;       /* … of which so many are there: all, after each event */
+    uint64_t on_disk;       /* … up to this one on disk: all, after each event */
     uint64_t now_us;
     uint64_t wake_us; /* the earliest tick that the judge has asked for and not had */
     uint64_t cpu_us;  /* that the driver says with each tick */
