@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* judge_again.c -- whenever ps 0 ends and begins again with its records, whoever waits for an
- * answer calls again, and it is done. */
+/* judge_again.c -- ps 0 ends after each act in turn, and begins again with its records: a client
+ * that waits for an answer calls again, and the call is done. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
