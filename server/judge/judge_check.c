@@ -240,6 +240,16 @@ static void check_catalogue(const struct sums *sums)
         sums->check, judge->variables_by_name.count, named, "variables by name", "the judge");
 }
 
+/* Is it in the list of the variable that it waits for? */
+static bool is_listed(const struct judge_call *call)
+{
+    const struct judge_call *at = call->variable->waiting.first;
+
+    while (at != NULL && at != call)
+        at = at->of_variable.next;
+    return at != NULL;
+}
+
 static void check_calls(const struct sums *sums)
 {
     const struct judge *judge = sums->judge;
@@ -257,6 +267,10 @@ static void check_calls(const struct sums *sums)
                 sums->check, "a call waits for a variable, or of a session, that is forgotten");
             return;
         }
+        if (!is_listed(call))
+            check_object(
+                sums->check, "a call waits for %.200s, which does not know it",
+                call->variable->name);
         if ((call->kind == JUDGE_CALL_DELETE) != (call->variable->state == JUDGE_VARIABLE_DELETING))
             check_object(
                 sums->check, "a %s of %.200s waits, which is %sdeleted",
