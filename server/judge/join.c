@@ -371,7 +371,6 @@ note_replaced(const struct judge *judge, struct judge_session *session, struct j
     (void)text_print(session->replaced.host, sizeof session->replaced.host, "%s", other->host);
 }
 
-/* Its row changes as it is opened. A judge that begins again before that hears the same again. */
 void judge_join_replaced_lives(struct judge *judge, const struct judge_session *replaced)
 {
     assert(replaced->state == JUDGE_SESSION_CLOSING);
@@ -380,6 +379,7 @@ void judge_join_replaced_lives(struct judge *judge, const struct judge_session *
         if (!is_earlier(replaced, session) || session->replaced.attempt != replaced->attempt)
             continue;
         session->replaced.alive = session->replaced.silent_ms <= judge->config->lease_ms;
+        judge_session_changed(judge, session);
     }
 }
 

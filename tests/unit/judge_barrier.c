@@ -444,6 +444,8 @@ static void all_barriers_that_a_session_waits_at_end_for_it_with_the_session(voi
     for (int i = 0; i < 2; i++)
         (void)world_come(
             world, 1, &(struct world_arrival){.name = names[i], .round = 1, .workers = workers});
+    assert_true(world_waits(world, "of barrier \"first\" waits for worker 1"));
+    assert_true(world_waits(world, "of barrier \"second\" waits for worker 1"));
     world_leave(world, 1, false);
     world_settle_down(world);
 

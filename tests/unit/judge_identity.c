@@ -276,6 +276,7 @@ static void the_present_one_stays_no_longer_than_its_lease(void **state)
     world_pass(world, 12 * SECOND);
 
     assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 9), SUMAC_OK);
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 10), SUMAC_OK); /* as before */
     world_free(world);
 }
 

@@ -174,6 +174,41 @@ static void a_replaced_join_is_said_to_live_if_its_client_waits_and_else_not(voi
     }
 }
 
+/* The ps have yet to forget it. */
+static void a_session_that_is_being_closed_has_its_place_until_it_is_settled(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 0);
+
+    world->config.sessions_max = 2; /* given */
+    world_begin(world);
+    world_all_up(world);
+    (void)world_joined(world, "worker", 0, 1);
+    const uint32_t leaves = world_joined(world, "worker", 1, 2);
+    world->ps[1].mute = true;
+    (void)world_leave(world, leaves, false);
+    world_settle_down(world);
+
+    const uint64_t third = world_join(world, "worker", 2, 3); /* when */
+
+    assert_int_equal(world_answer(world, third)->reason, SUMAC_REASON_TOO_MANY_SESSIONS); /* then */
+    world_free(world);
+}
+
+/* Its records are of the same number of observers, whichever of them is written last. */
+static void observers_are_counted_on_though_an_earlier_one_leaves_later(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+    const uint32_t first = world_joined(world, NULL, 0, 1);
+
+    (void)world_joined(world, NULL, 0, 2);
+    world_leave(world, first, false);
+    world_settle_down(world);
+
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +218,8 @@ int main(void)
         cmocka_unit_test(a_leave_said_again_after_the_run_is_answered_as_before),
         cmocka_unit_test(a_session_that_waits_for_a_ps_is_not_left),
         cmocka_unit_test(a_worker_that_often_leaves_is_nobody_who_was_replaced),
+        cmocka_unit_test(a_session_that_is_being_closed_has_its_place_until_it_is_settled),
+        cmocka_unit_test(observers_are_counted_on_though_an_earlier_one_leaves_later),
         cmocka_unit_test(a_replaced_join_is_said_to_live_if_its_client_waits_and_else_not),
     };
 

@@ -203,6 +203,21 @@ static void where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for(void **
     world_free(world);
 }
 
+static void every_ps_that_is_missing_is_named(void **state)
+{
+    (void)state;
+    struct world *world = world_new(3, 1);
+
+    (void)world_join(world, "worker", 0, 1);
+    world_pass(world, 6 * SECOND);
+
+    assert_true(world_waits(world, "ps 0 waits for ps 1 at h1:1"));
+    assert_true(world_waits(world, "ps 0 waits for ps 2 at h2:1"));
+    assert_true(world_logged(world, "ps 0 waits for ps 1 at h1:1"));
+    assert_true(world_logged(world, "ps 0 waits for ps 2 at h2:1"));
+    world_free(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_stream_that_there_was_not_or_that_the_end_closes_is_not_lost),
         cmocka_unit_test(a_report_before_the_hello_greets_nobody),
         cmocka_unit_test(a_ps_that_ended_and_came_back_is_waited_for_at_the_end),
+        cmocka_unit_test(every_ps_that_is_missing_is_named),
         cmocka_unit_test(where_a_ps_is_lost_one_whose_stream_breaks_is_not_waited_for),
         cmocka_unit_test(
             a_ps_that_was_told_the_end_and_is_gone_is_waited_for_since_its_stream_broke),

@@ -103,6 +103,7 @@ struct world_order told_order(const wire_peer_order *order)
         snprintf(kept.text, sizeof kept.text, "%s", order->define->name);
     } else if (order->add_shards != NULL) {
         kept.kind = ORDER_ADD_SHARDS;
+        assert_false(order->add_shards->variable->published);
         kept.variable_id = order->add_shards->variable->variable_id;
         snprintf(kept.text, sizeof kept.text, "%s", order->add_shards->variable->name);
     } else if (order->publish != NULL) {
