@@ -108,6 +108,28 @@ static void the_task_that_left_first_is_forgotten_first(void **state)
     world_free(world);
 }
 
+/* It left before all others, and has a session again: the second visitor gives its place. */
+static void a_task_that_has_come_back_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+
+    world->holds_orders = true; /* given */
+    come_and_go(world, VISITOR, false);
+    world_pass(world, 1000);
+    const uint32_t back = world_joined(world, "worker", VISITOR, 1);
+    world->answer_count = 0;
+    come_and_go_all(world, VISITOR + 1, TASKS_MAX - 1);
+
+    world_joined(world, "worker", 0, 2); /* when */
+
+    assert_non_null(
+        strstr(world->text, "attempt 2 of 1 ps")); /* then: one more than the second's */
+    world_leave(world, back, false);
+    world_settle_down(world);
+    world_free(world);
+}
+
 /* Its client was cut off: it may come back, and is told how its session ended. */
 static void a_task_that_lost_its_session_without_leaving_is_not_forgotten(void **state)
 {
@@ -297,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_task_that_has_left_gives_its_place_to_a_new_one),
         cmocka_unit_test(attempts_of_a_task_that_was_forgotten_go_up),
         cmocka_unit_test(the_task_that_left_first_is_forgotten_first),
+        cmocka_unit_test(a_task_that_has_come_back_is_not_forgotten),
         cmocka_unit_test(a_task_that_lost_its_session_without_leaving_is_not_forgotten),
         cmocka_unit_test(a_task_whose_leave_may_be_said_again_is_not_forgotten),
         cmocka_unit_test(a_run_that_has_forgotten_who_was_done_ends_well),
