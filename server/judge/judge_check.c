@@ -240,14 +240,21 @@ static void check_catalogue(const struct sums *sums)
         sums->check, judge->variables_by_name.count, named, "variables by name", "the judge");
 }
 
-/* Is it in the list of the variable that it waits for? */
-static bool is_listed(const struct judge_call *call)
+/* Each call is in the list of the variable that it waits for. */
+static void check_waiting(const struct sums *sums)
 {
-    const struct judge_call *at = call->variable->waiting.first;
+    uint64_t waiting = 0, listed = 0;
 
-    while (at != NULL && at != call)
-        at = at->of_variable.next;
-    return at != NULL;
+    for (const struct judge_call *call = sums->judge->calls.first; call != NULL;
+         call = call->in_judge.next)
+        waiting += call->variable != NULL;
+    for (const struct judge_variable *variable = sums->judge->variables.first; variable != NULL;
+         variable = variable->in_judge.next)
+        for (const struct judge_call *call = variable->waiting.first;
+             call != NULL && call->variable == variable && listed <= waiting;
+             call = call->of_variable.next)
+            listed++;
+    check_same(sums->check, waiting, listed, "calls that wait for variables", "the judge");
 }
 
 static void check_calls(const struct sums *sums)
@@ -267,10 +274,6 @@ static void check_calls(const struct sums *sums)
                 sums->check, "a call waits for a variable, or of a session, that is forgotten");
             return;
         }
-        if (!is_listed(call))
-            check_object(
-                sums->check, "a call waits for %.200s, which does not know it",
-                call->variable->name);
         if ((call->kind == JUDGE_CALL_DELETE) != (call->variable->state == JUDGE_VARIABLE_DELETING))
             check_object(
                 sums->check, "a %s of %.200s waits, which is %sdeleted",
@@ -278,6 +281,7 @@ static void check_calls(const struct sums *sums)
                 call->kind == JUDGE_CALL_DELETE ? "not being " : "");
     }
     check_same(sums->check, judge->calls_pool.used, count, "calls that wait", "the judge");
+    check_waiting(sums);
 }
 
 /* ---- barriers ---- */
