@@ -309,7 +309,6 @@ static enum sumac_status make(
             error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps 0 has no memory for barrier \"%.100s\" of %u tasks", request->name, count);
     barrier->of_all = of_all;
-    barrier->round = request->round > 0 ? request->round - 1 : 0;
     if (of_all)
         fill_with_members(judge, barrier->places, NULL);
     for (uint32_t i = 0; i < request->n_tasks; i++)
@@ -480,8 +479,8 @@ static void come(
 }
 
 /* No round of it has ended since ps 0 knows the name, which it may have known before: somebody who
- * has heard of more rounds than those who came says so. They ask again, each for the round it
- * means. */
+ * has heard of more rounds than those who came says so, and comes. They ask again, each for the
+ * round it means. */
 static void count_on_from(struct judge *judge, struct judge_barrier *barrier, uint64_t round)
 {
     assert(!barrier->end_known);
@@ -499,7 +498,6 @@ static void count_on_from(struct judge *judge, struct judge_barrier *barrier, ui
     barrier->round = round - 1;
     barrier->come_count = 0;
     barrier->open = false;
-    judge_barrier_changed(judge, barrier);
 }
 
 /* False: the call was answered, or failed. */

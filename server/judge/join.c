@@ -167,8 +167,7 @@ static void number_initial(struct judge *judge, struct judge_session *session)
     if (session->task->joined || judge->initials >= judge_step_members(judge))
         return;
     session->initial = ++judge->initials;
-    session->first_step = 1;
-    judge_cluster_changed(judge);
+    session->first_step = 1; /* add_member changes the cluster's row */
 }
 
 static void open_session(struct judge *judge, struct judge_session *session)
@@ -177,7 +176,6 @@ static void open_session(struct judge *judge, struct judge_session *session)
     assert(session->orders == 0);
     assert(judge->phase == JUDGE_RUNNING);
     session->state = JUDGE_SESSION_OPENING;
-    session->heard_us = judge->now_us;
     if (session->task != NULL) {
         number_initial(judge, session);
         session->task->joined = true;
@@ -376,8 +374,6 @@ note_replaced(const struct judge *judge, struct judge_session *session, struct j
 void judge_join_replaced_lives(struct judge *judge, const struct judge_session *replaced)
 {
     assert(replaced->state == JUDGE_SESSION_CLOSING);
-    if (replaced->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT)
-        return;
     for (struct judge_session *session = judge->sessions.first; session != NULL;
          session = session->in_judge.next) {
         if (!is_earlier(replaced, session) || session->replaced.attempt != replaced->attempt)

@@ -240,6 +240,23 @@ static void check_catalogue(const struct sums *sums)
         sums->check, judge->variables_by_name.count, named, "variables by name", "the judge");
 }
 
+/* Each call is in the list of the variable that it waits for. */
+static void check_waiting(const struct sums *sums)
+{
+    uint64_t waiting = 0, listed = 0;
+
+    for (const struct judge_call *call = sums->judge->calls.first; call != NULL;
+         call = call->in_judge.next)
+        waiting += call->variable != NULL;
+    for (const struct judge_variable *variable = sums->judge->variables.first; variable != NULL;
+         variable = variable->in_judge.next)
+        for (const struct judge_call *call = variable->waiting.first;
+             call != NULL && call->variable == variable && listed <= waiting;
+             call = call->of_variable.next)
+            listed++;
+    check_same(sums->check, waiting, listed, "calls that wait for variables", "the judge");
+}
+
 static void check_calls(const struct sums *sums)
 {
     const struct judge *judge = sums->judge;
@@ -264,6 +281,7 @@ static void check_calls(const struct sums *sums)
                 call->kind == JUDGE_CALL_DELETE ? "not being " : "");
     }
     check_same(sums->check, judge->calls_pool.used, count, "calls that wait", "the judge");
+    check_waiting(sums);
 }
 
 /* ---- barriers ---- */
@@ -359,6 +377,24 @@ static void check_meetings(const struct sums *sums)
     check_same(sums->check, sums->judge->meeting_count, listed, "ends of rounds", "the judge");
 }
 
+/* ---- the run's end ---- */
+
+/* Every call that waited was answered with it, and no other call waits. */
+static void check_end(const struct sums *sums)
+{
+    const struct judge *judge = sums->judge;
+
+    if (!judge_run_is_over(judge))
+        return;
+    for (const struct judge_session *session = judge->sessions.first; session != NULL;
+         session = session->in_judge.next)
+        if (session->join_call != 0 || session->leave_call != 0 ||
+            session->state == JUDGE_SESSION_WAITING)
+            check_object(sums->check, "%s waits, and the run is over", session->label);
+    if (judge->calls.first != NULL || judge->waiting.first != NULL)
+        check_object(sums->check, "a call waits, and the run is over");
+}
+
 /* Between two steps nothing is left to be recorded, and answers wait in the order of their
  * records. */
 static void check_records(const struct sums *sums)
@@ -398,5 +434,6 @@ void judge_check(const struct judge *judge, struct check *check)
     check_calls(&sums);
     check_barriers(&sums);
     check_meetings(&sums);
+    check_end(&sums);
     check_records(&sums);
 }

@@ -262,7 +262,6 @@ struct judge_peer {
     uint64_t heard_us;   /* the last report */
     uint64_t alive_us;   /* the last sign of life that it was given */
     uint64_t down_us;    /* when the last stream was lost */
-    uint64_t up_us;      /* when the present stream was opened */
     uint64_t silent_us;  /* since when an answer, or a stream, is missing; 0: nothing is */
     uint32_t unanswered; /* orders given on this stream, hello included */
     bool ended;          /* it ended its last stream as it exited */

@@ -47,7 +47,6 @@ static void dial(struct judge *judge, uint32_t ps)
     effect->ps = ps;
     effect->text = peer->address;
     peer->dialled = true;
-    miss(judge, ps, judge->now_us);
 }
 
 /* ps 0 itself is told of each change of addresses, on the stream that it has. */
@@ -327,9 +326,8 @@ static uint64_t overdue_us(const struct judge *judge, uint32_t ps)
     const struct judge_peer *peer = &judge->peers[ps];
     if (is_self(judge, ps))
         return 0;
-    const uint64_t heard_us = peer->up_us > peer->heard_us ? peer->up_us : peer->heard_us;
-    assert(heard_us <= judge->now_us);
-    const uint64_t quiet_us = peer->up ? judge->now_us - heard_us : 0;
+    assert(peer->heard_us <= judge->now_us);
+    const uint64_t quiet_us = peer->up ? judge->now_us - peer->heard_us : 0;
     const uint64_t silent_us = peer->silent_us == 0 ? 0 : judge->now_us - peer->silent_us;
     return quiet_us > silent_us ? quiet_us : silent_us;
 }
@@ -426,7 +424,6 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
     if (!peer->up) {
         peer->up = true;
         peer->ended = false;
-        peer->up_us = judge->now_us;
         if (peer->trouble_reason == SUMAC_REASON_UNSPECIFIED) /* else it has refused ps 0 */
             set_text(
                 peer->trouble, sizeof peer->trouble,
@@ -434,7 +431,6 @@ void judge_stream_up(struct judge *judge, uint32_t ps)
         peer->hello = 0;
         peer->unanswered = 0;
         peer->next_order = judge_order_next(judge->orders.first, ps);
-        miss(judge, ps, judge->now_us);
     }
     peer->writable = true;
 }

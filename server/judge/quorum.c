@@ -18,12 +18,12 @@
 /* ---- who has come ---- */
 
 /* The last step that it has come to on every ps: one that lacks it would wait for it, whatever the
- * others do. Of one that is settled it is decided. */
+ * others do. Of one that is settled it is decided: what has come somewhere it has made. */
 static uint64_t came_to(const struct judge *judge, const struct judge_session *session)
 {
     assert(session->come_count <= judge->ps_count);
     if (session->state >= JUDGE_SESSION_DECIDING)
-        return session->made_step > session->come_step ? session->made_step : session->come_step;
+        return session->made_step;
     return session->come_count == judge->ps_count ? session->come_step : 0;
 }
 
@@ -210,14 +210,8 @@ bool judge_steps_close_reported(
     if (is_late(judge, session, close) &&
         !judge_voided_add(judge, &session->voided, close->made_sequence))
         return false;
-    if (close->commit_through < session->final)
-        return true;
-    if (close->commit_through > session->final)
-        session->made_step = session->made_sequence = 0;
     if (close->made_step > session->made_step) {
         session->made_step = close->made_step;
-        session->made_sequence = close->made_sequence;
-    } else if (close->made_step == session->made_step && session->made_sequence == 0) {
         session->made_sequence = close->made_sequence;
     }
     return true;

@@ -37,7 +37,7 @@ bool judge_close_reported(
 {
     assert(report->status == 0);
     const wire_close_report *close = report->close_report;
-    if (close == NULL || session->state != JUDGE_SESSION_CLOSING)
+    if (close == NULL)
         return true;
     if (!judge_steps_close_reported(judge, session, close))
         return false;

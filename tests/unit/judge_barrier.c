@@ -389,6 +389,84 @@ static void a_task_of_another_job_is_refused_and_the_chief_comes_first(void **st
     world_expect(world, "");
     assert_true(
         world_waits(world, "round 1 of barrier \"mixed\" waits for worker 0, never heard from"));
+    const uint32_t worker = world_joined(world, "worker", 0, 2);
+    world_forget(world);
+    request.session_id = (wire_bytes){16, world->sessions[worker - 1]};
+    request.n_tasks = 1; /* the chief alone */
+    world_ask(world, LANE_CALL_BARRIER, &request.base);
+    world_expect_answer(
+        world,
+        "INVALID_ARGUMENT MALFORMED worker 0 comes to barrier \"mixed\", which it says is of "
+        "chief 0: name it among them");
+    request.tasks = &tasks[1]; /* itself alone */
+    request.name = (char *)"own";
+    world_ask(world, LANE_CALL_BARRIER, &request.base);
+    world_forget(world);
+    request.session_id = (wire_bytes){16, world->sessions[chief - 1]};
+    request.tasks = tasks;
+    world_ask(world, LANE_CALL_BARRIER, &request.base);
+    world_expect_answer(
+        world,
+        "ALREADY_EXISTS ALREADY_EXISTS barrier \"own\" is of worker 0, and this call says of "
+        "chief 0: …");
+    world_free(world);
+}
+
+/* Whoever began with the records of this moment would wait for the same, as long. */
+static void who_has_come_and_until_when_the_others_are_waited_for_is_kept(void **state)
+{
+    (void)state;
+    static const uint32_t workers[] = {0, 1, 2, UINT32_MAX};
+    struct world_arrival arrival = {.name = "epoch", .round = 1, .workers = workers};
+    struct world *world = world_new(1, 3);
+
+    for (uint32_t i = 0; i < 3; i++)
+        (void)world_joined(world, "worker", i, i + 1);
+    world_forget(world);
+    arrival.timeout_ms = 5000;
+    (void)world_come(world, 1, &arrival);
+    arrival.timeout_ms = 60000;
+    (void)world_come(world, 2, &arrival);
+    arrival.timeout_ms = 3000; /* again */
+    (void)world_come(world, 1, &arrival);
+    assert_true(world_waits(world, "2 of 3 tasks have come, it gives up in 3 s"));
+
+    world_free(world);
+}
+
+static void all_barriers_that_a_session_waits_at_end_for_it_with_the_session(void **state)
+{
+    (void)state;
+    static const uint32_t workers[] = {0, 1, UINT32_MAX};
+    static const char *const names[] = {"first", "second"};
+    struct world *world = of_two_joined();
+
+    for (int i = 0; i < 2; i++)
+        (void)world_come(
+            world, 1, &(struct world_arrival){.name = names[i], .round = 1, .workers = workers});
+    assert_true(world_waits(world, "of barrier \"first\" waits for worker 1"));
+    assert_true(world_waits(world, "of barrier \"second\" waits for worker 1"));
+    world_leave(world, 1, false);
+    world_settle_down(world);
+
+    for (uint64_t call = 3; call <= 4; call++)
+        assert_int_equal(world_answer(world, call)->reason, SUMAC_REASON_SESSION_CLOSED);
+    world_free(world);
+}
+
+static void after_sigterm_who_comes_is_refused(void **state)
+{
+    (void)state;
+    struct world *world = of_two_joined();
+
+    world->ps[0].silent = true;
+    world_leave(world, 1, false);
+    world_terminate(world);
+    world_forget(world);
+    come(world, 2, 0);
+
+    world_expect_answer(
+        world, "UNAVAILABLE TERMINATED ps 0 was told to stop and ends every barrier");
     world_free(world);
 }
 
@@ -463,7 +541,8 @@ static void where_nobody_lists_the_members_a_barrier_of_all_is_refused(void **st
     (void)state;
     struct world *world = world_new(1, 0);
 
-    (void)join_naming(world, 0, 2, true); /* a list that may lack some */
+    (void)join_naming(world, 0, 2, true);  /* a list that may lack some */
+    (void)join_naming(world, 1, 0, false); /* and none */
     world_settle_down(world);
     world_forget(world);
     come(world, 1, 0);
@@ -519,11 +598,13 @@ static void members_that_are_listed_later_count_from_the_next_round_on(void **st
     world_expect(world, "3: round 1 passes\n6: round 1 passes\n");
     come(world, 1, 1); /* its answer was lost, and the list has grown */
     world_expect_answer(world, "round 1 passes");
+    come(world, 1, 0);
+    world_expect_answer(world, "round 1 ends FAILED_PRECONDITION ROUND_OVER …");
     come(world, 1, 2);
     come(world, 2, 2);
     world_expect(world, "");
     come(world, 3, 0);
-    world_expect(world, "8: round 2 passes\n9: round 2 passes\n10: round 2 passes\n");
+    world_expect(world, "9: round 2 passes\n10: round 2 passes\n11: round 2 passes\n");
     world_free(world);
 }
 
@@ -632,6 +713,9 @@ int main(void)
         cmocka_unit_test(an_observer_is_refused),
         cmocka_unit_test(tasks_that_cannot_come_or_are_out_of_order_are_refused),
         cmocka_unit_test(a_task_of_another_job_is_refused_and_the_chief_comes_first),
+        cmocka_unit_test(who_has_come_and_until_when_the_others_are_waited_for_is_kept),
+        cmocka_unit_test(all_barriers_that_a_session_waits_at_end_for_it_with_the_session),
+        cmocka_unit_test(after_sigterm_who_comes_is_refused),
         cmocka_unit_test(a_name_that_is_none_is_refused),
         cmocka_unit_test(a_session_that_is_not_known_or_closed_is_told_so),
         cmocka_unit_test(where_nobody_lists_the_members_a_barrier_of_all_is_refused),

@@ -46,24 +46,6 @@ void desk_expect(struct desk *desk, const char *text)
     desk->text[0] = '\0';
 }
 
-static void keep_record(struct desk *desk, const struct judge_effect *effect)
-{
-    size_t bytes = 0;
-
-    assert_true(desk->record_count < DESK_RECORDS_MAX);
-    assert_int_equal(effect->record, desk->record_count + 1);
-    for (uint32_t i = 0; i < effect->body_count; i++)
-        bytes += effect->body[i].bytes;
-    uint8_t *copy = malloc(bytes);
-    assert_non_null(copy);
-    desk->records[desk->record_count++] = (struct span){.data = copy, .bytes = bytes};
-    for (uint32_t i = 0; i < effect->body_count; i++) {
-        memcpy(copy, effect->body[i].data, effect->body[i].bytes);
-        copy += effect->body[i].bytes;
-    }
-    say(desk, "record %u\n", (unsigned)effect->record);
-}
-
 static const char *name_of(const wire_peer_order *order)
 {
     const struct {
@@ -144,7 +126,8 @@ static void keep(struct desk *desk, const struct judge_effect *effect)
         keep_order(desk, effect->order);
         break;
     case JUDGE_EFFECT_RECORD:
-        keep_record(desk, effect);
+        written_keep(&desk->written, effect);
+        say(desk, "record %u\n", (unsigned)effect->record);
         break;
     case JUDGE_EFFECT_EXIT:
         desk->lost = true;
@@ -180,8 +163,8 @@ void desk_step(struct desk *desk, struct judge_event event)
 
 void desk_write_down(struct desk *desk)
 {
-    desk->written = desk->record_count;
-    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_RECORDED, .record = desk->written});
+    desk->on_disk = desk->written.count;
+    desk_step(desk, (struct judge_event){.kind = JUDGE_EVENT_RECORDED, .record = desk->on_disk});
 }
 
 void desk_obey_one(struct desk *desk)
@@ -216,8 +199,8 @@ void desk_obey(struct desk *desk)
 
 void desk_settle_down(struct desk *desk)
 {
-    while (!desk->lost && (desk->order_count > 0 || desk->written < desk->record_count)) {
-        if (desk->written < desk->record_count)
+    while (!desk->lost && (desk->order_count > 0 || desk->on_disk < desk->written.count)) {
+        if (desk->on_disk < desk->written.count)
             desk_write_down(desk);
         while (desk->order_count > 0)
             desk_obey_one(desk);
@@ -255,26 +238,12 @@ int desk_setup(void **state)
 
 struct judge *desk_replayed(const struct desk *desk)
 {
-    struct judge *again = judge_create(&desk->config, &desk->memory);
-    struct sumac_error error;
-
-    for (uint64_t i = 0; i < desk->record_count; i++)
-        if (judge_replay(again, &desk->records[i], &error) != SUMAC_OK)
-            fail_msg("%s", error.text);
-    return again;
+    return written_replayed(&desk->written, &desk->config, &desk->memory);
 }
 
 void desk_compare(const struct desk *desk)
 {
-    struct check check = {.text = ""};
-    struct judge *again = desk_replayed(desk);
-
-    judge_replay_check(desk->judge, again, &check);
-    if (check_is_good(&check))
-        judge_check(again, &check);
-    judge_destroy(again);
-    if (!check_is_good(&check))
-        fail_msg("%s", check.text);
+    written_compare(&desk->written, &desk->config, desk->judge);
 }
 
 int desk_teardown(void **state)
@@ -285,8 +254,7 @@ int desk_teardown(void **state)
     if (!desk->lost)
         desk_compare(desk);
     judge_destroy(desk->judge);
-    for (uint64_t i = 0; i < desk->record_count; i++)
-        free((void *)(uintptr_t)desk->records[i].data);
+    written_forget(&desk->written);
     free(desk);
     return 0;
 }

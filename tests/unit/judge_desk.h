@@ -10,8 +10,7 @@
 #define TESTS_JUDGE_DESK_H
 
 #include "judge_state.h"
-
-#define DESK_RECORDS_MAX 4096u
+#include "judge_written.h"
 
 struct desk {
     struct lane_config config;
@@ -19,10 +18,10 @@ struct desk {
     bool out_of_memory, lost;
     struct judge *judge;
     uint64_t now_us, calls, drawn;
-    struct span records[DESK_RECORDS_MAX];
-    uint64_t record_count, written;
-    uint64_t orders[64]; /* numbers of those that are not obeyed yet */
-    bool closes[64];     /* they ask where a session stands */
+    struct written written; /* the records, … */
+    uint64_t on_disk;       /* … up to this one on disk */
+    uint64_t orders[64];    /* numbers of those that are not obeyed yet */
+    bool closes[64];        /* they ask where a session stands */
     uint32_t order_count;
     uint64_t last_order, orders_before; /* the largest, by this judge and by the one before it */
     uint64_t last_meet;                 /* number of the last that ended a round */

@@ -251,6 +251,22 @@ static void after_three_replacements_of_living_processes_the_present_one_stays(v
     world_free(world);
 }
 
+static void that_the_present_one_stays_is_said_once(void **state)
+{
+    (void)state;
+    struct world *world = world_of(RUN_SOURCE_NONE, "");
+
+    for (uint32_t pid = 1; pid <= 5; pid++)
+        assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", pid), SUMAC_OK);
+    for (uint32_t replaced = 1; replaced <= 4; replaced++)
+        world_leave(world, replaced, false);
+
+    const char *const said = strstr(world->log, "keeps the present process of worker 0");
+    assert_non_null(said);
+    assert_null(strstr(said + 1, "keeps the present process"));
+    world_free(world);
+}
+
 static void the_present_one_stays_no_longer_than_its_lease(void **state)
 {
     (void)state;
@@ -260,6 +276,7 @@ static void the_present_one_stays_no_longer_than_its_lease(void **state)
     world_pass(world, 12 * SECOND);
 
     assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 9), SUMAC_OK);
+    assert_int_equal(join(world, true, RUN_SOURCE_NONE, "", 10), SUMAC_OK); /* as before */
     world_free(world);
 }
 
@@ -380,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_join_only_names_the_process_that_it_replaced_if_that_one_is_dead),
         cmocka_unit_test(a_join_replaces_no_process_that_has_left),
         cmocka_unit_test(after_three_replacements_of_living_processes_the_present_one_stays),
+        cmocka_unit_test(that_the_present_one_stays_is_said_once),
         cmocka_unit_test(the_present_one_stays_no_longer_than_its_lease),
         cmocka_unit_test(replacements_that_are_far_apart_are_no_flapping),
         cmocka_unit_test(a_process_that_is_killed_and_started_again_is_never_refused),

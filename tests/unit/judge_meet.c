@@ -146,6 +146,39 @@ static void the_same_round_of_other_attempts_is_another_round(void **state)
     world_free(two.world);
 }
 
+static void each_round_that_a_report_proposes_is_ordered(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+    struct proposal first, second;
+
+    propose(&first, "grads", 3, SUMAC_OK);
+    propose(&second, "grads", 4, SUMAC_OK);
+    wire_meeting_end *ends[] = {&first.end, &second.end};
+    first.report.meets = ends;
+    first.report.n_meets = 2;
+    world_forget(two.world);
+
+    world_report(two.world, 1, &first.report);
+    world_settle_down(two.world);
+
+    world_expect(two.world, "ps 0, 1: meet grads 3 OK\nps 0, 1: meet grads 4 OK\n");
+    world_free(two.world);
+}
+
+static void after_the_run_no_round_is_ordered(void **state)
+{
+    (void)state;
+    struct two two = two_workers();
+
+    world_ended(two.world, 1, SUMAC_REASON_STATE_LOST, "its disk is full");
+    world_report_meet(two.world, 0, "grads", 1, SUMAC_OK);
+    world_settle_down(two.world);
+
+    assert_null(world_told(two.world, 0, ORDER_MEET));
+    world_free(two.world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +188,8 @@ int main(void)
         cmocka_unit_test(what_there_is_no_memory_for_is_ordered_when_it_is_proposed_again),
         cmocka_unit_test(what_is_no_round_is_not_ordered),
         cmocka_unit_test(the_same_round_of_other_attempts_is_another_round),
+        cmocka_unit_test(each_round_that_a_report_proposes_is_ordered),
+        cmocka_unit_test(after_the_run_no_round_is_ordered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

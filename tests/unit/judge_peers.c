@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -674,8 +675,11 @@ static void a_short_time_to_be_lost_in_is_looked_at_more_closely(void **state)
 static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
 {
     (void)state;
-    struct world *world = world_new(3, 2);
+    struct world *world = world_prepare(3, 2);
 
+    world->config.members_partial = true;
+    (void)snprintf(world->config.identity.host, sizeof world->config.identity.host, "node3");
+    world_begin(world);
     world_all_up(world);
     world_down(world, 1);
     world_up(world, 1);
@@ -691,6 +695,8 @@ static void a_hello_says_who_ps_0_is_and_which_ps_it_has_met(void **state)
     assert_true(again->cluster_id != 0 && again->cluster_id != again->coordinator_secret);
     assert_int_equal(again->cluster_id, first->cluster_id);
     assert_int_equal(again->members, 2);
+    assert_true(again->members_partial);
+    assert_string_equal(again->host, "node3");
     for (uint32_t ps = 0; ps < 3; ps++)
         assert_int_equal(again->incarnations[ps], 70 + ps);
     assert_int_equal(first->incarnations[2], 0); /* not met yet */

@@ -18,6 +18,7 @@ static struct world *begin(uint32_t quorum, uint32_t deadline_ms)
 
     world->config.step_quorum = quorum;
     world->config.step_deadline_ms = deadline_ms;
+    world->config.sessions_max = 80; /* with observers */
     world_begin(world);
     world_all_up(world);
     for (uint32_t i = 0; i < 3; i++)
@@ -111,7 +112,8 @@ static void what_counts_for_nothing_is_not_enough(void **state)
     struct world *world = begin(2, 0);
 
     come(world, 1, 1, false);
-    come(world, 2, 1, true);
+    world_report_come(world, 0, 2, 1, true); /* one ps has voided it */
+    world_report_come(world, 1, 2, 1, false);
     world_pass(world, SECOND);
     world_expect(world, "");
 
@@ -139,8 +141,16 @@ static void the_next_step_is_taken_when_this_one_is_over_on_every_ps(void **stat
 
     world_report_over(world, 1, 1);
     world_settle_down(world);
-
     world_expect(world, "ps 0, 1: take step 2 of 1\n");
+    come(world, 1, 3, false);
+    world_report_over(world, 1, 2);
+    world_settle_down(world);
+    world_expect(world, "");
+
+    world_report_over(world, 0, 2);
+    world_settle_down(world);
+
+    world_expect(world, "ps 0, 1: take step 3 of 1\n");
     world_free(world);
 }
 
@@ -259,6 +269,40 @@ static void a_settled_session_is_remembered_while_a_step_needs_it(void **state)
     world_free(world);
 }
 
+/* The list is the same, although other sessions have been settled since. */
+static void a_step_that_a_ps_is_told_again_is_of_the_same_sessions(void **state)
+{
+    (void)state;
+    struct world *world = world_prepare(2, 3);
+
+    world->config.step_quorum = 3; /* given */
+    world->config.settled_sessions_max = 1;
+    world_begin(world);
+    world_all_up(world);
+    for (uint32_t i = 0; i < 3; i++)
+        world_joined(world, "worker", i, i + 1);
+    world->ps[1].mute = true;
+    for (uint32_t i = 1; i <= 3; i++)
+        come(world, i, 1, false);
+    world_settle_down(world);
+    world->ps[1].mute = false;
+    world->ps[0].made_step = world->ps[1].made_step = 1;
+    world_leave(world, 2, false);
+    for (uint32_t i = 4; i < 7; i++)
+        world_leave(world, world_joined(world, NULL, 0, i), false);
+    world_settle_down(world);
+    world_down(world, 1);
+    world_forget(world);
+
+    world_up(world, 1); /* when */
+    world_settle_down(world);
+
+    world_expect(
+        world, "ps 1: hello 71 of 2 ps\n" /* then */
+               "ps 1: take step 1 of 1 2 3\n");
+    world_free(world);
+}
+
 /* Its task's next attempt is told that it counts for nothing. */
 static void what_a_settled_session_has_made_too_late_is_voided(void **state)
 {
@@ -267,6 +311,8 @@ static void what_a_settled_session_has_made_too_late_is_voided(void **state)
 
     come(world, 1, 1, false);
     world_settle_down(world); /* ps 1 has the other's, too, and has not said so */
+    world->ps[0].voided[0] = 3;
+    world->ps[0].voided_count = 1;
     world->ps[1].commit_through = 9;
     world->ps[1].made_step = 1;
     world->ps[1].made_sequence = 9;
@@ -276,20 +322,23 @@ static void what_a_settled_session_has_made_too_late_is_voided(void **state)
     world_settle_down(world);
 
     world_expect(
-        world, "ps 0, 1: close 2: it has left\nps 0, 1: decide 2 at 9 voided 9\n4: left at 9\n");
+        world, "ps 0, 1: close 2: it has left\nps 0, 1: decide 2 at 9 voided 3 9\n4: left at 9\n");
     world_leave(world, 1, false); /* what was taken counts, with the same numbers */
     world_settle_down(world);
-    world_expect(world, "ps 0, 1: close 1: it has left\nps 0, 1: decide 1 at 9\n5: left at 9\n");
+    world_expect(
+        world, "ps 0, 1: close 1: it has left\nps 0, 1: decide 1 at 9 voided 3\n5: left at 9\n");
     world_free(world);
 }
 
 /* Such a report may come from a process that is no ps. */
-static void a_contribution_of_nobody_counts_for_nothing(void **state)
+static void a_contribution_of_nobody_or_to_no_step_counts_for_nothing(void **state)
 {
     (void)state;
     struct world *world = begin(1, 0);
 
     come(world, WORLD_NOBODY, 1, false);
+    for (uint32_t i = 1; i <= 3; i++)
+        come(world, i, UINT64_MAX / 2, false); /* no run comes so far */
     world_pass(world, SECOND);
 
     world_expect(world, "");
@@ -343,6 +392,64 @@ static void no_step_is_taken_without_a_member_that_is_being_settled(void **state
     world_free(world);
 }
 
+static void a_step_waits_for_no_settle_of_a_member_that_has_come_to_it(void **state)
+{
+    (void)state;
+    struct world *world = begin(1, 0);
+
+    come(world, 2, 2, false); /* to a later one, with nothing in this one */
+    world->ps[1].silent = true;
+    world_leave(world, 2, false);
+    world_settle_down(world);
+    world_forget(world);
+
+    come(world, 1, 1, false);
+    world_settle_down(world);
+
+    world_expect(world, "ps 0: take step 1 of 1 2\n");
+    world_free(world);
+}
+
+/* It may have been refused there, or weigh nothing: the ps say so when it has its turn. */
+static void what_a_settled_session_has_made_counts_as_enough_once_it_has_come(void **state)
+{
+    (void)state;
+    struct world *world = begin(2, 0);
+
+    for (uint32_t ps = 0; ps < 2; ps++) {
+        world->ps[ps].commit_through = world->ps[ps].made_sequence = 5;
+        world->ps[ps].made_step = 1;
+    }
+    world_leave(world, 2, false);
+    world_settle_down(world);
+    world_forget(world);
+    come(world, 1, 1, false);
+    world_pass(world, SECOND);
+    world_expect(world, "");
+
+    come(world, 2, 1, false);
+    world_settle_down(world);
+
+    world_expect(world, "ps 0, 1: take step 1 of 1 2\n");
+    world_free(world);
+}
+
+static void no_step_is_taken_after_the_run(void **state)
+{
+    (void)state;
+    struct world *world = begin(1, 0);
+
+    world_ended(world, 1, SUMAC_REASON_STATE_LOST, "its disk is full");
+    world_forget(world);
+
+    world_report_come(world, 0, 1, 1, false);
+    world_report_come(world, 1, 1, 1, false);
+    world_settle_down(world);
+
+    assert_null(world_told(world, 0, ORDER_TAKE));
+    world_free(world);
+}
+
 /* All left without one; who comes later begins after it. */
 static void steps_before_a_later_members_first_are_taken_with_nothing(void **state)
 {
@@ -355,16 +462,40 @@ static void steps_before_a_later_members_first_are_taken_with_nothing(void **sta
     world_settle_down(world);
     world_forget(world);
     world_joined(world, "worker", 0, 4);
+    world_joined(world, "worker", 1, 6);
+    world_joined(world, NULL, 0, 5); /* who is no member changes nothing */
     world_settle_down(world);
     assert_non_null(strstr(world->text, "count 4 from step 3 on"));
     assert_int_equal(world_told(world, 1, ORDER_TAKE)->final, 1);
     assert_int_equal(world_told(world, 1, ORDER_TAKE)->taken_count, 0);
+    come(world, 4, 3, false); /* one of the two */
 
     over(world, 1);
 
     assert_int_equal(world_told(world, 1, ORDER_TAKE)->final, 2);
+    assert_int_equal(world_told(world, 1, ORDER_TAKE)->taken_count, 0);
     over(world, 2);
     assert_int_equal(world_told(world, 1, ORDER_TAKE)->final, 2); /* it is waited for */
+    world_free(world);
+}
+
+/* Without it the members would wait for ever. */
+static void a_step_whose_order_memory_was_short_for_is_ordered_once_there_is_some(void **state)
+{
+    (void)state;
+    struct world *world = begin(3, 0);
+
+    world_use_up_orders(world); /* given */
+    world_forget(world);
+    for (uint32_t i = 1; i <= 3; i++)
+        come(world, i, 1, false);
+    world_pass(world, SECOND);
+    world_expect(world, "");
+
+    world->out_of_pools = false; /* when */
+    world_pass(world, SECOND);
+
+    world_expect(world, "ps 0, 1: take step 1 of 1 2 3\n"); /* then */
     world_free(world);
 }
 
@@ -395,10 +526,15 @@ int main(void)
         cmocka_unit_test(a_settled_session_counts_with_what_it_has_made_and_not_without),
         cmocka_unit_test(a_settled_session_is_remembered_while_a_step_needs_it),
         cmocka_unit_test(what_a_settled_session_has_made_too_late_is_voided),
-        cmocka_unit_test(a_contribution_of_nobody_counts_for_nothing),
+        cmocka_unit_test(a_contribution_of_nobody_or_to_no_step_counts_for_nothing),
         cmocka_unit_test(the_deadline_goes_by_the_last_16_steps_alone),
         cmocka_unit_test(no_step_is_taken_without_a_member_that_is_being_settled),
+        cmocka_unit_test(a_step_waits_for_no_settle_of_a_member_that_has_come_to_it),
+        cmocka_unit_test(what_a_settled_session_has_made_counts_as_enough_once_it_has_come),
+        cmocka_unit_test(no_step_is_taken_after_the_run),
+        cmocka_unit_test(a_step_that_a_ps_is_told_again_is_of_the_same_sessions),
         cmocka_unit_test(steps_before_a_later_members_first_are_taken_with_nothing),
+        cmocka_unit_test(a_step_whose_order_memory_was_short_for_is_ordered_once_there_is_some),
         cmocka_unit_test(without_a_quorum_nobody_is_told),
     };
 

@@ -140,7 +140,7 @@ static void the_end_of_a_round_is_a_record_and_its_order_waits_for_it(void **sta
 
     desk_expect(desk, "record 5\n");
     assert_int_equal(desk->judge->meeting_count, 0);
-    assert_true(desk->records[4].bytes < desk->records[3].bytes);
+    assert_true(desk->written.records[4].bytes < desk->written.records[3].bytes);
     desk_propose(desk, "grads", 4, SUMAC_OK);
     desk_compare(desk);
 }
@@ -223,7 +223,7 @@ static void a_record_that_cannot_be_made_ends_the_ps_and_nobody_is_answered(void
     desk_obey_one(desk);
 
     desk_expect(desk, "exit STATE_LOST\n");
-    assert_int_equal(desk->record_count, 5);
+    assert_int_equal(desk->written.count, 5);
 }
 
 /* It is told so, when what it asked for is on disk: it may ask again. */
@@ -398,12 +398,12 @@ static void an_arrival_that_is_said_again_is_no_record(void **state)
     desk_join_as(desk, 0, 1);
     desk_come(desk, "both", 0, 1);
     desk_settle_down(desk);
-    const uint64_t records = desk->record_count;
+    const uint64_t records = desk->written.count;
 
     desk_come(desk, "both", 1, 1);
     desk_settle_down(desk);
 
-    assert_int_equal(desk->record_count, records);
+    assert_int_equal(desk->written.count, records);
 }
 
 /* Another judge is made of it at the end. */
@@ -470,6 +470,7 @@ static void ps_that_a_join_has_named_are_in_the_records(void **state)
     desk->config.incarnation++;
     desk_begin_again(desk);
     assert_int_equal(desk->judge->peers[0].incarnation, desk->config.incarnation);
+    assert_string_equal(desk->judge->peers[1].address, "h1:1");
 }
 
 static void report_assigned(struct desk *desk, uint64_t variable_id)
@@ -493,15 +494,15 @@ static void what_is_assigned_is_so_in_the_records(void **state)
     desk_create(desk, "w", true);
     desk_settle_down(desk);
     assert_non_null(strstr(desk->text, "assign"));
-    const uint64_t before = desk->record_count;
+    const uint64_t before = desk->written.count;
 
     report_assigned(desk, 1);
 
-    assert_int_equal(desk->record_count, before + 1);
+    assert_int_equal(desk->written.count, before + 1);
     desk_write_down(desk);
     desk_compare(desk);
     report_assigned(desk, 1); /* again: nothing is new */
-    assert_int_equal(desk->record_count, before + 1);
+    assert_int_equal(desk->written.count, before + 1);
     desk_delete(desk, "w");
     report_assigned(desk, 1); /* while it goes */
     desk_settle_down(desk);

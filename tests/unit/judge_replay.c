@@ -387,7 +387,7 @@ static void of_a_run_that_is_being_ended_no_round_is_ordered_again(void **state)
 /* Is record `from`, with that number behind its only row's head, taken after so many others? */
 static bool is_taken(const struct desk *desk, uint64_t others, uint64_t from, uint64_t number)
 {
-    const struct span whole = desk->records[from];
+    const struct span whole = desk->written.records[from];
     uint8_t *const bytes = malloc(whole.bytes);
     const struct span record = {.data = bytes, .bytes = whole.bytes};
     struct judge *again = judge_create(&desk->config, &desk->memory);
@@ -398,7 +398,7 @@ static bool is_taken(const struct desk *desk, uint64_t others, uint64_t from, ui
     memcpy(bytes, whole.data, whole.bytes);
     little_endian_put(bytes + JUDGE_ROW_HEAD_BYTES, 8, number);
     for (uint64_t i = 0; i < others; i++)
-        assert_int_equal(judge_replay(again, &desk->records[i], &error), SUMAC_OK);
+        assert_int_equal(judge_replay(again, &desk->written.records[i], &error), SUMAC_OK);
     const bool taken = judge_replay(again, &record, &error) == SUMAC_OK;
     judge_destroy(again);
     free(bytes);
@@ -617,8 +617,8 @@ static void what_no_judge_wrote_does_no_harm(void **state)
     desk_delete(desk, "w");
     desk_leave(desk);
     desk_settle_down(desk);
-    for (uint64_t at = 0; at < desk->record_count; at++) {
-        const struct span whole = desk->records[at];
+    for (uint64_t at = 0; at < desk->written.count; at++) {
+        const struct span whole = desk->written.records[at];
         for (size_t byte = 0; byte < whole.bytes; byte++) {
             uint8_t *const bytes = malloc(whole.bytes);
             struct judge *again = judge_create(&desk->config, &desk->memory);
@@ -627,7 +627,7 @@ static void what_no_judge_wrote_does_no_harm(void **state)
             memcpy(bytes, whole.data, whole.bytes);
             bytes[byte] ^= 0x55;
             for (uint64_t i = 0; i < at; i++)
-                assert_int_equal(judge_replay(again, &desk->records[i], &error), SUMAC_OK);
+                assert_int_equal(judge_replay(again, &desk->written.records[i], &error), SUMAC_OK);
             const struct span broken = {.data = bytes, .bytes = whole.bytes};
             refused += judge_replay(again, &broken, &error) != SUMAC_OK;
             const struct span cut = {.data = bytes, .bytes = byte};
@@ -645,9 +645,16 @@ static void who_begins_again_takes_no_silence_before_that_from_anybody(void **st
     struct desk *const desk = *state;
 
     desk_begin(desk);
+    desk_begin_again(desk);
+    assert_int_equal(desk->judge->first_join_us, 0); /* no member has come */
+    desk_settle_down(desk);
     desk_joined(desk, 1);
     desk->now_us += UINT64_C(3600) * 1000000;
     desk_begin_again(desk);
+    const struct judge *const judge = desk->judge;
+    assert_int_not_equal(judge->first_join_us, 0);
+    assert_int_equal(judge->sessions.first->joined_us, judge->first_join_us);
+    assert_int_equal(judge->sessions.first->settling_us, judge->first_join_us);
     desk_settle_down(desk);
     desk->text[0] = '\0';
 
@@ -682,8 +689,8 @@ static bool is_made_of_all(const struct desk *desk, struct judge *again)
     struct sumac_error error;
     bool taken = true;
 
-    for (uint64_t i = 0; taken && i < desk->record_count; i++)
-        taken = judge_replay(again, &desk->records[i], &error) == SUMAC_OK;
+    for (uint64_t i = 0; taken && i < desk->written.count; i++)
+        taken = judge_replay(again, &desk->written.records[i], &error) == SUMAC_OK;
     return taken;
 }
 
@@ -739,16 +746,16 @@ static void a_record_that_is_there_twice_is_refused_where_it_says_what_is_gone(v
         desk_come(desk, name, 0, 0);
     }
     desk_settle_down(desk);
-    for (uint64_t at = 0; at < desk->record_count; at++) {
+    for (uint64_t at = 0; at < desk->written.count; at++) {
         struct judge *again = judge_create(&desk->config, &desk->memory);
         struct sumac_error error;
         for (uint64_t i = 0; i <= at; i++)
-            assert_int_equal(judge_replay(again, &desk->records[i], &error), SUMAC_OK);
-        const bool taken = judge_replay(again, &desk->records[at], &error) == SUMAC_OK;
+            assert_int_equal(judge_replay(again, &desk->written.records[i], &error), SUMAC_OK);
+        const bool taken = judge_replay(again, &desk->written.records[at], &error) == SUMAC_OK;
         judge_destroy(again);
-        if (desk->records[at].data[1] == 1) /* its first row */
+        if (desk->written.records[at].data[1] == 1) /* its first row */
             assert_false(taken);
-        gone += desk->records[at].data[1];
+        gone += desk->written.records[at].data[1];
     }
     assert_int_equal(gone, 3); /* a round of rendezvous, a variable, a barrier */
 }

@@ -13,17 +13,18 @@
 #include "judge_world.h"
 #include "meet.h"
 
-/* That ps waits for one session's elements in vain, and another one for room there; 0: none. */
+/* That ps waits for one session's elements in vain, and another one for room there; 0: none. The
+ * first of each is one that ps 0 does not know. */
 static void report_room(struct world *world, uint32_t ps, uint32_t stalled, uint32_t waiting)
 {
     wire_peer_report message = WIRE_PEER_REPORT_INIT;
-    wire_bytes stalled_id = stalled == 0 ? (wire_bytes){0} : world_id(world, stalled);
-    wire_bytes waiting_id = waiting == 0 ? (wire_bytes){0} : world_id(world, waiting);
+    wire_bytes stalled_ids[] = {world_id(world, WORLD_NOBODY), world_id(world, stalled)};
+    wire_bytes waiting_ids[] = {world_id(world, WORLD_NOBODY), world_id(world, waiting)};
 
-    message.stalled = &stalled_id;
-    message.n_stalled = stalled != 0;
-    message.waiting = &waiting_id;
-    message.n_waiting = waiting != 0;
+    message.stalled = stalled_ids;
+    message.n_stalled = 2;
+    message.waiting = waiting_ids;
+    message.n_waiting = 2;
     world_report(world, ps, &message);
 }
 

@@ -416,6 +416,7 @@ static void a_settle_that_had_no_memory_for_its_order_gives_it_later(void **stat
     while (used_count > 0)
         pool_give(orders, used[--used_count]);
     world->holds_orders = false;
+    world->out_of_memory = false;
     world_pass(world, SECOND);
 
     world_expect(

@@ -46,7 +46,9 @@ static void a_suspended_ps_0_does_not_take_its_sleep_for_the_silence_of_others(v
     world_expect(world, "");
     assert_true(world_logged(world, "ps 0 was suspended for 100 s"));
 
-    world_pass(world, 6 * SECOND); /* the lease goes on where it was */
+    world_pass(world, 4 * SECOND); /* the lease goes on where it was */
+    world_expect(world, "");
+    world_pass(world, 2 * SECOND);
     world_expect(
         world, "ps 0, 1: close 1: its lease ran out, no ps had heard from it for 10.2 s\n"
                "ps 0, 1: decide 1 at 0\n");
@@ -107,6 +109,36 @@ static void a_sleep_is_said_once(void **state)
     world_free(world);
 }
 
+static void two_sleeps_before_a_tick_are_said_together(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+
+    for (int i = 0; i < 2; i++) {
+        world->now_us += 100 * SECOND;
+        world_report_renewed(world, 0, world_joined(world, "worker", 0, 1));
+    }
+    world_sleep(world, SECOND / 4);
+
+    assert_true(world_logged(world, "ps 0 was suspended for 200 s"));
+    world_free(world);
+}
+
+/* By the clock that its events are said by. */
+static void after_a_sleep_the_next_tick_is_wanted_within_a_second(void **state)
+{
+    (void)state;
+    struct world *world = world_of_two();
+
+    world_sleep(world, 100 * SECOND);
+    world->wake_us = UINT64_MAX;
+
+    world_sleep(world, SECOND);
+
+    assert_in_range(world->wake_us, world->now_us + 1, world->now_us + SECOND);
+    world_free(world);
+}
+
 static void sigterm_leaves_a_settle_its_time_though_ps_0_has_slept(void **state)
 {
     (void)state;
@@ -142,6 +174,8 @@ int main(void)
         cmocka_unit_test(the_jump_counts_also_when_a_message_comes_before_the_tick),
         cmocka_unit_test(without_the_rule_time_jump_a_sleep_expires_everybody),
         cmocka_unit_test(a_sleep_is_said_once),
+        cmocka_unit_test(two_sleeps_before_a_tick_are_said_together),
+        cmocka_unit_test(after_a_sleep_the_next_tick_is_wanted_within_a_second),
         cmocka_unit_test(sigterm_leaves_a_settle_its_time_though_ps_0_has_slept),
     };
 

@@ -83,26 +83,50 @@ static void attempts_of_a_task_that_was_forgotten_go_up(void **state)
     world_free(world);
 }
 
-/* The new task's attempts follow those of the task that was forgotten: the first visitor made
- * three. */
+/* The new task's attempts follow those of the task that was forgotten: the second visitor made
+ * three. The first one has been back since. */
 static void the_task_that_left_first_is_forgotten_first(void **state)
 {
     (void)state;
     struct world *world = world_new(1, 0);
 
     world->holds_orders = true; /* given */
+    come_and_go(world, VISITOR, false);
     for (uint32_t i = 0; i < 3; i++)
-        come_and_go(world, VISITOR, false);
+        come_and_go(world, VISITOR + 1, false);
     world_pass(world, 1000);
-    come_and_go_all(world, VISITOR + 1, TASKS_MAX - 1);
+    come_and_go(world, VISITOR, false);
+    come_and_go_all(world, VISITOR + 2, TASKS_MAX - 2);
     world->holds_orders = false;
 
     world_joined(world, "worker", 0, 1); /* when, then */
 
     world_expect(
         world, "ps 0: members 4096 epoch 4097\n"
-               "ps 0: open 4099\n"
-               "8197: joined 4099 attempt 4 of 1 ps epoch 4097\n");
+               "ps 0: open 4100\n"
+               "8199: joined 4100 attempt 4 of 1 ps epoch 4097\n");
+    world_free(world);
+}
+
+/* It left before all others, and has a session again: the second visitor gives its place. */
+static void a_task_that_has_come_back_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct world *world = world_new(1, 0);
+
+    world->holds_orders = true; /* given */
+    come_and_go(world, VISITOR, false);
+    world_pass(world, 1000);
+    const uint32_t back = world_joined(world, "worker", VISITOR, 1);
+    world->answer_count = 0;
+    come_and_go_all(world, VISITOR + 1, TASKS_MAX - 1);
+
+    world_joined(world, "worker", 0, 2); /* when */
+
+    assert_non_null(
+        strstr(world->text, "attempt 2 of 1 ps")); /* then: one more than the second's */
+    world_leave(world, back, false);
+    world_settle_down(world);
     world_free(world);
 }
 
@@ -268,20 +292,23 @@ static void a_task_that_never_joined_is_not_named_as_one_to_come_back(void **sta
 static void the_last_line_counts_who_left_as_done_and_names_who_was_lost(void **state)
 {
     (void)state;
-    struct world *world = world_new(1, 4); /* given */
+    struct world *world = world_new(1, 5); /* given */
 
     world_joined(world, "worker", 1, 60);
     const uint32_t undone = world_joined(world, "worker", 3, 61);
+    const uint32_t late = world_joined(world, "worker", 4, 62);
     come_and_go(world, 0, true);
     come_and_go(world, 2, true);
     world_leave(world, undone, false);
     world_settle_down(world);
 
-    world_pass(world, 22 * SECOND); /* when */
+    world_pass(world, 12 * SECOND); /* when */
+    world_leave(world, late, true); /* its lease is over */
+    world_pass(world, 10 * SECOND);
 
     assert_true(world_logged(
         world,
-        "run ends with code 0: no worker has been in the run for 10 s, 2 have left as done; lost: "
+        "run ends with code 0: no worker has been in the run for 10 s, 3 have left as done; lost: "
         "worker 1\n")); /* then */
     world_free(world);
 }
@@ -292,6 +319,7 @@ int main(void)
         cmocka_unit_test(a_task_that_has_left_gives_its_place_to_a_new_one),
         cmocka_unit_test(attempts_of_a_task_that_was_forgotten_go_up),
         cmocka_unit_test(the_task_that_left_first_is_forgotten_first),
+        cmocka_unit_test(a_task_that_has_come_back_is_not_forgotten),
         cmocka_unit_test(a_task_that_lost_its_session_without_leaving_is_not_forgotten),
         cmocka_unit_test(a_task_whose_leave_may_be_said_again_is_not_forgotten),
         cmocka_unit_test(a_run_that_has_forgotten_who_was_done_ends_well),

@@ -42,6 +42,50 @@ static void sigterm_lets_a_settle_that_is_decided_be_through(void **state)
     world_free(world);
 }
 
+/* Whoever watches leaves, too: its settle is under way as the last worker is done. */
+static void sigterm_ends_a_run_well_whose_last_worker_leaves_as_done(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_all_up(world); /* given */
+    const uint32_t worker = world_joined(world, "worker", 0, 1);
+    const uint32_t observer = world_joined(world, NULL, 0, 2);
+    world->ps[1].mute = true;
+    (void)world_leave(world, observer, false);
+    (void)world_leave(world, worker, true);
+    world_settle_down(world);
+    const uint64_t close = world_told(world, 1, ORDER_CLOSE)->number;
+
+    world_terminate(world); /* when */
+    world->ps[1].mute = false;
+    world_report_answer(world, 1, close);
+    world_settle_down(world);
+
+    assert_int_equal(world->exit_error.reason, SUMAC_REASON_RUN_ENDED); /* then */
+    world_free(world);
+}
+
+static void after_sigterm_no_worker_is_waited_for(void **state)
+{
+    (void)state;
+    struct world *world = world_new(2, 1);
+
+    world_all_up(world);
+    const uint32_t observer = world_joined(world, NULL, 0, 1);
+    world_leave(world, world_joined(world, "worker", 0, 2), false);
+    world_settle_down(world);
+    world->ps[1].mute = true;
+    (void)world_leave(world, observer, false);
+    world_settle_down(world);
+    assert_true(world_waits(world, "no worker is left"));
+
+    world_terminate(world);
+
+    assert_false(world_waits(world, "no worker is left"));
+    world_free(world);
+}
+
 static void sigint_of_ps_0_ends_the_run_with_130(void **state)
 {
     (void)state;
@@ -255,6 +299,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sigterm_lets_a_settle_that_is_decided_be_through),
+        cmocka_unit_test(sigterm_ends_a_run_well_whose_last_worker_leaves_as_done),
+        cmocka_unit_test(after_sigterm_no_worker_is_waited_for),
         cmocka_unit_test(sigint_of_ps_0_ends_the_run_with_130),
         cmocka_unit_test(sigterm_does_not_wait_for_a_settle_when_a_ps_has_ended),
         cmocka_unit_test(a_leave_after_the_end_of_the_run_is_told_how_it_ended),

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "close_cause.h"
 #include "end_status.h"
 #include "judge_check.h"
-#include "judge_transcript.h"
 #include "judge_proposal.h"
+#include "judge_told.h"
+#include "judge_transcript.h"
 #include "judge_world.h"
 
 #define WORLD_PIECE_BYTES_MAX 2048u /* no chunk of a pool, but a variable of a few shards */
@@ -27,139 +27,32 @@ static const uint32_t indices[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
 /* ---- effects ---- */
 
-static void keep_hello(struct world_order *kept, const wire_peer_hello *hello)
-{
-    kept->expected_incarnation = hello->expected_incarnation;
-    kept->addresses = hello->n_ps_addresses;
-    kept->index = hello->index;
-    kept->cluster_id = hello->cluster_id;
-    kept->coordinator_incarnation = hello->coordinator_incarnation;
-    kept->coordinator_secret = hello->coordinator_secret;
-    kept->members = hello->n_members;
-    kept->initial = hello->step_members;
-    kept->final = hello->quorum;
-    kept->plugin_functions = hello->n_plugin_functions;
-    if (hello->n_plugin_functions > 0) {
-        const wire_plugin_function *const first = hello->plugin_functions[0];
-        kept->digest = first->digest;
-        (void)snprintf(kept->text, sizeof kept->text, "%s of %s", first->name, first->plugin);
-    }
-    assert_int_equal(hello->protocol_version, WIRE_PROTOCOL_VERSION);
-    assert_int_equal(hello->epoch, 1);
-    assert_int_equal(hello->n_ps_incarnations, hello->n_ps_addresses);
-    for (size_t i = 0; i < hello->n_ps_incarnations && i < WORLD_PS_MAX; i++)
-        kept->incarnations[i] = hello->ps_incarnations[i];
-}
-
-static void keep_meet(struct world_order *kept, const wire_meeting_end *end)
-{
-    kept->kind = ORDER_MEET;
-    kept->variable_id = end->meeting->round;
-    snprintf(
-        kept->text, sizeof kept->text, "%.*s %" PRIu64 " %s%s%s", (int)end->meeting->name.len,
-        (const char *)end->meeting->name.data, end->meeting->round,
-        sumac_status_name((enum sumac_status)end->status), end->status == 0 ? "" : " ",
-        end->message);
-}
-
-/* What is said of a session once it is open. Returns whose. */
-static const wire_bytes *keep_end(struct world_order *kept, const wire_peer_order *order)
-{
-    if (order->first_step != NULL) {
-        kept->kind = ORDER_FIRST_STEP;
-        kept->final = order->first_step->step;
-        return &order->first_step->session_id;
-    }
-    if (order->close != NULL) {
-        const struct close_cause cause = wire_close_cause_of(order->close->cause);
-
-        kept->kind = ORDER_CLOSE;
-        kept->lost = order->close->lost;
-        wire_close_cause_print(&cause, kept->text);
-        return &order->close->session_id;
-    }
-    kept->kind = ORDER_DECIDE;
-    kept->final = order->decide->final;
-    kept->done = order->decide->done;
-    kept->lost = order->decide->lost;
-    kept->initial = order->decide->initial;
-    kept->acked_through = order->decide->acked_through;
-    kept->voided_count = order->decide->n_voided;
-    for (size_t i = 0; i < kept->voided_count && i < 8; i++)
-        kept->voided[i] = order->decide->voided[i];
-    return &order->decide->session_id;
-}
-
 static void keep_order(struct world *world, uint32_t ps, const wire_peer_order *order)
 {
-    struct world_order kept = {.number = order->number};
-    const wire_bytes *id = NULL;
-
-    if (order->hello != NULL) {
-        kept.kind = ORDER_HELLO;
-        keep_hello(&kept, order->hello);
-    } else if (order->open != NULL) {
-        kept.kind = ORDER_OPEN;
-        id = &order->open->session_id;
-        kept.membership_epoch = order->open->membership_epoch;
-        kept.role = (uint32_t)order->open->role;
-        kept.attempt = order->open->attempt;
-        kept.initial = order->open->initial;
-        if (order->open->task != NULL)
-            snprintf(
-                kept.text, sizeof kept.text, "%s %u", order->open->task->job,
-                order->open->task->index);
-    } else if (order->define != NULL) {
-        kept.kind = ORDER_DEFINE;
-        kept.variable_id = order->define->number;
-        snprintf(kept.text, sizeof kept.text, "%s", order->define->name);
-    } else if (order->add_shards != NULL) {
-        kept.kind = ORDER_ADD_SHARDS;
-        kept.variable_id = order->add_shards->variable->variable_id;
-        snprintf(kept.text, sizeof kept.text, "%s", order->add_shards->variable->name);
-    } else if (order->publish != NULL) {
-        kept.kind = ORDER_PUBLISH;
-        kept.variable_id = order->publish->variable_id;
-    } else if (order->delete_ != NULL) {
-        kept.kind = ORDER_DELETE;
-        kept.variable_id = order->delete_->variable_id;
-    } else if (order->first_step != NULL || order->close != NULL || order->decide != NULL) {
-        id = keep_end(&kept, order);
-    } else if (order->take != NULL) {
-        kept.kind = ORDER_TAKE;
-        kept.final = order->take->step;
-        for (size_t i = 0; i < order->take->n_session_ids && i < 8; i++)
-            memcpy(kept.taken[kept.taken_count++], order->take->session_ids[i].data, 16);
-    } else if (order->meet != NULL) {
-        keep_meet(&kept, order->meet);
-    } else if (order->membership != NULL) {
-        kept.kind = ORDER_MEMBERSHIP;
-        kept.membership_epoch = order->membership->membership_epoch;
-        kept.members = order->membership->n_members;
-    } else if (order->end != NULL) {
-        kept.kind = ORDER_END;
-        kept.exit_code = order->end->exit_code;
-        kept.reason = (enum sumac_reason)order->end->reason;
-        snprintf(kept.text, sizeof kept.text, "%s", order->end->message);
-    } else {
-        assert_true(order->alive);
-        world->ps[ps].alive++;
-        kept.kind = ORDER_ALIVE;
-    }
-    if (id != NULL)
-        memcpy(kept.session_id, id->data, 16);
+    const struct world_order kept = told_order(order);
     struct world_ps *to = &world->ps[ps];
+
     assert_true(to->up);
     assert_true(to->queued < WORLD_ORDERS_MAX);
     to->queue[to->queued++] = kept;
+    to->alive += kept.kind == ORDER_ALIVE;
     if (kept.kind != ORDER_ALIVE)
         transcript_order(world, ps, &kept);
     if (kept.kind != ORDER_ALIVE && to->told_count < WORLD_ORDERS_MAX * 4)
         to->told[to->told_count++] = kept;
 }
 
-static void keep_join(struct world_answer *kept, const wire_join_reply *reply)
+/* The reply has every rule that binds its client. */
+static void
+keep_join(const struct lane_config *config, struct world_answer *kept, const wire_join_reply *reply)
 {
+    assert_int_equal(
+        reply->on_loss, config->loss_fails ? SUMAC__V1__ON_LOSS__ON_LOSS_FAIL
+                                           : SUMAC__V1__ON_LOSS__ON_LOSS_CONTINUE);
+    assert_int_equal(reply->step_quorum, config->step_quorum);
+    assert_int_equal(reply->step_deadline_ms, config->step_deadline_ms);
+    assert_int_equal(reply->lease_ms, config->lease_ms);
+    assert_int_equal(reply->ps_lost_ms, config->ps_lost_ms);
     memcpy(kept->session_id, reply->session_id.data, 16);
     kept->cluster_id = reply->cluster_id;
 }
@@ -186,7 +79,7 @@ static void keep_answer(struct world *world, const struct judge_effect *effect)
     }
     const wire_type *type = effect->reply->descriptor;
     if (type == &sumac__v1__join_reply__descriptor)
-        keep_join(kept, (const wire_join_reply *)effect->reply);
+        keep_join(&world->config, kept, (const wire_join_reply *)effect->reply);
     if (type == &sumac__v1__create_reply__descriptor)
         keep_create(kept, (const wire_create_reply *)effect->reply);
 }
@@ -217,6 +110,8 @@ static void keep_effect(struct world *world, const struct judge_effect *effect)
         world->lost = effect->error;
         break;
     case JUDGE_EFFECT_RECORD:
+        written_keep(&world->written, effect);
+        break;
     case JUDGE_EFFECT_RUN_OVER:
         break;
     case JUDGE_EFFECT_WAKE:
@@ -248,6 +143,17 @@ static struct judge_event event_of(struct world *world, enum judge_event_kind ki
 }
 
 static bool obey_one(struct world *world, uint32_t ps);
+static void step(struct world *world, const struct judge_event *event);
+
+/* The disk has written what there is at once. */
+static void write_down(struct world *world)
+{
+    if (world->on_disk == world->written.count)
+        return;
+    struct judge_event event = event_of(world, JUDGE_EVENT_RECORDED);
+    event.record = world->on_disk = world->written.count;
+    step(world, &event);
+}
 
 /* One event, and all that the judge says. ps 0 takes its stream to itself, and the hello on it, at
  * once. */
@@ -259,6 +165,7 @@ static void step(struct world *world, const struct judge_event *event)
     look_inside(world);
     for (uint32_t i = 0; i < effects.count; i++)
         keep_effect(world, &effects.items[i]);
+    write_down(world);
     if (!world->dialled[0] || world->met_itself)
         return;
     world->met_itself = true;
@@ -312,6 +219,7 @@ struct world *world_prepare(uint32_t ps_count, uint32_t workers)
         .report_ms = 5000,
         .terminate_ms = 5000,
         .sessions_max = 8,
+        .records = true,
     };
     for (uint32_t ps = 0; ps < WORLD_PS_MAX; ps++)
         world->ps[ps].incarnation = 70 + ps;
@@ -344,8 +252,14 @@ struct world *world_of_two(void)
     return world;
 }
 
+/* A judge that is made of its records would be the same. */
 void world_free(struct world *world)
 {
+    const bool whole = world->judge != NULL && world->lost.status == SUMAC_OK;
+
+    if (whole && world->config.records && world->config.broken == 0)
+        written_compare(&world->written, &world->config, world->judge);
+    written_forget(&world->written);
     judge_destroy(world->judge);
     assert_int_equal(world->bytes_taken, 0);
     free(world);

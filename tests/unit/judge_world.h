@@ -3,7 +3,8 @@
  * calls, what it says in a transcript.
  *
  * The world has a clock that stands still until it is told, and a few ps that answer orders when
- * they are let; world_settle_down lets everything that is on its way arrive. Orders but signs of
+ * they are let; world_settle_down lets everything that is on its way arrive. What the judge records
+ * is on disk at once, and the judge that is made of it in the end is the same. Orders but signs of
  * life, answers and ps 0's exit become lines of the transcript. Calls and sessions have numbers in
  * the order in which they were made, and in which they are first heard of:
  *
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 #include "judge.h"
+#include "judge_written.h"
 #include "replaced.h"
 
 #define WORLD_PS_MAX 4
@@ -74,6 +76,8 @@ struct world_order {
     uint32_t index;
     uint64_t cluster_id, coordinator_incarnation, coordinator_secret;
     uint64_t incarnations[WORLD_PS_MAX];
+    bool members_partial;
+    char host[64];
     size_t plugin_functions; /* of a hello, with the first one's name and plug-in as text, … */
     uint64_t digest;         /* … and this */
     uint32_t exit_code;
@@ -130,6 +134,8 @@ struct world {
     uint64_t takes;       /* of memory by the judge, … */
     uint64_t bad_take;    /* … of which this one fails, from 1 */
     struct judge *judge;
+    struct written written; /* its records, … */
+    uint64_t on_disk;       /* … up to this one on disk: all, after each event */
     uint64_t now_us;
     uint64_t wake_us; /* the earliest tick that the judge has asked for and not had */
     uint64_t cpu_us;  /* that the driver says with each tick */
