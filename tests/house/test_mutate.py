@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """tests/mutate objects to data that does not fit the tree, and what it runs ends with it."""
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import pathlib
 import sys
 import tempfile
@@ -18,7 +20,7 @@ TEXT = "if (a < b)\n    c();\nif (a < d)\n    c();\n"
 PATIENCE_S = 60
 
 
-def mutation(name="m", file="a.c", old="a < b", new="a <= b", breaks="a is below b"):
+def mutation(name="m", file="a.c", old="a < b", new="a <= b", breaks="PROTOCOL, Order 1: a is below b"):
     return MUTATE.Mutation(name=name, file=file, old=old, new=new, breaks=breaks, tests="^unit/")
 
 
@@ -38,16 +40,21 @@ class Data(unittest.TestCase):
 
     def test_a_mutation_has_a_name_of_its_own_a_rule_and_changes_something(self):
         self.assertIn("m: two mutations have this name", self.complaints(mutation(), mutation(old="a < d")))
-        self.assertEqual(self.complaints(mutation(breaks=" ")), ["m: it breaks no rule"])
+        self.assertEqual(self.complaints(mutation(breaks="a is below b")), ['m: `breaks` is not "DOCUMENT, section: rule"'])
         self.assertEqual(self.complaints(mutation(new="a < b")), ["m: it changes nothing"])
 
-    def test_only_what_is_caught_or_argued_is_good(self):
-        argued = mutation()
-        argued.survives = "nobody sees it"
-        self.assertTrue(MUTATE.is_good(mutation(), "caught"))
-        self.assertTrue(MUTATE.is_good(argued, "survived"))
-        self.assertFalse(MUTATE.is_good(mutation(), "survived"))
-        self.assertFalse(MUTATE.is_good(argued, "does not apply"))
+    def test_a_rule_has_one_mutation_and_there_is_a_bound_of_all(self):
+        self.assertEqual(self.complaints(mutation(), mutation(name="n", old="a < d")),
+                         ["two mutations break one rule: PROTOCOL, Order 1: a is below b"])
+        many = [mutation(name=f"m{i}", breaks=f"PROTOCOL, Order {i}: a is below b") for i in range(251)]
+        self.assertEqual(self.complaints(*many[1:]), [])
+        self.assertEqual(self.complaints(*many), ["there are 251 mutations; keep one for each rule, and at most 250"])
+
+    def test_the_command_fails_unless_each_is_caught(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.assertEqual(MUTATE.summarize(["caught", "caught"]), 0)
+            for outcome in ("survived", "does not build", "no test", "does not apply"):
+                self.assertEqual(MUTATE.summarize(["caught", outcome]), 1)
 
 
 class Commands(unittest.TestCase):
