@@ -20,7 +20,7 @@ ask_ps_0(const struct roster *roster, struct answers *answers, struct sumac_erro
     struct roster alone = {.count = 1, .cluster_id = roster->cluster_id, .ps = &first};
 
     const enum sumac_status status = ask(&alone, &inquiry, answers, error);
-    if (status == SUMAC_OK || error == NULL || error->reason != SUMAC_REASON_NOT_COORDINATOR)
+    if (status == SUMAC_OK || error == NULL || error->reason != SUMAC_REASON_NOT_CONTROLLER)
         return status;
     return fail(
         error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,

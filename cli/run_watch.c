@@ -128,7 +128,7 @@ static void tell_code(struct watch *watch, const struct run_child *child, const 
 }
 
 /* The first process that failed decides the run's code. Those that we stopped have not failed. */
-static void judge(struct watch *watch)
+static void controller(struct watch *watch)
 {
     const struct run *run = watch->run;
 
@@ -160,7 +160,7 @@ static void tell_failed(struct watch *watch)
 /* Told to terminate, ps 0 still ends with 0 when everybody has left as done. A worker that exited
  * with 0 and has not left so is no failure of a process: its program is to be mended, and starting
  * it again helps nobody. */
-static void judge_by_ps_0(struct watch *watch)
+static void controller_by_ps_0(struct watch *watch)
 {
     const struct run_child *ps_0 = &watch->run->children[0];
 
@@ -235,7 +235,7 @@ static void attend(struct watch *watch)
 {
     take_signals(watch);
     run_reap(watch->run);
-    judge(watch);
+    controller(watch);
     advance(watch);
 }
 
@@ -348,7 +348,7 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
         take_signals(&watch);
         run_reap(run);
         take_outputs(run); /* all that they printed, before it is said that they have ended */
-        judge(&watch);
+        controller(&watch);
         advance(&watch);
     }
     const uint64_t last_ms = now_ms() + LAST_OUTPUT_MS;
@@ -357,7 +357,7 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
         wait_for_something(&watch, LAST_OUTPUT_MS);
         take_outputs(run);
     }
-    judge_by_ps_0(&watch);
+    controller_by_ps_0(&watch);
     run_screen_end(&run->screens[0]);
     tell_lost_output(&watch);
     tell_failed(&watch);

@@ -136,9 +136,9 @@ class Client:
         self.transfer = [transfer_pb2_grpc.TransferStub(channel) for channel in channels]
         # The nonce is the system's: from a generator that the program has seeded, its next attempt would draw the same one, and be given
         # this session with all its pushes as its own.
-        self.session = joined = await self.call(self.sessions.Join, sessions.JoinRequest(protocol_version=1, role=sessions.ROLE_MEMBER,
+        self.session = joined = await self.call(self.sessions.Join, sessions.JoinRequest(protocol_version=2, role=sessions.ROLE_MEMBER,
             nonce=secrets.token_bytes(16), task=task, local_replicas=1, ps_addresses=self.addresses))
-        self.hello = [Hello(protocol_version=1, cluster_id=joined.cluster_id, epoch=joined.epoch, session_id=joined.session_id,
+        self.hello = [Hello(protocol_version=2, cluster_id=joined.cluster_id, epoch=joined.epoch, session_id=joined.session_id,
                             ps_incarnation=incarnation) for incarnation in joined.ps_incarnations]
         tasks = [asyncio.create_task(one) for one in (work(self), self.keep_lease(), *(self.call(ps=ps) for ps in range(len(channels))))]
         try:

@@ -31,12 +31,12 @@
 
 #define BATCH 32
 #define LEARNING_RATE 0.001
-#define JUDGED_EVERY 20   /* steps */
-#define STEP_MS_MAX 20000 /* of a step on GPUs, which takes less than one */
-#define STEPS_MAX 100000  /* of a worker, beyond --steps and --seconds */
-#define PATIENCE_S 5      /* after --seconds a worker waits so long for the word of worker 0 */
-#define PROGRESS_S 0.1    /* between lines that are written over */
-#define LOG_S 1.0         /* between lines that stay */
+#define CONTROLLERD_EVERY 20 /* steps */
+#define STEP_MS_MAX 20000    /* of a step on GPUs, which takes less than one */
+#define STEPS_MAX 100000     /* of a worker, beyond --steps and --seconds */
+#define PATIENCE_S 5         /* after --seconds a worker waits so long for the word of worker 0 */
+#define PROGRESS_S 0.1       /* between lines that are written over */
+#define LOG_S 1.0            /* between lines that stay */
 
 /* The variables, in the order of the worker's. The first ones are pushed, `done` is only pulled. */
 enum { W1, B1, W2, B2, STEPS, DONE, VARIABLES };
@@ -70,7 +70,7 @@ struct job {
     struct perceptron_cuda cuda[SUMAC_REPLICAS_MAX]; /* … and what it has on GPUs */
     double loss;                                     /* over the last steps */
     bool rewrites;            /* progress lines: on a terminal, or for `sumac run` */
-    bool judges;              /* this is the worker that tries the held-back rows */
+    bool evaluates;           /* this is the worker that tries the held-back rows */
     double started_s, told_s; /* monotonic; `told`: the last progress line */
     double told_steps;        /* of all workers; -1: no step has run here */
     bool told;                /* a progress line */
@@ -200,14 +200,14 @@ static enum sumac_status assign_done(struct job *job, int32_t value, struct suma
     return sumac_client_push_and_wait(job->client, &delta, 1, NULL, error);
 }
 
-/* ---- judging and telling */
+/* ---- evaluating and telling */
 
 static double accuracy(const struct job *job)
 {
     return (double)job->right / (double)job->data.testing_count;
 }
 
-static void judge(struct job *job, const struct sumac_tensor *values)
+static void controller(struct job *job, const struct sumac_tensor *values)
 {
     const struct perceptron parameters = view(values);
 
@@ -236,7 +236,7 @@ static void tell_progress(struct job *job)
 }
 
 /* The ps's values of now, instead of those that the last step ran on. */
-static enum sumac_status judge_again(struct job *job, struct sumac_error *error)
+static enum sumac_status controller_again(struct job *job, struct sumac_error *error)
 {
     struct sumac_tensor values[STEPS] = {0};
     struct sumac_fetch fetches[STEPS];
@@ -249,7 +249,7 @@ static enum sumac_status judge_again(struct job *job, struct sumac_error *error)
     if (status == SUMAC_OK)
         status = sumac_client_pull_and_wait(job->client, fetches, STEPS, NULL, error);
     if (status == SUMAC_OK)
-        judge(job, values);
+        controller(job, values);
     for (int i = 0; i < STEPS; i++)
         sumac_buffer_unref(values[i].buffer);
     return status;
@@ -267,16 +267,16 @@ static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_e
 {
     const uint64_t steps = sumac_worker_steps(job->worker);
 
-    if (steps % JUDGED_EVERY != 0)
+    if (steps % CONTROLLERD_EVERY != 0)
         return SUMAC_OK;
-    judge(job, sumac_worker_values(job->worker));
+    controller(job, sumac_worker_values(job->worker));
     if (job->reached_s == 0 && accuracy(job) >= job->settings.target)
         job->reached_s = now_s(CLOCK_REALTIME);
     enum sumac_status status = SUMAC_OK;
     if (!is_long_enough(job, job->settings.seconds))
         return SUMAC_OK;
     if (accuracy(job) >= job->settings.target) {
-        status = judge_again(job, error);
+        status = controller_again(job, error);
         *done = accuracy(job) >= job->settings.target ? REACHED : GOING_ON;
     } else if (steps >= job->settings.steps + STEPS_MAX) {
         *done = GAVE_UP;
@@ -318,7 +318,7 @@ static enum sumac_status train(struct job *job, int32_t *done, struct sumac_erro
             job->told_steps = *(const double *)sumac_tensor_data(&values[STEPS]);
         job->loss += (last_loss(job) - job->loss) / 16;
         *done = *(const int32_t *)sumac_tensor_data(&values[DONE]);
-        if (job->judges && *done == GOING_ON) {
+        if (job->evaluates && *done == GOING_ON) {
             status = consider(job, done, error);
             if (job->right > 0)
                 tell_progress(job);
@@ -369,7 +369,7 @@ static bool tell_result(const struct job *job, int32_t done)
 
     if (job->settings.json) {
         printf("{\"steps\": %" PRIu64 ", \"seconds\": %.6f", steps, seconds);
-        if (job->judges)
+        if (job->evaluates)
             printf(
                 ", \"accuracy\": %.6f, \"reached\": %.6f, \"loss\": %.17g", accuracy(job),
                 job->reached_s, job->loss);
@@ -384,7 +384,7 @@ static bool tell_result(const struct job *job, int32_t done)
             "worker 0 did not end the training within --seconds and %d s more: this worker ends "
             "by itself\n",
             PATIENCE_S);
-    if (!job->judges)
+    if (!job->evaluates)
         return true;
     char line[128];
     (void)snprintf(
@@ -530,7 +530,7 @@ int main(int argc, char **argv)
     enum sumac_status status = sumac_client_open(NULL, &job.client, &error);
     struct sumac_client_facts facts;
     sumac_client_describe(job.client, &facts);
-    job.judges = facts.member_index == 0; /* the chief, or worker 0 where there is none */
+    job.evaluates = facts.member_index == 0; /* the chief, or worker 0 where there is none */
     if (status == SUMAC_OK &&
         !digits_order_init(&job.order, job.data.training_count, facts.member_index + 1))
         status = SUMAC_RESOURCE_EXHAUSTED;

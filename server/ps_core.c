@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_core.c -- a lane, ps 0's judge, and the queue between them. */
+/* ps_core.c -- a lane, ps 0's controller, and the queue between them. */
 #include "ps_core_state.h"
 
 #include <assert.h>
@@ -9,12 +9,12 @@
 
 /* ---- its life ---- */
 
-static bool add_judge(struct ps_core *core)
+static bool add_controller(struct ps_core *core)
 {
     if (!out_init(&core->out, core->memory, NULL))
         return false;
-    core->judge = judge_create(lane_config(core->lane), core->memory);
-    return core->judge != NULL;
+    core->controller = controller_create(lane_config(core->lane), core->memory);
+    return core->controller != NULL;
 }
 
 struct ps_core *ps_core_create(const struct lane_config *config, const struct memory *memory)
@@ -27,7 +27,7 @@ struct ps_core *ps_core_create(const struct lane_config *config, const struct me
     core->memory = memory;
     core->index = config->index;
     core->lane = lane_create(config, memory);
-    if (core->lane != NULL && (config->index != 0 || add_judge(core)))
+    if (core->lane != NULL && (config->index != 0 || add_controller(core)))
         return core;
     ps_core_destroy(core);
     return NULL;
@@ -37,8 +37,8 @@ void ps_core_destroy(struct ps_core *core)
 {
     if (core == NULL)
         return;
-    if (core->judge != NULL)
-        judge_destroy(core->judge);
+    if (core->controller != NULL)
+        controller_destroy(core->controller);
     out_deinit(&core->out);
     lane_destroy(core->lane);
     memory_give(core->memory, core, sizeof *core);
@@ -46,13 +46,13 @@ void ps_core_destroy(struct ps_core *core)
 
 struct lane *ps_core_lane(const struct ps_core *core) { return core->lane; }
 
-struct judge *ps_core_judge(const struct ps_core *core) { return core->judge; }
+struct controller *ps_core_controller(const struct ps_core *core) { return core->controller; }
 
 void ps_core_numbers(const struct ps_core *core, struct lane_numbers *numbers)
 {
     lane_numbers(core->lane, numbers);
-    if (core->judge != NULL)
-        numbers->sessions_bytes_max += judge_sessions_bytes_max(core->judge);
+    if (core->controller != NULL)
+        numbers->sessions_bytes_max += controller_sessions_bytes_max(core->controller);
 }
 
 /* ---- the queue ---- */
@@ -147,15 +147,18 @@ static void dial_own(struct ps_core *core)
 }
 
 /* As the driver has it. */
-static void say_for_driver(struct ps_core *core, const struct judge_effect *effect)
+static void say_for_driver(struct ps_core *core, const struct controller_effect *effect)
 {
-    static const enum lane_effect_kind kinds[] = {
-        [JUDGE_EFFECT_REPLY] = LANE_EFFECT_REPLY, [JUDGE_EFFECT_FAIL] = LANE_EFFECT_FAIL,
-        [JUDGE_EFFECT_DIAL] = LANE_EFFECT_DIAL,   [JUDGE_EFFECT_ORDER] = LANE_EFFECT_ORDER,
-        [JUDGE_EFFECT_LOG] = LANE_EFFECT_LOG,     [JUDGE_EFFECT_EXIT] = LANE_EFFECT_EXIT,
-        [JUDGE_EFFECT_WAKE] = LANE_EFFECT_WAKE,   [JUDGE_EFFECT_RECORD] = LANE_EFFECT_RECORD};
+    static const enum lane_effect_kind kinds[] = {[CONTROLLER_EFFECT_REPLY] = LANE_EFFECT_REPLY,
+                                                  [CONTROLLER_EFFECT_FAIL] = LANE_EFFECT_FAIL,
+                                                  [CONTROLLER_EFFECT_DIAL] = LANE_EFFECT_DIAL,
+                                                  [CONTROLLER_EFFECT_ORDER] = LANE_EFFECT_ORDER,
+                                                  [CONTROLLER_EFFECT_LOG] = LANE_EFFECT_LOG,
+                                                  [CONTROLLER_EFFECT_EXIT] = LANE_EFFECT_EXIT,
+                                                  [CONTROLLER_EFFECT_WAKE] = LANE_EFFECT_WAKE,
+                                                  [CONTROLLER_EFFECT_RECORD] = LANE_EFFECT_RECORD};
 
-    assert(effect->kind != JUDGE_EFFECT_RUN_OVER);
+    assert(effect->kind != CONTROLLER_EFFECT_RUN_OVER);
     struct lane_effect *said = add(core, kinds[effect->kind]);
     said->call = effect->call;
     said->reply = effect->reply;
@@ -164,26 +167,26 @@ static void say_for_driver(struct ps_core *core, const struct judge_effect *effe
     said->text = effect->text;
     said->order = effect->order;
     said->at_us = effect->at_us;
-    said->journal = LANE_JOURNAL_JUDGE; /* of a record */
+    said->journal = LANE_JOURNAL_CONTROLLER; /* of a record */
     said->record = effect->record;
     said->body = effect->body;
     said->body_count = effect->body_count;
-    if (effect->kind == JUDGE_EFFECT_EXIT) {
+    if (effect->kind == CONTROLLER_EFFECT_EXIT) {
         said->exit_code = LANE_EXIT_NO_MEMORY;
         said->text = said->error.text;
     }
 }
 
-static void say_judge(struct ps_core *core, const struct judge_effects *effects)
+static void say_controller(struct ps_core *core, const struct controller_effects *effects)
 {
     for (uint32_t i = 0; i < effects->count; i++) {
-        const struct judge_effect *effect = &effects->items[i];
+        const struct controller_effect *effect = &effects->items[i];
         const bool to_own = effect->ps == core->index;
-        if (effect->kind == JUDGE_EFFECT_RUN_OVER)
+        if (effect->kind == CONTROLLER_EFFECT_RUN_OVER)
             (void)put(core, PS_RUN_OVER);
-        else if (effect->kind == JUDGE_EFFECT_DIAL && to_own)
+        else if (effect->kind == CONTROLLER_EFFECT_DIAL && to_own)
             dial_own(core);
-        else if (effect->kind == JUDGE_EFFECT_ORDER && to_own)
+        else if (effect->kind == CONTROLLER_EFFECT_ORDER && to_own)
             put(core, PS_ORDER)->order = effect->order;
         else
             say_for_driver(core, effect);
@@ -209,18 +212,18 @@ static void give_lane(struct ps_core *core, const struct lane_event *given)
     say_lane(core, &effects);
 }
 
-static void give_judge(struct ps_core *core, const struct judge_event *given)
+static void give_controller(struct ps_core *core, const struct controller_event *given)
 {
-    struct judge_event event = *given;
-    struct judge_effects effects;
+    struct controller_event event = *given;
+    struct controller_effects effects;
 
     if (core->exited)
         return;
     event.now_us = core->now_us;
-    event.follows = core->judge_began;
-    core->judge_began = true;
-    judge_step(core->judge, &event, &effects);
-    say_judge(core, &effects);
+    event.follows = core->controller_began;
+    core->controller_began = true;
+    controller_step(core->controller, &event, &effects);
+    say_controller(core, &effects);
 }
 
 static void give_lane_stream(struct ps_core *core, enum lane_event_kind kind)
@@ -230,10 +233,10 @@ static void give_lane_stream(struct ps_core *core, enum lane_event_kind kind)
                   .kind = kind, .stream = LANE_STREAM_OWN, .stream_kind = LANE_STREAM_PEER});
 }
 
-static void give_judge_peer(struct ps_core *core, enum judge_event_kind kind)
+static void give_controller_peer(struct ps_core *core, enum controller_event_kind kind)
 {
-    give_judge(
-        core, &(struct judge_event){
+    give_controller(
+        core, &(struct controller_event){
                   .kind = kind,
                   .ps = core->index,
                   .text = core->own_error.text,
@@ -253,9 +256,10 @@ static void deliver(struct ps_core *core, const struct ps_message *message)
             (void)put(core, PS_OWN_UP);
         break;
     case PS_REPORT:
-        give_judge(
-            core, &(struct judge_event){
-                      .kind = JUDGE_EVENT_REPORT, .ps = core->index, .report = message->report});
+        give_controller(
+            core,
+            &(struct controller_event){
+                .kind = CONTROLLER_EVENT_REPORT, .ps = core->index, .report = message->report});
         (void)put(core, PS_OWN_WRITABLE);
         break;
     case PS_OWN_OPENED:
@@ -269,10 +273,10 @@ static void deliver(struct ps_core *core, const struct ps_message *message)
         break;
     case PS_OWN_UP:
         if (!core->own_lost)
-            give_judge_peer(core, JUDGE_EVENT_PEER_UP);
+            give_controller_peer(core, CONTROLLER_EVENT_PEER_UP);
         break;
     case PS_OWN_DOWN:
-        give_judge_peer(core, JUDGE_EVENT_PEER_DOWN);
+        give_controller_peer(core, CONTROLLER_EVENT_PEER_DOWN);
         break;
     case PS_RUN_OVER:
         give_lane(core, &(struct lane_event){.kind = LANE_EVENT_RUN_OVER});
@@ -295,16 +299,16 @@ static void drain(struct ps_core *core)
 static void give_stats(struct ps_core *core, const struct lane_event *event)
 {
     struct lane_event told = *event;
-    struct judge_waits waits;
+    struct controller_waits waits;
 
-    assert(!core->judge_began);
-    judge_list_waits(core->judge, core->now_us, &waits);
-    core->judge_began = true; /* what it says from here on leaves the sentences as they are */
+    assert(!core->controller_began);
+    controller_list_waits(core->controller, core->now_us, &waits);
+    core->controller_began = true; /* what it says from here on leaves the sentences as they are */
     const struct lane_told own = {
         .waits = waits.items,
         .wait_count = waits.count,
         .waits_left_out = waits.left_out,
-        .sessions_bytes_max = judge_sessions_bytes_max(core->judge)};
+        .sessions_bytes_max = controller_sessions_bytes_max(core->controller)};
     told.told = &own;
     give_lane(core, &told);
 }
@@ -313,27 +317,27 @@ static void give_call(struct ps_core *core, const struct lane_event *event)
 {
     if (event->call_kind == LANE_CALL_STATS)
         give_stats(core, event);
-    else if (!rpc_is_the_judges(event->call_kind))
+    else if (!rpc_is_the_controllers(event->call_kind))
         give_lane(core, event);
     else
-        give_judge(
-            core, &(struct judge_event){
-                      .kind = JUDGE_EVENT_CALL,
+        give_controller(
+            core, &(struct controller_event){
+                      .kind = CONTROLLER_EVENT_CALL,
                       .random = {event->random[0], event->random[1]},
                       .call = event->call,
                       .call_kind = event->call_kind,
                       .request = event->request});
 }
 
-/* The judge mints the cluster before its lane begins, … */
+/* The controller mints the cluster before its lane begins, … */
 static void start(struct ps_core *core, const struct lane_event *event)
 {
     struct lane_event started = *event;
 
-    give_judge(
-        core, &(struct judge_event){
-                  .kind = JUDGE_EVENT_START, .random = {event->random[0], event->random[1]}});
-    started.cluster_id = judge_cluster_id(core->judge);
+    give_controller(
+        core, &(struct controller_event){
+                  .kind = CONTROLLER_EVENT_START, .random = {event->random[0], event->random[1]}});
+    started.cluster_id = controller_cluster_id(core->controller);
     give_lane(core, &started);
 }
 
@@ -342,18 +346,19 @@ static void tick(struct ps_core *core, const struct lane_event *event)
 {
     if (core->own_lost && core->queued == 0)
         dial_own(core);
-    give_judge(core, &(struct judge_event){.kind = JUDGE_EVENT_TICK, .cpu_us = event->cpu_us});
+    give_controller(
+        core, &(struct controller_event){.kind = CONTROLLER_EVENT_TICK, .cpu_us = event->cpu_us});
     drain(core);
     give_lane(core, event);
 }
 
 static void
-give_peer(struct ps_core *core, const struct lane_event *event, enum judge_event_kind kind)
+give_peer(struct ps_core *core, const struct lane_event *event, enum controller_event_kind kind)
 {
     if (event->ps == core->index) /* its own stream is no driver's */
         return;
-    give_judge(
-        core, &(struct judge_event){
+    give_controller(
+        core, &(struct controller_event){
                   .kind = kind,
                   .ps = event->ps,
                   .text = event->text,
@@ -366,8 +371,9 @@ static void give_recorded(struct ps_core *core, const struct lane_event *event)
     if (event->journal == LANE_JOURNAL_OWN)
         give_lane(core, event);
     else
-        give_judge(
-            core, &(struct judge_event){.kind = JUDGE_EVENT_RECORDED, .record = event->record});
+        give_controller(
+            core,
+            &(struct controller_event){.kind = CONTROLLER_EVENT_RECORDED, .record = event->record});
 }
 
 static void give(struct ps_core *core, const struct lane_event *event)
@@ -380,26 +386,27 @@ static void give(struct ps_core *core, const struct lane_event *event)
         give_call(core, event);
         break;
     case LANE_EVENT_CALL_CANCELLED:
-        give_judge(
-            core, &(struct judge_event){.kind = JUDGE_EVENT_CALL_CANCELLED, .call = event->call});
+        give_controller(
+            core, &(struct controller_event){
+                      .kind = CONTROLLER_EVENT_CALL_CANCELLED, .call = event->call});
         break;
     case LANE_EVENT_REPORT:
-        give_peer(core, event, JUDGE_EVENT_REPORT);
+        give_peer(core, event, CONTROLLER_EVENT_REPORT);
         break;
     case LANE_EVENT_PEER_UP:
-        give_peer(core, event, JUDGE_EVENT_PEER_UP);
+        give_peer(core, event, CONTROLLER_EVENT_PEER_UP);
         break;
     case LANE_EVENT_PEER_DOWN:
-        give_peer(core, event, JUDGE_EVENT_PEER_DOWN);
+        give_peer(core, event, CONTROLLER_EVENT_PEER_DOWN);
         break;
     case LANE_EVENT_TICK:
         tick(core, event);
         break;
     case LANE_EVENT_TERMINATE:
         give_lane(core, event);
-        give_judge(
-            core, &(struct judge_event){
-                      .kind = JUDGE_EVENT_TERMINATE, .interrupted = event->interrupted});
+        give_controller(
+            core, &(struct controller_event){
+                      .kind = CONTROLLER_EVENT_TERMINATE, .interrupted = event->interrupted});
         break;
     case LANE_EVENT_RECORDED:
         give_recorded(core, event);
@@ -431,8 +438,8 @@ static void end_overflowed(struct ps_core *core)
     effect->text = effect->error.text;
 }
 
-/* What only a judge has to do with. */
-static bool is_for_judge(enum lane_event_kind kind)
+/* What only a controller has to do with. */
+static bool is_for_controller(enum lane_event_kind kind)
 {
     return kind == LANE_EVENT_CALL_CANCELLED || kind == LANE_EVENT_REPORT ||
            kind == LANE_EVENT_PEER_UP || kind == LANE_EVENT_PEER_DOWN;
@@ -441,15 +448,15 @@ static bool is_for_judge(enum lane_event_kind kind)
 void ps_core_step(
     struct ps_core *core, const struct lane_event *event, struct lane_effects *effects)
 {
-    if (core->judge == NULL) {
+    if (core->controller == NULL) {
         *effects = (struct lane_effects){0};
-        if (!is_for_judge(event->kind))
+        if (!is_for_controller(event->kind))
             lane_step(core->lane, event, effects);
         return;
     }
     if (event->now_us > core->now_us)
         core->now_us = event->now_us;
-    core->lane_began = core->judge_began = false;
+    core->lane_began = core->controller_began = false;
     core->delivered = 0;
     core->said.count = 0;
     out_reset(&core->out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_core_check.c -- lane and judge, each for itself, and what is on its way between them. */
+/* ps_core_check.c -- lane and controller, each for itself, and what is on its way between them. */
 #include "ps_core_check.h"
 
-#include "judge_check.h"
+#include "controller_check.h"
 #include "lane_check.h"
 #include "ps_core_state.h"
 
@@ -15,6 +15,6 @@ void ps_core_check(const struct ps_core *core, struct check *check)
             check_object(check, "message %u of the queue is gone with its step", i);
     }
     lane_check(core->lane, check);
-    if (core->judge != NULL)
-        judge_check(core->judge, check);
+    if (core->controller != NULL)
+        controller_check(core->controller, check);
 }

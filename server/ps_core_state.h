@@ -3,7 +3,7 @@
 #ifndef PS_CORE_STATE_H
 #define PS_CORE_STATE_H
 
-#include "judge.h"
+#include "controller.h"
 #include "lane.h"
 #include "out.h"
 #include "ps_core.h"
@@ -13,11 +13,11 @@
  * end of the run. */
 enum ps_message_kind {
     PS_ORDER,        /* to the lane */
-    PS_REPORT,       /* to the judge */
+    PS_REPORT,       /* to the controller */
     PS_OWN_OPENED,   /* to the lane … */
     PS_OWN_WRITABLE, /* … the last report is out */
     PS_OWN_CLOSED,
-    PS_OWN_UP, /* to the judge: the last order is out */
+    PS_OWN_UP, /* to the controller: the last order is out */
     PS_OWN_DOWN,
     PS_RUN_OVER, /* to the lane */
 };
@@ -26,7 +26,7 @@ enum ps_message_kind {
 
 struct ps_message {
     enum ps_message_kind kind;
-    const wire_peer_order *order;   /* in what the judge lends until the next step */
+    const wire_peer_order *order;   /* in what the controller lends until the next step */
     const wire_peer_report *report; /* in what the lane does */
 };
 
@@ -39,7 +39,7 @@ static inline bool ps_message_is_lent(const struct ps_message *message)
 struct ps_core {
     const struct memory *memory;
     struct lane *lane;
-    struct judge *judge; /* NULL but on ps 0 */
+    struct controller *controller; /* NULL but on ps 0 */
     uint32_t index;
     uint64_t now_us;
     struct out out; /* what both say to the driver; on ps 0 only */
@@ -48,8 +48,8 @@ struct ps_core {
     struct lane_effects said;
     struct ps_message queue[PS_MESSAGES_MAX]; /* the oldest first */
     uint32_t queued;
-    uint32_t delivered;           /* of it, in the present step */
-    bool lane_began, judge_began; /* of the present step: what follows joins it */
+    uint32_t delivered;                /* of it, in the present step */
+    bool lane_began, controller_began; /* of the present step: what follows joins it */
     bool own_lost;                /* ps 0's stream to itself: dialled again with the next tick */
     struct sumac_error own_error; /* why */
     bool exited;

@@ -133,7 +133,7 @@ finish(struct ps *ps, uint64_t id, const wire_message *reply, const struct sumac
     if (link == NULL || link->finished)
         return;
     link->finished = true;
-    if (reply == NULL && error->reason == SUMAC_REASON_NOT_COORDINATOR)
+    if (reply == NULL && error->reason == SUMAC_REASON_NOT_CONTROLLER)
         name_ps0(ps, link->call);
     if (reply == NULL)
         rpc_call_finish(link->call, error->status, error->reason, error->text);

@@ -2,7 +2,7 @@
 /* steps.c -- `bench/steps [--rounds N]`: how long the longest step of a ps is, whatever is asked of
  * it.
  *
- * One lane, as ps 1 of 2, in this process; then ps 0, the only one, with its judge; nothing is
+ * One lane, as ps 1 of 2, in this process; then ps 0, the only one, with its controller; nothing is
  * sent. Each row is the largest message of its kind, or one with the most that a step could have to
  * do with it. `unpacking` is what it takes to make it of its bytes, before the lane has it;
  * `longest` the longest of the steps that follow; `counted` the most work that one of them counted,
@@ -27,7 +27,7 @@
 struct bench {
     struct ps_core *core;
     struct lane *lane;
-    uint64_t now_us, streams, orders, coordinator, session_streams;
+    uint64_t now_us, streams, orders, controller, session_streams;
     uint64_t steps, longest_ns, most_work; /* since `begin` */
     uint8_t *packed;
     size_t packed_bytes;
@@ -202,7 +202,7 @@ static void order(struct bench *bench, wire_peer_order *order)
     order->number = ++bench->orders;
     step(
         bench, &(struct lane_event){
-                   .kind = LANE_EVENT_ORDER, .stream = bench->coordinator, .order = order});
+                   .kind = LANE_EVENT_ORDER, .stream = bench->controller, .order = order});
 }
 
 /* As it comes: unpacked of its bytes, then given to the lane; what follows from it is looked at. */
@@ -233,7 +233,7 @@ static uint64_t give_order(struct bench *bench, wire_peer_order *order)
 {
     order->number = ++bench->orders;
     return give(
-        bench, (struct lane_event){.kind = LANE_EVENT_ORDER, .stream = bench->coordinator},
+        bench, (struct lane_event){.kind = LANE_EVENT_ORDER, .stream = bench->controller},
         &order->base, NULL, 0);
 }
 
@@ -272,11 +272,11 @@ static void begin_other(struct bench *bench)
     wire_peer_order first = WIRE_PEER_ORDER_INIT;
 
     begin(bench, 1, 2);
-    bench->coordinator = open_stream(bench, LANE_STREAM_PEER);
+    bench->controller = open_stream(bench, LANE_STREAM_PEER);
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     hello.cluster_id = CLUSTER_ID;
     hello.epoch = 1;
-    hello.coordinator_incarnation = 0x1000;
+    hello.controller_incarnation = 0x1000;
     hello.index = 1;
     hello.n_ps_addresses = 2;
     hello.ps_addresses = told;

@@ -26,7 +26,7 @@
 
 /* Trailing metadata of an error. */
 #define REASON_KEY "sumac-reason"           /* enum Reason in decimal */
-#define PS0_ADDRESS_KEY "sumac-ps0-address" /* of REASON_NOT_COORDINATOR: host:port */
+#define PS0_ADDRESS_KEY "sumac-ps0-address" /* of REASON_NOT_CONTROLLER: host:port */
 #define TRAILING_MAX 2u
 
 /* What gRPC hands back with an event. */

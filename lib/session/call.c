@@ -14,7 +14,7 @@ bool is_worth_retrying(const struct sumac_error *error)
     if (error->reason != SUMAC_REASON_UNSPECIFIED)
         return error->reason >= SUMAC_REASON_PS_MISSING &&
                error->reason < SUMAC_REASON_SESSION_UNKNOWN &&
-               error->reason != SUMAC_REASON_NOT_COORDINATOR;
+               error->reason != SUMAC_REASON_NOT_CONTROLLER;
     return error->status == SUMAC_UNAVAILABLE || error->status == SUMAC_DEADLINE_EXCEEDED ||
            error->status == SUMAC_CANCELLED || error->status == SUMAC_ABORTED ||
            error->status == SUMAC_UNKNOWN || error->status == SUMAC_INTERNAL ||

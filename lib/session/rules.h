@@ -45,7 +45,7 @@
     X(step_in_worker_order)         /* contributions are summed in the order of their coming */    \
     X(contributions_are_compared)   /* one is taken though it differs from others of its step */   \
     X(steps_wait_for_the_new_member) /* steps go on while ps 0 asks where a member begins */       \
-    X(first_step_is_the_judges)      /* each ps lets it begin after its own last step */           \
+    X(first_step_is_the_controllers) /* each ps lets it begin after its own last step */           \
     X(loss_counts_from_final)        /* a loss counts from when ps 0 closes the session */         \
     X(quorum_is_ordered)             /* each ps takes the first contributions that are enough */   \
     X(late_is_late_everywhere)       /* a ps sums a late one, too, when it has it by then */       \

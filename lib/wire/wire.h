@@ -33,7 +33,7 @@
  * typedef": the generated names are unreadable in the cores. */
 #include "sumac/v1/names.h"
 
-#define WIRE_PROTOCOL_VERSION 1
+#define WIRE_PROTOCOL_VERSION 2
 #define WIRE_PAYLOAD_FIELD 15
 
 /* Enumerations under short names; data types, functions and reasons have the numbers of their

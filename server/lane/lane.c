@@ -163,7 +163,7 @@ struct lane *lane_create(const struct lane_config *config, const struct memory *
     lane->epoch = FIRST_EPOCH;
     divide_staging(lane);
     lane->patience_us = earlier(config->lease_ms, config->ps_lost_ms) * 1000;
-    lane->coordinator_heard_us = lane->last_step_us = config->started_us;
+    lane->controller_heard_us = lane->last_step_us = config->started_us;
     lane->report_us = (uint64_t)config->report_ms * 1000;
     lane->report_due_us = config->started_us + lane->report_us;
     init_pools(lane);
@@ -194,7 +194,7 @@ static void empty(struct lane *lane)
     lane_session_destroy_all(lane);
     lane_part_free_recorded(lane);
     assert(lane->attended.first == NULL);
-    assert(lane->coordinator == NULL);
+    assert(lane->controller == NULL);
 }
 
 void lane_destroy(struct lane *lane)
@@ -258,7 +258,7 @@ static void refuse_other_ps(struct lane *lane, const struct lane_event *event)
         out_log(&lane->out, "%s", line.text);
 }
 
-/* A call that ps 0 answers. On ps 0 it goes to the judge, and does not come here. */
+/* A call that ps 0 answers. On ps 0 it goes to the controller, and does not come here. */
 static void refuse_call(struct lane *lane, const struct lane_event *event)
 {
     const char *address = lane_ps0_address(lane);
@@ -268,14 +268,15 @@ static void refuse_call(struct lane *lane, const struct lane_event *event)
         refuse_other_ps(lane, event);
     else
         out_fail(
-            &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_COORDINATOR,
+            &lane->out, event->call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_CONTROLLER,
             "this is ps %u: ask ps 0%s%s", lane->index, address == NULL ? "" : " at ",
             address == NULL ? "" : address);
 }
 
-/* lane_list_call of List …; what the judge answers has not come here, unless this is not ps 0. */
+/* lane_list_call of List …; what the controller answers has not come here, unless this is not ps 0.
+ */
 #define CALL_OF_LANE(METHOD, method) [LANE_CALL_##METHOD] = lane_##method##_call,
-#define CALL_OF_JUDGE(METHOD, method) [LANE_CALL_##METHOD] = refuse_call,
+#define CALL_OF_CONTROLLER(METHOD, method) [LANE_CALL_##METHOD] = refuse_call,
 #define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \
     RPC_IF_CALL(what, CALL_OF_##who(METHOD, method))
 static void (*const calls[])(struct lane *lane, const struct lane_event *event) = {RPC_LIST(X)};
@@ -360,7 +361,7 @@ static void forgive_sleep(struct lane *lane)
     assert(lane->last_step_us <= lane->now_us);
     if (jump_us > lane->patience_us / 2) {
         lane->resumed_us = lane->now_us;
-        lane->coordinator_heard_us += jump_us;
+        lane->controller_heard_us += jump_us;
         lane_place_excuse(lane, jump_us);
         lane_pull_excuse(lane, jump_us);
         lane_meet_excuse(lane, jump_us);
@@ -455,7 +456,7 @@ static void end_overflowed(struct lane *lane)
 void lane_step(struct lane *lane, const struct lane_event *event, struct lane_effects *effects)
 {
     assert((size_t)event->kind < sizeof handlers / sizeof *handlers);
-    assert(handlers[event->kind] != NULL); /* the others are the judge's */
+    assert(handlers[event->kind] != NULL); /* the others are the controller's */
     if (!event->follows && lane->records)
         lane_part_free_recorded(lane);
     if (!event->follows && lane->arena.bytes_used > FLUSHED_BYTES_MAX / 2)

@@ -11,10 +11,10 @@
  * next event, for which a WAKE asks at once. What is left is bounded by what one message may name:
  * docs/ARCHITECTURE.md says which, and for how long.
  *
- * Its neighbour on ps 0 is the judge (judge.h). A lane hears of it by orders and tells it by
- * reports, on a stream as any other: that of ps 0's own lane stays in the process (ps_core.h).
+ * Its neighbour on ps 0 is the controller (controller.h). A lane hears of it by orders and tells it
+ * by reports, on a stream as any other: that of ps 0's own lane stays in the process (ps_core.h).
  * Events and effects are those of a whole ps, so that a driver has one kind of each; those marked *
- * are the judge's, and no lane's.
+ * are the controller's, and no lane's.
  */
 #ifndef LANE_LANE_H
 #define LANE_LANE_H
@@ -42,7 +42,7 @@
     1024u /* remembered by a ps until acked_through: as many may be under way */
 #define LANE_EXIT_NO_MEMORY 137 /* as of a process that the system killed for want of memory */
 #define LANE_DEADLINE_AUTO                                                                         \
-    UINT32_MAX /* of a step with a quorum: by what the last ones took (judge/quorum.c) */
+    UINT32_MAX /* of a step with a quorum: by what the last ones took (controller/quorum.c) */
 #define LANE_QUIET_MS 3000u /* a sign of life comes each second: by then one is really late */
 #define LANE_REPORTS_APART_MAX 12u /* report_ms between lines of a wait that has no limit */
 #define LANE_PULLS_BYTES_MAX 67108864u
@@ -53,7 +53,7 @@
 #define LANE_EXIT_MISCONFIGURED                                                                    \
     2 /* the cluster's descriptions disagree: starting again is no use */
 #define LANE_STREAM_OWN                                                                            \
-    UINT64_MAX /* on ps 0, the number of the stream that its judge's orders come on */
+    UINT64_MAX /* on ps 0, the number of the stream that its controller's orders come on */
 #define LANE_EXIT_PS_LOST                                                                          \
     138 /* a ps, or its state, is lost: a scheduler may start the whole run again */
 
@@ -111,7 +111,7 @@ struct lane_config {
     uint32_t parts_per_session_max, voided_per_session_max, closed_sessions_max;
     uint32_t ended_per_step_max;   /* shards of an operation, as far as the step has time for them;
                                       0: LANE_ENDED_PER_STEP_MAX. The simulator's is a few, too */
-    uint32_t settled_sessions_max; /* of the judge; 0: JUDGE_SETTLED_MAX */
+    uint32_t settled_sessions_max; /* of the controller; 0: CONTROLLER_SETTLED_MAX */
     /* Of one barrier: each may wait by a call, which is one of its method. 0:
      * WIRE_BARRIER_TASKS_MAX */
     uint32_t barrier_tasks_max;
@@ -144,7 +144,7 @@ enum lane_event_kind {
 };
 
 /* Records are numbered for each by itself. */
-enum lane_journal { LANE_JOURNAL_OWN, LANE_JOURNAL_JUDGE, LANE_JOURNALS };
+enum lane_journal { LANE_JOURNAL_OWN, LANE_JOURNAL_CONTROLLER, LANE_JOURNALS };
 
 enum lane_stream_kind { LANE_STREAM_PUSH, LANE_STREAM_PULL, LANE_STREAM_PEER };
 
@@ -174,11 +174,11 @@ struct lane_event {
     const struct span *payload;
     size_t payload_spans;
     /* ps_core's, on ps 0. */
-    uint64_t cluster_id;          /* with START: as its judge has minted it */
-    const struct lane_told *told; /* with CALL_STATS: what its judge adds */
+    uint64_t cluster_id;          /* with START: as its controller has minted it */
+    const struct lane_told *told; /* with CALL_STATS: what its controller adds */
 };
 
-/* Of ps 0's judge, for Stats. */
+/* Of ps 0's controller, for Stats. */
 struct lane_told {
     char *const *waits; /* sentences: what it waits for */
     uint32_t wait_count;

@@ -589,7 +589,7 @@ static void check_streams(struct sums *sums)
 {
     const struct lane *lane = sums->lane;
     const struct lane_stream *before = NULL;
-    bool coordinator = lane->coordinator == NULL;
+    bool controller = lane->controller == NULL;
 
     for (const struct lane_stream *stream = lane->streams.first; stream != NULL;
          stream = stream->in_lane.next) {
@@ -598,10 +598,10 @@ static void check_streams(struct sums *sums)
             return;
         }
         check_stream(sums, stream);
-        coordinator |= stream == lane->coordinator && stream->place == PLACE_COORDINATOR;
+        controller |= stream == lane->controller && stream->place == PLACE_CONTROLLER;
         before = stream;
     }
-    if (!coordinator)
+    if (!controller)
         check_object(sums->check, "the stream that orders come on is gone, or has not its place");
     for (const struct lane_pull *pull = lane->pulls_leaving.first; pull != NULL;
          pull = pull->in_stream.next)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lane_check.h -- is all that a lane, and on ps 0 its judge, keeps consistent? For the tests, after
- * any step. */
+/* lane_check.h -- is all that a lane, and on ps 0 its controller, keeps consistent? For the tests,
+ * after any step. */
 #ifndef LANE_LANE_CHECK_H
 #define LANE_LANE_CHECK_H
 

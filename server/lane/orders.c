@@ -3,8 +3,8 @@
  * the end of the run.
  *
  * ps 0 gives an order again when it did not hear the answer, so obeying one twice does nothing. Its
- * own lane is one as the others: the stream that its judge's orders come on is the only one that it
- * obeys.
+ * own lane is one as the others: the stream that its controller's orders come on is the only one
+ * that it obeys.
  */
 #include "handlers.h"
 
@@ -50,16 +50,16 @@ bool lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t 
 {
     if (!learn_addresses(lane, hello))
         return false;
-    lane->coordinator_hello = number;
+    lane->controller_hello = number;
     if (!lane->any_hello)
-        lane->coordinator_found[0] = '\0';
+        lane->controller_found[0] = '\0';
     lane->any_hello = true;
     lane->cluster_id = hello->cluster_id;
     lane->epoch = hello->epoch;
-    lane->coordinator_incarnation = hello->coordinator_incarnation;
-    lane->coordinator_secret = hello->coordinator_secret;
-    if (wire_identity_read(hello->identity, &lane->coordinator_identity, NULL) != SUMAC_OK)
-        lane->coordinator_identity = (struct run_identity){.pid = 0};
+    lane->controller_incarnation = hello->controller_incarnation;
+    lane->controller_secret = hello->controller_secret;
+    if (wire_identity_read(hello->identity, &lane->controller_identity, NULL) != SUMAC_OK)
+        lane->controller_identity = (struct run_identity){.pid = 0};
     lane->step_members = hello->step_members;
     lane->step_quorum = hello->quorum;
     for (uint32_t i = 0; i < hello->n_ps_incarnations && i < LANE_PS_MAX; i++) {
@@ -72,8 +72,8 @@ bool lane_order_learn(struct lane *lane, const wire_peer_hello *hello, uint64_t 
 /* Is the state of any ps gone, as far as this hello tells? */
 static bool lost_by(struct lane *lane, const wire_peer_hello *hello)
 {
-    if (lane->coordinator_incarnation != 0 &&
-        (hello->coordinator_incarnation != lane->coordinator_incarnation ||
+    if (lane->controller_incarnation != 0 &&
+        (hello->controller_incarnation != lane->controller_incarnation ||
          hello->epoch != lane->epoch)) {
         if (hello->epoch != lane->epoch)
             lane_meet_epoch(lane, hello->epoch);
@@ -111,12 +111,12 @@ static bool refuse_hello(struct lane *lane, const wire_peer_hello *hello, struct
             "ps 0 takes this for ps %u, it was configured as ps %u", hello->index, lane->index);
         return true;
     }
-    if (hello->cluster_id == 0 || hello->epoch == 0 || hello->coordinator_incarnation == 0) {
+    if (hello->cluster_id == 0 || hello->epoch == 0 || hello->controller_incarnation == 0) {
         (void)fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
             "ps 0 says cluster %016" PRIx64 ", epoch %" PRIu64 ", incarnation %016" PRIx64
             " in its hello; none of them may be 0",
-            hello->cluster_id, hello->epoch, hello->coordinator_incarnation);
+            hello->cluster_id, hello->epoch, hello->controller_incarnation);
         return true;
     }
     if (hello->expected_incarnation != 0 &&
@@ -148,7 +148,7 @@ refuse_second(struct lane *lane, struct lane_stream *stream, const wire_peer_hel
     struct run_identity theirs;
     char first[PROCESS_BYTES], second[PROCESS_BYTES];
 
-    assert(hello->coordinator_incarnation != lane->coordinator_incarnation);
+    assert(hello->controller_incarnation != lane->controller_incarnation);
     if (wire_identity_read(hello->identity, &theirs, NULL) != SUMAC_OK)
         theirs = (struct run_identity){.pid = 0};
     lane_stream_fail(
@@ -156,38 +156,38 @@ refuse_second(struct lane *lane, struct lane_stream *stream, const wire_peer_hel
         "ps %u belongs to another ps 0: end this ps 0%s, or the one at %s%s, heard from %s ago",
         lane->index, print_process(&theirs, second, sizeof second),
         address == NULL ? "an unknown address" : address,
-        print_process(&lane->coordinator_identity, first, sizeof first),
-        text_time_us(lane->now_us - lane->coordinator_heard_us).text);
+        print_process(&lane->controller_identity, first, sizeof first),
+        text_time_us(lane->now_us - lane->controller_heard_us).text);
 }
 
 /* Is this the ps 0 that this ps obeys, on a later stream, or one that may take its place? Anybody
  * can dial; so a ps 0 that is only suspended keeps its place for as long as its stream lives, and
  * for ps_lost_ms at most. */
 static bool
-check_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+check_controller(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     const wire_peer_hello *hello = order->hello;
-    const bool same = hello->coordinator_incarnation == lane->coordinator_incarnation;
+    const bool same = hello->controller_incarnation == lane->controller_incarnation;
 
     assert(stream->state != STREAM_ENDED);
     if (!lane->any_hello)
         return true;
-    if (same && hello->coordinator_secret != lane->coordinator_secret) {
+    if (same && hello->controller_secret != lane->controller_secret) {
         lane_stream_fail(
-            lane, stream, SUMAC_PERMISSION_DENIED, SUMAC_REASON_NOT_COORDINATOR,
+            lane, stream, SUMAC_PERMISSION_DENIED, SUMAC_REASON_NOT_CONTROLLER,
             "hello %" PRIu64 " of ps 0: it does not know what ps 0 told ps %u in its first hello",
             order->number, lane->index);
         return false;
     }
-    if (same && order->number <= lane->coordinator_hello) {
+    if (same && order->number <= lane->controller_hello) {
         lane_stream_fail(
             lane, stream, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "hello %" PRIu64 " of ps 0: a stream that began with hello %" PRIu64
             " has taken its place",
-            order->number, lane->coordinator_hello);
+            order->number, lane->controller_hello);
         return false;
     }
-    if (!same && (lane->coordinator != NULL || hello->index != lane->index)) {
+    if (!same && (lane->controller != NULL || hello->index != lane->index)) {
         refuse_second(lane, stream, hello);
         return false;
     }
@@ -196,32 +196,32 @@ check_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer
 
 /* A hello that is refused changes nothing: the stream that orders came on stays the one. */
 static bool
-take_coordinator(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
+take_controller(struct lane *lane, struct lane_stream *stream, const wire_peer_order *order)
 {
     struct sumac_error error;
 
     assert(stream->kind == LANE_STREAM_PEER);
-    if (!check_coordinator(lane, stream, order))
+    if (!check_controller(lane, stream, order))
         return false;
     if (refuse_hello(lane, order->hello, &error)) {
         if (stream->state == STREAM_GREETED)
             lane_stream_move(stream, STREAM_SILENT);
-        if (lane->coordinator == stream)
-            lane->coordinator = NULL;
-        if (stream->place == PLACE_COORDINATOR)
+        if (lane->controller == stream)
+            lane->controller = NULL;
+        if (stream->place == PLACE_CONTROLLER)
             lane_place_estrange(lane, stream);
         lane_report_refusal(lane, stream, order->number, &error);
         return false;
     }
-    if (lane->coordinator != NULL && lane->coordinator != stream)
+    if (lane->controller != NULL && lane->controller != stream)
         lane_stream_fail(
-            lane, lane->coordinator, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
+            lane, lane->controller, SUMAC_ABORTED, SUMAC_REASON_STREAM_REPLACED,
             "a later stream of ps 0 has taken this one's place");
-    lane->coordinator = stream;
-    lane->coordinator_heard_us = lane->now_us;
+    lane->controller = stream;
+    lane->controller_heard_us = lane->now_us;
     if (stream->state == STREAM_SILENT)
         lane_stream_move(stream, STREAM_GREETED);
-    return stream->place == PLACE_COORDINATOR || lane_place_take(lane, stream);
+    return stream->place == PLACE_CONTROLLER || lane_place_take(lane, stream);
 }
 
 /* False: nothing else that the message says is obeyed. */
@@ -231,7 +231,7 @@ static bool obey_hello(struct lane *lane, struct lane_stream *stream, const wire
     struct sumac_error error;
 
     assert(stream->kind == LANE_STREAM_PEER);
-    if (!take_coordinator(lane, stream, order))
+    if (!take_controller(lane, stream, order))
         return false;
     if (lane->index != 0 && lane_order_check_lists(lane, hello, &error) != SUMAC_OK) {
         lane_shutdown_misconfigured(lane, &error);
@@ -352,7 +352,7 @@ obey_first_step(struct lane *lane, struct lane_stream *stream, const wire_peer_o
     const wire_first_step *first = order->first_step;
     struct sumac_error error;
 
-    assert(stream == lane->coordinator);
+    assert(stream == lane->controller);
     if (!check_id(lane, order->number, &first->session_id, &error))
         return;
     if (first->step == 0) {
@@ -377,7 +377,7 @@ static void obey_take(struct lane *lane, struct lane_stream *stream, const wire_
     const wire_take_step *taken = order->take;
     struct sumac_error error;
 
-    assert(stream == lane->coordinator);
+    assert(stream == lane->controller);
     for (size_t i = 0; i < taken->n_session_ids; i++) {
         if (!check_id(lane, order->number, &taken->session_ids[i], &error))
             return;
@@ -396,7 +396,7 @@ static void obey_define(struct lane *lane, struct lane_stream *stream, const wir
     const uint32_t before = lane->functions.count;
     struct sumac_error error;
 
-    assert(stream == lane->coordinator);
+    assert(stream == lane->controller);
     const enum sumac_status status = functions_add(
         &lane->functions, given->number, given->name, given->text, strlen(given->text), &error);
     if (lane->functions.count > before)
@@ -410,7 +410,7 @@ static void obey_meet(struct lane *lane, struct lane_stream *stream, const wire_
 {
     struct sumac_error error;
 
-    assert(stream == lane->coordinator);
+    assert(stream == lane->controller);
     const enum sumac_status status = lane_meet_obey(lane, order->number, order->meet, &error);
     if (status == SUMAC_RESOURCE_EXHAUSTED)
         lane_stream_fail(lane, stream, error.status, error.reason, "%s", error.text);
@@ -733,7 +733,7 @@ void lane_order_received(struct lane *lane, const struct lane_event *event)
             "an order on a stream whose hello was not taken");
         return;
     }
-    if (stream == lane->coordinator)
-        lane->coordinator_heard_us = lane->now_us;
+    if (stream == lane->controller)
+        lane->controller_heard_us = lane->now_us;
     obey(lane, stream, event->order);
 }

@@ -69,15 +69,15 @@ static void same_cluster(const struct pair *pair)
     const struct lane *a = pair->lane, *b = pair->again;
     const char *whom = "the cluster";
 
-    if (!a->any_hello && !b->any_hello) /* ps 0's own lane has its number from its judge */
+    if (!a->any_hello && !b->any_hello) /* ps 0's own lane has its number from its controller */
         return;
     same(pair, a->any_hello, b->any_hello, "the first hello", whom);
     same(pair, a->cluster_id, b->cluster_id, "the number", whom);
     same(pair, a->epoch, b->epoch, "the epoch", whom);
     same(pair, a->membership_epoch, b->membership_epoch, "the membership epoch", whom);
-    same(pair, a->coordinator_incarnation, b->coordinator_incarnation, "ps 0", whom);
-    same(pair, a->coordinator_secret, b->coordinator_secret, "the secret", whom);
-    same(pair, a->coordinator_hello, b->coordinator_hello, "the last hello", whom);
+    same(pair, a->controller_incarnation, b->controller_incarnation, "ps 0", whom);
+    same(pair, a->controller_secret, b->controller_secret, "the secret", whom);
+    same(pair, a->controller_hello, b->controller_hello, "the last hello", whom);
     same(pair, a->joined_once, b->joined_once, "the first session", whom);
     same(pair, a->ps_count, b->ps_count, "how many ps", whom);
     same_steps(pair, a->turns, b->turns);

@@ -10,7 +10,7 @@ static void check_gathering(
     const struct lane *lane, const struct report *known, bool (*is_one)(const struct report *),
     const char *what, struct check *check)
 {
-    const struct report *at = lane->coordinator == NULL ? NULL : lane->coordinator->reports.first;
+    const struct report *at = lane->controller == NULL ? NULL : lane->controller->reports.first;
     const struct report *found = NULL;
     uint64_t count = 0;
 
@@ -48,7 +48,7 @@ static void check_come(const struct lane *lane, struct check *check)
          at = at->in_come.next)
         listed++;
     check_same(check, listed, flags, "sessions whose step is due to ps 0", "the lane");
-    if (lane->coordinator != NULL && peers->come_report == NULL && (listed > 0 || peers->says_over))
+    if (lane->controller != NULL && peers->come_report == NULL && (listed > 0 || peers->says_over))
         check_object(check, "no report says to ps 0 what has come of synchronous steps");
 }
 

@@ -4,7 +4,7 @@
  * X(SERVICE, METHOD, method, what it is, bytes of a request at most, who answers)
  *
  * A CALL is unary: LANE_CALL_METHOD of the events, and a function of whoever answers it,
- * judge_method_call (ps 0's; another ps tells the client where ps 0 is) or lane_method_call. A
+ * controller_method_call (ps 0's; another ps tells the client where ps 0 is) or lane_method_call. A
  * stream has events of its own. The messages are those that proto/ names; what is
  * larger than the bound is refused before it is unpacked; 0: the connection's bound.
  */
@@ -19,15 +19,15 @@
 #define RPC_LIST_BYTES_MAX (WIRE_LIST_NAMES_MAX * 1200u) /* a name has at most 1024 bytes */
 
 #define RPC_LIST(X)                                                                                \
-    X(SESSIONS, JOIN, join, CALL, RPC_JOIN_BYTES_MAX, JUDGE)                                       \
-    X(SESSIONS, RENEW, renew, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                    \
-    X(SESSIONS, LEAVE, leave, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                    \
-    X(SESSIONS, BARRIER, barrier, CALL, RPC_BARRIER_BYTES_MAX, JUDGE)                              \
-    X(VARIABLES, CREATE, create, CALL, WIRE_CREATE_BYTES_MAX, JUDGE)                               \
-    X(VARIABLES, DELETE, delete, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                 \
+    X(SESSIONS, JOIN, join, CALL, RPC_JOIN_BYTES_MAX, CONTROLLER)                                  \
+    X(SESSIONS, RENEW, renew, CALL, RPC_SMALL_BYTES_MAX, CONTROLLER)                               \
+    X(SESSIONS, LEAVE, leave, CALL, RPC_SMALL_BYTES_MAX, CONTROLLER)                               \
+    X(SESSIONS, BARRIER, barrier, CALL, RPC_BARRIER_BYTES_MAX, CONTROLLER)                         \
+    X(VARIABLES, CREATE, create, CALL, WIRE_CREATE_BYTES_MAX, CONTROLLER)                          \
+    X(VARIABLES, DELETE, delete, CALL, RPC_SMALL_BYTES_MAX, CONTROLLER)                            \
     X(VARIABLES, LIST, list, CALL, RPC_LIST_BYTES_MAX, LANE)                                       \
-    X(VARIABLES, DEFINE, define, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                                 \
-    X(VARIABLES, FUNCTIONS, functions, CALL, RPC_SMALL_BYTES_MAX, JUDGE)                           \
+    X(VARIABLES, DEFINE, define, CALL, RPC_SMALL_BYTES_MAX, CONTROLLER)                            \
+    X(VARIABLES, FUNCTIONS, functions, CALL, RPC_SMALL_BYTES_MAX, CONTROLLER)                      \
     X(TRANSFER, PUSH, push, PUSH_STREAM, 0, LANE)                                                  \
     X(TRANSFER, PULL, pull, PULL_STREAM, WIRE_PULL_BYTES_MAX, LANE)                                \
     X(OBSERVE, STATS, stats, CALL, RPC_SMALL_BYTES_MAX, LANE)                                      \
@@ -44,12 +44,12 @@
 enum lane_call_kind { RPC_LIST(X) };
 #undef X
 
-/* Does the judge answer it? */
-static inline bool rpc_is_the_judges(enum lane_call_kind kind)
+/* Does the controller answer it? */
+static inline bool rpc_is_the_controllers(enum lane_call_kind kind)
 {
-    enum { JUDGE, LANE };
+    enum { CONTROLLER, LANE };
 #define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \
-    RPC_IF_CALL(what, case LANE_CALL_##METHOD : return who == JUDGE;)
+    RPC_IF_CALL(what, case LANE_CALL_##METHOD : return who == CONTROLLER;)
     switch (kind) {
         RPC_LIST(X)
     }

@@ -22,7 +22,7 @@
 #define START_PS0 "start ps 0 there, or correct its address"
 #define MOVE_PS0 "correct the host, --port or --bind of ps 0, or that address in the list"
 
-/* On ps 0 its judge has logged why the run ends, when it ended it. */
+/* On ps 0 its controller has logged why the run ends, when it ended it. */
 static void exit_now(struct lane *lane, int exit_code, enum sumac_reason reason, const char *text)
 {
     assert(reason != SUMAC_REASON_UNSPECIFIED || exit_code == 0 || lane->ended);
@@ -151,10 +151,10 @@ static bool in_flight(const struct lane *lane)
     return false;
 }
 
-/* ps 0's judge tells the others first, and then this lane: at the tick that it is too late at the
- * latest, which it hears of before the lane does. One that was never told of a cluster has nobody
- * to tell. */
-static bool judge_ends_it(const struct lane *lane, bool late)
+/* ps 0's controller tells the others first, and then this lane: at the tick that it is too late at
+ * the latest, which it hears of before the lane does. One that was never told of a cluster has
+ * nobody to tell. */
+static bool controller_ends_it(const struct lane *lane, bool late)
 {
     return lane->index == 0 && !lane->ended && (!late || lane->event->kind != LANE_EVENT_TICK);
 }
@@ -167,7 +167,7 @@ void lane_shutdown_check(struct lane *lane)
     const bool late = lane->now_us >= lane->exit_by_us;
     if (in_flight(lane) && !late)
         return;
-    if (judge_ends_it(lane, late))
+    if (controller_ends_it(lane, late))
         return;
     if (lane->ended && !lane->end_answered) {
         lane->end_answered = true;
@@ -186,7 +186,7 @@ static bool has_limit(const struct lane *lane)
 
 static uint64_t gives_up_us(const struct lane *lane)
 {
-    return lane->coordinator_heard_us + (uint64_t)lane->config.ps_lost_ms * 1000;
+    return lane->controller_heard_us + (uint64_t)lane->config.ps_lost_ms * 1000;
 }
 
 static struct text_time time_left(const struct lane *lane)
@@ -220,7 +220,7 @@ static const char *expected_members(struct lane *lane)
     return out_text(&lane->out, "%s", listing_end(&listing));
 }
 
-static const char *coordinator_address(const struct lane *lane)
+static const char *controller_address(const struct lane *lane)
 {
     const char *const address = lane_ps0_address(lane);
 
@@ -240,8 +240,8 @@ static const char *ps0_remedy(const struct lane *lane, const char *otherwise)
  * looks for this ps. */
 static void describe_found(struct lane *lane, const wire_list_reply *reply)
 {
-    char *const found = lane->coordinator_found;
-    const size_t bytes = sizeof lane->coordinator_found;
+    char *const found = lane->controller_found;
+    const size_t bytes = sizeof lane->controller_found;
     const char *const its =
         lane->index < reply->n_ps_addresses ? reply->ps_addresses[lane->index] : "";
     struct sumac_error error;
@@ -250,10 +250,10 @@ static void describe_found(struct lane *lane, const wire_list_reply *reply)
                                          lane, (const char *const *)reply->ps_addresses,
                                          reply->n_ps_addresses, &error) != SUMAC_OK;
 
-    lane->coordinator_differs = reply->ps != 0 || lists_differ;
-    lane->coordinator_confirmed =
+    lane->controller_differs = reply->ps != 0 || lists_differ;
+    lane->controller_confirmed =
         reply->ps == 0 && lane->any_hello && reply->cluster_id == lane->cluster_id;
-    if (lane->coordinator_confirmed)
+    if (lane->controller_confirmed)
         found[0] = '\0';
     else if (reply->ps != 0)
         (void)text_print_line(
@@ -279,33 +279,33 @@ static void describe_found(struct lane *lane, const wire_list_reply *reply)
 
 bool lane_seeks_ps0(const struct lane *lane)
 {
-    return !lane->joined_once && !lane->ended && !lane->exited && !lane->coordinator_confirmed;
+    return !lane->joined_once && !lane->ended && !lane->exited && !lane->controller_confirmed;
 }
 
 void lane_shutdown_probed(struct lane *lane, const struct lane_event *event)
 {
-    lane->coordinator_silent = event->text != NULL;
-    lane->coordinator_differs = false;
+    lane->controller_silent = event->text != NULL;
+    lane->controller_differs = false;
     if (event->text == NULL)
         describe_found(lane, (const wire_list_reply *)event->request);
     else
         (void)text_print_line(
-            lane->coordinator_found, sizeof lane->coordinator_found,
+            lane->controller_found, sizeof lane->controller_found,
             "does not answer (%s): ", event->text);
 }
 
 /* "; that address does not answer (Connection refused)", or "". */
 static const char *found_text(struct lane *lane)
 {
-    if (lane->coordinator_found[0] == '\0')
+    if (lane->controller_found[0] == '\0')
         return "";
     if (!lane->any_hello)
         return out_text(
-            &lane->out, "; that address %s%s", lane->coordinator_found,
-            lane->coordinator_silent ? ps0_remedy(lane, START_PS0) : "");
+            &lane->out, "; that address %s%s", lane->controller_found,
+            lane->controller_silent ? ps0_remedy(lane, START_PS0) : "");
     return out_text(
-        &lane->out, "; ps 0 has called, but its listed address %s %s%s", coordinator_address(lane),
-        lane->coordinator_found, lane->coordinator_silent ? ps0_remedy(lane, MOVE_PS0) : "");
+        &lane->out, "; ps 0 has called, but its listed address %s %s%s", controller_address(lane),
+        lane->controller_found, lane->controller_silent ? ps0_remedy(lane, MOVE_PS0) : "");
 }
 
 /* Before that no sign of life of ps 0 is late enough to speak of. */
@@ -326,11 +326,11 @@ static void never_called(struct lane *lane, uint64_t silent_ms)
     assert(!lane->any_hello);
     (void)fail(
         &error, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER,
-        "ps 0 at %s has never called ps %u, which has waited %s%s", coordinator_address(lane),
+        "ps 0 at %s has never called ps %u, which has waited %s%s", controller_address(lane),
         lane->index, text_time_ms(silent_ms).text,
-        lane->coordinator_found[0] == '\0' ? "; start it, or correct its address"
-                                           : found_text(lane));
-    if (lane->coordinator_differs)
+        lane->controller_found[0] == '\0' ? "; start it, or correct its address"
+                                          : found_text(lane));
+    if (lane->controller_differs)
         lane_shutdown_misconfigured(lane, &error);
     else
         lane_shutdown_lost(lane, SUMAC_REASON_PS_MISSING, "%s", error.text);
@@ -344,7 +344,7 @@ static void give_up(struct lane *lane, uint64_t silent_ms)
             lane, SUMAC_REASON_STATE_LOST,
             "ps 0 at %s is lost with its state: ps %u heard nothing from ps 0 for %s; start the "
             "whole run again, ps and workers",
-            coordinator_address(lane), lane->index, text_time_ms(silent_ms).text);
+            controller_address(lane), lane->index, text_time_ms(silent_ms).text);
     else
         never_called(lane, silent_ms);
 }
@@ -357,17 +357,17 @@ static bool is_silent(const struct lane *lane, uint64_t silent_ms)
 
 static uint64_t silent_for_ms(const struct lane *lane)
 {
-    return (lane->now_us - lane->coordinator_heard_us) / 1000;
+    return (lane->now_us - lane->controller_heard_us) / 1000;
 }
 
-/* Its listed address does not lead to this ps 0. The judge says for whom it waits. */
+/* Its listed address does not lead to this ps 0. The controller says for whom it waits. */
 static char *ps0_wait(struct lane *lane)
 {
-    if (lane->ended || lane->joined_once || lane->coordinator_found[0] == '\0')
+    if (lane->ended || lane->joined_once || lane->controller_found[0] == '\0')
         return NULL;
     return out_text(
-        &lane->out, "the listed address of ps 0, %s, %s%s", coordinator_address(lane),
-        lane->coordinator_found, lane->coordinator_silent ? ps0_remedy(lane, MOVE_PS0) : "");
+        &lane->out, "the listed address of ps 0, %s, %s%s", controller_address(lane),
+        lane->controller_found, lane->controller_silent ? ps0_remedy(lane, MOVE_PS0) : "");
 }
 
 char *lane_shutdown_wait(struct lane *lane)
@@ -382,16 +382,16 @@ char *lane_shutdown_wait(struct lane *lane)
     if (!lane->any_hello && has_limit(lane))
         return out_text(
             &lane->out, "ps %u waits for its first call from ps 0 at %s%s; gives up in %s",
-            lane->index, coordinator_address(lane), found_text(lane), time_left(lane).text);
+            lane->index, controller_address(lane), found_text(lane), time_left(lane).text);
     if (!lane->any_hello)
         return out_text(
             &lane->out,
             "ps %u waits for its first call from ps 0 at %s; this wait has no limit, so far %s",
-            lane->index, coordinator_address(lane), text_time_ms(silent_ms).text);
+            lane->index, controller_address(lane), text_time_ms(silent_ms).text);
     if (silent)
         return out_text(
             &lane->out, "ps %u waits for ps 0 at %s, last heard from %s ago; gives up in %s",
-            lane->index, coordinator_address(lane), text_time_ms(silent_ms).text,
+            lane->index, controller_address(lane), text_time_ms(silent_ms).text,
             time_left(lane).text);
     return out_text(
         &lane->out, "ps %u waits for the first join, of %s%s; this wait has no limit, so far %s",
@@ -403,7 +403,7 @@ void lane_shutdown_watch(struct lane *lane)
 {
     const uint64_t silent_ms = silent_for_ms(lane);
 
-    assert(lane->now_us >= lane->coordinator_heard_us);
+    assert(lane->now_us >= lane->controller_heard_us);
     if (lane->exited || lane->ended)
         return;
     if (lane->index != 0 && has_limit(lane) && lane->now_us >= gives_up_us(lane)) {

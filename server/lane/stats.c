@@ -221,7 +221,7 @@ static void say_room(struct lane *lane, wire_stats_reply *reply)
     }
 }
 
-/* What ps 0's judge waits for, or a ps that has none. */
+/* What ps 0's controller waits for, or a ps that has none. */
 static uint32_t list_own_waits(struct lane *lane, const struct lane_told *told, char *const **waits)
 {
     if (told != NULL) {

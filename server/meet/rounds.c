@@ -528,7 +528,7 @@ come_again(struct rounds *rounds, const struct round_arrival *arrival, struct ro
     return pass_over(rounds, arrival, ROUNDS_BACK);
 }
 
-/* It has no result here, whatever is judged of it elsewhere. */
+/* It has no result here, whatever is decided of it elsewhere. */
 static void tear(struct round *round, const struct sumac_error *how)
 {
     assert(!round->over);

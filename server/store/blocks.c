@@ -96,11 +96,11 @@ static size_t kept_bytes(const struct block *block)
     return (block->bytes / block->row_bytes + 1) * sizeof(struct block *);
 }
 
-/* The maps of ids, and what ps 0's judge keeps. */
+/* The maps of ids, and what ps 0's controller keeps. */
 static uint64_t bytes_beside_pool(const struct store *store)
 {
     return id_map_bytes(&store->shards) + id_map_bytes(&store->by_id) +
-           id_map_bytes(&store->names.hashes) + store->judge_bytes;
+           id_map_bytes(&store->names.hashes) + store->controller_bytes;
 }
 
 /* Old blocks and the spare ones that come of them share one bound. What new variables find beside

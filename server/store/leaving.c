@@ -21,7 +21,7 @@ static void leave_variable(struct store *store, struct variable *variable)
     assert(variable->promised_bytes == 0);
     store->own_bytes -= variable->own_bytes;
     store->leaving_bytes += variable->own_bytes;
-    store->judge_bytes -= variable->judge_bytes;
+    store->controller_bytes -= variable->controller_bytes;
     store->deleted_count -= variable->deleted;
 }
 

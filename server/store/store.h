@@ -83,7 +83,7 @@ struct variable {
     struct placement *placements; /* in the order of their rows */
     struct shard *shards;         /* those here, in one piece of memory: room for held_count */
     uint64_t own_bytes;           /* of all this beside values and slots (own_bytes_of), … */
-    uint64_t judge_bytes;         /* and of it what the judge keeps of it, not here */
+    uint64_t controller_bytes;    /* and of it what the controller keeps of it, not here */
     uint64_t promised_bytes;      /* of the state, to shards here that are not made yet */
     uint32_t placement_count;
     uint32_t held_count, made_count;    /* which are made as they are filled */
@@ -159,12 +159,12 @@ struct store {
     uint32_t block_bytes;                 /* of variables that are added from here on */
     uint32_t kept_row_bytes_min;
     uint64_t old_row_count;
-    uint32_t ps;              /* whose store it is, for errors */
-    uint64_t state_bytes;     /* values and slots, made or promised */
-    uint64_t own_bytes;       /* what is kept of variables, shards and blocks beside them, … */
-    uint64_t judge_bytes;     /* and of it what the judge keeps of them */
-    uint64_t state_bytes_max; /* of both (store_bound_state) */
-    uint64_t view_bytes;      /* old blocks and rows, with their structs */
+    uint32_t ps;               /* whose store it is, for errors */
+    uint64_t state_bytes;      /* values and slots, made or promised */
+    uint64_t own_bytes;        /* what is kept of variables, shards and blocks beside them, … */
+    uint64_t controller_bytes; /* and of it what the controller keeps of them */
+    uint64_t state_bytes_max;  /* of both (store_bound_state) */
+    uint64_t view_bytes;       /* old blocks and rows, with their structs */
     uint64_t view_bytes_max;
     LIST(struct view) views;
     uint32_t view_count;

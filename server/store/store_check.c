@@ -152,7 +152,7 @@ void store_check_variable(
     uint64_t promised_bytes = 0;
 
     sums->own_bytes += variable->own_bytes;
-    sums->judge_bytes += variable->judge_bytes;
+    sums->controller_bytes += variable->controller_bytes;
     sums->state_bytes += variable->promised_bytes;
     sums->deleted += variable->deleted;
     if ((store_find(store, variable->id) == variable) == variable->deleted)
@@ -373,7 +373,9 @@ void store_check_sums(const struct store *store, const struct store_sums *sums, 
 {
     check_same(check, store->state_bytes, sums->state_bytes, "bytes of state", "the store");
     check_same(check, store->own_bytes, sums->own_bytes, "bytes beside the state", "the store");
-    check_same(check, store->judge_bytes, sums->judge_bytes, "bytes of the judge", "the store");
+    check_same(
+        check, store->controller_bytes, sums->controller_bytes, "bytes of the controller",
+        "the store");
     check_same(check, store->shard_count, sums->shards, "shards", "the store");
     check_same(check, store->deleted_count, sums->deleted, "deleted variables in use", "the store");
     check_bounds(store, check);

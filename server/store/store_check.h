@@ -13,7 +13,7 @@
 
 /* What was counted on the way. */
 struct store_sums {
-    uint64_t state_bytes, own_bytes, judge_bytes;
+    uint64_t state_bytes, own_bytes, controller_bytes;
     uint64_t shards, deleted, lent, views, chained, kept_rows, kept_bytes;
     uint64_t users_mix,
         views_mix; /* of each shard, as often as it says that it is used, or read by a view */

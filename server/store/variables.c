@@ -9,14 +9,14 @@
 #include "error.h"
 
 /* What is kept of each beside values and slots, with the entries of the maps and, on ps 0, the
- * judge's struct of it. */
+ * controller's struct of it. */
 #define VARIABLE_OWN_BYTES 2048u
 #define PLACEMENT_OWN_BYTES 128u
 #define SHARD_OWN_BYTES 384u
 #define BLOCK_OWN_BYTES 144u
-/* Of it, the judge's struct, which is not in the pool. */
-#define VARIABLE_JUDGE_BYTES 1024u
-#define PLACEMENT_JUDGE_BYTES 48u
+/* Of it, the controller's struct, which is not in the pool. */
+#define VARIABLE_CONTROLLER_BYTES 1024u
+#define PLACEMENT_CONTROLLER_BYTES 48u
 #define FILL_SLICE_BYTES 262144u
 /* A block, a shard, takes as long to make as so many bytes to fill. */
 #define FILL_BLOCK_BYTES 256u
@@ -361,9 +361,9 @@ enum sumac_status store_add(
     else
         LIST_APPEND(&store->unfilled, variable, among_unfilled);
     *added = variable;
-    variable->judge_bytes = VARIABLE_JUDGE_BYTES + strlen(variable->name) +
-                            variable->placement_count * PLACEMENT_JUDGE_BYTES;
-    store->judge_bytes += variable->judge_bytes;
+    variable->controller_bytes = VARIABLE_CONTROLLER_BYTES + strlen(variable->name) +
+                                 variable->placement_count * PLACEMENT_CONTROLLER_BYTES;
+    store->controller_bytes += variable->controller_bytes;
     store_share_bound(store);
     return SUMAC_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane.c -- sequences of valid and mangled messages of several sessions, to a lane.
  *
- * The first byte says whether the lane is ps 1 under orders or ps 0 with its judge; there are
+ * The first byte says whether the lane is ps 1 under orders or ps 0 with its controller; there are
  * sessions, variables and streams already then, so that a few bytes go deep. Each further byte
  * picks an event, and the bytes behind it its fields, out of small alphabets whose first letters
  * are what a well-behaved peer says.

@@ -80,9 +80,9 @@ static void define(struct made *made, const struct definition *definition, const
 static void give_order(struct world *world, struct input *input, wire_peer_order *order)
 {
     struct lane_event event = {
-        .kind = LANE_EVENT_ORDER, .stream = world->coordinator, .order = order};
+        .kind = LANE_EVENT_ORDER, .stream = world->controller, .order = order};
 
-    if (world->coordinator == 0)
+    if (world->controller == 0)
         return;
     order->number = ++world->last_order;
     if (input != NULL && sometimes(input))
@@ -99,23 +99,23 @@ void peers_hello(struct world *world, struct input *input)
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
     wire_end end = WIRE_END_INIT;
 
-    if (world->coordinator == 0 || (input != NULL && sometimes(input))) {
+    if (world->controller == 0 || (input != NULL && sometimes(input))) {
         const struct world_stream *stream = world_open(world, LANE_STREAM_PEER);
         if (stream == NULL)
             return;
-        world->coordinator = stream->id;
+        world->controller = stream->id;
     }
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     hello.cluster_id = 0xC1;
     hello.epoch = 1;
-    hello.coordinator_incarnation = WORLD_OTHER_INCARNATION;
+    hello.controller_incarnation = WORLD_OTHER_INCARNATION;
     hello.index = 1;
     hello.n_ps_addresses = hello.n_ps_incarnations = 2;
     hello.ps_addresses = addresses;
     hello.ps_incarnations = met;
     order.hello = &hello;
     if (input != NULL && sometimes(input)) {
-        hello.coordinator_incarnation = one_of(input, incarnations, 3);
+        hello.controller_incarnation = one_of(input, incarnations, 3);
         hello.expected_incarnation = one_of(input, incarnations, 3);
         hello.index = below(input, 4);
         hello.n_ps_addresses = below(input, 3);

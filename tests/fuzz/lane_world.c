@@ -391,8 +391,8 @@ void world_close(struct world *world, struct world_stream *stream)
 {
     struct lane_event closed = {.kind = LANE_EVENT_STREAM_CLOSED, .stream = stream->id};
 
-    if (world->coordinator == stream->id)
-        world->coordinator = 0;
+    if (world->controller == stream->id)
+        world->controller = 0;
     *stream = (struct world_stream){.id = 0};
     world_step(world, &closed);
 }

@@ -74,7 +74,7 @@ struct world {
     uint64_t now_us, drawn;
     bool exited;
     uint64_t last_stream, last_call, last_order;
-    uint64_t coordinator; /* the stream that orders come on */
+    uint64_t controller; /* the stream that orders come on */
     struct world_stream streams[WORLD_STREAMS_MAX];
     struct world_session sessions[WORLD_SESSIONS_MAX];
     struct world_shard shards[WORLD_SHARDS_MAX];

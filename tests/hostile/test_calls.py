@@ -97,7 +97,7 @@ class Names(Attack):
         for letters in range(0, 8):
             for accents in (31 - letters // 2, 28, 18):
                 request = sessions_pb2.JoinRequest(
-                    protocol_version=1, nonce=os.urandom(16), role=sessions_pb2.ROLE_MEMBER, local_replicas=1,
+                    protocol_version=2, nonce=os.urandom(16), role=sessions_pb2.ROLE_MEMBER, local_replicas=1,
                     task=sessions_pb2.TaskName(job="x" * letters + E_ACUTE * accents, index=letters))
                 try:
                     joined = ps.sessions.Join(request, timeout=DEADLINE_S)
@@ -139,7 +139,7 @@ class Names(Attack):
 
     def test_names_of_jobs_with_control_characters_are_refused(self):
         for odd in ("\0", "\x1b[2J", "x\ny", "\r", "a\0b"):
-            request = sessions_pb2.JoinRequest(protocol_version=1, nonce=os.urandom(16), role=sessions_pb2.ROLE_MEMBER, local_replicas=1,
+            request = sessions_pb2.JoinRequest(protocol_version=2, nonce=os.urandom(16), role=sessions_pb2.ROLE_MEMBER, local_replicas=1,
                                                task=sessions_pb2.TaskName(job=odd))
             self.refused_as(INVALID, self.ps().sessions.Join, request)
 
@@ -217,7 +217,7 @@ class Creates(Attack):
 
 class Joins(Attack):
     def request(self, **more):
-        return sessions_pb2.JoinRequest(**{"protocol_version": 1, "nonce": os.urandom(16), "role": sessions_pb2.ROLE_MEMBER,
+        return sessions_pb2.JoinRequest(**{"protocol_version": 2, "nonce": os.urandom(16), "role": sessions_pb2.ROLE_MEMBER,
                                            "local_replicas": 1, **more})
 
     def test_observers_do_not_take_the_places_of_members(self):
@@ -256,7 +256,7 @@ class SharedNonces(Attack):
 
     def test_a_nonce_that_another_task_has_used_is_refused(self):
         nonce = os.urandom(16)
-        request = {"protocol_version": 1, "nonce": nonce, "role": sessions_pb2.ROLE_MEMBER, "local_replicas": 1}
+        request = {"protocol_version": 2, "nonce": nonce, "role": sessions_pb2.ROLE_MEMBER, "local_replicas": 1}
         joins = self.ps().sessions.Join
         joins(sessions_pb2.JoinRequest(task=sessions_pb2.TaskName(job="worker", index=1), **request), timeout=DEADLINE_S)
         for task, role in ((sessions_pb2.TaskName(job="worker", index=0), sessions_pb2.ROLE_MEMBER), (None, sessions_pb2.ROLE_OBSERVER)):

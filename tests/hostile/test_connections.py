@@ -186,7 +186,7 @@ class Connections(Attack):
 
     def test_a_reader_whose_window_is_closed_holds_up_nobody(self):
         connection = self.connect(window=0)
-        hello = transfer_pb2.PullRequest(hello=transfer_pb2.Hello(protocol_version=1)).SerializeToString()
+        hello = transfer_pb2.PullRequest(hello=transfer_pb2.Hello(protocol_version=2)).SerializeToString()
         shard = self.victim.shards[0]
         pull = transfer_pb2.PullRequest(request=1, pieces=[transfer_pb2.Piece(shard_id=shard.shard_id, layout_epoch=1)]).SerializeToString()
         for number in range(300):

@@ -18,7 +18,7 @@ class Impostors(Attack):
 
     def hello(self, **more):
         return peer_pb2.PeerHello(**{
-            "protocol_version": 1, "cluster_id": self.listed.cluster_id, "epoch": 1, "coordinator_incarnation": self.listed.ps_incarnation,
+            "protocol_version": 2, "cluster_id": self.listed.cluster_id, "epoch": 1, "controller_incarnation": self.listed.ps_incarnation,
             "index": 1, "ps_addresses": self.addresses, "ps_incarnations": [self.listed.ps_incarnation, 0], **more})
 
     def says(self, *orders):
@@ -36,7 +36,7 @@ class Impostors(Attack):
             return reports, error
 
     def test_a_hello_of_another_ps_0_is_refused_and_ends_nobody(self):
-        for odd in ({"coordinator_incarnation": 5}, {"cluster_id": 5}, {"epoch": 9}, {"index": 0}, {"index": 300}, {"protocol_version": 3},
+        for odd in ({"controller_incarnation": 5}, {"cluster_id": 5}, {"epoch": 9}, {"index": 0}, {"index": 300}, {"protocol_version": 3},
                     {"expected_incarnation": 5}, {"ps_addresses": []}, {"ps_incarnations": [1] * 300}):
             self.says(peer_pb2.PeerOrder(number=1, hello=self.hello(**odd)), peer_pb2.PeerOrder(number=2, end=peer_pb2.End(exit_code=3)))
             self.nobody_was_harmed()
@@ -49,7 +49,7 @@ class Impostors(Attack):
 
     def test_orders_with_a_refused_hello_are_not_obeyed(self):
         for number in (0, 1, 2):
-            self.says(peer_pb2.PeerOrder(number=number, hello=self.hello(coordinator_incarnation=5), end=peer_pb2.End(exit_code=3)))
+            self.says(peer_pb2.PeerOrder(number=number, hello=self.hello(controller_incarnation=5), end=peer_pb2.End(exit_code=3)))
             self.says(peer_pb2.PeerOrder(number=number, hello=self.hello(index=0), end=peer_pb2.End(exit_code=3)))
         self.nobody_was_harmed()
 

@@ -22,7 +22,7 @@ class Readers(Attack):
         return stream
 
     def stranger(self):
-        return transfer_pb2.Hello(protocol_version=1)
+        return transfer_pb2.Hello(protocol_version=2)
 
     def test_pulls_of_many_pieces_that_nobody_reads_are_counted(self):
         shard = self.client.create("w", [4], shards=1).shards[0]

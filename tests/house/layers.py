@@ -14,7 +14,7 @@ import sys
 LANE_ROOMS = ["server/lane/step", "server/lane/part", "server/lane/peer", "server/lane/operation", "server/lane/pull"]
 UNDER_LANE = ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/meet", "server/store", "lib/session/rules.h"]
 # Those of server/, from the bottom. Who calls a function goes down, or stays: so no two files of different rooms need each other.
-ROOMS = ["server/catalogue", "server/meet", "server/store", *LANE_ROOMS, "server/lane", "server/judge", "server"]
+ROOMS = ["server/catalogue", "server/meet", "server/store", *LANE_ROOMS, "server/lane", "server/controller", "server"]
 
 # Those whose files have an order, too.
 STRAIGHT_ROOMS = ["server/catalogue", "server/store", *LANE_ROOMS, "server/lane"]
@@ -41,11 +41,11 @@ MAY_INCLUDE = {
     **{room: [*UNDER_LANE, "server/lane/lane.h", *LANE_ROOMS[:floor]]
        for floor, room in enumerate(LANE_ROOMS)},
     "server/lane": [*UNDER_LANE, *LANE_ROOMS],
-    "server/judge": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
+    "server/controller": ["lib/base", "lib/wire", "lib/update", "server/catalogue", "server/lane/lane.h", "server/lane/step/listing.h",
                      "server/lane/step/refused_joins.h", "server/lane/step/log_limit.h", "server/lane/step/end_status.h", "lib/session/rules.h"],
     "server": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/update", "server/catalogue/plugins.h", "server/meet/combine.h",
                "server/lane",
-               "server/lane/step/out.h", "server/judge"],
+               "server/lane/step/out.h", "server/controller"],
     "cli": ["lib/base", "lib/wire", "lib/rpc", "lib/cluster", "lib/client", "server/ps.h", "server/plugin_files.h",
             "server/catalogue/plugins.h", "lib/update/update.h", "lib/update/defined.h", "lib/update/described.h",
             "lib/update/plugged.h", "lib/expression/expression.h", "worker/gpus.h"],
@@ -66,7 +66,7 @@ DOORS = {
 }
 
 # Events in, effects out: nothing of the machine is named here.
-CORES = ("lib/session/", "server/catalogue/", "server/judge/", "server/lane/", "server/meet/", "server/ps_core", "server/store/",
+CORES = ("lib/session/", "server/catalogue/", "server/controller/", "server/lane/", "server/meet/", "server/ps_core", "server/store/",
          "lib/update/", "lib/expression/")
 CORES_CALL_NO = r"malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign|memory_heap|clock_gettime|gettimeofday|time|" \
                 r"nanosleep|rand|srand|getenv|socket|send|recv|open|read|write|close|fopen|printf|fprintf|abort|exit|" \
@@ -79,7 +79,7 @@ PRINTERS = r"v?snprintf|strncpy|strncat"
 PRINTERS_FOLDERS = ("lib/", "server/", "worker/")
 PRINTERS_DOOR = "lib/base/text.c"
 # An error that is made here is told to a peer; elsewhere those that a call is finished with are.
-TELL_PEERS = ("server/catalogue/", "server/judge/", "server/lane/", "server/meet/", "server/store/", "lib/update/", "lib/expression/",
+TELL_PEERS = ("server/catalogue/", "server/controller/", "server/lane/", "server/meet/", "server/store/", "lib/update/", "lib/expression/",
               "lib/wire/")
 # CMocka's compare by a difference, and that of a NaN is never too large.
 NO_TEST_CALLS = r"assert_(?:not_)?(?:float|double)_(?:not_)?equal"
@@ -90,12 +90,12 @@ PARAMETERS_MAX = 6  # of the product; tests may say more
 
 # Assertions for each function, of folders that are large enough to speak of a share; the checks of the tests are not counted.
 # What is reached is kept: a figure here is raised, and never lowered.
-ASSERTIONS_MIN = {"server/lane": 0.75, "server/judge": 0.55, "server/store": 0.7, "lib/base": 0.33, "lib/session": 0.65,
+ASSERTIONS_MIN = {"server/lane": 0.75, "server/controller": 0.55, "server/store": 0.7, "lib/base": 0.33, "lib/session": 0.65,
                   "lib/client": 0.65, "lib/update": 0.5, "lib/expression": 0.3, "worker": 0.5}
 FUNCTIONS_ENOUGH = 20
 
 # Of an enum of the house: the compiler names what a new value has forgotten, unless a `default:` takes it.
-OWN_LABELS = r"(?:LANE|SESSION|JUDGE|FAULT|PART|ANSWER|RECORD|RPC|CLIENT|OPTION|TEXT|PHASE|WORLD|CHILD)_\w+"
+OWN_LABELS = r"(?:LANE|SESSION|CONTROLLER|FAULT|PART|ANSWER|RECORD|RPC|CLIENT|OPTION|TEXT|PHASE|WORLD|CHILD)_\w+"
 
 # What an update function is, its row says. `assign` alone is known to whoever assigns a variable's first value.
 FUNCTIONS_BY_NAME = r"(?:UPDATE|UPDATE_FUNCTION)_(?!ASSIGN\b|FUNCTION)(?:%s)"

@@ -71,10 +71,10 @@ def rows():
     yield f"| pieces of one PushRequest, of all its parts | {spaced(number_of(wire, 'WIRE_PUSH_PIECES_MAX'))} |"
     yield f"| pieces of a pull | {spaced(number_of(wire, 'WIRE_PULL_PIECES_MAX'))} |"
     yield f"| pulls of a stream at a time | {number_of('server/lane/peer/peer.h', 'PULLS_PER_STREAM_MAX')}, and"
-    barrier, tasks = "server/judge/barrier.h", number_of(wire, "WIRE_BARRIER_TASKS_MAX")
-    yield (f"| names of barriers that ps 0 knows; bytes of one; tasks of one | {number_of(barrier, 'JUDGE_BARRIERS_MAX')}; "
-           f"{number_of(barrier, 'JUDGE_BARRIER_NAME_BYTES_MAX')}; as many as calls of one method, at most {tasks} |")
-    yield f"| rounds that are open, and one task has come to | {number_of(barrier, 'JUDGE_ARRIVALS_OF_TASK_MAX')} |"
+    barrier, tasks = "server/controller/barrier.h", number_of(wire, "WIRE_BARRIER_TASKS_MAX")
+    yield (f"| names of barriers that ps 0 knows; bytes of one; tasks of one | {number_of(barrier, 'CONTROLLER_BARRIERS_MAX')}; "
+           f"{number_of(barrier, 'CONTROLLER_BARRIER_NAME_BYTES_MAX')}; as many as calls of one method, at most {tasks} |")
+    yield f"| rounds that are open, and one task has come to | {number_of(barrier, 'CONTROLLER_ARRIVALS_OF_TASK_MAX')} |"
     yield f"| time to say hello; to take answers of a pull | {number_of('server/lane/lane.h', 'LANE_HELLO_MS_MAX') // 1000} s; "
 
 

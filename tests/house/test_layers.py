@@ -10,14 +10,14 @@ LAYERS = pathlib.Path(__file__).parent / "layers.py"
 PROTOS = LAYERS.with_name("protos.py")
 HEADERS = {  # enough of the house for an #include to mean something
     "lib/base/memory.h": "", "lib/rpc/rpc.h": "", "lib/session/session.h": "", "lib/session/rules.h": "",
-    "lib/client/sumac/client.h": "", "server/lane/lane.h": "", "server/lane/part/part_state.h": "", "server/lane/operation/turn.c": "void lane_turn_take(int a)\n{\n}\n", "server/judge/judge_state.h": "struct judge_task {\n};", "server/ps.h": "",
+    "lib/client/sumac/client.h": "", "server/lane/lane.h": "", "server/lane/part/part_state.h": "", "server/lane/operation/turn.c": "void lane_turn_take(int a)\n{\n}\n", "server/controller/controller_state.h": "struct controller_task {\n};", "server/ps.h": "",
     "server/lane/step/step.h": "struct lane_session {\n    /* operation/ changes */\n    uint64_t mark, *sums;\n    /* push.c, part/ change */\n    LIST(int) parts;\n};\n",
     "server/catalogue/definition.c": "void definition_read(int a)\n{\n    placement_rows(a);\n}\n",
     "server/ps_state.h": "", "lib/update/update.h": "#define UPDATE_FUNCTION_LIST(X) \\\n    X(ASSIGN) \\\n    X(ADAM)\n",
 }
 BROKEN = [  # a file, its text, and what is said about it
     ("server/lane/lane.c", '#include "rpc.h"', "lane.c:1: server/lane may not include lib/rpc/rpc.h"),
-    ("server/lane/turn.c", '#include "judge_state.h"', "server/lane may not include server/judge/judge_state.h"),
+    ("server/lane/turn.c", '#include "controller_state.h"', "server/lane may not include server/controller/controller_state.h"),
     ("server/lane/turn.c", '\n#include "session.h"', "turn.c:2: server/lane may not include lib/session/session.h"),
     ("worker/worker.c", '#include "lane.h"', "worker may not include server/lane/lane.h"),
     ("cli/main.c", '#include "ps_state.h"', "cli may not include server/ps_state.h"),
@@ -50,8 +50,8 @@ BROKEN = [  # a file, its text, and what is said about it
     ("server/store/blocks.c", "static int x(int a)\n{\n    return a;\n}\n\n" * 20, "server/store:0: 0 assertions in 20 functions"),
     ("server/lane/part/part.c", "void x(void)\n{\n    lane_turn_take(3);\n}", "part.c:3: lane_turn_take is of server/lane/operation/turn.c, above"),
     ("server/lane/lane.c", '#include "part_state.h"', "lane.c:1: part_state.h is what one room keeps for itself"),
-    ("server/lane/part/part.c", '#include "judge_state.h"', "server/lane/part may not include server/judge/judge_state.h"),
-    ("server/lane/list.c", "\nstruct judge_task {\n};", "list.c:2: struct judge_task is another one in server/judge/judge_state.h"),
+    ("server/lane/part/part.c", '#include "controller_state.h"', "server/lane/part may not include server/controller/controller_state.h"),
+    ("server/lane/list.c", "\nstruct controller_task {\n};", "list.c:2: struct controller_task is another one in server/controller/controller_state.h"),
     ("server/catalogue/placement.c", "void placement_rows(int a)\n{\n    definition_read(a);\n}", "definition.c:1: a circle with server/catalogue/placement.c"),
     ("server/lane/pull/pull.c", "void x(struct lane_session *of)\n{\n    of->mark = 3;\n}", "pull.c:3: mark of struct lane_session is changed by operation/"),
     ("server/lane/push.c", "void x(struct lane_part *part)\n{\n    if (y)\n        part->session->sums[3]++;\n}", "push.c:4: sums of struct lane_session"),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps.c -- ps 0's two legs, its lane's and its judge's together: a worker joins, and a variable is
- * created, in as many steps as it takes until the call is answered. */
+/* ps.c -- ps 0's two legs, its lane's and its controller's together: a worker joins, and a variable
+ * is created, in as many steps as it takes until the call is answered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

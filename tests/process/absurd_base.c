@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* absurd_base.c -- the calls of lib/base and lib/cluster, and how each is judged. */
+/* absurd_base.c -- the calls of lib/base and lib/cluster, and how each is decided. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -126,7 +126,7 @@ class HardToPrint(unittest.TestCase):
 
     def join(self, job, role=sessions_pb2.ROLE_MEMBER):
         return self.client.ps[0].sessions.Join(sessions_pb2.JoinRequest(
-            protocol_version=1, nonce=os.urandom(16), role=role, local_replicas=1,
+            protocol_version=2, nonce=os.urandom(16), role=role, local_replicas=1,
             task=sessions_pb2.TaskName(job=job, index=0)), timeout=DEADLINE_S)
 
     def test_a_long_job_name_is_whole_wherever_it_is_said(self):

@@ -144,7 +144,7 @@ class ExampleClient(unittest.IsolatedAsyncioTestCase):
                 ("", "UNAVAILABLE", True), ("", "RESOURCE_EXHAUSTED", True), ("", "UNIMPLEMENTED", False),
                 ("", "UNKNOWN", True), ("", "PERMISSION_DENIED", False), ("", "FAILED_PRECONDITION", False),
                 ("OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", False), ("MALFORMED", "INVALID_ARGUMENT", False),
-                ("NOT_COORDINATOR", "FAILED_PRECONDITION", False), ("BUSY", "RESOURCE_EXHAUSTED", True), ("TIMED_OUT", "ABORTED", True),
+                ("NOT_CONTROLLER", "FAILED_PRECONDITION", False), ("BUSY", "RESOURCE_EXHAUSTED", True), ("TIMED_OUT", "ABORTED", True),
                 ("PS_MISSING", "UNAVAILABLE", True), ("SESSION_UNKNOWN", "NOT_FOUND", False), ("STATE_LOST", "UNAVAILABLE", False),
                 ("RUN_ENDED", "FAILED_PRECONDITION", False), ("WRONG_CLUSTER", "FAILED_PRECONDITION", False)):
             number = wire.types_pb2.Reason.Value("REASON_" + reason) if reason else 0

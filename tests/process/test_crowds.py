@@ -15,7 +15,7 @@ LONG_MS = "600000"
 class Crowds(unittest.TestCase):
     def crowd(self, port):
         """18 000 streams: half say nothing, half are readers that never ask."""
-        hello = transfer_pb2.PullRequest(hello=transfer_pb2.Hello(protocol_version=1)).SerializeToString()
+        hello = transfer_pb2.PullRequest(hello=transfer_pb2.Hello(protocol_version=2)).SerializeToString()
         connections = [Connection(port, PATIENCE_S) for _ in range(CONNECTIONS)]
         for n, connection in enumerate(connections):
             self.addCleanup(connection.close)

@@ -28,9 +28,9 @@ class WithoutWorker0(unittest.TestCase):
 
     def test_a_worker_ends_by_itself_if_worker_0_is_lost(self):
         cluster = self.cluster()
-        judging, other = self.digits(cluster, 0, "600"), self.digits(cluster, 1, "0.5")
-        judging.wait_for("accuracy")
-        judging.kill()
+        evaluating, other = self.digits(cluster, 0, "600"), self.digits(cluster, 1, "0.5")
+        evaluating.wait_for("accuracy")
+        evaluating.kill()
         self.assert_it_ends(cluster, other)
 
 

@@ -387,9 +387,9 @@ class Refusals(unittest.TestCase):
 
     def test_a_join_at_another_ps_is_sent_to_ps_0(self):
         with self.assertRaises(grpc.RpcError) as raised:
-            self.client.ps[1].sessions.Join(sessions_pb2.JoinRequest(protocol_version=1, nonce=bytes(16)), timeout=DEADLINE_S)
+            self.client.ps[1].sessions.Join(sessions_pb2.JoinRequest(protocol_version=2, nonce=bytes(16)), timeout=DEADLINE_S)
         self.assertEqual(raised.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
-        self.assertIn(("sumac-reason", str(types_pb2.REASON_NOT_COORDINATOR)), raised.exception.trailing_metadata())
+        self.assertIn(("sumac-reason", str(types_pb2.REASON_NOT_CONTROLLER)), raised.exception.trailing_metadata())
         self.assertIn(("sumac-ps0-address", self.cluster.addresses()[0]), raised.exception.trailing_metadata())
 
     def test_another_protocol_version(self):
@@ -476,7 +476,7 @@ class Hostile(unittest.TestCase):
         stream = Stream(self.ps.transfer.Push)
         listed = self.ps.variables.List(variables_pb2.ListRequest(), timeout=DEADLINE_S)
         stream.send(transfer_pb2.PushRequest(hello=transfer_pb2.Hello(
-            protocol_version=1, cluster_id=listed.cluster_id, epoch=listed.epoch, ps_incarnation=listed.ps_incarnation,
+            protocol_version=2, cluster_id=listed.cluster_id, epoch=listed.epoch, ps_incarnation=listed.ps_incarnation,
             session_id=bytes(range(16)), generation=1)))
         answer = stream.next()
         while not answer.rejoin:

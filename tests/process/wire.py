@@ -99,7 +99,7 @@ class Client:
         self.nonce = nonce or os.urandom(16)
         name = sessions_pb2.TaskName(job="worker", index=task) if role == sessions_pb2.ROLE_MEMBER else None
         self.joined = self.ps[0].sessions.Join(sessions_pb2.JoinRequest(
-            protocol_version=1, nonce=self.nonce, role=role, local_replicas=1, task=name), timeout=DEADLINE_S)
+            protocol_version=2, nonce=self.nonce, role=role, local_replicas=1, task=name), timeout=DEADLINE_S)
         self.generation = 0
         self.pushes = []
         self.limits = {}    # per ps: what its last greeting said that it takes
@@ -119,7 +119,7 @@ class Client:
         return self.ps[0].variables.Create(request, timeout=DEADLINE_S).variables
 
     def hello(self, ps):
-        return transfer_pb2.Hello(protocol_version=1, cluster_id=self.joined.cluster_id, epoch=self.joined.epoch,
+        return transfer_pb2.Hello(protocol_version=2, cluster_id=self.joined.cluster_id, epoch=self.joined.epoch,
                                   ps_incarnation=self.joined.ps_incarnations[ps], session_id=self.joined.session_id,
                                   generation=self.generation)
 

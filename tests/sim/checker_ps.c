@@ -327,9 +327,9 @@ static void check_report(struct world *world, const struct ps *ps, const struct 
 /* When ps 0 hears of its disk it says what has waited; else only what is on disk. */
 void checker_finished(struct world *world, const struct ps *ps, const struct call *call)
 {
-    const struct journal *journal = &ps->journals[LANE_JOURNAL_JUDGE];
+    const struct journal *journal = &ps->journals[LANE_JOURNAL_CONTROLLER];
 
-    if (rpc_is_the_judges(call->kind) && !ps->hears_disk && journal->done < journal->made)
+    if (rpc_is_the_controllers(call->kind) && !ps->hears_disk && journal->done < journal->made)
         checker_violation(world, "an answer of ps 0 does not wait for its record");
 }
 
@@ -351,21 +351,22 @@ static uint64_t variable_of_order(const wire_peer_order *order)
     return order->delete_ != NULL ? order->delete_->variable_id : 0;
 }
 
-/* What an order says is on disk, as far as it is in a row: else a judge that begins again might
- * have it otherwise. */
+/* What an order says is on disk, as far as it is in a row: else a controller that begins again
+ * might have it otherwise. */
 static void check_order(struct world *world, const struct ps *ps, const wire_peer_order *order)
 {
-    const struct journal *journal = &ps->journals[LANE_JOURNAL_JUDGE];
+    const struct journal *journal = &ps->journals[LANE_JOURNAL_CONTROLLER];
     const wire_bytes *session = session_of_order(order);
     const uint64_t variable = variable_of_order(order);
     uint8_t id[8];
 
     little_endian_put(id, sizeof id, variable);
     const bool of_session =
-        session != NULL && journal_lacks(journal, JUDGE_ROW_SESSION, session->data, session->len);
+        session != NULL &&
+        journal_lacks(journal, CONTROLLER_ROW_SESSION, session->data, session->len);
     const bool of_variable =
-        variable != 0 && journal_lacks(journal, JUDGE_ROW_VARIABLE, id, sizeof id);
-    if (of_session || of_variable || journal_lacks(journal, JUDGE_ROW_CLUSTER, id, 0))
+        variable != 0 && journal_lacks(journal, CONTROLLER_ROW_VARIABLE, id, sizeof id);
+    if (of_session || of_variable || journal_lacks(journal, CONTROLLER_ROW_CLUSTER, id, 0))
         checker_violation(world, "an order of ps 0 does not wait for its record");
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "checker.h"
-#include "judge_check.h"
-#include "judge_replay_check.h"
+#include "controller_check.h"
+#include "controller_replay_check.h"
 #include "little_endian.h"
 #include "replay_check.h"
 
@@ -68,52 +68,53 @@ static void check_lane(struct world *world, struct ps *ps)
 }
 
 /* One event, and its record is on disk at once. */
-static void go_on(struct judge *judge, enum judge_event_kind kind, struct check *check)
+static void
+go_on(struct controller *controller, enum controller_event_kind kind, struct check *check)
 {
-    const struct judge_event event = {.kind = kind, .now_us = 1};
-    struct judge_effects effects;
-    struct judge_event recorded = {.kind = JUDGE_EVENT_RECORDED, .now_us = 1};
+    const struct controller_event event = {.kind = kind, .now_us = 1};
+    struct controller_effects effects;
+    struct controller_event recorded = {.kind = CONTROLLER_EVENT_RECORDED, .now_us = 1};
 
-    judge_step(judge, &event, &effects);
+    controller_step(controller, &event, &effects);
     for (uint32_t i = 0; i < effects.count; i++)
-        if (effects.items[i].kind == JUDGE_EFFECT_RECORD)
+        if (effects.items[i].kind == CONTROLLER_EFFECT_RECORD)
             recorded.record = effects.items[i].record;
-    judge_check(judge, check);
-    judge_step(judge, &recorded, &effects);
-    judge_check(judge, check);
+    controller_check(controller, check);
+    controller_step(controller, &recorded, &effects);
+    controller_check(controller, check);
 }
 
 /* What was under way is ordered again. */
-static void begin_again(struct judge *judge, struct check *check)
+static void begin_again(struct controller *controller, struct check *check)
 {
-    go_on(judge, JUDGE_EVENT_START, check);
-    go_on(judge, JUDGE_EVENT_PEER_UP, check);
-    go_on(judge, JUDGE_EVENT_TICK, check);
+    go_on(controller, CONTROLLER_EVENT_START, check);
+    go_on(controller, CONTROLLER_EVENT_PEER_UP, check);
+    go_on(controller, CONTROLLER_EVENT_TICK, check);
 }
 
-static void check_judge(struct world *world, struct ps *ps)
+static void check_controller(struct world *world, struct ps *ps)
 {
     struct check check = {.text = ""};
     struct sumac_error error;
-    struct judge *again = judge_create(&ps->config, &world->source.memory);
+    struct controller *again = controller_create(&ps->config, &world->source.memory);
 
     if (again == NULL) {
-        checker_violation(world, "there is no memory for a second judge");
+        checker_violation(world, "there is no memory for a second controller");
         return;
     }
-    for (const struct journal_record *record = ps->journals[LANE_JOURNAL_JUDGE].first;
+    for (const struct journal_record *record = ps->journals[LANE_JOURNAL_CONTROLLER].first;
          record != NULL && check_is_good(&check); record = record->next) {
-        if (judge_replay(again, &record->bytes, &error) != SUMAC_OK)
+        if (controller_replay(again, &record->bytes, &error) != SUMAC_OK)
             check_object(&check, "%s", error.text);
     }
     if (check_is_good(&check))
-        judge_replay_check(ps_core_judge(ps->core), again, &check);
+        controller_replay_check(ps_core_controller(ps->core), again, &check);
     if (check_is_good(&check))
-        judge_check(again, &check);
+        controller_check(again, &check);
     if (check_is_good(&check))
         begin_again(again, &check);
     checker_state(world, world->processes[ps->index].name, &check);
-    judge_destroy(again);
+    controller_destroy(again);
 }
 
 void journal_check(struct world *world, struct ps *ps)
@@ -122,8 +123,8 @@ void journal_check(struct world *world, struct ps *ps)
     if (!is_whole(world, ps))
         return;
     check_lane(world, ps);
-    if (ps_core_judge(ps->core) != NULL)
-        check_judge(world, ps);
+    if (ps_core_controller(ps->core) != NULL)
+        check_controller(world, ps);
 }
 
 void journal_look(struct world *world, struct ps *ps)
@@ -134,13 +135,14 @@ void journal_look(struct world *world, struct ps *ps)
 
 /* ---- what is not on disk yet */
 
-static bool has_row(const struct span *record, enum judge_row_kind kind, const void *id, size_t n)
+static bool
+has_row(const struct span *record, enum controller_row_kind kind, const void *id, size_t n)
 {
     size_t at = 0;
 
     while (at < record->bytes) {
         const uint8_t *row = record->data + at;
-        if (row[0] == kind && memcmp(row + JUDGE_ROW_HEAD_BYTES, id, n) == 0)
+        if (row[0] == kind && memcmp(row + CONTROLLER_ROW_HEAD_BYTES, id, n) == 0)
             return true;
         at += (size_t)little_endian_get(row + 4, 4);
     }
@@ -148,7 +150,7 @@ static bool has_row(const struct span *record, enum judge_row_kind kind, const v
 }
 
 bool journal_lacks(
-    const struct journal *journal, enum judge_row_kind kind, const void *id, size_t id_bytes)
+    const struct journal *journal, enum controller_row_kind kind, const void *id, size_t id_bytes)
 {
     for (const struct journal_record *record = journal->first; record != NULL;
          record = record->next)

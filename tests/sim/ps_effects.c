@@ -164,11 +164,11 @@ static void flushed(struct world *world, const struct event *event)
     journal->flush_through = 0;
     trace_say(
         world, "ps %u has records%s up to %" PRIu64 " on disk", ps->index,
-        which == LANE_JOURNAL_JUDGE ? " of its judge" : "", journal->done);
+        which == LANE_JOURNAL_CONTROLLER ? " of its controller" : "", journal->done);
     begin_flush(world, ps, which);
     struct lane_event recorded = {
         .kind = LANE_EVENT_RECORDED, .journal = which, .record = journal->done};
-    ps->hears_disk = which == LANE_JOURNAL_JUDGE;
+    ps->hears_disk = which == LANE_JOURNAL_CONTROLLER;
     if (!ps->ending)
         ps_step(world, ps, &recorded);
     ps->hears_disk = false;

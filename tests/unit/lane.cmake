@@ -74,8 +74,8 @@ endforeach()
 sumac_unit_test(lane_places USES lane_talk)
 sumac_unit_test(ps_core USES lane_talk)
 sumac_unit_test(ps_core_between USES lane_talk)
-target_link_options(unit_ps_core_between PRIVATE -Wl,--wrap=judge_step -Wl,--wrap=lane_step
-  -Wl,--wrap=judge_list_waits -Wl,--wrap=judge_cluster_id)
+target_link_options(unit_ps_core_between PRIVATE -Wl,--wrap=controller_step -Wl,--wrap=lane_step
+  -Wl,--wrap=controller_list_waits -Wl,--wrap=controller_cluster_id)
 sumac_unit_test(lane_moves USES lane_talk)
 sumac_unit_test(lane_tight USES lane_talk)
 sumac_unit_test(lane_operation USES lane_talk)

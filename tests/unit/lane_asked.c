@@ -22,7 +22,7 @@ static void a_ps_that_is_not_ps_0_says_whom_to_ask(void **state)
 
     talk_step(talk, &call);
 
-    talk_expect(talk, "failed NOT_COORDINATOR\n");
+    talk_expect(talk, "failed NOT_CONTROLLER\n");
 }
 
 /* Its configuration has the ps in another order. */
@@ -48,7 +48,7 @@ static void who_takes_another_ps_for_ps_0_is_shown_both_lists(void **state)
     addresses[0] = "h0:1"; /* it has the same, and was led astray */
     addresses[1] = "h1:1";
     talk_step(talk, &call);
-    talk_expect(talk, "failed NOT_COORDINATOR\n");
+    talk_expect(talk, "failed NOT_CONTROLLER\n");
 }
 
 static void lists_and_stats_need_no_session(void **state)
@@ -216,7 +216,7 @@ static void a_ps_without_a_list_says_that_it_is_not_ps_0(void **state)
 
     talk_step(talk, &call);
 
-    talk_expect(talk, "failed NOT_COORDINATOR\n");
+    talk_expect(talk, "failed NOT_CONTROLLER\n");
 }
 
 /* It was told only its own address. */
@@ -235,7 +235,7 @@ static void a_list_of_one_ps_is_no_other_list(void **state)
 
     talk_step(talk, &call);
 
-    talk_expect(talk, "failed NOT_COORDINATOR\n");
+    talk_expect(talk, "failed NOT_CONTROLLER\n");
 }
 
 /* As many as one answer names, so that what is short is found within it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lane_check.c -- the check of a lane's consistency objects to each wrong field of its sessions,
- * parts, streams, pulls and operations; and that of a ps to a wrong lane, judge or message. */
+ * parts, streams, pulls and operations; and that of a ps to a wrong lane, controller or message. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "corrupt.h"
-#include "judge_state.h"
+#include "controller_state.h"
 #include "lane_talk.h"
 #include "operation_state.h"
 #include "part_state.h"
@@ -300,8 +300,8 @@ static void a_wrong_stream_is_found(void **state)
     streams.closed->session->stream_count = 0;
     wrong(streams.older->due, DUE_CLOSED, "has something to say");
     wrong(stranger->in_lane.prev, stranger, "the list of streams is broken");
-    wrong(lane->coordinator, &(struct lane_stream){0}, "the stream that orders come on is gone");
-    wrong(lane->coordinator, streams.reader, "the stream that orders come on is gone");
+    wrong(lane->controller, &(struct lane_stream){0}, "the stream that orders come on is gone");
+    wrong(lane->controller, streams.reader, "the stream that orders come on is gone");
     wrong(lane->peers->reader_streams, 2, "streams of readers of the lane");
     wrong(lane->peers->by_id.count, 2, "streams by number of the lane");
     wrong(lane->peers->streams.used, 2, "streams of the lane");
@@ -340,7 +340,7 @@ static void a_wrong_stream_of_a_stranger_is_found(void **state)
     expect_right(lane);
 
     wrong(last->among_strangers.prev, NULL, "the list of streams of strangers is broken");
-    wrong(last->place, PLACE_COORDINATOR, "the list of streams of strangers is broken");
+    wrong(last->place, PLACE_CONTROLLER, "the list of streams of strangers is broken");
     wrong(last->stranger_since_us, 0, "the list of streams of strangers is not by age");
     wrong(peers->strangers.last, before, "the last stranger's stream is not the last");
     wrong(peers->stranger_count, 1, "streams of strangers of the lane");
@@ -479,7 +479,9 @@ static void a_wrong_ps_is_found(void **state)
     corrupt(
         ps_core_check(core, &said), core->queued, core->queued + 1, "of the queue is gone with");
     corrupt(ps_core_check(core, &said), core->lane->pull_bytes, 1, "bytes of pulls of the lane");
-    corrupt(ps_core_check(core, &said), core->judge->variable_count, 1, "variables of the judge");
+    corrupt(
+        ps_core_check(core, &said), core->controller->variable_count, 1,
+        "variables of the controller");
 }
 
 int main(void)

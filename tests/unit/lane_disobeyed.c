@@ -19,12 +19,12 @@ static void hello_of_version(struct talk *talk, uint32_t protocol_version)
     wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     hello.protocol_version = protocol_version;
     hello.cluster_id = 0xC1;
     hello.epoch = 1;
-    hello.coordinator_incarnation = 0x1000;
-    hello.coordinator_secret = TALK_SECRET;
+    hello.controller_incarnation = 0x1000;
+    hello.controller_secret = TALK_SECRET;
     hello.index = 1;
     hello.n_ps_addresses = 2;
     hello.ps_addresses = addresses;
@@ -38,14 +38,14 @@ static void a_ps_0_of_another_protocol_version_is_not_obeyed(void **state)
     const struct lane_config config = talk_config();
 
     talk_start(talk, &config);
-    const uint64_t first = talk->coordinator;
+    const uint64_t first = talk->controller;
 
     hello_of_version(talk, WIRE_PROTOCOL_VERSION + 1); /* when */
 
     talk_expect(talk, "report 2 error PROTOCOL_VERSION\n");
     talk_open(talk, 1); /* on that stream */
     talk_expect(talk, "end of stream MALFORMED\n");
-    talk->coordinator = first;
+    talk->controller = first;
     talk_open(talk, 1);
     talk_expect(talk, "report 4\n");
 }

@@ -12,8 +12,8 @@
 
 /* What a hello on a new stream says, and what the same message orders besides. */
 struct greeting {
-    uint64_t coordinator, secret; /* of ps 0 */
-    uint64_t expected;            /* the incarnation of this ps */
+    uint64_t controller, secret; /* of ps 0 */
+    uint64_t expected;           /* the incarnation of this ps */
     wire_end *end;
     bool swapped;    /* the ps are in another order than this one knows */
     bool other_port; /* ps 0 has another port than this one knows */
@@ -37,8 +37,8 @@ static void greet_again(struct talk *talk, const struct greeting *greeting)
     said.protocol_version = WIRE_PROTOCOL_VERSION;
     said.cluster_id = greeting->of_no_cluster ? 0 : 0xC1;
     said.epoch = greeting->of_no_epoch ? 0 : 1;
-    said.coordinator_incarnation = greeting->coordinator;
-    said.coordinator_secret = greeting->secret;
+    said.controller_incarnation = greeting->controller;
+    said.controller_secret = greeting->secret;
     said.index = greeting->for_ps_0 ? 0 : 1;
     said.ps_addresses = greeting->swapped ? swapped : addresses;
     said.n_ps_addresses = 2;
@@ -59,14 +59,14 @@ static void greet_again(struct talk *talk, const struct greeting *greeting)
 
 static void greet(struct talk *talk, const struct greeting *greeting)
 {
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     greet_again(talk, greeting);
 }
 
 /* From this incarnation of ps 0, expecting that one of this ps. */
-static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
+static void hello(struct talk *talk, uint64_t controller, uint64_t expected)
 {
-    const struct greeting greeting = {coordinator, TALK_SECRET, expected, .end = NULL};
+    const struct greeting greeting = {controller, TALK_SECRET, expected, .end = NULL};
 
     greet(talk, &greeting);
 }
@@ -186,7 +186,7 @@ static void another_ps_0_that_takes_this_for_another_ps_ends_nobody(void **state
     const struct greeting other = {0x2000, TALK_SECRET, 0, .for_ps_0 = true};
 
     (void)begin(talk);
-    talk_hang_up(talk, talk->coordinator);
+    talk_hang_up(talk, talk->controller);
 
     greet(talk, &other);
 
@@ -199,7 +199,7 @@ static void another_ps_0_means_that_the_state_is_lost(void **state)
     struct talk *const talk = *state;
 
     (void)begin(talk);
-    talk_hang_up(talk, talk->coordinator);
+    talk_hang_up(talk, talk->controller);
 
     hello(talk, 0x2000, 0x1001);
 
@@ -215,12 +215,12 @@ static void another_ps_0_is_refused_while_the_stream_of_the_present_one_lives(vo
     struct talk *const talk = *state;
 
     (void)begin(talk);
-    const uint64_t present = talk->coordinator;
+    const uint64_t present = talk->controller;
 
     hello(talk, 0x2000, 0x1001);
     talk_expect(talk, "end of stream BUSY\n");
     talk->orders = 4;
-    talk->coordinator = present;
+    talk->controller = present;
     talk_open(talk, 2);
     talk_expect(talk, "report 5\n");
 
@@ -241,16 +241,16 @@ static void who_does_not_know_the_secret_of_ps_0_is_not_ps_0(void **state)
     struct talk *const talk = *state;
 
     (void)begin(talk);
-    const uint64_t present = talk->coordinator;
+    const uint64_t present = talk->controller;
     wire_end end = WIRE_END_INIT;
     const struct greeting forged = {0x1000, TALK_SECRET + 1, 0x1001, .end = &end};
 
     talk->orders = UINT64_C(1) << 62;
     greet(talk, &forged);
-    talk_expect(talk, "end of stream NOT_COORDINATOR\n");
+    talk_expect(talk, "end of stream NOT_CONTROLLER\n");
 
     talk->orders = 4;
-    talk->coordinator = present;
+    talk->controller = present;
     talk_open(talk, 2);
     talk_expect(talk, "report 5\n");
     hello(talk, 0x1000, 0x1001);
@@ -480,7 +480,7 @@ static void a_hello_of_no_cluster_epoch_or_incarnation_is_refused(void **state)
         {0, TALK_SECRET, .end = NULL}};
 
     (void)begin(talk);
-    talk_hang_up(talk, talk->coordinator);
+    talk_hang_up(talk, talk->controller);
     talk_forget(talk);
     for (size_t i = 0; i < sizeof greetings / sizeof *greetings; i++)
         greet(talk, &greetings[i]);

@@ -160,7 +160,7 @@ static void a_report_says_whose_it_is(void **state)
     order.delete_ = &deleted;
     order.number = 99;
     const struct lane_event event = {
-        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = &order};
+        .kind = LANE_EVENT_ORDER, .stream = talk->controller, .order = &order};
 
     const wire_peer_report *report = said(talk, &event, LANE_EFFECT_REPORT).report;
 
@@ -182,7 +182,7 @@ static void a_report_of_a_close_says_whose_session_it_is(void **state)
     order.close = &close;
     order.number = 99;
     const struct lane_event event = {
-        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = &order};
+        .kind = LANE_EVENT_ORDER, .stream = talk->controller, .order = &order};
 
     const wire_close_report *report = said(talk, &event, LANE_EFFECT_REPORT).report->close_report;
 
@@ -215,7 +215,7 @@ static void a_close_says_what_was_decided(void **state)
     order.decide = &decide;
     order.number = 99;
     const struct lane_event event = {
-        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = &order};
+        .kind = LANE_EVENT_ORDER, .stream = talk->controller, .order = &order};
 
     const wire_closed *closed = said(talk, &event, LANE_EFFECT_ANSWER).push_answer->closed;
 

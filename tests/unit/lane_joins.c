@@ -35,12 +35,12 @@ static void hello_with(struct talk *talk, uint64_t incarnation_of_ps_2)
     wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     hello.cluster_id = 0xC1;
     hello.epoch = 1;
-    hello.coordinator_incarnation = 0x1000;
-    hello.coordinator_secret = TALK_SECRET;
+    hello.controller_incarnation = 0x1000;
+    hello.controller_secret = TALK_SECRET;
     hello.index = 1;
     hello.n_ps_addresses = hello.n_ps_incarnations = 3;
     hello.ps_addresses = addresses;

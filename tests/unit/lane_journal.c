@@ -18,7 +18,7 @@ void talk_keep_record(struct talk *talk, const struct lane_effect *effect)
     size_t bytes = 0;
 
     if (effect->journal != LANE_JOURNAL_OWN)
-        return; /* the judge's is judge_desk's */
+        return; /* the controller's is controller_desk's */
     assert_true(effect->record == talk->last_record + 1);
     talk->last_record = effect->record;
     for (uint32_t i = 0; i < effect->body_count; i++)

@@ -34,7 +34,7 @@ static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)
     ask(&world, 1);
     come_with(&world, 1, 3, 4);
     come_with(&world, 2, 30, 40);
-    talk_tick(world.talk, 70000); /* its time is ps 0's to judge */
+    talk_tick(world.talk, 70000); /* its time is ps 0's to controller */
     assert_null(strstr(world.talk->text, "met"));
     talk_forget(world.talk);
 
@@ -157,14 +157,14 @@ static void what_the_home_proposes_of_many_rounds_goes_on_in_the_next_report(voi
 
     begin(&world, *state);
     struct talk *const talk = world.talk;
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     propose_rounds(&world, rounds); /* the first is said at once */
     assert_int_equal(talk_times_said(talk, "proposes h"), 1);
     talk_forget(talk);
 
-    talk_writable(talk, talk->coordinator); /* when */
+    talk_writable(talk, talk->controller); /* when */
     assert_int_equal(talk_times_said(talk, "proposes h"), 8);
-    talk_writable(talk, talk->coordinator);
+    talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "proposes h"), 9); /* then */
     assert_int_equal(talk_times_said(talk, "report"), 2);
@@ -177,11 +177,11 @@ static void what_the_home_proposes_is_said_on_the_next_stream_of_ps_0(void **sta
 
     begin(&world, *state);
     struct talk *const talk = world.talk;
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     propose_rounds(&world, 2);
     assert_int_equal(talk_times_said(talk, "proposes h"), 1);
 
-    talk_hang_up(talk, talk->coordinator); /* when */
+    talk_hang_up(talk, talk->controller); /* when */
     talk_hello(talk);
     talk_forget(talk);
     talk_tick(talk, 1000);
@@ -197,14 +197,14 @@ static void what_all_have_left_is_not_proposed_any_more(void **state)
 
     begin(&world, *state);
     struct talk *const talk = world.talk;
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     propose_rounds(&world, 2);
     for (uint8_t i = 1; i <= 2; i++)
         leave(&world, i);
     talk_forget(talk);
 
     for (uint32_t i = 0; i < 9; i++) /* all that was to be said */
-        talk_writable(talk, talk->coordinator);
+        talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "proposes"), 0);
     talk_forget(talk);
@@ -217,13 +217,13 @@ static void what_ps_0_has_ordered_is_not_proposed_any_more(void **state)
 
     begin(&world, *state);
     struct talk *const talk = world.talk;
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     propose_rounds(&world, 2);
     order_end(&world, SUMAC_FAILED_PRECONDITION); /* of the second */
     talk_forget(talk);
 
     for (uint32_t i = 0; i < 3; i++)
-        talk_writable(talk, talk->coordinator);
+        talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "proposes"), 0);
     talk_forget(talk);
@@ -271,7 +271,7 @@ static void what_the_home_proposes_waits_for_the_records_of_all_that_it_says(voi
 }
 
 /* A third takes part, and leaves. The records are compared with the lane at the end. */
-static void what_the_home_has_proposed_it_does_not_judge_by_its_records_either(void **state)
+static void what_the_home_has_proposed_it_does_not_controller_by_its_records_either(void **state)
 {
     struct lane_config config = talk_config();
     struct world world;
@@ -460,7 +460,7 @@ int main(void)
         talk_test(the_first_order_of_a_round_counts),
         talk_test(an_end_with_the_number_of_one_that_was_obeyed_begins_no_round),
         talk_test(the_home_proposes_where_one_is_split_and_another_is_not),
-        talk_test(what_the_home_has_proposed_it_does_not_judge_by_its_records_either),
+        talk_test(what_the_home_has_proposed_it_does_not_controller_by_its_records_either),
         talk_test(who_contributes_something_else_here_than_elsewhere_fails_the_round_here),
         talk_test(so_does_who_gives_a_mean_another_weight_here),
         talk_test(a_stranger_ends_nothing_that_passes),

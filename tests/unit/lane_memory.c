@@ -395,7 +395,7 @@ static void a_report_that_there_is_no_memory_for_ends_ps_0s_stream(void **state)
     struct talk *const talk = *state;
 
     (void)begin(talk, 1u << 20, 0);
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     talk_delete(talk, 999);
     talk_forget(talk);
     no_more_memory(talk, 0);
@@ -404,7 +404,7 @@ static void a_report_that_there_is_no_memory_for_ends_ps_0s_stream(void **state)
         talk_delete(talk, 999); /* there is none: nothing is done but to say so */
 
     talk_expect(talk, "end of stream OUT_OF_MEMORY\n");
-    assert_null(talk->lane->coordinator);
+    assert_null(talk->lane->controller);
 }
 
 /* Its create fails: what had been made of it is given back, and no tick fills on. */

@@ -14,8 +14,8 @@
 
 /* What a hello on a new stream says, and what the same message orders besides. */
 struct greeting {
-    uint64_t coordinator, secret; /* of ps 0 */
-    uint64_t expected;            /* the incarnation of this ps */
+    uint64_t controller, secret,
+        expected; /* ps 0's incarnation and secret, this ps's incarnation */
     wire_end *end;
     uint64_t incarnations[4]; /* of the ps, as far as ps 0 knows them */
 };
@@ -26,12 +26,12 @@ static void greet(struct talk *talk, const struct greeting *greeting)
     wire_peer_hello said = WIRE_PEER_HELLO_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     said.protocol_version = WIRE_PROTOCOL_VERSION;
     said.cluster_id = 0xC1;
     said.epoch = 1;
-    said.coordinator_incarnation = greeting->coordinator;
-    said.coordinator_secret = greeting->secret;
+    said.controller_incarnation = greeting->controller;
+    said.controller_secret = greeting->secret;
     said.index = 1;
     said.ps_addresses = addresses;
     said.n_ps_addresses = 2;
@@ -44,9 +44,9 @@ static void greet(struct talk *talk, const struct greeting *greeting)
 }
 
 /* From this incarnation of ps 0, expecting that one of this ps. */
-static void hello(struct talk *talk, uint64_t coordinator, uint64_t expected)
+static void hello(struct talk *talk, uint64_t controller, uint64_t expected)
 {
-    const struct greeting greeting = {coordinator, TALK_SECRET, expected, .end = NULL};
+    const struct greeting greeting = {controller, TALK_SECRET, expected, .end = NULL};
 
     greet(talk, &greeting);
 }
@@ -459,16 +459,16 @@ static void a_ps_0_that_says_hello_is_told_of_many_variables_over_reports(void *
     hello(talk, 0x1000, 0x1001);                           /* when */
     assert_int_equal(talk_times_said(talk, "report "), 1); /* then: the answer */
     talk_forget(talk);
-    talk_writable(talk, talk->coordinator);
+    talk_writable(talk, talk->controller);
     assert_int_equal(talk_times_said(talk, " assigned "), each);
     talk_forget(talk);
     talk_delete(talk, first + each); /* when */
     talk_expect(talk, "");
-    talk_writable(talk, talk->coordinator);
+    talk_writable(talk, talk->controller);
     assert_int_equal(talk_times_said(talk, " assigned "), count - each - 1); /* then */
     assert_null(strstr(talk->text, " assigned 532"));
     talk_forget(talk);
-    talk_writable(talk, talk->coordinator);
+    talk_writable(talk, talk->controller);
     assert_int_equal(talk_times_said(talk, "report "), 1); /* the answer to the delete */
     assert_int_equal(talk_times_said(talk, " assigned "), 0);
 }
@@ -690,14 +690,14 @@ static void a_hello_that_comes_late_on_an_older_stream_is_not_taken(void **state
     (void)begin(talk);
     hello(talk, 0x1000, 0x1001);
     talk_expect(talk, "end of stream STREAM_REPLACED\nreport 5\n");
-    const uint64_t newest = talk->coordinator;
+    const uint64_t newest = talk->controller;
 
     talk->orders = 2;
     hello(talk, 0x1000, 0x1001);
     talk_expect(talk, "end of stream STREAM_REPLACED\n");
 
     talk->orders = 5;
-    talk->coordinator = newest;
+    talk->controller = newest;
     talk_open(talk, 2);
     talk_expect(talk, "report 6\n");
 }
@@ -743,7 +743,8 @@ static void a_ps_that_was_not_known_for_a_while_is_still_compared(void **state)
 
 /* ---- calls ---- */
 
-/* Other ps have heard of more: what the judge has of all of them is what its client is told. */
+/* Other ps have heard of more: what the controller has of all of them is what its client is told.
+ */
 static void a_closed_client_hears_what_all_ps_know_to_be_acknowledged(void **state)
 {
     struct talk *const talk = *state;

@@ -79,13 +79,13 @@ static void greet(struct talk *talk, const struct plugins *plugins)
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     hello.cluster_id = 0xC1;
     hello.epoch = 1;
-    hello.coordinator_incarnation = 0x1000;
-    hello.coordinator_secret = TALK_SECRET;
+    hello.controller_incarnation = 0x1000;
+    hello.controller_secret = TALK_SECRET;
     hello.index = 1;
     hello.ps_addresses = addresses;
     hello.n_ps_addresses = 2;
     order.hello = &hello;
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     talk_order(talk, &order);
 }
 

@@ -222,7 +222,7 @@ static void who_has_come_is_said_over_reports(void **state)
     talk->quorum = 1;
     talk_start(talk, &config);
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     for (uint8_t i = 1; i <= 70; i++)
         talk_open(talk, i);
     for (uint8_t i = 1; i <= 70; i++) {
@@ -232,7 +232,7 @@ static void who_has_come_is_said_over_reports(void **state)
     talk_forget(talk);
 
     talk->deaf = 0;
-    talk_writable(talk, talk->coordinator);
+    talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "has come to 1"), 70);
     assert_int_equal(talk_times_said(talk, "64 has come to 1"), 1);
@@ -251,7 +251,7 @@ static void a_ps_0_that_says_hello_is_told_all_of_it_again(void **state)
     contribute(talk, members.push[1], 2, (float[]){1}, 1);
     talk_forget(talk);
 
-    talk_hang_up(talk, talk->coordinator);
+    talk_hang_up(talk, talk->controller);
     talk_hello(talk);
 
     assert_int_equal(talk_times_said(talk, "1 has come to 2"), 1);
@@ -281,8 +281,8 @@ static void the_end_of_a_session_says_what_it_has_contributed(void **state)
               "report 8 commit_through 1 made step 1 by 0\n");
 }
 
-/* As when the judge beside it says so in the step that a pull is answered in: what was answered
- * lies in the blocks, and goes out after both. */
+/* As when the controller beside it says so in the step that a pull is answered in: what was
+ * answered lies in the blocks, and goes out after both. */
 static void a_step_that_follows_another_writes_to_nothing_that_it_shows(void **state)
 {
     struct talk *const talk = *state;
@@ -312,7 +312,7 @@ static void a_step_that_follows_another_writes_to_nothing_that_it_shows(void **s
     talk_step(
         talk, &(struct lane_event){
                   .kind = LANE_EVENT_ORDER,
-                  .stream = talk->coordinator,
+                  .stream = talk->controller,
                   .order = &order,
                   .follows = true});
 
@@ -396,10 +396,10 @@ static void what_has_come_is_told_to_the_next_stream_of_ps_0(void **state)
     struct talk *const talk = *state;
     struct members members = begin_quorum(talk, 3, 2);
 
-    talk->deaf = talk->coordinator; /* given */
+    talk->deaf = talk->controller; /* given */
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
     contribute(talk, members.push[2], 1, (float[]){1}, 1);
-    talk_hang_up(talk, talk->coordinator);
+    talk_hang_up(talk, talk->controller);
     talk->deaf = 0;
     contribute(talk, members.push[3], 1, (float[]){1}, 1); /* when */
     talk_forget(talk);
@@ -421,7 +421,7 @@ static void what_has_come_of_a_closed_session_is_told_again(void **state)
     talk_decide(talk, 1, 1, 0);
     talk_forget(talk);
 
-    talk_hang_up(talk, talk->coordinator); /* when */
+    talk_hang_up(talk, talk->controller); /* when */
     talk_hello(talk);
 
     assert_int_equal(talk_times_said(talk, "1 has come to 1"), 1); /* then */
@@ -438,7 +438,7 @@ static void what_has_come_of_a_session_that_is_forgotten_is_not_told(void **stat
     talk->quorum = 2;
     struct members members = begin_as(talk, 3, 3, config);
     add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     talk_delete(talk, 4711); /* given: its answer is on its way */
     contribute(talk, members.push[1], 1, (float[]){1}, 1);
     for (uint8_t session = 1; session <= 2; session++) {
@@ -448,7 +448,7 @@ static void what_has_come_of_a_session_that_is_forgotten_is_not_told(void **stat
     talk_forget(talk);
 
     for (uint32_t i = 0; i < 10; i++) /* when ps 0 reads on */
-        talk_writable(talk, talk->coordinator);
+        talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "1 has come"), 0); /* then */
     assert_ptr_equal(talk->lane->closed_sessions.first, talk->lane->closed_sessions.last);

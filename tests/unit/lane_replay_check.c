@@ -132,9 +132,9 @@ static void a_difference_of_the_cluster_is_found(void **state)
     differs(again->cluster_id, "the number of the cluster");
     differs(again->epoch, "the epoch of the cluster");
     wrong(again->membership_epoch, 99, "the membership epoch of the cluster");
-    differs(again->coordinator_incarnation, "ps 0 of the cluster");
-    differs(again->coordinator_secret, "the secret of the cluster");
-    wrong(again->coordinator_hello, 99, "the last hello of the cluster");
+    differs(again->controller_incarnation, "ps 0 of the cluster");
+    differs(again->controller_secret, "the secret of the cluster");
+    wrong(again->controller_hello, 99, "the last hello of the cluster");
     differs(again->joined_once, "the first session of the cluster");
     differs(again->ps_count, "ps of the cluster");
     wrong(again->turns->last_step, 99, "the last step of the lane");

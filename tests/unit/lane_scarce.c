@@ -90,7 +90,7 @@ static bool forget_if_ended(struct scarce *scarce, uint64_t *stream)
 /* True: it had lost its stream. */
 static bool meet_ps_0(struct scarce *scarce)
 {
-    uint64_t *const stream = &scarce->talk->coordinator;
+    uint64_t *const stream = &scarce->talk->controller;
     const bool ended = talk_has_ended(scarce->talk, *stream);
 
     for (uint32_t i = 0; i < ORDERS_MAX && forget_if_ended(scarce, stream); i++)
@@ -139,7 +139,7 @@ void scarce_order(struct scarce *scarce, void (*order)(struct scarce *scarce))
             talk_tick(scarce->talk, 1000);
         if (is_answered(scarce) || scarce->talk->lane->exited)
             return;
-        if (!failed_for_memory(scarce) && !talk_has_ended(scarce->talk, scarce->talk->coordinator))
+        if (!failed_for_memory(scarce) && !talk_has_ended(scarce->talk, scarce->talk->controller))
             fail_msg("order %" PRIu64 ":\n%s", scarce->talk->orders, scarce->talk->text);
         (void)meet_ps_0(scarce);
     }

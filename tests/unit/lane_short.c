@@ -18,7 +18,7 @@
 #include "peer_state.h"
 #include "pull_state.h"
 #include "each_take.h"
-#include "judge_state.h"
+#include "controller_state.h"
 #include "lane_talk.h"
 #include "requests.h"
 #include "ps_core_state.h"
@@ -36,8 +36,8 @@ typedef void shortage(struct talk *talk, uint32_t limit);
 static void short_steps(struct talk *talk, uint32_t limit)
 {
     talk->lane->arena.bytes_max = limit;
-    if (talk->core->judge != NULL)
-        talk->core->judge->said->arena.bytes_max = limit;
+    if (talk->core->controller != NULL)
+        talk->core->controller->said->arena.bytes_max = limit;
 }
 
 static void short_source(struct talk *talk, uint32_t limit)

@@ -237,8 +237,8 @@ static uint64_t begin_without(uint64_t failing, uint32_t *not_created)
     talk_step(talk, &started);
     talk_hello(talk);
     const uint64_t takes = each_take_end();
-    if (talk_has_ended(talk, talk->coordinator)) {
-        talk_hang_up(talk, talk->coordinator);
+    if (talk_has_ended(talk, talk->controller)) {
+        talk_hang_up(talk, talk->controller);
         talk_hello(talk);
     }
     if (!talk->lane->exited) {

@@ -135,14 +135,14 @@ static void who_is_alive_is_told_when_ps_0_reads_on(void **state)
     struct talk *const talk = *state;
     const uint64_t stream = begin(talk);
 
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     talk_delete(talk, 4711); /* given: its answer is on its way */
     send(talk, stream, 1, 0);
     talk_forget(talk);
 
     talk_tick(talk, talk_config().lease_ms / 4); /* when */
     assert_int_equal(talk_times_said(talk, "renewed"), 0);
-    talk_writable(talk, talk->coordinator);
+    talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "renewed 1"), 1); /* then */
     talk_forget(talk);
@@ -185,7 +185,7 @@ static void a_close_of_a_session_that_is_forgotten_is_reported(void **state)
     config.closed_sessions_max = 1;
     (void)begin_with(talk, &config);
     talk_open(talk, 2);
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     talk_delete(talk, 4711); /* given */
     talk_close(talk, 1);
     talk_decide(talk, 1, 0, 0);
@@ -193,7 +193,7 @@ static void a_close_of_a_session_that_is_forgotten_is_reported(void **state)
     talk_forget(talk);
 
     for (uint32_t i = 0; i < 8; i++) /* when ps 0 reads on */
-        talk_writable(talk, talk->coordinator);
+        talk_writable(talk, talk->controller);
 
     assert_int_equal(talk_times_said(talk, "commit_through 0\n"), 1); /* then */
     talk_forget(talk);

@@ -39,9 +39,9 @@ struct talk {
     struct lane *lane; /* its */
     uint64_t now_us;
     uint64_t streams, orders;
-    uint64_t coordinator; /* the stream that orders come on */
-    uint64_t ordered;     /* number of the last order that this lane, as ps 0, gave another ps; 0:
-                             answered */
+    uint64_t controller; /* the stream that orders come on */
+    uint64_t ordered;    /* number of the last order that this lane, as ps 0, gave another ps; 0:
+                            answered */
     uint32_t ordered_exit_code; /* if it was the end */
     bool ordered_end;
     char text[TALK_TEXT_BYTES];

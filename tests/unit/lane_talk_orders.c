@@ -13,7 +13,7 @@
 void talk_order(struct talk *talk, wire_peer_order *order)
 {
     struct lane_event event = {
-        .kind = LANE_EVENT_ORDER, .stream = talk->coordinator, .order = order};
+        .kind = LANE_EVENT_ORDER, .stream = talk->controller, .order = order};
 
     order->number = ++talk->orders;
     talk_step(talk, &event);

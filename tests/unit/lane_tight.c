@@ -3,7 +3,7 @@
  * refused, or its stream ends, or the ps does, in order.
  *
  * A row of rpcs.h has its requests here: whoever adds one is asked for them by the compiler. A call
- * is made at ps 0, where the judge answers most of them, and at ps 1; streams are ps 1's.
+ * is made at ps 0, where the controller answers most of them, and at ps 1; streams are ps 1's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "judge_state.h"
+#include "controller_state.h"
 #include "pull.h"
 #include "lane_talk.h"
 #include "ps_core_check.h"
@@ -43,8 +43,8 @@ struct asked {
 static void short_steps(struct talk *talk, uint32_t bytes)
 {
     talk->lane->arena.bytes_max = bytes;
-    if (talk->core->judge != NULL)
-        talk->core->judge->said->arena.bytes_max = bytes;
+    if (talk->core->controller != NULL)
+        talk->core->controller->said->arena.bytes_max = bytes;
 }
 
 static struct talk *begin(void **state, uint32_t index, uint32_t ps_count)
@@ -612,7 +612,7 @@ static const struct said orders[] = {
 
 static uint64_t stream_push(struct talk *talk) { return talk_push_stream(talk, SESSION, 1); }
 static uint64_t stream_pull(struct talk *talk) { return talk_pull_stream(talk, SESSION); }
-static uint64_t stream_attend(struct talk *talk) { return talk->coordinator; }
+static uint64_t stream_attend(struct talk *talk) { return talk->controller; }
 
 #define SAID_push pushes
 #define SAID_pull pulls

@@ -22,8 +22,8 @@ static wire_peer_hello good_hello(void)
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     hello.cluster_id = 0xC1;
     hello.epoch = 1;
-    hello.coordinator_incarnation = 0x1000;
-    hello.coordinator_secret = TALK_SECRET;
+    hello.controller_incarnation = 0x1000;
+    hello.controller_secret = TALK_SECRET;
     hello.index = 1;
     hello.n_ps_addresses = hello.n_ps_incarnations = 2;
     hello.ps_addresses = addresses;
@@ -58,16 +58,16 @@ static void a_hello_for_another_ps_is_refused_and_the_present_ps_0_obeyed(void *
     wire_peer_hello hello = good_hello();
 
     (void)begin(talk);
-    const uint64_t present = talk->coordinator;
+    const uint64_t present = talk->controller;
     hello.index = 2;
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
 
     order_hello(talk, &hello);
 
     talk_expect(talk, "report 5 error WRONG_CLUSTER\n");
     talk_open(talk, 2); /* nor is anything else on that stream taken */
     talk_expect(talk, "end of stream MALFORMED\n");
-    talk->coordinator = present;
+    talk->controller = present;
     talk_open(talk, 2);
     talk_expect(talk, "report 7\n");
 }
@@ -83,10 +83,10 @@ static void a_second_ps_0_hears_where_the_first_is_and_to_end_one(void **state)
     identity.pid = 12;
     hello.identity = &identity;
     order_hello(talk, &hello);
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     identity.host = (char *)(uintptr_t) "node3";
     identity.pid = 30;
-    hello.coordinator_incarnation = 0x2000;
+    hello.controller_incarnation = 0x2000;
 
     order_hello(talk, &hello); /* when */
 
@@ -111,7 +111,7 @@ static void a_ps_0_that_takes_this_for_another_ps_is_obeyed_no_more(void **state
 
     talk_expect(talk, "end of stream MALFORMED\n");
     hello.index = 1;
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     order_hello(talk, &hello);
     talk_open(talk, 2);
     talk_expect(talk, "report 7\nreport 8\n");
@@ -301,7 +301,7 @@ static void ps_0_that_another_ps_0_calls_names_both_lists(void **state)
         order.hello = i == 0 ? NULL : &hello;
         order.alive = i == 0;
         hello.ps_addresses = i == 1 ? (char **)(uintptr_t)ours : others;
-        talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+        talk->controller = talk_stream(talk, LANE_STREAM_PEER);
 
         talk_order(talk, &order);
 
@@ -350,12 +350,12 @@ static void a_close_is_reported_once(void **state)
     assert_int_equal(talk_times_said(talk, "commit_through 0"), 1);
 }
 
-/* A ps that has heard nothing from ps 0 yet. Its coordinator's stream is open. */
+/* A ps that has heard nothing from ps 0 yet. Its controller's stream is open. */
 static void begin_unmet(struct talk *talk, struct lane_config config)
 {
     talk_make(talk, &config);
     talk_step(talk, &(struct lane_event){.kind = LANE_EVENT_START, .random = {1, 11}});
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     talk->shows_logs = true;
     talk_forget(talk);
 }

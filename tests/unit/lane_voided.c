@@ -486,13 +486,13 @@ static void a_close_is_reported_when_there_is_memory_for_it(void **state)
     bad.eager = false;
     talk_part(talk, stream, &bad);
     /* given: reports that nobody takes have used up what there was */
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     talk->out_of_memory = true;
     while (talk->lane->peers->reports.free != NULL)
         talk_open(talk, 1);
     talk_close(talk, 1);
     talk->deaf = 0;
-    talk_writable(talk, talk->coordinator);
+    talk_writable(talk, talk->controller);
     assert_null(strstr(talk->text, "commit_through"));
 
     talk->out_of_memory = false;

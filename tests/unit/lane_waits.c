@@ -37,12 +37,12 @@ static void call_from_ps_0(struct talk *talk)
     wire_peer_hello hello = WIRE_PEER_HELLO_INIT;
     wire_peer_order order = WIRE_PEER_ORDER_INIT;
 
-    talk->coordinator = talk_stream(talk, LANE_STREAM_PEER);
+    talk->controller = talk_stream(talk, LANE_STREAM_PEER);
     hello.protocol_version = WIRE_PROTOCOL_VERSION;
     hello.cluster_id = 0xC1;
     hello.epoch = 1;
-    hello.coordinator_incarnation = 0x1000;
-    hello.coordinator_secret = TALK_SECRET;
+    hello.controller_incarnation = 0x1000;
+    hello.controller_secret = TALK_SECRET;
     hello.index = 1;
     hello.ps_addresses = addresses;
     hello.n_ps_addresses = 2;

@@ -262,14 +262,14 @@ static void a_close_is_not_reported_for_want_of_memory(struct talk *talk)
     const struct lane_config config = talk_config();
 
     (void)begin_bare(talk, 1, 0, &config);
-    talk->deaf = talk->coordinator;
+    talk->deaf = talk->controller;
     for (uint32_t i = 0; i <= REPORTS_OF_A_SLAB; i++)
         talk_decide(talk, OBSERVER, 0, 0);
     talk->out_of_memory = true;
     talk_close(talk, 1);
     talk->out_of_memory = false;
     talk->deaf = 0;
-    talk_writable(talk, talk->coordinator);
+    talk_writable(talk, talk->controller);
 }
 
 static const struct wait {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_core.c -- ps 0's lane and its judge: the stream between them is as any other, and breaks as
- * any other. */
+/* ps_core.c -- ps 0's lane and its controller: the stream between them is as any other, and breaks
+ * as any other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "judge_state.h"
+#include "controller_state.h"
 #include "peer_state.h"
 #include "lane_talk.h"
 #include "ps_core_check.h"
@@ -107,17 +107,17 @@ static void a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join(voi
 {
     struct ps_0 ps = begin(state, 0);
 
-    assert_null(ps.talk->lane->coordinator);
+    assert_null(ps.talk->lane->controller);
 
     join(&ps, 0);
 
     assert_int_equal(ps.replied, 1);
-    assert_non_null(ps.talk->lane->coordinator);
-    assert_true(ps.talk->lane->coordinator->id == LANE_STREAM_OWN);
-    assert_int_equal(ps.talk->lane->coordinator->place, PLACE_COORDINATOR);
+    assert_non_null(ps.talk->lane->controller);
+    assert_true(ps.talk->lane->controller->id == LANE_STREAM_OWN);
+    assert_int_equal(ps.talk->lane->controller->place, PLACE_CONTROLLER);
 }
 
-static void the_numbers_of_ps_0_are_its_judges_too(void **state)
+static void the_numbers_of_ps_0_are_its_controllers_too(void **state)
 {
     struct ps_0 ps = begin(state, 1);
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -139,8 +139,8 @@ static void the_numbers_of_ps_0_are_its_judges_too(void **state)
     assert_int_equal(of_both.sessions_bytes_max, said->memory->sessions_bytes_max);
 }
 
-/* The lane has no memory for a report, so it ends the stream; the judge gives its orders again on
- * the next one. */
+/* The lane has no memory for a report, so it ends the stream; the controller gives its orders again
+ * on the next one. */
 static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost(void **state)
 {
     struct ps_0 ps = begin(state, 1);
@@ -156,13 +156,13 @@ static void a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost
     join(&ps, 1); /* when */
 
     assert_int_equal(ps.replied, 1); /* then */
-    assert_null(ps.talk->lane->coordinator);
+    assert_null(ps.talk->lane->controller);
     while (taken > 0)
         pool_give(reports, kept[--taken]);
     ps.talk->out_of_memory = false;
     tick(&ps, 1000);
     assert_int_equal(ps.replied, 2);
-    assert_non_null(ps.talk->lane->coordinator);
+    assert_non_null(ps.talk->lane->controller);
 }
 
 /* Nobody but its lane hears of a client that only pulls. */
@@ -196,7 +196,7 @@ static void a_session_lives_by_what_the_lane_beside_reports(void **state)
     assert_non_null(strstr(ps.talk->text, "log ps 0 closes the session of worker 0"));
 }
 
-/* In the step's effects: first why, then the end, and the code is the one that the judge has
+/* In the step's effects: first why, then the end, and the code is the one that the controller has
  * chosen. */
 static void ps_0_exits_when_its_lane_has_answered_the_end(void **state)
 {
@@ -230,9 +230,9 @@ static void ps_0_exits_when_its_lane_has_answered_the_end(void **state)
 static bool is_written(const struct ps_0 *ps)
 {
     const struct lane *lane = ps->talk->lane;
-    const struct judge *judge = ps_core_judge(ps->talk->core);
+    const struct controller *controller = ps_core_controller(ps->talk->core);
 
-    return lane->recorded == lane->last_record && judge->recorded == judge->last_record;
+    return lane->recorded == lane->last_record && controller->recorded == controller->last_record;
 }
 
 /* All records reach the disk, and those that follow from it. */
@@ -240,12 +240,12 @@ static void write_down(struct ps_0 *ps)
 {
     struct lane_event written[] = {
         {.kind = LANE_EVENT_RECORDED, .journal = LANE_JOURNAL_OWN},
-        {.kind = LANE_EVENT_RECORDED, .journal = LANE_JOURNAL_JUDGE}};
+        {.kind = LANE_EVENT_RECORDED, .journal = LANE_JOURNAL_CONTROLLER}};
 
     while (!is_written(ps)) {
         written[0].record = ps->talk->lane->last_record;
         step(ps, written[0]);
-        written[1].record = ps_core_judge(ps->talk->core)->last_record;
+        written[1].record = ps_core_controller(ps->talk->core)->last_record;
         step(ps, written[1]);
     }
 }
@@ -281,7 +281,7 @@ static void an_end_that_is_never_written_waits_until_ps_0_is_terminated(void **s
     for (int i = 0; i < 60; i++) /* when */
         tick(&ps, 1000);
 
-    assert_int_not_equal(ps_core_judge(ps.talk->core)->phase, JUDGE_RUNNING); /* then */
+    assert_int_not_equal(ps_core_controller(ps.talk->core)->phase, CONTROLLER_RUNNING); /* then */
     assert_false(ps.has_exited);
     expect_exit_when_time_to_terminate_is_over(&ps);
 }
@@ -297,7 +297,7 @@ a_ps_0_of_which_nothing_is_written_exits_when_its_time_to_terminate_is_over(void
     assert_int_equal(ps.replied, 0);
 }
 
-/* Each call of a ps without a judge is answered in its step, so nobody waits any more. */
+/* Each call of a ps without a controller is answered in its step, so nobody waits any more. */
 static void a_call_that_is_given_up_concerns_no_ps_but_ps_0(void **state)
 {
     struct talk *talk = *state;
@@ -329,7 +329,7 @@ static void what_a_driver_says_of_ps_0s_stream_to_itself_is_not_heard(void **sta
     ps_core_step(ps.talk->core, &down, &effects); /* when */
 
     assert_int_equal(effects.count, 0); /* then */
-    assert_non_null(ps.talk->lane->coordinator);
+    assert_non_null(ps.talk->lane->controller);
     join(&ps, 1); /* its lane hears of the next session at once */
     assert_int_equal(ps.replied, 2);
 }
@@ -373,8 +373,8 @@ struct most {
     uint64_t shards;   /* made */
 };
 
-/* Its own ps answers an order at once, and the judge has the next one ready. From the create on,
- * steps that say that they go on: how many. */
+/* Its own ps answers an order at once, and the controller has the next one ready. From the create
+ * on, steps that say that they go on: how many. */
 static uint32_t go_on(struct ps_0 *ps, struct most *most)
 {
     const uint64_t answered = ps->replied;
@@ -474,8 +474,8 @@ static struct ps_0 begin_with_joins(void **state, uint32_t count)
     return ps;
 }
 
-/* More joins are to be answered than there is memory for: ps 0 ends, and its judge with it. */
-static void after_an_exit_of_the_judge_nobody_decides_anything(void **state)
+/* More joins are to be answered than there is memory for: ps 0 ends, and its controller with it. */
+static void after_an_exit_of_the_controller_nobody_decides_anything(void **state)
 {
     struct ps_0 ps = begin_with_joins(state, 300);
 
@@ -554,7 +554,7 @@ static void what_was_said_first_in_a_step_is_said(void **state)
 }
 
 /* Statistics that say for how many waits there was no room, whoever waits. */
-static void waits_that_the_judge_leaves_out_are_counted_in_the_statistics(void **state)
+static void waits_that_the_controller_leaves_out_are_counted_in_the_statistics(void **state)
 {
     struct ps_0 ps = begin(state, 1);
     wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -601,8 +601,8 @@ static const char *ask_for_waits(const struct ps_0 *ps)
     return said->waits[0];
 }
 
-/* What the judge says in the same step is said beside them: here 256 creates go on. */
-static void statistics_are_readable_while_the_judge_goes_on(void **state)
+/* What the controller says in the same step is said beside them: here 256 creates go on. */
+static void statistics_are_readable_while_the_controller_goes_on(void **state)
 {
     struct ps_0 ps = begin(state, 1);
 
@@ -649,7 +649,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         talk_test(a_call_that_is_given_up_concerns_no_ps_but_ps_0),
         talk_test(a_ps_0_that_is_told_only_itself_meets_itself_with_the_first_join),
-        talk_test(the_numbers_of_ps_0_are_its_judges_too),
+        talk_test(the_numbers_of_ps_0_are_its_controllers_too),
         talk_test(a_stream_to_itself_that_breaks_is_dialled_again_and_no_order_is_lost),
         talk_test(a_session_lives_by_what_the_lane_beside_reports),
         talk_test(ps_0_exits_when_its_lane_has_answered_the_end),
@@ -659,12 +659,12 @@ int main(void)
         talk_test(so_many_orders_are_given_in_a_step_and_the_rest_goes_on_with_the_next),
         talk_test(a_step_makes_some_of_4096_shards_and_more_with_the_next),
         talk_test(what_is_filled_is_work_of_the_step),
-        talk_test(after_an_exit_of_the_judge_nobody_decides_anything),
+        talk_test(after_an_exit_of_the_controller_nobody_decides_anything),
         talk_test(what_there_is_no_place_for_ends_ps_0),
         talk_test(what_was_said_first_in_a_step_is_said),
-        talk_test(statistics_are_readable_while_the_judge_goes_on),
+        talk_test(statistics_are_readable_while_the_controller_goes_on),
         talk_test(statistics_are_asked_as_often_as_one_likes),
-        talk_test(waits_that_the_judge_leaves_out_are_counted_in_the_statistics),
+        talk_test(waits_that_the_controller_leaves_out_are_counted_in_the_statistics),
         talk_test(time_does_not_go_back),
     };
 

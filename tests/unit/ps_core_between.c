@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_core_between.c -- what ps_core hands on between the driver of ps 0, its lane and its judge:
- * each with all that goes with it, and nothing to who should not hear it.
+/* ps_core_between.c -- what ps_core hands on between the driver of ps 0, its lane and its
+ * controller: each with all that goes with it, and nothing to who should not hear it.
  *
- * Lane and judge say what the test says, and keep what they were told.
+ * Lane and controller say what the test says, and keep what they were told.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,26 +24,29 @@ struct half {
 };
 
 static struct between {
-    struct half of_judge, of_lane;
-    struct judge_event judge_told[TOLD_MAX];
+    struct half of_controller, of_lane;
+    struct controller_event controller_told[TOLD_MAX];
     struct lane_event lane_told[TOLD_MAX];
-    struct judge_effect judge_says[4]; /* with its next step */
-    struct lane_effect lane_says[4];   /* likewise */
-    struct lane_told told;             /* with the statistics */
+    struct controller_effect controller_says[4]; /* with its next step */
+    struct lane_effect lane_says[4];             /* likewise */
+    struct lane_told told;                       /* with the statistics */
 } between;
 
-void __wrap_judge_step(
-    struct judge *judge, const struct judge_event *event, struct judge_effects *effects);
+void __wrap_controller_step(
+    struct controller *controller, const struct controller_event *event,
+    struct controller_effects *effects);
 
-void __wrap_judge_step(
-    struct judge *judge, const struct judge_event *event, struct judge_effects *effects)
+void __wrap_controller_step(
+    struct controller *controller, const struct controller_event *event,
+    struct controller_effects *effects)
 {
-    struct half *const half = &between.of_judge;
-    (void)judge;
+    struct half *const half = &between.of_controller;
+    (void)controller;
 
     assert_true(half->told_count < TOLD_MAX);
-    between.judge_told[half->told_count++] = *event;
-    *effects = (struct judge_effects){.items = between.judge_says, .count = half->says_count};
+    between.controller_told[half->told_count++] = *event;
+    *effects =
+        (struct controller_effects){.items = between.controller_says, .count = half->says_count};
     half->says_count = 0;
 }
 
@@ -66,20 +69,22 @@ void __wrap_lane_step(
 
 static char *waits[] = {(char *)(uintptr_t) "one", (char *)(uintptr_t) "another"};
 
-void __wrap_judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *listed);
+void __wrap_controller_list_waits(
+    struct controller *controller, uint64_t now_us, struct controller_waits *listed);
 
-void __wrap_judge_list_waits(struct judge *judge, uint64_t now_us, struct judge_waits *listed)
+void __wrap_controller_list_waits(
+    struct controller *controller, uint64_t now_us, struct controller_waits *listed)
 {
-    (void)judge;
+    (void)controller;
     assert_int_equal(now_us, 1000);
-    *listed = (struct judge_waits){.items = waits, .count = 2, .left_out = 33};
+    *listed = (struct controller_waits){.items = waits, .count = 2, .left_out = 33};
 }
 
-uint64_t __wrap_judge_cluster_id(const struct judge *judge);
+uint64_t __wrap_controller_cluster_id(const struct controller *controller);
 
-uint64_t __wrap_judge_cluster_id(const struct judge *judge)
+uint64_t __wrap_controller_cluster_id(const struct controller *controller)
 {
-    (void)judge;
+    (void)controller;
     return 0xC1;
 }
 
@@ -88,7 +93,7 @@ static int set_up(void **state)
     struct lane_config config = talk_config();
 
     config.index = 0;
-    between = (struct between){.of_judge = {0}};
+    between = (struct between){.of_controller = {0}};
     struct ps_core *const core = ps_core_create(&config, &memory_heap);
     assert_non_null(core);
     *state = core;
@@ -106,15 +111,15 @@ static struct lane_effects step(struct ps_core *core, struct lane_event event)
 {
     struct lane_effects effects;
 
-    between.of_judge.told_count = between.of_lane.told_count = 0;
+    between.of_controller.told_count = between.of_lane.told_count = 0;
     event.now_us = 1000;
     ps_core_step(core, &event, &effects);
     return effects;
 }
 
-static void judge_says(const struct judge_effect *effect)
+static void controller_says(const struct controller_effect *effect)
 {
-    between.judge_says[between.of_judge.says_count++] = *effect;
+    between.controller_says[between.of_controller.says_count++] = *effect;
 }
 
 static void lane_says(const struct lane_effect *effect)
@@ -124,22 +129,22 @@ static void lane_says(const struct lane_effect *effect)
 
 /* ---- what the driver tells ---- */
 
-static void what_is_for_the_judge_is_told_with_all_that_goes_with_it(void **state)
+static void what_is_for_the_controller_is_told_with_all_that_goes_with_it(void **state)
 {
     static const struct {
         enum lane_event_kind kind;
-        enum judge_event_kind told;
+        enum controller_event_kind told;
         uint32_t to_lane;
     } cases[] = {
-        {LANE_EVENT_START, JUDGE_EVENT_START, 1},
-        {LANE_EVENT_CALL, JUDGE_EVENT_CALL, 0},
-        {LANE_EVENT_CALL_CANCELLED, JUDGE_EVENT_CALL_CANCELLED, 0},
-        {LANE_EVENT_REPORT, JUDGE_EVENT_REPORT, 0},
-        {LANE_EVENT_PEER_UP, JUDGE_EVENT_PEER_UP, 0},
-        {LANE_EVENT_PEER_DOWN, JUDGE_EVENT_PEER_DOWN, 0},
-        {LANE_EVENT_RECORDED, JUDGE_EVENT_RECORDED, 0},
-        {LANE_EVENT_TICK, JUDGE_EVENT_TICK, 1},
-        {LANE_EVENT_TERMINATE, JUDGE_EVENT_TERMINATE, 1}};
+        {LANE_EVENT_START, CONTROLLER_EVENT_START, 1},
+        {LANE_EVENT_CALL, CONTROLLER_EVENT_CALL, 0},
+        {LANE_EVENT_CALL_CANCELLED, CONTROLLER_EVENT_CALL_CANCELLED, 0},
+        {LANE_EVENT_REPORT, CONTROLLER_EVENT_REPORT, 0},
+        {LANE_EVENT_PEER_UP, CONTROLLER_EVENT_PEER_UP, 0},
+        {LANE_EVENT_PEER_DOWN, CONTROLLER_EVENT_PEER_DOWN, 0},
+        {LANE_EVENT_RECORDED, CONTROLLER_EVENT_RECORDED, 0},
+        {LANE_EVENT_TICK, CONTROLLER_EVENT_TICK, 1},
+        {LANE_EVENT_TERMINATE, CONTROLLER_EVENT_TERMINATE, 1}};
     static const wire_join_request join = WIRE_JOIN_REQUEST_INIT;
     static const wire_peer_report report = WIRE_PEER_REPORT_INIT;
     static const char text[] = "its connection broke";
@@ -152,49 +157,49 @@ static void what_is_for_the_judge_is_told_with_all_that_goes_with_it(void **stat
         .text = text,
         .reason = SUMAC_REASON_STATE_LOST,
         .report = &report,
-        .journal = LANE_JOURNAL_JUDGE,
+        .journal = LANE_JOURNAL_CONTROLLER,
         .record = 14,
         .cpu_us = 15};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct lane_event given = event;
-        const struct judge_event *const told = &between.judge_told[0];
+        const struct controller_event *const told = &between.controller_told[0];
         given.kind = cases[i].kind;
 
         const struct lane_effects effects = step(*state, given);
 
         assert_int_equal(effects.count, 0);
-        assert_int_equal(between.of_judge.told_count, 1);
+        assert_int_equal(between.of_controller.told_count, 1);
         assert_int_equal(between.of_lane.told_count, cases[i].to_lane);
         assert_int_equal(told->kind, cases[i].told);
         assert_int_equal(told->now_us, 1000);
         assert_false(told->follows);
-        const bool is_call = told->kind == JUDGE_EVENT_CALL;
-        if (is_call || told->kind == JUDGE_EVENT_START)
+        const bool is_call = told->kind == CONTROLLER_EVENT_CALL;
+        if (is_call || told->kind == CONTROLLER_EVENT_START)
             assert_true(told->random[0] == 11 && told->random[1] == 12);
-        if (is_call || told->kind == JUDGE_EVENT_CALL_CANCELLED)
+        if (is_call || told->kind == CONTROLLER_EVENT_CALL_CANCELLED)
             assert_int_equal(told->call, 13);
         if (is_call)
             assert_true(told->call_kind == LANE_CALL_JOIN && told->request == &join.base);
-        if (told->kind == JUDGE_EVENT_REPORT)
+        if (told->kind == CONTROLLER_EVENT_REPORT)
             assert_ptr_equal(told->report, &report);
-        if (told->kind == JUDGE_EVENT_REPORT || told->kind == JUDGE_EVENT_PEER_UP ||
-            told->kind == JUDGE_EVENT_PEER_DOWN)
+        if (told->kind == CONTROLLER_EVENT_REPORT || told->kind == CONTROLLER_EVENT_PEER_UP ||
+            told->kind == CONTROLLER_EVENT_PEER_DOWN)
             assert_int_equal(told->ps, 2);
-        if (told->kind == JUDGE_EVENT_PEER_DOWN) {
+        if (told->kind == CONTROLLER_EVENT_PEER_DOWN) {
             assert_ptr_equal(told->text, text);
             assert_int_equal(told->reason, SUMAC_REASON_STATE_LOST);
         }
-        if (told->kind == JUDGE_EVENT_RECORDED)
+        if (told->kind == CONTROLLER_EVENT_RECORDED)
             assert_int_equal(told->record, 14);
-        if (told->kind == JUDGE_EVENT_TICK)
+        if (told->kind == CONTROLLER_EVENT_TICK)
             assert_int_equal(told->cpu_us, 15);
-        if (told->kind == JUDGE_EVENT_START)
+        if (told->kind == CONTROLLER_EVENT_START)
             assert_int_equal(between.lane_told[0].cluster_id, 0xC1);
     }
 }
 
-static void statistics_are_asked_of_the_lane_with_what_the_judge_adds(void **state)
+static void statistics_are_asked_of_the_lane_with_what_the_controller_adds(void **state)
 {
     struct ps_core *const core = *state;
     const wire_stats_request request = WIRE_STATS_REQUEST_INIT;
@@ -206,7 +211,7 @@ static void statistics_are_asked_of_the_lane_with_what_the_judge_adds(void **sta
                   .call_kind = LANE_CALL_STATS,
                   .request = &request.base});
 
-    assert_int_equal(between.of_judge.told_count, 0);
+    assert_int_equal(between.of_controller.told_count, 0);
     assert_int_equal(between.of_lane.told_count, 1);
     assert_int_equal(between.lane_told[0].call, 13);
     assert_ptr_equal(between.lane_told[0].request, &request.base);
@@ -214,27 +219,32 @@ static void statistics_are_asked_of_the_lane_with_what_the_judge_adds(void **sta
     assert_int_equal(between.told.wait_count, 2);
     assert_int_equal(between.told.waits_left_out, 33);
     assert_true(between.told.sessions_bytes_max > 0);
-    assert_int_equal(between.told.sessions_bytes_max, judge_sessions_bytes_max(core->judge));
+    assert_int_equal(
+        between.told.sessions_bytes_max, controller_sessions_bytes_max(core->controller));
 }
 
-/* ---- what the judge says ---- */
+/* ---- what the controller says ---- */
 
-static void what_the_judge_says_to_others_is_said_with_all_that_goes_with_it(void **state)
+static void what_the_controller_says_to_others_is_said_with_all_that_goes_with_it(void **state)
 {
     static const struct {
-        enum judge_effect_kind kind;
+        enum controller_effect_kind kind;
         enum lane_effect_kind said;
-    } cases[] = {{JUDGE_EFFECT_REPLY, LANE_EFFECT_REPLY}, {JUDGE_EFFECT_FAIL, LANE_EFFECT_FAIL},
-                 {JUDGE_EFFECT_DIAL, LANE_EFFECT_DIAL},   {JUDGE_EFFECT_ORDER, LANE_EFFECT_ORDER},
-                 {JUDGE_EFFECT_LOG, LANE_EFFECT_LOG},     {JUDGE_EFFECT_RECORD, LANE_EFFECT_RECORD},
-                 {JUDGE_EFFECT_WAKE, LANE_EFFECT_WAKE},   {JUDGE_EFFECT_EXIT, LANE_EFFECT_EXIT}};
+    } cases[] = {{CONTROLLER_EFFECT_REPLY, LANE_EFFECT_REPLY},
+                 {CONTROLLER_EFFECT_FAIL, LANE_EFFECT_FAIL},
+                 {CONTROLLER_EFFECT_DIAL, LANE_EFFECT_DIAL},
+                 {CONTROLLER_EFFECT_ORDER, LANE_EFFECT_ORDER},
+                 {CONTROLLER_EFFECT_LOG, LANE_EFFECT_LOG},
+                 {CONTROLLER_EFFECT_RECORD, LANE_EFFECT_RECORD},
+                 {CONTROLLER_EFFECT_WAKE, LANE_EFFECT_WAKE},
+                 {CONTROLLER_EFFECT_EXIT, LANE_EFFECT_EXIT}};
     static const wire_join_reply reply = WIRE_JOIN_REPLY_INIT;
     static const wire_peer_order order = WIRE_PEER_ORDER_INIT;
     static const struct span body;
     static const char text[] = "h2:1";
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        judge_says(&(struct judge_effect){
+        controller_says(&(struct controller_effect){
             .kind = cases[i].kind,
             .ps = 2,
             .call = 13,
@@ -258,7 +268,7 @@ static void what_the_judge_says_to_others_is_said_with_all_that_goes_with_it(voi
         assert_int_equal(said->call, 13);
         assert_int_equal(said->at_us, 14);
         assert_int_equal(said->record, 15);
-        assert_int_equal(said->journal, LANE_JOURNAL_JUDGE);
+        assert_int_equal(said->journal, LANE_JOURNAL_CONTROLLER);
         assert_ptr_equal(said->reply, &reply.base);
         assert_ptr_equal(said->order, &order);
         assert_ptr_equal(said->body, &body);
@@ -274,12 +284,13 @@ static void what_the_judge_says_to_others_is_said_with_all_that_goes_with_it(voi
 
 static void dial_own(struct ps_core *core)
 {
-    judge_says(&(struct judge_effect){.kind = JUDGE_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
+    controller_says(
+        &(struct controller_effect){.kind = CONTROLLER_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
     (void)step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
 }
 
-/* The order that its lane does not obey is out, and lost with the stream: the judge hears why, and
- * nothing else of it until it is dialled again. */
+/* The order that its lane does not obey is out, and lost with the stream: the controller hears why,
+ * and nothing else of it until it is dialled again. */
 static void the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing(void **state)
 {
     struct ps_core *const core = *state;
@@ -289,10 +300,11 @@ static void the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing(v
     assert_int_equal(between.of_lane.told_count, 2);
     assert_int_equal(between.lane_told[0].kind, LANE_EVENT_STREAM_OPENED);
     assert_int_equal(between.lane_told[1].kind, LANE_EVENT_STREAM_WRITABLE);
-    assert_int_equal(between.judge_told[1].kind, JUDGE_EVENT_PEER_UP);
-    assert_int_equal(between.judge_told[1].ps, 0);
+    assert_int_equal(between.controller_told[1].kind, CONTROLLER_EVENT_PEER_UP);
+    assert_int_equal(between.controller_told[1].ps, 0);
 
-    judge_says(&(struct judge_effect){.kind = JUDGE_EFFECT_ORDER, .ps = 0, .order = &order});
+    controller_says(
+        &(struct controller_effect){.kind = CONTROLLER_EFFECT_ORDER, .ps = 0, .order = &order});
     lane_says(&(struct lane_effect){
         .kind = LANE_EFFECT_CLOSE_STREAM,
         .stream = LANE_STREAM_OWN,
@@ -304,9 +316,9 @@ static void the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing(v
     assert_int_equal(between.of_lane.told_count, 2);
     assert_ptr_equal(between.lane_told[0].order, &order);
     assert_int_equal(between.lane_told[1].kind, LANE_EVENT_STREAM_CLOSED);
-    assert_int_equal(between.of_judge.told_count, 2);
-    const struct judge_event *const down = &between.judge_told[1];
-    assert_int_equal(down->kind, JUDGE_EVENT_PEER_DOWN);
+    assert_int_equal(between.of_controller.told_count, 2);
+    const struct controller_event *const down = &between.controller_told[1];
+    assert_int_equal(down->kind, CONTROLLER_EVENT_PEER_DOWN);
     assert_int_equal(down->ps, 0);
     assert_string_equal(down->text, "short");
     assert_int_equal(down->reason, SUMAC_REASON_OUT_OF_MEMORY);
@@ -316,13 +328,14 @@ static void the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing(v
     assert_int_equal(between.lane_told[0].kind, LANE_EVENT_STREAM_OPENED);
 }
 
-/* It ends as an order on its way is out: of that the judge hears no more. */
+/* It ends as an order on its way is out: of that the controller hears no more. */
 static void a_stream_that_has_ended_is_not_up(void **state)
 {
     struct ps_core *const core = *state;
 
     dial_own(core);
-    judge_says(&(struct judge_effect){.kind = JUDGE_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
+    controller_says(
+        &(struct controller_effect){.kind = CONTROLLER_EFFECT_DIAL, .ps = 0, .text = "h0:1"});
     lane_says(&(struct lane_effect){
         .kind = LANE_EFFECT_CLOSE_STREAM,
         .stream = LANE_STREAM_OWN,
@@ -330,13 +343,13 @@ static void a_stream_that_has_ended_is_not_up(void **state)
 
     (void)step(core, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
 
-    assert_int_equal(between.of_judge.told_count, 2);
-    assert_int_equal(between.judge_told[1].kind, JUDGE_EVENT_PEER_DOWN);
+    assert_int_equal(between.of_controller.told_count, 2);
+    assert_int_equal(between.controller_told[1].kind, CONTROLLER_EVENT_PEER_DOWN);
 }
 
 static void the_end_of_the_run_is_told_to_the_lane(void **state)
 {
-    judge_says(&(struct judge_effect){.kind = JUDGE_EFFECT_RUN_OVER, .ps = 7});
+    controller_says(&(struct controller_effect){.kind = CONTROLLER_EFFECT_RUN_OVER, .ps = 7});
 
     const struct lane_effects effects =
         step(*state, (struct lane_event){.kind = LANE_EVENT_PEER_UP, .ps = 2});
@@ -348,7 +361,7 @@ static void the_end_of_the_run_is_told_to_the_lane(void **state)
 
 /* ---- the end ---- */
 
-static void after_an_exit_of_the_lane_its_judge_hears_nothing(void **state)
+static void after_an_exit_of_the_lane_its_controller_hears_nothing(void **state)
 {
     struct ps_core *const core = *state;
 
@@ -358,9 +371,9 @@ static void after_an_exit_of_the_lane_its_judge_hears_nothing(void **state)
 
     assert_int_equal(effects.count, 1);
     assert_int_equal(effects.items[0].exit_code, 143);
-    assert_int_equal(between.of_judge.told_count, 0);
+    assert_int_equal(between.of_controller.told_count, 0);
     (void)step(core, (struct lane_event){.kind = LANE_EVENT_TICK});
-    assert_int_equal(between.of_judge.told_count, 0);
+    assert_int_equal(between.of_controller.told_count, 0);
 }
 
 /* Whoever asks the clock may be told of an earlier moment than was known. */
@@ -371,7 +384,7 @@ static void time_does_not_go_back_for_either(void **state)
     (void)step(*state, (struct lane_event){.kind = LANE_EVENT_TICK});
     ps_core_step(*state, &(struct lane_event){.kind = LANE_EVENT_TICK, .now_us = 500}, &effects);
 
-    assert_int_equal(between.judge_told[1].now_us, 1000);
+    assert_int_equal(between.controller_told[1].now_us, 1000);
     assert_int_equal(between.lane_told[1].now_us, 1000);
 }
 
@@ -380,14 +393,14 @@ static void time_does_not_go_back_for_either(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        between_test(what_is_for_the_judge_is_told_with_all_that_goes_with_it),
-        between_test(statistics_are_asked_of_the_lane_with_what_the_judge_adds),
-        between_test(what_the_judge_says_to_others_is_said_with_all_that_goes_with_it),
+        between_test(what_is_for_the_controller_is_told_with_all_that_goes_with_it),
+        between_test(statistics_are_asked_of_the_lane_with_what_the_controller_adds),
+        between_test(what_the_controller_says_to_others_is_said_with_all_that_goes_with_it),
         between_test(the_end_of_its_own_stream_is_told_with_its_reason_and_then_nothing),
         between_test(a_stream_that_has_ended_is_not_up),
         between_test(the_end_of_the_run_is_told_to_the_lane),
         between_test(time_does_not_go_back_for_either),
-        between_test(after_an_exit_of_the_lane_its_judge_hears_nothing),
+        between_test(after_an_exit_of_the_lane_its_controller_hears_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

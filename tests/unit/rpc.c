@@ -530,7 +530,7 @@ static void refuse_and_name_ps_0(struct fixture *fixture, const char *address)
     poll_until(fixture, &fixture->at_server.messages, calls + 1);
     rpc_call_set_ps0_address(fixture->parked, address);
     rpc_call_finish(
-        fixture->parked, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_COORDINATOR, "ask ps 0");
+        fixture->parked, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_NOT_CONTROLLER, "ask ps 0");
     poll_until(fixture, &fixture->client.closed, closed + 1);
     poll_until(fixture, &fixture->at_server.closed, closed + 1);
 }
@@ -542,7 +542,7 @@ static void a_status_carries_the_address_of_ps_0_beside_its_reason(void **state)
     refuse_and_name_ps_0(fixture, "ps0.training:2222");
 
     assert_string_equal(ps0_address, "ps0.training:2222");
-    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_NOT_COORDINATOR);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_NOT_CONTROLLER);
 }
 
 static void an_address_that_metadata_cannot_carry_is_left_out(void **state)
@@ -553,7 +553,7 @@ static void an_address_that_metadata_cannot_carry_is_left_out(void **state)
         fixture, "b\xc3\xbc"
                  "cher:2222");
     assert_string_equal(ps0_address, "");
-    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_NOT_COORDINATOR);
+    assert_int_equal(fixture->client.error.reason, SUMAC_REASON_NOT_CONTROLLER);
 
     refuse_and_name_ps_0(fixture, "h0:1\n");
     assert_string_equal(ps0_address, "");

@@ -26,7 +26,7 @@ static void a_member_joins_with_its_task_and_all_it_knows(void **state)
 
     const wire_join_request *join = talk_join(&talk);
     assert_non_null(join);
-    assert_int_equal(join->protocol_version, 1);
+    assert_int_equal(join->protocol_version, WIRE_PROTOCOL_VERSION);
     assert_int_equal(join->nonce.len, 16);
     assert_string_equal(join->task->job, "worker");
     assert_int_equal(join->task->index, 3);
@@ -197,7 +197,7 @@ static void the_hello_says_who_is_meant_and_who_speaks(void **state)
     talk_writable(&talk, 1);
 
     const wire_hello *hello = talk_request(&talk, 1)->hello;
-    assert_int_equal(hello->protocol_version, 1);
+    assert_int_equal(hello->protocol_version, WIRE_PROTOCOL_VERSION);
     assert_int_equal(hello->cluster_id, 42);
     assert_int_equal(hello->epoch, 1);
     assert_int_equal(hello->ps_incarnation, 101);

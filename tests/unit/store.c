@@ -308,7 +308,7 @@ static void bounds_that_are_exceeded_leave_nothing(void **state)
     const uint64_t beside = 1 << 20;
 
     add(store, 3, ELEMENTS, UPDATE_SGD);
-    store->judge_bytes += beside;
+    store->controller_bytes += beside;
     assert_in_range(store_state_bytes(store), beside, beside + 65536);
     store_bound_state(store, beside / 2);
     assert_int_equal(store->bytes.held_bytes_max, SIZED_POOL_EMPTY_BYTES_MAX);
@@ -319,7 +319,7 @@ static void bounds_that_are_exceeded_leave_nothing(void **state)
 
     assert_int_equal(store->bytes.spare_bytes_max, 0);
     store->view_bytes = 0;
-    store->judge_bytes -= beside;
+    store->controller_bytes -= beside;
     store_bound_state(store, 0);
 }
 

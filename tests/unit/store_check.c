@@ -58,7 +58,7 @@ static void a_wrong_variable_is_found(void **state)
     wrong(unfilled->promised_bytes, 1, "bytes that are promised of v4");
     wrong(store->own_bytes, 1, "bytes beside the state of the store");
     wrong(variable->own_bytes, 1, "bytes beside the state of the store");
-    wrong(store->judge_bytes, 1, "bytes of the judge of the store");
+    wrong(store->controller_bytes, 1, "bytes of the controller of the store");
     wrong(store->bytes.spare_bytes_max, 1, "bytes that may be spare of the store");
     wrong(store->shard_count, 2, "shards of the store");
     wrong(store->deleted_count, 1, "deleted variables in use of the store");

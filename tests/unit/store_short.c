@@ -13,7 +13,7 @@
 
 struct held {
     int64_t out;
-    uint64_t state, own, judge, views, old_rows, leaving;
+    uint64_t state, own, controller, views, old_rows, leaving;
     uint64_t variables, shards, deleted, open_views;
 };
 
@@ -23,7 +23,7 @@ static struct held look(const struct store *store)
         .out = each_take_out(),
         .state = store->state_bytes,
         .own = store->own_bytes,
-        .judge = store->judge_bytes,
+        .controller = store->controller_bytes,
         .views = store->view_bytes,
         .old_rows = store->old_row_count,
         .leaving = store->leaving_bytes,

@@ -77,7 +77,7 @@ static void the_bytes_of_a_number_are_no_string(void **state)
     } cases[] = {
         {&sumac__v1__join_reply__descriptor, "cluster_id", "ps_addresses"},
         {&sumac__v1__stats_reply__descriptor, "cluster_id", "address"},
-        {&sumac__v1__peer_hello__descriptor, "coordinator_secret", "ps_addresses"},
+        {&sumac__v1__peer_hello__descriptor, "controller_secret", "ps_addresses"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

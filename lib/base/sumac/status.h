@@ -86,7 +86,7 @@ enum sumac_status {
     X(PS_MISSING, 32)                                                                              \
     X(VIEW_ENDED, 33)                                                                              \
     X(TIMED_OUT, 34)                                                                               \
-    X(NOT_COORDINATOR, 35)                                                                         \
+    X(NOT_CONTROLLER, 35)                                                                          \
     X(BUSY, 36)                                                                                    \
     X(STREAM_REPLACED, 37)                                                                         \
     X(MEMBER_GONE, 38)                                                                             \

@@ -188,7 +188,7 @@ static void end_failed(struct lane *lane, struct round *round, const struct suma
     tell(lane);
 }
 
-/* As this ps judges it. */
+/* As this ps decides it. */
 static void fail_round(struct lane *lane, struct round *round, const struct sumac_error *end)
 {
     assert(end->status != SUMAC_OK);
@@ -205,7 +205,7 @@ static bool is_split(const struct lane *lane, const struct round *round)
 }
 
 /* Of one that is not split it has been proposed how it ends when a contribution was. */
-static bool is_judged_here(const struct lane *lane, const struct round *round)
+static bool is_decided_here(const struct lane *lane, const struct round *round)
 {
     assert(!round->over);
     return !is_split(lane, round) && !round->for_ps_0;
@@ -237,7 +237,7 @@ static void propose(struct lane *lane, struct round *round, const struct sumac_e
 /* One that passes, and cannot here, is one whose client has said other things to ps 0. */
 static void end_or_propose(struct lane *lane, struct round *round, const struct sumac_error *end)
 {
-    if (is_judged_here(lane, round) || (round->passes && end->status != SUMAC_OK))
+    if (is_decided_here(lane, round) || (round->passes && end->status != SUMAC_OK))
         fail_round(lane, round, end);
     else if (lane->index == 0)
         propose(lane, round, end);
@@ -263,7 +263,7 @@ static void time_out(struct lane *lane, struct round *round)
 /* One whose time is over, or that is to be proposed again. When it is looked at again. */
 static uint64_t look_at(struct lane *lane, struct round *round)
 {
-    const bool judged = is_judged_here(lane, round) || lane->index == 0;
+    const bool decided = is_decided_here(lane, round) || lane->index == 0;
 
     if (round->passes)
         return UINT64_MAX;
@@ -271,8 +271,8 @@ static uint64_t look_at(struct lane *lane, struct round *round)
         propose(lane, round, &round->end);
         return round->proposed_us + PROPOSED_APART_US;
     }
-    if (!judged || lane->now_us < round->until_us || !lane_has_time(lane))
-        return judged ? round->until_us : UINT64_MAX;
+    if (!decided || lane->now_us < round->until_us || !lane_has_time(lane))
+        return decided ? round->until_us : UINT64_MAX;
     time_out(lane, round);
     return UINT64_MAX;
 }
@@ -355,7 +355,7 @@ static void end_restarted(struct lane *lane, struct round *round, const struct s
     assert(round->meeting->of_attempts);
     if (round->over || round->passes)
         return;
-    if (is_home && !is_judged_here(lane, round))
+    if (is_home && !is_decided_here(lane, round))
         propose(lane, round, end);
     else
         end_or_propose(lane, round, end);
@@ -680,7 +680,7 @@ static enum sumac_status obey_whole(
     return SUMAC_OK;
 }
 
-/* One that this ps has judged, by its name and number, or by its header where it belongs to
+/* One that this ps has decided, by its name and number, or by its header where it belongs to
  * attempts. It failed, or had before with another record. */
 static void obey_own(struct lane *lane, const wire_meeting *said, const struct sumac_error *end)
 {

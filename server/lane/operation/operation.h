@@ -56,7 +56,7 @@ bool lane_turn_replay_step(struct lane *lane, const wire_take_step *taken, uint6
 /* A contribution to a rendezvous was deposited, and is again. False: it was none. */
 bool lane_turn_replay_deposit(struct lane *lane, struct lane_session *session, uint64_t sequence);
 
-/* meet.c: rounds of rendezvous, as this ps judges them */
+/* meet.c: rounds of rendezvous, as this ps decides them */
 /* A contribution has its turn: its round gets it, and may be over with that. */
 void lane_meet_deposit(struct lane *lane, struct lane_part *part);
 /* Is there any round? */

@@ -79,7 +79,7 @@ void lane_step_begins(struct lane *lane, struct lane_session *session, uint64_t 
     assert(step > 0);
     if (session->first_step != 0)
         return;
-    session->first_step = rule_holds(lane->config.broken, RULE_first_step_is_the_judges)
+    session->first_step = rule_holds(lane->config.broken, RULE_first_step_is_the_controllers)
                               ? step
                               : lane->turns->last_step + 1;
     session->asks_step = false;

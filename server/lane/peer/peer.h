@@ -11,7 +11,7 @@
     8388608u /* what was voided of closed sessions: else fewer are kept */
 
 /* In which bound a stream counts (places.c). */
-enum place { PLACE_NONE, PLACE_STRANGER, PLACE_READER, PLACE_SESSION, PLACE_COORDINATOR };
+enum place { PLACE_NONE, PLACE_STRANGER, PLACE_READER, PLACE_SESSION, PLACE_CONTROLLER };
 
 /* A stream's life; stream.c has the table of its moves. */
 enum lane_stream_state {

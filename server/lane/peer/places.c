@@ -112,7 +112,7 @@ bool lane_place_take(struct lane *lane, struct lane_stream *stream)
     assert(stream->state == STREAM_GREETED || stream->state == STREAM_STALE);
     if (stream->kind == LANE_STREAM_PEER) {
         lane_place_leave(lane, stream);
-        stream->place = PLACE_COORDINATOR;
+        stream->place = PLACE_CONTROLLER;
         return true;
     }
     if (stream->session != NULL && !stream->session->closed)

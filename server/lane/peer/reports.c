@@ -17,7 +17,7 @@
 /* A report that ps 0 will get, or NULL: nobody is there to be told, or there is no memory. */
 static struct report *try_make(struct lane *lane, uint64_t number)
 {
-    struct report *report = lane->coordinator == NULL ? NULL : pool_take(&lane->peers->reports);
+    struct report *report = lane->controller == NULL ? NULL : pool_take(&lane->peers->reports);
 
     if (report == NULL)
         return NULL;
@@ -32,9 +32,9 @@ static struct report *make(struct lane *lane, uint64_t number)
 {
     struct report *report = try_make(lane, number);
 
-    if (report == NULL && lane->coordinator != NULL)
+    if (report == NULL && lane->controller != NULL)
         lane_stream_fail(
-            lane, lane->coordinator, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+            lane, lane->controller, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
             "ps %u has no memory for its reports to ps 0", lane->index);
     return report;
 }
@@ -228,7 +228,7 @@ void lane_report_answer(struct lane *lane, uint64_t number, const struct sumac_e
         return;
     if (error != NULL)
         report->error = *error;
-    put_in_line(lane, lane->coordinator, report);
+    put_in_line(lane, lane->controller, report);
 }
 
 void lane_report_refusal(
@@ -263,7 +263,7 @@ void lane_report_opened(struct lane *lane, uint64_t number, uint64_t clock, uint
         return;
     report->clock = clock;
     report->seen_step = seen_step;
-    put_in_line(lane, lane->coordinator, report);
+    put_in_line(lane, lane->controller, report);
 }
 
 void lane_report_close(struct lane *lane, struct lane_session *session)
@@ -275,7 +275,7 @@ void lane_report_close(struct lane *lane, struct lane_session *session)
     report->is_close = true;
     memcpy(report->session_id, session->id, sizeof report->session_id);
     report->commit_through = session->commit_through;
-    put_in_line(lane, lane->coordinator, report);
+    put_in_line(lane, lane->controller, report);
     session->close_number = 0;
 }
 
@@ -288,8 +288,8 @@ void lane_reports_close_again(struct lane *lane)
         if (session->close_number != 0)
             lane_report_close(lane, session);
     }
-    if (lane->coordinator != NULL && lane->coordinator->reports.first != NULL)
-        lane_stream_attend(lane, lane->coordinator);
+    if (lane->controller != NULL && lane->controller->reports.first != NULL)
+        lane_stream_attend(lane, lane->controller);
 }
 
 void lane_report_assigned(struct lane *lane, const struct variable *variable)
@@ -300,7 +300,7 @@ void lane_report_assigned(struct lane *lane, const struct variable *variable)
     if (report == NULL)
         return;
     report->assigned = variable->id;
-    put_in_line(lane, lane->coordinator, report);
+    put_in_line(lane, lane->controller, report);
 }
 
 void lane_reports_assigned_again(struct lane *lane)
@@ -311,7 +311,7 @@ void lane_reports_assigned_again(struct lane *lane)
     if (report == NULL)
         return;
     report->is_again = true;
-    put_in_line(lane, lane->coordinator, report);
+    put_in_line(lane, lane->controller, report);
 }
 
 /* What is to be said of steps goes with the report that is in line, or with one that is put there;
@@ -326,7 +326,7 @@ static void want_come(struct lane *lane)
         if (peers->come_report == NULL)
             return; /* ps 0 says hello again, and is told all of it */
         peers->come_report->is_come = true;
-        put_in_line(lane, lane->coordinator, peers->come_report);
+        put_in_line(lane, lane->controller, peers->come_report);
     }
     peers->come_report->record = lane->last_record;
 }
@@ -388,7 +388,7 @@ void lane_report_meet(struct lane *lane, struct round *round)
         if (peers->meets_report == NULL)
             return; /* it is proposed again */
         peers->meets_report->is_meets = true;
-        put_in_line(lane, lane->coordinator, peers->meets_report);
+        put_in_line(lane, lane->controller, peers->meets_report);
     }
     peers->meets_report->record = lane->last_record;
 }
@@ -469,7 +469,7 @@ static void send(struct lane *lane, struct lane_stream *stream, const wire_peer_
 
 void lane_reports_renew(struct lane *lane)
 {
-    struct lane_stream *stream = lane->coordinator;
+    struct lane_stream *stream = lane->controller;
 
     assert(stream == NULL || stream->state == STREAM_GREETED);
     if (stream == NULL || !stream->writable || lane->now_us < lane->peers->renew_due_us)
@@ -508,7 +508,7 @@ void lane_reports_flush(struct lane *lane, struct lane_stream *stream)
 
     assert(stream->writable);
     if (report == NULL || report->record > lane->recorded) {
-        if (stream == lane->coordinator)
+        if (stream == lane->controller)
             lane_reports_renew(lane);
         if (stream->due != 0)
             send_alive(lane, stream);

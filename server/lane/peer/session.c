@@ -269,9 +269,9 @@ void lane_session_heard(struct lane *lane, struct lane_session *session)
     const uint64_t while_us = (uint64_t)lane->config.lease_ms * 1000 / 4;
 
     assert(lane->now_us >= session->heard_us);
-    if (lane->now_us - session->heard_us > while_us && lane->coordinator != NULL) {
+    if (lane->now_us - session->heard_us > while_us && lane->controller != NULL) {
         lane->peers->renew_due_us = 0;
-        lane_stream_attend(lane, lane->coordinator);
+        lane_stream_attend(lane, lane->controller);
     }
     session->heard_us = lane->now_us;
     session->heard = true;
@@ -285,7 +285,7 @@ static bool is_alive(const struct lane *lane, const struct lane_session *session
     const uint64_t since_us =
         session->heard_us > lane->resumed_us ? session->heard_us : lane->resumed_us;
     const bool hears_ps_0 =
-        lane->index == 0 || lane->now_us - lane->coordinator_heard_us < lease_us / 2;
+        lane->index == 0 || lane->now_us - lane->controller_heard_us < lease_us / 2;
 
     assert(lane->now_us >= since_us);
     return !session->closing && !lane_run_is_over(lane) && hears_ps_0 &&

@@ -129,7 +129,7 @@ void lane_place_leave(struct lane *lane, struct lane_stream *stream)
 {
     switch (stream->place) {
     case PLACE_NONE:
-    case PLACE_COORDINATOR:
+    case PLACE_CONTROLLER:
         break;
     case PLACE_STRANGER:
         unlink_stranger(lane, stream);
@@ -164,8 +164,8 @@ void lane_stream_end(struct lane *lane, struct lane_stream *stream)
         if (stream->session->closed)
             lane_voided_drop_reasons(lane, stream->session);
     }
-    if (lane->coordinator == stream)
-        lane->coordinator = NULL;
+    if (lane->controller == stream)
+        lane->controller = NULL;
     if (stream->pulls.first != NULL) /* they are dropped when it is looked after */
         lane_stream_attend(lane, stream);
     lane_answers_drop(lane, stream);
@@ -199,7 +199,7 @@ void lane_stream_closed(struct lane *lane, struct lane_stream *stream)
     tell_broken(lane, stream);
     lane_stream_end(lane, stream);
     assert(stream->state == STREAM_ENDED);
-    assert(stream != lane->coordinator);
+    assert(stream != lane->controller);
     assert(stream->reports.first == NULL);
     assert(stream->pull_count == 0);
     if (stream->attended)

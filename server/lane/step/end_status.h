@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* end_status.h -- what goes with the reason for which a run, or a ps, has ended. Shared by the lane
- * and the judge. */
+ * and the controller. */
 #ifndef LANE_END_STATUS_H
 #define LANE_END_STATUS_H
 

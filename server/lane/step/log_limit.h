@@ -3,7 +3,7 @@
  *
  * Peers cause most lines: a join, a delete, a round that times out. So each kind has a leaky
  * bucket, and the next line that is said tells how many were left out. Shared by the lane and the
- * judge. It begins zeroed.
+ * controller. It begins zeroed.
  */
 #ifndef LANE_LOG_LIMIT_H
 #define LANE_LOG_LIMIT_H

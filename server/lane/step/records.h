@@ -45,7 +45,7 @@ enum record_kind {
     RECORD_TAKE,       /* TakeStep, as ps 0 has ordered it */
     RECORD_DEFINE,     /* DefineFunction */
     RECORD_DEPOSITED,  /* –; the sequence of a contribution to a rendezvous */
-    RECORD_MEETING,    /* MeetingEnd: of a round, as the ps judged it */
+    RECORD_MEETING,    /* MeetingEnd: of a round, as the ps decided it */
     RECORD_WITHDRAWN,  /* –; the sequence of a part that gave way */
     RECORD_KINDS,
 };

@@ -3,7 +3,7 @@
  * those who try for ever.
  *
  * Who runs a cluster looks at the ps first, and whoever was refused has exited, often on another
- * host. Shared by the lane and the judge. It begins zeroed.
+ * host. Shared by the lane and the controller. It begins zeroed.
  */
 #ifndef LANE_REFUSED_JOINS_H
 #define LANE_REFUSED_JOINS_H

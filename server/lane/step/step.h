@@ -175,18 +175,18 @@ struct lane {
     uint32_t index, ps_count;
     char *ps_addresses[LANE_PS_MAX]; /* NULL: unknown */
     uint64_t ps_incarnations[LANE_PS_MAX];
-    uint64_t coordinator_incarnation; /* 0: not met */
-    struct run_identity coordinator_identity;
-    uint64_t coordinator_secret; /* that its later hellos must repeat */
+    uint64_t controller_incarnation; /* 0: not met */
+    struct run_identity controller_identity;
+    uint64_t controller_secret; /* that its later hellos must repeat */
     /* The number of its last hello: those before are of older streams. */
-    uint64_t coordinator_hello;
-    uint64_t coordinator_heard_us;
-    struct lane_stream *coordinator; /* the stream that orders come on */
+    uint64_t controller_hello;
+    uint64_t controller_heard_us;
+    struct lane_stream *controller; /* the stream that orders come on */
     /* Until the first join: what is wrong with its listed address; "": nothing, or not known. */
-    char coordinator_found[SUMAC_ERROR_TEXT_BYTES];
-    bool coordinator_silent;    /* no process answers there */
-    bool coordinator_differs;   /* the answer there contradicts this ps's configuration */
-    bool coordinator_confirmed; /* it has called, and answers there */
+    char controller_found[SUMAC_ERROR_TEXT_BYTES];
+    bool controller_silent;    /* no process answers there */
+    bool controller_differs;   /* the answer there contradicts this ps's configuration */
+    bool controller_confirmed; /* it has called, and answers there */
 
     LIST(struct lane_stream) streams;
     LIST(struct lane_stream) attended;    /* in the order of their due */
@@ -213,10 +213,10 @@ struct lane {
     bool any_hello;        /* ps 0 has spoken to this ps */
 
     bool joined_once; /* a session has been opened */
-    /* That took this ps for ps 0; those of ps 0 are the judge's. */
+    /* That took this ps for ps 0; those of ps 0 are the controller's. */
     struct refused_joins refused_joins;
     bool serving;
-    bool run_over; /* on ps 0: its judge says so */
+    bool run_over; /* on ps 0: its controller says so */
     bool terminating, ended, end_answered, exited;
     uint64_t end_number;
     int exit_code;

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* barrier_ends.c -- how a round of a barrier ends, for all who came alike: all have come, one never
+ * will, all who came have left, or its time is over.
+ */
+#include "barrier.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "error.h"
+#include "text.h"
+
+#define END_LOG_US_MIN 1000000u
+
+/* The session of it that is not settled; NULL: there is none. */
+static const struct controller_session *
+live_session(const struct controller *controller, const struct controller_task *task)
+{
+    const struct controller_session *session = controller->sessions.last;
+
+    while (session != NULL &&
+           (session->task != task || session->state == CONTROLLER_SESSION_SETTLED))
+        session = session->in_controller.prev;
+    return session;
+}
+
+/* In the step's arena; NULL: no memory. */
+const wire_message *controller_barrier_reply(
+    struct controller *controller, uint64_t round, const struct sumac_error *end)
+{
+    wire_barrier_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+
+    if (reply == NULL)
+        return NULL;
+    *reply = (wire_barrier_reply)WIRE_BARRIER_REPLY_INIT;
+    reply->round = round;
+    reply->status = (uint32_t)end->status;
+    reply->reason = (Sumac__V1__Reason)end->reason;
+    if (end->status != SUMAC_OK)
+        reply->message = controller_text(controller, "%s", end->text);
+    return &reply->base;
+}
+
+void controller_barrier_drop_waiting(
+    struct controller *controller, struct controller_waiting *waiting)
+{
+    assert(controller->waiting_pool.used > 0);
+    assert(waiting->barrier->waiting.first != NULL);
+    LIST_REMOVE(&controller->waiting, waiting, in_controller);
+    LIST_REMOVE(&waiting->barrier->waiting, waiting, of_barrier);
+    pool_give(&controller->waiting_pool, waiting);
+}
+
+/* One line a second: who comes with short times ends thousands of rounds. */
+static void log_end(struct controller *controller, const struct sumac_error *end)
+{
+    const bool is_soon = controller->end_logged_us != 0 &&
+                         controller->now_us - controller->end_logged_us < END_LOG_US_MIN;
+
+    if (is_soon) {
+        controller->ends_unlogged++;
+        return;
+    }
+    if (controller->ends_unlogged > 0)
+        controller_log(
+            controller, "%s (and %" PRIu64 " rounds of barriers since the last such line)",
+            end->text, controller->ends_unlogged);
+    else
+        controller_log(controller, "%s", end->text);
+    controller->end_logged_us = controller->now_us;
+    controller->ends_unlogged = 0;
+}
+
+void controller_barrier_end(
+    struct controller *controller, struct controller_barrier *barrier,
+    const struct sumac_error *end)
+{
+    assert(barrier->open);
+    barrier->open = false;
+    barrier->round++;
+    barrier->end_known = true;
+    barrier->end = *end;
+    barrier->come_count = 0;
+    controller_barrier_changed(controller, barrier);
+    if (end->status != SUMAC_OK)
+        log_end(controller, end);
+    const wire_message *reply = controller_barrier_reply(controller, barrier->round, end);
+    while (barrier->waiting.first != NULL) {
+        controller_reply_or_fail(controller, barrier->waiting.first->call, reply);
+        controller_barrier_drop_waiting(controller, barrier->waiting.first);
+    }
+    assert(!barrier->open); /* whoever hears of the end comes to another round */
+}
+
+static const char *how_it_went(const struct controller_task *task)
+{
+    assert(task->joined);
+    return task->done ? "has left as done" : task->left ? "has left" : "was lost";
+}
+
+/* It never will come, or as another attempt: nobody waits for that. */
+static void end_without(
+    struct controller *controller, struct controller_barrier *barrier,
+    const struct controller_place *place, const struct controller_task *task)
+{
+    struct sumac_error end = {0};
+
+    assert(!controller_barrier_has(barrier, place));
+    (void)fail(
+        &end, task->done ? SUMAC_FAILED_PRECONDITION : SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "round %" PRIu64 " of barrier \"%.100s\" cannot pass: %s, %s without coming to it; %s",
+        barrier->round + 1, barrier->name, controller_barrier_place_text(controller, place),
+        how_it_went(task),
+        task->done ? "name the tasks that are left, under another name"
+                   : "come again when another attempt of it has joined");
+    controller_barrier_end(controller, barrier, &end);
+}
+
+/* Each task that has a session which is not settled. Returns what these are marked with. */
+static uint64_t mark_live(struct controller *controller)
+{
+    const uint64_t look = ++controller->lists_looked_at;
+
+    for (const struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next)
+        if (session->task != NULL && session->state != CONTROLLER_SESSION_SETTLED)
+            session->task->named = look;
+    return look;
+}
+
+/* Is no task that came to the open round among those that are marked so? */
+static bool is_deserted(
+    const struct controller *controller, const struct controller_barrier *barrier, uint64_t live)
+{
+    assert(barrier->open && barrier->come_count > 0);
+    for (uint32_t i = 0; i < barrier->place_count; i++) {
+        const struct controller_task *task =
+            controller_barrier_has(barrier, &barrier->places[i])
+                ? controller_barrier_task(controller, &barrier->places[i])
+                : NULL;
+        if (task != NULL && task->named == live)
+            return false;
+    }
+    return true;
+}
+
+/* No call waits for its end, and none will. */
+static void end_deserted(
+    struct controller *controller, struct controller_barrier *barrier,
+    const struct controller_task *task)
+{
+    struct sumac_error end = {0};
+
+    assert(barrier->waiting.first == NULL);
+    (void)fail(
+        &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
+        "round %" PRIu64
+        " of barrier \"%.100s\" cannot pass: no task that came to it is left; %s %u "
+        "%s; come to the next round",
+        barrier->round + 1, barrier->name, task->job, task->index, how_it_went(task));
+    controller_barrier_end(controller, barrier, &end);
+}
+
+void controller_barriers_settled(struct controller *controller, const struct controller_task *task)
+{
+    if (controller->phase != CONTROLLER_RUNNING || !task->joined ||
+        live_session(controller, task) != NULL ||
+        !rule_holds(controller->config->broken, RULE_barrier_without_the_settled))
+        return;
+    const uint64_t live = mark_live(controller);
+    for (struct controller_barrier *barrier = controller->barriers.first, *next; barrier != NULL;
+         barrier = next) {
+        next = barrier->in_controller.next;
+        const struct controller_place *place =
+            barrier->open ? controller_barrier_place(barrier, task->job, task->index) : NULL;
+        if (place == NULL)
+            continue;
+        if (!controller_barrier_has(barrier, place))
+            end_without(controller, barrier, place, task);
+        else if (is_deserted(controller, barrier, live))
+            end_deserted(controller, barrier, task);
+    }
+}
+
+/* As a round is opened: is somebody gone already? */
+void controller_barrier_look_for_gone(
+    struct controller *controller, struct controller_barrier *barrier)
+{
+    assert(barrier->open);
+    assert(barrier->come_count == 1); /* whoever opened it */
+    if (!rule_holds(controller->config->broken, RULE_barrier_without_the_settled))
+        return;
+    const uint64_t look = mark_live(controller);
+    for (uint32_t i = 0; i < barrier->place_count; i++) {
+        const struct controller_place *place = &barrier->places[i];
+        const struct controller_task *task = controller_barrier_task(controller, place);
+        if (task != NULL && task->joined && task->named != look &&
+            !controller_barrier_has(barrier, place)) {
+            end_without(controller, barrier, place, task);
+            return;
+        }
+    }
+}
+
+static void end_late(struct controller *controller, struct controller_barrier *barrier)
+{
+    struct sumac_error end = {0};
+
+    assert(barrier->open);
+    assert(controller->now_us >= barrier->until_us);
+    (void)fail(
+        &end, SUMAC_DEADLINE_EXCEEDED, SUMAC_REASON_ROUND_TIMED_OUT,
+        "round %" PRIu64 " of barrier \"%.100s\" has waited %s for %s; %u of %u tasks have come",
+        barrier->round + 1, barrier->name, text_time_ms(barrier->timeout_ms).text,
+        controller_barrier_missing_text(controller, barrier), barrier->come_count,
+        barrier->place_count);
+    if (rule_holds(controller->config->broken, RULE_barrier_ends_for_all)) {
+        controller_barrier_end(controller, barrier, &end);
+        return;
+    }
+    barrier->until_us = controller->now_us + controller_ms(barrier->timeout_ms);
+    if (barrier->waiting.first == NULL)
+        return;
+    const uint64_t call = barrier->waiting.first->call;
+    controller_barrier_drop_waiting(controller, barrier->waiting.first);
+    controller_reply_or_fail(
+        controller, call, controller_barrier_reply(controller, barrier->round + 1, &end));
+}
+
+void controller_barriers_tick(struct controller *controller)
+{
+    for (struct controller_barrier *barrier = controller->barriers.first, *next; barrier != NULL;
+         barrier = next) {
+        next = barrier->in_controller.next;
+        if (barrier->open && controller->now_us >= barrier->until_us)
+            end_late(controller, barrier);
+    }
+}
+
+void controller_barriers_begin_again(struct controller *controller)
+{
+    for (struct controller_barrier *barrier = controller->barriers.first; barrier != NULL;
+         barrier = barrier->in_controller.next) {
+        assert(barrier->waiting.first == NULL);
+        barrier->until_us = controller->now_us + controller_ms(barrier->timeout_ms);
+        if (barrier->open)
+            controller_wake(controller, barrier->until_us);
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* catalogue.h -- the variables, as the controller has them. Private to this folder. */
+#ifndef CONTROLLER_CATALOGUE_H
+#define CONTROLLER_CATALOGUE_H
+
+#include "controller_state.h"
+
+struct controller_variable *
+controller_variable_find(const struct controller *controller, const char *name);
+struct controller_variable *
+controller_variable_by_id(const struct controller *controller, uint64_t id);
+/* May it be made, and be the `fresh`th new one? */
+enum sumac_status controller_variable_check(
+    const struct controller *controller, const char *name, const struct definition *definition,
+    uint32_t fresh, struct sumac_error *error);
+/* Its shards are on these ps (places: as many as it has shards; NULL: as ps 0 places them). */
+enum sumac_status controller_variable_make(
+    struct controller *controller, const char *name, const struct definition *definition,
+    const uint8_t *places, struct controller_variable **variable, struct sumac_error *error);
+/* The ps that a new variable is to be on, which names another one, or a shard, to lie beside.
+ * Fails  NOT_FOUND: there is none of that name. INVALID_ARGUMENT: it is no text. */
+enum sumac_status controller_variable_beside(
+    const struct controller *controller, const wire_variable *wanted, uint32_t *ps,
+    struct sumac_error *error);
+/* Does the variable that there is already fit one that is wanted: defined alike, and, where that is
+ * to lie beside another, with all its shards where that is?
+ * Fails  ALREADY_EXISTS, naming what differs; as controller_variable_beside. */
+enum sumac_status controller_variable_compare(
+    const struct controller *controller, const struct controller_variable *variable,
+    const wire_variable *wanted, const struct definition *definition, struct sumac_error *error);
+void controller_variable_hide(struct controller *controller, struct controller_variable *variable);
+void controller_variable_free(struct controller *controller, struct controller_variable *variable);
+/* In the step's arena. */
+wire_variable *controller_variable_message(
+    struct controller *controller, const struct controller_variable *variable);
+/* Its name and how it is defined alone. */
+const wire_variable *controller_variable_definition(
+    struct controller *controller, const struct controller_variable *variable);
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* controller.c -- one event in, its effects out: each takes note of the time, does its file's work,
+ * and gives the ps what is due. */
+#include "meet.h"
+#include "barrier.h"
+#include "define.h"
+#include "quorum.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "text.h"
+
+#define TICK_MS_MAX 1000u
+
+uint64_t controller_ms(uint64_t ms) { return ms * 1000u; }
+
+const char *controller_ago(const struct controller *controller, uint64_t when_us)
+{
+    assert(when_us <= controller->now_us);
+    if (when_us == 0)
+        return "never";
+    return controller_text(controller, "%s ago", text_time_us(controller->now_us - when_us).text);
+}
+
+/* ---- creation ---- */
+
+static uint32_t smallest(const uint32_t *values, size_t count)
+{
+    assert(count > 0);
+    uint32_t least = values[0];
+    for (size_t i = 1; i < count; i++)
+        if (values[i] < least)
+            least = values[i];
+    return least;
+}
+
+/* Often enough that no deadline is a quarter late, and that a pause of half a lease is no ordinary
+ * one. */
+static uint64_t choose_tick_us(const struct lane_config *config)
+{
+    const uint32_t bounds[] = {
+        4u * TICK_MS_MAX, config->lease_ms, config->rejoin_ms, config->ps_lost_ms,
+        config->report_ms};
+    const uint32_t ms = smallest(bounds, sizeof bounds / sizeof bounds[0]) / 4u;
+
+    return controller_ms(ms == 0 ? 1 : ms);
+}
+
+static void init_pools(struct controller *controller, const struct memory *memory)
+{
+    pool_init(&controller->tasks_pool, memory, sizeof(struct controller_task), 32);
+    pool_init(&controller->sessions_pool, memory, sizeof(struct controller_session), 16);
+    pool_init(&controller->orders_pool, memory, sizeof(struct controller_order), 64);
+    pool_init(&controller->calls_pool, memory, sizeof(struct controller_call), 64);
+    pool_init(&controller->waiting_pool, memory, sizeof(struct controller_waiting), 64);
+    pool_init(&controller->held_pool, memory, sizeof(struct controller_held), 16);
+}
+
+static void *take_zeroed(const struct memory *memory, size_t bytes)
+{
+    void *data = memory_take(memory, bytes);
+
+    if (data != NULL)
+        memset(data, 0, bytes);
+    return data;
+}
+
+static const size_t peers_bytes = LANE_PS_MAX * sizeof(struct controller_peer);
+
+struct controller *controller_create(const struct lane_config *config, const struct memory *memory)
+{
+    struct controller *controller = take_zeroed(memory, sizeof *controller);
+
+    if (controller == NULL)
+        return NULL;
+    assert(config->lease_ms > 0);
+    assert(config->ps_lost_ms > 0);
+    controller->config = config;
+    controller->memory = memory;
+    controller->tick_us = choose_tick_us(config);
+    controller->membership_epoch = 1;
+    init_pools(controller, memory);
+    controller->peers = take_zeroed(memory, peers_bytes);
+    key_map_init(&controller->tasks_by_key, memory);
+    key_map_init(&controller->sessions_by_id, memory);
+    key_map_init(&controller->sessions_by_nonce, memory);
+    key_map_init(&controller->variables_by_name, memory);
+    key_map_init(&controller->barriers_by_name, memory);
+    id_map_init(&controller->variables_by_id, memory);
+    const bool whole = functions_init(&controller->functions, memory, config->plugins);
+    if (controller_effects_init(controller) && controller->peers != NULL && whole)
+        return controller;
+    controller_destroy(controller);
+    return NULL;
+}
+
+void controller_destroy(struct controller *controller)
+{
+    if (controller == NULL)
+        return;
+    while (controller->variables.first != NULL) {
+        struct controller_variable *variable = controller->variables.first;
+        LIST_REMOVE(&controller->variables, variable, in_controller);
+        memory_give(controller->memory, variable, variable->bytes);
+    }
+    for (struct controller_task *task = controller->tasks.first; task != NULL;
+         task = task->in_controller.next)
+        controller_voided_drop(controller, &task->voided);
+    for (struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next)
+        controller_voided_drop(controller, &session->voided);
+    pool_deinit(&controller->tasks_pool);
+    pool_deinit(&controller->sessions_pool);
+    pool_deinit(&controller->orders_pool);
+    for (struct controller_call *call = controller->calls.first; call != NULL;
+         call = call->in_controller.next)
+        controller_list_give(controller, call->list);
+    pool_deinit(&controller->calls_pool);
+    controller_barriers_deinit(controller);
+    controller_meetings_deinit(controller);
+    controller_held_deinit(controller);
+    controller_effects_deinit(controller);
+    memory_give(controller->memory, controller->peers, peers_bytes);
+    key_map_deinit(&controller->tasks_by_key);
+    key_map_deinit(&controller->sessions_by_nonce);
+    key_map_deinit(&controller->sessions_by_id);
+    key_map_deinit(&controller->variables_by_name);
+    id_map_deinit(&controller->variables_by_id);
+    functions_deinit(&controller->functions);
+    memory_give(controller->memory, controller, sizeof *controller);
+}
+
+bool controller_run_is_over(const struct controller *controller)
+{
+    return controller->phase != CONTROLLER_RUNNING;
+}
+
+uint64_t controller_cluster_id(const struct controller *controller)
+{
+    return controller->cluster_id;
+}
+
+/* ---- time ---- */
+
+/* The controller's time stands still while this process is suspended, so that everyone's silence is
+ * not taken from its own sleep: all leases and deadlines are extended by the jump. Ticks come every
+ * quarter of a lease; half of one without any event is a suspension. */
+static void notice_time(struct controller *controller, uint64_t event_us)
+{
+    const uint64_t passed = event_us - controller->last_event_us;
+    const uint64_t pause_us = controller_ms(controller->config->lease_ms) / 2u;
+    const bool jumped = controller->last_event_us != 0 && passed > pause_us;
+
+    if (jumped && rule_holds(controller->config->broken, RULE_time_jump)) {
+        controller->slept_us += passed;
+        controller->sleep_to_tell_us += passed;
+    }
+    controller->last_event_us = event_us;
+    controller->now_us = event_us - controller->slept_us;
+    if (controller->now_us == 0) /* 0 means never */
+        controller->now_us = 1;
+    assert(controller->now_us > 0);
+}
+
+void controller_look(struct controller *controller, uint64_t now_us)
+{
+    controller_effects_begin(controller, false);
+    notice_time(controller, now_us);
+}
+
+/* ---- events ---- */
+
+void controller_wake(struct controller *controller, uint64_t at_us)
+{
+    controller_effect_add(controller, CONTROLLER_EFFECT_WAKE)->at_us = at_us + controller->slept_us;
+}
+
+static void want_tick(struct controller *controller)
+{
+    controller_wake(controller, controller->now_us + controller->tick_us);
+}
+
+/* From its records: everybody is heard from now on, and what was under way is done again. */
+static void begin_again(struct controller *controller)
+{
+    controller->beginnings++;
+    controller->orders_given = controller->beginnings << CONTROLLER_ORDERS_OF_BEGINNING_BITS;
+    controller->first_join_us = controller->memberless_since_us =
+        controller->member_joined ? controller->now_us : 0;
+    for (struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next) {
+        session->heard_us = controller->now_us;
+        session->joined_us = session->settling_us = controller->now_us;
+    }
+    controller_barriers_begin_again(controller);
+    if (controller->phase == CONTROLLER_RUNNING)
+        controller_orders_begin_again(controller);
+    else
+        controller_run_end_again(controller);
+}
+
+static void started(struct controller *controller, const struct controller_event *event)
+{
+    const bool again = controller->cluster_id != 0;
+
+    controller->records = controller->config->records;
+    if (!again) {
+        controller->cluster_id = event->random[0] == 0 ? 1 : event->random[0];
+        controller->secret = event->random[1];
+    }
+    controller_cluster_changed(controller);
+    controller_reports_begin(controller);
+    controller_tasks_start(controller);
+    controller_peers_start(controller);
+    if (again)
+        begin_again(controller);
+    want_tick(controller);
+}
+
+/* controller_join_call of Join … */
+#define CALL_OF_CONTROLLER(METHOD, method) [LANE_CALL_##METHOD] = controller_##method##_call,
+#define CALL_OF_LANE(METHOD, method)
+#define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \
+    RPC_IF_CALL(what, CALL_OF_##who(METHOD, method))
+static void (*const calls[])(
+    struct controller *controller, const struct controller_event *event) = {RPC_LIST(X)};
+#undef X
+
+static void called(struct controller *controller, const struct controller_event *event)
+{
+    assert(event->call != 0);
+    assert(event->request != NULL);
+    assert(rpc_is_the_controllers(event->call_kind));
+    calls[event->call_kind](controller, event);
+}
+
+static void call_cancelled(struct controller *controller, uint64_t call)
+{
+    for (struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next) {
+        if (session->join_call == call)
+            session->join_call = 0;
+        if (session->leave_call == call)
+            session->leave_call = 0;
+    }
+    controller_call_forget(controller, call);
+    controller_barrier_call_forget(controller, call);
+    controller_held_forget(controller, call);
+}
+
+/* A process whose thread has worked for half of that time was not suspended: something kept it from
+ * its events. After the run's end there are no leases. */
+static void tell_sleep(struct controller *controller, uint64_t cpu_us)
+{
+    if (controller->sleep_to_tell_us == 0 || controller_run_is_over(controller))
+        return;
+    if (cpu_us >= controller->sleep_to_tell_us / 2)
+        controller_log(
+            controller,
+            "ps 0 was kept busy for %s (its thread used %s of processor time) and heard nobody: "
+            "all leases are extended by that",
+            text_time_us(controller->sleep_to_tell_us).text, text_time_us(cpu_us).text);
+    else
+        controller_log(
+            controller, "ps 0 was suspended for %s: all leases are extended by that",
+            text_time_us(controller->sleep_to_tell_us).text);
+    controller->sleep_to_tell_us = 0;
+}
+
+/* What is in flight on ps 0 itself is not waited for any longer; the others were told, or are
+ * gone. */
+static bool must_end(const struct controller *controller)
+{
+    return controller->terminating && controller->phase != CONTROLLER_ENDED &&
+           controller->last_event_us >= controller->end_by_us;
+}
+
+static void ticked(struct controller *controller, const struct controller_event *event)
+{
+    tell_sleep(controller, event->cpu_us);
+    if (controller->phase == CONTROLLER_RUNNING) {
+        controller_leases_tick(controller);
+        controller_joins_tick(controller);
+        controller_calls_tick(controller);
+        controller_barriers_tick(controller);
+        controller_steps_tick(controller);
+        controller_orders_tick(controller);
+    }
+    controller_peers_tick(controller);
+    controller_run_tick(controller);
+    if (must_end(controller))
+        controller_run_end_now(controller);
+    controller_report_waits(controller);
+    want_tick(controller);
+}
+
+static void terminated(struct controller *controller, bool interrupted)
+{
+    if (controller->terminating)
+        return;
+    controller->terminating = true;
+    controller->interrupted = interrupted;
+    controller->end_by_us =
+        controller->last_event_us + controller_ms(controller->config->terminate_ms);
+    controller_joins_fail(
+        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+        "ps 0 was told to stop and takes no more joins");
+    controller_calls_fail(
+        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+        "ps 0 was told to stop and changes the catalogue no more");
+    controller_barriers_fail(
+        controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED,
+        "ps 0 was told to stop and ends every barrier");
+    controller_run_check(controller);
+}
+
+static void take(struct controller *controller, const struct controller_event *event)
+{
+    switch (event->kind) {
+    case CONTROLLER_EVENT_START:
+        started(controller, event);
+        break;
+    case CONTROLLER_EVENT_CALL:
+        called(controller, event);
+        break;
+    case CONTROLLER_EVENT_CALL_CANCELLED:
+        call_cancelled(controller, event->call);
+        break;
+    case CONTROLLER_EVENT_PEER_UP:
+        if (event->ps < controller->ps_count)
+            controller_stream_up(controller, event->ps);
+        break;
+    case CONTROLLER_EVENT_PEER_DOWN:
+        if (event->ps < controller->ps_count)
+            controller_stream_down(controller, event->ps, event->text, event->reason);
+        break;
+    case CONTROLLER_EVENT_REPORT:
+        assert(event->report != NULL);
+        if (event->ps < controller->ps_count)
+            controller_hear_report(controller, event->ps, event->report);
+        break;
+    case CONTROLLER_EVENT_RECORDED:
+        assert(event->record <= controller->last_record);
+        if (event->record > controller->recorded)
+            controller->recorded = event->record; /* what waited for it is said at the step's end */
+        break;
+    case CONTROLLER_EVENT_TICK:
+        ticked(controller, event);
+        break;
+    case CONTROLLER_EVENT_TERMINATE:
+        terminated(controller, event->interrupted);
+        break;
+    }
+}
+
+void controller_step(
+    struct controller *controller, const struct controller_event *event,
+    struct controller_effects *effects)
+{
+    assert(event->now_us >= controller->last_event_us);
+    controller_effects_begin(controller, event->follows);
+    notice_time(controller, event->now_us);
+    controller->random[0] = event->random[0];
+    controller->random[1] = event->random[1];
+    assert(controller->packed_order == NULL);
+    take(controller, event);
+    if (controller_record_step(controller)) {
+        controller_held_say(controller);
+        controller_run_over_say(controller);
+        controller_peers_give(controller);
+    }
+    controller->packed_order = NULL;
+    controller_effects_end(controller, effects);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* controller_replay_check.h -- for tests: did the records of a controller make another one what it
+ * was? */
+#ifndef CONTROLLER_REPLAY_CHECK_H
+#define CONTROLLER_REPLAY_CHECK_H
+
+#include "check.h"
+#include "controller.h"
+
+/* Keeps the first difference, by name. What the ps are still being asked – the clock that a session
+ * starts at, where one ends – the second one will ask again. */
+void controller_replay_check(
+    const struct controller *controller, const struct controller *again, struct check *check);
+
+#endif

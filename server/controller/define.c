@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* define.c -- Define and Functions: a text becomes an update function of the cluster.
+ *
+ * 1. The text is read; the same one under the same name is the same function, another is refused.
+ * 2. It has the next number, and every ps is told (`define`). A ps has room for all there may be,
+ * and reads the text by the same code, so none refuses it that is of this release.
+ * 3. When all have answered, so is the caller: who knows the number may use it on every ps.
+ */
+#include "define.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "described.h"
+#include "error.h"
+
+/* Nothing is ever undefined, and any client that reaches ps 0 may join as an observer. Members
+ * need numbers that observers cannot take. */
+#define OBSERVERS_DEFINE_MAX (UPDATE_DEFINED_MAX / 2)
+
+const struct defined_function *controller_function_known(
+    const struct controller *controller, const struct controller_function *function)
+{
+    const ptrdiff_t index = function - controller->defined;
+
+    assert(index >= 0 && (uint32_t)index < controller->functions.count);
+    return &controller->functions.known[index];
+}
+
+/* ---- its messages ---- */
+
+/* With the NUL that a message's texts end with; NULL: the arena is full. */
+static char *copy(struct controller *controller, const char *text, size_t bytes)
+{
+    char *made = arena_take(&controller->said->arena, bytes + 1);
+
+    if (made == NULL)
+        return NULL;
+    memcpy(made, text, bytes);
+    made[bytes] = '\0';
+    return made;
+}
+
+const wire_define_function *controller_function_message(
+    struct controller *controller, const struct controller_function *function)
+{
+    const struct defined_function *known = controller_function_known(controller, function);
+    wire_define_function *message = arena_take(&controller->said->arena, sizeof *message);
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_define_function)WIRE_DEFINE_FUNCTION_INIT;
+    message->number = known->row.function.number;
+    message->name = copy(controller, known->row.name, strlen(known->row.name));
+    message->text = copy(controller, known->text, known->text_bytes);
+    return message->name == NULL || message->text == NULL ? NULL : message;
+}
+
+/* By its number and name alone. */
+static wire_known_function *
+name_one(struct controller *controller, const struct controller_function *function)
+{
+    const struct defined_function *known = controller_function_known(controller, function);
+    wire_known_function *message = arena_take(&controller->said->arena, sizeof *message);
+
+    if (message == NULL)
+        return NULL;
+    *message = (wire_known_function)WIRE_KNOWN_FUNCTION_INIT;
+    message->number = known->row.function.number;
+    message->name = copy(controller, known->row.name, strlen(known->row.name));
+    return message->name == NULL ? NULL : message;
+}
+
+/* With all that there is to say of it. */
+static wire_known_function *
+list_one(struct controller *controller, const struct update_function *function)
+{
+    wire_known_function *message = update_describe(function, &controller->said->arena);
+
+    if (message == NULL || function->expression == NULL)
+        return message;
+    const struct defined_function *known =
+        &controller->functions.known[function->number - UPDATE_DEFINED_FIRST];
+    message->text = copy(controller, known->text, known->text_bytes);
+    return message->text == NULL ? NULL : message;
+}
+
+/* ---- answers ---- */
+
+/* True: there was one to give. */
+static bool
+try_answer(struct controller *controller, uint64_t call, const struct controller_function *function)
+{
+    if (function->state == CONTROLLER_FUNCTION_DEFINING &&
+        rule_holds(controller->config->broken, RULE_define_after_every_ps))
+        return false;
+    if (function->state == CONTROLLER_FUNCTION_REFUSED) {
+        controller_fail(
+            controller, call, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_UNSUPPORTED,
+            "a ps does not take the function %s, as the log of ps 0 says: run the same release on "
+            "every ps",
+            controller_function_known(controller, function)->row.name);
+        return true;
+    }
+    wire_define_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+    wire_known_function *made = name_one(controller, function);
+    if (reply != NULL && made != NULL) {
+        *reply = (wire_define_reply)WIRE_DEFINE_REPLY_INIT;
+        reply->function = made;
+    }
+    controller_reply_or_fail(controller, call, reply == NULL || made == NULL ? NULL : &reply->base);
+    return true;
+}
+
+void controller_define_answered(
+    struct controller *controller, struct controller_function *function, uint32_t ps,
+    const wire_peer_report *report)
+{
+    assert(ps < controller->ps_count);
+    if (report->status == 0)
+        return;
+    controller_log(
+        controller, "ps %u at %s does not take the function %s: %s", ps,
+        controller->peers[ps].address, controller_function_known(controller, function)->row.name,
+        report->message);
+    function->state = CONTROLLER_FUNCTION_REFUSED;
+    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
+}
+
+void controller_define_complete(struct controller *controller, struct controller_function *function)
+{
+    assert(function->orders == 0);
+    if (function->state == CONTROLLER_FUNCTION_DEFINING)
+        function->state = CONTROLLER_FUNCTION_DEFINED;
+    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &function->row);
+    for (struct controller_call *call = controller->calls.first; call != NULL;) {
+        const bool answered =
+            call->function == function && try_answer(controller, call->call, function);
+        call = answered ? controller_call_drop(controller, call) : call->in_controller.next;
+    }
+}
+
+void controller_defines_order(struct controller *controller)
+{
+    bool whole = true;
+
+    for (uint32_t i = 0; whole && i < controller->functions.count; i++) {
+        struct controller_function *function = &controller->defined[i];
+        if (function->state == CONTROLLER_FUNCTION_DEFINING && function->orders == 0)
+            whole = controller_order_function(controller, function);
+    }
+}
+
+/* ---- the requests ---- */
+
+static enum sumac_status
+refuse_observer(const wire_define_request *request, struct sumac_error *error)
+{
+    return fail(
+        error, SUMAC_RESOURCE_EXHAUSTED, SUMAC_REASON_OUT_OF_MEMORY,
+        "%s: %u functions are defined, and the other %u numbers are kept for chiefs and workers: "
+        "use a function that exists, or define it in a worker",
+        request->name, OBSERVERS_DEFINE_MAX, UPDATE_DEFINED_MAX - OBSERVERS_DEFINE_MAX);
+}
+
+/* The function of that name and text, made if there is none. */
+static enum sumac_status find_or_make(
+    struct controller *controller, const struct controller_session *session,
+    const wire_define_request *request, struct controller_function **function,
+    struct sumac_error *error)
+{
+    const struct defined_function *known =
+        functions_find_defined(&controller->functions, request->name);
+    const uint32_t number =
+        known == NULL ? functions_next(&controller->functions) : known->row.function.number;
+
+    if (known == NULL && session->task == NULL &&
+        controller->functions.count >= OBSERVERS_DEFINE_MAX)
+        return refuse_observer(request, error);
+    const enum sumac_status status = functions_add(
+        &controller->functions, number, request->name, request->text, strlen(request->text), error);
+
+    if (status != SUMAC_OK &&
+        (known == NULL || rule_holds(controller->config->broken, RULE_one_text_for_a_name)))
+        return status;
+    assert(number - UPDATE_DEFINED_FIRST < controller->functions.count);
+    *function = &controller->defined[number - UPDATE_DEFINED_FIRST];
+    if (known != NULL)
+        return SUMAC_OK;
+    controller_row_changed(controller, CONTROLLER_ROW_FUNCTION, &(*function)->row);
+    (void)controller_order_function(controller, *function); /* without memory for it, a tick does */
+    return SUMAC_OK;
+}
+
+void controller_define_call(struct controller *controller, const struct controller_event *event)
+{
+    const wire_define_request *request = (const wire_define_request *)event->request;
+    struct controller_session *session =
+        controller_session_of_call(controller, event->call, &request->session_id);
+    struct controller_function *function = NULL;
+    struct sumac_error error = {0};
+
+    if (session == NULL || !controller_may_change_catalogue(controller, event->call))
+        return;
+    const uint32_t before = controller->functions.count;
+    if (find_or_make(controller, session, request, &function, &error) != SUMAC_OK) {
+        controller_fail(controller, event->call, error.status, error.reason, "%s", error.text);
+        return;
+    }
+    if (controller->functions.count > before)
+        controller_log(controller, "%s defines the function %s", session->label, request->name);
+    if (try_answer(controller, event->call, function))
+        return;
+    const struct controller_call call = {
+        .kind = CONTROLLER_CALL_DEFINE,
+        .call = event->call,
+        .function = function,
+        .session = session};
+    controller_wait_call(controller, call, request->timeout_ms);
+}
+
+/* A text that is not defined yet is not told of. */
+static bool is_listed(const struct controller *controller, const struct update_function *function)
+{
+    return function->expression == NULL ||
+           controller->defined[function->number - UPDATE_DEFINED_FIRST].state ==
+               CONTROLLER_FUNCTION_DEFINED;
+}
+
+void controller_functions_call(struct controller *controller, const struct controller_event *event)
+{
+    const struct update_function *function = NULL;
+    uint32_t count = 0;
+
+    while (functions_at(&controller->functions, count) != NULL)
+        count++;
+    assert(count <= UPDATE_FUNCTIONS_MAX + UPDATE_DEFINED_MAX + SUMAC_PLUGIN_FUNCTIONS_MAX);
+    wire_functions_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+    wire_known_function **listed = arena_take(&controller->said->arena, count * sizeof *listed);
+    bool whole = reply != NULL && listed != NULL;
+
+    if (whole) {
+        *reply = (wire_functions_reply)WIRE_FUNCTIONS_REPLY_INIT;
+        reply->functions = listed;
+    }
+    for (uint32_t i = 0; whole && i < count; i++) {
+        function = functions_at(&controller->functions, i);
+        if (!is_listed(controller, function))
+            continue;
+        listed[reply->n_functions] = list_one(controller, function);
+        whole = listed[reply->n_functions++] != NULL;
+    }
+    controller_reply_or_fail(controller, event->call, whole ? &reply->base : NULL);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* held.c -- answers that wait for their record. They were made in the memory of a step, and are
+ * kept as the bytes that they will be sent as. */
+#include "controller_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+static void give(struct controller *controller, struct controller_held *held)
+{
+    assert(held->byte_count <= controller->held_bytes);
+    controller->held_bytes -= held->byte_count;
+    memory_give(controller->memory, held->bytes, held->byte_count);
+    LIST_REMOVE(&controller->held, held, in_controller);
+    pool_give(&controller->held_pool, held);
+}
+
+void controller_held_deinit(struct controller *controller)
+{
+    while (controller->held.first != NULL)
+        give(controller, controller->held.first);
+    assert(controller->held_bytes == 0);
+    pool_deinit(&controller->held_pool);
+}
+
+/* The caller learns it from this ps's end, if there is no memory even for this. */
+void controller_hold(
+    struct controller *controller, uint64_t call, const wire_message *reply,
+    const struct sumac_error *error)
+{
+    assert(controller->records);
+    assert(call != 0);
+    struct controller_held *held = pool_take(&controller->held_pool);
+    if (held == NULL) {
+        controller_effects_lose(controller);
+        return;
+    }
+    held->call = call;
+    held->reply = reply;
+    held->error = *error;
+    LIST_APPEND(&controller->held, held, in_controller);
+}
+
+/* Beyond the step that it was made in. */
+static void keep(struct controller *controller, struct controller_held *held)
+{
+    const wire_message *reply = held->reply;
+
+    assert(held->bytes == NULL);
+    held->kept = true;
+    held->reply = NULL;
+    if (reply == NULL)
+        return;
+    const size_t count = wire_packed_bytes(reply, 0) + 1; /* of some messages 0 are sent */
+    if (count <= CONTROLLER_HELD_BYTES_MAX - controller->held_bytes)
+        held->bytes = memory_take(controller->memory, count);
+    if (held->bytes == NULL) {
+        controller_error_memory(&held->error);
+        return;
+    }
+    wire_pack(reply, 0, held->bytes);
+    held->type = reply->descriptor;
+    held->byte_count = count;
+    controller->held_bytes += held->byte_count;
+    assert(controller->held_bytes <= CONTROLLER_HELD_BYTES_MAX);
+}
+
+/* What was kept, as a message in the step's arena. */
+static void reopen(struct controller *controller, struct controller_held *held)
+{
+    struct wire_received received;
+    struct sumac_error error;
+
+    assert(held->reply == NULL);
+    if (held->bytes == NULL)
+        return;
+    const size_t count = held->byte_count - 1;
+    uint8_t *copy = arena_take(&controller->said->arena, held->byte_count);
+    const struct span span = {.data = copy, .bytes = count};
+    if (copy != NULL)
+        memcpy(copy, held->bytes, count);
+    if (copy == NULL ||
+        wire_unpack(held->type, &span, count > 0, &controller->said->arena, &received, &error) !=
+            SUMAC_OK)
+        controller_error_memory(&held->error);
+    else
+        held->reply = received.message;
+}
+
+void controller_held_say(struct controller *controller)
+{
+    assert(controller->recorded <= controller->last_record);
+    for (struct controller_held *held = controller->held.last; held != NULL && held->record == 0;
+         held = held->in_controller.prev)
+        held->record = controller->last_record;
+    while (controller->held.first != NULL &&
+           controller->held.first->record <= controller->recorded) {
+        struct controller_held *held = controller->held.first;
+        if (held->reply == NULL)
+            reopen(controller, held);
+        controller_answer(controller, held->call, held->reply, &held->error);
+        give(controller, held);
+    }
+    for (struct controller_held *held = controller->held.last; held != NULL && !held->kept;
+         held = held->in_controller.prev)
+        keep(controller, held);
+}
+
+void controller_held_forget(struct controller *controller, uint64_t call)
+{
+    struct controller_held *held = controller->held.first, *next;
+
+    for (; held != NULL; held = next) { /* none has number 0 */
+        next = held->in_controller.next;
+        assert(held->call != 0);
+        if (held->call == call)
+            give(controller, held);
+    }
+}
+
+uint64_t controller_held_bytes_max(const struct controller *controller)
+{
+    if (!controller->config->records)
+        return 0;
+    return CONTROLLER_HELD_BYTES_MAX +
+           (uint64_t)controller->config->calls_max * sizeof(struct controller_held);
+}

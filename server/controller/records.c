@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* records.c -- which rows have changed, the record that a step ends with, and what waits for it.
+ *
+ * One step is one record, so that a journal has all of it, or nothing. Without records nothing
+ * waits: the last one is 0, and so is what is on disk.
+ */
+#include "meet.h"
+
+#include <assert.h>
+
+void controller_row_changed(
+    struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
+{
+    assert(kind > 0 && kind < CONTROLLER_ROW_KINDS);
+    if (!controller->records || row->changed)
+        return;
+    row->changed = true;
+    controller->row_count++;
+    LIST_APPEND(&controller->changed[kind], row, in_changed);
+}
+
+static void
+unmark(struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
+{
+    assert(row->changed);
+    assert(controller->row_count > 0);
+    row->changed = false;
+    controller->row_count--;
+    LIST_REMOVE(&controller->changed[kind], row, in_changed);
+}
+
+/* Of what no record has spoken none says that it is gone. */
+void controller_row_gone(
+    struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
+{
+    if (row->changed)
+        unmark(controller, kind, row);
+    if (row->record == 0 || !controller->records)
+        return;
+    struct controller_gone *gone = arena_take_zeroed(&controller->said->arena, sizeof *gone);
+    if (gone == NULL || !controller_row_write_gone(controller, kind, row, &gone->row)) {
+        controller_effects_lose(controller);
+        return;
+    }
+    controller->row_count++;
+    LIST_APPEND(&controller->gone, gone, in_controller);
+}
+
+/* What is gone comes first: its name may be another's by then. False: no memory. */
+static bool write_rows(struct controller *controller, struct span *body)
+{
+    uint32_t count = 0;
+
+    while (controller->gone.first != NULL) {
+        struct controller_gone *gone = controller->gone.first;
+        LIST_REMOVE(&controller->gone, gone, in_controller);
+        body[count++] = gone->row;
+        controller->row_count--;
+    }
+    for (enum controller_row_kind kind = CONTROLLER_ROW_CLUSTER; kind < CONTROLLER_ROW_KINDS;
+         kind++) {
+        while (controller->changed[kind].first != NULL) {
+            struct controller_row *row = controller->changed[kind].first;
+            unmark(controller, kind, row);
+            row->record = controller->last_record + 1;
+            if (!controller_row_write(controller, kind, row, &body[count++]))
+                return false;
+            if (kind == CONTROLLER_ROW_CLUSTER || kind == CONTROLLER_ROW_PS ||
+                kind == CONTROLLER_ROW_STEP)
+                controller->cluster_record = row->record;
+        }
+    }
+    assert(controller->row_count == 0);
+    return true;
+}
+
+/* Their content is what it is after this step; what changes it later waits for that row, too. */
+static void number_orders(struct controller *controller)
+{
+    for (struct controller_order *order = controller->orders.last;
+         order != NULL && order->record == 0; order = order->in_controller.prev)
+        order->record = controller->last_record; /* those before it have theirs */
+}
+
+bool controller_record_step(struct controller *controller)
+{
+    const uint32_t count = controller->row_count;
+
+    if (!controller->records)
+        return true;
+    if (count > 0 && !controller->said->effects.lost) {
+        struct span *body = arena_take(&controller->said->arena, count * sizeof *body);
+        if (body == NULL || !write_rows(controller, body)) {
+            controller_effects_lose(controller);
+            return false;
+        }
+        struct controller_effect *effect =
+            controller_effect_add(controller, CONTROLLER_EFFECT_RECORD);
+        effect->record = controller->last_record + 1;
+        effect->body = body;
+        effect->body_count = count;
+        controller->last_record++;
+    }
+    if (controller->said->effects.lost)
+        return false;
+    assert(controller->last_record > 0); /* it began with one */
+    number_orders(controller);
+    return true;
+}
+
+bool controller_order_is_recorded(
+    const struct controller *controller, const struct controller_order *order)
+{
+    uint64_t record = order->record;
+
+    if (!controller->records)
+        return true;
+    assert(record != 0);
+    assert(record <= controller->last_record);
+    assert(order->meeting == NULL || order->meeting->row.record <= record); /* it never changes */
+    if (order->session != NULL && order->session->row.record > record)
+        record = order->session->row.record;
+    if (order->variable != NULL && order->variable->row.record > record)
+        record = order->variable->row.record;
+    if (order->function != NULL && order->function->row.record > record)
+        record = order->function->row.record;
+    return record <= controller->recorded && controller_cluster_is_recorded(controller);
+}

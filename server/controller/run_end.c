@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_end.c -- how a run ends, and that every ps hears of it.
+ *
+ * Of itself: every listed member has left as done, or no worker has been in the run for a while;
+ * well, if one has left as done. Else badly: a ps lost its state, is not reached any more, never
+ * appeared, or was told to stop. Either way the other ps are told and answer (they flush first),
+ * then ps 0 tells itself, and exits.
+ */
+#include "controller_state.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "text.h"
+
+#define EXIT_TERMINATED 143       /* as a shell says of SIGTERM */
+#define EXIT_INTERRUPTED 130      /* of SIGINT */
+#define EXIT_CODE_NOBODY_DONE 143 /* likewise: a scheduler may try again */
+
+static void tell_self(struct controller *controller)
+{
+    assert(controller->phase != CONTROLLER_ENDED);
+    assert(controller->end_reason != SUMAC_REASON_UNSPECIFIED); /* every exit says why */
+    struct controller_mask self = {{0}};
+    controller_mask_add(&self, controller->config->index);
+    controller->phase = CONTROLLER_ENDED;
+    controller_cluster_changed(controller);
+    controller_order_end(controller, &self);
+}
+
+/* Everyone but ps 0; where a ps is lost or was told to stop only those who can hear it at once. An
+ * incarnation that was never greeted is in no cluster, and waits for the next one's ps 0. Where the
+ * configurations contradict each other there is no next one: whoever is reached is told. */
+static struct controller_mask
+others_to_tell(const struct controller *controller, enum sumac_reason reason)
+{
+    assert(controller->phase == CONTROLLER_RUNNING);
+    struct controller_mask others = {{0}};
+    for (uint32_t ps = 0; ps < controller->ps_count; ps++) {
+        const struct controller_peer *peer = &controller->peers[ps];
+        const bool hears = reason == SUMAC_REASON_WRONG_CLUSTER ? peer->up : peer->greeted;
+        if (ps != controller->config->index &&
+            (controller->ends_of_itself || (hears && !controller_peer_is_lost(controller, ps))))
+            controller_mask_add(&others, ps);
+    }
+    assert(!controller_mask_has(
+        &others, controller->config->index)); /* it is told last, and then exits */
+    return others;
+}
+
+void controller_run_over_say(struct controller *controller)
+{
+    if (controller->phase == CONTROLLER_RUNNING || controller->run_over_said ||
+        !controller_cluster_is_recorded(controller))
+        return;
+    assert(controller->end_reason != SUMAC_REASON_UNSPECIFIED);
+    controller->run_over_said = true;
+    (void)controller_effect_add(controller, CONTROLLER_EFFECT_RUN_OVER);
+}
+
+void controller_run_end_again(struct controller *controller)
+{
+    struct controller_mask others = controller_every_ps(controller);
+
+    assert(controller->phase != CONTROLLER_RUNNING);
+    controller_mask_remove(&others, controller->config->index);
+    controller->end_began_us = controller->now_us;
+    controller->end_until_us = controller->now_us + controller_ms(controller->config->terminate_ms);
+    controller->phase = CONTROLLER_ENDING;
+    if (controller_mask_empty(&others))
+        tell_self(controller);
+    else
+        controller_order_end(controller, &others);
+}
+
+static void
+end_run(struct controller *controller, int exit_code, enum sumac_reason reason, const char *text)
+{
+    assert(controller->phase == CONTROLLER_RUNNING);
+    assert(reason != SUMAC_REASON_UNSPECIFIED);
+    assert((exit_code == 0) == (reason == SUMAC_REASON_RUN_ENDED)); /* to clients it means: well */
+    const bool lost = !controller->ends_of_itself;
+    const struct controller_mask others = others_to_tell(controller, reason);
+    controller->phase = CONTROLLER_ENDING;
+    controller_cluster_changed(controller);
+    controller->exit_code = exit_code;
+    controller->end_reason = reason;
+    controller->end_began_us = controller->now_us;
+    controller->end_until_us =
+        controller->now_us +
+        controller_ms(lost ? controller->config->terminate_ms : controller->config->ps_lost_ms);
+    (void)text_print_line(controller->end_text, sizeof controller->end_text, "%s", text);
+    controller_log(controller, "run ends with code %d: %s", exit_code, text);
+    if (controller_mask_empty(&others))
+        tell_self(controller);
+    else
+        controller_order_end(controller, &others);
+}
+
+static void fail_all(
+    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
+    const char *text)
+{
+    assert(controller->phase != CONTROLLER_RUNNING);
+    controller_joins_fail(controller, status, reason, text);
+    controller_calls_fail(controller, status, reason, text);
+    controller_leaves_fail(controller, status, reason, text);
+    controller_barriers_fail(controller, status, reason, text);
+}
+
+/* For want of members: no ps is lost, so all of them hear of it, however long one is away. What a
+ * member that left as done has pushed counts; where none did the work is not done, and starting
+ * again may help. */
+static void end_of_itself(struct controller *controller, bool done, const char *text)
+{
+    const enum sumac_reason reason = done ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_TERMINATED;
+
+    controller->ends_of_itself = true;
+    end_run(controller, done ? 0 : EXIT_CODE_NOBODY_DONE, reason, text);
+    fail_all(controller, status_of_end(reason), reason, controller->end_text);
+}
+
+void controller_state_lost(struct controller *controller, const char *text)
+{
+    if (controller->phase != CONTROLLER_RUNNING)
+        return;
+    end_run(controller, LANE_EXIT_PS_LOST, SUMAC_REASON_STATE_LOST, text);
+    fail_all(controller, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST, controller->end_text);
+}
+
+void controller_ps_missing(struct controller *controller, const char *text)
+{
+    if (controller->phase != CONTROLLER_RUNNING)
+        return;
+    end_run(controller, LANE_EXIT_PS_LOST, SUMAC_REASON_PS_MISSING, text);
+    fail_all(controller, SUMAC_UNAVAILABLE, SUMAC_REASON_PS_MISSING, controller->end_text);
+}
+
+void controller_ps_misconfigured(struct controller *controller, const char *text)
+{
+    if (controller->phase != CONTROLLER_RUNNING)
+        return;
+    end_run(controller, LANE_EXIT_MISCONFIGURED, SUMAC_REASON_WRONG_CLUSTER, text);
+    fail_all(
+        controller, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER, controller->end_text);
+}
+
+/* ps 0 waits for a settle that is under way before it obeys SIGTERM: it may have been the last
+ * one's leave. */
+static const struct controller_session *find_settling(const struct controller *controller)
+{
+    const struct controller_session *session = controller->sessions.first;
+
+    while (session != NULL && session->state != CONTROLLER_SESSION_CLOSING &&
+           session->state != CONTROLLER_SESSION_DECIDING)
+        session = session->in_controller.next;
+    return session;
+}
+
+static void terminated(struct controller *controller)
+{
+    const char *text = controller_text(
+        controller,
+        "ps 0 was %s before the run ended, and its state goes with it; to go on, start the "
+        "whole run again, ps and workers",
+        controller->interrupted ? "interrupted (SIGINT)" : "terminated");
+
+    end_run(
+        controller, controller->interrupted ? EXIT_INTERRUPTED : EXIT_TERMINATED,
+        SUMAC_REASON_TERMINATED, text);
+    fail_all(controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, controller->end_text);
+}
+
+/* Its state goes with it, whatever it was that ended it. SIGTERM of one is SIGTERM of the run: the
+ * code of all is the same, whichever of them heard of it first. */
+void controller_ps_ended(
+    struct controller *controller, uint32_t ps, enum sumac_reason reason, const char *text)
+{
+    assert(ps < controller->ps_count);
+    if (controller->phase == CONTROLLER_ENDING)
+        controller_run_tick(controller); /* it is told, or need not be */
+    if (controller->phase != CONTROLLER_RUNNING || reason == SUMAC_REASON_RUN_ENDED)
+        return;
+    if (controller->terminating) { /* no settle will be through without it */
+        terminated(controller);
+        return;
+    }
+    const char *why = controller_text(
+        controller, "ps %u at %s has ended and its state with it: %s", ps,
+        controller->peers[ps].address,
+        text == NULL ? "it did not say why; start the whole run again, ps and workers" : text);
+    const bool by_signal = reason == SUMAC_REASON_TERMINATED;
+    end_run(controller, by_signal ? EXIT_TERMINATED : LANE_EXIT_PS_LOST, reason, why);
+    fail_all(controller, SUMAC_UNAVAILABLE, reason, controller->end_text);
+}
+
+/* ---- a run that ends of itself ---- */
+
+static bool all_listed_done(const struct controller *controller)
+{
+    bool any = false;
+
+    for (const struct controller_task *task = controller->tasks.first; task != NULL;
+         task = task->in_controller.next) {
+        any = any || task->listed;
+        if (task->listed && !task->done)
+            return false;
+    }
+    return any;
+}
+
+/* Members that are open, or about to be, or not settled yet. */
+bool controller_run_has_members(const struct controller *controller)
+{
+    const struct controller_session *session = controller->sessions.first;
+
+    while (session != NULL &&
+           (session->task == NULL || session->state == CONTROLLER_SESSION_SETTLED))
+        session = session->in_controller.next;
+    return session != NULL;
+}
+
+static bool is_memberless(const struct controller *controller)
+{
+    return controller->member_joined && !controller_run_has_members(controller);
+}
+
+static uint32_t patience_ms(const struct controller *controller)
+{
+    return controller_tasks_any(controller, CONTROLLER_TASKS_NEVER_JOINED)
+               ? controller->config->rejoin_first_ms
+               : controller->config->rejoin_ms;
+}
+
+/* "worker 1 joins", before "worker 0 joins again": the longer wait is for the former. */
+static const char *what_it_waits_for(const struct controller *controller)
+{
+    const bool missed = controller_tasks_any(controller, CONTROLLER_TASKS_NEVER_JOINED);
+    const enum controller_tasks which =
+        missed ? CONTROLLER_TASKS_NEVER_JOINED : CONTROLLER_TASKS_UNFINISHED;
+
+    if (!controller_tasks_any(controller, which))
+        return "another worker joins";
+    const char *const tasks = controller_tasks_text(controller, which);
+    return controller_text(
+        controller, "%s%s joins%s", strchr(tasks, ',') != NULL ? "one of " : "", tasks,
+        missed ? "" : " again");
+}
+
+const char *controller_run_wait(const struct controller *controller)
+{
+    if (controller->phase != CONTROLLER_RUNNING || controller->terminating ||
+        !is_memberless(controller))
+        return NULL;
+    assert(controller->memberless_since_us <= controller->now_us);
+    const uint64_t waited_us = controller->now_us - controller->memberless_since_us;
+    const uint64_t patience_us = controller_ms(patience_ms(controller));
+    const uint64_t left_us = patience_us > waited_us ? patience_us - waited_us : 0;
+    return controller_text(
+        controller, "no worker is left; the run ends in %s unless %s", text_time_left(left_us).text,
+        what_it_waits_for(controller));
+}
+
+/* "2 have". One that left as done may have come back since. */
+static const char *how_many_left_done(const struct controller *controller)
+{
+    const uint32_t count = controller_tasks_count(controller, CONTROLLER_TASKS_DONE);
+
+    if (count > 1)
+        return controller_text(controller, "%u have", count);
+    return controller->some_left_done ? "one has" : "none has";
+}
+
+/* "; lost: worker 1", or "". */
+static const char *
+with_names(const struct controller *controller, const char *heading, enum controller_tasks which)
+{
+    return controller_tasks_any(controller, which)
+               ? controller_text(
+                     controller, "; %s: %s", heading, controller_tasks_text(controller, which))
+               : "";
+}
+
+/* Who was expected and is not coming is in the last line, however well the others did. */
+static const char *end_of_patience(const struct controller *controller)
+{
+    return controller_text(
+        controller, "no worker has been in the run for %s, %s left as done%s%s",
+        text_time_ms(patience_ms(controller)).text, how_many_left_done(controller),
+        with_names(controller, "lost", CONTROLLER_TASKS_LOST),
+        with_names(controller, "never joined", CONTROLLER_TASKS_NEVER_JOINED));
+}
+
+void controller_run_check(struct controller *controller)
+{
+    if (controller->phase != CONTROLLER_RUNNING)
+        return;
+    const bool memberless = is_memberless(controller);
+    if (memberless && all_listed_done(controller)) {
+        end_of_itself(controller, true, "every listed member has left as done");
+        return;
+    }
+    if (controller->terminating && find_settling(controller) == NULL) {
+        terminated(controller);
+        return;
+    }
+    if (controller->terminating || !memberless)
+        return;
+    assert(controller->memberless_since_us <= controller->now_us);
+    if (controller->now_us - controller->memberless_since_us <
+        controller_ms(patience_ms(controller)))
+        return;
+    end_of_itself(controller, controller->some_left_done, end_of_patience(controller));
+}
+
+/* ---- telling ---- */
+
+static struct controller_order *find_end(const struct controller *controller)
+{
+    struct controller_order *order = controller->orders.first;
+
+    while (order != NULL && order->kind != CONTROLLER_ORDER_END)
+        order = order->in_controller.next;
+    return order;
+}
+
+void controller_end_complete(struct controller *controller)
+{
+    assert(controller->phase != CONTROLLER_RUNNING);
+    if (controller->phase == CONTROLLER_ENDING)
+        tell_self(controller);
+}
+
+/* A ps that was told and whose stream is gone has most likely exited, and its answer was lost. Or
+ * the order was: so it has a while to come back and be told again. Where a ps is lost nobody waits
+ * for another. */
+static bool is_gone(const struct controller *controller, uint32_t ps)
+{
+    assert(controller->phase == CONTROLLER_ENDING);
+    const struct controller_peer *peer = &controller->peers[ps];
+    assert(!peer->up || !peer->ended); /* who came back has not ended */
+    const bool told = peer->next_order == NULL;
+    const uint64_t down_us = controller->now_us - peer->down_us;
+    if (peer->up)
+        return false;
+    if (peer->ended)
+        return true;
+    return !controller->ends_of_itself ||
+           (told && down_us >= controller_ms(controller->config->terminate_ms));
+}
+
+/* The ps that will not answer, or need not, count as if they had. */
+static void excuse(struct controller *controller, bool everybody)
+{
+    struct controller_order *end = find_end(controller);
+
+    for (uint32_t ps = 0; ps < controller->ps_count && controller->phase == CONTROLLER_ENDING; ps++)
+        if (everybody || is_gone(controller, ps))
+            controller_order_answered(controller, end, ps, NULL);
+}
+
+/* For whom ps 0 waits no longer: the first of them, and how many there are. */
+static void say_unanswered(struct controller *controller, uint64_t waited_us)
+{
+    const struct controller_order *end = find_end(controller);
+    uint32_t first = controller->ps_count, count = 0;
+
+    assert(controller->phase == CONTROLLER_ENDING);
+    for (uint32_t ps = controller->ps_count; ps-- > 0;)
+        if (controller_mask_has(&end->pending, ps)) {
+            first = ps;
+            count++;
+        }
+    if (count > 0)
+        controller_log(
+            controller, "ps 0 ends: it has waited %s for %u ps to finish what is in flight: %s%s",
+            text_time_us(waited_us).text, count, controller_peer_text(controller, first),
+            count > 1 ? ", and others" : "");
+}
+
+void controller_run_end_now(struct controller *controller)
+{
+    const uint64_t waited_us = controller_ms(controller->config->terminate_ms);
+
+    assert(controller->terminating);
+    if (controller->phase == CONTROLLER_RUNNING) {
+        const struct controller_session *settling = find_settling(controller);
+        if (settling != NULL)
+            controller_log(
+                controller, "ps 0 ends: it has waited %s for the settle of %s",
+                text_time_us(waited_us).text, settling->label);
+        terminated(controller);
+    } else {
+        say_unanswered(controller, waited_us);
+    }
+    excuse(controller, true);
+}
+
+void controller_run_tick(struct controller *controller)
+{
+    controller_run_check(controller);
+    const bool late =
+        controller->phase == CONTROLLER_ENDING && controller->now_us >= controller->end_until_us;
+    if (late)
+        say_unanswered(controller, controller->now_us - controller->end_began_us);
+    excuse(controller, late);
+}

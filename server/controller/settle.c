@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settle.c -- how a session lives on (renew) and how it ends (leave, lease), the same way on every
+ * ps.
+ *
+ * 1. CLOSE to every ps: from now on it takes nothing from the session, and reports its
+ * commit_through and voided.
+ * 2. The largest commit_through and the union of voided are the session's end: DECIDE to every ps.
+ * 3. When all have confirmed, a leave is answered, and the task's next attempt may open.
+ */
+#include "quorum.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "text.h"
+
+/* ---- the end of a session ---- */
+
+void controller_settle(
+    struct controller *controller, struct controller_session *session,
+    const struct close_cause *cause)
+{
+    assert(
+        session->state == CONTROLLER_SESSION_OPENING || session->state == CONTROLLER_SESSION_OPEN);
+    assert(session->leave_call == 0 || session->left);
+    assert(session->voided == NULL); /* nobody has reported it yet */
+    session->state = CONTROLLER_SESSION_CLOSING;
+    session->cause = *cause;
+    session->settling_us = controller->now_us;
+    controller_session_changed(controller, session);
+    controller_calls_of_session_fail(controller, session);
+    controller_barriers_of_session_fail(controller, session);
+    controller_order_session(controller, CONTROLLER_ORDER_CLOSE, session);
+}
+
+bool controller_close_reported(
+    struct controller *controller, struct controller_session *session,
+    const wire_peer_report *report)
+{
+    assert(report->status == 0);
+    const wire_close_report *close = report->close_report;
+    if (close == NULL)
+        return true;
+    if (!controller_steps_close_reported(controller, session, close))
+        return false;
+    if (close->commit_through > session->final)
+        session->final = close->commit_through;
+    if (close->acked_through > session->acked_through)
+        session->acked_through = close->acked_through;
+    if (close->connected)
+        controller_join_replaced_lives(controller, session);
+    if (!rule_holds(controller->config->broken, RULE_carry_refusals))
+        return true;
+    for (size_t i = 0; i < close->n_voided; i++)
+        if (!controller_voided_add(controller, &session->voided, close->voided[i]))
+            return false;
+    return true;
+}
+
+void controller_close_complete(struct controller *controller, struct controller_session *session)
+{
+    assert(session->state == CONTROLLER_SESSION_CLOSING);
+    session->state = CONTROLLER_SESSION_DECIDING;
+    controller_session_changed(controller, session);
+    controller_order_session(controller, CONTROLLER_ORDER_DECIDE, session);
+    controller_steps_closed(controller, session);
+}
+
+/* Does every push count that its client has made, as far as it says? Of a session that something
+ * else has settled it must name the very last one: a client that names none may have lost some. */
+static bool
+lacks_none(const struct controller *controller, const struct controller_session *session)
+{
+    assert(session->state > CONTROLLER_SESSION_OPEN);
+    if (session->left && session->last_sequence == 0)
+        return true;
+    if (!rule_holds(controller->config->broken, RULE_done_when_nothing_is_dropped))
+        return true;
+    return session->left ? session->last_sequence <= session->final
+                         : session->last_sequence == session->final;
+}
+
+bool controller_left_as_done(
+    const struct controller *controller, const struct controller_session *session)
+{
+    return session->done && lacks_none(controller, session);
+}
+
+static void answer_leave(struct controller *controller, struct controller_session *session)
+{
+    assert(session->state == CONTROLLER_SESSION_SETTLED);
+    if (session->leave_call == 0)
+        return;
+    if (session->done && !lacks_none(controller, session)) {
+        controller_fail(
+            controller, session->leave_call, SUMAC_FAILED_PRECONDITION,
+            wire_close_cause_reason(&session->cause),
+            "%s leaves as done after push %" PRIu64 ", and its session was settled at push %" PRIu64
+            "%s: it does not count as done; %s",
+            session->label, session->last_sequence, session->final,
+            session->last_sequence > session->final ? ", pushes after that were dropped" : "",
+            wire_close_cause_remedy(&session->cause));
+        session->leave_call = 0;
+        return;
+    }
+    wire_leave_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+    if (reply != NULL) {
+        *reply = (wire_leave_reply)WIRE_LEAVE_REPLY_INIT;
+        reply->final = session->final;
+    }
+    controller_reply_or_fail(controller, session->leave_call, reply == NULL ? NULL : &reply->base);
+    session->leave_call = 0;
+}
+
+static void remember_done(struct controller *controller, const struct controller_session *session)
+{
+    assert(session->state == CONTROLLER_SESSION_SETTLED);
+    if (!controller_left_as_done(controller, session) || session->task == NULL)
+        return;
+    controller->some_left_done = true;
+    controller_cluster_changed(controller);
+    if (session->attempt == session->task->attempts)
+        session->task->done = true;
+    controller_task_changed(controller, session->task);
+}
+
+void controller_decide_complete(struct controller *controller, struct controller_session *session)
+{
+    assert(session->state == CONTROLLER_SESSION_DECIDING);
+    struct controller_task *task = session->task;
+    assert(task == NULL || session->attempt <= task->attempts);
+    session->state = CONTROLLER_SESSION_SETTLED;
+    controller_session_changed(controller, session);
+    controller_log(
+        controller, "ps 0 settled the session of %s at push %" PRIu64, session->label,
+        session->final);
+    if (task != NULL) {
+        controller_voided_drop(controller, &task->voided);
+        task->final = session->final;
+        task->acked_through = session->acked_through;
+        task->left = session->left;
+        task->left_us = controller->now_us;
+        task->voided = session->voided;
+        session->voided = NULL;
+        controller_task_changed(controller, task);
+        controller->memberless_since_us = controller->now_us;
+    }
+    controller_voided_drop(controller, &session->voided); /* of an observer: nobody will ask */
+    remember_done(controller, session);
+    answer_leave(controller, session);
+    controller_creator_settled(controller, session);
+    controller_joins_go_on(controller);
+    if (task != NULL)
+        controller_barriers_settled(controller, task);
+    controller_run_check(controller);
+    controller_sessions_forget_oldest(controller);
+}
+
+/* ---- renew and leave ---- */
+
+void controller_renew_call(struct controller *controller, const struct controller_event *event)
+{
+    const wire_renew_request *request = (const wire_renew_request *)event->request;
+    struct controller_session *session =
+        controller_session_of_call(controller, event->call, &request->session_id);
+
+    if (session == NULL)
+        return;
+    wire_renew_reply *reply = arena_take(&controller->said->arena, sizeof *reply);
+    if (reply != NULL) {
+        *reply = (wire_renew_reply)WIRE_RENEW_REPLY_INIT;
+        reply->epoch = CONTROLLER_EPOCH;
+        reply->membership_epoch = controller->membership_epoch;
+    }
+    controller_reply_or_fail(controller, event->call, reply == NULL ? NULL : &reply->base);
+}
+
+/* A replaced process says that it lives. After a few of them within a minute the present
+ * one stays. */
+static void count_replaced(struct controller *controller, struct controller_session *session)
+{
+    struct controller_task *task = session->task;
+
+    assert(session->state != CONTROLLER_SESSION_WAITING);
+    if (task == NULL || session->acknowledged || session->cause.kind != WIRE_CLOSE_NEWER_ATTEMPT)
+        return;
+    session->acknowledged = true;
+    memmove(
+        task->flapped_us, task->flapped_us + 1,
+        sizeof task->flapped_us - sizeof task->flapped_us[0]);
+    task->flapped_us[CONTROLLER_FLAPS_MAX - 1] = controller->now_us;
+    if (task->contested || task->flapped_us[0] == 0 ||
+        controller->now_us - task->flapped_us[0] > CONTROLLER_FLAPS_US)
+        return;
+    task->contested = true;
+    controller_log(
+        controller,
+        "ps 0 keeps the present process of %s: %u processes of it that live were replaced within "
+        "%s; end all but one",
+        session->label, CONTROLLER_FLAPS_MAX, text_time_ms(CONTROLLER_FLAPS_US / 1000u).text);
+}
+
+static void wait_for_settle(
+    struct controller *controller, struct controller_session *session,
+    const struct controller_event *event, const wire_leave_request *request)
+{
+    assert(session->state != CONTROLLER_SESSION_WAITING);
+    if (session->leave_call != 0)
+        controller_fail(
+            controller, session->leave_call, SUMAC_ABORTED, SUMAC_REASON_TIMED_OUT,
+            "a retry of this leave took its place");
+    session->leave_call = event->call;
+    session->done = request->done;
+    /* What it has said once is not unsaid: it made that push. */
+    if (request->done && request->last_sequence > session->last_sequence)
+        session->last_sequence = request->last_sequence;
+    controller_session_changed(controller, session);
+    if (session->state == CONTROLLER_SESSION_SETTLED) {
+        remember_done(controller, session);
+        answer_leave(controller, session);
+        controller_run_check(controller);
+    } else if (session->state < CONTROLLER_SESSION_CLOSING) {
+        controller_log(controller, "%s leaves%s", session->label, request->done ? " as done" : "");
+        session->left = true;
+        controller_settle(controller, session, &(struct close_cause){.kind = WIRE_CLOSE_LEFT});
+    }
+    assert(session->leave_call == 0 || session->state != CONTROLLER_SESSION_SETTLED);
+}
+
+/* A leave of a session that was settled meanwhile is answered like the first: the work is done all
+ * the same, unless pushes were dropped. */
+void controller_leave_call(struct controller *controller, const struct controller_event *event)
+{
+    const wire_leave_request *request = (const wire_leave_request *)event->request;
+    struct controller_session *session =
+        controller_session_find(controller, request->session_id.data, request->session_id.len);
+
+    if (session == NULL || session->state == CONTROLLER_SESSION_WAITING) {
+        controller_fail(
+            controller, event->call, SUMAC_NOT_FOUND, SUMAC_REASON_SESSION_UNKNOWN,
+            "ps 0 knows no such session: there is nothing to leave");
+        return;
+    }
+    if (controller->phase != CONTROLLER_RUNNING && session->state != CONTROLLER_SESSION_SETTLED) {
+        controller_fail(
+            controller, event->call, status_of_end(controller->end_reason), controller->end_reason,
+            "the run is over: %s", controller->end_text);
+        return;
+    }
+    count_replaced(controller, session);
+    wait_for_settle(controller, session, event, request);
+}
+
+void controller_leaves_fail(
+    struct controller *controller, enum sumac_status status, enum sumac_reason reason,
+    const char *text)
+{
+    for (struct controller_session *session = controller->sessions.first; session != NULL;
+         session = session->in_controller.next) {
+        if (session->leave_call != 0)
+            controller_fail(controller, session->leave_call, status, reason, "%s", text);
+        session->leave_call = 0;
+    }
+}
+
+/* ---- leases ---- */
+
+void controller_leases_tick(struct controller *controller)
+{
+    const uint64_t lease_us = controller_ms(controller->config->lease_ms);
+    struct controller_session *next = NULL;
+
+    for (struct controller_session *session = controller->sessions.first; session != NULL;
+         session = next) {
+        next = session->in_controller.next;
+        assert(session->heard_us <= controller->now_us);
+        if (controller->now_us - session->heard_us <= lease_us)
+            continue;
+        if (session->state == CONTROLLER_SESSION_WAITING && session->join_call == 0 &&
+            !controller_join_replaces(controller, session)) {
+            controller_session_forget(controller, session);
+            continue;
+        }
+        if (session->state != CONTROLLER_SESSION_OPEN)
+            continue;
+        controller_log(
+            controller, "ps 0 closes the session of %s: last heard from %s, its lease is %s",
+            session->label, controller_ago(controller, session->heard_us),
+            text_time_ms(controller->config->lease_ms).text);
+        const uint64_t silent_ms = (controller->now_us - session->heard_us) / 1000u;
+        controller_settle(
+            controller, session,
+            &(struct close_cause){
+                .kind = WIRE_CLOSE_LEASE_OVER,
+                .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX});
+    }
+}
+
+/* ---- room for large parts ---- */
+
+/* Does any other session wait for room, on whatever ps? Reports come every quarter of a lease. */
+static bool
+others_wait(const struct controller *controller, const struct controller_session *session)
+{
+    const uint64_t while_us = controller_ms(controller->config->lease_ms) / 2;
+
+    for (const struct controller_session *other = controller->sessions.first; other != NULL;
+         other = other->in_controller.next) {
+        assert(other->room_wait_us <= controller->now_us);
+        if (other != session && other->state == CONTROLLER_SESSION_OPEN &&
+            other->room_wait_us != 0 && controller->now_us - other->room_wait_us <= while_us)
+            return true;
+    }
+    return false;
+}
+
+void controller_room_reported(
+    struct controller *controller, uint32_t ps, const wire_peer_report *report)
+{
+    struct controller_session *session = NULL;
+
+    for (size_t i = 0; i < report->n_waiting; i++) {
+        session =
+            controller_session_find(controller, report->waiting[i].data, report->waiting[i].len);
+        if (session != NULL)
+            session->room_wait_us = controller->now_us;
+    }
+    for (size_t i = 0; i < report->n_stalled; i++) {
+        session =
+            controller_session_find(controller, report->stalled[i].data, report->stalled[i].len);
+        if (session == NULL || session->state != CONTROLLER_SESSION_OPEN ||
+            !others_wait(controller, session))
+            continue;
+        controller_log(
+            controller,
+            "ps 0 closes the session of %s: pushes of others wait for room, and for two leases of "
+            "%s each it neither sent the elements that ps %u asked for nor gave way",
+            session->label, text_time_ms(controller->config->lease_ms).text, ps);
+        controller_settle(controller, session, &(struct close_cause){.kind = WIRE_CLOSE_STALLED});
+    }
+}
