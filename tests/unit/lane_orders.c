@@ -51,8 +51,6 @@ static void hello(struct talk *talk, uint64_t controller, uint64_t expected)
     greet(talk, &greeting);
 }
 
-/* ---- settling ---- */
-
 static void a_session_that_is_being_settled_is_not_taken_from(void **state)
 {
     struct talk *const talk = *state;
