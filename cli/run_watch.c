@@ -128,7 +128,7 @@ static void tell_code(struct watch *watch, const struct run_child *child, const 
 }
 
 /* The first process that failed decides the run's code. Those that we stopped have not failed. */
-static void controller(struct watch *watch)
+static void conclude(struct watch *watch)
 {
     const struct run *run = watch->run;
 
@@ -235,7 +235,7 @@ static void attend(struct watch *watch)
 {
     take_signals(watch);
     run_reap(watch->run);
-    controller(watch);
+    conclude(watch);
     advance(watch);
 }
 
@@ -348,7 +348,7 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
         take_signals(&watch);
         run_reap(run);
         take_outputs(run); /* all that they printed, before it is said that they have ended */
-        controller(&watch);
+        conclude(&watch);
         advance(&watch);
     }
     const uint64_t last_ms = now_ms() + LAST_OUTPUT_MS;

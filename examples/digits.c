@@ -207,7 +207,7 @@ static double accuracy(const struct job *job)
     return (double)job->right / (double)job->data.testing_count;
 }
 
-static void controller(struct job *job, const struct sumac_tensor *values)
+static void evaluate(struct job *job, const struct sumac_tensor *values)
 {
     const struct perceptron parameters = view(values);
 
@@ -249,7 +249,7 @@ static enum sumac_status controller_again(struct job *job, struct sumac_error *e
     if (status == SUMAC_OK)
         status = sumac_client_pull_and_wait(job->client, fetches, STEPS, NULL, error);
     if (status == SUMAC_OK)
-        controller(job, values);
+        evaluate(job, values);
     for (int i = 0; i < STEPS; i++)
         sumac_buffer_unref(values[i].buffer);
     return status;
@@ -269,7 +269,7 @@ static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_e
 
     if (steps % CONTROLLERD_EVERY != 0)
         return SUMAC_OK;
-    controller(job, sumac_worker_values(job->worker));
+    evaluate(job, sumac_worker_values(job->worker));
     if (job->reached_s == 0 && accuracy(job) >= job->settings.target)
         job->reached_s = now_s(CLOCK_REALTIME);
     enum sumac_status status = SUMAC_OK;

@@ -34,7 +34,7 @@ static void a_split_round_passes_when_it_is_ordered_and_whole_here(void **state)
     ask(&world, 1);
     come_with(&world, 1, 3, 4);
     come_with(&world, 2, 30, 40);
-    talk_tick(world.talk, 70000); /* its time is ps 0's to controller */
+    talk_tick(world.talk, 70000); /* its time is ps 0's to decide */
     assert_null(strstr(world.talk->text, "met"));
     talk_forget(world.talk);
 

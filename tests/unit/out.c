@@ -92,6 +92,27 @@ static void lines_of_one_kind_are_said_once_a_second_after_many(void **state)
     assert_string_equal(out_effects(out).items[1].text, "worker 1 deletes w");
 }
 
+/* However often lines come meanwhile, none of that time is lost. */
+static void time_that_makes_no_whole_line_counts_for_the_next(void **state)
+{
+    struct fixture *const fixture = *state;
+    struct out *const out = &fixture->out;
+
+    out->now_us = 5000000;
+    fixture->arena.bytes_max = 1u << 20;
+    log_numbered(out, LOG_LINES_AT_ONCE_MAX); /* given */
+    out_reset(out);
+
+    out->now_us += 1500000;
+    log_numbered(out, 2); /* when */
+    assert_int_equal(out_effects(out).count, 1);
+    out_reset(out);
+    out->now_us += 500000;
+    log_numbered(out, 2);
+
+    assert_int_equal(out_effects(out).count, 1); /* then: the second of two seconds is whole */
+}
+
 #define EIGHT_KINDS(out, name)                                                                     \
     out_log(out, name "0"), out_log(out, name "1"), out_log(out, name "2"),                        \
         out_log(out, name "3"), out_log(out, name "4"), out_log(out, name "5"),                    \
@@ -207,6 +228,8 @@ int main(void)
             an_answer_that_could_not_be_made_fails_its_call, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             kinds_beyond_the_places_share_the_last_one, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            time_that_makes_no_whole_line_counts_for_the_next, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

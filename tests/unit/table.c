@@ -98,7 +98,7 @@ static void what_can_be_spared_gives_way_where_lines_are_short(void **state)
     free(text);
 }
 
-static void a_table_that_just_fits_has_all_its_columns(void **state)
+static void a_table_that_just_fits_has_all_its_columns_and_a_wider_one_has_not(void **state)
 {
     (void)state;
     struct table table = {.columns = traffic, .column_count = COLUMNS};
@@ -107,9 +107,13 @@ static void a_table_that_just_fits_has_all_its_columns(void **state)
     char *const whole = printed(&table, 0);
     add_ps(&table);
     char *const fits = printed(&table, 46); /* as wide as its titles */
+    add_ps(&table);
+    char *const wider = printed(&table, 45);
 
     assert_non_null(strstr(whole, "PS    /S  BYTES/S    P50  /S  BYTES/S  ADDRESS\n"));
     assert_string_equal(fits, whole);
+    assert_string_not_equal(wider, whole);
+    free(wider);
     free(fits);
     free(whole);
 }
@@ -187,7 +191,7 @@ int main(void)
         cmocka_unit_test(groups_are_named_above_their_columns),
         cmocka_unit_test(rows_of_the_middle_are_counted_where_lines_are_few),
         cmocka_unit_test(what_can_be_spared_gives_way_where_lines_are_short),
-        cmocka_unit_test(a_table_that_just_fits_has_all_its_columns),
+        cmocka_unit_test(a_table_that_just_fits_has_all_its_columns_and_a_wider_one_has_not),
         cmocka_unit_test(what_cannot_be_spared_stays_however_short_lines_are),
         cmocka_unit_test(a_text_may_go_on_to_the_end_of_its_row_and_widens_no_column),
         cmocka_unit_test(a_group_that_is_narrower_than_its_name_makes_room_for_it),
