@@ -17,6 +17,7 @@ target_link_options(unit_array_file PRIVATE -Wl,--wrap=write) # writes some byte
 sumac_unit_test(run_record USES commands)
 sumac_unit_test(names USES commands)
 sumac_unit_test(roster USES commands)
+target_link_options(unit_roster PRIVATE -Wl,--wrap=ask) # answers for two ps
 sumac_unit_test(found_run USES commands)
 sumac_unit_test(catalogue USES commands)
 target_link_options(unit_catalogue PRIVATE -Wl,--wrap=ask) # answers for two ps

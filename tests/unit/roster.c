@@ -5,12 +5,44 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "ask.h"
 #include "last_word.h"
+#include "memory.h"
 #include "roster.h"
+
+static uint64_t second_cluster_id; /* that the second ps answers with */
+
+enum sumac_status __wrap_ask(
+    struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
+    struct sumac_error *error);
+
+/* The first ps knows of itself alone; only the second is asked besides. */
+enum sumac_status __wrap_ask(
+    struct roster *roster, const struct inquiry *inquiry, struct answers *answers,
+    struct sumac_error *error)
+{
+    static char *addresses[] = {"a:1"};
+    static wire_list_reply replies[2];
+
+    (void)error;
+    assert_int_equal(roster->count, 2);
+    *answers = (struct answers){.count = 2, .replies = calloc(2, sizeof *answers->replies)};
+    arena_init(&answers->arena, &memory_heap, WIRE_ARENA_BYTES_MAX);
+    for (uint32_t i = 0; i < 2; i++) {
+        replies[i] = (wire_list_reply)WIRE_LIST_REPLY_INIT;
+        replies[i].ps_addresses = addresses;
+        replies[i].n_ps_addresses = 1;
+        replies[i].cluster_id = i == 0 ? 7 : second_cluster_id;
+        if (inquiry->one_is_enough ? i == 0 : !roster->ps[i].left_out)
+            answers->replies[i] = &replies[i].base;
+    }
+    return SUMAC_OK;
+}
 
 static void a_ps_that_exits_says_one_of_five_reasons(void **state)
 {
@@ -95,10 +127,34 @@ static void a_ps_that_has_another_index_than_its_place_in_the_list_is_refused(vo
     assert_int_equal(roster_check_index(&roster, 0, 1, &error), SUMAC_OK);
 }
 
+/* One that has not heard of its ps 0 yet is of no cluster. */
+static void a_ps_of_another_cluster_is_told_from_one_that_knows_of_none(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t cluster_id;
+        enum sumac_status status;
+    } cases[] = {{0, SUMAC_OK}, {7, SUMAC_OK}, {8, SUMAC_FAILED_PRECONDITION}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct roster roster = {0};
+        struct sumac_error error;
+        second_cluster_id = cases[i].cluster_id;
+
+        assert_int_equal(roster_find("a:1,b:1", &roster, &error), cases[i].status);
+
+        if (cases[i].status == SUMAC_OK)
+            roster_deinit(&roster);
+        else
+            assert_int_equal(error.reason, SUMAC_REASON_WRONG_CLUSTER);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_ps_that_exits_says_one_of_five_reasons),
+        cmocka_unit_test(a_ps_of_another_cluster_is_told_from_one_that_knows_of_none),
         cmocka_unit_test(a_silence_is_as_long_as_it_lasted_with_its_cause),
         cmocka_unit_test(a_ps_that_has_another_index_than_its_place_in_the_list_is_refused),
         cmocka_unit_test(of_a_roster_the_missing_are_counted_and_decide_the_exit_code),
