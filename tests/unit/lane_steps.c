@@ -626,6 +626,26 @@ static void the_contribution_of_a_chief_comes_before_those_of_workers(void **sta
     assert_value_is(talk, &members, (1 + 1e8F) - 1e8F);
 }
 
+/* Its contribution waits for one that never comes, and no client is there to hear of that. */
+static void what_a_settled_member_has_contributed_to_a_lost_step_is_let_go(void **state)
+{
+    struct talk *const talk = *state;
+    struct members members = begin(talk, 2);
+
+    add_variable(talk, VARIABLE, UPDATE_ASSIGN_ADD, SUM, 1);
+    contribute(talk, members.push[2], 1, (float[]){1}, 1); /* given: worker 2 leaves */
+    talk_close(talk, 2);
+    talk_decide(talk, 2, 1, 0);
+    assert_true(talk->lane->staged_bytes > 0);
+
+    talk->lost = true; /* when: worker 1 is lost before it has contributed */
+    talk_close(talk, 1);
+    talk_decide(talk, 1, 0, 0);
+
+    assert_int_equal(talk->lane->staged_bytes, 0); /* then */
+    talk_forget(talk);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,6 +674,7 @@ int main(void)
         talk_test(a_step_is_contributed_to_once_in_whatever_order_pushes_come),
         talk_test(the_largest_step_that_was_contributed_to_is_seen),
         talk_test(the_contribution_of_a_chief_comes_before_those_of_workers),
+        talk_test(what_a_settled_member_has_contributed_to_a_lost_step_is_let_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
