@@ -2,12 +2,11 @@
 /* barrier.h -- barriers: members that wait for each other under a name, round after round. Private
  * to this folder.
  *
- *   barrier    a name, its tasks in one order, the last round that is over and how it ended
- *     places   one per task: the last round that it has come to, and by which attempt
- *     waiting  calls that are to be answered at the end of the open round; an arrival outlives its
- *              call
+ *   barrier    a name, its tasks in one order, the last finished round and its result
+ *     places   one per task: the last round that the task arrived at, and the attempt that arrived
+ *     waiting  calls to answer when the open round ends. An arrival outlives its call.
  *
- * A round is open when a task has come to it: round + 1, where `round` is the last that is over.
+ * `round` is the last finished round. The round after it opens when its first task arrives.
  */
 #ifndef CONTROLLER_BARRIER_H
 #define CONTROLLER_BARRIER_H
@@ -17,33 +16,33 @@
 #include "controller_state.h"
 
 #define CONTROLLER_BARRIERS_MAX                                                                    \
-    256u /* names at a time; the one that was used least lately gives way                          \
+    256u /* names at a time; a new name replaces the least recently used one                       \
           */
 #define CONTROLLER_BARRIER_NAME_BYTES_MAX 256u
 #define CONTROLLER_ARRIVALS_OF_TASK_MAX                                                            \
-    16u /* to rounds that are open: else one task would have all names */
+    16u /* at open rounds; without a limit one task could take all names */
 
-/* A task of the job chief, or worker: no others are members. */
+/* A task of the job chief or worker. Tasks of other jobs are not members. */
 struct controller_place {
     bool chief;
     uint32_t index;
-    uint64_t round;   /* the last that it has come to; 0: none */
-    uint64_t attempt; /* of the session that came to it */
+    uint64_t round;   /* the last that the task arrived at; 0: none */
+    uint64_t attempt; /* of the session that arrived */
 };
 
 struct controller_barrier {
     struct controller_row row;
-    LINKS(struct controller_barrier) in_controller; /* that was used least lately first */
+    LINKS(struct controller_barrier) in_controller; /* least recently used first */
     struct key_entry by_name;
     LIST(struct controller_waiting) waiting;
-    size_t bytes;      /* of this struct, and the name behind it */
-    bool of_all;       /* its calls name no tasks: all members */
-    bool open;         /* round + 1 is */
+    size_t bytes;      /* of this struct and the name behind it */
+    bool of_all;       /* its calls name no tasks: it waits for all members */
+    bool open;         /* round + 1 is open */
     bool end_known;    /* of `round` */
-    uint64_t round;    /* the last that is over */
-    uint64_t until_us; /* of the open one */
+    uint64_t round;    /* the last finished round */
+    uint64_t until_us; /* the open round's deadline */
     uint32_t timeout_ms;
-    struct sumac_error end; /* of `round`; OK: all had come */
+    struct sumac_error end; /* of `round`; OK: every task arrived */
     uint32_t place_count, come_count;
     struct controller_place *places;
     const char *name; /* behind this struct */
@@ -75,36 +74,35 @@ static inline bool controller_barrier_is_job(const char *job, bool chief)
     return strcmp(job, chief ? "chief" : "worker") == 0;
 }
 
-/* Has it come to the open round? */
+/* Has this task arrived at the open round? */
 static inline bool controller_barrier_has(
     const struct controller_barrier *barrier, const struct controller_place *place)
 {
     return barrier->open && place->round == barrier->round + 1;
 }
 
-/* NULL: it is none of the barrier's tasks. */
+/* NULL: the barrier does not have this task. */
 struct controller_place *
 controller_barrier_place(const struct controller_barrier *barrier, const char *job, uint32_t index);
-/* NULL: ps 0 has never heard of it. */
+/* NULL: ps 0 does not know the task. */
 struct controller_task *
 controller_barrier_task(const struct controller *controller, const struct controller_place *place);
-/* NULL: there is none of that name. */
+/* NULL: no barrier has that name. */
 struct controller_barrier *
 controller_barrier_find(const struct controller *controller, const char *name);
-/* With so many places, all of tasks that have never come; NULL: no memory. */
+/* Add a barrier with place_count zeroed places. NULL: no memory. */
 struct controller_barrier *
 controller_barrier_add(struct controller *controller, const char *name, uint32_t place_count);
-/* It has other places from here on, zeroed, and the caller gives back those before them. False: no
- * memory. */
+/* Give the barrier new, zeroed places. The caller frees the old places. False: no memory. */
 bool controller_barrier_resize(
     struct controller *controller, struct controller_barrier *barrier, uint32_t place_count);
 void controller_barrier_places_give(
     struct controller *controller, const struct controller_barrier *barrier);
-/* What its row says has changed. */
+/* A value in the barrier's row has changed. */
 void controller_barrier_changed(struct controller *controller, struct controller_barrier *barrier);
 void controller_barrier_forget(struct controller *controller, struct controller_barrier *barrier);
 void controller_barriers_deinit(struct controller *controller);
-/* The most that they take. */
+/* The maximum memory of all barriers. */
 uint64_t controller_barriers_bytes_max(const struct controller *controller);
 /* barrier_ends.c */
 
@@ -113,11 +111,11 @@ const wire_message *controller_barrier_reply(
     struct controller *controller, uint64_t round, const struct sumac_error *end);
 void controller_barrier_drop_waiting(
     struct controller *controller, struct controller_waiting *waiting);
-/* The open round is over, so. */
+/* End the open round with this result. */
 void controller_barrier_end(
     struct controller *controller, struct controller_barrier *barrier,
     const struct sumac_error *end);
-/* As a round is opened: is somebody gone already? Then it is over. */
+/* Called when a round opens. Ends the round if one of its tasks is gone already. */
 void controller_barrier_look_for_gone(
     struct controller *controller, struct controller_barrier *barrier);
 

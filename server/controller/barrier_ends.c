@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* barrier_ends.c -- how a round of a barrier ends, for all who came alike: all have come, one never
- * will, all who came have left, or its time is over.
+/* barrier_ends.c -- how a round of a barrier ends, with one result for every task that arrived:
+ *
+ *   - every task has arrived
+ *   - a task will never arrive
+ *   - every task that arrived has left
+ *   - the round has timed out
  */
 #include "barrier.h"
 
@@ -13,7 +17,7 @@
 
 #define END_LOG_US_MIN 1000000u
 
-/* The session of it that is not settled; NULL: there is none. */
+/* The task's unsettled session. NULL: every session of the task is settled. */
 static const struct controller_session *
 live_session(const struct controller *controller, const struct controller_task *task)
 {
@@ -52,7 +56,7 @@ void controller_barrier_drop_waiting(
     pool_give(&controller->waiting_pool, waiting);
 }
 
-/* One line a second: who comes with short times ends thousands of rounds. */
+/* At most one line a second: tasks with short timeouts end thousands of rounds. */
 static void log_end(struct controller *controller, const struct sumac_error *end)
 {
     const bool is_soon = controller->end_logged_us != 0 &&
@@ -90,7 +94,7 @@ void controller_barrier_end(
         controller_reply_or_fail(controller, barrier->waiting.first->call, reply);
         controller_barrier_drop_waiting(controller, barrier->waiting.first);
     }
-    assert(!barrier->open); /* whoever hears of the end comes to another round */
+    assert(!barrier->open); /* no reply opens a round: later arrivals do */
 }
 
 static const char *how_it_went(const struct controller_task *task)
@@ -99,7 +103,8 @@ static const char *how_it_went(const struct controller_task *task)
     return task->done ? "has left as done" : task->left ? "has left" : "was lost";
 }
 
-/* It never will come, or as another attempt: nobody waits for that. */
+/* The task will never arrive, or only as another attempt. The round does not wait for another
+ * attempt. */
 static void end_without(
     struct controller *controller, struct controller_barrier *barrier,
     const struct controller_place *place, const struct controller_task *task)
@@ -117,7 +122,7 @@ static void end_without(
     controller_barrier_end(controller, barrier, &end);
 }
 
-/* Each task that has a session which is not settled. Returns what these are marked with. */
+/* Mark each task that has an unsettled session. Returns the mark. */
 static uint64_t mark_live(struct controller *controller)
 {
     const uint64_t look = ++controller->lists_looked_at;
@@ -129,7 +134,7 @@ static uint64_t mark_live(struct controller *controller)
     return look;
 }
 
-/* Is no task that came to the open round among those that are marked so? */
+/* True if no task that arrived at the open round has the mark `live`. */
 static bool is_deserted(
     const struct controller *controller, const struct controller_barrier *barrier, uint64_t live)
 {
@@ -145,7 +150,7 @@ static bool is_deserted(
     return true;
 }
 
-/* No call waits for its end, and none will. */
+/* No call waits for the round's end, and no call will. */
 static void end_deserted(
     struct controller *controller, struct controller_barrier *barrier,
     const struct controller_task *task)
@@ -183,12 +188,12 @@ void controller_barriers_settled(struct controller *controller, const struct con
     }
 }
 
-/* As a round is opened: is somebody gone already? */
+/* Called when a round opens. Ends the round if one of its tasks is gone already. */
 void controller_barrier_look_for_gone(
     struct controller *controller, struct controller_barrier *barrier)
 {
     assert(barrier->open);
-    assert(barrier->come_count == 1); /* whoever opened it */
+    assert(barrier->come_count == 1); /* the task that opened it */
     if (!rule_holds(controller->config->broken, RULE_barrier_without_the_settled))
         return;
     const uint64_t look = mark_live(controller);

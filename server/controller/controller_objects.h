@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_objects.h -- what the controller has one of for each ps, task, session, variable,
- * function, order and call, and the rows that records have of them (controller_rows.h).
+/* controller_objects.h -- the controller's object for each ps, task, session, variable, function,
+ * order and call, and their rows in the records (controller_rows.h).
  */
 #ifndef CONTROLLER_CONTROLLER_OBJECTS_H
 #define CONTROLLER_CONTROLLER_OBJECTS_H
@@ -39,17 +39,17 @@
 #define CONTROLLER_VARIABLES_MAX 262144u
 #define CONTROLLER_CALLS_MAX 4096u  /* creates, deletes and defines that wait */
 #define CONTROLLER_ORDERS_MAX 8192u /* not yet answered; beyond it those are refused */
-/* What all ps void of one session. */
+/* The maximum of voided pushes of one session, at all ps together. */
 #define CONTROLLER_VOIDED_MAX (LANE_PS_MAX * LANE_VOIDED_PER_SESSION_MAX)
-#define CONTROLLER_HELD_BYTES_MAX (8u << 20) /* of answers that wait for their record */
-#define CONTROLLER_AGAIN_MS 1000u   /* what there was no memory for is tried again so much later */
-#define CONTROLLER_CREATE_MS 60000u /* of a create or delete that names none */
-#define CONTROLLER_ALIVE_MS 1000u   /* each ps hears from ps 0 at least so often */
-#define CONTROLLER_REFUSED_MS 5000u /* from the refusal of a ps to the end of the run */
-#define CONTROLLER_STEPS_MAX (UINT64_MAX / 2) /* no run comes so far: what says so is no step */
-#define CONTROLLER_STEP_TIMES 16u     /* of the last steps, by which the next one's deadline goes */
-#define CONTROLLER_FLAPS_MAX 3u       /* replacements of a task's living processes in … */
-#define CONTROLLER_FLAPS_US 60000000u /* … so long, and the present one is kept */
+#define CONTROLLER_HELD_BYTES_MAX (8u << 20)  /* of answers that wait for their record */
+#define CONTROLLER_AGAIN_MS 1000u             /* until a retry after memory was short */
+#define CONTROLLER_CREATE_MS 60000u           /* timeout of a create or delete that names none */
+#define CONTROLLER_ALIVE_MS 1000u             /* longest interval of ps 0's signs of life */
+#define CONTROLLER_REFUSED_MS 5000u           /* from the refusal of a ps to the end of the run */
+#define CONTROLLER_STEPS_MAX (UINT64_MAX / 2) /* above it a step number is invalid */
+#define CONTROLLER_STEP_TIMES 16u             /* last steps that set the next deadline */
+#define CONTROLLER_FLAPS_MAX 3u       /* replacements of a task's running processes in … */
+#define CONTROLLER_FLAPS_US 60000000u /* … this time; then the present process stays */
 #define CONTROLLER_MASK_WORDS (LANE_PS_MAX / 64u)
 
 /* A set of ps. */
@@ -81,11 +81,11 @@ static inline bool controller_mask_empty(const struct controller_mask *mask)
     return any == 0;
 }
 
-/* What records say of the object that it begins. */
+/* An object's state in the records. It is the first member of the object. */
 struct controller_row {
     LINKS(struct controller_row) in_changed;
-    bool changed;    /* since the last step's end: there is to be a row of it */
-    uint64_t record; /* the last that has one; 0: none */
+    bool changed;    /* since the last step's end: the next record needs its row */
+    uint64_t record; /* the last record with its row; 0: none */
 };
 
 /* The row of an object that is no more, until the step's end. */
@@ -112,7 +112,7 @@ struct controller_voided {
     uint64_t sequence[]; /* ascending */
 };
 
-/* What a task is found by: its bytes up to the end of the job. */
+/* The map key of a task: the bytes of this struct up to the end of the job. */
 struct controller_task_key {
     uint32_t index;
     char job[CONTROLLER_JOB_BYTES_MAX + 1];
@@ -129,7 +129,7 @@ struct controller_task {
     bool member; /* counts in the membership */
     bool joined; /* has ever been open */
     bool done;   /* its last session left as done */
-    bool left; /* its client has said that it leaves: nobody will ask how its last session ended */
+    bool left;   /* its client has left, and will not ask how the last session ended */
     uint64_t left_us;
     uint64_t named; /* a mark: of the last list that named it, or the last look at all tasks */
     uint64_t attempts;
@@ -137,17 +137,17 @@ struct controller_task {
     uint64_t flapped_us[CONTROLLER_FLAPS_MAX]; /* last signs of life of the replaced; 0: none */
     bool contested;                   /* the present session stays until it ends by itself */
     uint64_t final;                   /* of its last settled session */
-    uint64_t acked_through;           /* likewise */
-    struct controller_voided *voided; /* likewise; NULL: none */
+    uint64_t acked_through;           /* of that session, too */
+    struct controller_voided *voided; /* of that session, too; NULL: none */
 };
 
 /* A session goes through these in order; a join that fails while it waits is forgotten. */
 enum controller_session_state {
     CONTROLLER_SESSION_WAITING, /* for the ps, or for the task's earlier session to be settled */
-    CONTROLLER_SESSION_OPENING, /* every ps is told */
+    CONTROLLER_SESSION_OPENING, /* ps 0 orders every ps to open it */
     CONTROLLER_SESSION_OPEN,
-    CONTROLLER_SESSION_CLOSING,  /* every ps is asked where it stands */
-    CONTROLLER_SESSION_DECIDING, /* every ps is told where it ended */
+    CONTROLLER_SESSION_CLOSING,  /* ps 0 asks every ps for the session's last push */
+    CONTROLLER_SESSION_DECIDING, /* ps 0 sends every ps the session's end */
     CONTROLLER_SESSION_SETTLED,
 };
 
@@ -179,11 +179,11 @@ struct controller_session {
     uint64_t come_step; /* the last that it has come to, as far as some ps has said, and … */
     bool come_voided;   /* … whether with nothing that counts */
     struct controller_mask come_on; /* ps that have said so, … */
-    uint32_t come_count;            /* … so many */
+    uint32_t come_count;            /* … and their count */
     uint64_t taken_step;            /* the last that was taken with what it has */
     uint64_t made_step;     /* settled: the last that it has made a contribution to, and … */
     uint64_t made_sequence; /* … which, where its turn was not over; 0: it was, or it is voided */
-    uint64_t join_call, leave_call; /* 0: nobody waits */
+    uint64_t join_call, leave_call; /* 0: no call waits */
     bool opened; /* at every ps: its client may know that, and have contributed */
     bool done;
     bool left;              /* its client's leave settled it, … */
@@ -221,9 +221,9 @@ struct controller_order {
     struct controller_variable *variable; /* of add_shards, publish, delete */
     struct controller_function *function; /* of define */
     struct controller_meeting *meeting;   /* of meet */
-    struct controller_mask pending;       /* ps that have not answered */
-    struct controller_mask again; /* of them, those that this is to be given to again, … */
-    uint64_t again_us;            /* … not before this; memory was short */
+    struct controller_mask pending;       /* ps whose answer is still missing */
+    struct controller_mask again;         /* those of them that need the order again, … */
+    uint64_t again_us;                    /* … not before this; memory was short */
 };
 
 struct controller_peer {
@@ -271,7 +271,7 @@ struct controller_variable {
     struct definition definition;
     struct controller_session *creator; /* the session that is to assign it; NULL: none */
     uint32_t orders;                    /* in the list that name it */
-    struct controller_mask unassigned;  /* ps that have not reported its shards as assigned */
+    struct controller_mask unassigned;  /* ps whose shards are not yet assigned */
     struct sumac_error failure;         /* of a ps that could not make its shards; OK: none */
     const char *name;                   /* behind this struct, … */
     uint8_t *places;                    /* (shard_count) … and then the ps of each shard */
@@ -321,13 +321,13 @@ struct controller_call {
 
 enum controller_phase {
     CONTROLLER_RUNNING,
-    CONTROLLER_ENDING, /* the others are told */
-    CONTROLLER_ENDED,  /* ps 0 itself is told */
+    CONTROLLER_ENDING, /* the other ps get the order to end */
+    CONTROLLER_ENDED,  /* ps 0 itself gets the order to end */
 };
 
-/* What one step says. */
+/* The output of one step. */
 struct controller_said {
-    struct arena arena; /* texts and messages, also of the steps that this one follows */
+    struct arena arena; /* texts and messages, also of the steps that this step follows */
     struct reserved_array effects;
     bool texts_short; /* the arena had no room for a text */
 };

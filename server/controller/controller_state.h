@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_state.h -- what the controller knows, and how its files share the work. Private to
+/* controller_state.h -- the controller's state, and the functions of each of its files. Private to
  * this folder.
  *
- *   peers      one per ps: its address, its stream, its incarnation, the next order for it
- *   orders     one list for all ps, oldest first; an order leaves it when every ps it is for has
- *              answered
- *   tasks      each chief or worker that is listed or has joined: attempts, where its last session
- *              ended
- *   sessions   from the join until well after the settle, in the order of joining
- *   variables  the catalogue, in the order of creation
- *   functions  update functions that were defined, by their numbers (define.c)
- *   calls      creates, deletes and defines that wait for an answer, oldest first
- *   meetings   rounds of rendezvous whose end the ps are told (meet.h)
- *   barriers   names under which members wait for each other (barrier.h)
+ *   peers      one per ps: its address, its stream, its incarnation, the next order for it.
+ *   orders     one list for all ps, oldest first; an order stays in the list until each of its ps
+ *              has answered.
+ *   tasks      each chief or worker that is listed or has joined: its attempts, and the end of its
+ *              last session.
+ *   sessions   from the join until well after the settle, in the order of joining.
+ *   variables  the catalogue, in the order of creation.
+ *   functions  defined update functions, by their numbers (define.c).
+ *   calls      creates, deletes and defines that wait for an answer, oldest first.
+ *   meetings   rounds of rendezvous whose end ps 0 still sends to the ps (meet.h).
+ *   barriers   names under which members wait for each other (barrier.h).
  *
- * What must not be lost of these has rows in the records (controller_rows.h), one for each cluster,
- * ps, task, session, function, variable, meeting and barrier: whoever changes what a row says marks
- * it as changed, and the step ends with a record of all that were. Answers and orders wait until it
- * is on disk (records.c, held.c).
+ * State that must not be lost has rows in the records (controller_rows.h). There is one row for
+ * each cluster, ps, task, session, function, variable, meeting and barrier. A function that changes
+ * a value in a row marks the row as changed. The step ends with a record of all changed rows.
+ * Answers and orders wait until that record is on disk (records.c, held.c).
  *
- * All of one step's work happens at controller->now_us and is said in controller->said. Tables are
- * bounded; all but the variables (one piece each, as large as the name needs) come
- * from pools.
+ * The time of a step is controller->now_us, and the output of a step is controller->said. Tables
+ * are bounded. Their objects come from pools, except that each variable is one allocation, as large
+ * as its name needs.
  */
 #ifndef CONTROLLER_CONTROLLER_STATE_H
 #define CONTROLLER_CONTROLLER_STATE_H
@@ -32,85 +32,84 @@ struct controller {
     struct controller_row row;
     const struct lane_config *config;
     const struct memory *memory;
-    struct functions functions; /* that variables may have; of those that were defined also this: */
+    struct functions functions; /* that variables may have; for the defined ones also: */
     struct controller_function defined[UPDATE_DEFINED_MAX];
     struct pool tasks_pool, sessions_pool, orders_pool, calls_pool, waiting_pool;
 
-    /* Of the present step. */
+    /* These belong to the present step. */
     struct controller_said *said;
     struct log_limit log_limit; /* of all steps */
     uint64_t now_us;            /* without the time this process was suspended for */
     uint64_t random[2];
-    /* The order that was packed last, and its message: made once for all ps. */
+    /* The order that was packed last, and its message. The message is made once for all ps. */
     const struct controller_order *packed_order;
     const wire_peer_order *packed;
 
-    bool records;                   /* they are made, from START on */
+    bool records;                   /* the controller makes records, from START on */
     uint64_t last_record, recorded; /* made; on disk */
-    uint64_t cluster_record;        /* the last that says something of the cluster, or of a ps */
+    uint64_t cluster_record;        /* the last with a row of the cluster or of a ps */
     LIST(struct controller_row) changed[CONTROLLER_ROW_KINDS];
     LIST(struct controller_gone) gone;
     uint32_t row_count;                /* of both */
     LIST(struct controller_held) held; /* by record */
     struct pool held_pool;
     uint64_t held_bytes;
-    uint64_t
-        beginnings; /* how often a controller has begun with these records, but for the first */
+    uint64_t beginnings; /* times that a controller started again with these records */
 
-    uint64_t last_event_us; /* as events say it */
-    uint64_t slept_us;      /* how long this process was suspended, all in all */
+    uint64_t last_event_us; /* in the time of events */
+    uint64_t slept_us;      /* total time that this process was suspended */
     uint64_t sleep_to_tell_us;
     uint64_t tick_us; /* between ticks */
     uint64_t next_report_us;
-    uint64_t report_us; /* until the report after the next one */
+    uint64_t report_us; /* interval between reports */
     bool absence_told;  /* of listed members, while others train */
     struct refused_joins refused_joins;
 
     enum controller_phase phase;
     bool terminating, interrupted; /* by SIGTERM; by SIGINT */
-    uint64_t end_by_us; /* with terminating: ps 0 waits no longer for what is in flight; as events
-                           say it */
+    uint64_t end_by_us; /* with terminating: when ps 0 stops waiting for work in flight, in the
+                           time of events */
     int exit_code;
     char end_text[SUMAC_ERROR_TEXT_BYTES];
     enum sumac_reason end_reason;
     bool run_over_said;
-    bool ends_of_itself;                 /* for want of members; no ps is lost */
-    uint64_t end_began_us, end_until_us; /* how long the others may take to answer */
+    bool ends_of_itself;                 /* because no member is left; no ps is lost */
+    uint64_t end_began_us, end_until_us; /* the deadline of the others' answers */
     bool some_left_done;
-    uint64_t observers;     /* how many have joined: the attempt of each */
+    uint64_t observers;     /* count of joins by observers; numbers their attempts */
     uint64_t first_join_us; /* of a member; 0: none has come */
     bool member_joined;     /* a member has been open */
     uint32_t initials;      /* members that begin with synchronous step 1 and have been opened */
     uint64_t memberless_since_us;
 
-    /* With a quorum, of synchronous steps (quorum.c). */
+    /* Synchronous steps with a quorum (quorum.c). */
     struct controller_row step_row;
     uint64_t step_taken;     /* the last */
-    bool step_without_order; /* there was no memory for the order that says so */
-    /* Of the next one: since when something that counts has come (0: it has not), and whether that
-     * is enough. */
+    bool step_without_order; /* there was no memory for its order to take */
+    /* The next step: when the first contribution that counts came (0: none yet), and whether a
+     * quorum has come. */
     uint64_t step_first_us;
     bool step_enough;
-    uint64_t
-        step_times_us[CONTROLLER_STEP_TIMES]; /* from the one to the other, of the last steps */
-    uint32_t step_times;                      /* how many there were */
+    uint64_t step_times_us[CONTROLLER_STEP_TIMES]; /* from the first contribution to the quorum, of
+                                                      the last steps */
+    uint32_t step_times;                           /* count of measured steps */
 
     uint64_t cluster_id;
-    uint64_t secret; /* told the other ps alone */
+    uint64_t secret; /* only the ps know it */
     uint64_t membership_epoch;
-    uint64_t membership_told;      /* the last epoch that the ps were told */
+    uint64_t membership_told;      /* the last epoch that was sent to the ps */
     uint32_t ps_count;             /* 0: not known yet */
     struct controller_peer *peers; /* LANE_PS_MAX of them */
     uint64_t orders_given;         /* the last number */
     LIST(struct controller_order) orders;
-    struct controller_order end_order; /* kept here: a run ends however short memory is */
+    struct controller_order end_order; /* kept here: the end of a run needs no memory */
 
     bool members_listed; /* by this ps's own configuration, … */
     bool members_whole;  /* … or, all of them, by a join */
     LIST(struct controller_task) tasks;
     struct key_map tasks_by_key;
-    uint64_t attempts_forgotten; /* the largest of a task that was forgotten: one that comes back
-                                    goes on above it */
+    uint64_t attempts_forgotten; /* the largest of a forgotten task; a task that joins again
+                                    continues above it */
     uint64_t lists_looked_at;
     LIST(struct controller_session) sessions;
     struct key_map sessions_by_id;    /* every message of a session looks here, … */
@@ -120,41 +119,42 @@ struct controller {
     struct key_map variables_by_name;
     struct id_map variables_by_id;
     uint32_t variable_count;
-    bool variable_without_order; /* some waits for memory for the order that moves it on */
+    bool variable_without_order; /* a variable waits for memory for its next order */
     uint64_t variables_made, shards_made;
     uint64_t turns;                     /* of the ps: shards that were placed round-robin */
     uint64_t placed_bytes[LANE_PS_MAX]; /* of the shards on each ps: values and slots */
     LIST(struct controller_call) calls;
-    LIST(struct controller_meeting) meetings; /* whose end some ps has not heard */
+    LIST(struct controller_meeting) meetings; /* whose end some ps is yet to confirm */
     uint32_t meeting_count;
 
     LIST(struct controller_barrier) barriers;
     struct key_map barriers_by_name;
     LIST(struct controller_waiting) waiting; /* calls of all barriers */
-    uint64_t end_logged_us, ends_unlogged;   /* of rounds of barriers that have not passed */
+    uint64_t end_logged_us, ends_unlogged;   /* of failed rounds of barriers */
 };
 
 /* effects.c */
 bool controller_effects_init(struct controller *controller);
 void controller_effects_deinit(struct controller *controller);
 void controller_effects_begin(struct controller *controller, bool follows);
-/* Something that had to be said could not be made: the step ends with EXIT. */
+/* A required effect could not be made. The step ends with EXIT. */
 void controller_effects_lose(struct controller *controller);
 void controller_effects_end(struct controller *controller, struct controller_effects *effects);
-/* A zeroed effect of that kind at the end; never NULL. Without a place for it the step ends with
- * EXIT, and what is filled in is not said. */
+/* Append a zeroed effect of that kind; never NULL. If there is no place for the effect, the step
+ * ends with EXIT and the effect is discarded. */
 struct controller_effect *
 controller_effect_add(struct controller *controller, enum controller_effect_kind kind);
 /* One line, noun then value: "ps 0 closes the session of worker 7". */
 void controller_log(struct controller *controller, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The call is finished: with the reply, NULL: with the error. Now, whatever waits for records. */
+/* Finish the call now, without waiting for a record. reply NULL: finish with the error. */
 void controller_answer(
     struct controller *controller, uint64_t call, const wire_message *reply,
     const struct sumac_error *error);
-/* There is no memory for an answer. */
+/* The error of a call whose answer finds no memory. */
 void controller_error_memory(struct sumac_error *error);
-/* NULL, or with a text that there was no memory for: the call is failed. */
+/* Answer the call with the reply. Fails the call if the reply, or one of its texts, found no
+ * memory. */
 void controller_reply_or_fail(
     struct controller *controller, uint64_t call, const wire_message *reply);
 void controller_fail(
@@ -165,14 +165,14 @@ char *controller_text(const struct controller *controller, const char *format, .
     __attribute__((format(printf, 2, 3)));
 
 /* records.c */
-/* What its row says has changed, or is new. Without records nothing is done. */
+/* The row is new, or one of its values has changed. Does nothing without records. */
 void controller_row_changed(
     struct controller *controller, enum controller_row_kind kind, struct controller_row *row);
 /* The object is about to go. */
 void controller_row_gone(
     struct controller *controller, enum controller_row_kind kind, struct controller_row *row);
-/* The step's record, if any row has changed. False: it could not be made, the step ends with EXIT,
- * and nothing that it reveals may be said. */
+/* Make the step's record, if any row has changed. False: there is no record, the step ends with
+ * EXIT, and its answers and orders must stay unsent. */
 bool controller_record_step(struct controller *controller);
 bool controller_order_is_recorded(
     const struct controller *controller, const struct controller_order *order);
@@ -214,15 +214,16 @@ bool controller_row_write_gone(
     struct span *out);
 
 /* held.c */
-/* The call is answered so, `reply` NULL: with the error, once the step's record is on disk. */
+/* Answer the call once the step's record is on disk. reply NULL: answer with the error. */
 void controller_hold(
     struct controller *controller, uint64_t call, const wire_message *reply,
     const struct sumac_error *error);
-/* At the end of a step, after its record: says what may be said, and keeps the rest. */
+/* Called at the end of a step, after its record. Sends the answers whose record is on disk, and
+ * keeps the others. */
 void controller_held_say(struct controller *controller);
 void controller_held_forget(struct controller *controller, uint64_t call);
 void controller_held_deinit(struct controller *controller);
-/* The most that it keeps. */
+/* The maximum that held.c keeps. */
 uint64_t controller_held_bytes_max(const struct controller *controller);
 
 /* controller.c */
@@ -266,7 +267,7 @@ const char *controller_peer_wait(const struct controller *controller, uint32_t p
 
 /* orders.c: the one list, and what is sent for each. */
 struct controller_mask controller_every_ps(const struct controller *controller);
-/* Append one for every ps. What there is no memory for is logged, and made by a later tick. */
+/* Append one order for every ps. If memory is short, logs that; a later tick appends the order. */
 void controller_order_session(
     struct controller *controller, enum controller_order_kind kind,
     struct controller_session *session);
@@ -294,12 +295,12 @@ controller_order_next(struct controller_order *order, uint32_t ps); /* from `ord
 void controller_order_answered(
     struct controller *controller, struct controller_order *order, uint32_t ps,
     const wire_peer_report *report);
-/* What there was no memory for is done again. */
+/* Retry everything that failed for lack of memory. */
 void controller_orders_tick(struct controller *controller);
-/* The controller begins with its records: what was under way is ordered again. */
+/* The controller starts from its records: order again everything that was in progress. */
 void controller_orders_begin_again(struct controller *controller);
-/* A ps whose answer to an order of this session could not be made, or kept, for want of memory;
- * ps_count: none. */
+/* A ps whose answer to an order of this session could not be made, or kept, for lack of memory.
+ * ps_count: no such ps. */
 uint32_t controller_order_short(
     const struct controller *controller, const struct controller_session *session);
 
@@ -320,15 +321,16 @@ bool controller_tasks_any(const struct controller *controller, enum controller_t
 uint32_t controller_tasks_count(const struct controller *controller, enum controller_tasks which);
 /* "worker 0, worker 1, … 40 in all"; in the step's arena. */
 const char *controller_tasks_text(const struct controller *controller, enum controller_tasks which);
-/* Where there is no place for it, the task that left longest ago is forgotten. NULL: none may be,
+/* If the table is full, forgets the task that left longest ago. NULL: no task may be forgotten,
  * the name is too long, or no memory. */
 struct controller_task *
 controller_task_find_or_add(struct controller *controller, const wire_task_name *name);
-/* No session is of it, it is not listed, and nobody will ask how its last session ended. */
+/* True if the task is not listed and has no session, and no client will ask how its last session
+ * ended. */
 bool controller_task_may_be_forgotten(
     struct controller *controller, const struct controller_task *task);
 void controller_task_forget(struct controller *controller, struct controller_task *task);
-/* How many tasks may be forgotten to make room. */
+/* The number of tasks that may be forgotten to make room. */
 uint32_t controller_tasks_forgettable(struct controller *controller);
 struct controller_session *
 controller_session_find(const struct controller *controller, const uint8_t *id, size_t bytes);
@@ -343,8 +345,8 @@ void controller_renewed(struct controller *controller, const wire_bytes *id);
 /* Fail a call of a session that is closed, with the cause. */
 void controller_fail_closed(
     struct controller *controller, uint64_t call, const struct controller_session *session);
-/* An open session, heard of now; else the call fails with SESSION_UNKNOWN, SESSION_CLOSED or
- * RUN_ENDED. */
+/* The open session with this id. Sets the time of its last sign of life. NULL: the call was failed
+ * with SESSION_UNKNOWN, SESSION_CLOSED or the reason of the run's end. */
 struct controller_session *
 controller_session_of_call(struct controller *controller, uint64_t call, const wire_bytes *id);
 
@@ -354,10 +356,10 @@ bool controller_voided_add(
     struct controller *controller, struct controller_voided **set, uint64_t sequence);
 bool controller_voided_has(const struct controller_voided *set, uint64_t sequence);
 void controller_voided_drop(struct controller *controller, struct controller_voided **set);
-/* Of one that holds what every ps may remember. */
+/* The size of a set that holds every push that the ps may remember as voided. */
 uint64_t controller_voided_bytes_max(const struct controller *controller);
 
-/* That one ps remembers of one session. */
+/* The maximum of voided pushes that one ps remembers of one session. */
 static inline uint32_t controller_refusals_max(const struct controller *controller)
 {
     const uint32_t given = controller->config->voided_per_session_max;
@@ -407,11 +409,11 @@ void controller_join_opened(
 void controller_join_complete(struct controller *controller, struct controller_session *session);
 void controller_first_step_complete(
     struct controller *controller, struct controller_session *session);
-/* The members that begin with synchronous step 1; 0: it is not known how many. */
+/* The number of members that begin with synchronous step 1; 0: unknown. */
 uint32_t controller_step_members(const struct controller *controller);
-/* SUMAC__V1__ON_LOSS__…, as ps 0 was told. */
+/* SUMAC__V1__ON_LOSS__…, as ps 0 is configured. */
 uint32_t controller_on_loss(const struct controller *controller);
-/* Joins of observers end when a ps does not appear: the run, which has not begun, does not. */
+/* Fails the joins of observers when a ps does not appear. The run is yet to begin, and goes on. */
 void controller_joins_tick(struct controller *controller);
 
 /* settle.c */
@@ -440,19 +442,20 @@ void controller_leaves_fail(
 void controller_create_many(
     struct controller *controller, const struct controller_event *event,
     struct controller_session *session);
-/* What a call with a list waited for is published. True: the call was answered, or failed. */
+/* Continue a call with a list after its awaited variable was published. True: the call was answered
+ * or failed. */
 bool controller_list_go_on(struct controller *controller, struct controller_call *call);
-/* Of those that are waited for. */
+/* True if this variable of the list is still awaited. */
 bool controller_list_has(const struct controller_list *list, uint64_t id);
 void controller_list_give(struct controller *controller, struct controller_list *list);
 
 /* create.c */
-/* The variable of that name, made if there is none. */
+/* Find the variable of that name, or make it. */
 enum sumac_status controller_find_or_make(
     struct controller *controller, const wire_variable *wanted,
     struct controller_variable **variable, struct sumac_error *error);
-/* Keep it, with its list, or fail it. It waits for its variable, for as long as it named; 0: it
- * named no time. */
+/* Keep the call and its list until its variable moves on or the timeout passes, or fail the call.
+ * timeout_ms 0: the call named no timeout. */
 void controller_wait_call(
     struct controller *controller, struct controller_call wanted, uint32_t timeout_ms);
 /* May an order be added? False: the call was failed. */
@@ -487,13 +490,14 @@ controller_call_wait(const struct controller *controller, const struct controlle
 
 /* barrier.c */
 void controller_barrier_call(struct controller *controller, const struct controller_event *event);
-/* The session takes nothing more: its calls fail, and what it has come to counts. */
+/* The session is closing: its calls fail, and its arrivals still count. */
 void controller_barriers_of_session_fail(
     struct controller *controller, const struct controller_session *session);
-/* A session of that task is settled: rounds that lack it end, where it has no other session. */
+/* A session of that task is settled. If the task has no other session, ends the rounds that lack
+ * the task. */
 void controller_barriers_settled(struct controller *controller, const struct controller_task *task);
 void controller_barriers_tick(struct controller *controller);
-/* The controller begins with its records: deadlines begin anew. */
+/* The controller starts from its records: every deadline starts again. */
 void controller_barriers_begin_again(struct controller *controller);
 void controller_barriers_fail(
     struct controller *controller, enum sumac_status status, enum sumac_reason reason,
@@ -501,26 +505,26 @@ void controller_barriers_fail(
 void controller_barrier_call_forget(struct controller *controller, uint64_t call);
 
 /* run_end.c */
-/* At the end of a step: once, when it is on disk that it ends. */
+/* Called at the end of a step. Reports the run's end once, when its record is on disk. */
 void controller_run_over_say(struct controller *controller);
-/* The controller begins with its records, and the run was being ended. */
+/* The controller starts from its records, and the run was already ending. */
 void controller_run_end_again(struct controller *controller);
 void controller_run_tick(struct controller *controller);
 /* A member has left or was settled: is that all? */
 void controller_run_check(struct controller *controller);
 void controller_state_lost(struct controller *controller, const char *text);
-/* A ps never appeared: those who wait are told, and the run is over before it began. */
+/* A ps never appeared. Fails the waiting calls and ends the run before it began. */
 void controller_ps_missing(struct controller *controller, const char *text);
-/* It is there, and was configured for another cluster. */
+/* A ps is reachable, but is configured for another cluster. */
 void controller_ps_misconfigured(struct controller *controller, const char *text);
-/* A ps that had been met has ended of its own, and said why. */
+/* A ps that was met has ended by itself, and gave the reason. */
 void controller_ps_ended(
     struct controller *controller, uint32_t ps, enum sumac_reason reason, const char *text);
 void controller_run_end_now(struct controller *controller);
-/* Who may still come before the run ends, and until when; NULL: some member is there, or none has
- * been yet. */
+/* The tasks that may still join before the run ends, and the time left. NULL: a member is in the
+ * run, or no member has joined yet. */
 const char *controller_run_wait(const struct controller *controller);
-/* Members that are open, or about to be, or not settled yet? */
+/* True while a member is opening, open, or not settled yet. */
 bool controller_run_has_members(const struct controller *controller);
 void controller_end_complete(struct controller *controller);
 

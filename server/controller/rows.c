@@ -227,8 +227,11 @@ put_session(struct controller *controller, struct row_writer *writer, const void
     put_voided(writer, session->voided);
 }
 
-/* Of what follows from a row of its own nothing is written: whose it is, how many observers there
- * have been, that nobody assigns for a session that is settled. */
+/* Three facts are not written, because they follow from the session's row:
+ *   - the session's task
+ *   - the count of observers so far
+ *   - a settled session assigns no variable
+ */
 static void take_session(struct controller *controller, struct row_reader *reader)
 {
     const uint8_t *id = row_take_bytes(reader, CONTROLLER_ID_BYTES);
@@ -329,7 +332,7 @@ put_variable_id(struct controller *controller, struct row_writer *writer, const 
     row_put_number(writer, variable->id);
 }
 
-/* Its shards follow from its definition, from how many there were before, and from their places. */
+/* The shards are not written. They follow from the definition, shards_before and the places. */
 static void
 put_variable(struct controller *controller, struct row_writer *writer, const void *object)
 {
@@ -359,7 +362,7 @@ struct shard_places {
     uint64_t count;
 };
 
-/* Of a cluster with these ps, for a variable that is defined so? */
+/* True if the cluster has every one of these ps, and the definition gives this shard count. */
 static bool may_be_its(
     const struct controller *controller, const struct shard_places *places,
     const struct definition *definition)
@@ -377,7 +380,7 @@ static bool may_be_its(
            count == places->count;
 }
 
-/* NULL: it does not follow, or its name is another's, or there is no memory. */
+/* NULL: the row does not follow from earlier rows, its name is in use, or there is no memory. */
 static struct controller_variable *make_variable(
     struct controller *controller, uint64_t id, uint64_t shards_before,
     const wire_variable *message, const struct shard_places *places)
@@ -489,7 +492,7 @@ put_barrier(struct controller *controller, struct row_writer *writer, const void
         PUT_FIELDS(writer, place_fields, &barrier->places[i]);
 }
 
-/* The one that a row is about, with as many places; NULL: there is none such, or no memory. */
+/* The row's barrier, with as many places as the row has. NULL: the row is invalid, or no memory. */
 static struct controller_barrier *
 take_places(struct controller *controller, struct row_reader *reader, const char *name)
 {
@@ -679,7 +682,7 @@ bool controller_row_write_gone(
     return write(controller, kind, true, row, out);
 }
 
-/* False: it is none that a controller writes, or does not follow. */
+/* False: a controller writes no such row, or the row does not follow from earlier rows. */
 static bool take_row(struct controller *controller, struct row_reader *record)
 {
     const uint8_t *head = row_take_bytes(record, CONTROLLER_ROW_HEAD_BYTES);

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_end.c -- how a run ends, and that every ps hears of it.
+/* run_end.c -- ends a run at every ps.
  *
- * Of itself: every listed member has left as done, or no worker has been in the run for a while;
- * well, if one has left as done. Else badly: a ps lost its state, is not reached any more, never
- * appeared, or was told to stop. Either way the other ps are told and answer (they flush first),
- * then ps 0 tells itself, and exits.
+ * A run ends of itself in two cases, and succeeds if a member has left as done:
+ *   - every listed member has left as done.
+ *   - no worker has been in the run for a while.
+ *
+ * A run fails if:
+ *   - a ps lost its state.
+ *   - a ps cannot be reached any more.
+ *   - a ps never appeared.
+ *   - a ps is configured for another cluster.
+ *   - a ps has ended, for example because of SIGTERM.
+ *
+ * In each case ps 0 orders the other ps to end. They flush, then answer. Last, ps 0 orders itself
+ * to end, and exits.
  */
 #include "controller_state.h"
 
@@ -13,9 +22,9 @@
 
 #include "text.h"
 
-#define EXIT_TERMINATED 143       /* as a shell says of SIGTERM */
-#define EXIT_INTERRUPTED 130      /* of SIGINT */
-#define EXIT_CODE_NOBODY_DONE 143 /* likewise: a scheduler may try again */
+#define EXIT_TERMINATED 143       /* the shell's code for SIGTERM */
+#define EXIT_INTERRUPTED 130      /* the shell's code for SIGINT */
+#define EXIT_CODE_NOBODY_DONE 143 /* as for SIGTERM: a scheduler may try again */
 
 static void tell_self(struct controller *controller)
 {
@@ -28,9 +37,10 @@ static void tell_self(struct controller *controller)
     controller_order_end(controller, &self);
 }
 
-/* Everyone but ps 0; where a ps is lost or was told to stop only those who can hear it at once. An
- * incarnation that was never greeted is in no cluster, and waits for the next one's ps 0. Where the
- * configurations contradict each other there is no next one: whoever is reached is told. */
+/* The ps that get the order to end before ps 0 does. A run that ends of itself orders every other
+ * ps. Otherwise ps 0 orders only the ps that can receive the order at once. A ps that was never
+ * greeted is in no cluster and waits for the next cluster's ps 0. If configurations contradict each
+ * other there is no next cluster, so ps 0 orders every ps that it reaches. */
 static struct controller_mask
 others_to_tell(const struct controller *controller, enum sumac_reason reason)
 {
@@ -44,7 +54,7 @@ others_to_tell(const struct controller *controller, enum sumac_reason reason)
             controller_mask_add(&others, ps);
     }
     assert(!controller_mask_has(
-        &others, controller->config->index)); /* it is told last, and then exits */
+        &others, controller->config->index)); /* ps 0 ends last, and then exits */
     return others;
 }
 
@@ -78,7 +88,7 @@ end_run(struct controller *controller, int exit_code, enum sumac_reason reason, 
 {
     assert(controller->phase == CONTROLLER_RUNNING);
     assert(reason != SUMAC_REASON_UNSPECIFIED);
-    assert((exit_code == 0) == (reason == SUMAC_REASON_RUN_ENDED)); /* to clients it means: well */
+    assert((exit_code == 0) == (reason == SUMAC_REASON_RUN_ENDED)); /* to clients: success */
     const bool lost = !controller->ends_of_itself;
     const struct controller_mask others = others_to_tell(controller, reason);
     controller->phase = CONTROLLER_ENDING;
@@ -108,9 +118,9 @@ static void fail_all(
     controller_barriers_fail(controller, status, reason, text);
 }
 
-/* For want of members: no ps is lost, so all of them hear of it, however long one is away. What a
- * member that left as done has pushed counts; where none did the work is not done, and starting
- * again may help. */
+/* The run ends because no member is left. No ps is lost, so every ps gets the order to end, even
+ * after a long absence. The pushes of a member that left as done count. If no member left as done,
+ * the work is not done, and a new start may help. */
 static void end_of_itself(struct controller *controller, bool done, const char *text)
 {
     const enum sumac_reason reason = done ? SUMAC_REASON_RUN_ENDED : SUMAC_REASON_TERMINATED;
@@ -145,8 +155,8 @@ void controller_ps_misconfigured(struct controller *controller, const char *text
         controller, SUMAC_FAILED_PRECONDITION, SUMAC_REASON_WRONG_CLUSTER, controller->end_text);
 }
 
-/* ps 0 waits for a settle that is under way before it obeys SIGTERM: it may have been the last
- * one's leave. */
+/* ps 0 waits for a settle in progress before it obeys SIGTERM: the settle may belong to the leave
+ * of the last member. */
 static const struct controller_session *find_settling(const struct controller *controller)
 {
     const struct controller_session *session = controller->sessions.first;
@@ -171,17 +181,17 @@ static void terminated(struct controller *controller)
     fail_all(controller, SUMAC_UNAVAILABLE, SUMAC_REASON_TERMINATED, controller->end_text);
 }
 
-/* Its state goes with it, whatever it was that ended it. SIGTERM of one is SIGTERM of the run: the
- * code of all is the same, whichever of them heard of it first. */
+/* A ps that ends loses its state, whatever ended it. A SIGTERM of one ps ends the whole run: every
+ * ps exits with the same code, whichever ps received SIGTERM first. */
 void controller_ps_ended(
     struct controller *controller, uint32_t ps, enum sumac_reason reason, const char *text)
 {
     assert(ps < controller->ps_count);
     if (controller->phase == CONTROLLER_ENDING)
-        controller_run_tick(controller); /* it is told, or need not be */
+        controller_run_tick(controller); /* the ps has ended: it needs no order to end */
     if (controller->phase != CONTROLLER_RUNNING || reason == SUMAC_REASON_RUN_ENDED)
         return;
-    if (controller->terminating) { /* no settle will be through without it */
+    if (controller->terminating) { /* no settle completes without this ps */
         terminated(controller);
         return;
     }
@@ -209,7 +219,7 @@ static bool all_listed_done(const struct controller *controller)
     return any;
 }
 
-/* Members that are open, or about to be, or not settled yet. */
+/* True while a member is opening, open, or not settled yet. */
 bool controller_run_has_members(const struct controller *controller)
 {
     const struct controller_session *session = controller->sessions.first;
@@ -261,7 +271,7 @@ const char *controller_run_wait(const struct controller *controller)
         what_it_waits_for(controller));
 }
 
-/* "2 have". One that left as done may have come back since. */
+/* "2 have". A member that left as done may have joined again since. */
 static const char *how_many_left_done(const struct controller *controller)
 {
     const uint32_t count = controller_tasks_count(controller, CONTROLLER_TASKS_DONE);
@@ -281,7 +291,7 @@ with_names(const struct controller *controller, const char *heading, enum contro
                : "";
 }
 
-/* Who was expected and is not coming is in the last line, however well the others did. */
+/* The last line names the expected workers that are missing, even if the others left as done. */
 static const char *end_of_patience(const struct controller *controller)
 {
     return controller_text(
@@ -331,14 +341,14 @@ void controller_end_complete(struct controller *controller)
         tell_self(controller);
 }
 
-/* A ps that was told and whose stream is gone has most likely exited, and its answer was lost. Or
- * the order was: so it has a while to come back and be told again. Where a ps is lost nobody waits
- * for another. */
+/* A ps that was sent the order and lost its stream has most likely exited, and its answer was lost.
+ * The order may be lost instead, so the ps has terminate_ms to reconnect and receive the order
+ * again. A run that does not end of itself waits for no disconnected ps. */
 static bool is_gone(const struct controller *controller, uint32_t ps)
 {
     assert(controller->phase == CONTROLLER_ENDING);
     const struct controller_peer *peer = &controller->peers[ps];
-    assert(!peer->up || !peer->ended); /* who came back has not ended */
+    assert(!peer->up || !peer->ended); /* a ps that reconnected is running */
     const bool told = peer->next_order == NULL;
     const uint64_t down_us = controller->now_us - peer->down_us;
     if (peer->up)
@@ -349,7 +359,7 @@ static bool is_gone(const struct controller *controller, uint32_t ps)
            (told && down_us >= controller_ms(controller->config->terminate_ms));
 }
 
-/* The ps that will not answer, or need not, count as if they had. */
+/* Count the ps that will not answer, or need not answer, as answered. */
 static void excuse(struct controller *controller, bool everybody)
 {
     struct controller_order *end = find_end(controller);
@@ -359,7 +369,7 @@ static void excuse(struct controller *controller, bool everybody)
             controller_order_answered(controller, end, ps, NULL);
 }
 
-/* For whom ps 0 waits no longer: the first of them, and how many there are. */
+/* Log the ps that ps 0 stops waiting for: their count and the first of them. */
 static void say_unanswered(struct controller *controller, uint64_t waited_us)
 {
     const struct controller_order *end = find_end(controller);
