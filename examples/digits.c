@@ -530,7 +530,7 @@ int main(int argc, char **argv)
     enum sumac_status status = sumac_client_open(NULL, &job.client, &error);
     struct sumac_client_facts facts;
     sumac_client_describe(job.client, &facts);
-    job.evaluates = facts.member_index == 0; /* the chief, or worker 0 where there is none */
+    job.evaluates = facts.member_index == 0; /* the chief, or worker 0 without a chief */
     if (status == SUMAC_OK &&
         !digits_order_init(&job.order, job.data.training_count, facts.member_index + 1))
         status = SUMAC_RESOURCE_EXHAUSTED;

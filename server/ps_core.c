@@ -438,7 +438,7 @@ static void end_overflowed(struct ps_core *core)
     effect->text = effect->error.text;
 }
 
-/* What only a controller has to do with. */
+/* Events for the controller only. */
 static bool is_for_controller(enum lane_event_kind kind)
 {
     return kind == LANE_EVENT_CALL_CANCELLED || kind == LANE_EVENT_REPORT ||

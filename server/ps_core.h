@@ -2,15 +2,18 @@
 /* ps_core.h -- the whole behaviour of a ps: its lane, on ps 0 the controller beside it, and the
  * queue between the two.
  *
- *   driver ── event ──► lane ◄── orders, streams ── queue ◄── effects for ps 0 ── controller
+ *   driver ── event ──► lane ◄── orders, streams ── queue ◄── controller
  *                         └──── reports ──► queue ── reports, peers ──► controller
  *
- * The controller's stream to its own ps is as any other: dialled, opened, one order and one report
- * on their way at a time, told that it is writable when that is out; when it breaks it is dialled
- * again with the next tick. It stays in the process: each message on it waits in the queue. What an
- * order or a report points to is in the step's memory of the one who said it, and lent until the
- * next step: no step ends before it is delivered. The word that it is out may wait, and does when
- * the step has brought on as many as a step should: so the next order is the next event's.
+ * Overview: the controller's stream to its own ps is like any other. The controller dials and opens
+ * it, and has one order and one report on their way at a time. When a message is out, its sender
+ * gets a notice that the stream is writable. If the stream breaks, the next tick dials it again.
+ *
+ * This stream stays in the process: each message waits in the queue. An order or a report points
+ * into the step's memory of its sender, which is lent until the next step. So each message is
+ * delivered before its step ends. Only the notice that the stream is writable may wait: it waits
+ * when the step has delivered as many messages as a step should. The next order then goes with the
+ * next event.
  *
  * Pure like lane and controller: no clock, socket, lock or malloc.
  */

@@ -17,13 +17,13 @@ enum sumac_status controller_variable_check(
 enum sumac_status controller_variable_make(
     struct controller *controller, const char *name, const struct definition *definition,
     const uint8_t *places, struct controller_variable **variable, struct sumac_error *error);
-/* The ps that a new variable is to be on, which names another one, or a shard, to lie beside.
- * Fails  NOT_FOUND: there is none of that name. INVALID_ARGUMENT: it is no text. */
+/* The ps for a new variable that names another variable, or a shard, to lie beside.
+ * Fails  NOT_FOUND: no variable or shard has that name. INVALID_ARGUMENT: it is not text. */
 enum sumac_status controller_variable_beside(
     const struct controller *controller, const wire_variable *wanted, uint32_t *ps,
     struct sumac_error *error);
-/* Does the variable that there is already fit one that is wanted: defined alike, and, where that is
- * to lie beside another, with all its shards where that is?
+/* Does the existing variable fit the wanted one? Both must be defined alike. If the wanted one is
+ * to lie beside another variable, all shards of the existing one must lie on the ps of that one.
  * Fails  ALREADY_EXISTS, naming what differs; as controller_variable_beside. */
 enum sumac_status controller_variable_compare(
     const struct controller *controller, const struct controller_variable *variable,

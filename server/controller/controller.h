@@ -72,8 +72,7 @@ enum controller_effect_kind {
     CONTROLLER_EFFECT_ORDER,    /* ps, order: not writable again until PEER_UP */
     CONTROLLER_EFFECT_RECORD,   /* record, body: journal it, the spans one after the other */
     CONTROLLER_EFFECT_LOG,      /* text: one line, noun then value */
-    CONTROLLER_EFFECT_RUN_OVER, /* no lease counts any more; the other ps are told to end, then ps 0
-                                 */
+    CONTROLLER_EFFECT_RUN_OVER, /* no lease counts any more; ps 0 ends the other ps, then itself */
     CONTROLLER_EFFECT_EXIT,     /* error: what it has to say was lost, for want of memory */
     CONTROLLER_EFFECT_WAKE,     /* at_us: a TICK is wanted then (the earliest counts) */
 };
@@ -106,9 +105,10 @@ void controller_step(
     struct controller *controller, const struct controller_event *event,
     struct controller_effects *effects);
 
-/* Before its first step: take over what a record says, whole and in one piece, after those before
- * it. When all have been, it begins with START as any other, and has what was under way done again.
- * Fails  DATA_LOSS: it is none, or does not follow, or there is no memory: not to be used then. */
+/* Before the first step: take over one record, whole and in one piece, after the records before it.
+ * After the last record the controller begins with START like any other, and has unfinished work
+ * done again.
+ * Fails  DATA_LOSS: not a record, out of order, or no memory. The controller is unusable then. */
 enum sumac_status controller_replay(
     struct controller *controller, const struct span *record, struct sumac_error *error);
 

@@ -309,7 +309,7 @@ static bool is_there(const struct controller *controller, const struct controlle
     return at != NULL;
 }
 
-/* Who has not come may come. */
+/* A task that is still missing must be able to arrive. */
 static void check_place(
     const struct sums *sums, const struct controller_barrier *barrier,
     const struct controller_place *place)

@@ -7,8 +7,9 @@
 #include "check.h"
 #include "controller.h"
 
-/* Keeps the first difference, by name. What the ps are still being asked – the clock that a session
- * starts at, where one ends – the second one will ask again. */
+/* Keeps the first difference, by name. Questions to the ps that are open are not compared, since
+ * the second controller asks them again: the clock that a session starts at, or where a session
+ * ends. */
 void controller_replay_check(
     const struct controller *controller, const struct controller *again, struct check *check);
 

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* controller_rows.h -- what a controller writes down, and what one that starts again reads.
  *
- * A record is what one step has changed, a row for each object: all of what must not be lost of it,
- * so that the last row of an object is what it is.
+ * A record is what one step has changed, with one row for each object. A row has everything of the
+ * object that must not be lost, so the last row of an object is its state. A row is:
  *
- *   row:  | kind 1 | gone 1 | zeros 2 | bytes 4, of all of it | what it is found by | the rest |
+ *   | kind 1 | gone 1 | zeros 2 | bytes 4 | key | the rest |
  *
- * A number is 8 bytes, little-endian; a text, or anything else whose length differs, has its bytes'
- * count before it. Clocks, streams, calls and orders have no rows: who begins with these records
- * hears everybody anew, and has what was under way done again, which every ps takes for done. Of
- * rounds of rendezvous a ps may have forgotten that it is done: their orders keep their numbers.
+ * `bytes` counts the whole row, and `key` finds the object. A number is 8 bytes, little-endian. A
+ * text, or anything else whose length differs, has its count of bytes before it.
+ *
+ * Clocks, streams, calls and orders have no rows. A controller that begins with these records hears
+ * from every ps and client anew. It has unfinished work done again, and every ps treats repeated
+ * work as done. Only rounds of rendezvous need more: a ps may have forgotten that a round is done,
+ * so their orders keep their numbers.
  */
 #ifndef CONTROLLER_ROWS_H
 #define CONTROLLER_ROWS_H
 
 #define CONTROLLER_ROW_HEAD_BYTES 8u
-#define CONTROLLER_ORDERS_OF_BEGINNING_BITS                                                        \
-    40u /* of an order's number; above them it says how many beginnings there were before */
+/* Low bits of an order's number. The higher bits count the earlier beginnings of a controller. */
+#define CONTROLLER_ORDERS_OF_BEGINNING_BITS 40u
 
-/* In the order of a record, after what is gone. What it is found by. */
+/* In the order of a record, after the rows of objects that are gone. The comment names the key. */
 enum controller_row_kind {
     CONTROLLER_ROW_CLUSTER = 1, /* nothing: there is one */
     CONTROLLER_ROW_PS,          /* its index */

@@ -5,8 +5,9 @@
  * 2. The shards are placed, and added unpublished at every ps.
  * 3. When all have made theirs, the variable is published at every ps; then the caller is answered.
  * One that could not be made is deleted everywhere again.
- * 4. The first creator of a variable that is to be assigned is told so; later ones wait until every
- * shard is, or until the first is settled and the one that has waited longest takes its place.
+ * 4. ps 0 asks the first creator of a variable that is to be assigned to assign it. Later creators
+ * wait until every shard is assigned. If the first creator's session is settled before that, the
+ * creator that has waited longest takes its place.
  */
 #include "catalogue.h"
 #include "define.h"
@@ -129,7 +130,7 @@ void controller_calls_of_session_fail(
     }
 }
 
-/* The first ps that has not answered the order that this call waits for; ps_count: none. */
+/* The first ps that owes an answer to this call's order. ps_count: all have answered. */
 static uint32_t
 find_slow_ps(const struct controller *controller, const struct controller_call *call)
 {
@@ -210,8 +211,8 @@ static void answer_create(
     controller_reply_or_fail(controller, call, &reply->base);
 }
 
-/* Answer a create if what it waits for is there; whoever comes when nobody is to assign a value is
- * the one. */
+/* Answer a create if its variable is ready. If no session is to assign the value yet, this
+ * session must. */
 static bool try_answer(
     struct controller *controller, uint64_t call, struct controller_session *session,
     struct controller_variable *variable)

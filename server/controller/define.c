@@ -2,9 +2,11 @@
 /* define.c -- Define and Functions: a text becomes an update function of the cluster.
  *
  * 1. The text is read; the same one under the same name is the same function, another is refused.
- * 2. It has the next number, and every ps is told (`define`). A ps has room for all there may be,
- * and reads the text by the same code, so none refuses it that is of this release.
- * 3. When all have answered, so is the caller: who knows the number may use it on every ps.
+ * 2. It gets the next number, and ps 0 orders every ps to define it (`define`). A ps has room for
+ * the maximum count of functions and reads the text by the same code. So no ps of this release
+ * refuses the function.
+ * 3. When all ps have answered, ps 0 answers the caller. A client that knows the number may use it
+ * on every ps.
  */
 #include "define.h"
 
@@ -71,7 +73,7 @@ name_one(struct controller *controller, const struct controller_function *functi
     return message->name == NULL ? NULL : message;
 }
 
-/* With all that there is to say of it. */
+/* The complete description of the function. */
 static wire_known_function *
 list_one(struct controller *controller, const struct update_function *function)
 {
@@ -163,7 +165,7 @@ refuse_observer(const wire_define_request *request, struct sumac_error *error)
         request->name, OBSERVERS_DEFINE_MAX, UPDATE_DEFINED_MAX - OBSERVERS_DEFINE_MAX);
 }
 
-/* The function of that name and text, made if there is none. */
+/* Find the function of that name and text, or make it. */
 static enum sumac_status find_or_make(
     struct controller *controller, const struct controller_session *session,
     const wire_define_request *request, struct controller_function **function,

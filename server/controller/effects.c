@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* effects.c -- the effects of one step, and their texts.
  *
- * The effects have an array of their own, so that a step whose arena is full still says so. Where
- * the source has no memory for more of them, lines of the log are left out, then the array's
- * reserve is used, the last place of all for EXIT: a ps that cannot say what somebody waits for
- * ends, and they learn of it.
+ * The effects have an array of their own, so that a step whose arena is full can still report the
+ * failure. If there is no memory for more effects, lines of the log are left out, then the array's
+ * reserve is used. The last place of the reserve is for EXIT: a ps that cannot send an answer ends,
+ * so that the waiting client notices.
  */
 #include "controller_state.h"
 

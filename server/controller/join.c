@@ -4,9 +4,9 @@
  * 1. A retry (the same nonce) takes the place of the call before it, or is given the same answer
  * again.
  * 2. The attempt is counted; an earlier session of the same member task is settled.
- * 3. Once every ps has been met and no earlier session is left, every ps is told to open the
+ * 3. Once every ps has been met and no earlier session is left, ps 0 orders every ps to open the
  * session.
- * 4. When all have answered, so is the caller.
+ * 4. When all ps have answered, ps 0 answers the caller.
  */
 #include "quorum.h"
 
@@ -345,8 +345,8 @@ static bool answer_retry(
 
 /* ---- the session ---- */
 
-/* Members of the configuration, where this ps's own names none: those of every member's join
- * together, since a task may be told only itself. */
+/* If the configuration of ps 0 lists no members, the members are those that all joins list
+ * together. A task's own configuration may list only that task. */
 static void learn_members(struct controller *controller, const wire_join_request *request)
 {
     if (controller->members_listed)

@@ -4,13 +4,14 @@
  *   a ps proposes ─► the first proposal counts ─► its record ─► an order to every ps ─► all have
  *                                                                 answered: it is forgotten
  *
- * Who proposes says so again until it is ordered, so what there is no room for here comes again.
+ * A ps repeats its proposal until ps 0 orders the end, so ps 0 may drop a proposal that it has no
+ * room for.
  *
- * A controller that begins again with its records does not know who has answered, and asks all. The
- * order has the number that it had: a ps obeys ends in the order of their numbers, and takes one
- * for obeyed by its number alone, since all who came may have heard of the round by then, and it
- * has forgotten that. Under a new number it would begin the round anew, for nobody. So they come
- * before whatever else the controller orders from then on.
+ * A controller that begins again with its records does not know which ps have answered an end. It
+ * orders each end again at every ps, under its old number and before any other order. A ps obeys
+ * ends in the order of their numbers, and treats an end as obeyed by its number alone. It cannot
+ * ask for the round: it may have forgotten the round once all participants know the end. Under a
+ * new number the ps would begin the round anew, without participants.
  * docs/protocol/PROTOCOL.md, "Rendezvous", rule 6.
  */
 #include "meet.h"

@@ -5,9 +5,8 @@
 
 #include "controller_state.h"
 
-#define CONTROLLER_MEETINGS_MAX                                                                    \
-    256u /* whose end some ps has not answered; others are proposed again                          \
-          */
+/* Ends that wait for the answer of a ps. A ps proposes further ends again. */
+#define CONTROLLER_MEETINGS_MAX 256u
 
 struct controller_meeting {
     struct controller_row row;
@@ -21,24 +20,23 @@ struct controller_meeting {
 
 /* What the ps proposes. */
 void controller_meetings_reported(struct controller *controller, const wire_peer_report *report);
-/* The one that a row is about. NULL: it does not follow from those before it, or there is no
- * memory. */
+/* The meeting of a row. NULL: the row does not follow the rows before it, or there is no memory. */
 struct controller_meeting *controller_meeting_replay(
     struct controller *controller, uint64_t number, const wire_meeting_end *end);
-/* NULL: there is none. */
+/* NULL: not found. */
 struct controller_meeting *
 controller_meeting_by_number(const struct controller *controller, uint64_t number);
 void controller_meeting_forget(struct controller *controller, struct controller_meeting *meeting);
 /* The controller begins with its records: each is ordered once more. */
 void controller_meetings_begin_again(struct controller *controller);
-/* orders.c: every ps is told. It needs no memory. */
+/* orders.c: order the end at every ps. Needs no memory. */
 void controller_order_meeting(struct controller *controller, struct controller_meeting *meeting);
-/* Every ps has heard how it ended. */
+/* Every ps has answered the order. */
 void controller_meeting_complete(struct controller *controller, struct controller_meeting *meeting);
 /* In the step's arena. NULL: it is full. */
 wire_meeting_end *
 controller_meeting_message(struct controller *controller, const struct controller_meeting *meeting);
-/* "to hear how round 3 of rendezvous grads ended"; likewise. */
+/* "to hear how round 3 of rendezvous grads ended", in the step's arena. */
 const char *controller_meeting_text(
     const struct controller *controller, const struct controller_meeting *meeting);
 /* The most that they take. */

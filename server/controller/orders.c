@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orders.c -- the one list of orders that some ps has not answered, and what is sent for each.
+/* orders.c -- the one list of orders, each unanswered by some ps, and the message for each order.
  *
- * Each ps gets them in the list's order. An order leaves the list, and its consequence follows,
- * when every ps that it is for has answered; until then it is given again on every new stream, so
- * obeying one twice must do nothing.
+ * Each ps gets its orders in the list's order. When every ps that an order is for has answered, the
+ * order leaves the list and its consequence follows. Until then each new stream gives the order
+ * again, so obeying an order twice must do nothing.
  */
 #include "catalogue.h"
 #include "define.h"
@@ -262,8 +262,8 @@ static const char *const order_names[CONTROLLER_ORDER_KINDS] = {
     [CONTROLLER_ORDER_END] = "end",
 };
 
-/* False: for want of memory it was not obeyed, or its answer was not kept. What a settle does not
- * know it must not decide. */
+/* False: the ps had no memory to obey the order, or ps 0 had none to keep the answer. A settle must
+ * not decide without that answer. */
 static bool take_answer(
     struct controller *controller, const struct controller_order *order, uint32_t ps,
     const wire_peer_report *report)

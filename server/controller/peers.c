@@ -2,9 +2,9 @@
 /* peers.c -- the streams to the ps: dialling, greeting, giving orders one at a time, hearing
  * reports.
  *
- * A stream's first order is a hello; the rest follow when it is answered, because an order for
- * another incarnation is nobody's. ps 0 itself is a ps like the others, whose stream stays in the
- * process; it is never missing.
+ * A stream's first order is a hello. The other orders follow when the ps has answered the hello,
+ * because another incarnation of the ps must not obey them. ps 0 itself is a ps like the others,
+ * but its stream stays in the process and is never missing.
  */
 #include "meet.h"
 #include "quorum.h"
@@ -52,7 +52,7 @@ static void dial(struct controller *controller, uint32_t ps)
     peer->dialled = true;
 }
 
-/* ps 0 itself is told of each change of addresses, on the stream that it has. */
+/* The controller sends ps 0 itself each change of addresses, on the existing stream. */
 static void greet_self(struct controller *controller)
 {
     assert(controller->config->index < controller->ps_count);
@@ -323,8 +323,7 @@ static void give_alive(struct controller *controller, uint32_t ps)
         controller->peers[ps].alive_us = controller->now_us;
 }
 
-/* How long nothing has been heard of it that was due by now: a stream, an answer, a sign of
- * life. */
+/* How long this ps has owed a stream, an answer or a sign of life. */
 static uint64_t overdue_us(const struct controller *controller, uint32_t ps)
 {
     assert(ps < controller->ps_count);

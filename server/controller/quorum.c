@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quorum.c -- synchronous steps of K of N members: which contributions each is made of.
  *
- *   report of a ps ─► who has come to which step ─► all, or K and the deadline is over ─► take
+ *   a ps reports ─► who has arrived at which step ─► all, or K and the deadline is over ─► take
  *
- * Every ps says whose contribution has its turn there; who has come has come on all. The step is
- * taken once, with all that have come by then, and every ps is told the same; what comes later is
- * late, and counts nowhere. The next one is taken when this one is over on every ps, so no ps has
- * more than one to remember. docs/protocol/PROTOCOL.md, "Synchronous steps", rule 7.
+ * Overview: each ps reports the contributions that have their turn there. A member has arrived when
+ * every ps has reported its contribution. ps 0 takes the step once, with all members that have
+ * arrived by then, and tells every ps the same. A later contribution is late and is discarded. ps 0
+ * takes the next step when this one is over on every ps, so no ps has more than one step to
+ * remember. docs/protocol/PROTOCOL.md, "Synchronous steps", rule 7.
  */
 #include "quorum.h"
 
@@ -17,8 +18,9 @@
 
 /* ---- who has come ---- */
 
-/* The last step that it has come to on every ps: one that lacks it would wait for it, whatever the
- * others do. Of one that is settled it is decided: what has come somewhere it has made. */
+/* The last step that the session has reached on every ps. A ps that lacks the contribution would
+ * wait for it, whatever the other ps do. For a settled session the step is decided: a contribution
+ * that has reached any ps counts as made. */
 static uint64_t
 came_to(const struct controller *controller, const struct controller_session *session)
 {
@@ -33,7 +35,7 @@ static bool is_member(const struct controller_session *session, uint64_t step)
     return session->first_step != 0 && session->first_step <= step;
 }
 
-/* Of the next step. */
+/* The members of the next step. */
 struct attendance {
     uint32_t members, come; /* that are not settled without having come; of them, who have come … */
     uint32_t counting;      /* … with what counts */
@@ -63,7 +65,8 @@ static struct attendance look_at(const struct controller *controller, uint64_t s
 
 /* ---- until when the others are waited for ---- */
 
-/* Of two in the middle the shorter one: a slow step makes none but itself wait, be it the first. */
+/* With two times in the middle, the shorter one. So a slow step, even the first, delays only
+ * itself. */
 static uint64_t median_us(const struct controller *controller)
 {
     uint64_t times[CONTROLLER_STEP_TIMES];
@@ -165,7 +168,7 @@ void controller_steps_begin_again(struct controller *controller)
 
 /* ---- what is heard ---- */
 
-/* Of what it has heard of before a ps says the same, or less. */
+/* A ps may report a contribution again: then it names the same step, or an earlier one. */
 static void
 contributed(struct controller *controller, uint32_t ps, const wire_contributed *contributed)
 {

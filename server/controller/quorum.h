@@ -12,12 +12,11 @@ void controller_steps_tick(struct controller *controller);
 void controller_steps_begin_again(struct controller *controller);
 void controller_steps_reported(
     struct controller *controller, uint32_t ps, const wire_peer_report *report);
-/* What a ps says of a session that is closed. False: what is voided cannot be kept for want of
- * memory. */
+/* A ps reports a closed session. False: no memory to keep the voided pushes. */
 bool controller_steps_close_reported(
     struct controller *controller, struct controller_session *session,
     const wire_close_report *close);
-/* All of them have. */
+/* Every ps has reported the closed session. */
 void controller_steps_closed(struct controller *controller, struct controller_session *session);
 /* Does a step need what a settled session has made? */
 bool controller_steps_need(

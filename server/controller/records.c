@@ -29,7 +29,7 @@ unmark(struct controller *controller, enum controller_row_kind kind, struct cont
     LIST_REMOVE(&controller->changed[kind], row, in_changed);
 }
 
-/* Of what no record has spoken none says that it is gone. */
+/* An object that is in no record needs no row that says that it is gone. */
 void controller_row_gone(
     struct controller *controller, enum controller_row_kind kind, struct controller_row *row)
 {
@@ -46,7 +46,8 @@ void controller_row_gone(
     LIST_APPEND(&controller->gone, gone, in_controller);
 }
 
-/* What is gone comes first: its name may be another's by then. False: no memory. */
+/* Rows of objects that are gone come first, because a new object may have the same name. False: no
+ * memory. */
 static bool write_rows(struct controller *controller, struct span *body)
 {
     uint32_t count = 0;

@@ -46,8 +46,8 @@ static uint64_t mark_tasks_of_sessions(struct controller *controller)
     return look;
 }
 
-/* Whoever lost its session, and did not leave it, may come back and has to be told how that one
- * ended; who is listed is waited for, or counts as done. */
+/* Two kinds of tasks are kept. A task that lost its session without leaving may come back and ask
+ * how that session ended. A listed task is waited for, or counts as done. */
 static bool may_forget(const struct controller_task *task, uint64_t look)
 {
     return !task->listed && task->named != look && (task->left || !task->joined);
@@ -84,7 +84,7 @@ void controller_task_forget(struct controller *controller, struct controller_tas
     pool_give(&controller->tasks_pool, task);
 }
 
-/* False: there is none that may be. */
+/* False: no task may be forgotten. */
 static bool forget_oldest_task(struct controller *controller)
 {
     const uint64_t look = mark_tasks_of_sessions(controller);

@@ -24,7 +24,7 @@ void controller_settle(
     assert(
         session->state == CONTROLLER_SESSION_OPENING || session->state == CONTROLLER_SESSION_OPEN);
     assert(session->leave_call == 0 || session->left);
-    assert(session->voided == NULL); /* nobody has reported it yet */
+    assert(session->voided == NULL); /* no ps has reported it yet */
     session->state = CONTROLLER_SESSION_CLOSING;
     session->cause = *cause;
     session->settling_us = controller->now_us;
@@ -67,8 +67,8 @@ void controller_close_complete(struct controller *controller, struct controller_
     controller_steps_closed(controller, session);
 }
 
-/* Does every push count that its client has made, as far as it says? Of a session that something
- * else has settled it must name the very last one: a client that names none may have lost some. */
+/* Does every push that the client has reported count? If the client did not leave by itself, its
+ * last_sequence must be the very last push: a client that reports no push may have lost some. */
 static bool
 lacks_none(const struct controller *controller, const struct controller_session *session)
 {
@@ -146,7 +146,7 @@ void controller_decide_complete(struct controller *controller, struct controller
         controller_task_changed(controller, task);
         controller->memberless_since_us = controller->now_us;
     }
-    controller_voided_drop(controller, &session->voided); /* of an observer: nobody will ask */
+    controller_voided_drop(controller, &session->voided); /* of an observer: never asked for */
     remember_done(controller, session);
     answer_leave(controller, session);
     controller_creator_settled(controller, session);
@@ -212,7 +212,7 @@ static void wait_for_settle(
             "a retry of this leave took its place");
     session->leave_call = event->call;
     session->done = request->done;
-    /* What it has said once is not unsaid: it made that push. */
+    /* A later call does not lower last_sequence: the client made that push. */
     if (request->done && request->last_sequence > session->last_sequence)
         session->last_sequence = request->last_sequence;
     controller_session_changed(controller, session);

@@ -11,7 +11,7 @@
 #define WAITS_MAX 256u /* sentences in one answer */
 #define ABSENCE_SAID_US_MIN 1000000u
 
-/* A sentence that there is no room for is counted, and not made. */
+/* A sentence without room is counted, and not made. */
 static bool has_room(struct controller_waits *sentences)
 {
     sentences->left_out += sentences->count == WAITS_MAX;
@@ -111,7 +111,7 @@ static void say_sessions(const struct controller *controller, struct controller_
                                             : join_wait(controller, session));
 }
 
-/* "worker 0, worker 1", or what a configuration that lists nobody leaves open. */
+/* "worker 0, worker 1", or a general text if the configuration lists no task. */
 static const char *expected(const struct controller *controller)
 {
     return controller_tasks_any(controller, CONTROLLER_TASKS_LISTED)
@@ -211,7 +211,7 @@ void controller_reports_begin(struct controller *controller)
     controller->next_report_us = controller->now_us + controller->report_us;
 }
 
-/* Of a wait that has no limit one speaks less and less often. */
+/* Double the interval between reports while ps 0 waits without a limit. */
 static void plan_next(struct controller *controller)
 {
     const uint64_t longest_us =

@@ -273,8 +273,7 @@ static void refuse_call(struct lane *lane, const struct lane_event *event)
             address == NULL ? "" : address);
 }
 
-/* lane_list_call of List …; what the controller answers has not come here, unless this is not ps 0.
- */
+/* lane_list_call of List …. On ps 0 no call of the controller reaches the lane. */
 #define CALL_OF_LANE(METHOD, method) [LANE_CALL_##METHOD] = lane_##method##_call,
 #define CALL_OF_CONTROLLER(METHOD, method) [LANE_CALL_##METHOD] = refuse_call,
 #define X(SERVICE, METHOD, method, what, bytes_max, who)                                           \

@@ -151,9 +151,9 @@ static bool in_flight(const struct lane *lane)
     return false;
 }
 
-/* ps 0's controller tells the others first, and then this lane: at the tick that it is too late at
- * the latest, which it hears of before the lane does. One that was never told of a cluster has
- * nobody to tell. */
+/* On ps 0 the controller ends the other ps first, and then this lane. It does so no later than the
+ * tick at which time is up, and the controller gets that tick before the lane. A controller without
+ * a cluster has no ps to end, so then this lane ends at that tick by itself. */
 static bool controller_ends_it(const struct lane *lane, bool late)
 {
     return lane->index == 0 && !lane->ended && (!late || lane->event->kind != LANE_EVENT_TICK);

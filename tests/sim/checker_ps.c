@@ -351,8 +351,8 @@ static uint64_t variable_of_order(const wire_peer_order *order)
     return order->delete_ != NULL ? order->delete_->variable_id : 0;
 }
 
-/* What an order says is on disk, as far as it is in a row: else a controller that begins again
- * might have it otherwise. */
+/* The facts of an order that are in a row must be on disk. Without them, a controller that begins
+ * again might decide otherwise. */
 static void check_order(struct world *world, const struct ps *ps, const wire_peer_order *order)
 {
     const struct journal *journal = &ps->journals[LANE_JOURNAL_CONTROLLER];

@@ -18,7 +18,7 @@ struct ps {
         uint64_t flush_through; /* 0: the disk is idle */
         struct journal_record *first, *last;
     } journals[LANE_JOURNALS];
-    bool hears_disk;                 /* its controller is told that records are on disk */
+    bool hears_disk;                 /* its controller hears that records are on disk */
     uint32_t looked_at;              /* the event after which they were last replayed */
     const char *dialled[SIM_PS_MAX]; /* ps 0: whom it keeps a stream open to */
     struct stream *peers[SIM_PS_MAX];

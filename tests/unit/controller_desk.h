@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_desk.h -- a controller with records, for its unit tests: what it says is a transcript,
- * the disk writes when it is told, and the only ps, ps 0, obeys when it is let. At the end of a
- * conversation another controller is made of the records, and must be what it is.
+/* controller_desk.h -- a controller with records, for its unit tests. Its effects are a transcript.
+ * The disk writes, and the only ps, ps 0, obeys, when the test says so. At the end of a
+ * conversation the records must make another controller with the same state.
  *
- *     record 4 · add · meet grads 3 OK · created 1 of 2 shards, assign · joined 2, before 7 voided
- * 2 · left at 7 · round 2 OK · failed TIMED_OUT · exit STATE_LOST
+ * Records and orders:
+ *
+ *     record 4 · add · meet grads 3 OK
+ *
+ * Answers, and the end:
+ *
+ *     created 1 of 2 shards, assign · joined 2, before 7 voided 2 · left at 7 · round 2 OK
+ *     · failed TIMED_OUT · exit STATE_LOST
  */
 #ifndef TESTS_CONTROLLER_DESK_H
 #define TESTS_CONTROLLER_DESK_H

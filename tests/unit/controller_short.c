@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_short.c -- a controller whose memory is short for a moment: whichever take of it
- * fails, whoever calls is answered, and the same call again is carried out. */
+/* controller_short.c -- a controller whose memory is short for a moment. Whichever request for
+ * memory fails, ps 0 answers the caller, and the same call succeeds when repeated. */
 #include <string.h>
 
 #include "controller_two.h"
@@ -193,7 +193,7 @@ static void whichever_place_in_memory_there_is_none_for_all_that_was_called_is_d
     }
 }
 
-/* Whoever makes it is told, and has nothing to give back. */
+/* controller_create returns NULL and keeps no memory. */
 static void a_controller_that_there_is_no_memory_for_is_none(void **state)
 {
     (void)state;

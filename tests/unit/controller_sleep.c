@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_sleep.c -- a ps 0 that was suspended, or kept busy: nobody's silence is taken from it.
+/* controller_sleep.c -- a ps 0 that was suspended, or kept busy: it counts no silence of that time.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_tasks.c -- how many tasks ps 0 knows where it lists none, and whose place a new one
- * gets. */
+/* controller_tasks.c -- the limit of tasks that ps 0 keeps when its configuration lists none, and
+ * the task that a new one replaces. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_terminated.c -- SIGTERM of ps 0 while sessions leave: which settle is waited for, and
- * what who leaves is told. */
+/* controller_terminated.c -- SIGTERM of ps 0 while sessions leave: which settle ps 0 waits for, and
+ * the answer to a leave. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -121,7 +121,7 @@ static void keep_effect(struct world *world, const struct controller_effect *eff
     }
 }
 
-/* What the controller keeps is consistent after every step. */
+/* The controller's state is consistent after every step. */
 static void look_inside(const struct world *world)
 {
     struct check check = {.text = ""};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* controller_world.h -- a conversation with a controller among ps that obey it, as text: what it is
- * told in calls, what it says in a transcript.
+/* controller_world.h -- a conversation with a controller among ps that obey it, as text: calls are
+ * its input, and a transcript is its output.
  *
- * The world has a clock that stands still until it is told, and a few ps that answer orders when
- * they are let; world_settle_down lets everything that is on its way arrive. What the controller
- * records is on disk at once, and the controller that is made of it in the end is the same. Orders
- * but signs of life, answers and ps 0's exit become lines of the transcript. Calls and sessions
- * have numbers in the order in which they were made, and in which they are first heard of:
+ * The world has a clock that only the test moves. A few ps answer orders when the test lets them.
+ * world_settle_down delivers everything that is on its way. The controller's records are on disk at
+ * once, and in the end a controller that is made of the records must be the same. Every order
+ * becomes a line of the transcript, except signs of life. So do answers, and the exit of ps 0.
+ * Calls are numbered in the order in which they were made. Sessions are numbered in the order in
+ * which they first appear:
  *
  *     dial ps 1 · ps 1: hello 71 of 2 ps · ps 0, 1: open 1 · 1: joined 1 attempt 1 of 2 ps epoch 1
  *     · ps 0: members 1 epoch 2 · ps 0: add 1 w · ps 0: publish 1 · 2: created 1 shard 1 on ps 0
@@ -190,8 +191,8 @@ bool world_tick_as_asked(struct world *world, uint64_t until_us);
 void world_terminate(struct world *world); /* SIGTERM */
 void world_interrupt(struct world *world); /* SIGINT */
 
-/* ps 1 answers none of so many joins of observers that the controller has no order left, and its
- * pools get no more memory. The configuration has room for 64 observers. */
+/* Observers join, and ps 1 answers nothing, until the controller has no order left. From then on
+ * its pools get no more memory. The configuration has room for 64 observers. */
 void world_use_up_orders(struct world *world);
 
 /* Calls; each gives the number that its answer will have. A session is its number, or

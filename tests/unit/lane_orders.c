@@ -741,8 +741,8 @@ static void a_ps_that_was_not_known_for_a_while_is_still_compared(void **state)
 
 /* ---- calls ---- */
 
-/* Other ps have heard of more: what the controller has of all of them is what its client is told.
- */
+/* The controller combines the acknowledgements of all ps. The lane tells its client that value, not
+ * its own. */
 static void a_closed_client_hears_what_all_ps_know_to_be_acknowledged(void **state)
 {
     struct talk *const talk = *state;

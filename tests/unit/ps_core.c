@@ -297,7 +297,7 @@ a_ps_0_of_which_nothing_is_written_exits_when_its_time_to_terminate_is_over(void
     assert_int_equal(ps.replied, 0);
 }
 
-/* Each call of a ps without a controller is answered in its step, so nobody waits any more. */
+/* A ps without a controller answers each call in its step, so no call waits any more. */
 static void a_call_that_is_given_up_concerns_no_ps_but_ps_0(void **state)
 {
     struct talk *talk = *state;
@@ -373,8 +373,8 @@ struct most {
     uint64_t shards;   /* made */
 };
 
-/* Its own ps answers an order at once, and the controller has the next one ready. From the create
- * on, steps that say that they go on: how many. */
+/* Its own ps answers an order at once, and the controller has the next one ready. Counts the steps
+ * from the create to its answer. Each of them asks for the next step at once. */
 static uint32_t go_on(struct ps_0 *ps, struct most *most)
 {
     const uint64_t answered = ps->replied;
@@ -601,7 +601,7 @@ static const char *ask_for_waits(const struct ps_0 *ps)
     return said->waits[0];
 }
 
-/* What the controller says in the same step is said beside them: here 256 creates go on. */
+/* A step can answer Stats and carry out other work of the controller: here 256 creates go on. */
 static void statistics_are_readable_while_the_controller_goes_on(void **state)
 {
     struct ps_0 ps = begin(state, 1);
