@@ -161,7 +161,7 @@ static void end_deserted(
     (void)fail(
         &end, SUMAC_ABORTED, SUMAC_REASON_MEMBER_GONE,
         "round %" PRIu64
-        " of barrier \"%.100s\" cannot pass: no task that came to it is left; %s %u "
+        " of barrier \"%.100s\" cannot pass: every task that reached it is gone; %s %u "
         "%s; come to the next round",
         barrier->round + 1, barrier->name, task->job, task->index, how_it_went(task));
     controller_barrier_end(controller, barrier, &end);

@@ -258,7 +258,7 @@ static void tell_sleep(struct controller *controller, uint64_t cpu_us)
     if (cpu_us >= controller->sleep_to_tell_us / 2)
         controller_log(
             controller,
-            "ps 0 was kept busy for %s (its thread used %s of processor time) and heard nobody: "
+            "ps 0 was kept busy for %s (its thread used %s of processor time) and heard no one: "
             "all leases are extended by that",
             text_time_us(controller->sleep_to_tell_us).text, text_time_us(cpu_us).text);
     else

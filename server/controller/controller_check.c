@@ -320,8 +320,8 @@ static void check_place(
 
     if (place->round > barrier->round + barrier->open)
         check_object(
-            sums->check, "%s %u has come to a round of %.200s that is none", name.job, name.index,
-            barrier->name);
+            sums->check, "%s %u has come to a round of %.200s that does not exist", name.job,
+            name.index, barrier->name);
     if (barrier->open && place->round <= barrier->round && task != NULL && task->joined &&
         !is_there(sums->controller, task) && !controller_run_is_over(sums->controller))
         check_object(

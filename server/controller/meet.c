@@ -70,8 +70,7 @@ static enum sumac_status read_meeting(
     if (said == NULL || said->n_tasks == 0 || end->status > SUMAC_UNAUTHENTICATED)
         return fail(
             error, SUMAC_INVALID_ARGUMENT, SUMAC_REASON_MALFORMED,
-            "no round is named, or nobody who takes part, or it is to end with status %u",
-            end->status);
+            "the report names no round, or no participant, or ends it with status %u", end->status);
     const struct meeting_task first = meeting_task_of(said->tasks[0]);
     return meeting_read(said, &first, texts, meeting, error);
 }

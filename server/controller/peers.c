@@ -439,7 +439,7 @@ void controller_stream_up(struct controller *controller, uint32_t ps)
         if (peer->trouble_reason == SUMAC_REASON_UNSPECIFIED) /* else it has refused ps 0 */
             set_text(
                 peer->trouble, sizeof peer->trouble,
-                "it is reached, and has not answered the hello of ps 0");
+                "it is reached, but its answer to the hello of ps 0 is missing");
         peer->hello = 0;
         peer->unanswered = 0;
         peer->next_order = controller_order_next(controller->orders.first, ps);

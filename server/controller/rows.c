@@ -716,8 +716,7 @@ enum sumac_status controller_replay(
     if (!follows)
         return fail(
             error, SUMAC_DATA_LOSS, SUMAC_REASON_STATE_LOST,
-            "record %" PRIu64
-            " of ps 0's controller is none that it writes, does not follow from those "
+            "record %" PRIu64 " of ps 0's controller is damaged, does not follow from those "
             "before it, or there is no memory",
             controller->last_record + 1);
     controller->recorded = ++controller->last_record;

@@ -274,9 +274,9 @@ static void a_round_ends_when_all_who_came_have_left(void **state)
     world_settle_down(world);
 
     assert_true(world_logged(
-        world,
-        "round 1 of barrier \"epoch\" cannot pass: no task that came to it is left; worker 1 has "
-        "left as done; come to the next round"));
+        world, "round 1 of barrier \"epoch\" cannot pass: every task that reached it is gone; "
+               "worker 1 has "
+               "left as done; come to the next round"));
     world_forget(world);
     come(world, 3, 1);
     world_expect_answer(world, "round 1 ends ABORTED MEMBER_GONE …");

@@ -432,7 +432,8 @@ static void a_wait_names_what_keeps_it_waiting_at_present(void **state)
     world_up(world, 1);
 
     assert_true(world_waits(
-        world, "never heard from (it is reached, and has not answered the hello of ps 0); "));
+        world,
+        "never heard from (it is reached, but its answer to the hello of ps 0 is missing); "));
     world_free(world);
 }
 

@@ -626,7 +626,7 @@ static void the_contribution_of_a_chief_comes_before_those_of_workers(void **sta
     assert_value_is(talk, &members, (1 + 1e8F) - 1e8F);
 }
 
-/* Its contribution waits for one that never comes, and no client is there to hear of that. */
+/* No client is left to hear that its contribution counts for nothing. */
 static void what_a_settled_member_has_contributed_to_a_lost_step_is_let_go(void **state)
 {
     struct talk *const talk = *state;

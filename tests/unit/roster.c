@@ -127,7 +127,7 @@ static void a_ps_that_has_another_index_than_its_place_in_the_list_is_refused(vo
     assert_int_equal(roster_check_index(&roster, 0, 1, &error), SUMAC_OK);
 }
 
-/* One that has not heard of its ps 0 yet is of no cluster. */
+/* A ps knows of no cluster before ps 0 has greeted it. */
 static void a_ps_of_another_cluster_is_told_from_one_that_knows_of_none(void **state)
 {
     (void)state;
