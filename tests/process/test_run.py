@@ -283,6 +283,15 @@ class Run(unittest.TestCase):
         self.assertEqual(run.text().count("sumac run: "), 1)
         self.assert_nothing_is_left()
 
+    def test_a_ps_0_that_hangs_when_the_workers_have_ended_is_killed_and_named(self):
+        run = self.run_program("--", "true", ps=1, workers=1)
+        run.wait_for("ps 0 .* listens on")
+        os.kill(children(run.child.pid)[0], signal.SIGSTOP)
+        run.wait_for("the workers have ended, and the ps wait for more of them; stopping the ps")
+        run.wait_for("^sumac run: ps 0 did not end within 10 s of being told to, and is killed$")
+        self.assertNotEqual(run.wait(), 0)
+        self.assert_nothing_is_left()
+
     def test_keys_of_its_terminal_reach_the_run_and_the_run_its_workers(self):
         for key, number in ((b"\x03", signal.SIGINT), (b"\x1c", signal.SIGQUIT)):
             with self.subTest(key=key):
