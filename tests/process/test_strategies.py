@@ -651,16 +651,17 @@ class WithoutPs(unittest.TestCase):
     def test_each_line_of_a_started_ps_is_copied_once_though_it_waits_between_them(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        go_on = os.path.join(folder.name, "go_on")
-        os.mkfifo(go_on)
-        lines = [f"echo >&2 line {i}; read -r _ <{shlex.quote(go_on)}" for i in range(3)]
+        signs = [os.path.join(folder.name, str(i)) for i in range(3)]
+        for sign in signs:
+            os.mkfifo(sign)
+        lines = [f"echo >&2 line {i}; read -r _ <{shlex.quote(sign)}" for i, sign in enumerate(signs)]
         config = {"cluster": {"worker": [f"127.0.0.1:{port}" for port in free_ports(2)]}, "task": {"type": "worker", "index": 0}}
         worker = Process([os.path.join(BUILD, "strategies"), "--steps", "1"],
                          {"TF_CONFIG": json.dumps(config), "SUMAC_PROGRAM": self.script(*lines, "exit 3")})
         self.addCleanup(worker.kill)
-        for i in range(3):
+        for i, sign in enumerate(signs):
             worker.wait_for(f"^line {i}$")
-            with open(go_on, "w", encoding="utf-8") as file:
+            with open(sign, "w", encoding="utf-8") as file:
                 file.write("\n")
         self.assertEqual(worker.wait(), 2, worker.text())
         self.assertEqual([worker.text().count(f"line {i}\n") for i in range(2)], [1, 1], worker.text())
