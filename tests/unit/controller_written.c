@@ -30,7 +30,8 @@ void written_keep(struct written *written, const struct controller_effect *effec
     }
     written->records[written->count++] = (struct span){.data = copy, .bytes = bytes};
     for (uint32_t i = 0; i < effect->body_count; i++) {
-        memcpy(copy, effect->body[i].data, effect->body[i].bytes);
+        if (effect->body[i].bytes > 0)
+            memcpy(copy, effect->body[i].data, effect->body[i].bytes);
         copy += effect->body[i].bytes;
     }
 }
