@@ -160,7 +160,7 @@ static void tell_failed(struct watch *watch)
 /* Told to terminate, ps 0 still ends with 0 when everybody has left as done. A worker that exited
  * with 0 and has not left so is no failure of a process: its program is to be mended, and starting
  * it again helps nobody. */
-static void controller_by_ps_0(struct watch *watch)
+static void conclude_by_ps_0(struct watch *watch)
 {
     const struct run_child *ps_0 = &watch->run->children[0];
 
@@ -357,7 +357,7 @@ enum run_verdict run_watch(struct run *run, int signals, int *code)
         wait_for_something(&watch, LAST_OUTPUT_MS);
         take_outputs(run);
     }
-    controller_by_ps_0(&watch);
+    conclude_by_ps_0(&watch);
     run_screen_end(&run->screens[0]);
     tell_lost_output(&watch);
     tell_failed(&watch);

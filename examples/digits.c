@@ -236,7 +236,7 @@ static void tell_progress(struct job *job)
 }
 
 /* The ps's values of now, instead of those that the last step ran on. */
-static enum sumac_status controller_again(struct job *job, struct sumac_error *error)
+static enum sumac_status evaluate_again(struct job *job, struct sumac_error *error)
 {
     struct sumac_tensor values[STEPS] = {0};
     struct sumac_fetch fetches[STEPS];
@@ -276,7 +276,7 @@ static enum sumac_status consider(struct job *job, int32_t *done, struct sumac_e
     if (!is_long_enough(job, job->settings.seconds))
         return SUMAC_OK;
     if (accuracy(job) >= job->settings.target) {
-        status = controller_again(job, error);
+        status = evaluate_again(job, error);
         *done = accuracy(job) >= job->settings.target ? REACHED : GOING_ON;
     } else if (steps >= job->settings.steps + STEPS_MAX) {
         *done = GAVE_UP;
