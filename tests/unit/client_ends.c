@@ -149,12 +149,15 @@ static void a_variable_that_is_too_large_is_said_when_its_ps_has_greeted(void **
 {
     struct played *const played = *state;
     struct sumac_client *const client = &played->client;
-    const struct sumac_delta delta = {.variable = create(played, "w"), .value = over(&value)};
+    struct sumac_delta delta = {.value = over(&value)};
     uint32_t lines = 0;
 
+    played->holds_greeting = true; /* given: its room is due, as the ps has yet to greet */
+    delta.variable = create(played, "w");
     client->log = count_room;
     client->log_context = &lines;
-    delta.variable->shards[0].bytes = 3 << 20; /* it is due, as no ps has greeted */
+    delta.variable->shards[0].bytes = 3 << 20;
+    say_held_greeting(played); /* when */
 
     assert_int_equal(sumac_client_push_and_wait(client, &delta, 1, NULL, NULL), SUMAC_OK);
 

@@ -90,6 +90,8 @@ struct played {
     } functions;
     /* What is not said yet of pushes: a greeting, and parts that are done, with their pieces. */
     bool greets;
+    bool holds_greeting; /* not to be said yet; whom it is due, once its hello has come */
+    struct rpc_call *held_call;
     uint64_t done[ASKED_MAX];
     size_t done_pieces[ASKED_MAX];
     uint32_t done_count;
@@ -356,6 +358,10 @@ static inline void say_pushed(struct rpc_call *call)
     wire_staged staged = WIRE_STAGED_INIT, *stagings[] = {&staged};
     uint64_t versions[] = {30, 30};
 
+    if (played->holds_greeting) {
+        played->held_call = call;
+        return;
+    }
     if (!rpc_call_writable(call) ||
         (!played->greets && played->done_count == 0 && played->staged == 0))
         return;
@@ -411,6 +417,15 @@ static inline void answer_push(struct rpc_call *call, const struct wire_received
         }
     }
     say_pushed(call);
+}
+
+static inline void say_held_greeting(struct played *played)
+{
+    client_lock(&played->client);
+    played->holds_greeting = false;
+    if (played->held_call != NULL)
+        say_pushed(played->held_call);
+    client_unlock(&played->client);
 }
 
 /* The same on the pull stream, where what is asked for is refused. */
