@@ -39,7 +39,8 @@ static void note_answer(struct session *session, struct part *part)
     if (link->sending != part)
         return;
     link->sending = NULL;
-    link->cut_sequence = part->push->sequence;
+    if (link->sending_piece > 0 || link->sending_offset > 0) /* some of it is on this stream */
+        link->cut_sequence = part->push->sequence;
     link_touch(session, link);
 }
 

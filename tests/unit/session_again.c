@@ -167,6 +167,34 @@ static void a_part_done_while_it_is_sent_again_is_cut_short(void **state)
     talk_close(&talk);
 }
 
+/* The message before it had too little room for its first bytes. */
+static void a_part_done_when_the_stream_has_none_of_it_is_not_cut_short(void **state)
+{
+    (void)state;
+    struct talk talk;
+    struct session_config config = talk_member(1);
+
+    config.chunk_bytes = 128;
+    talk_open_with(&talk, &config);
+    uint8_t data[100];
+    const struct session_piece piece = talk_piece(0, 10, data, sizeof data);
+    for (uint64_t token = 1; token <= 2; token++) {
+        talk_push(&talk, token, &piece, 1);
+        talk_writable(&talk, 0);
+    }
+    talk_reconnect(&talk, 0);
+    assert_int_equal(talk_request(&talk, 0)->n_parts, 1); /* given: push 2 is the next one */
+
+    talk_done(&talk, 0, 2); /* another stream had brought it whole */
+    talk_writable(&talk, 0);
+
+    assert_null(talk_request(&talk, 0));
+    talk_push_to(&talk, 3, 1);
+    assert_int_equal(talk_request(&talk, 0)->n_parts, 1);
+    assert_int_equal(talk_request(&talk, 0)->parts[0]->sequence, 3);
+    talk_close(&talk);
+}
+
 static void a_part_done_before_its_turn_to_be_sent_again_is_not_sent(void **state)
 {
     (void)state;
@@ -634,6 +662,7 @@ int main(void)
         cmocka_unit_test(a_part_that_broke_off_in_the_middle_starts_from_its_first_chunk),
         cmocka_unit_test(what_an_older_stream_still_delivers_is_dropped),
         cmocka_unit_test(a_part_done_while_it_is_sent_again_is_cut_short),
+        cmocka_unit_test(a_part_done_when_the_stream_has_none_of_it_is_not_cut_short),
         cmocka_unit_test(a_part_done_before_its_turn_to_be_sent_again_is_not_sent),
         cmocka_unit_test(a_part_that_was_to_be_cut_short_is_not_on_the_next_stream),
         cmocka_unit_test(a_stream_that_there_was_no_memory_for_is_opened_later),
