@@ -496,6 +496,7 @@ void store_delete(struct store *store, struct variable *variable)
     variable->deleted = true;
     store->deleted_count++;
     store_leave(store, variable);
+    store_share_bound(store); /* the maps of ids may have shrunk, though all of it is in use */
 }
 
 struct variable *store_find(const struct store *store, uint64_t variable_id)

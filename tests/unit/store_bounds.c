@@ -51,6 +51,32 @@ static void delete_wholly(struct store *store, struct variable *variable)
         (void)store_reclaim(store);
 }
 
+/* Its shards are in use, so none of it leaves yet. The maps of ids count against the bound, and may
+ * have shrunk. */
+static void the_bound_follows_a_variable_that_is_deleted_in_use(void **state)
+{
+    struct fixture *fixture = *state;
+    struct store *store = &fixture->store;
+    struct shard *used[2];
+
+    store_bound_state(store, 1u << 24);
+    for (uint64_t id = 1; id <= 49; id++) /* given: the maps have just grown */
+        (void)add(store, id, 1, UPDATE_SGD);
+    for (uint64_t i = 0; i < 2; i++) {
+        used[i] = store_shard(store, 1 + i);
+        store_use(used[i]);
+    }
+
+    for (uint64_t i = 0; i < 2; i++) /* when */
+        store_delete(store, used[i]->variable);
+
+    const uint64_t bytes_max = store->bytes.held_bytes_max; /* then */
+    store_share_bound(store);
+    assert_int_equal(bytes_max, store->bytes.held_bytes_max);
+    for (uint64_t i = 0; i < 2; i++)
+        store_let_go(store, used[i]);
+}
+
 /* Those of another ps are of that one's state. */
 static void shards_of_another_ps_take_none_of_the_state(void **state)
 {
@@ -244,6 +270,7 @@ static void what_is_assigned_in_part_in_whole_or_twice_leaves_nothing_behind(voi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        store_test(the_bound_follows_a_variable_that_is_deleted_in_use),
         store_test(shards_of_another_ps_take_none_of_the_state),
         store_test(the_largest_bound_is_no_bound),
         store_test(rows_wider_than_a_block_and_rows_of_nothing_have_blocks),
