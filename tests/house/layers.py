@@ -131,7 +131,7 @@ def check_include(path, line, included, headers):
     folder = folder_of(path)
     if any(folder_of(where) == folder for where in meant):
         return
-    if included.endswith("_state.h") and any(folder_of(where) in LANE_ROOMS for where in meant) and not path.endswith("_check.c"):
+    if included.endswith("_state.h") and any(folder_of(where) in LANE_ROOMS for where in meant):
         complain(path, line, f"{included} is what one room keeps for itself")
     for where in meant:
         parent = where.rpartition("/")[0]
@@ -182,7 +182,7 @@ def check_assertions(files):
     for folder, least in ASSERTIONS_MIN.items():
         functions = assertions = 0
         for path, text in files.items():
-            if not path.startswith(folder + "/") or re.search(r"_check\.[ch]$", path):
+            if not path.startswith(folder + "/"):
                 continue
             code = code_of(text)
             functions += len(list(heads_of(code))) + len(re.findall(r"^static [^;{}=]*\) \{[^\n]*\}$", code, flags=re.M))
@@ -238,7 +238,7 @@ def check_rooms(files):
         own = set(re.findall(r"^static [^;=]*?(\w+)\(", codes[path], flags=re.M))
         for match in re.finditer(r"(?<![\w.>])(\w+)\(", codes[path]):
             home = homes.get(match.group(1), path)
-            if room_of[home] > room and match.group(1) not in own and not path.endswith("_check.c"):
+            if room_of[home] > room and match.group(1) not in own:
                 complain(path, codes[path].count("\n", 0, match.start()) + 1, f"{match.group(1)} is of {home}, above")
 
 
@@ -246,7 +246,7 @@ def check_circles(files):
     """Within a room, too, files go down: where two need each other, a reader has to hold both."""
     for room in STRAIGHT_ROOMS:
         codes = {path: code_of(text) for path, text in files.items()
-                 if path.rpartition("/")[0] == room and path.endswith(".c") and not path.endswith("_check.c")}
+                 if path.rpartition("/")[0] == room and path.endswith(".c")}
         homes = {name: path for path, code in codes.items() for name in defined_in(code)}
         calls = {path: {homes[name] for name in re.findall(r"(?<![\w.>])(\w+)\(", code)
                         if name in homes and name not in re.findall(r"^static [^;=]*?(\w+)\(", code, flags=re.M)} - {path}
@@ -280,7 +280,7 @@ def check_changes(files):
             if found:
                 structs[name] = fields_of(found.group(1))
     for path, text in files.items():
-        if not path.startswith("server/lane/") or path.endswith("_check.c"):
+        if not path.startswith("server/lane/"):
             continue
         code = code_of(text)
         for name, fields in structs.items():
@@ -295,10 +295,10 @@ def check_changes(files):
 
 
 def check_tags(files):
-    """The simulator links both cores: a debugger, and a reader, take a tag for one struct. The checks' sums are the checks' own."""
+    """The simulator links both cores: a debugger, and a reader, take a tag for one struct."""
     defined = {}
     for path, text in files.items():
-        if not path.startswith(CORES) or re.search(r"_check\.[ch]$", path):
+        if not path.startswith(CORES):
             continue
         code = code_of(text)
         for match in re.finditer(r"^ *struct (\w+) \{", code, flags=re.M):

@@ -17,7 +17,7 @@ class AddingTest(unittest.TestCase):
         """`change(tree)` spoils a copy of what the page speaks of."""
         with tempfile.TemporaryDirectory() as copied:
             tree = pathlib.Path(copied)
-            for folder in ("proto", "lib", "server", "worker", "cli", "docs", "tests/mutations", "tests/process", "tests/unit", "tests/sim",
+            for folder in ("proto", "lib", "server", "worker", "cli", "docs", "tests/check", "tests/mutations", "tests/process", "tests/unit", "tests/sim",
                            "tests/fuzz"):
                 shutil.copytree(TREE / folder, tree / folder)
             shutil.copy(TREE / "CONTRIBUTING.md", tree)
