@@ -126,12 +126,13 @@ static void begin_new(struct lane *lane, struct lane_part *part, const wire_part
 }
 
 /* May its session have one more? Those that ask for room count, for each may be refused, and a
- * refused part has a place like any other. Few of them may. */
+ * refused part has a place like any other. Few of them may. A part that has asked before is not
+ * counted against that limit: more parts than may ask at a time come again after they gave way. */
 static bool check_count(struct lane *lane, struct lane_stream *stream, const wire_part *header)
 {
     const struct lane_session *session = stream->session;
-    const bool asks = lane_room_is_large(lane, header);
     const bool asked = lane_claim_find(lane, session, header->sequence) != NULL;
+    const bool asks = lane_room_is_large(lane, header) && !asked;
     const uint32_t claims = lane_claims_count(lane, session) - asked;
     const uint32_t others = session->part_count + claims;
 

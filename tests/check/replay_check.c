@@ -201,7 +201,8 @@ static void same_part(const struct pair *pair, const struct lane_part *a, const 
     if (a->state == PART_VOID)
         return;
     same(pair, a->bytes, b->bytes, "the bytes", whom);
-    same(pair, a->eager, b->eager, "that it carries its commit", whom);
+    if (b->eager) /* else a duplicate said so, which its client says again */
+        same(pair, a->eager, b->eager, "that it carries its commit", whom);
     same(pair, a->meets, b->meets, "that it is to a round", whom);
     same(pair, a->non_finite_allowed, b->non_finite_allowed, "what is allowed", whom);
     if (memcmp(&a->weight, &b->weight, sizeof a->weight) != 0)

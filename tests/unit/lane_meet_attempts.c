@@ -509,6 +509,33 @@ static void an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones(v
     heard(world, "pulled 4 error MEMBER_GONE");
 }
 
+/* Before such a task comes, the round answers its pull only if an order has named its attempt. */
+static void who_asks_for_a_round_that_is_over_hears_of_it_when_ps_0_names_its_attempt(void **state)
+{
+    struct world world;
+    wire_meeting_end end = WIRE_MEETING_END_INIT;
+    wire_peer_order order = WIRE_PEER_ORDER_INIT;
+    uint64_t attempts[] = {1, 0};
+
+    begin_attempts(&world, *state); /* given */
+    world.meeting.split = true;
+    world.meeting.attempts = attempts;
+    world.meeting.n_attempts = 2;
+    end.meeting = &world.meeting;
+    end.status = SUMAC_ABORTED;
+    end.reason = SUMAC__V1__REASON__REASON_MEMBER_GONE;
+    end.message = (char *)(uintptr_t) "worker 3 is gone";
+    order.meet = &end;
+    talk_order(world.talk, &order);
+    ask(&world, 2);
+    assert_int_equal(talk_times_said(world.talk, "pulled"), 0);
+
+    attempts[1] = 1;
+    talk_order(world.talk, &order); /* when */
+
+    heard(world, "pulled 2 error MEMBER_GONE"); /* then */
+}
+
 static void who_names_another_attempt_as_its_own_is_refused(void **state)
 {
     struct world world;
@@ -559,6 +586,7 @@ int main(void)
         talk_test(an_attempt_hears_how_its_own_round_ended_when_a_later_one_has_begun),
         talk_test(what_was_forgotten_of_earlier_attempts_does_not_end_rounds_of_later_ones),
         talk_test(an_order_about_earlier_attempts_does_not_end_a_round_of_later_ones),
+        talk_test(who_asks_for_a_round_that_is_over_hears_of_it_when_ps_0_names_its_attempt),
         talk_test(a_later_attempt_that_came_first_is_told_when_the_others_come),
         talk_test(all_rounds_that_it_had_come_to_end_with_that),
         talk_test(a_wait_names_a_task_that_had_joined),

@@ -631,6 +631,22 @@ static void an_eager_part_that_waits_is_eager_by_its_record(void **state)
     talk_forget(talk);
 }
 
+/* The client says on its next stream, too, that the part carries its own commit. */
+static void a_staged_part_that_comes_again_as_an_eager_one_needs_no_record(void **state)
+{
+    struct talk *const talk = *state;
+    const uint64_t stream = begin(talk);
+    struct talk_part second = part(2, VARIABLE, 4);
+
+    talk_part(talk, stream, &second); /* the part before it is missing */
+    second.eager = true;
+
+    talk_part(talk, stream, &second);
+
+    talk_recorded(talk);
+    talk_expect(talk, "staged 2\nstaged 2\n");
+}
+
 /* The part is for the middle of its shard. */
 static void the_place_of_a_staged_part_is_in_its_record(void **state)
 {
@@ -674,6 +690,7 @@ int main(void)
         talk_test(a_part_with_more_bytes_than_its_pieces_is_refused),
         talk_test(a_record_that_cannot_be_made_ends_the_ps_before_it_says_what_it_reveals),
         talk_test(an_eager_part_that_waits_is_eager_by_its_record),
+        talk_test(a_staged_part_that_comes_again_as_an_eager_one_needs_no_record),
         talk_test(the_place_of_a_staged_part_is_in_its_record),
         talk_test(a_variable_that_is_elsewhere_is_recorded),
     };

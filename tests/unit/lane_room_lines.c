@@ -454,6 +454,38 @@ static void a_message_may_take_back_several_parts(void **state)
     talk_expect(talk, "resend 1\nresend 2\n"); /* then */
 }
 
+/* Five staged parts give way, and the pool then has room for all five again. The limit counts parts
+ * that ask for room; each of these five has asked before. */
+static void more_parts_than_may_ask_at_a_time_come_again_after_they_gave_way(void **state)
+{
+    enum { GAVE_WAY = CLAIMS_PER_SESSION_MAX + 1 };
+    struct talk *const talk = *state;
+    const struct members members = open_three(talk, GAVE_WAY * ROOM);
+    struct talk_part whole = large(1, 0, 10);
+
+    for (uint64_t sequence = 1; sequence <= GAVE_WAY; sequence++) { /* given */
+        const struct talk_part part = large(sequence, sequence - 1, 20);
+        talk_ask(talk, members.push[2], &part);
+        talk_part(talk, members.push[2], &part);
+    }
+    whole.room = GAVE_WAY * ROOM;
+    talk_ask(talk, members.push[1], &whole);
+    for (uint64_t sequence = GAVE_WAY; sequence > 0; sequence--)
+        talk_withdraw(talk, members.push[2], sequence, 1);
+    talk_part(talk, members.push[1], &whole);
+    talk_commit(talk, members.push[1], 1, 0, 0);
+    assert_int_equal(talk->lane->claims.bytes, GAVE_WAY * ROOM);
+    talk_forget(talk);
+
+    for (uint64_t sequence = 1; sequence <= GAVE_WAY; sequence++) { /* when */
+        struct talk_part part = large(sequence, sequence - 1, 20);
+        part.round = 1;
+        talk_part(talk, members.push[2], &part);
+    }
+
+    talk_expect(talk, "staged 1\nstaged 2\nstaged 3\nstaged 4\nstaged 5\n"); /* then */
+}
+
 /* It carries its own commit, which no commit_through says. */
 static void an_eager_part_that_is_being_applied_does_not_give_way(void **state)
 {
@@ -612,6 +644,7 @@ int main(void)
         talk_test(a_part_that_gave_way_is_asked_again_when_it_is_back),
         talk_test(a_header_of_a_later_round_takes_back_what_is_staged),
         talk_test(a_message_may_take_back_several_parts),
+        talk_test(more_parts_than_may_ask_at_a_time_come_again_after_they_gave_way),
         talk_test(an_eager_part_that_is_being_applied_does_not_give_way),
         talk_test(a_contribution_that_is_due_does_not_give_way_to_another),
         talk_test(one_behind_a_contribution_takes_no_room_while_a_contribution_waits),

@@ -15,7 +15,8 @@
 #define WIDE 5u   /* rows of two columns */
 #define NARROW 6u /* rows of one */
 #define ROWS 12u
-#define RUNS_MAX 5u
+#define RUNS_MAX 24u
+#define SMALL 10u /* the first of some variables of one element, with two slots */
 
 /* Rows of one message of a list, or a range of rows. */
 struct run_of {
@@ -158,11 +159,80 @@ static void a_variable_is_assigned_when_a_list_has_had_all_its_rows(void **state
     talk_expect(talk, "staged 1\ndone 1 [1]\nreport assigned 7\npulled 1 [1] 10 1 2 3 4 5\n");
 }
 
+/* A reader of values and slots stops after its first message. */
+static void read_small(struct talk *talk, uint32_t count)
+{
+    wire_piece pieces[2 * RUNS_MAX], *pointers[2 * RUNS_MAX];
+    wire_pull_request pull = WIRE_PULL_REQUEST_INIT;
+    const struct lane_event event = {
+        .kind = LANE_EVENT_PULL, .stream = talk_pull_stream(talk, 1), .pull_request = &pull};
+
+    assert_true(count <= RUNS_MAX);
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        pieces[i] = piece(i % 2 ? WIRE_PIECE_SLOT_VALUE : WIRE_PIECE_VALUES, SMALL + i / 2, 0, 0);
+        pointers[i] = &pieces[i];
+    }
+    pull.request = 1;
+    pull.pieces = pointers;
+    pull.n_pieces = 2 * count;
+    talk->deaf = event.stream;
+    talk_step(talk, &event);
+}
+
+/* One push writes 20 small variables, rows of a table, and another small variable. The reader still
+ * needs three old blocks of each small variable. The rows take places for slices, and none for old
+ * blocks. */
+static void push_runs_around_rows_while_all_are_read(struct talk *talk, uint32_t inline_bytes)
+{
+    enum { BEFORE = 20, SMALL_COUNT = BEFORE + 1 };
+    const uint64_t stream = begin(talk, inline_bytes);
+    struct run_of runs[BEFORE + 4];
+    uint32_t count = 0;
+    float narrow[ROWS];
+
+    for (uint32_t i = 0; i < SMALL_COUNT; i++)
+        talk_variable(talk, SMALL + i, 1, UPDATE_ADAM);
+    read_small(talk, SMALL_COUNT);
+    talk_forget(talk);
+    while (count < BEFORE) {
+        runs[count] = (struct run_of){.shard = SMALL + count, .columns = 1, .count = 1};
+        count++;
+    }
+    for (uint32_t at = 0; at < 3 * ROWS; at += ROWS) {
+        runs[count] = (struct run_of){NARROW, true, 1, at, ROWS, {0}, {0}};
+        for (uint32_t row = 0; row < ROWS; row++) {
+            runs[count].rows[row] = row;
+            runs[count].values[row] = 1;
+            narrow[row] = 3;
+        }
+        count++;
+    }
+    runs[count++] = (struct run_of){.shard = SMALL + BEFORE, .columns = 1, .count = 1};
+
+    push(talk, stream, runs, count);
+
+    assert_int_equal(talk_times_said(talk, "done 1 "), 1);
+    expect_values(talk, NARROW, narrow, ROWS);
+    talk_forget(talk);
+}
+
+static void runs_after_rows_keep_the_old_blocks_that_a_reader_needs(void **state)
+{
+    push_runs_around_rows_while_all_are_read(*state, 0);
+}
+
+static void and_so_do_those_that_are_applied_at_once(void **state)
+{
+    push_runs_around_rows_while_all_are_read(*state, 1u << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         talk_test(lists_and_ranges_of_one_part_are_each_applied_whole),
         talk_test(and_so_are_those_that_are_applied_at_once),
+        talk_test(runs_after_rows_keep_the_old_blocks_that_a_reader_needs),
+        talk_test(and_so_do_those_that_are_applied_at_once),
         talk_test(rows_of_one_worker_are_divided_by_nothing),
         talk_test(a_variable_is_assigned_when_a_list_has_had_all_its_rows),
     };

@@ -677,6 +677,7 @@ static enum sumac_status obey_whole(
     } else if (round != NULL) {
         look_for_gone(lane, round);
     }
+    tell(lane); /* even if nothing ended: the order may name the attempt of a task that asks */
     return SUMAC_OK;
 }
 

@@ -283,7 +283,7 @@ static bool run_inline(struct lane *lane, struct operation *operation)
 {
     struct update_slice slices[SLICES_INLINE];
     struct block *held[SLICES_INLINE];
-    struct batch batch = {.slices = slices, .held = held};
+    struct batch batch = {.slices = slices, .held = held, .held_capacity = SLICES_INLINE};
 
     assert(operation->state == OPERATION_RUNNING);
     do {
@@ -305,6 +305,7 @@ static bool give_out(struct lane *lane, struct operation *operation)
         .slices = operation->compute.slices,
         .held = operation->held,
         .capacity = operation->capacity,
+        .held_capacity = operation->capacity,
         .number = ++lane->turns->last_batch};
 
     assert(operation->capacity > 0);

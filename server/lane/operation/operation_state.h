@@ -60,8 +60,8 @@ struct operation {
 struct batch {
     struct update_slice *slices;
     struct block **held;
-    uint32_t count, capacity;
-    uint32_t held_count;
+    uint32_t count, capacity;           /* of slices; rows take places at the end, … */
+    uint32_t held_count, held_capacity; /* … and none of these */
     uint64_t copied_bytes;
     uint64_t number;   /* marks the shards it writes to; 0: its slices run in order */
     bool lacks_memory; /* for a block beside one that a reader needs */

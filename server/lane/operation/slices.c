@@ -172,7 +172,7 @@ static bool open_block(
         copy_old(batch, target, list);
         return true;
     }
-    assert(batch->held_count < batch->capacity);
+    assert(batch->held_count < batch->held_capacity);
     store_block_lend(old); /* its view may end before the slice has run */
     batch->held[batch->held_count++] = old;
     return true;
@@ -267,7 +267,7 @@ static bool cut_block(
 static bool has_room(const struct batch *batch)
 {
     return batch->capacity - batch->count >= SLICES_PER_BLOCK_MAX &&
-           batch->capacity - batch->held_count >= STORE_LISTS_MAX &&
+           batch->held_capacity - batch->held_count >= STORE_LISTS_MAX &&
            batch->copied_bytes <= COPIED_BYTES_PER_STEP_MAX;
 }
 
