@@ -35,7 +35,7 @@ static uint64_t session_bytes_max(const struct lane *lane)
     const uint64_t records = lane->config.voided_per_session_max * sizeof(struct refusal) +
                              lane->config.parts_per_session_max * sizeof(struct lane_part) +
                              2 * lane->config.parts_per_session_max * sizeof(struct deposit) +
-                             2 * CLAIMS_PER_SESSION_MAX * sizeof(struct claim);
+                             lane->config.parts_per_session_max * sizeof(struct claim);
 
     return sizeof(struct lane_session) + records + growing_bytes_max() + reserved_bytes_max(lane);
 }
